@@ -539,6 +539,33 @@ fn children_forked_in_an_answer_can_be_attached_to() {
     assert_eq!(running.wait().code, 5);
 }
 
+/// Check that `--duration` is the time for which processes are recorded: not rounded up, and not that for which another one is waited for that
+/// does not answer.
+#[test]
+fn durations_are_those_of_recordings() {
+    let server = Service::new(1);
+    let world = World::new();
+    let page = Page::new(&world);
+    let mut sleeper = server.world.command(c("burst").flags(["-O1"]).build());
+    sleeper.arg(&page.path).arg("1").env("LD_PRELOAD", agent(&server.world));
+    let sleeper = start(&server.world, sleeper);
+    wait_for("the sleeper", || page.pid() != 0);
+    let durations = |pids: &[String]| {
+        let mut tool = server.world.tool(["attach"]);
+        tool.args(pids).args(["--patience", "20s", "--duration", "300ms", "--no-symbolize", "--force"]);
+        tool.args(["--output", "it.memprof"]);
+        let ran = wait(&server.world, tool);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        info(&server.world, "it.memprof")["duration_ns"].as_u64().expect("a number")
+    };
+    let alone = (0..5).map(|_| durations(&[server.pid()])).min().unwrap();
+    assert!((300_000_000..480_000_000).contains(&alone), "{alone} ns");
+    let both = durations(&[server.pid(), page.pid().to_string()]);
+    assert!((300_000_000..5_000_000_000).contains(&both), "{both} ns");
+    sleeper.signal(Signal::KILL);
+    sleeper.wait();
+}
+
 /// Check that a limit of memory is the program's own, whether it is set before, in, or after a recording.
 #[test]
 fn limits_of_memory_are_the_programs_own() {

@@ -46,7 +46,8 @@ fn no_place(error: NoPlace) -> Error {
     let (Some(chosen), [Unusable { folder, reason }]) = (chosen, error.tried.as_slice()) else {
         return error.into();
     };
-    if chosen != *folder {
+    // What is wrong with no folder is told as such.
+    if chosen != *folder || *reason == Reason::Files {
         return error.into();
     }
     let other = match reason {

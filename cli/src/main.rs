@@ -21,6 +21,7 @@ mod message;
 mod output;
 mod progress;
 mod pyroscope;
+mod stack;
 mod stream;
 mod terminal;
 mod values;
@@ -28,11 +29,15 @@ mod values;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    collector::spare_address_space();
+    stack::run(command)
+}
+
+fn command() -> ExitCode {
     let arguments = match args::parse() {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
-    collector::spare_address_space();
     collector::log_to(log::write);
     match commands::execute(arguments) {
         Ok(code) => code,

@@ -1,6 +1,7 @@
 //! Lines for the user, all on standard error: standard output belongs to the target or to the report.
 
 use anstyle::{AnsiColor, Style};
+use collector::{MORE_FILES, is_too_many_files};
 use std::io::Write;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -15,6 +16,11 @@ pub(crate) fn error(reason: &anyhow::Error) {
         if !text.contains(&cause) {
             text = format!("{text}: {cause}");
         }
+    }
+    // Wherever that came from.
+    let is_out_of_files = reason.chain().filter_map(|cause| cause.downcast_ref()).any(is_too_many_files);
+    if is_out_of_files && !text.contains(MORE_FILES) {
+        text = format!("{}. {MORE_FILES}", text.trim_end_matches('.'));
     }
     line("error", ERROR, &text);
 }

@@ -22,6 +22,7 @@ mod executable;
 mod folder;
 mod sweep;
 
+use crate::error::{MORE_FILES, is_too_many_files};
 use std::ffi::OsString;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
@@ -68,6 +69,9 @@ pub enum Reason {
     /// `LD_PRELOAD` is a list separated by colons and spaces, in which `$` begins a variable.
     #[error("its name has a space, colon or $ sign, which LD_PRELOAD cannot hold")]
     Unspeakable,
+    /// This process may open no more files.
+    #[error("this process may not open more files")]
+    Files,
     /// Anything else that the system says.
     #[error("{0}")]
     System(String),
@@ -77,6 +81,7 @@ impl From<io::Error> for Reason {
     fn from(error: io::Error) -> Reason {
         match error.kind() {
             io::ErrorKind::NotFound => Reason::Absent,
+            _ if is_too_many_files(&error) => Reason::Files,
             _ => Reason::System(error.to_string()),
         }
     }
@@ -94,6 +99,9 @@ impl fmt::Display for NoPlace {
         write!(text, "there is no private folder that the agent could be loaded from:")?;
         for Unusable { folder, reason } in &self.tried {
             write!(text, "\n  {}: {reason}", folder.display())?;
+        }
+        if self.tried.iter().any(|unusable| unusable.reason == Reason::Files) {
+            return write!(text, "\n{MORE_FILES}");
         }
         write!(text, "\nName a folder on a file system without noexec in SYSPROF_MEMPROF_DIR.")
     }

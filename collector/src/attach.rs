@@ -17,6 +17,7 @@ mod preloaded;
 
 pub use bell::{folders, make_doorbell};
 pub(crate) use call::call;
+pub use call::is_callable;
 pub use hindrance::Hindrance;
 pub use preloaded::{Preloaded, State, preloaded};
 

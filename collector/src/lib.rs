@@ -106,7 +106,7 @@ pub mod stages;
 pub use address_space::spare_address_space;
 pub use desk::Desk;
 pub use distil::{Begin, Distil};
-pub use error::Error;
+pub use error::{Error, MORE_FILES, is_too_many_files};
 pub use log::{Sink, log_to};
 pub use name_search::NameSearch;
 pub use occasions::Occasions;

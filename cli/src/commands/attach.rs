@@ -75,7 +75,9 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let quiet = arguments.recording.quiet;
     let mut series = Series::new(arguments.limits, &capture);
-    let mut attaching = Attaching::new(arguments.patience, quiet, !arguments.no_inject, &signals);
+    let mut attaching = Attaching::new(arguments.patience, quiet, !arguments.no_inject, &signals)
+        .for_duration(arguments.duration);
+    attaching.prepare(&arguments.pids);
     let (mut session, count) = arguments.begin(capture.clone(), &arguments.pids, &mut attaching)?;
     if !quiet {
         let limit = arguments.duration.map(|limit| format!(" for {}, or", duration(limit.as_nanos() as u64)));
@@ -86,13 +88,13 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             limit.unwrap_or_default()
         ));
     }
-    let started = Instant::now();
-    let is_time = || arguments.duration.is_some_and(|limit| started.elapsed() >= limit);
+    let end = arguments.duration.zip(attaching.began).map(|(duration, began)| began + duration);
     loop {
-        let is_over = || !session.is_recording() || is_time();
-        let is_interrupted = supervise::until_interrupted(&session, &signals, Progress::new(quiet), || {
-            is_over() || series.is_full(&session)
-        });
+        let is_over = || !session.is_recording() || end.is_some_and(|end| Instant::now() >= end);
+        let is_interrupted =
+            supervise::until_interrupted(&session, &signals, Progress::new(quiet), end, || {
+                is_over() || series.is_full(&session)
+            });
         if is_interrupted.context("cannot wait for signals")? || is_over() {
             break;
         }

@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use crate::{agent, message};
 use anyhow::anyhow;
 use collector::Session;
-use collector::attach::{Refusal, make_doorbell};
+use collector::attach::{Refusal, is_callable, make_doorbell};
 use collector::inject::Injection;
 use collector::launch::Signals;
 use std::time::{Duration, Instant};
@@ -29,6 +29,12 @@ pub(super) struct Attaching<'s> {
     injects: bool,
     /// Those that got it: they have it for as long as these are there.
     pub(super) injected: Vec<Injection>,
+    /// Those that could not get it, and why.
+    refused: Vec<(u32, String)>,
+    /// How long is recorded, from the first process on: no other one is waited for when that is over.
+    duration: Option<Duration>,
+    /// When the first process was attached to.
+    pub(super) began: Option<Instant>,
 }
 
 /// Leads processes past the agent again that got it, and says of which that could not be done.
@@ -46,7 +52,38 @@ pub(super) fn take_back(injected: Vec<Injection>) {
 impl<'s> Attaching<'s> {
     /// Waits for processes for so long, and says so unless `quiet`.
     pub(super) fn new(patience: Duration, quiet: bool, injects: bool, signals: &'s Signals) -> Attaching<'s> {
-        Attaching { patience, quiet, signals, injects, injected: Vec::new() }
+        let (injected, refused) = (Vec::new(), Vec::new());
+        Attaching { patience, quiet, signals, injects, injected, refused, duration: None, began: None }
+    }
+
+    /// The same for a recording that is to take so long.
+    pub(super) fn for_duration(self, duration: Option<Duration>) -> Attaching<'s> {
+        Attaching { duration, ..self }
+    }
+
+    /// Gives the agent to processes that have none, before there is a recording, whose time that would be.
+    pub(super) fn prepare(&mut self, pids: &[u32]) {
+        for &pid in pids {
+            if self.injects
+                && let Err(refusal) = is_callable(pid)
+            {
+                self.inject_or_note(pid, &refusal);
+            }
+        }
+    }
+
+    fn inject_or_note(&mut self, pid: u32, refusal: &Refusal) {
+        if lacks_the_agent(refusal)
+            && let Err(why) = self.inject(pid)
+        {
+            self.refused.push((pid, format!("{refusal}. It cannot be given it now: {why}")));
+        }
+    }
+
+    /// How long the processes that do not answer are still waited for.
+    fn rest(&self, deadline: Instant) -> Duration {
+        let over = self.duration.zip(self.began).map(|(duration, began)| began + duration);
+        over.map_or(deadline, |over| over.min(deadline)).saturating_duration_since(Instant::now())
     }
 
     /// Attaches to all that can be recorded, and says how many; a failure when that is none. Those that do not answer keep nobody else
@@ -61,9 +98,9 @@ impl<'s> Attaching<'s> {
             let turn = (LAP / u32::try_from(waiting.len()).unwrap_or(u32::MAX)).max(TURN);
             let mut silent = Vec::new();
             for pid in std::mem::take(&mut waiting) {
-                let rest = deadline.saturating_duration_since(Instant::now());
+                let rest = self.rest(deadline);
                 match self.one(session, pid, rest.max(least).min(turn)) {
-                    Ok(()) => {}
+                    Ok(()) => self.began = self.began.or_else(|| Some(Instant::now())),
                     Err(refused) if refused.may_pass && rest > turn => {
                         if supervise::is_interrupted(self.signals) {
                             return Err(Failure::usage(anyhow!(refused.text)));
@@ -99,12 +136,16 @@ impl<'s> Attaching<'s> {
 
     /// Attaches to a process within this time.
     fn one(&mut self, session: &Session, pid: u32, patience: Duration) -> Result<(), Refused> {
+        let refused = |attaching: &Self| {
+            let refused = attaching.refused.iter().find(|(refused, _)| *refused == pid);
+            refused.map_or(Ok(()), |(_, text)| Err(Refused { text: text.clone(), may_pass: false }))
+        };
+        refused(self)?;
         match session.attach(pid, patience) {
-            Err(refusal @ (Refusal::NotPreloaded { .. } | Refusal::NoDoorbell { .. })) if self.injects => {
-                self.inject(pid).map_err(|why| Refused {
-                    text: format!("{refusal}. It cannot be given it now: {why}"),
-                    may_pass: false,
-                })?;
+            // It has executed another program since.
+            Err(refusal) if self.injects && lacks_the_agent(&refusal) => {
+                self.inject_or_note(pid, &refusal);
+                refused(self)?;
                 Ok(session.attach(pid, patience)?)
             }
             called => Ok(called?),
@@ -118,6 +159,11 @@ impl<'s> Attaching<'s> {
         self.injected.push(injection.map_err(|refusal| refusal.to_string())?);
         Ok(())
     }
+}
+
+/// True of processes that [`Attaching`] can give the agent to.
+fn lacks_the_agent(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::NotPreloaded { .. } | Refusal::NoDoorbell { .. })
 }
 
 /// Why a process is not recorded yet.

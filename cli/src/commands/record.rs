@@ -71,7 +71,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
             session.socket().display()
         ));
     }
-    supervise::until_interrupted(&session, &signals, progress, || false)
+    supervise::until_interrupted(&session, &signals, progress, None, || false)
         .context("cannot wait for signals")?;
     let finished = supervise::finish(session, signals, Vec::new(), 0, arguments.recording.quiet)
         .map_err(|error| Failure::new(FAILED, error))?;

@@ -23,7 +23,7 @@ use std::io;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use viewer::format::counted;
 
 /// Time between two looks when there is nothing to draw.
@@ -119,11 +119,12 @@ pub(crate) fn is_interrupted(signals: &Signals) -> bool {
 }
 
 /// Waits until the user ends a recording that has no target of its own, or it `is_over`, which is asked twice a
-/// second; whether it was the user.
+/// second, and at its `end` if that is known; whether it was the user.
 pub(crate) fn until_interrupted(
     session: &Session,
     signals: &Signals,
     mut progress: Progress,
+    end: Option<Instant>,
     is_over: impl Fn() -> bool,
 ) -> io::Result<bool> {
     loop {
@@ -131,7 +132,8 @@ pub(crate) fn until_interrupted(
             progress.clear();
             return Ok(false);
         }
-        match signals.next_or(session.failure_alarm(), PERIOD)? {
+        let rest = end.map(|end| end.saturating_duration_since(Instant::now()));
+        match signals.next_or(session.failure_alarm(), rest.map_or(PERIOD, |rest| rest.min(PERIOD)))? {
             Some(Received { signal: Signal::Child, .. }) => {
                 reap();
             }

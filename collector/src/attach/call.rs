@@ -85,6 +85,14 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration) -> Result<Arc<Imag
     })
 }
 
+/// Whether a process can be called: it has the agent, and is not recorded by others.
+///
+/// # Errors
+/// Why not.
+pub fn is_callable(pid: u32) -> Result<(), Refusal> {
+    find_once_begun(pid, Instant::now() + BEGINNING).map(|_| ())
+}
+
 /// The process, if it can be called. One that has just executed a program, with the agent in its environment, is given time to
 /// load it.
 fn find_once_begun(pid: u32, deadline: Instant) -> Result<Preloaded, Refusal> {

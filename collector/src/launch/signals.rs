@@ -132,6 +132,29 @@ impl Signals {
     }
 }
 
+/// The signals that were blocked for a thread before [`block_signals`].
+#[derive(Clone, Copy, Debug)]
+pub struct Blocked(libc::sigset_t);
+
+/// Has this thread take no signals: they wait for another one.
+pub fn block_signals() -> Blocked {
+    let mut all = empty_set();
+    // SAFETY: `all` is initialised and borrowed for the call.
+    unsafe { libc::sigfillset(&raw mut all) };
+    let mut before = empty_set();
+    // SAFETY: both are initialised and borrowed for the call, which fails for other operations only.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, &raw mut before) };
+    Blocked(before)
+}
+
+impl Blocked {
+    /// Has the calling thread take the signals that the other one took.
+    pub fn restore(&self) {
+        // SAFETY: the set is one that the system gave, and a null pointer asks for no old one.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
+    }
+}
+
 /// Reads `ssi_signo` and `ssi_code`, the first and third word of `struct signalfd_siginfo`.
 fn received(info: &[u8]) -> Option<Received> {
     let word = |at: usize| info.get(at..at + 4)?.try_into().ok().map(i32::from_ne_bytes);
