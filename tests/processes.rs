@@ -135,6 +135,16 @@ fn started_programs_are_followed() {
     assert_eq!(between, 7, "the starter is recorded in between");
 }
 
+/// Check that programs are followed, too, that libc starts with an environment from which everything was taken, and that this stays as it is.
+#[test]
+fn programs_that_empty_their_environment_are_followed() {
+    let short = c("allocates_once").build();
+    let (_, capture) = record(c("empties_its_environment").build()).args([&short]).succeed();
+    assert_eq!(capture.row_of_size(1001).number("allocations"), 2);
+    assert_eq!(capture.row_of_size(901).number("allocations"), 1);
+    capture.assert_sound();
+}
+
 /// Check that a compiler's whole family of processes is there, with names, parents and command lines.
 #[test]
 fn a_compiler_and_what_it_starts_are_recorded() {

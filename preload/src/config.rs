@@ -107,3 +107,13 @@ pub(crate) unsafe fn libc_environ() -> *const *const c_char {
     // SAFETY: a plain load of libc's pointer, which nobody changes at this moment, says the caller.
     unsafe { ENVIRON }
 }
+
+/// Makes a list the environment.
+///
+/// # Safety
+/// Nobody else looks at the environment or changes it at this moment, and the list stays for as long as it is the environment.
+pub(crate) unsafe fn set_libc_environ(list: *const *const c_char) {
+    // SAFETY: a plain store to libc's pointer, at which nobody else is, says the caller.
+    unsafe { ENVIRON = list }
+}
+

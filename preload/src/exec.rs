@@ -25,6 +25,8 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 pub(crate) type Strings = *const *const c_char;
 
 const PRELOAD: &[u8] = b"LD_PRELOAD";
+/// The shell of `system` and `popen`.
+const SHELL: &CStr = c"/bin/sh";
 /// Largest copy that lies on the stack, in bytes: a thread has at least 16 KiB of it.
 const SMALL: usize = 4096;
 /// The same in a child of vfork, where nothing may be mapped. An even larger environment is passed on as it is.
@@ -81,6 +83,41 @@ pub(crate) fn with_variables(
         }
     }
     call(given).result
+}
+
+/// Calls `call`, by which libc starts a shell with the process' own environment, while that is as it should be.
+///
+/// Only in a process with one thread: others may look at the environment, or change it, meanwhile. The copy is not on the stack, since
+/// a signal handler may leave the call by `longjmp`: then it stays the environment.
+pub(crate) fn with_own_variables<R>(call: impl FnOnce() -> R) -> R {
+    let in_vfork = arch::thread_local().in_vfork.get() != 0;
+    if in_vfork || !sys::is_single_threaded() {
+        return call();
+    }
+    // SAFETY: there is no other thread that could change it.
+    let given = unsafe { config::libc_environ() };
+    let shell = Program::At(libc::AT_FDCWD, SHELL.as_ptr());
+    let Some(change) = Change::of(given, || shell.wants_to_be_alone()) else { return call() };
+    let bytes = change.bytes();
+    let memory = sys::map_private(bytes);
+    if memory.is_null() {
+        return call();
+    }
+    change.write(memory.cast());
+    let copy: Strings = memory.cast();
+    // SAFETY: there is no other thread, and the copy is unmapped only where it is not the environment any more.
+    unsafe { config::set_libc_environ(copy) };
+    let result = call();
+    // SAFETY: as above.
+    let is_still = unsafe { config::libc_environ() } == copy;
+    // A handler that has changed it may have kept strings of the copy.
+    if is_still {
+        // SAFETY: as above.
+        unsafe { config::set_libc_environ(given) };
+        // SAFETY: the call is over, and the process has its own environment again.
+        unsafe { sys::unmap(memory, bytes) };
+    }
+    result
 }
 
 /// What is to be changed in an environment.

@@ -258,6 +258,10 @@ next! {
     SYSCALL, syscall = c"syscall": fn(number: i64, first: usize, second: usize, third: usize) -> i64;
     /// The next `posix_spawn`.
     SPAWN, posix_spawn = c"posix_spawn": fn(pid: *mut c_int, path: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: Strings, environment: Strings) -> c_int;
+    /// The next `system`.
+    SYSTEM, system = c"system": fn(command: *const c_char) -> c_int;
+    /// The next `popen`.
+    POPEN, popen = c"popen": fn(command: *const c_char, kind: *const c_char) -> Pointer;
     /// The next `posix_spawnp`.
     SPAWNP, posix_spawnp = c"posix_spawnp": fn(pid: *mut c_int, file: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: Strings, environment: Strings) -> c_int;
 }

@@ -64,7 +64,8 @@ pub(crate) fn remark_on_strangers(names: &[String]) -> Option<String> {
     (!told.is_empty()).then(|| {
         format!(
             "Started without the agent, and so not recorded: {}. It is not loaded into programs that are statically linked, setuid, \
-             of 32 bits or of another C library, nor into those that fail before; programs with AddressSanitizer do not start behind it.",
+             of 32 bits or of another C library, nor into those that fail before, nor where a program has emptied its environment and starts others \
+             past libc's exec, or with several threads by system and popen; programs with AddressSanitizer do not start behind it.",
             told.join(", ")
         )
     })

@@ -12,7 +12,7 @@
 //! | `prctl syscall` | `sandbox` | no: they tell which system calls are about to be forbidden |
 //! | `sigaltstack` | `signals` | no: it tells which stacks handlers may run on |
 //! | `dlopen` | `loading` | no: libraries that bind past us are led back |
-//! | `fork _Fork daemon vfork exec* fexecve posix_spawn* _exit _Exit dlclose` | `system` | beginnings and ends of images; caches |
+//! | `fork _Fork daemon vfork exec* fexecve posix_spawn* system popen _exit _Exit dlclose` | `system` | beginnings and ends of images; caches |
 //!
 //! Functions of an allocator inside the program come by changed code, not by name: `linked`.
 //!

@@ -1,6 +1,6 @@
 //! Functions that end an image, start one, or unload code.
 
-use crate::exec::{Ended, Strings, with_variables};
+use crate::exec::{Ended, Strings, with_own_variables, with_variables};
 use crate::lifecycle::{around_fork, exec_failed, execing, exiting};
 use crate::modules;
 use crate::program::Program;
@@ -141,6 +141,20 @@ pub(crate) unsafe extern "C" fn posix_spawnp(
         // SAFETY: as for `execve`.
         unsafe { real::posix_spawnp(pid, file, actions, attributes, arguments, environment) }
     })
+}
+
+/// `int system(const char *command)`: libc starts the shell by itself.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn system(command: *const c_char) -> c_int {
+    // SAFETY: passed on as it came.
+    with_own_variables(|| unsafe { real::system(command) }).unwrap_or(-1)
+}
+
+/// `FILE *popen(const char *command, const char *type)`, in the same way.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn popen(command: *const c_char, kind: *const c_char) -> *mut c_void {
+    // SAFETY: passed on as it came.
+    with_own_variables(|| unsafe { real::popen(command, kind) }).unwrap_or(core::ptr::null_mut())
 }
 
 /// An exec with variable arguments. They are made one list: those in registers are put where the return address was,
