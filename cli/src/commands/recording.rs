@@ -67,11 +67,11 @@ pub(crate) struct Recording {
     /// Samples of the CPU in each second that a processor works
     #[arg(long, value_name = "HZ", default_value_t = CpuOptions::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=50_000))]
     frequency: u32,
-    /// Bytes of stack that are copied with each sample of the CPU
-    #[arg(long, value_name = "SIZE", default_value = "16K", value_parser = values::cpu_stack)]
-    cpu_stack: u32,
+    /// Bytes of stack that are copied with each sample of the CPU, instead of 48K, or less where little memory may be locked for them
+    #[arg(long, value_name = "SIZE", value_parser = values::cpu_stack)]
+    cpu_stack: Option<u32>,
     /// Keep the registers and the bytes of stack that samples of the CPU were unwound from, so that `dump --unwind` can do it
-    /// again: at most 16 MB for a second of a processor, before compression. They hold the program's data
+    /// again: at most 48 MB for a second of a processor, before compression. They hold the program's data
     #[arg(long, conflicts_with_all = ["no_cpu", "aggregate"])]
     keep_stacks: bool,
     /// Sample everything that runs on this machine, not the target alone

@@ -126,7 +126,7 @@ impl Events {
         let first = *processors.first().ok_or(io::ErrorKind::NotFound)?;
         let mut refused = io::Error::from_raw_os_error(libc::ENOENT);
         for attempt in attempts() {
-            let attributes = attributes(options, attempt);
+            let attributes = attributes(options, attempt, self.pages * page_size());
             match open_one(options.scope, attributes, RecordClock::Native, first) {
                 Ok(event) => {
                     self.choose_clock(event, tsc)?;
@@ -281,7 +281,8 @@ const REGISTERS: u64 = 1 << sys::PERF_REG_X86_BP | 1 << sys::PERF_REG_X86_SP | 1
 /// What every sample has: whose it is, when and where.
 const COMMON: u32 = sys::PERF_SAMPLE_TID | sys::PERF_SAMPLE_TIME | sys::PERF_SAMPLE_CPU;
 
-fn attributes(options: CpuOptions, attempt: Attempt) -> sys::perf_event_attr {
+/// Of an event whose rings have so many bytes.
+fn attributes(options: CpuOptions, attempt: Attempt, ring: usize) -> sys::perf_event_attr {
     let mut all = common(options.scope, attempt.kernel);
     match attempt.counter {
         Counter::Cycles(precise) => {
@@ -298,7 +299,7 @@ fn attributes(options: CpuOptions, attempt: Attempt) -> sys::perf_event_attr {
     all.set_freq(1);
     all.__bindgen_anon_1.sample_freq = options.frequency.into();
     all.sample_type = u64::from(COMMON | sys::PERF_SAMPLE_IP | sys::PERF_SAMPLE_PERIOD);
-    with_stack(&mut all, options.stack_bytes);
+    with_stack(&mut all, options.stack_in(ring));
     all.set_exclude_idle(1);
     tell_of_processes(&mut all, attempt.kernel, attempt.new_features);
     all
@@ -389,7 +390,7 @@ pub fn probe() -> Probe {
     let options = |scope| CpuOptions {
         processors: true,
         frequency,
-        stack_bytes: CpuOptions::STACK_BYTES,
+        stack_bytes: None,
         keep_stacks: false,
         faults: true,
         scope,

@@ -16,10 +16,15 @@ const ENOUGH_BYTES: usize = 32 << 20;
 /// Bytes that wait at most, so that a clock gone wrong keeps no records for ever.
 const MOST_BYTES: usize = 256 << 20;
 
+/// Bytes of memory that are kept for what comes.
+const MOST_KEPT: usize = 4 << 20;
+
 /// Records that wait.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     bytes: Vec<u8>,
+    /// Where what goes on waiting is moved to, and `bytes` by turns: memory that was used before has its pages.
+    spare: Vec<u8>,
     entries: Vec<Entry>,
     /// Bytes before this place are sorted into entries.
     known: usize,
@@ -108,18 +113,15 @@ impl Order {
 
     /// Gives the room of records that were given out back.
     fn compact(&mut self) {
-        let mut bytes = Vec::with_capacity(self.entries.iter().map(|entry| entry.end - entry.start).sum());
         for entry in &mut self.entries {
-            let start = bytes.len();
-            bytes.extend_from_slice(&self.bytes[entry.start..entry.end]);
-            (entry.start, entry.end) = (start, bytes.len());
+            let start = self.spare.len();
+            self.spare.extend_from_slice(&self.bytes[entry.start..entry.end]);
+            (entry.start, entry.end) = (start, self.spare.len());
         }
-        if bytes.is_empty() {
-            // Nothing waits: the memory is used again.
-            self.bytes.clear();
-        } else {
-            self.bytes = bytes;
-        }
+        std::mem::swap(&mut self.bytes, &mut self.spare);
+        self.spare.clear();
+        // What a standstill has piled up is given back.
+        self.spare.shrink_to(MOST_KEPT);
         self.known = self.bytes.len();
     }
 }

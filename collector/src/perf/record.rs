@@ -143,12 +143,64 @@ const TRAILER: usize = 24;
 
 /// The first record of `bytes`, as bytes, and what is left.
 pub(super) fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
+    bytes.split_at_checked(length(bytes)?).ok_or(Malformed)
+}
+
+/// The length of the record that begins here.
+fn length(bytes: &[u8]) -> Result<usize, Malformed> {
     let size = bytes.get(6..HEADER).and_then(|size| size.first_chunk()).ok_or(Malformed)?;
     let size = usize::from(u16::from_le_bytes(*size));
-    if size < HEADER {
-        return Err(Malformed);
+    if size < HEADER { Err(Malformed) } else { Ok(size) }
+}
+
+/// Appends the records of a ring, of which one may go round its end: it begins in `first` and ends in `second`.
+pub(super) fn append_all(first: &[u8], second: &[u8], layout: Layout, to: &mut Vec<u8>) {
+    let begun = append_whole(first, layout, to);
+    // Headers are whole: records and rings are multiples of their size.
+    let missing = length(begun).map_or(0, |length: usize| length.saturating_sub(begun.len()));
+    let (end, rest) = second.split_at(missing.min(second.len()));
+    to.extend_from_slice(begun);
+    to.extend_from_slice(end);
+    let left = append_whole(rest, layout, to);
+    to.extend_from_slice(left);
+}
+
+/// Appends all whole records; gives what is left.
+fn append_whole<'a>(mut bytes: &'a [u8], layout: Layout, to: &mut Vec<u8>) -> &'a [u8] {
+    while let Ok((record, rest)) = split(bytes) {
+        append(record, layout, to);
+        bytes = rest;
     }
-    bytes.split_at_checked(size).ok_or(Malformed)
+    bytes
+}
+
+/// Appends a record without the room that a stack did not fill. The kernel leaves it as it was, and to copy it would be most of
+/// the work.
+fn append(record: &[u8], layout: Layout, to: &mut Vec<u8>) {
+    let Some((start, stack)) = unfilled(record, layout) else { return to.extend_from_slice(record) };
+    // One word more than is true, since a stack without room is one that was cut off.
+    let size = stack.len().next_multiple_of(8) + 8;
+    let begin = to.len();
+    to.extend_from_slice(&record[..start]);
+    to.extend_from_slice(stack);
+    to.resize(begin + start + size, 0);
+    to.extend_from_slice(&(stack.len() as u64).to_le_bytes());
+    let length = (to.len() - begin) as u16;
+    to[begin + 6..begin + HEADER].copy_from_slice(&length.to_le_bytes());
+    to[begin + start - 8..begin + start].copy_from_slice(&(size as u64).to_le_bytes());
+}
+
+/// A stack with room left, and where it begins in its record.
+fn unfilled(record: &[u8], layout: Layout) -> Option<(usize, &[u8])> {
+    let user = match parse(record, layout).ok()?.what {
+        What::Sample(sample) => sample.user,
+        What::Fault(Fault { stack: Some((_, user)), .. }) | What::Hit(Hit { stack: (_, user), .. }) => user,
+        _ => return None,
+    };
+    let User::Wide { stack, is_cut: false, .. } = user else { return None };
+    let start = stack.as_ptr().addr() - record.as_ptr().addr();
+    // It would be longer otherwise.
+    (start + stack.len().next_multiple_of(8) + 16 < record.len()).then_some((start, stack))
 }
 
 /// Reads a record that fills `bytes`.

@@ -88,9 +88,9 @@ impl Ring {
         }
     }
 
-    /// Appends all unread records to `bytes` and gives their room back. `None` when the head is one that cannot be:
-    /// everything up to there is skipped then.
-    pub(super) fn take(&mut self, bytes: &mut Vec<u8>) -> Option<Taken> {
+    /// Has `read` see all unread records, in two pieces where they go round the end, and gives their room back. `None` when the head is one
+    /// that cannot be: everything up to there is skipped then.
+    pub(super) fn take(&mut self, read: impl FnOnce(&[u8], &[u8])) -> Option<Taken> {
         // Acquire pairs with the kernel's store of the head after it has written the records before it.
         let head = self.word(offset_of!(Page, data_head)).load(Ordering::Acquire);
         // Relaxed: only we write it.
@@ -100,8 +100,7 @@ impl Ring {
         if let Some(unread) = taken {
             let start = tail as usize & (self.length - 1);
             let before_end = unread.min(self.length - start);
-            self.copy(start, before_end, bytes);
-            self.copy(0, unread - before_end, bytes);
+            read(self.part(start, before_end), self.part(0, unread - before_end));
         }
         // Release pairs with the kernel's load of the tail before it writes over what we have copied.
         self.word(offset_of!(Page, data_tail)).store(head, Ordering::Release);
@@ -154,10 +153,10 @@ impl Ring {
         self.length
     }
 
-    fn copy(&self, start: usize, length: usize, bytes: &mut Vec<u8>) {
+    fn part(&self, start: usize, length: usize) -> &[u8] {
         let from = self.memory.as_ptr().wrapping_add(self.page + start);
         // SAFETY: the range lies in the mapping, and the kernel writes nothing between tail and head.
-        bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(from, length) });
+        unsafe { std::slice::from_raw_parts(from, length) }
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {
@@ -204,6 +203,10 @@ mod tests {
     }
 
     impl Ring {
+        fn take_all(&mut self, bytes: &mut Vec<u8>) -> Option<Taken> {
+            self.take(|first, second| bytes.extend([first, second].concat()))
+        }
+
         fn write(&self, at: u64, bytes: &[u8]) {
             for (offset, byte) in (at..).zip(bytes) {
                 let place = self.page + (offset as usize & (self.length - 1));
@@ -224,7 +227,7 @@ mod tests {
             ring.write(at, &bytes);
             at += bytes.len() as u64;
             expected.extend(&bytes);
-            assert_eq!(ring.take(&mut found), Some(Taken { bytes: bytes.len(), had_room: true }));
+            assert_eq!(ring.take_all(&mut found), Some(Taken { bytes: bytes.len(), had_room: true }));
             assert_eq!(ring.word(offset_of!(Page, data_tail)).load(Ordering::Relaxed), at);
         }
         assert_eq!(found, expected);
@@ -238,9 +241,9 @@ mod tests {
         for head in [ring.length as u64 + 1, u64::MAX, 5] {
             ring.word(offset_of!(Page, data_head)).store(head, Ordering::Relaxed);
             let expected = if head == 5 { Some(6) } else { None };
-            assert_eq!(ring.take(&mut bytes).map(|taken| taken.bytes), expected, "{head:#x}");
+            assert_eq!(ring.take_all(&mut bytes).map(|taken| taken.bytes), expected, "{head:#x}");
         }
-        assert_eq!(ring.take(&mut bytes), Some(Taken { bytes: 0, had_room: true }));
+        assert_eq!(ring.take_all(&mut bytes), Some(Taken { bytes: 0, had_room: true }));
     }
 
     /// Check that a ring which had no room for a record of a process says so, and one that had just enough does not.
@@ -252,7 +255,7 @@ mod tests {
         for (length, had_room) in [(most, true), (most + 1, false), (ring.length, false), (8, true)] {
             ring.write(at, &vec![7; length]);
             at += length as u64;
-            assert_eq!(ring.take(&mut bytes), Some(Taken { bytes: length, had_room }));
+            assert_eq!(ring.take_all(&mut bytes), Some(Taken { bytes: length, had_room }));
         }
     }
 

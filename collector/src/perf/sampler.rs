@@ -12,7 +12,7 @@ use super::batch::{Batch, Samples};
 use super::event::{Channel, Events};
 use super::huge;
 use super::order::{HOLD, Order, Reader};
-use super::record::{Layout, What};
+use super::record::{self, Layout, What};
 use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
 use super::ring::Ran;
 use super::state::State;
@@ -269,7 +269,7 @@ impl Round {
         for Channel { ring, layout, tells } in &mut self.channels {
             let mut had_room = true;
             let last = order.add(&self.times, *layout, |bytes| {
-                let taken = ring.take(bytes);
+                let taken = ring.take(|first, second| record::append_all(first, second, *layout, bytes));
                 // What the kernel cannot have written is as good as lost.
                 if taken.is_none() {
                     self.state.lost(*layout, 1);
@@ -374,7 +374,7 @@ mod tests {
         let options = CpuOptions {
             processors: true,
             frequency: 999,
-            stack_bytes: 0,
+            stack_bytes: None,
             keep_stacks: false,
             faults: false,
             scope,

@@ -94,7 +94,7 @@ mod tests {
         let options = CpuOptions {
             processors: true,
             frequency: 1000,
-            stack_bytes: 0,
+            stack_bytes: None,
             keep_stacks: false,
             faults: false,
             scope,

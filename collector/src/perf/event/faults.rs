@@ -64,7 +64,7 @@ fn touched(options: CpuOptions, kernel: bool, kind: u32) -> sys::perf_event_attr
 /// Each fault with its stack.
 fn with_stacks(options: CpuOptions, kernel: bool) -> sys::perf_event_attr {
     let mut all = faults(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS);
-    with_stack(&mut all, (options.stack_bytes / PART_OF_STACK).next_multiple_of(8));
+    with_stack(&mut all, (options.stack_of_many() / PART_OF_STACK).next_multiple_of(8));
     all
 }
 

@@ -37,6 +37,6 @@ fn hits(options: CpuOptions, id: u64, kernel: bool) -> sys::perf_event_attr {
     all.config = id;
     all.__bindgen_anon_1.sample_period = 1;
     all.sample_type = u64::from(COMMON | sys::PERF_SAMPLE_RAW);
-    with_stack(&mut all, options.stack_bytes);
+    with_stack(&mut all, options.stack_of_many());
     all
 }

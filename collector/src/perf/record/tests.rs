@@ -36,7 +36,35 @@ fn records_say_what_was_put_in() {
             // Cut off, a record is another one or none, but no reason to panic.
             let _either = parse(&bytes[..length], Layout::Work);
             assert_eq!(split(&bytes[..length]), Err(Malformed));
+            append_all(&bytes[..length], &[], Layout::Work, &mut Vec::new());
         }
+    }
+}
+
+/// Check that records are copied with what they say, wherever they go round the end of a ring, but without room that a stack left.
+#[test]
+fn unfilled_room_is_not_copied() {
+    let sample = |room: usize, filled: usize| {
+        let head = Made::new(sys::PERF_RECORD_SAMPLE).u64(0x30).u32(7).u32(7).u64(5).u32(3).u32(0).u64(1);
+        let registers = head.u64(0).u64(2).u64(0x10).u64(0x20).u64(0x30);
+        let stack: Vec<_> = (0..room).map(|at| if at < filled { at as u8 } else { 0xee }).collect();
+        registers.u64(room as u64).bytes(&stack).u64(filled as u64).bare()
+    };
+    let records =
+        [made::map(7, 5), sample(64, 0), sample(64, 5), sample(64, 48), sample(64, 56), sample(64, 64)];
+    let all = records.concat();
+    for end in (0..=all.len()).step_by(8) {
+        let mut copied = Vec::new();
+        append_all(&all[..end], &all[end..], Layout::Work, &mut copied);
+        let mut left = copied.as_slice();
+        for (number, record) in records.iter().enumerate() {
+            let (copy, rest) = split(left).unwrap();
+            assert_eq!(parse(copy, Layout::Work), parse(record, Layout::Work), "{number} at {end}");
+            left = rest;
+        }
+        assert_eq!(left, []);
+        // Of all but the one that goes round the end.
+        assert!(copied.len() + 3 * 8 < all.len(), "{} of {}", copied.len(), all.len());
     }
 }
 
