@@ -116,4 +116,3 @@ pub(crate) unsafe fn set_libc_environ(list: *const *const c_char) {
     // SAFETY: a plain store to libc's pointer, at which nobody else is, says the caller.
     unsafe { ENVIRON = list }
 }
-

@@ -16,10 +16,12 @@ use crate::arch;
 use crate::config;
 use crate::process;
 use crate::program::{self, Program};
+use crate::sandbox::{self, Need};
 use crate::sys;
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
+use rustix::fs::{Access, CWD, Mode, OFlags};
 
 /// A list of strings as `execve` takes it, ended by a null pointer; a null pointer itself is an empty list.
 pub(crate) type Strings = *const *const c_char;
@@ -57,6 +59,22 @@ fn agent() -> Option<&'static [u8]> {
     Some(unsafe { CStr::from_ptr(name) }.to_bytes()).filter(|path| path.contains(&b'/'))
 }
 
+/// True where a loader can open this library. As another user, or in another root, it may not, and would say so to whoever reads the
+/// program's errors.
+// Cost: three system calls.
+#[cold]
+fn is_in_reach() -> bool {
+    let name = AGENT.load(Ordering::Relaxed);
+    if name.is_null() || !sandbox::allows(Need::Files) {
+        return true;
+    }
+    // SAFETY: the loader's string for a library that is never unloaded.
+    let path = unsafe { CStr::from_ptr(name) };
+    // The first one is about the real user, without capabilities, which the next program loses; the second one about the effective one.
+    rustix::fs::access(path, Access::READ_OK).is_ok()
+        && rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).is_ok()
+}
+
 /// How a call with an environment ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
@@ -72,7 +90,7 @@ pub(crate) fn with_variables(
     given: Strings,
     mut call: impl FnMut(Strings) -> Ended,
 ) -> i32 {
-    if let Some(change) = Change::of(given, || program.wants_to_be_alone()) {
+    if let Some(change) = Change::of(given, || program.wants_to_be_alone() || !is_in_reach()) {
         let mut ended = None;
         change.with_memory(|memory| {
             change.write(memory);
@@ -97,7 +115,8 @@ pub(crate) fn with_own_variables<R>(call: impl FnOnce() -> R) -> R {
     // SAFETY: there is no other thread that could change it.
     let given = unsafe { config::libc_environ() };
     let shell = Program::At(libc::AT_FDCWD, SHELL.as_ptr());
-    let Some(change) = Change::of(given, || shell.wants_to_be_alone()) else { return call() };
+    let is_alone = || shell.wants_to_be_alone() || !is_in_reach();
+    let Some(change) = Change::of(given, is_alone) else { return call() };
     let bytes = change.bytes();
     let memory = sys::map_private(bytes);
     if memory.is_null() {

@@ -2,7 +2,7 @@
 
 mod support;
 
-use capture::{Action, Ended, NodeId, Pseudo, Summary};
+use capture::{Action, CounterKind, Ended, NodeId, Pseudo, Summary};
 use support::Made;
 use viewer::analysis::{Metric, Share};
 use viewer::outline::Form;
@@ -299,5 +299,60 @@ fn pages_are_noted_where_they_are_more_than_the_heap() {
             assert_eq!(note.is_some(), expected.is_some(), "{view}");
             assert!(note.unwrap_or_default().ends_with(expected.unwrap_or_default()), "{view}");
         }
+    }
+}
+
+/// Check that it is said of pages beside the heap that most of them cannot be memory, where processes were looked at and had less.
+#[test]
+fn addresses_without_memory_are_told_apart() {
+    for (resident, expected) in [
+        (None, "more than its peak; what"),
+        (Some(5 << 30), "more than its peak; what"),
+        (Some(3 << 30), "mostly addresses without memory (3.00 GiB were resident in all); what"),
+    ] {
+        let mut made = Made::new();
+        let stack = made.stack("main");
+        let (id, thread) = made.process("app");
+        made.alloc(thread, 0x1000, 0x2000, stack);
+        made.event(
+            thread,
+            Action::Map { address: 1 << 40, length: 10 << 30, stack: NodeId::ROOT, in_hook: false },
+        );
+        if let Some(bytes) = resident {
+            made.counter(Some(id), CounterKind::Rss, bytes);
+            made.counter(Some(id), CounterKind::Rss, 1 << 20);
+        }
+        made.end(id, thread, Ended::Exited(0));
+        let mut summary = Vec::new();
+        text::summary(&mut summary, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
+        let summary = String::from_utf8(summary).unwrap();
+        assert!(
+            summary.contains(&format!("beside the heap, {expected} lies in them is not seen")),
+            "{summary}"
+        );
+    }
+}
+
+/// Check that a capture is not said to have no samples where only what was chosen of it has none.
+#[test]
+fn samples_that_were_not_chosen_are_there() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    made.end(process, thread, Ended::Exited(0));
+    let options = ReportOptions { metric: Metric::Cpu, ..ReportOptions::default() };
+    for (samples, expected) in [
+        (0, "Nothing to show: this capture has no samples of the CPU.\n"),
+        (
+            1010,
+            "Nothing to show: what was chosen has none of the 1,010 samples of the CPU. These have a thread, a stack and a time, but no size",
+        ),
+    ] {
+        let mut summary = Summary::default();
+        summary.cpu.samples = samples;
+        made.tables.summary = Some(summary);
+        let mut out = Vec::new();
+        text::report(&mut out, &made.loaded("app.memprof"), &options, &Style::default()).unwrap();
+        let report = String::from_utf8(out).unwrap();
+        assert!(report.contains(expected), "{report}");
     }
 }

@@ -67,7 +67,8 @@ pub(crate) struct Recording {
     /// Samples of the CPU in each second that a processor works
     #[arg(long, value_name = "HZ", default_value_t = CpuOptions::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=50_000))]
     frequency: u32,
-    /// Bytes of stack that are copied with each sample of the CPU, instead of 48K, or less where little memory may be locked for them
+    /// Bytes of stack that are copied with each sample of the CPU, instead of 48K, or of 16K with --faults and where little memory may be
+    /// locked
     #[arg(long, value_name = "SIZE", value_parser = values::cpu_stack)]
     cpu_stack: Option<u32>,
     /// Keep the registers and the bytes of stack that samples of the CPU were unwound from, so that `dump --unwind` can do it

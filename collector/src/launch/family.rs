@@ -72,7 +72,23 @@ pub fn descendants(root: u32) -> Vec<Descendant> {
         let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
         parse_stat(&stat).map(|row| (pid, row))
     });
-    below(root, rows.collect())
+    let mut found = below(root, rows.collect());
+    // A group that is killed does not end all at once.
+    found.retain(|descendant| {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", descendant.pid));
+        status.is_ok_and(|status| !is_being_killed(&status))
+    });
+    found
+}
+
+/// True when `SIGKILL` is on its way to a process, by `/proc/PID/status`.
+fn is_being_killed(status: &str) -> bool {
+    let pending = status.lines().filter_map(|line| {
+        let (name, mask) = line.split_once(':')?;
+        let is_mask = matches!(name, "SigPnd" | "ShdPnd");
+        u64::from_str_radix(mask.trim(), 16).ok().filter(|_| is_mask)
+    });
+    pending.fold(0, |all, mask| all | mask) & 1 << (libc::SIGKILL - 1) != 0
 }
 
 /// What is needed of `/proc/PID/stat`.
@@ -127,6 +143,18 @@ fn number(pid: Pid) -> u32 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// Check that a kill which is on its way is seen, to a thread or the whole process, and other signals are none.
+    #[test]
+    fn kills_on_their_way_are_seen() {
+        let status = |one: &str, all: &str| {
+            format!("Name:\tw\nSigQ:\t1/2\nSigPnd:\t{one}\nShdPnd:\t{all}\nSigBlk:\t0100\n")
+        };
+        assert!(is_being_killed(&status("0000000000000100", "0000000000000000")));
+        assert!(is_being_killed(&status("0000000000000000", "0000000000004100")));
+        assert!(!is_being_killed(&status("0000000000000000", "0000000000004000")));
+        assert!(!is_being_killed("Name:\tw\n"));
+    }
 
     proptest! {
         /// Check that any name is read whole, whatever parentheses it has, and that no bytes make the reading panic.

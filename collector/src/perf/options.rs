@@ -37,8 +37,8 @@ impl CpuOptions {
     /// Samples a second unless something else is said: not a divisor of common timers' rates, so that what these start is
     /// seen at all its moments.
     pub const FREQUENCY: u32 = 999;
-    /// Bytes of stack unless something else is said, and the rings have room for ten such samples. What a stack has not got is not
-    /// copied by us, so only deep ones cost more for it.
+    /// Bytes of stack unless something else is said, where rings have room for ten such samples, and no faults keep the reader from
+    /// them. What a stack has not got is not copied by us, so only deep ones cost more for it.
     pub const STACK_BYTES: u32 = 48 << 10;
     /// The same in all other rings, and of hits of tracepoints.
     const LEAST_STACK: u32 = 16 << 10;
@@ -56,7 +56,7 @@ impl CpuOptions {
 
     /// Bytes of stack for each sample in rings of so many bytes.
     pub(super) fn stack_in(self, ring: usize) -> u32 {
-        let fits = u32::try_from(ring / 10).unwrap_or(u32::MAX) & !7;
+        let fits = if self.faults { 0 } else { u32::try_from(ring / 10).unwrap_or(u32::MAX) & !7 };
         self.stack_bytes.unwrap_or(fits.clamp(Self::LEAST_STACK, Self::STACK_BYTES))
     }
 
@@ -88,6 +88,8 @@ mod tests {
             assert_eq!(options(None).bounded().stack_in(ring), bytes, "{ring}");
             assert_eq!(options(Some(1000)).bounded().stack_in(ring), 1000);
         }
+        let faults = CpuOptions { faults: true, ..options(None) };
+        assert_eq!(faults.stack_in(4 << 20), 16 << 10);
         assert_eq!(options(None).stack_of_many(), 16 << 10);
         assert_eq!(options(Some(2000)).stack_of_many(), 2000);
     }

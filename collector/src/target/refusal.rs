@@ -111,8 +111,9 @@ pub enum Refusal {
     /// `chmod u+s` or `g+s`.
     #[error(
         "{0} has the {bit} bit: for such programs the system ignores LD_PRELOAD, so the agent would not be loaded. \
-         Record a copy without it: cp {0} /tmp/copy && chmod u-s,g-s /tmp/copy",
-        path.display()
+         {1}",
+        path.display(),
+        instead_of_privileged(path)
     )]
     Privileged {
         /// The program.
@@ -180,6 +181,17 @@ pub enum Refusal {
         /// As `LD_PRELOAD` has it.
         library: String,
     },
+}
+
+/// What to do in place of recording a program with such a bit.
+fn instead_of_privileged(path: &Path) -> String {
+    const BECOME_OTHERS: [&str; 5] = ["sudo", "su", "doas", "pkexec", "runuser"];
+    match path.file_name().and_then(OsStr::to_str).filter(|name| BECOME_OTHERS.contains(name)) {
+        Some(name) => format!("Let {name} start sysprof-memprof, and that the program"),
+        None => {
+            format!("Record a copy without it: cp {0} /tmp/copy && chmod u-s,g-s /tmp/copy", path.display())
+        }
+    }
 }
 
 /// Refuses a list of preloaded libraries with one that has to come first.

@@ -104,6 +104,14 @@ fn privileged_programs_are_refused() {
     }
 }
 
+/// Check that whoever wants to record a program as another user is told how, and not to make a copy of what would change the user.
+#[test]
+fn other_users_are_reached_the_other_way_round() {
+    let text = |path: &str| Refusal::Privileged { path: path.into(), bit: "setuid" }.to_string();
+    assert!(text("/usr/bin/sudo").ends_with("Let sudo start sysprof-memprof, and that the program"));
+    assert!(text("/usr/bin/mount").ends_with("cp /usr/bin/mount /tmp/copy && chmod u-s,g-s /tmp/copy"));
+}
+
 /// Check that a script stands for its interpreter, through other scripts, and that loops end.
 #[test]
 fn scripts_lead_to_their_interpreter() {

@@ -4,6 +4,7 @@ use super::style::{Role, Style};
 use crate::analysis::process_name;
 use crate::format::bytes;
 use crate::loaded::Loaded;
+use capture::{CounterKind, ProcessId};
 use std::io::{self, Write};
 
 /// Writes one line when more pages were mapped beside the allocators than the heap ever held.
@@ -20,8 +21,15 @@ fn pages_text(loaded: &Loaded) -> Option<String> {
     if pages <= heap {
         return None;
     }
+    // Many reserve terabytes of addresses at their beginning.
+    let how = match most_resident(loaded).filter(|resident| *resident < pages / 2) {
+        Some(resident) => {
+            format!("mostly addresses without memory ({} were resident in all)", bytes(resident))
+        }
+        None => "more than its peak".to_owned(),
+    };
     let mut text = format!(
-        "up to {} of pages were mapped beside the heap, more than its peak; what lies in them is not seen",
+        "up to {} of pages were mapped beside the heap, {how}; what lies in them is not seen",
         bytes(pages)
     );
     // CPython keeps small objects in arenas of its own unless it is told otherwise.
@@ -31,4 +39,13 @@ fn pages_text(loaded: &Loaded) -> Option<String> {
         text += ". To see Python's objects, set PYTHONMALLOC=malloc";
     }
     Some(text)
+}
+
+/// What was resident at most in all processes that allocated, as far as was looked; `None` where one was not looked at.
+fn most_resident(loaded: &Loaded) -> Option<i64> {
+    let seen = loaded.profile.processes.iter().enumerate().filter(|(_, process)| process.seen);
+    let mut peaks =
+        seen.map(|(index, _)| loaded.counters.peak(ProcessId::from_index(index), CounterKind::Rss));
+    let sum = peaks.try_fold(0_u64, |sum, peak| Some(sum.saturating_add(peak?.value)))?;
+    Some(i64::try_from(sum).unwrap_or(i64::MAX))
 }

@@ -161,6 +161,15 @@ pub(super) fn warnings(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> i
 /// One line where there is nothing to show, and what would help: `whole` is what was looked at.
 pub(super) fn nothing(out: &mut dyn Write, loaded: &Loaded, whole: &str, metric: Metric) -> io::Result<()> {
     let is_sampled = matches!(metric, Metric::Cpu | Metric::Traced);
+    let samples = loaded.tables.summary.as_ref().map_or(0, |summary| summary.cpu.samples);
+    if metric == Metric::Cpu && samples > 0 {
+        return writeln!(
+            out,
+            "Nothing to show: what was chosen has none of the {} of the CPU. These have a thread, a stack and a time, but no size and no \
+             heap.",
+            plain(samples, "sample")
+        );
+    }
     let advice = match is_sampled && loaded.tables.metadata.aggregate().is_some() {
         true => " It is aggregated: record without --aggregate for that.",
         false => "",
