@@ -68,20 +68,27 @@ impl Failures {
     }
 }
 
+/// With what names of our own begin.
+const OWN_NAME: &str = "sysprof-memprof-";
+
 /// Where agents connect.
 #[derive(Debug)]
 pub(crate) struct Listener {
     name: PathBuf,
     host: Arc<Host>,
-    /// Tells the thread that the recording is over.
+    /// The same listens there, too.
+    beside: Option<PathBuf>,
+    /// Tells the threads that the recording is over.
     over: Arc<Alarm>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Listener {
-    /// Listens on `path`, or on a name of our own in the abstract namespace, and answers in a thread.
+    /// Listens on `path`, or on a name of our own in the abstract namespace, and answers in a thread. Such names are those of a network
+    /// namespace: for processes that make themselves another one there is a socket of that name in a private `folder`.
     pub(crate) fn start(
         path: Option<&Path>,
+        folder: Option<&Path>,
         rules: Rules,
         keeper: Arc<Keeper>,
         images: mpsc::Sender<Arc<Image>>,
@@ -102,13 +109,29 @@ impl Listener {
             failures: Arc::default(),
             unseen: Arc::default(),
         });
-        let ended = over.clone();
-        let at_door = host.clone();
+        let mut listener = Listener { name, host, beside: None, over, threads: Vec::new() };
+        listener.serve(socket)?;
+        listener.listen_beside(folder);
+        Ok(listener)
+    }
+
+    fn serve(&mut self, socket: OwnedFd) -> Result<(), Error> {
+        let (host, ended) = (self.host.clone(), self.over.clone());
         let thread = std::thread::Builder::new()
             .name("listener".into())
-            .spawn(move || at_door.serve(Door::new(socket), &ended))
+            .spawn(move || host.serve(Door::new(socket), &ended))
             .map_err(|source| Error::System { what: "start a thread", source })?;
-        Ok(Listener { name, host, over, thread: Some(thread) })
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// Where that cannot be, processes in other network namespaces are not recorded.
+    fn listen_beside(&mut self, folder: Option<&Path>) {
+        let Some(beside) = folder.and_then(|folder| beside(folder, &self.name)) else { return };
+        match open(Some(&beside)).and_then(|(socket, _)| self.serve(socket)) {
+            Ok(()) => self.beside = Some(beside),
+            Err(error) => debug!("no socket beside the agent: {error}"),
+        }
     }
 
     /// What went wrong, to be read at the end.
@@ -135,20 +158,33 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         self.over.call();
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        if !self.name.as_os_str().as_bytes().starts_with(b"@") {
-            let _ = std::fs::remove_file(&self.name);
+        let is_file = !self.name.as_os_str().as_bytes().starts_with(b"@");
+        for file in is_file.then_some(&self.name).into_iter().chain(&self.beside) {
+            let _ = std::fs::remove_file(file);
         }
     }
+}
+
+/// The path beside an abstract name, which agents find by that of their own file. What collectors have left there that were killed is
+/// removed.
+fn beside(folder: &Path, name: &Path) -> Option<PathBuf> {
+    let name = name.to_str()?.strip_prefix('@')?;
+    let names =
+        std::fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    for other in names.filter(|other| other.starts_with(OWN_NAME)) {
+        remove_stale(&folder.join(other));
+    }
+    Some(folder.join(name))
 }
 
 /// Opens the socket: sequenced packets, so that each message comes whole.
 fn open(path: Option<&Path>) -> Result<(OwnedFd, PathBuf), Error> {
     let name = match path {
         Some(path) => path.to_owned(),
-        None => PathBuf::from(format!("@sysprof-memprof-{}-{:016x}", std::process::id(), random())),
+        None => PathBuf::from(format!("@{OWN_NAME}{}-{:016x}", std::process::id(), random())),
     };
     let failed = |source: rustix::io::Errno| Error::Listen { path: name.clone(), source: source.into() };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -378,7 +414,7 @@ mod tests {
         let keeper = Arc::new(Keeper::start().unwrap());
         let (images, connected) = mpsc::channel();
         let (watcher, _) = Watcher::start().unwrap();
-        let listener = Listener::start(None, rules, keeper, images, Arc::default(), watcher).unwrap();
+        let listener = Listener::start(None, None, rules, keeper, images, Arc::default(), watcher).unwrap();
         let connect = || {
             let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
             let name = listener.name().as_os_str().as_bytes().strip_prefix(b"@").unwrap();

@@ -63,6 +63,8 @@ pub struct Options {
     pub symbols: symbols::Options,
     /// Listen here for agents; none means a private socket.
     pub socket: Option<PathBuf>,
+    /// The private folder in which the agent's file is: processes in other network namespaces find a private socket there.
+    pub agent_folder: Option<PathBuf>,
     /// Keep a live table, so that [`crate::Progress::live_bytes`] is known.
     pub live: bool,
     /// When snapshots are marked without anybody asking.

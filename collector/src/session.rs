@@ -181,6 +181,7 @@ impl Session {
         };
         let listener = Listener::start(
             options.socket.as_deref(),
+            options.agent_folder.as_deref(),
             rules,
             keeper,
             to_drain,

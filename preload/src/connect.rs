@@ -123,17 +123,32 @@ fn say(socket: BorrowedFd<'_>, purpose: Purpose) -> Option<()> {
     Some(())
 }
 
+/// Bytes of a socket's path, its end included.
+const PATH: usize = 108;
+
 fn open(name: &[u8]) -> Option<Held> {
-    let address = match name.strip_prefix(b"@") {
-        Some(name) => SocketAddrUnix::new_abstract_name(name),
-        None => path_address(name),
-    }
-    .ok()?;
+    let Some(own) = name.strip_prefix(b"@") else { return open_at(&path_address(name).ok()?, name) };
+    open_at(&SocketAddrUnix::new_abstract_name(own).ok()?, name).or_else(|| {
+        // It is a name of another network namespace. There may be a file of that name beside ours.
+        let agent = crate::exec::agent()?;
+        let folder = agent.get(..=agent.iter().rposition(|byte| *byte == b'/')?)?;
+        let mut path = [0; PATH];
+        let mut count = 0;
+        for (to, from) in path.iter_mut().zip(folder.iter().chain(own)) {
+            *to = *from;
+            count += 1;
+        }
+        let path = path.get(..count).filter(|path| path.len() == folder.len() + own.len())?;
+        open_at(&path_address(path).ok()?, path)
+    })
+}
+
+fn open_at(address: &SocketAddrUnix, name: &[u8]) -> Option<Held> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;
     let [place, ..] = &HELD;
     let socket = Held::new(raise(socket), place);
-    rustix::net::connect(socket.as_fd(), &address).ok()?;
+    rustix::net::connect(socket.as_fd(), address).ok()?;
     // Whoever answers is to be root or ourselves: anybody could listen on an abstract name.
     let uid = arch::peer_of(socket.descriptor.as_raw_fd())?.uid;
     let is_known = uid == 0 || uid == rustix::process::geteuid().as_raw();
@@ -144,7 +159,7 @@ fn open(name: &[u8]) -> Option<Held> {
 #[cold]
 fn lies_in_our_folder(name: &[u8]) -> bool {
     let Some(slash) = name.iter().rposition(|byte| *byte == b'/') else { return false };
-    let mut folder = [0; 108];
+    let mut folder = [0; PATH];
     for (to, from) in folder.iter_mut().zip(name.iter().take(slash)) {
         *to = *from;
     }
@@ -159,7 +174,7 @@ fn lies_in_our_folder(name: &[u8]) -> bool {
 }
 
 fn path_address(name: &[u8]) -> rustix::io::Result<SocketAddrUnix> {
-    let mut path = [0; 108];
+    let mut path = [0; PATH];
     if name.len() >= path.len() {
         return Err(rustix::io::Errno::NAMETOOLONG);
     }

@@ -50,7 +50,8 @@ pub(crate) fn remember_agent() {
     }
 }
 
-fn agent() -> Option<&'static [u8]> {
+/// That path, if it is one.
+pub(crate) fn agent() -> Option<&'static [u8]> {
     let name = AGENT.load(Ordering::Relaxed);
     if name.is_null() {
         return None;

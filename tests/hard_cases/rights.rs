@@ -1,6 +1,6 @@
 //! Programs that take rights from themselves, or have fewer than others.
 
-use super::super::harness::{Capture, World, c, record, skip, wait};
+use super::super::harness::{Capture, World, c, installed, record, skip, wait};
 use serde_json::Value;
 
 /// Frees of blocks of this size.
@@ -113,6 +113,32 @@ fn users_without_the_agent_hear_nothing_of_it() {
     }
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     assert_eq!(frees(&capture, 3101), 1);
+}
+
+/// Check that a program is recorded that starts in a network namespace of its own, where names of sockets are others, as root and as the user
+/// who has made it; and that the socket by which it is heard is gone afterwards, as is one whose collector was killed.
+#[test]
+fn programs_in_other_networks_are_recorded() {
+    for namespaces in ["-rn", "-Un"] {
+        let world = World::new();
+        let mut probe = world.command("unshare");
+        probe.args([namespaces, "true"]);
+        if installed("unshare").is_none() || wait(&world, probe).code != 0 {
+            return skip("another network namespace", "it cannot be made here");
+        }
+        let folder = world.path("agent");
+        let left = folder.join("sysprof-memprof-1-0123456789abcdef");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        drop(std::os::unix::net::UnixListener::bind(&left).unwrap());
+        let recording = record("unshare").args([namespaces]).args([c("allocates_once").build()]);
+        let (_, capture) = recording.world(world).succeed();
+        assert_eq!(frees(&capture, 1001), 1, "{namespaces}");
+        let names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let sockets = names.filter(|name| name.to_str().unwrap().starts_with("sysprof-memprof-"));
+        // That of another kind is nobody's business to try.
+        assert_eq!(sockets.collect::<Vec<_>>(), [""; 0], "{namespaces}");
+    }
 }
 
 /// Check that a program which limits its address space gets as much of it as it does alone, whatever the agent takes beside, of threads, too,

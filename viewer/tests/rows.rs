@@ -336,9 +336,6 @@ fn addresses_without_memory_are_told_apart() {
 /// Check that a capture is not said to have no samples where only what was chosen of it has none.
 #[test]
 fn samples_that_were_not_chosen_are_there() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    made.end(process, thread, Ended::Exited(0));
     let options = ReportOptions { metric: Metric::Cpu, ..ReportOptions::default() };
     for (samples, expected) in [
         (0, "Nothing to show: this capture has no samples of the CPU.\n"),
@@ -347,6 +344,9 @@ fn samples_that_were_not_chosen_are_there() {
             "Nothing to show: what was chosen has none of the 1,010 samples of the CPU. These have a thread, a stack and a time, but no size",
         ),
     ] {
+        let mut made = Made::new();
+        let (process, thread) = made.process("app");
+        made.end(process, thread, Ended::Exited(0));
         let mut summary = Summary::default();
         summary.cpu.samples = samples;
         made.tables.summary = Some(summary);

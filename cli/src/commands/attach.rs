@@ -133,6 +133,7 @@ impl Arguments {
             is_watched: false,
             command: Vec::new(),
             socket: None,
+            agent_folder: None,
             follow: true,
             live: Progress::new(self.recording.quiet).is_wanted(),
             hears_commands: true,

@@ -224,6 +224,7 @@ impl Desk {
             is_watched: false,
             command: Vec::new(),
             socket: None,
+            agent_folder: None,
             follow: true,
             target: None,
             live: false,

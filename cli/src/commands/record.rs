@@ -56,6 +56,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         is_watched: false,
         command: Vec::new(),
         socket: Some(socket),
+        agent_folder: None,
         follow: true,
         target: None,
         live: progress.is_wanted(),

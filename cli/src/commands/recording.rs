@@ -147,6 +147,8 @@ pub(crate) struct Kind {
     pub(crate) command: Vec<OsString>,
     /// Where agents connect, when the user has a say in it.
     pub(crate) socket: Option<PathBuf>,
+    /// The folder of an agent that is this user's own copy.
+    pub(crate) agent_folder: Option<PathBuf>,
     /// Record what the target starts.
     pub(crate) follow: bool,
     /// The process that becomes the target, when there is one: what is sampled.
@@ -205,6 +207,7 @@ impl Recording {
                 false => self.symbols.telling_options(),
             },
             socket: kind.socket,
+            agent_folder: kind.agent_folder,
             live: kind.live,
             occasions: Occasions {
                 every: self.snapshot_every,

@@ -113,6 +113,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         is_watched: false,
         command: arguments.command.clone(),
         socket: None,
+        agent_folder: agent.path.parent().filter(|_| !agent.installed).map(Path::to_owned),
         follow: !arguments.no_follow,
         target: Some(prepared.pid()),
         live: progress.is_wanted(),

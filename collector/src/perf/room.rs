@@ -18,6 +18,8 @@ use rustix::process::{Resource, getrlimit};
 const ALL_RINGS: usize = 64 << 20;
 const SMALLEST: usize = 512 << 10;
 const LARGEST: usize = 4 << 20;
+/// The most where there is no other event: then its records have more of their stacks, and a busy machine keeps us from them for as long.
+const LARGEST_ALONE: usize = 8 << 20;
 /// Pages of a ring below which nothing is tried any more.
 pub(super) const LEAST_PAGES: usize = 16;
 /// The capability to lock any amount of memory.
@@ -49,7 +51,8 @@ impl Demand {
 /// locked are `allowed`, `None` where that is any number.
 pub(super) fn pages(demand: Demand, processors: usize, allowed: Option<usize>, page_size: usize) -> usize {
     let processors = processors.max(1);
-    let wanted = (ALL_RINGS / processors).clamp(SMALLEST, LARGEST) / page_size;
+    let largest = if demand.rings > 1 { LARGEST } else { LARGEST_ALONE };
+    let wanted = (ALL_RINGS / processors).clamp(SMALLEST, largest) / page_size;
     let each = allowed.map_or(usize::MAX, |allowed| allowed / processors);
     let fits = each.saturating_sub(demand.pages) / demand.rings.max(1);
     let pages = wanted.min(fits).max(LEAST_PAGES);
@@ -90,8 +93,9 @@ mod tests {
     #[test]
     fn rings_share_the_memory() {
         let bytes = |processors| pages(demand(&[1]), processors, None, PAGE) * PAGE;
-        assert_eq!([bytes(0), bytes(1), bytes(16)], [LARGEST; 3]);
-        assert_eq!([bytes(64), bytes(4096)], [1 << 20, SMALLEST]);
+        assert_eq!([bytes(0), bytes(1), bytes(8)], [LARGEST_ALONE; 3]);
+        assert_eq!([bytes(16), bytes(64), bytes(4096)], [4 << 20, 1 << 20, SMALLEST]);
+        assert_eq!(pages(demand(&[1, 1, 4]), 1, None, PAGE) * PAGE, LARGEST);
     }
 
     /// Check that under the kernel's usual limits the rings of all events fit on all processors.

@@ -66,8 +66,8 @@ pub(crate) fn remark_on_strangers(names: &[String]) -> Option<String> {
             "Started without the agent, and so not recorded: {}. It is not loaded into programs that are statically linked, setuid, \
              of 32 bits or of another C library, nor into those that fail before, nor as users or in root folders that its file is not \
              there for (install-agent helps), nor where a program has emptied its environment and starts others past libc's exec, or \
-             with several threads by system and popen. Of those in another network namespace nobody hears; programs with \
-             AddressSanitizer do not start behind it.",
+             with several threads by system and popen; programs with AddressSanitizer do not start behind it. One that is installed for all \
+             users is not heard from other network namespaces.",
             told.join(", ")
         )
     })

@@ -97,6 +97,7 @@ impl Subject {
             is_watched: true,
             command: Vec::new(),
             socket: None,
+            agent_folder: None,
             follow: true,
             target: None,
             live: false,
