@@ -54,6 +54,7 @@ mod backlog;
 mod door;
 mod glob;
 mod image;
+#[cfg_attr(not(target_arch = "x86_64"), path = "inject/elsewhere.rs")]
 pub mod inject;
 #[expect(unsafe_code, reason = "the kernel reads a list in our memory when we die")]
 mod keeper;

@@ -13,6 +13,7 @@
 
 mod areas;
 mod ended;
+#[cfg_attr(not(target_arch = "x86_64"), path = "scan/elsewhere.rs")]
 mod hold;
 mod mappings;
 mod pages;

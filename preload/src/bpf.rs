@@ -18,8 +18,8 @@ pub(crate) const MAX_INSTRUCTIONS: usize = 4096;
 
 /// Words of memory that a filter has.
 const WORDS: usize = 16;
-/// `AUDIT_ARCH_X86_64`.
-const ARCHITECTURE: u32 = 0xC000_003E;
+/// `AUDIT_ARCH_X86_64`, `AUDIT_ARCH_AARCH64`: the machine's number, with marks for 64 bits and little-endian.
+const ARCHITECTURE: u32 = 0xC000_0000 | crate::elf::MACHINE as u32;
 /// Bytes of a call's description.
 const DESCRIPTION: u32 = 64;
 

@@ -42,9 +42,9 @@ pub(crate) fn is_known() -> bool {
     on_exit().is_some() || is_musl()
 }
 
-/// True with musl: what leads debuggers to its loader's list has this name there, and nowhere else.
+/// True with musl: what leads debuggers to its loader's list has this name there, and nowhere else. Its code can be read of x86-64 only.
 pub(crate) fn is_musl() -> bool {
-    !debugger_list().is_null()
+    cfg!(target_arch = "x86_64") && !debugger_list().is_null()
 }
 
 /// Where musl's loader keeps the address of what glibc calls `_r_debug`; null in glibc.

@@ -10,6 +10,20 @@ pub(crate) const DT_RELASZ: u64 = 8;
 pub(crate) const DT_JMPREL: u64 = 23;
 pub(crate) const DT_GNU_HASH: u64 = 0x6fff_fef5;
 
-pub(crate) const R_X86_64_64: u32 = 1;
-pub(crate) const R_X86_64_GLOB_DAT: u32 = 6;
-pub(crate) const R_X86_64_JUMP_SLOT: u32 = 7;
+#[cfg(target_arch = "x86_64")]
+mod machine {
+    pub(crate) const MACHINE: u16 = libc::EM_X86_64;
+    pub(crate) const R_ABSOLUTE: u32 = 1;
+    pub(crate) const R_GLOB_DAT: u32 = 6;
+    pub(crate) const R_JUMP_SLOT: u32 = 7;
+}
+
+#[cfg(target_arch = "aarch64")]
+mod machine {
+    pub(crate) const MACHINE: u16 = libc::EM_AARCH64;
+    pub(crate) const R_ABSOLUTE: u32 = 257;
+    pub(crate) const R_GLOB_DAT: u32 = 1025;
+    pub(crate) const R_JUMP_SLOT: u32 = 1026;
+}
+
+pub(crate) use machine::*;

@@ -37,12 +37,6 @@
     reason = "exports have the contracts of the C functions they are named after"
 )]
 
-#[cfg(not(target_arch = "x86_64"))]
-compile_error!(
-    "the agent knows x86-64 only: another processor needs what src/arch.rs and the shims of src/interpose have, and \
-     unwind/src/arch"
-);
-
 mod address_space;
 #[expect(unsafe_code, reason = "calls C functions")]
 mod allocator;

@@ -5,9 +5,7 @@
 //! Only those words are that lead where ours would go on to, or nowhere yet: what a module brings itself, it keeps.
 
 use crate::dynamic::{Dynamic, Relocation};
-use crate::elf::{
-    DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT,
-};
+use crate::elf::{DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, R_ABSOLUTE, R_GLOB_DAT, R_JUMP_SLOT};
 use crate::interpose;
 use crate::loader::LinkMap;
 use crate::modules;
@@ -134,7 +132,7 @@ fn is_left_alone(map: *mut LinkMap) -> bool {
 fn bind_words(module: Dynamic<'_>) {
     for (table, length) in [(DT_JMPREL, DT_PLTRELSZ), (DT_RELA, DT_RELASZ)] {
         for relocation in module.relocations(table, length) {
-            let is_function = matches!(relocation.kind, R_X86_64_JUMP_SLOT | R_X86_64_GLOB_DAT | R_X86_64_64);
+            let is_function = matches!(relocation.kind, R_JUMP_SLOT | R_GLOB_DAT | R_ABSOLUTE);
             if is_function && relocation.symbol != 0 && relocation.addend == 0 {
                 bind_word(module, relocation);
             }
@@ -160,7 +158,7 @@ fn bind_word(module: Dynamic<'_>, relocation: &Relocation) -> Option<()> {
     let from = unsafe { word.read_volatile() };
     let leads_to = core::ptr::without_provenance(from);
     // Until the first call through it.
-    let is_unbound = relocation.kind == R_X86_64_JUMP_SLOT
+    let is_unbound = relocation.kind == R_JUMP_SLOT
         && modules::around(leads_to).is_some_and(|module| Some(module) == modules::around(word.cast()));
     if is_unbound || leads_to == real::look_up(name) {
         words::lead(word.cast(), from, ours.addr());

@@ -115,7 +115,9 @@ fn follow(plan: &Plan, then: Inside) -> bool {
     if plan.is_empty() {
         return false;
     }
-    let is_done = !config::keeps_code() && sys::is_single_threaded() && plan.change();
+    // Instructions are taken apart of x86-64 only.
+    let may = cfg!(target_arch = "x86_64") && !config::keeps_code();
+    let is_done = may && sys::is_single_threaded() && plan.change();
     let inside = if is_done { then } else { Inside::Unseen };
     // Relaxed: nobody else is there yet.
     INSIDE.store(inside as u32, Ordering::Relaxed);

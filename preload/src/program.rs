@@ -37,7 +37,7 @@ const MAX_DYNAMIC: usize = 64;
 const ELF: &[u8] = b"\x7FELF";
 /// That of 64 bits, the lowest byte first.
 const OURS: &[u8] = b"\x7FELF\x02\x01";
-const MACHINE: usize = libc::EM_X86_64 as usize;
+const MACHINE: usize = crate::elf::MACHINE as usize;
 const HEADER: usize = 64;
 const SEGMENT: usize = 56;
 const DYNAMIC: usize = 16;
@@ -226,8 +226,8 @@ mod tests {
             header
         };
         for (header, is_told) in [
-            (header(OURS, libc::EM_X86_64), false),
-            (header(OURS, libc::EM_AARCH64), true),
+            (header(OURS, crate::elf::MACHINE), false),
+            (header(OURS, libc::EM_RISCV), true),
             (header(b"\x7FELF\x01\x01", libc::EM_386), true),
             // x32
             (header(b"\x7FELF\x01\x01", libc::EM_X86_64), true),

@@ -76,7 +76,10 @@ const CALLS: &[(Need, Call)] = &[
     (Need::Limits, call(libc::SYS_prlimit64, [0, libc::RLIMIT_AS as u64, 1 << 46, 0, 0, 0])),
     (Need::Limits, call(libc::SYS_prlimit64, [0, libc::RLIMIT_AS as u64, 0, 1 << 46, 0, 0])),
     (Need::Files, call(libc::SYS_newfstatat, [AT_FDCWD, 1 << 46, 1 << 46, 0, 0, 0])),
+    #[cfg(target_arch = "x86_64")]
     (Need::Files, call(libc::SYS_access, [1 << 46, libc::R_OK as u64, 0, 0, 0, 0])),
+    #[cfg(not(target_arch = "x86_64"))]
+    (Need::Files, call(libc::SYS_faccessat, [AT_FDCWD, 1 << 46, libc::R_OK as u64, 0, 0, 0])),
     (Need::Files, call(libc::SYS_openat, [AT_FDCWD, 1 << 46, libc::O_CLOEXEC as u64, 0, 0, 0])),
     (Need::Files, call(libc::SYS_pread64, [FILE, 1 << 46, 64, 0, 0, 0])),
     (Need::Files, call(libc::SYS_close, [FILE, 0, 0, 0, 0, 0])),

@@ -153,12 +153,10 @@ pub(crate) fn is_single_threaded() -> bool {
     // SAFETY: libc's own byte, if it has one. Relaxed: nobody makes a thread while this one loads a library.
     match unsafe { known.as_ref() } {
         Some(known) => known.load(Ordering::Relaxed) != 0,
-        None => rustix::fs::stat(c"/proc/self/task").is_ok_and(|folder| folder.st_nlink == LINKS_OF_ONE),
+        // Links to the folder of a process' threads where there is one: its own name, that in itself, and that in the thread's.
+        None => rustix::fs::stat(c"/proc/self/task").is_ok_and(|folder| folder.st_nlink == 3),
     }
 }
-
-/// Links to the folder of a process' threads where there is one: its own name, that in itself, and that in the thread's.
-const LINKS_OF_ONE: u64 = 3;
 
 /// A full fence in every thread of this process; false where the kernel has none, or not yet.
 pub(crate) fn fence_in_all_threads() -> bool {

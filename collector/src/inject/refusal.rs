@@ -33,6 +33,10 @@ pub enum Refusal {
     /// It is no program of this processor that was linked dynamically.
     #[error("it is linked statically, or not for this processor: there is nothing that could load a library")]
     Static,
+    /// Nobody knows how to do it here.
+    #[error("that is there for x86-64 only: start it with the agent preloaded, or by `sysprof-memprof run`")]
+    #[cfg(not(target_arch = "x86_64"))]
+    Processor,
     /// Its C library is another one.
     #[error("its C library is not glibc")]
     NotGlibc,
@@ -127,6 +131,7 @@ fn why_forbidden() -> &'static str {
 }
 
 /// Fails on processes of which it is clear beforehand.
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nobody is injected there"))]
 pub(super) fn check(pid: u32) -> Result<(), Refusal> {
     let status =
         fs::read_to_string(format!("/proc/{pid}/status")).map_err(|error| Refusal::of(pid, error))?;

@@ -263,6 +263,10 @@ fn open_one(
 
 /// Opens an event of a thread, or of a processor, with -1 for any.
 pub(crate) fn open(mut attributes: sys::perf_event_attr, pid: i32, cpu: i32) -> io::Result<OwnedFd> {
+    // Elsewhere a stack begins in more registers than samples are taken of.
+    if !cfg!(target_arch = "x86_64") {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "that is there for x86-64 only"));
+    }
     attributes.size = size_of::<sys::perf_event_attr>() as u32;
     let flags = sys::PERF_FLAG_FD_CLOEXEC.into();
     // SAFETY: the attributes are initialised, have their size in them, and ask for samples into a ring at most.
@@ -276,6 +280,10 @@ pub(crate) fn open(mut attributes: sys::perf_event_attr, pid: i32, cpu: i32) -> 
 }
 
 /// Registers of a sample: rbp, rsp and rip, all that a walk begins with.
+#[cfg(not(target_arch = "x86_64"))]
+const REGISTERS: u64 = 0;
+/// Registers of a sample: rbp, rsp and rip, all that a walk begins with.
+#[cfg(target_arch = "x86_64")]
 const REGISTERS: u64 = 1 << sys::PERF_REG_X86_BP | 1 << sys::PERF_REG_X86_SP | 1 << sys::PERF_REG_X86_IP;
 
 /// What every sample has: whose it is, when and where.

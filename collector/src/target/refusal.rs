@@ -9,6 +9,10 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// Beginnings of the names of dynamic loaders whose C libraries the agent works with.
+const OUR_LOADERS: &[&str] =
+    if cfg!(target_arch = "x86_64") { &["ld-linux", "ld-2.", "ld-musl"] } else { &["ld-linux", "ld-2."] };
+
 /// The architecture that this collector and its agent were built for.
 const OUR_MACHINE: u16 = if cfg!(target_arch = "aarch64") { EM_AARCH64 } else { EM_X86_64 };
 
@@ -288,7 +292,7 @@ fn check_without_loader(elf: &Elf, path: PathBuf) -> Result<Vec<String>, Refusal
 fn foreign_libc(interpreter: &Path) -> Option<&'static str> {
     let name = interpreter.file_name().unwrap_or_default().to_string_lossy();
     match &*name {
-        name if ["ld-linux", "ld-2.", "ld-musl"].iter().any(|ours| name.starts_with(ours)) => None,
+        name if OUR_LOADERS.iter().any(|ours| name.starts_with(ours)) => None,
         name if name.to_lowercase().contains("uclibc") => Some("uClibc"),
         name if name.starts_with("linker") => Some("Android"),
         _ => Some("another C library"),

@@ -16,11 +16,11 @@ type Pointer = *const c_void;
 
 shim!(
     /// `void memprof_report_alloc(memprof_pool_t pool, const void *block, size_t size)`
-    memprof_report_alloc, "rcx", "r8", report_alloc_body
+    memprof_report_alloc, 3, 4, report_alloc_body
 );
 shim!(
     /// `void memprof_report_realloc(memprof_pool_t pool, const void *old, const void *block, size_t size)`
-    memprof_report_realloc, "r8", "r9", report_realloc_body
+    memprof_report_realloc, 4, 5, report_realloc_body
 );
 
 unsafe extern "C" fn report_alloc_body(

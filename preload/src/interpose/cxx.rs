@@ -7,6 +7,7 @@
 //! that was announced. Which of both it is shows by where the next `malloc` comes from: the same library, or another. A
 //! `bad_alloc` passes through the wrapper, which holds nothing that would have to be undone.
 
+use super::shims::{announcing, delete_wrapper, new_wrapper, swapping};
 use crate::filter;
 use crate::guard::Inside;
 use crate::lifecycle;
@@ -15,9 +16,7 @@ use crate::real;
 use crate::sampler;
 use crate::stack::Caller;
 use crate::tracker;
-use core::arch::global_asm;
 use core::ffi::{CStr, c_void};
-use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use shared_ring::pseudo;
 
@@ -79,39 +78,12 @@ pub(crate) fn are_wrapped() -> bool {
 }
 
 /// The announced kind that a form leaves as it is: libstdc++'s array forms call the single ones.
-const fn array_form_of(kind: u32) -> u32 {
+pub(super) const fn array_form_of(kind: u32) -> u32 {
     match kind {
         pseudo::NEW => pseudo::NEW_ARRAY,
         pseudo::NEW_ALIGNED => pseudo::NEW_ARRAY_ALIGNED,
         kind => kind,
     }
-}
-
-/// A function that announces a kind to the hook that is called next, and goes on as it says. Arguments (rdi, rsi, rdx) stay as they came.
-macro_rules! announcing {
-    ($(#[$attribute:meta])* $function:ident $kind:expr, $($then:tt)*) => {
-        $(#[$attribute])*
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $function() {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                "mov rax, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
-                "mov qword ptr fs:[rax + {size}], rdi",
-                "cmp byte ptr fs:[rax + {hint}], {array}",
-                "je 3f",
-                "mov byte ptr fs:[rax + {hint}], {kind}",
-                // What an earlier one left, that no wrapper has asked for: its block may be this one's by now.
-                "mov dword ptr fs:[rax + {block}], 0",
-                "3:",
-                $($then)*
-                hint = const offset_of!(crate::arch::ThreadLocal, kind_hint),
-                size = const offset_of!(crate::arch::ThreadLocal, size_hint),
-                block = const offset_of!(crate::arch::ThreadLocal, hinted_block),
-                kind = const $kind,
-                array = const array_form_of($kind),
-            )
-        }
-    };
 }
 
 /// An export: announce the kind, jump to the target.
@@ -120,25 +92,7 @@ macro_rules! exports {
         $(
             announcing! {
                 #[cfg_attr(not(test), unsafe(export_name = $name))]
-                $function $kind,
-                "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
-                "test rax, rax",
-                "jz 2f",
-                "jmp rax",
-                "2:",
-                "push rdi", ".cfi_adjust_cfa_offset 8",
-                "push rsi", ".cfi_adjust_cfa_offset 8",
-                "push rdx", ".cfi_adjust_cfa_offset 8",
-                "mov edi, {index}",
-                "call {find}",
-                "pop rdx", ".cfi_adjust_cfa_offset -8",
-                "pop rsi", ".cfi_adjust_cfa_offset -8",
-                "pop rdi", ".cfi_adjust_cfa_offset -8",
-                "jmp rax",
-                ".cfi_endproc",
-                index = const $index,
-                targets = sym TARGETS,
-                find = sym find,
+                $function $kind, to TARGETS $index find
             }
         )*
     };
@@ -167,59 +121,13 @@ exports! {
     operator_delete_array_aligned_nothrow "_ZdaPvSt11align_val_tRKSt9nothrow_t" 19 0;
 }
 
-// Wrappers for forms that bypass malloc. The next `new` may throw through the frame: it has unwind information and
-// nothing to clean up.
+// Wrappers for forms that bypass malloc.
 macro_rules! wrappers {
     ($wrapped:ident, new $($name:ident $index:literal;)*) => {
-        $(
-            global_asm!(
-                concat!(".hidden sysprof_memprof_", stringify!($name)),
-                concat!(".globl sysprof_memprof_", stringify!($name)),
-                concat!("sysprof_memprof_", stringify!($name), ":"),
-                ".cfi_startproc",
-                "push rbp", ".cfi_def_cfa_offset 16", ".cfi_offset rbp, -16",
-                "mov rbp, rsp", ".cfi_def_cfa_register rbp",
-                "sub rsp, 32",
-                "mov qword ptr [rbp - 8], rdi",
-                "mov qword ptr [rbp - 16], rsi",
-                "call qword ptr [rip + {wrapped} + 8 * {index}]",
-                concat!(".hidden sysprof_memprof_", stringify!($name), "_called"),
-                concat!(".globl sysprof_memprof_", stringify!($name), "_called"),
-                concat!("sysprof_memprof_", stringify!($name), "_called:"),
-                "mov qword ptr [rbp - 24], rax",
-                "mov rdi, rax",
-                "mov rsi, qword ptr [rbp - 8]",
-                "mov rdx, qword ptr [rbp - 16]",
-                "mov ecx, {index}",
-                "lea r8, [rbp + 8]",
-                "mov r9, qword ptr [rbp]",
-                "call {record}",
-                "mov rax, qword ptr [rbp - 24]",
-                "leave", ".cfi_def_cfa rsp, 8",
-                "ret",
-                ".cfi_endproc",
-                wrapped = sym $wrapped,
-                index = const $index,
-                record = sym record,
-            );
-        )*
+        $(new_wrapper!($name, $wrapped, $index, record);)*
     };
     ($delete:ident, delete $($name:ident $index:literal;)*) => {
-        $(
-            global_asm!(
-                concat!(".hidden sysprof_memprof_", stringify!($name)),
-                concat!(".globl sysprof_memprof_", stringify!($name)),
-                concat!("sysprof_memprof_", stringify!($name), ":"),
-                ".cfi_startproc",
-                "mov ecx, {index}",
-                "mov r8, rsp",
-                "mov r9, rbp",
-                "jmp {delete}",
-                ".cfi_endproc",
-                index = const $index,
-                delete = sym $delete,
-            );
-        )*
+        $(delete_wrapper!($name, $delete, $index);)*
     };
 }
 
@@ -342,17 +250,11 @@ fn look_up(index: usize) {
     }
 }
 
-/// An aligned `new` is `aligned_alloc` with its first two arguments the other way round.
-#[unsafe(naked)]
-unsafe extern "C" fn aligned_without_library() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "xchg rdi, rsi",
-        "jmp {allocate}",
-        ".cfi_endproc",
-        allocate = sym super::heap::aligned_alloc,
-    )
-}
+swapping!(
+    /// An aligned `new` is `aligned_alloc` with its first two arguments the other way round.
+    aligned_without_library,
+    super::heap::aligned_alloc
+);
 
 /// Forgets forms that lay in a library which is gone: they are looked up again.
 #[cold]

@@ -21,39 +21,39 @@ type Pointer = *mut c_void;
 
 shim!(
     /// `void *malloc(size_t size)`
-    malloc, "rsi", "rdx", malloc_body::<Library>
+    malloc, 1, 2, malloc_body::<Library>
 );
 shim!(
     /// `void *calloc(size_t count, size_t size)`
-    calloc, "rdx", "rcx", calloc_body::<Library>
+    calloc, 2, 3, calloc_body::<Library>
 );
 shim!(
     /// `void *realloc(void *block, size_t size)`
-    realloc, "rdx", "rcx", realloc_body::<Library>
+    realloc, 2, 3, realloc_body::<Library>
 );
 shim!(
     /// `void *reallocarray(void *block, size_t count, size_t size)`
-    reallocarray, "rcx", "r8", reallocarray_body::<Library>
+    reallocarray, 3, 4, reallocarray_body::<Library>
 );
 shim!(
     /// `int posix_memalign(void **block, size_t alignment, size_t size)`
-    posix_memalign, "rcx", "r8", posix_memalign_body::<Library>
+    posix_memalign, 3, 4, posix_memalign_body::<Library>
 );
 shim!(
     /// `void *aligned_alloc(size_t alignment, size_t size)`
-    aligned_alloc, "rdx", "rcx", aligned_alloc_body::<Library>
+    aligned_alloc, 2, 3, aligned_alloc_body::<Library>
 );
 shim!(
     /// `void *memalign(size_t alignment, size_t size)`
-    memalign, "rdx", "rcx", memalign_body::<Library>
+    memalign, 2, 3, memalign_body::<Library>
 );
 shim!(
     /// `void *valloc(size_t size)`
-    valloc, "rsi", "rdx", valloc_body::<Library>
+    valloc, 1, 2, valloc_body::<Library>
 );
 shim!(
     /// `void *pvalloc(size_t size)`
-    pvalloc, "rsi", "rdx", pvalloc_body::<Library>
+    pvalloc, 1, 2, pvalloc_body::<Library>
 );
 
 /// A call of the next allocator for a block, recorded when it is wanted.
@@ -405,19 +405,19 @@ pub(super) unsafe extern "C" fn pvalloc_body<A: Allocator>(
 
 shim!(
     /// `void free(void *block)`
-    free, "rsi", "rdx", release::<Library>
+    free, 1, 2, release::<Library>
 );
 shim!(
     /// `void cfree(void *block)`, an old name of `free`.
-    cfree, "rsi", "rdx", release::<Library>
+    cfree, 1, 2, release::<Library>
 );
 shim!(
     /// `void free_sized(void *block, size_t size)` of C23: by definition the same as `free`.
-    free_sized, "rsi", "rdx", release::<Library>
+    free_sized, 1, 2, release::<Library>
 );
 shim!(
     /// `void free_aligned_sized(void *block, size_t alignment, size_t size)` of C23: by definition the same as `free`.
-    free_aligned_sized, "rsi", "rdx", release::<Library>
+    free_aligned_sized, 1, 2, release::<Library>
 );
 
 /// A block of libc's is about to be given up. One that it has mapped by itself it unmaps, and calls no hook of ours for that; a stack

@@ -3,7 +3,7 @@
 
 use super::cxx;
 use super::heap;
-use super::hidden_shim as shim;
+use super::shims::hidden_shim as shim;
 use crate::allocator::Linked;
 use crate::filter;
 use crate::guard::Inside;
@@ -18,16 +18,16 @@ use shared_ring::pseudo;
 
 type Pointer = *mut c_void;
 
-shim!(malloc, "rsi", "rdx", heap::malloc_body::<Linked>);
-shim!(calloc, "rdx", "rcx", heap::calloc_body::<Linked>);
-shim!(realloc, "rdx", "rcx", heap::realloc_body::<Linked>);
-shim!(reallocarray, "rcx", "r8", heap::reallocarray_body::<Linked>);
-shim!(posix_memalign, "rcx", "r8", heap::posix_memalign_body::<Linked>);
-shim!(aligned_alloc, "rdx", "rcx", heap::aligned_alloc_body::<Linked>);
-shim!(memalign, "rdx", "rcx", heap::memalign_body::<Linked>);
-shim!(valloc, "rsi", "rdx", heap::valloc_body::<Linked>);
-shim!(pvalloc, "rsi", "rdx", heap::pvalloc_body::<Linked>);
-shim!(free, "rsi", "rdx", heap::release::<Linked>);
+shim!(malloc, 1, 2, heap::malloc_body::<Linked>);
+shim!(calloc, 2, 3, heap::calloc_body::<Linked>);
+shim!(realloc, 2, 3, heap::realloc_body::<Linked>);
+shim!(reallocarray, 3, 4, heap::reallocarray_body::<Linked>);
+shim!(posix_memalign, 3, 4, heap::posix_memalign_body::<Linked>);
+shim!(aligned_alloc, 2, 3, heap::aligned_alloc_body::<Linked>);
+shim!(memalign, 2, 3, heap::memalign_body::<Linked>);
+shim!(valloc, 1, 2, heap::valloc_body::<Linked>);
+shim!(pvalloc, 1, 2, heap::pvalloc_body::<Linked>);
+shim!(free, 1, 2, heap::release::<Linked>);
 
 /// Hooks by the names of the functions whose calls they take, and the functions that they go on to.
 const HEAP: [(&CStr, unsafe extern "C" fn(), &CStr); 13] = [
@@ -92,7 +92,7 @@ const fn other(name: &'static CStr, what: What) -> Other {
 macro_rules! others {
     ($($hook:ident $index:literal $name:literal $what:expr;)*) => {
         const OTHERS: &[Other] = &[$(other($name, $what)),*];
-        $(shim!($hook, "r8", "r9", body::<$index>);)*
+        $(shim!($hook, 4, 5, body::<$index>);)*
         const HOOKS: &[unsafe extern "C" fn()] = &[$($hook),*];
         const _: () = {
             // As they are counted.

@@ -27,14 +27,14 @@ mod linked;
 mod loading;
 mod pages;
 mod sandbox;
+pub(crate) mod shims;
 mod signals;
 mod system;
 
-/// An export whose body needs its caller's registers: a naked shim that moves `rsp` and `rbp` into the next two
-/// argument registers and goes on to `$body`.
+/// An export whose body needs its caller's registers: the stack pointer and the frame pointer are its arguments of these numbers, from 0.
 macro_rules! shim {
-    ($(#[$doc:meta])* $name:ident, $sp:literal, $bp:literal, $body:path) => {
-        $crate::interpose::hidden_shim!(
+    ($(#[$doc:meta])* $name:ident, $sp:tt, $bp:tt, $body:path) => {
+        $crate::interpose::shims::hidden_shim!(
             $(#[$doc])*
             #[cfg_attr(not(test), unsafe(no_mangle))]
             $name, $sp, $bp, $body
@@ -42,26 +42,6 @@ macro_rules! shim {
     };
 }
 pub(crate) use shim;
-
-/// The same for a function that calls are led to by other ways than its name.
-macro_rules! hidden_shim {
-    ($(#[$attribute:meta])* $name:ident, $sp:literal, $bp:literal, $body:path) => {
-        $(#[$attribute])*
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                // A sample or a signal may find a thread here.
-                ".cfi_startproc",
-                concat!("mov ", $sp, ", rsp"),
-                concat!("mov ", $bp, ", rbp"),
-                "jmp {body}",
-                ".cfi_endproc",
-                body = sym $body,
-            )
-        }
-    };
-}
-pub(crate) use hidden_shim;
 
 pub(crate) use crate::address_space::Limit;
 #[cfg(not(test))]

@@ -1,5 +1,6 @@
 //! Functions by which a program forbids itself system calls, or the time stamp counter.
 
+use super::shims::syscall_shim;
 use crate::arch;
 use crate::bpf::{Instruction, MAX_INSTRUCTIONS};
 use crate::real;
@@ -76,34 +77,10 @@ pub(crate) unsafe extern "C" fn prctl(
     result
 }
 
-/// `long syscall(long number, ...)`: jumps on, but for `seccomp`.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn syscall() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "cmp rdi, {seccomp}",
-        "je {body}",
-        "mov rax, qword ptr [rip + {next}]",
-        "test rax, rax",
-        "jz 2f",
-        "jmp rax",
-        "2:",
-        "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9",
-        "sub rsp, 8",
-        ".cfi_adjust_cfa_offset 56",
-        "call {find}",
-        "add rsp, 8",
-        "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
-        ".cfi_adjust_cfa_offset -56",
-        "jmp rax",
-        ".cfi_endproc",
-        seccomp = const libc::SYS_seccomp,
-        body = sym seccomp,
-        next = sym real::SYSCALL,
-        find = sym real::syscall_address,
-    )
-}
+syscall_shim!(
+    /// `long syscall(long number, ...)`: jumps on, but for `seccomp`.
+    syscall, libc::SYS_seccomp => seccomp, else real::SYSCALL, real::syscall_address
+);
 
 /// `syscall(SYS_seccomp, unsigned operation, unsigned flags, void *arguments)`
 unsafe extern "C" fn seccomp(number: i64, operation: usize, flags: usize, arguments: usize) -> i64 {

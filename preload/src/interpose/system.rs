@@ -1,5 +1,6 @@
 //! Functions that end an image, start one, or unload code.
 
+use super::shims::{list_exec, vfork_call};
 use crate::exec::{Ended, Strings, with_own_variables, with_variables};
 use crate::lifecycle::{around_fork, exec_failed, execing, exiting};
 use crate::modules;
@@ -157,38 +158,6 @@ pub(crate) unsafe extern "C" fn popen(command: *const c_char, kind: *const c_cha
     with_own_variables(|| unsafe { real::popen(command, kind) }).unwrap_or(core::ptr::null_mut())
 }
 
-/// An exec with variable arguments. They are made one list: those in registers are put where the return address was,
-/// right below the others, and the return address below them.
-macro_rules! list_exec {
-    ($(#[$doc:meta])* $name:ident, $body:path) => {
-        $(#[$doc])*
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                "pop r11",
-                ".cfi_def_cfa_offset 0", ".cfi_register rip, r11",
-                "push r9", "push r8", "push rcx", "push rdx", "push rsi",
-                ".cfi_def_cfa_offset 40",
-                "mov rsi, rsp",
-                "push r11",
-                ".cfi_def_cfa_offset 48", ".cfi_offset rip, -48",
-                "call {body}",
-                "pop r11",
-                ".cfi_def_cfa_offset 40", ".cfi_register rip, r11",
-                "add rsp, 40",
-                ".cfi_def_cfa_offset 0",
-                "push r11",
-                ".cfi_def_cfa_offset 8", ".cfi_offset rip, -8",
-                "ret",
-                ".cfi_endproc",
-                body = sym $body,
-            )
-        }
-    };
-}
-
 list_exec!(
     /// `int execl(const char *path, const char *argument, ...)`
     execl, execl_body
@@ -270,44 +239,11 @@ pub(crate) unsafe extern "C" fn daemon(stay: c_int, keep: c_int) -> c_int {
     around_fork(|| unsafe { real::daemon(stay, keep) })
 }
 
-/// `pid_t vfork(void)`: returns twice, so it is the system call itself, as in libc. The child runs on our memory and
-/// our thread's block: until the parent goes on, the thread has no state and records nothing.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn vfork() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        // The return address must survive the child's return, which overwrites its place on the stack.
-        "pop rdi",
-        ".cfi_def_cfa_offset 0", ".cfi_register rip, rdi",
-        "mov rsi, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
-        // The epoch is set aside in a register that the kernel keeps; the child sees none.
-        "mov r8d, dword ptr fs:[rsi]",
-        "mov r9b, byte ptr fs:[rsi + {in_vfork}]",
-        "mov dword ptr fs:[rsi], 0xffffffff",
-        "mov byte ptr fs:[rsi + {in_vfork}], 1",
-        "mov eax, {number}",
-        "syscall",
-        "push rdi",
-        ".cfi_def_cfa_offset 8", ".cfi_offset rip, -8",
-        "test eax, eax",
-        "jz 2f",
-        "mov dword ptr fs:[rsi], r8d",
-        "mov byte ptr fs:[rsi + {in_vfork}], r9b",
-        "cmp eax, 0xfffff001",
-        "jae 3f",
-        "2:",
-        "ret",
-        "3:",
-        "neg eax",
-        "mov edi, eax",
-        "jmp {error}",
-        ".cfi_endproc",
-        in_vfork = const core::mem::offset_of!(crate::arch::ThreadLocal, in_vfork),
-        number = const libc::SYS_vfork,
-        error = sym vfork_failed,
-    )
-}
+vfork_call!(
+    /// `pid_t vfork(void)`: returns twice, so it is the system call itself, as in libc. The child runs on our memory and
+    /// our thread's block: until the parent goes on, the thread has no state and records nothing.
+    vfork, vfork_failed
+);
 
 extern "C" fn vfork_failed(error: c_int) -> c_int {
     // SAFETY: gives the calling thread's errno, always valid.

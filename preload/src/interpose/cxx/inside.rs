@@ -1,10 +1,9 @@
 //! Forms that a program has inside, beside its own `malloc`: each is wrapped, since it may bypass that or not.
 
-use super::{ARE_WRAPPED, FORMS, TABLE, array_form_of, delete_by, record};
+use super::{ARE_WRAPPED, FORMS, TABLE, delete_by, record};
+use crate::interpose::shims::{announcing, delete_wrapper, new_wrapper};
 use crate::linked::Function;
-use core::arch::global_asm;
 use core::ffi::c_void;
-use core::mem::offset_of;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use shared_ring::pseudo;
 
@@ -24,7 +23,7 @@ wrappers! { delete_linked, delete
 /// Hooks of `new` inside the program: announce the kind, go on to the wrapper.
 macro_rules! announcers {
     ($($function:ident $wrapper:literal $kind:expr;)*) => {
-        $(announcing! { $function $kind, concat!("jmp ", $wrapper), ".cfi_endproc", })*
+        $(announcing! { $function $kind, on $wrapper })*
     };
 }
 

@@ -1,0 +1,235 @@
+//! x86-64, System V.
+
+use super::ThreadLocal;
+use core::arch::{asm, global_asm};
+use core::sync::atomic::AtomicU32;
+
+// Initial-exec on stable Rust: `thread_local!` would be general-dynamic in a shared library, and its first access
+// may allocate.
+global_asm!(
+    ".pushsection .tdata.sysprof_memprof,\"awT\",@progbits",
+    ".balign 64",
+    ".globl sysprof_memprof_tls",
+    ".hidden sysprof_memprof_tls",
+    ".type sysprof_memprof_tls,@object",
+    "sysprof_memprof_tls:",
+    ".long 0xffffffff",
+    ".zero 36",
+    ".quad {undrawn}",
+    ".zero 16",
+    ".size sysprof_memprof_tls, 64",
+    ".popsection",
+    undrawn = const crate::sampler::UNDRAWN,
+);
+
+/// The calling thread's block.
+// Cost: two instructions, one load from the GOT; once in a function.
+#[inline(always)]
+pub(crate) fn thread_local() -> &'static ThreadLocal {
+    let block: *const ThreadLocal;
+    // SAFETY: the symbol is defined above; fs:0 holds the thread pointer on this ABI. Both words that this reads are written before
+    // any code of ours runs in the thread and never again, so to the compiler they are no memory.
+    unsafe {
+        asm!(
+            "mov {block}, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
+            "add {block}, qword ptr fs:[0]",
+            block = out(reg) block,
+            options(pure, nomem, nostack),
+        );
+    }
+    // SAFETY: the block is as large and aligned as the type, all bits are valid for it, and it lives as long as the
+    // thread; the type is not Sync, so the reference stays in the thread.
+    unsafe { &*block }
+}
+
+/// What `pthread_self` gives in musl: the address that the processor's register for thread-local storage holds, which lies there, too.
+#[cold]
+pub(crate) fn thread_pointer() -> *const core::ffi::c_void {
+    let pointer;
+    // SAFETY: fs:0 holds the thread pointer on this ABI.
+    unsafe {
+        asm!("mov {pointer}, qword ptr fs:[0]", pointer = out(reg) pointer, options(pure, readonly, nostack))
+    };
+    pointer
+}
+
+/// The address of a function that need not be there, null then. The loader fills it in before our constructor runs.
+macro_rules! weak {
+    ($name:literal) => {{
+        let address: *const core::ffi::c_void;
+        // SAFETY: loads a word of our own offset table.
+        unsafe {
+            core::arch::asm!(
+                concat!(".weak ", $name),
+                concat!("mov {address}, qword ptr [rip + ", $name, "@GOTPCREL]"),
+                address = out(reg) address,
+                options(pure, readonly, nostack),
+            );
+        }
+        address
+    }};
+}
+pub(crate) use weak;
+
+/// Takes bytes off the thread's countdown; true while it is not below 0. One instruction does it, so a signal handler
+/// that allocates comes before or after, never between.
+// Cost: one subtraction and one branch.
+#[inline(always)]
+pub(crate) fn count_down(local: &'static ThreadLocal, bytes: i64) -> bool {
+    // SAFETY: the countdown is the thread's own word, alive as long as the thread.
+    unsafe {
+        asm!(
+            "sub qword ptr [{local} + {countdown}], {bytes}",
+            "jns {passes}",
+            local = in(reg) local,
+            bytes = in(reg) bytes,
+            countdown = const core::mem::offset_of!(ThreadLocal, countdown),
+            passes = label { return true },
+            options(nostack),
+        );
+    }
+    false
+}
+
+/// Registers of the function this is inlined into: its own address, stack pointer and frame pointer.
+#[inline(always)]
+pub(crate) fn here() -> unwind::Registers {
+    let (ip, sp, bp): (u64, u64, u64);
+    // SAFETY: reads three registers.
+    unsafe {
+        asm!(
+            "lea {ip}, [rip]", "mov {sp}, rsp", "mov {bp}, rbp",
+            ip = out(reg) ip, sp = out(reg) sp, bp = out(reg) bp,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    unwind::Registers { ip: unwind::CodeAddress::Exact(ip), sp, bp }
+}
+
+/// The stack pointer of the function this is inlined into.
+#[inline(always)]
+pub(crate) fn stack_pointer() -> usize {
+    let sp: usize;
+    // SAFETY: reads one register.
+    unsafe { asm!("mov {sp}, rsp", sp = out(reg) sp, options(nomem, nostack, preserves_flags)) };
+    sp
+}
+
+/// The time stamp counter. It may be read early, out of order.
+#[inline(always)]
+pub(crate) fn ticks() -> u64 {
+    // SAFETY: the instruction has no preconditions in a process that may read the counter, which the collector
+    // checked before it chose this clock.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// The time stamp counter, read after everything before it.
+#[inline(always)]
+pub(crate) fn ticks_after() -> u64 {
+    // SAFETY: no preconditions on x86-64.
+    unsafe { core::arch::x86_64::_mm_lfence() };
+    ticks()
+}
+
+/// A system call: what the kernel answers, errors negated. Nobody's `errno` changes.
+///
+/// # Safety
+/// That of the call, whose pointers are among the arguments.
+#[cold]
+pub(crate) unsafe fn system_call(number: i64, arguments: [u64; 6]) -> i64 {
+    let [first, second, third, fourth, fifth, sixth] = arguments;
+    let result: i64;
+    // SAFETY: the caller vouches for what the call does; the kernel changes no other registers.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") first, in("rsi") second, in("rdx") third, in("r10") fourth, in("r8") fifth, in("r9") sixth,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// Makes a thread that calls `membarrier` with a command, and ends; its id is in `thread` before this returns. The error, negated, where
+/// none can be made.
+///
+/// It has nothing of its own, not even a stack, so all signals must be blocked: it inherits that.
+#[cold]
+pub(crate) fn membarrier_beside(command: i32, thread: &AtomicU32) -> i64 {
+    const FLAGS: i32 = libc::CLONE_VM
+        | libc::CLONE_FS
+        | libc::CLONE_FILES
+        | libc::CLONE_SIGHAND
+        | libc::CLONE_SYSVSEM
+        | libc::CLONE_THREAD
+        | libc::CLONE_PARENT_SETTID;
+    let result: i64;
+    // SAFETY: the kernel writes the id into `thread`, which is atomic. The new thread shares all memory, and touches none: it makes two
+    // system calls out of registers, and does not come back from the second.
+    unsafe {
+        asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "mov eax, {membarrier}",
+            "mov edi, r8d",
+            "xor esi, esi",
+            "xor edx, edx",
+            "syscall",
+            "mov eax, {exit}",
+            "xor edi, edi",
+            "syscall",
+            "ud2",
+            "2:",
+            membarrier = const libc::SYS_membarrier,
+            exit = const libc::SYS_exit,
+            inlateout("rax") libc::SYS_clone => result,
+            in("rdi") i64::from(FLAGS), in("rsi") 0, in("rdx") thread.as_ptr(), in("r10") 0, in("r8") i64::from(command),
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result.min(0)
+}
+
+/// Calls `function` with so many bytes of the stack, and `context`. Nothing is left of them afterwards.
+///
+/// # Safety
+/// The stack has room for so many bytes, and `function` may be called with these arguments.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn with_stack(
+    bytes: usize,
+    function: unsafe extern "C" fn(*mut u8, *mut core::ffi::c_void),
+    context: *mut core::ffi::c_void,
+) {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "sub rsp, rdi",
+        "and rsp, -16",
+        "mov rdi, rsp",
+        "mov rax, rsi",
+        "mov rsi, rdx",
+        "call rax",
+        "leave",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+    )
+}
+
+/// Ends the process at once.
+pub(crate) fn trap() -> ! {
+    // SAFETY: never returns.
+    unsafe { asm!("ud2", options(noreturn)) }
+}
+
+// The compiled core library names it, though nothing here unwinds.
+#[cfg(feature = "standalone")]
+global_asm!(".globl rust_eh_personality", ".hidden rust_eh_personality", "rust_eh_personality:", "ud2");

@@ -1,0 +1,18 @@
+//! Functions in assembly, which are all that can hand the registers of their caller on: one file for each machine, with the same
+//! macros.
+//!
+//! | macro | function |
+//! |---|---|
+//! | `hidden_shim` | hands its caller's stack pointer and frame pointer on, as the arguments of these numbers |
+//! | `announcing` | announces a kind to the hook that is called next, and jumps on |
+//! | `new_wrapper`, `delete_wrapper` | a form of `new` or `delete` that may bypass malloc, and its record |
+//! | `swapping` | jumps to a function that has its first two arguments the other way round |
+//! | `list_exec` | makes one list of variable arguments |
+//! | `vfork_call` | the system call, which returns twice |
+//! | `syscall_shim`, `dlopen_shim` | jump on, but for what has to be looked at |
+
+#[cfg_attr(target_arch = "x86_64", path = "shims/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "shims/aarch64.rs")]
+mod machine;
+
+pub(crate) use machine::*;

@@ -1,0 +1,324 @@
+//! x86-64, System V.
+
+/// The register of an argument, from 0.
+macro_rules! argument {
+    (1) => {
+        "rsi"
+    };
+    (2) => {
+        "rdx"
+    };
+    (3) => {
+        "rcx"
+    };
+    (4) => {
+        "r8"
+    };
+    (5) => {
+        "r9"
+    };
+}
+pub(crate) use argument;
+
+macro_rules! hidden_shim {
+    ($(#[$attribute:meta])* $name:ident, $sp:tt, $bp:tt, $body:path) => {
+        $(#[$attribute])*
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                // A sample or a signal may find a thread here.
+                ".cfi_startproc",
+                concat!("mov ", $crate::interpose::shims::argument!($sp), ", rsp"),
+                concat!("mov ", $crate::interpose::shims::argument!($bp), ", rbp"),
+                "jmp {body}",
+                ".cfi_endproc",
+                body = sym $body,
+            )
+        }
+    };
+}
+pub(crate) use hidden_shim;
+
+/// Arguments (rdi, rsi, rdx) stay as they came.
+macro_rules! announcing {
+    ($(#[$attribute:meta])* $function:ident $kind:expr, to $targets:ident $index:literal $find:ident) => {
+        $crate::interpose::shims::announcing! {
+            $(#[$attribute])*
+            $function $kind,
+            "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
+            "test rax, rax",
+            "jz 2f",
+            "jmp rax",
+            "2:",
+            "push rdi", ".cfi_adjust_cfa_offset 8",
+            "push rsi", ".cfi_adjust_cfa_offset 8",
+            "push rdx", ".cfi_adjust_cfa_offset 8",
+            "mov edi, {index}",
+            "call {find}",
+            "pop rdx", ".cfi_adjust_cfa_offset -8",
+            "pop rsi", ".cfi_adjust_cfa_offset -8",
+            "pop rdi", ".cfi_adjust_cfa_offset -8",
+            "jmp rax",
+            ".cfi_endproc",
+            index = const $index,
+            targets = sym $targets,
+            find = sym $find,
+        }
+    };
+    ($(#[$attribute:meta])* $function:ident $kind:expr, on $wrapper:literal) => {
+        $crate::interpose::shims::announcing! { $(#[$attribute])* $function $kind, concat!("jmp ", $wrapper), ".cfi_endproc", }
+    };
+    ($(#[$attribute:meta])* $function:ident $kind:expr, $($then:tt)*) => {
+        $(#[$attribute])*
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $function() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "mov rax, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
+                "mov qword ptr fs:[rax + {size}], rdi",
+                "cmp byte ptr fs:[rax + {hint}], {array}",
+                "je 3f",
+                "mov byte ptr fs:[rax + {hint}], {kind}",
+                // What an earlier one left, that no wrapper has asked for: its block may be this one's by now.
+                "mov dword ptr fs:[rax + {block}], 0",
+                "3:",
+                $($then)*
+                hint = const core::mem::offset_of!($crate::arch::ThreadLocal, kind_hint),
+                size = const core::mem::offset_of!($crate::arch::ThreadLocal, size_hint),
+                block = const core::mem::offset_of!($crate::arch::ThreadLocal, hinted_block),
+                kind = const $kind,
+                array = const $crate::interpose::cxx::array_form_of($kind),
+            )
+        }
+    };
+}
+pub(crate) use announcing;
+
+/// The next `new` may throw through the frame: it has unwind information and nothing to clean up.
+macro_rules! new_wrapper {
+    ($name:ident, $wrapped:ident, $index:literal, $record:ident) => {
+        core::arch::global_asm!(
+            concat!(".hidden sysprof_memprof_", stringify!($name)),
+            concat!(".globl sysprof_memprof_", stringify!($name)),
+            concat!("sysprof_memprof_", stringify!($name), ":"),
+            ".cfi_startproc",
+            "push rbp", ".cfi_def_cfa_offset 16", ".cfi_offset rbp, -16",
+            "mov rbp, rsp", ".cfi_def_cfa_register rbp",
+            "sub rsp, 32",
+            "mov qword ptr [rbp - 8], rdi",
+            "mov qword ptr [rbp - 16], rsi",
+            "call qword ptr [rip + {wrapped} + 8 * {index}]",
+            concat!(".hidden sysprof_memprof_", stringify!($name), "_called"),
+            concat!(".globl sysprof_memprof_", stringify!($name), "_called"),
+            concat!("sysprof_memprof_", stringify!($name), "_called:"),
+            "mov qword ptr [rbp - 24], rax",
+            "mov rdi, rax",
+            "mov rsi, qword ptr [rbp - 8]",
+            "mov rdx, qword ptr [rbp - 16]",
+            "mov ecx, {index}",
+            "lea r8, [rbp + 8]",
+            "mov r9, qword ptr [rbp]",
+            "call {record}",
+            "mov rax, qword ptr [rbp - 24]",
+            "leave", ".cfi_def_cfa rsp, 8",
+            "ret",
+            ".cfi_endproc",
+            wrapped = sym $wrapped,
+            index = const $index,
+            record = sym $record,
+        );
+    };
+}
+pub(crate) use new_wrapper;
+
+macro_rules! delete_wrapper {
+    ($name:ident, $delete:ident, $index:literal) => {
+        core::arch::global_asm!(
+            concat!(".hidden sysprof_memprof_", stringify!($name)),
+            concat!(".globl sysprof_memprof_", stringify!($name)),
+            concat!("sysprof_memprof_", stringify!($name), ":"),
+            ".cfi_startproc",
+            "mov ecx, {index}",
+            "mov r8, rsp",
+            "mov r9, rbp",
+            "jmp {delete}",
+            ".cfi_endproc",
+            index = const $index,
+            delete = sym $delete,
+        );
+    };
+}
+pub(crate) use delete_wrapper;
+
+macro_rules! swapping {
+    ($(#[$attribute:meta])* $name:ident, $target:path) => {
+        $(#[$attribute])*
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "xchg rdi, rsi",
+                "jmp {target}",
+                ".cfi_endproc",
+                target = sym $target,
+            )
+        }
+    };
+}
+pub(crate) use swapping;
+
+/// Arguments in registers are put where the return address was, right below the others, and the return address below them.
+macro_rules! list_exec {
+    ($(#[$doc:meta])* $name:ident, $body:path) => {
+        $(#[$doc])*
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "pop r11",
+                ".cfi_def_cfa_offset 0", ".cfi_register rip, r11",
+                "push r9", "push r8", "push rcx", "push rdx", "push rsi",
+                ".cfi_def_cfa_offset 40",
+                "mov rsi, rsp",
+                "push r11",
+                ".cfi_def_cfa_offset 48", ".cfi_offset rip, -48",
+                "call {body}",
+                "pop r11",
+                ".cfi_def_cfa_offset 40", ".cfi_register rip, r11",
+                "add rsp, 40",
+                ".cfi_def_cfa_offset 0",
+                "push r11",
+                ".cfi_def_cfa_offset 8", ".cfi_offset rip, -8",
+                "ret",
+                ".cfi_endproc",
+                body = sym $body,
+            )
+        }
+    };
+}
+pub(crate) use list_exec;
+
+macro_rules! vfork_call {
+    ($(#[$doc:meta])* $name:ident, $failed:path) => {
+        $(#[$doc])*
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                // The return address must survive the child's return, which overwrites its place on the stack.
+                "pop rdi",
+                ".cfi_def_cfa_offset 0", ".cfi_register rip, rdi",
+                "mov rsi, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
+                // The epoch is set aside in a register that the kernel keeps; the child sees none.
+                "mov r8d, dword ptr fs:[rsi]",
+                "mov r9b, byte ptr fs:[rsi + {in_vfork}]",
+                "mov dword ptr fs:[rsi], 0xffffffff",
+                "mov byte ptr fs:[rsi + {in_vfork}], 1",
+                "mov eax, {number}",
+                "syscall",
+                "push rdi",
+                ".cfi_def_cfa_offset 8", ".cfi_offset rip, -8",
+                "test eax, eax",
+                "jz 2f",
+                "mov dword ptr fs:[rsi], r8d",
+                "mov byte ptr fs:[rsi + {in_vfork}], r9b",
+                "cmp eax, 0xfffff001",
+                "jae 3f",
+                "2:",
+                "ret",
+                "3:",
+                "neg eax",
+                "mov edi, eax",
+                "jmp {failed}",
+                ".cfi_endproc",
+                in_vfork = const core::mem::offset_of!($crate::arch::ThreadLocal, in_vfork),
+                number = const libc::SYS_vfork,
+                failed = sym $failed,
+            )
+        }
+    };
+}
+pub(crate) use vfork_call;
+
+macro_rules! syscall_shim {
+    ($(#[$doc:meta])* $name:ident, $number:expr => $body:path, else $next:path, $find:path) => {
+        $(#[$doc])*
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "cmp rdi, {number}",
+                "je {body}",
+                "mov rax, qword ptr [rip + {next}]",
+                "test rax, rax",
+                "jz 2f",
+                "jmp rax",
+                "2:",
+                "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9",
+                "sub rsp, 8",
+                ".cfi_adjust_cfa_offset 56",
+                "call {find}",
+                "add rsp, 8",
+                "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                ".cfi_adjust_cfa_offset -56",
+                "jmp rax",
+                ".cfi_endproc",
+                number = const $number,
+                body = sym $body,
+                next = sym $next,
+                find = sym $find,
+            )
+        }
+    };
+}
+pub(crate) use syscall_shim;
+
+macro_rules! dlopen_shim {
+    ($(#[$doc:meta])* $name:ident, $may_bind:path => $body:path, else $next:path, $find:path) => {
+        $(#[$doc])*
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "test esi, {deeply}",
+                "jnz 3f",
+                "4:",
+                "mov rax, qword ptr [rip + {next}]",
+                "test rax, rax",
+                "jz 2f",
+                "jmp rax",
+                "2:",
+                "push rdi", "push rsi",
+                "sub rsp, 8",
+                ".cfi_adjust_cfa_offset 24",
+                "call {find}",
+                "add rsp, 8",
+                "pop rsi", "pop rdi",
+                ".cfi_adjust_cfa_offset -24",
+                "jmp rax",
+                "3:",
+                "push rdi", "push rsi",
+                "sub rsp, 8",
+                ".cfi_adjust_cfa_offset 24",
+                "call {may_bind}",
+                "add rsp, 8",
+                "pop rsi", "pop rdi",
+                ".cfi_adjust_cfa_offset -24",
+                "test al, al",
+                "jz 4b",
+                "jmp {body}",
+                ".cfi_endproc",
+                deeply = const libc::RTLD_DEEPBIND,
+                next = sym $next,
+                find = sym $find,
+                may_bind = sym $may_bind,
+                body = sym $body,
+            )
+        }
+    };
+}
+pub(crate) use dlopen_shim;
