@@ -37,6 +37,12 @@
     reason = "exports have the contracts of the C functions they are named after"
 )]
 
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!(
+    "the agent knows x86-64 and 64-bit ARM only: another processor needs what src/arch, src/interpose/shims and src/elf.rs have, and \
+     unwind/src/arch"
+);
+
 mod address_space;
 #[expect(unsafe_code, reason = "calls C functions")]
 mod allocator;
