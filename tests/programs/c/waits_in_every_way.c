@@ -3,7 +3,8 @@
 
      waits_in_every_way PAGE
 
-   Prints how many calls were cut short, and how many sleeps were shorter than they should have been. */
+   Prints how many calls were cut short, and how many sleeps were shorter than they should have been, and about the last of these which
+   way of waiting it was, how it ended, and when, by the clock of this program and by the time of day. */
 #define _GNU_SOURCE
 #include "page.h"
 #include <errno.h>
@@ -21,12 +22,20 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { WAYS = 17, NAP_MS = 20 };
+/* The limits of sockets are counted in ticks of the kernel, the first of which has begun: so it may be a tick less, of 10 ms at most. */
+enum { WAYS = 17, NAP_MS = 20, TICK_MS = 10 };
 
 static uint64_t cut, early;
+static char last[128];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
 static sem_t empty;
+
+static uint64_t day_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 static struct timespec in_a_while(clockid_t clock) {
   struct timespec time;
@@ -94,6 +103,12 @@ static int wait_by(uintptr_t way, int ends[2], int epoll, int semaphore, int ful
   }
 }
 
+/* The least time that a wait takes. */
+static uint64_t least_ns(uintptr_t way) {
+  int is_at_socket = way == 5 || (way >= 9 && way <= 14);
+  return (uint64_t)(NAP_MS - (is_at_socket ? TICK_MS : 1)) * 1000000;
+}
+
 /* A socket into which nothing fits any more. */
 static int fill(void) {
   int ends[2];
@@ -116,11 +131,16 @@ static void *wait_again(void *number) {
   struct io_uring_params parameters = {0};
   int full = fill(), ring = (int)syscall(SYS_io_uring_setup, 4, &parameters);
   while (!get(&page->stop)) {
-    uint64_t before = now_ns();
+    uint64_t before = now_ns(), day = day_ns();
     errno = 0;
-    int result = wait_by(way, ends, epoll, semaphore, full, ring);
-    if (result < 0 && errno == EINTR) __atomic_fetch_add(&cut, 1, __ATOMIC_SEQ_CST);
-    else if (now_ns() - before < (NAP_MS - 1) * 1000000) __atomic_fetch_add(&early, 1, __ATOMIC_SEQ_CST);
+    int result = wait_by(way, ends, epoll, semaphore, full, ring), error = errno;
+    uint64_t took = now_ns() - before;
+    if (result < 0 && error == EINTR) __atomic_fetch_add(&cut, 1, __ATOMIC_SEQ_CST);
+    else if (took < least_ns(way)) {
+      __atomic_fetch_add(&early, 1, __ATOMIC_SEQ_CST);
+      snprintf(last, sizeof last, ": way %d ended with %d, error %d, after %d us, %d of the day", (int)way, result, error,
+               (int)(took / 1000), (int)((day_ns() - day) / 1000));
+    }
   }
   semctl(semaphore, 0, IPC_RMID);
   return NULL;
@@ -145,7 +165,7 @@ int main(int count, char **arguments) {
   for (uintptr_t way = 0; way < WAYS; way++) pthread_create(&threads[way], NULL, wait_again, (void *)way);
   pthread_create(&threads[WAYS], NULL, allocate, NULL);
   for (int i = 0; i <= WAYS; i++) pthread_join(threads[i], NULL);
-  printf("%d cut short, %d too early\n", (int)cut, (int)early);
+  printf("%d cut short, %d too early%s\n", (int)cut, (int)early, last);
   set(&page->done, 1);
   return 5;
 }
