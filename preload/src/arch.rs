@@ -7,6 +7,7 @@ mod machine;
 pub(crate) use machine::*;
 
 use crate::thread::ThreadState;
+use core::arch::global_asm;
 use core::cell::Cell;
 use core::sync::atomic::{Ordering, compiler_fence};
 
@@ -57,6 +58,47 @@ const _: () = assert!(size_of::<ThreadLocal>() == 64);
 const _: () = assert!(core::mem::offset_of!(ThreadLocal, epoch) == 0);
 const _: () = assert!(core::mem::offset_of!(ThreadLocal, busy) == 4);
 const _: () = assert!(core::mem::offset_of!(ThreadLocal, countdown) == 40);
+
+// Initial-exec on stable Rust: `thread_local!` would be general-dynamic in a shared library, and its first access
+// may allocate.
+global_asm!(
+    ".pushsection .tdata.sysprof_memprof,\"awT\",@progbits",
+    ".balign 64",
+    ".globl sysprof_memprof_tls",
+    ".hidden sysprof_memprof_tls",
+    ".type sysprof_memprof_tls,@object",
+    "sysprof_memprof_tls:",
+    ".long 0xffffffff",
+    ".zero 36",
+    ".quad {undrawn}",
+    ".zero 16",
+    ".size sysprof_memprof_tls, 64",
+    ".popsection",
+    undrawn = const crate::sampler::UNDRAWN,
+);
+
+/// The calling thread's block.
+#[inline(always)]
+pub(crate) fn thread_local() -> &'static ThreadLocal {
+    // SAFETY: the block is as large and aligned as the type, all bits are valid for it, and it lives as long as the
+    // thread; the type is not Sync, so the reference stays in the thread.
+    unsafe { &*thread_block() }
+}
+
+/// Registers of the function this is inlined into: its own address, stack pointer and frame pointer.
+#[inline(always)]
+pub(crate) fn here() -> unwind::Registers {
+    unwind::Registers::here()
+}
+
+/// What a thread has that only makes system calls: everything of the process, and whose id is told before it runs.
+const BESIDE: i32 = libc::CLONE_VM
+    | libc::CLONE_FS
+    | libc::CLONE_FILES
+    | libc::CLONE_SIGHAND
+    | libc::CLONE_SYSVSEM
+    | libc::CLONE_THREAD
+    | libc::CLONE_PARENT_SETTID;
 
 /// A block's address as [`ThreadLocal::hinted_block`] has it: what of it tells blocks apart that one call can mean.
 pub(crate) fn hinted(block: usize) -> u32 {

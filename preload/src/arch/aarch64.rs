@@ -1,33 +1,15 @@
 //! 64-bit ARM, AAPCS64.
 
-use super::ThreadLocal;
-use core::arch::{asm, global_asm};
+use super::{BESIDE, ThreadLocal};
+use core::arch::asm;
 use core::sync::atomic::AtomicU32;
 
-// Initial-exec on stable Rust: `thread_local!` would be general-dynamic in a shared library, and its first access
-// may allocate.
-global_asm!(
-    ".pushsection .tdata.sysprof_memprof,\"awT\",@progbits",
-    ".balign 64",
-    ".globl sysprof_memprof_tls",
-    ".hidden sysprof_memprof_tls",
-    ".type sysprof_memprof_tls,@object",
-    "sysprof_memprof_tls:",
-    ".long 0xffffffff",
-    ".zero 36",
-    ".quad {undrawn}",
-    ".zero 16",
-    ".size sysprof_memprof_tls, 64",
-    ".popsection",
-    undrawn = const crate::sampler::UNDRAWN,
-);
-
-/// The calling thread's block.
+/// Where the calling thread's block is.
 // Cost: four instructions, one load from the GOT; once in a function.
 #[inline(always)]
-pub(crate) fn thread_local() -> &'static ThreadLocal {
+pub(super) fn thread_block() -> *const ThreadLocal {
     let block: *const ThreadLocal;
-    // SAFETY: the symbol is defined above; tpidr_el0 is the thread pointer on this ABI. What this reads is written before any code of
+    // SAFETY: the symbol is defined in `arch`; tpidr_el0 is the thread pointer on this ABI. What this reads is written before any code of
     // ours runs in the thread and never again, so to the compiler it is no memory.
     unsafe {
         asm!(
@@ -40,9 +22,7 @@ pub(crate) fn thread_local() -> &'static ThreadLocal {
             options(pure, nomem, nostack, preserves_flags),
         );
     }
-    // SAFETY: the block is as large and aligned as the type, all bits are valid for it, and it lives as long as the
-    // thread; the type is not Sync, so the reference stays in the thread.
-    unsafe { &*block }
+    block
 }
 
 /// What `pthread_self` gives in musl: not asked, since that is not known on this processor.
@@ -93,12 +73,6 @@ pub(crate) fn count_down(local: &'static ThreadLocal, bytes: i64) -> bool {
     left >= 0
 }
 
-/// Registers of the function this is inlined into: its own address, stack pointer and frame pointer.
-#[inline(always)]
-pub(crate) fn here() -> unwind::Registers {
-    unwind::Registers::here()
-}
-
 /// The stack pointer of the function this is inlined into.
 #[inline(always)]
 pub(crate) fn stack_pointer() -> usize {
@@ -147,13 +121,6 @@ pub(crate) unsafe fn system_call(number: i64, arguments: [u64; 6]) -> i64 {
 /// It has nothing of its own, not even a stack, so all signals must be blocked: it inherits that.
 #[cold]
 pub(crate) fn membarrier_beside(command: i32, thread: &AtomicU32) -> i64 {
-    const FLAGS: i32 = libc::CLONE_VM
-        | libc::CLONE_FS
-        | libc::CLONE_FILES
-        | libc::CLONE_SIGHAND
-        | libc::CLONE_SYSVSEM
-        | libc::CLONE_THREAD
-        | libc::CLONE_PARENT_SETTID;
     let result: i64;
     // SAFETY: the kernel writes the id into `thread`, which is atomic. The new thread shares all memory, and touches none: it makes two
     // system calls out of registers, and does not come back from the second.
@@ -174,7 +141,7 @@ pub(crate) fn membarrier_beside(command: i32, thread: &AtomicU32) -> i64 {
             membarrier = const libc::SYS_membarrier,
             exit = const libc::SYS_exit,
             in("x8") libc::SYS_clone,
-            inlateout("x0") i64::from(FLAGS) => result,
+            inlateout("x0") i64::from(BESIDE) => result,
             in("x1") 0_u64, in("x2") thread.as_ptr(), in("x3") 0_u64, in("x4") 0_u64, in("x5") i64::from(command),
             options(nostack),
         );
@@ -223,4 +190,9 @@ pub(crate) fn trap() -> ! {
 
 // The compiled core library names it, though nothing here unwinds.
 #[cfg(feature = "standalone")]
-global_asm!(".globl rust_eh_personality", ".hidden rust_eh_personality", "rust_eh_personality:", "udf #0");
+core::arch::global_asm!(
+    ".globl rust_eh_personality",
+    ".hidden rust_eh_personality",
+    "rust_eh_personality:",
+    "udf #0"
+);

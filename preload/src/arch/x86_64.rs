@@ -1,33 +1,15 @@
 //! x86-64, System V.
 
-use super::ThreadLocal;
-use core::arch::{asm, global_asm};
+use super::{BESIDE, ThreadLocal};
+use core::arch::asm;
 use core::sync::atomic::AtomicU32;
 
-// Initial-exec on stable Rust: `thread_local!` would be general-dynamic in a shared library, and its first access
-// may allocate.
-global_asm!(
-    ".pushsection .tdata.sysprof_memprof,\"awT\",@progbits",
-    ".balign 64",
-    ".globl sysprof_memprof_tls",
-    ".hidden sysprof_memprof_tls",
-    ".type sysprof_memprof_tls,@object",
-    "sysprof_memprof_tls:",
-    ".long 0xffffffff",
-    ".zero 36",
-    ".quad {undrawn}",
-    ".zero 16",
-    ".size sysprof_memprof_tls, 64",
-    ".popsection",
-    undrawn = const crate::sampler::UNDRAWN,
-);
-
-/// The calling thread's block.
+/// Where the calling thread's block is.
 // Cost: two instructions, one load from the GOT; once in a function.
 #[inline(always)]
-pub(crate) fn thread_local() -> &'static ThreadLocal {
+pub(super) fn thread_block() -> *const ThreadLocal {
     let block: *const ThreadLocal;
-    // SAFETY: the symbol is defined above; fs:0 holds the thread pointer on this ABI. Both words that this reads are written before
+    // SAFETY: the symbol is defined in `arch`; fs:0 holds the thread pointer on this ABI. Both words that this reads are written before
     // any code of ours runs in the thread and never again, so to the compiler they are no memory.
     unsafe {
         asm!(
@@ -37,9 +19,7 @@ pub(crate) fn thread_local() -> &'static ThreadLocal {
             options(pure, nomem, nostack),
         );
     }
-    // SAFETY: the block is as large and aligned as the type, all bits are valid for it, and it lives as long as the
-    // thread; the type is not Sync, so the reference stays in the thread.
-    unsafe { &*block }
+    block
 }
 
 /// What `pthread_self` gives in musl: the address that the processor's register for thread-local storage holds, which lies there, too.
@@ -89,21 +69,6 @@ pub(crate) fn count_down(local: &'static ThreadLocal, bytes: i64) -> bool {
         );
     }
     false
-}
-
-/// Registers of the function this is inlined into: its own address, stack pointer and frame pointer.
-#[inline(always)]
-pub(crate) fn here() -> unwind::Registers {
-    let (ip, sp, bp): (u64, u64, u64);
-    // SAFETY: reads three registers.
-    unsafe {
-        asm!(
-            "lea {ip}, [rip]", "mov {sp}, rsp", "mov {bp}, rbp",
-            ip = out(reg) ip, sp = out(reg) sp, bp = out(reg) bp,
-            options(nomem, nostack, preserves_flags),
-        );
-    }
-    unwind::Registers { ip: unwind::CodeAddress::Exact(ip), sp, bp }
 }
 
 /// The stack pointer of the function this is inlined into.
@@ -158,13 +123,6 @@ pub(crate) unsafe fn system_call(number: i64, arguments: [u64; 6]) -> i64 {
 /// It has nothing of its own, not even a stack, so all signals must be blocked: it inherits that.
 #[cold]
 pub(crate) fn membarrier_beside(command: i32, thread: &AtomicU32) -> i64 {
-    const FLAGS: i32 = libc::CLONE_VM
-        | libc::CLONE_FS
-        | libc::CLONE_FILES
-        | libc::CLONE_SIGHAND
-        | libc::CLONE_SYSVSEM
-        | libc::CLONE_THREAD
-        | libc::CLONE_PARENT_SETTID;
     let result: i64;
     // SAFETY: the kernel writes the id into `thread`, which is atomic. The new thread shares all memory, and touches none: it makes two
     // system calls out of registers, and does not come back from the second.
@@ -186,7 +144,7 @@ pub(crate) fn membarrier_beside(command: i32, thread: &AtomicU32) -> i64 {
             membarrier = const libc::SYS_membarrier,
             exit = const libc::SYS_exit,
             inlateout("rax") libc::SYS_clone => result,
-            in("rdi") i64::from(FLAGS), in("rsi") 0, in("rdx") thread.as_ptr(), in("r10") 0, in("r8") i64::from(command),
+            in("rdi") i64::from(BESIDE), in("rsi") 0, in("rdx") thread.as_ptr(), in("r10") 0, in("r8") i64::from(command),
             lateout("rcx") _, lateout("r11") _,
             options(nostack),
         );
@@ -232,4 +190,9 @@ pub(crate) fn trap() -> ! {
 
 // The compiled core library names it, though nothing here unwinds.
 #[cfg(feature = "standalone")]
-global_asm!(".globl rust_eh_personality", ".hidden rust_eh_personality", "rust_eh_personality:", "ud2");
+core::arch::global_asm!(
+    ".globl rust_eh_personality",
+    ".hidden rust_eh_personality",
+    "rust_eh_personality:",
+    "ud2"
+);

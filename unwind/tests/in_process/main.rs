@@ -8,8 +8,6 @@ mod support;
 #[expect(unsafe_code, reason = "calls back through C")]
 mod callbacks;
 mod damaged;
-#[cfg_attr(target_arch = "aarch64", path = "handwritten/aarch64.rs")]
-#[cfg_attr(target_arch = "x86_64", path = "handwritten/x86_64.rs")]
 #[expect(unsafe_code, reason = "functions in assembly")]
 mod handwritten;
 #[expect(unsafe_code, reason = "installs signal handlers")]

@@ -1,22 +1,19 @@
-//! Frames whose tables compilers write rarely, written by hand.
-//!
-//! Each function takes a callback and its argument, builds its odd frame and calls.
+//! 64-bit ARM.
 
-use crate::support::{Walker, this_stack_memory};
+use super::{Caller, compare, end_through};
 use std::arch::global_asm;
-use std::cell::Cell;
-use unwind::{End, Registers};
-
-/// A function of this file: calls `callback(argument)`.
-type Caller = unsafe extern "C" fn(callback: extern "C" fn(usize) -> usize, argument: usize) -> usize;
+use unwind::End;
 
 unsafe extern "C" {
     fn unwind_test_alloca(callback: extern "C" fn(usize) -> usize, argument: usize) -> usize;
     fn unwind_test_alone(callback: extern "C" fn(usize) -> usize, argument: usize) -> usize;
     fn unwind_test_apart(callback: extern "C" fn(usize) -> usize, argument: usize) -> usize;
     fn unwind_test_signed(callback: extern "C" fn(usize) -> usize, argument: usize) -> usize;
-    fn unwind_test_root(callback: extern "C" fn(usize) -> usize, argument: usize) -> usize;
-    fn unwind_test_other_register(callback: extern "C" fn(usize) -> usize, argument: usize) -> usize;
+    pub(super) fn unwind_test_root(callback: extern "C" fn(usize) -> usize, argument: usize) -> usize;
+    pub(super) fn unwind_test_other_register(
+        callback: extern "C" fn(usize) -> usize,
+        argument: usize,
+    ) -> usize;
     fn unwind_test_bare(callback: extern "C" fn(usize) -> usize, argument: usize) -> usize;
 }
 
@@ -140,11 +137,6 @@ global_asm!(
     "ret",
 );
 
-/// Compares with glibc.
-extern "C" fn compare(argument: usize) -> usize {
-    assert_walks_like_backtrace!() + argument
-}
-
 /// Check that each kind of frame is left for the frame that glibc finds.
 #[test]
 fn odd_frames_agree_with_backtrace() {
@@ -180,40 +172,6 @@ fn nested_odd_frames_agree_with_backtrace() {
     // SAFETY: the function keeps the C calling convention.
     let depth = unsafe { unwind_test_alone(signed, 0x120) };
     assert!(depth > 0x120 + 8);
-}
-
-thread_local! {
-    static WALKED: Cell<Option<(End, u64)>> = const { Cell::new(None) };
-}
-
-/// Walks and keeps how the walk ended and its last frame.
-extern "C" fn walk(argument: usize) -> usize {
-    let mut last = 0;
-    let end = Walker::new().walk(Registers::here(), &mut this_stack_memory(), 100, |code, _| {
-        last = code.address();
-    });
-    WALKED.set(Some((end, last)));
-    argument
-}
-
-/// How a walk through `caller` ends, and whether its last frame is `caller`.
-fn end_through(caller: Caller) -> (End, bool) {
-    // SAFETY: the function keeps the C calling convention.
-    unsafe { caller(walk, 0) };
-    let (end, last) = WALKED.get().expect("the callback ran");
-    (end, (caller as usize as u64..caller as usize as u64 + 64).contains(&last))
-}
-
-/// Check that an undefined return address is the end of a complete stack.
-#[test]
-fn undefined_return_addresses_are_the_root() {
-    assert_eq!(end_through(unwind_test_root), (End::Root, true));
-}
-
-/// Check that a walk stops, and says why, where the table wants a register that nobody has.
-#[test]
-fn unknown_registers_end_the_walk() {
-    assert_eq!(end_through(unwind_test_other_register), (End::NoUnwindInfo, true));
 }
 
 /// Check that a walk stops where there is no table: a frame pointer does not say where the caller's frame begins.
