@@ -20,8 +20,8 @@ use viewer::{json, junit, text};
 /// leaked or not, a sampled number is within two standard errors of its limit, or a filter selects nothing and nobody has
 /// looked up the names of functions. One that selects nothing otherwise is warned of.
 ///
-/// Rules come from options, from a file in TOML, or both. README.md describes the file and has examples for build
-/// servers. `run --check RULES` records and checks in one.
+/// Rules come from options, from a file in TOML, or both. docs/tasks/gate-a-build.md describes the file and has examples
+/// for build servers. `run --check RULES` records and checks in one.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
