@@ -1,8 +1,8 @@
 //! Scans: which words of a program's memory lead where, at a moment.
 
 use crate::harness::{
-    Capture, Page, Ran, Recording, Service, World, assert_exact, c, info, installed, record, skip, start,
-    wait, wait_for,
+    Capture, Page, Ran, Recording, Service, World, assert_exact, c, cpp, info, installed, record, skip,
+    start, wait, wait_for,
 };
 use capture::{Area, AreaKind, Pointer, Reader, Scan, ScanId};
 use rustix::process::{Pid, Signal};
@@ -256,6 +256,48 @@ fn ends_are_scanned() {
         }
         let of_cycle = capture.show(&["check", "--max-unreachable", "224", "--filter", "lose_a_cycle"]);
         assert_eq!(of_cycle.code, kept, "{}", of_cycle.text());
+    }
+}
+
+/// Check that blocks are known by the classes of their objects, in programs that lie anywhere or at a fixed place, with symbols or
+/// without; that parts of objects are none; and what the objects keep.
+#[test]
+fn objects_are_known_by_their_classes() {
+    for flags in [&["-O1"][..], &["-O1", "-s", "-static-libstdc++"], &["-O1", "-no-pie", "-s"]] {
+        let program = cpp("keeps_objects").flags(flags.iter().copied()).build();
+        let (ran, capture) = record(program).options(["--scan-at-exit"]).run();
+        assert_eq!(ran.code, 0, "{flags:?}: {}", ran.stderr);
+        let retained = retained(&capture, "0");
+        let rows = retained["classes"].as_array().expect("a list");
+        let found: Vec<(&str, [Option<i64>; 3])> = rows
+            .iter()
+            .map(|row| {
+                let blocks = |of: &str| row[of]["blocks"].as_i64();
+                (row["name"].as_str().expect("a name"), ["own", "retained", "unreachable"].map(blocks))
+            })
+            .filter(|(name, _)| !name.starts_with("std::") || name.contains("Square"))
+            .collect();
+        let shared = found.iter().find(|(name, _)| name.contains("_Sp_counted")).expect("it is counted");
+        assert!(
+            shared.0.contains("Square") && shared.1 == [Some(1), Some(1), Some(0)],
+            "{flags:?} {found:?}"
+        );
+        let mut others: Vec<_> =
+            found.into_iter().filter(|(name, _)| !name.contains("_Sp_counted")).collect();
+        others.sort_unstable();
+        let counts = |own, retained, unreachable| [Some(own), Some(retained), Some(unreachable)];
+        assert_eq!(
+            others,
+            [
+                ("(anonymous namespace)::Hidden", counts(2, 2, 0)),
+                ("Both", counts(3, 6, 0)),
+                ("Box<double>", counts(5, 5, 0)),
+                ("Square", counts(13, 13, 4)),
+            ],
+            "{flags:?}"
+        );
+        let text = capture.show(&["retained"]);
+        assert!(text.text().contains("By class") && text.text().contains("Box<double>"), "{}", text.text());
     }
 }
 

@@ -67,6 +67,10 @@ fn check_readings(reader: &Reader<&[u8]>) {
     });
     for scan in 0..tables.scans.len() {
         let _either = reader.for_each_pointers(ScanId::from_index(scan), |_| {});
+        let _either = reader.for_each_objects(ScanId::from_index(scan), |objects| {
+            let mut classes = objects.iter().map(|object| object.class.index());
+            assert!(classes.all(|class| class < tables.strings.len()), "classes of objects are in range");
+        });
     }
     let _either = reader.for_each_stack_copy(|copy| {
         assert!(copy.sample < reader.sample_count(), "samples of copied stacks are in range");

@@ -101,7 +101,7 @@ pub use model::{
 pub use reader::Reader;
 pub use sample::Sample;
 pub use sampling::{Sampling, Weight};
-pub use scan::{Area, AreaKind, Pointer, Scan};
+pub use scan::{Area, AreaKind, Object, Pointer, Scan};
 pub use sink::Sink;
 pub use sniff::{SNIFF_LENGTH, Sniff, sniff};
 pub use source::ReadAt;

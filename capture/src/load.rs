@@ -67,6 +67,7 @@ impl Loader {
                 | ChunkKind::Faults
                 | ChunkKind::Copies
                 | ChunkKind::Pointers
+                | ChunkKind::Objects
                 | ChunkKind::Hits,
             )
             | None => {}

@@ -1,4 +1,4 @@
-//! Reads samples and what they were unwound from, counters, page faults, hits of tracepoints and pointers, a chunk at a time.
+//! Reads samples and what they were unwound from, counters, page faults, hits of tracepoints, pointers and objects, a chunk at a time.
 
 use crate::counter::{Counter, take_counters};
 use crate::error::{Error, Malformed};
@@ -9,7 +9,7 @@ use crate::ids::ScanId;
 use crate::index::Chunk;
 use crate::reader::Reader;
 use crate::sample::{Sample, SampleBounds, take_samples};
-use crate::scan::{Pointer, take_pointers};
+use crate::scan::{Object, Pointer, take_objects, take_pointers};
 use crate::source::ReadAt;
 use crate::stack_copy::{StackCopy, take_copy};
 use crate::tracepoint::{Hit, take_hits};
@@ -103,6 +103,20 @@ impl<S: ReadAt> Reader<S> {
         chunks.try_for_each(|chunk| {
             let found = self.one_chunk(chunk, ChunkKind::Pointers, take_pointers)?;
             visit(&found);
+            Ok(())
+        })
+    }
+
+    /// Hands all objects of C++ that a scan found to `visit`, those of a chunk at a time, by their places.
+    ///
+    /// # Errors
+    /// As [`Reader::for_each_batch`].
+    pub fn for_each_objects(&self, scan: ScanId, mut visit: impl FnMut(&[Object])) -> Result<(), Error> {
+        let strings = self.tables().strings.len();
+        let mut chunks = self.index().iter().filter(|chunk| chunk.header.first == u64::from(scan.0));
+        chunks.try_for_each(|chunk| {
+            let take = |payload: &[u8], count| take_objects(payload, count, strings);
+            visit(&self.one_chunk(chunk, ChunkKind::Objects, take)?);
             Ok(())
         })
     }

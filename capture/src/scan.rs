@@ -2,12 +2,11 @@
 //!
 //! A scan holds the process still, and keeps each word of its writable memory that, taken as an address, lies in memory where blocks
 //! may be. Which blocks were there is what the events before it tell; so the two together are the graph of the heap: which block keeps
-//! which alive.
+//! which alive. Words that lead to the virtual functions of a class of C++ say of which class objects are.
 //!
 //! ```text
-//!  +-------------------+-----------------+
-//!  | from: differences | to: differences |
-//!  +-------------------+-----------------+
+//!  pointers: | from: differences | to: differences    |
+//!  objects:  | at: differences   | class: differences |
 //! ```
 
 use crate::columns;
@@ -81,31 +80,69 @@ pub struct Pointer {
     pub to: u64,
 }
 
+/// A word of memory that leads to the virtual functions of a class of C++, as it stands where an object of that class begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Object {
+    /// Where the word lies.
+    pub at: u64,
+    /// What the class is called.
+    pub class: StringId,
+}
+
 /// Appends the columns of these pointers.
 pub(crate) fn put_pointers(pointers: &[Pointer], payload: &mut Vec<u8>) {
-    let mut columns: [Vec<u8>; 2] = Default::default();
-    let [froms, tos] = &mut columns;
-    let (mut from, mut to) = (0, 0);
-    for pointer in pointers {
-        varint::put_delta(froms, from, pointer.from);
-        varint::put_delta(tos, to, pointer.to);
-        (from, to) = (pointer.from, pointer.to);
-    }
-    columns::join(&columns, payload);
+    put_pairs(pointers.iter().map(|pointer| (pointer.from, pointer.to)), payload);
 }
 
 /// Takes so many pointers.
 pub(crate) fn take_pointers(payload: &[u8], count: usize) -> Result<Vec<Pointer>, Malformed> {
-    let [mut froms, mut tos] = columns::split::<2>(payload)?.map(|range| &payload[range]);
-    // Each pointer takes a byte of each column, so a count alone takes no memory.
-    let mut pointers = Vec::with_capacity(count.min(froms.len()));
-    let (mut from, mut to) = (0, 0);
-    for _ in 0..count {
-        from = varint::take_delta(&mut froms, from)?;
-        to = varint::take_delta(&mut tos, to)?;
-        pointers.push(Pointer { from, to });
+    take_pairs(payload, count, |from, to| Ok(Pointer { from, to }))
+}
+
+/// Appends the columns of these objects.
+pub(crate) fn put_objects(objects: &[Object], payload: &mut Vec<u8>) {
+    put_pairs(objects.iter().map(|object| (object.at, object.class.0.into())), payload);
+}
+
+/// Takes so many objects, of classes whose names are among so many strings.
+pub(crate) fn take_objects(payload: &[u8], count: usize, strings: usize) -> Result<Vec<Object>, Malformed> {
+    take_pairs(payload, count, |at, class| {
+        let is_known = usize::try_from(class).is_ok_and(|class| class < strings);
+        let class = u32::try_from(class).ok().filter(|_| is_known);
+        let class = class.ok_or(Malformed("an object's class is no string of this file"))?;
+        Ok(Object { at, class: StringId(class) })
+    })
+}
+
+/// Appends a column of each half of some pairs.
+fn put_pairs(pairs: impl Iterator<Item = (u64, u64)>, payload: &mut Vec<u8>) {
+    let mut columns: [Vec<u8>; 2] = Default::default();
+    let [firsts, seconds] = &mut columns;
+    let mut last = (0, 0);
+    for pair in pairs {
+        varint::put_delta(firsts, last.0, pair.0);
+        varint::put_delta(seconds, last.1, pair.1);
+        last = pair;
     }
-    Ok(pointers)
+    columns::join(&columns, payload);
+}
+
+/// Takes so many pairs, and makes something of each.
+fn take_pairs<T>(
+    payload: &[u8],
+    count: usize,
+    make: impl Fn(u64, u64) -> Result<T, Malformed>,
+) -> Result<Vec<T>, Malformed> {
+    let [mut firsts, mut seconds] = columns::split::<2>(payload)?.map(|range| &payload[range]);
+    // Each pair takes a byte of each column, so a count alone takes no memory.
+    let mut made = Vec::with_capacity(count.min(firsts.len()));
+    let (mut first, mut second) = (0, 0);
+    for _ in 0..count {
+        first = varint::take_delta(&mut firsts, first)?;
+        second = varint::take_delta(&mut seconds, second)?;
+        made.push(make(first, second)?);
+    }
+    Ok(made)
 }
 
 #[cfg(test)]
@@ -124,11 +161,29 @@ mod tests {
             prop_assert_eq!(take_pointers(&payload, pointers.len()), Ok(pointers));
         }
 
+        /// Check that any objects come back where their classes are known, and are refused where one is not.
+        #[test]
+        fn objects_come_back(objects in prop::collection::vec((any::<u64>(), 0..9_u32), 0..50), strings in 0..9_usize) {
+            let objects: Vec<Object> =
+                objects.into_iter().map(|(at, class)| Object { at, class: StringId(class) }).collect();
+            let mut payload = Vec::new();
+            put_objects(&objects, &mut payload);
+            let taken = take_objects(&payload, objects.len(), strings);
+            match objects.iter().all(|object| object.class.index() < strings) {
+                true => prop_assert_eq!(taken, Ok(objects)),
+                false => prop_assert!(taken.is_err()),
+            }
+        }
+
         /// Check that arbitrary bytes give pointers or an error, and no memory for what is not there.
         #[test]
         fn arbitrary_bytes_stay_in_bounds(payload: Vec<u8>, count in 0usize..1 << 20) {
             if let Ok(pointers) = take_pointers(&payload, count) {
                 prop_assert!(pointers.capacity() <= payload.len());
+            }
+            if let Ok(objects) = take_objects(&payload, count, 7) {
+                prop_assert!(objects.capacity() <= payload.len());
+                prop_assert!(objects.iter().all(|object| object.class.index() < 7));
             }
         }
     }

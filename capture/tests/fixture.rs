@@ -3,7 +3,7 @@
 use capture::{
     Action, Area, AreaKind, Clock, Counter, CounterKind, CpuSummary, Effort, Ended, Error, Event, Fault,
     FaultSummary, FigureKind, Frame, FrameId, Hit, Lost, MappedCode, Mark, MarkId, MarkKind, Metadata,
-    Module, Node, NodeId, Overhead, Pointer, Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader,
+    Module, Node, NodeId, Object, Overhead, Pointer, Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader,
     ReallocOutcome, Region, Sample, Scan, ScanId, Sink, SizeUnit, SourceFrame, StackCopy, StringId, SumKind,
     Summary, Symbolized, Tables, Task, TaskId, Thread, ThreadId, TraceSummary, Tracepoint, TracepointId,
     Writer,
@@ -20,6 +20,7 @@ pub(crate) struct Contents {
     pub(crate) copies: Vec<StackCopy>,
     pub(crate) hits: Vec<Hit>,
     pub(crate) pointers: Vec<Pointer>,
+    pub(crate) objects: Vec<Object>,
 }
 
 /// Reads a capture from its bytes to its end.
@@ -35,6 +36,7 @@ pub(crate) fn read(source: impl ReadAt) -> Result<Contents, Error> {
     for scan in 0..reader.tables().scans.len() {
         let scan = ScanId::from_index(scan);
         reader.for_each_pointers(scan, |some| contents.pointers.extend_from_slice(some))?;
+        reader.for_each_objects(scan, |some| contents.objects.extend_from_slice(some))?;
     }
     contents.tables = reader.into_tables();
     Ok(contents)
@@ -234,10 +236,15 @@ pub(crate) fn contents_before_1_4() -> Contents {
 
 /// What reading a file of format 1.4 or 1.5 gives: no memory was searched.
 pub(crate) fn contents_before_1_6() -> Contents {
-    let mut contents = contents();
+    let mut contents = contents_before_1_8();
     contents.tables.scans.clear();
     contents.pointers.clear();
     contents
+}
+
+/// What reading a file of format 1.6 or 1.7 gives: scans found no objects.
+pub(crate) fn contents_before_1_8() -> Contents {
+    Contents { objects: Vec::new(), ..contents() }
 }
 
 /// One event of each kind, and runs of the common ones. No three lie on a line, so that their times come back to the nanosecond.
@@ -448,6 +455,12 @@ fn pointers() -> Vec<Pointer> {
     ]
 }
 
+/// One of the first search, and two of the second.
+fn objects() -> Vec<Object> {
+    let object = |at, class| Object { at, class: StringId(class) };
+    vec![object(0x5555_0000_12a0, 2), object(0x5555_0000_12a0, 3), object(0x5555_0000_3000, 2)]
+}
+
 /// Writes the fixture in two parts, with a flush between them, and returns the writer before its end.
 pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     let (tables, events) = (tables(), events());
@@ -500,6 +513,9 @@ pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     let pointers = pointers();
     writer.pointers(ScanId(0), &pointers[..2])?;
     writer.pointers(ScanId(1), &pointers[2..])?;
+    let objects = objects();
+    writer.objects(ScanId(0), &objects[..1])?;
+    writer.objects(ScanId(1), &objects[1..])?;
     for (id, task) in (0..).zip(&tables.tasks) {
         writer.update_task(TaskId(id), task.clone())?;
     }
@@ -533,6 +549,7 @@ pub(crate) fn contents() -> Contents {
         hits,
         copies: copies(),
         pointers: pointers(),
+        objects: objects(),
     }
 }
 

@@ -71,7 +71,14 @@ fn version_1_5_reads_as_it_was_written() {
 #[test]
 fn version_1_6_reads_as_it_was_written() {
     let golden = fs::read(golden("1.6")).unwrap();
-    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents());
+    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_8());
+}
+
+/// Check that the golden file of format 1.7 gives what was recorded in it, and no objects.
+#[test]
+fn version_1_7_reads_as_it_was_written() {
+    let golden = fs::read(golden("1.7")).unwrap();
+    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_8());
 }
 
 /// Check that the golden file of format 1.1 gives what was recorded in it, and nothing of what came later.

@@ -28,7 +28,8 @@ fn one_changed_bit_never_changes_what_is_read() {
                 || reader.for_each_faults(|_| {}).is_err()
                 || reader.for_each_hits(|_| {}).is_err()
                 || reader.for_each_stack_copy(|_| {}).is_err()
-                || (0..2).any(|scan| reader.for_each_pointers(ScanId(scan), |_| {}).is_err());
+                || (0..2).any(|scan| reader.for_each_pointers(ScanId(scan), |_| {}).is_err())
+                || (0..2).any(|scan| reader.for_each_objects(ScanId(scan), |_| {}).is_err());
             let in_index = reader.index().last().is_some_and(|last| byte as u64 >= last.offset);
             assert!(noticed || in_index, "bit {bit} is not noticed");
         }

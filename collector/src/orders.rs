@@ -6,7 +6,7 @@ use crate::pipeline::Pipeline;
 use crate::queue::Caller;
 use crate::scan::Scanned;
 use crate::snapshot::SoFar;
-use capture::{Error, Pointer, ScanId};
+use capture::{Error, Object, Pointer, ScanId};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, mpsc};
@@ -48,10 +48,11 @@ impl Sender {
     }
 }
 
-/// Pointers of a scan that are still to be written.
+/// Pointers and objects of a scan that are still to be written.
 pub(crate) struct Rest {
     pub(crate) scan: ScanId,
     pub(crate) pointers: Box<dyn Iterator<Item = Pointer> + Send>,
+    pub(crate) objects: Box<dyn Iterator<Item = Object> + Send>,
 }
 
 impl fmt::Debug for Rest {
@@ -64,7 +65,12 @@ impl Rest {
     /// Writes a part; true while there is more.
     fn write(&mut self, pipeline: &mut Pipeline) -> Result<bool, Error> {
         let part: Vec<Pointer> = self.pointers.by_ref().take(PART).collect();
-        pipeline.writer.pointers(self.scan, &part)?;
+        if !part.is_empty() {
+            pipeline.writer.pointers(self.scan, &part)?;
+            return Ok(true);
+        }
+        let part: Vec<Object> = self.objects.by_ref().take(PART).collect();
+        pipeline.writer.objects(self.scan, &part)?;
         Ok(part.len() == PART)
     }
 }

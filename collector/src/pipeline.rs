@@ -16,8 +16,8 @@ use crate::sums::Sums;
 use crate::told::{Names, Pools};
 use crate::unfiled::Told;
 use capture::{
-    Action, Area, Counter, Error, Event, ModuleId, NodeId, ReallocOutcome, Scan, TIME_UNIT_NS, ThreadId,
-    Writer,
+    Action, Area, Counter, Error, Event, ModuleId, NodeId, Object, ReallocOutcome, Scan, StringId,
+    TIME_UNIT_NS, ThreadId, Writer,
 };
 use rustc_hash::FxHashMap;
 use shared_ring::Segment;
@@ -147,7 +147,7 @@ impl Pipeline {
     /// Writes when and where a process' memory was searched; what is left to write, unless the process is not known.
     pub(crate) fn scan(
         &mut self,
-        scanned: Scanned,
+        mut scanned: Scanned,
         at_end: Option<partings::Place>,
     ) -> Result<Option<Rest>, Error> {
         let time = self.clock.nanoseconds(scanned.time);
@@ -171,7 +171,14 @@ impl Pipeline {
             lost: scanned.found.lost,
             areas,
         })?;
-        Ok(Some(Rest { scan, pointers: Box::new(scanned.found.into_pointers()) }))
+        let names = scanned.classes.iter().map(|name| self.writer.string(name));
+        let names = names.collect::<Result<Vec<StringId>, _>>()?;
+        let object = move |(at, class)| Some(Object { at, class: *names.get(class as usize)? });
+        Ok(Some(Rest {
+            scan,
+            objects: Box::new(scanned.found.take_objects().filter_map(object)),
+            pointers: Box::new(scanned.found.into_pointers()),
+        }))
     }
 
     /// The clock, to be measured again now and then.

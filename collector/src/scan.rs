@@ -5,6 +5,7 @@
 //!  mappings ── what lies where, as /proc tells ─► areas: what is to be searched │ the process
 //!  pages ───── which pages of that there are ──► reading: copies of them        │ stands still
 //!  words ───── which words are addresses ──► found, packed                      │
+//!  classes ─── of which classes objects are, by their first words               │
 //!  hold ────── all threads go on ───────────────────────────────────────────────┘
 //! ```
 //!
@@ -12,6 +13,7 @@
 //! puts into the capture what was found, piece by piece between the batches of events.
 
 mod areas;
+mod classes;
 mod ended;
 #[cfg_attr(not(target_arch = "x86_64"), path = "scan/elsewhere.rs")]
 mod hold;
@@ -30,11 +32,12 @@ use crate::clock::Clock;
 use crate::inject::{Refusal, late};
 use crate::numbers;
 use capture::AreaKind;
+use classes::Classes;
 use hold::Hold;
 use mappings::Mapping;
 use reading::Reading;
 use std::time::Duration;
-use words::Targets;
+use words::{Target, Targets};
 
 /// What was found in the memory of a process.
 #[derive(Debug)]
@@ -51,6 +54,8 @@ pub(crate) struct Scanned {
     /// What was searched, by address.
     pub(crate) places: Vec<Place>,
     pub(crate) found: Found,
+    /// What the classes of its objects are called.
+    pub(crate) classes: Vec<String>,
 }
 
 impl Scanned {
@@ -96,9 +101,10 @@ fn work(pid: u32, clock: &Clock, is_searched: impl FnOnce()) -> Result<Scanned, 
     // What takes memory is there before anybody stands still.
     let mut reading = Reading::of(pid).map_err(|error| Refusal::of(pid, error))?;
     let mut found = Found::default();
+    let mut classes = Classes::of_process(pid);
     let hold = Hold::on(pid)?;
     let begun = clock.now();
-    let searched = search(pid, &hold, &mut reading, &mut found);
+    let searched = search(pid, &hold, &mut reading, &mut found, &mut classes);
     let ended = clock.now();
     let searched = searched.map(|mut places| {
         for place in places.iter_mut().filter(|place| place.tid != 0) {
@@ -112,29 +118,42 @@ fn work(pid: u32, clock: &Clock, is_searched: impl FnOnce()) -> Result<Scanned, 
     let places = searched.map_err(|error| Refusal::of(pid, error))?;
     let time = begun + ended.saturating_sub(begun) / 2;
     let Reading { searched, unread, .. } = reading;
-    Ok(Scanned { pid, time, still, searched, unread, places, found })
+    Ok(Scanned { pid, time, still, searched, unread, places, found, classes: classes.into_names() })
 }
 
 /// Searches all that is to be searched, and says what that was.
-fn search(pid: u32, hold: &Hold, reading: &mut Reading, found: &mut Found) -> std::io::Result<Vec<Place>> {
+fn search(
+    pid: u32,
+    hold: &Hold,
+    reading: &mut Reading,
+    found: &mut Found,
+    classes: &mut Classes,
+) -> std::io::Result<Vec<Place>> {
     let mappings = Mapping::all(pid)?;
     let stacks: Vec<areas::Stack> = hold.stacks();
     let mut places = areas::of(pid, &mappings, &stacks, |start| reading.image(start));
+    let constants = areas::constants(&mappings, |start| reading.image(start));
     // musl makes blocks in what modules leave of their pages.
     let has_blocks_in_modules = mappings.iter().any(Mapping::is_musl);
     let may_have_blocks = |place: &&Place| match place.kind {
-        AreaKind::Variables => has_blocks_in_modules,
+        AreaKind::Variables => {
+            has_blocks_in_modules && !constants.iter().any(|range| range.contains(&place.start))
+        }
         AreaKind::Stack => false,
         _ => true,
     };
-    let addresses = places.iter().filter(may_have_blocks);
-    let targets = Targets::new(addresses.map(|place| place.start..place.end));
+    let blocks = places.iter().filter(may_have_blocks).map(|place| (place.start..place.end, Target::Blocks));
+    let targets =
+        Targets::new(blocks.chain(constants.iter().cloned().map(|range| (range, Target::Constants))));
     for place in &places {
+        let may_have_blocks = may_have_blocks(&place);
         if place.kind == AreaKind::Stack {
             found.note(place.start, hold.registers(place.tid), &targets);
         }
         if place.is_there {
-            reading.each(place.start..place.end, |start, bytes| found.search(start, bytes, &targets))?;
+            reading.each(place.start..place.end, |start, words| {
+                found.search(start, words, &targets, may_have_blocks.then_some(&mut *classes));
+            })?;
         }
     }
     ended::tell(&mut places, &stacks, found, reading);

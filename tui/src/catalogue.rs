@@ -52,6 +52,8 @@ pub(crate) const SEVERAL: &str =
     "No single root keeps these: several do together. What each of them leads to, which counts for each:";
 pub(crate) const IN_ALL: &str = "in all";
 pub(crate) const REFERS_TO: &str = "refers to";
+pub(crate) const WHICH_CLASSES: &str =
+    "blocks that begin with an object of a class of C++ that has virtual functions: others are not known";
 pub(crate) const STOOD_STILL: &str = "stood still";
 pub(crate) const TOO_DEEP: &str = "deeper in the tree than is shown";
 pub(crate) const HOW_TO_SEE_DEEPER: &str =

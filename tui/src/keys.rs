@@ -178,6 +178,7 @@ pub(crate) fn hints(page: Page) -> &'static str {
             "↑ ↓ select  Tab lists  , . scan  Enter its function  e editor  / search  ? help"
         }
         Page::RetainedRoots => "↑ ↓ select  → in the tree  Tab lists  , . scan  / search  y copy  ? help",
+        Page::RetainedClasses => "↑ ↓ select  Tab lists  , . scan  / search  y copy  ? help  q leave",
         Page::Scans => "↑ ↓ select  Enter this scan  Tab lists  / search  y copy  ? help  q leave",
         Page::Marks => "↑ ↓ select  Enter what was allocated then  w everything  5 timeline  y copy  ? help",
         Page::Lines => "↑ ↓ select  e editor  m metric  f filter  y copy  ? help  q leave",

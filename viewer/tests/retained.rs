@@ -4,10 +4,10 @@
 mod fields;
 mod support;
 
-use capture::{Scan, ThreadId};
+use capture::{Object, Scan, ThreadId};
 use support::Made;
 use viewer::analysis::Amount;
-use viewer::graph::{GraphBuilder, HeldBlock, Rank, RootId, Scanned, Several, Source};
+use viewer::graph::{Classes, GraphBuilder, HeldBlock, Rank, RootId, Scanned, Several, Source};
 use viewer::text::{self, Style};
 use viewer::{Loaded, json};
 
@@ -39,10 +39,23 @@ fn made() -> (Loaded, Scanned) {
         builder.pointer(address(from), address(to), |_| Source::Ignored);
     }
     let (roots, graph) = (ROOTS.map(str::to_owned).to_vec(), builder.finish());
+    let [list, name] = ["List<\u{1b}[31mint>", "Name"].map(|name| made.string(name));
+    let objects = [(1, list), (2, list), (3, list), (6, name), (7, list), (8, list)];
+    let objects = objects.map(|(block, class)| Object { at: address(block), class });
+    let classes = Classes::new(&graph, objects);
     let scan = Scan { still_ns: 2_500_000, searched: 5 << 20, unread: 4096, lost: 1, ..Scan::default() };
     (
         made.loaded("app.memprof"),
-        Scanned { scan, number: 2, count: 3, is_partial: true, freed: [address(5)].into(), roots, graph },
+        Scanned {
+            scan,
+            number: 2,
+            count: 3,
+            is_partial: true,
+            freed: [address(5)].into(),
+            roots,
+            graph,
+            classes,
+        },
     )
 }
 
@@ -88,6 +101,13 @@ By root
                                                 15 B from stack of main
                                                 15 B from stack of \u{1b}[31mworker
 
+By class
+    retained    share          own      blocks  class
+        35 B   25.9 %         30 B           3  List<\u{1b}[31mint>
+                                                32 B in 2 blocks more cannot be reached
+         0 B      0 %          0 B           0  Name
+                                                7 B in 1 block more cannot be reached
+
 Unreachable
   each with what it alone leads to: a program that freed these as it frees others would free all
       in all    share          own      blocks  stack
@@ -96,7 +116,12 @@ Unreachable
                                                 1 of these in a cycle of blocks that hold each other
 ";
     assert_eq!(text(3), expected[1..]);
-    for hidden in ["2 more stacks not shown", "2 more roots not shown", "1 more stack not shown"] {
+    for hidden in [
+        "2 more stacks not shown",
+        "2 more roots not shown",
+        "1 more class not shown",
+        "1 more stack not shown",
+    ] {
         assert!(text(1).contains(hidden), "{hidden}");
     }
 }
@@ -144,6 +169,10 @@ fn the_document_has_the_same_numbers() {
     let from = |name: &str| serde_json::json!({ "name": name, "blocks": 2, "bytes": 15 });
     assert_eq!(value["several_roots_from"], serde_json::json!(ROOTS.map(from)));
     assert_eq!(value["several_roots_not_followed"], 0);
+    assert_eq!(value["classes"][0]["name"], "List<\u{1b}[31mint>");
+    let of_class =
+        ["own", "retained", "unreachable"].map(|field| value["classes"][0][field]["bytes"].as_i64());
+    assert_eq!(of_class, [Some(30), Some(35), Some(32)]);
     assert_eq!(value["unreachable_stacks"][0]["claimed"]["bytes"], 47);
     assert_eq!(value["unreachable_stacks"][1]["cycles"], 1);
     let led = |row: usize, field: &str| value["unreachable_stacks"][row]["leads_to"][0][field].as_i64();

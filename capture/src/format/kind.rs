@@ -54,6 +54,8 @@ numbered! {
         Pointers = 29,
         /// Events as in [`ChunkKind::PlanarEvents`], of which a chunk may have more.
         ManyEvents = 30,
+        /// Objects of C++ that a scan found, with their classes.
+        Objects = 31,
     }
 }
 
@@ -76,6 +78,7 @@ impl ChunkKind {
                 | ChunkKind::Hits
                 | ChunkKind::Copies
                 | ChunkKind::Pointers
+                | ChunkKind::Objects
         );
         !self.holds_events() && !is_reading && self != ChunkKind::Index
     }

@@ -1,4 +1,4 @@
-//! Samples, counters, page faults, hits of tracepoints and pointers on their way into the file.
+//! Samples, counters, page faults, hits of tracepoints, pointers and objects on their way into the file.
 
 use super::{Writer, known};
 use crate::chunk::Label;
@@ -9,7 +9,7 @@ use crate::format::ChunkKind;
 use crate::ids::ScanId;
 use crate::meta;
 use crate::sample::{Sample, put_samples};
-use crate::scan::{Pointer, put_pointers};
+use crate::scan::{Object, Pointer, put_objects, put_pointers};
 use crate::sink::Sink;
 use crate::stack_copy::StackCopy;
 use crate::tracepoint::{Hit, put_hits};
@@ -76,6 +76,23 @@ impl<W: Sink> Writer<W> {
         let number = |_: &Pointer| u64::from(scan.0);
         let mut parts = pointers.chunks(READINGS);
         parts.try_for_each(|part| self.write_those(ChunkKind::Pointers, part, number, put_pointers))
+    }
+
+    /// Adds objects that a scan found, best by their places.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for a scan and for names that are not of this capture; as [`Writer::flush`].
+    pub fn objects(&mut self, scan: ScanId, objects: &[Object]) -> Result<(), Error> {
+        let what = "an object";
+        known(what, "scan", scan.0, self.scans)?;
+        for object in objects {
+            known(what, "string", object.class.0, self.interner.strings.len())?;
+        }
+        // Behind the scan that they are of, and the names of their classes.
+        self.flush()?;
+        let number = |_: &Object| u64::from(scan.0);
+        let mut parts = objects.chunks(READINGS);
+        parts.try_for_each(|part| self.write_those(ChunkKind::Objects, part, number, put_objects))
     }
 
     /// Adds what a sample was unwound from, which was given before.

@@ -57,6 +57,32 @@ pub(super) struct Image {
     pub(super) length: u64,
     /// What its writable segments leave of their pages. musl's allocator makes blocks of that, of all modules.
     pub(super) gaps: Vec<Range<u64>>,
+    /// It lies where its file says, so what it has of addresses need not be written anew.
+    pub(super) is_fixed: bool,
+}
+
+/// What modules never change once the loader has written addresses into it: tables of virtual functions lie there.
+pub(super) fn constants(
+    mappings: &[Mapping],
+    mut image: impl FnMut(u64) -> Option<Image>,
+) -> Vec<Range<u64>> {
+    let code: HashSet<(u64, u64)> =
+        mappings.iter().filter(|mapping| mapping.is_executable).map(Mapping::file).collect();
+    let is_modules = |mapping: &&Mapping| {
+        mapping.inode != 0 && !mapping.is_shared && !mapping.is_own && code.contains(&mapping.file())
+    };
+    let mut fixed: Option<(u64, u64)> = None;
+    let mut constants = Vec::new();
+    for mapping in mappings.iter().filter(is_modules) {
+        if mapping.offset == 0 && image(mapping.start).is_some_and(|image| image.is_fixed) {
+            fixed = Some(mapping.file());
+        }
+        let is_constant = mapping.is_readable && !mapping.is_writable && !mapping.is_executable;
+        if is_constant && (mapping.is_written || fixed == Some(mapping.file())) {
+            constants.push(mapping.start..mapping.end);
+        }
+    }
+    constants
 }
 
 /// What is to be searched, by address. `image` tells of the image in memory that begins at an address.
@@ -247,6 +273,7 @@ fn add_missing(stacks: &[Stack], places: &mut Vec<Place>) {
 /// The image that this is the beginning of, as its program headers have it.
 pub(super) fn image(beginning: &[u8]) -> Option<Image> {
     const LOAD: u64 = 1;
+    const FIXED: u64 = 2;
     const WRITABLE: u64 = 2;
     let number = |at: usize, bytes: usize| {
         let mut number = [0; 8];
@@ -257,6 +284,7 @@ pub(super) fn image(beginning: &[u8]) -> Option<Image> {
     if beginning.get(..5)? != b"\x7fELF\x02" {
         return None;
     }
+    let is_fixed = number(16, 2)? == FIXED;
     let (headers, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
     let mut first = None;
     let mut end = 0;
@@ -276,7 +304,7 @@ pub(super) fn image(beginning: &[u8]) -> Option<Image> {
             }
         }
     }
-    Some(Image { length: end.checked_next_multiple_of(PAGE)?.checked_sub(first?)?, gaps })
+    Some(Image { length: end.checked_next_multiple_of(PAGE)?.checked_sub(first?)?, gaps, is_fixed })
 }
 
 #[cfg(test)]

@@ -27,9 +27,9 @@ fn has_ended(number: u32) -> bool {
 }
 
 /// Tells such stacks from other memory, if blocks look here as they should: as those of the threads that stand still.
-pub(super) fn tell(places: &mut Vec<Place>, stacks: &[Stack], found: &Found, reading: &mut Reading) {
+pub(super) fn tell(places: &mut Vec<Place>, stacks: &[Stack], found: &Found, reading: &Reading) {
     // What a block says of its thread, if it is one.
-    let mut number_in = |block: u64| {
+    let number_in = |block: u64| {
         let number = reading.word(block + NUMBER)? as u32;
         (reading.word(block + SELF)? == block).then_some(number)
     };

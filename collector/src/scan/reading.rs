@@ -11,10 +11,39 @@ const PIECE: usize = 1 << 20;
 /// Program headers lie in so many bytes of an image, but for odd ones.
 const HEADERS: usize = 4096;
 
+/// Whoever copies memory of a process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copier(pid_t);
+
+impl Copier {
+    pub(super) fn of(pid: u32) -> Copier {
+        Copier(pid.cast_signed())
+    }
+
+    /// The word at an address.
+    pub(super) fn word(self, address: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        (self.bytes(address, &mut word) == word.len()).then(|| u64::from_le_bytes(word))
+    }
+
+    /// Copies as many bytes as there are up to memory that cannot be read; how many that are.
+    pub(super) fn bytes(self, address: u64, to: &mut [u8]) -> usize {
+        let local = iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
+        let remote = iovec {
+            // An address of another process: nobody follows it here.
+            iov_base: std::ptr::without_provenance_mut(address as usize),
+            iov_len: to.len(),
+        };
+        // SAFETY: the kernel writes to the bytes only, which are as many as said.
+        let copied = unsafe { libc::process_vm_readv(self.0, &raw const local, 1, &raw const remote, 1, 0) };
+        usize::try_from(copied).unwrap_or(0)
+    }
+}
+
 /// The memory of a process that stands still.
 #[derive(Debug)]
 pub(super) struct Reading {
-    pid: pid_t,
+    from: Copier,
     pages: Pages,
     piece: Vec<u64>,
     /// Bytes that were read.
@@ -27,7 +56,7 @@ impl Reading {
     pub(super) fn of(pid: u32) -> io::Result<Reading> {
         // Touched here: nobody stands still yet.
         let piece = vec![1; PIECE / 8];
-        Ok(Reading { pid: pid.cast_signed(), pages: Pages::of(pid)?, piece, searched: 0, unread: 0 })
+        Ok(Reading { from: Copier::of(pid), pages: Pages::of(pid)?, piece, searched: 0, unread: 0 })
     }
 
     /// The image that begins at an address.
@@ -39,8 +68,8 @@ impl Reading {
     }
 
     /// The word at an address.
-    pub(super) fn word(&mut self, address: u64) -> Option<u64> {
-        (self.copy(address, 1) == 8).then(|| self.piece.first().copied()).flatten()
+    pub(super) fn word(&self, address: u64) -> Option<u64> {
+        self.from.word(address)
     }
 
     /// Gives the words of a range, with the addresses where they begin; the range begins and ends at words.
@@ -79,15 +108,8 @@ impl Reading {
     /// Copies so many words; how many bytes could be, in whole words.
     fn copy(&mut self, address: u64, words: usize) -> usize {
         let Some(piece) = self.piece.get_mut(..words) else { return 0 };
-        let local = iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: words * 8 };
-        let remote = iovec {
-            // An address of another process: nobody follows it here.
-            iov_base: std::ptr::without_provenance_mut(address as usize),
-            iov_len: words * 8,
-        };
-        // SAFETY: the kernel writes to the piece only, which is as long as said, and any bits are words.
-        let copied =
-            unsafe { libc::process_vm_readv(self.pid, &raw const local, 1, &raw const remote, 1, 0) };
-        usize::try_from(copied).unwrap_or(0) & !7
+        // SAFETY: any bits are words.
+        let bytes = unsafe { piece.align_to_mut::<u8>() }.1;
+        self.from.bytes(address, bytes) & !7
     }
 }

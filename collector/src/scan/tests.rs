@@ -13,6 +13,7 @@ fn results_are_told_in_a_line() {
         unread: 0,
         places: Vec::new(),
         found: Found::default(),
+        classes: Vec::new(),
     };
     assert_eq!(scanned.told(), "scanned 61.5 MiB in 48 ms: 0 pointers");
     scanned.unread = 1 << 20;

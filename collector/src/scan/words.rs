@@ -5,52 +5,73 @@
 //!  words    one behind the other
 //! ```
 //!
-//! So a pointer takes eight to ten bytes, where many are.
+//! So a pointer takes eight to ten bytes, where many are. Beside them it notes where objects of C++ begin.
 
+use super::classes::Classes;
 use capture::Pointer;
 use std::ops::Range;
 
 /// Most pointers that are kept: with their places, a gigabyte at most where they lie densely. Programs with more have heaps of several
 /// gigabytes that consist of pointers.
 const MOST: usize = 64 << 20;
+/// Most objects that are kept, of twelve bytes each.
+const MOST_OBJECTS: usize = 16 << 20;
+/// Allocators give no block that begins elsewhere.
+const BLOCKS_BEGIN: u64 = 16;
 /// Of words that hold their own address those count that could begin what is known of a thread.
 pub(super) const ALIGNMENT: u64 = 64;
 /// Words of a place.
 const WORDS: usize = 64;
 
+/// What lies where an address leads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Target {
+    /// Nothing that anybody wants to know.
+    #[default]
+    Nothing,
+    /// Memory in which blocks may be.
+    Blocks,
+    /// What modules never change, tables of virtual functions among it.
+    Constants,
+}
+
 /// Where addresses may lead.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
-    /// Beginnings and ends of the ranges, in turn.
-    edges: Vec<u64>,
+    /// Where each part of all addresses begins, but the first, which begins at 0 and has nothing.
+    parts: Vec<(u64, Target)>,
 }
 
 impl Targets {
-    /// Ranges by address, which do not overlap.
-    pub(super) fn new(ranges: impl Iterator<Item = Range<u64>>) -> Targets {
-        let mut edges: Vec<u64> = Vec::new();
-        for range in ranges.filter(|range| !range.is_empty()) {
-            if edges.last() == Some(&range.start) {
-                edges.pop();
-            } else {
-                edges.push(range.start);
+    /// Of ranges that do not overlap.
+    pub(super) fn new(ranges: impl Iterator<Item = (Range<u64>, Target)>) -> Targets {
+        let mut ranges: Vec<_> = ranges.filter(|(range, _)| !range.is_empty()).collect();
+        ranges.sort_by_key(|(range, _)| range.start);
+        let mut parts: Vec<(u64, Target)> = Vec::new();
+        for (range, target) in ranges {
+            if parts.last().is_some_and(|(start, _)| *start == range.start) {
+                parts.pop();
             }
-            edges.push(range.end);
+            if parts.last().is_none_or(|(_, before)| *before != target) {
+                parts.push((range.start, target));
+            }
+            parts.push((range.end, Target::Nothing));
         }
-        Targets { edges }
+        Targets { parts }
     }
 
     /// From the first address to behind the last one.
     fn bounds(&self) -> Range<u64> {
-        self.edges.first().copied().unwrap_or(0)..self.edges.last().copied().unwrap_or(0)
+        let start = |part: Option<&(u64, Target)>| part.map_or(0, |(start, _)| *start);
+        start(self.parts.first())..start(self.parts.last())
     }
 
-    /// The part of all addresses that a word lies in, and whether it is one of the ranges.
-    fn part(&self, word: u64) -> (Range<u64>, bool) {
-        let behind = self.edges.partition_point(|edge| *edge <= word);
-        let start = behind.checked_sub(1).map_or(0, |before| self.edges[before]);
-        let end = self.edges.get(behind).copied().unwrap_or(u64::MAX);
-        (start..end, behind % 2 == 1)
+    /// The part of all addresses that a word lies in.
+    fn part(&self, word: u64) -> (Range<u64>, Target) {
+        let behind = self.parts.partition_point(|(start, _)| *start <= word);
+        let (start, target) = behind.checked_sub(1).map_or((0, Target::Nothing), |before| self.parts[before]);
+        let end = self.parts.get(behind).map_or(u64::MAX, |(start, _)| *start);
+        (start..end, target)
     }
 }
 
@@ -74,8 +95,12 @@ pub(crate) struct Found {
     most: usize,
     /// Pointers beyond what is kept.
     pub(crate) lost: u64,
-    /// The part of all addresses that the last one was in, and whether that is wanted.
-    last: (Range<u64>, bool),
+    /// Parts of all addresses that the last ones were in: of constants, and of whatever else.
+    last: [(Range<u64>, Target); 2],
+    /// Where objects begin.
+    objects: Vec<u64>,
+    /// Of each the number of its class.
+    classes: Vec<u32>,
 }
 
 impl Default for Found {
@@ -93,7 +118,9 @@ impl Found {
             own: Vec::new(),
             most,
             lost: 0,
-            last: (0..0, false),
+            last: Default::default(),
+            objects: Vec::new(),
+            classes: Vec::new(),
         }
     }
 
@@ -102,9 +129,15 @@ impl Found {
         (self.words.len() + self.registers.len()) as u64
     }
 
-    /// Searches words that lie one behind the other. Ranges come by address.
+    /// Searches words that lie one behind the other, for objects, too, if there are classes. Ranges come by address.
     // Cost: a subtraction and a comparison for each word, and for those that may be addresses two comparisons and a store.
-    pub(super) fn search(&mut self, start: u64, words: &[u64], targets: &Targets) {
+    pub(super) fn search(
+        &mut self,
+        start: u64,
+        words: &[u64],
+        targets: &Targets,
+        mut classes: Option<&mut Classes>,
+    ) {
         let bounds = targets.bounds();
         let length = bounds.end - bounds.start;
         let mut from = start;
@@ -113,21 +146,35 @@ impl Found {
             let near =
                 words.iter().enumerate().fold(0, |near, (at, word)| near | u64::from(may_be(*word)) << at);
             if near != 0 {
-                self.sift(from, words, near, targets);
+                self.sift(from, words, near, targets, classes.as_deref_mut());
             }
             from += (WORDS * 8) as u64;
         }
     }
 
     /// Takes those of the words that lead somewhere.
-    fn sift(&mut self, start: u64, words: &[u64], mut near: u64, targets: &Targets) {
+    fn sift(
+        &mut self,
+        start: u64,
+        words: &[u64],
+        mut near: u64,
+        targets: &Targets,
+        mut classes: Option<&mut Classes>,
+    ) {
         let mut found = 0;
         while near != 0 {
             let at = near.trailing_zeros();
             near &= near - 1;
             let word = words[at as usize];
-            if !self.leads(word, targets) {
-                continue;
+            match self.target(word, targets) {
+                Target::Blocks => {}
+                Target::Constants => {
+                    if let Some(classes) = &mut classes {
+                        self.object(start + 8 * u64::from(at), word, classes);
+                    }
+                    continue;
+                }
+                Target::Nothing => continue,
             }
             if self.words.len() < self.most {
                 self.words.push(word);
@@ -144,11 +191,25 @@ impl Found {
         }
     }
 
-    fn leads(&mut self, word: u64, targets: &Targets) -> bool {
-        if !self.last.0.contains(&word) {
-            self.last = targets.part(word);
+    /// Takes an object, if the word there says of which class it is.
+    fn object(&mut self, at: u64, word: u64, classes: &mut Classes) {
+        if at.is_multiple_of(BLOCKS_BEGIN)
+            && self.objects.len() < MOST_OBJECTS
+            && let Some(class) = classes.of(word)
+        {
+            self.objects.push(at);
+            self.classes.push(class);
         }
-        self.last.1
+    }
+
+    fn target(&mut self, word: u64, targets: &Targets) -> Target {
+        if let Some((_, target)) = self.last.iter().find(|(part, _)| part.contains(&word)) {
+            return *target;
+        }
+        let part = targets.part(word);
+        let target = part.1;
+        self.last[usize::from(target == Target::Constants)] = part;
+        target
     }
 
     /// Words of a range that hold their own address, where that is a multiple of [`ALIGNMENT`].
@@ -160,10 +221,15 @@ impl Found {
     /// Takes the registers of a thread, which have their place at an address.
     pub(super) fn note(&mut self, from: u64, words: &[u64], targets: &Targets) {
         for word in words {
-            if self.leads(*word, targets) {
+            if self.target(*word, targets) == Target::Blocks {
                 self.registers.push(Pointer { from, to: *word });
             }
         }
+    }
+
+    /// Where objects begin, each with the number of its class, by their places.
+    pub(crate) fn take_objects(&mut self) -> impl Iterator<Item = (u64, u32)> + Send + use<> {
+        std::mem::take(&mut self.objects).into_iter().zip(std::mem::take(&mut self.classes))
     }
 
     /// The pointers, by their places.
@@ -188,7 +254,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn targets(ranges: &[Range<u64>]) -> Targets {
-        Targets::new(ranges.iter().cloned())
+        Targets::new(ranges.iter().map(|range| (range.clone(), Target::Blocks)))
     }
 
     fn pointers(found: Found) -> Vec<(u64, u64)> {
@@ -199,15 +265,17 @@ mod tests {
     #[test]
     fn words_within_ranges_are_pointers() {
         let targets = targets(&[0x1000..0x2000, 0x2000..0x3000, 0x8000..0x9000]);
-        assert_eq!(targets.edges, [0x1000, 0x3000, 0x8000, 0x9000]);
+        let (blocks, nothing) = (Target::Blocks, Target::Nothing);
+        assert_eq!(targets.parts, [(0x1000, blocks), (0x3000, nothing), (0x8000, blocks), (0x9000, nothing)]);
         let mut found = Found::default();
         found.search(
             0x100,
             &[0xfff, 0x1000, 0x2000, 0x2fff, 0x3000, 0x7fff, 0x8000, 0x8fff, 0x9000],
             &targets,
+            None,
         );
         found.note(0x500, &[0x1234, 7, u64::MAX, 0x8001], &targets);
-        found.search(0x500, &[0x1000; 65], &targets);
+        found.search(0x500, &[0x1000; 65], &targets, None);
         assert_eq!(found.count(), 5 + 2 + 65);
         let all = pointers(found);
         assert_eq!(
@@ -234,16 +302,37 @@ mod tests {
             0x1000,
             &[0x1000, 0x1008, 0x1000, 0, 0, 0, 0, 0, 0x1040],
             &targets(&[0x1000..0x2000, 0x8000..0x9000]),
+            None,
         );
         assert_eq!(found.own_addresses(0..u64::MAX), [0x1000, 0x1040]);
         assert_eq!(found.own_addresses(0x1001..0x1040), []);
+    }
+
+    /// Check that parts which adjoin are one if there is the same in them, that others are told apart, and that none is pointed to
+    /// where only constants are.
+    #[test]
+    fn constants_are_no_blocks() {
+        let targets = Targets::new(
+            [
+                (0x3000..0x4000, Target::Blocks),
+                (0x1000..0x2000, Target::Blocks),
+                (0x2000..0x3000, Target::Constants),
+                (0x4000..0x5000, Target::Blocks),
+            ]
+            .into_iter(),
+        );
+        let starts: Vec<u64> = targets.parts.iter().map(|(start, _)| *start).collect();
+        assert_eq!(starts, [0x1000, 0x2000, 0x3000, 0x5000]);
+        let mut found = Found::default();
+        found.search(0, &[0x1fff, 0x2000, 0x2fff, 0x3000, 0x4fff, 0x5000], &targets, None);
+        assert_eq!(pointers(found), [(0, 0x1fff), (24, 0x3000), (32, 0x4fff)]);
     }
 
     /// Check that pointers beyond the limit are counted, and that those before it stay.
     #[test]
     fn pointers_beyond_the_limit_are_counted() {
         let mut found = Found::up_to(3);
-        found.search(0, &[5, 5, 0, 5, 5, 5], &targets(&[5..6, 7..8]));
+        found.search(0, &[5, 5, 0, 5, 5, 5], &targets(&[5..6, 7..8]), None);
         assert_eq!((found.count(), found.lost), (3, 2));
         assert_eq!(pointers(found), [(0, 5), (8, 5), (24, 5)]);
     }
@@ -252,7 +341,7 @@ mod tests {
     #[test]
     fn without_ranges_nothing_is_a_pointer() {
         let mut found = Found::default();
-        found.search(0, &[0, 1, u64::MAX], &Targets::default());
+        found.search(0, &[0, 1, u64::MAX], &Targets::default(), None);
         found.note(0, &[0, u64::MAX], &Targets::default());
         assert_eq!(found.count(), 0);
     }
@@ -274,7 +363,7 @@ mod tests {
             let targets = targets(&ranges);
             let mut found = Found::default();
             for (at, words) in words.chunks(pieces).enumerate() {
-                found.search((at * pieces * 8) as u64, words, &targets);
+                found.search((at * pieces * 8) as u64, words, &targets, None);
             }
             let leads = |word: &u64| ranges.iter().any(|range| range.contains(word));
             let expected: Vec<(u64, u64)> =

@@ -34,11 +34,10 @@ const NARROW: u16 = 60;
 /// Draws a page.
 pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     let [titles, about, page] = model.areas_of_scans();
-    let mut column = 0;
-    for (of, title) in Page::OF_SCANS {
+    for (columns, of, title) in layout::titles_of_scans(model.page, titles.width) {
         let is_shown = of == model.page;
         let style = if is_shown { Style::new().add_modifier(Modifier::REVERSED) } else { theme.detail() };
-        column = put_at(buffer, titles, column, 0, title, style) + 2;
+        put_at(buffer, titles, columns.start, 0, title, style);
     }
     let lines = model.lines_of_scan();
     for (row, (tone, line)) in (0..about.height).zip(&lines) {

@@ -3,6 +3,7 @@
 use super::functions::Focus;
 use super::page::Page;
 use ratatui::layout::{Constraint, Layout, Rect};
+use std::ops::Range;
 
 /// Rows of a window from which on two lists stand side by side.
 const WIDE: u16 = 120;
@@ -89,15 +90,23 @@ pub(crate) fn kept(page: Rect) -> [Rect; 2] {
     Layout::vertical([Constraint::Min(0), Constraint::Length(height)]).areas(page)
 }
 
-/// The page about a scan whose title is at a column.
-pub(crate) fn of_scans_at(column: u16) -> Option<Page> {
-    let mut x = 0;
-    Page::OF_SCANS.iter().find_map(|(page, title)| {
-        let end = x + u16::try_from(title.len()).unwrap_or(u16::MAX);
-        let hit = (x..end).contains(&column).then_some(*page);
-        x = end + 2;
-        hit
-    })
+/// The titles of the pages about a scan with their columns, in so much room: without the first ones as far as the title of the page that
+/// is shown would be cut otherwise.
+pub(crate) fn titles_of_scans(
+    shown: Page,
+    width: u16,
+) -> impl Iterator<Item = (Range<u16>, Page, &'static str)> {
+    let mut end = 0;
+    let columns = Page::OF_SCANS.map(|(page, title)| {
+        let start = end;
+        end = start + title.len() as u16 + 2;
+        (start..end - 2, page, title)
+    });
+    let is_shown = |(_, page, _): &&(Range<u16>, Page, &str)| *page == shown;
+    let needed = columns.iter().find(is_shown).map_or(0, |(columns, ..)| columns.end.saturating_sub(width));
+    let first = columns.iter().map(|(columns, ..)| columns.start).find(|start| *start >= needed).unwrap_or(0);
+    let there = columns.into_iter().filter(move |(columns, ..)| columns.start >= first);
+    there.map(move |(columns, page, title)| (columns.start - first..columns.end - first, page, title))
 }
 
 /// The rows of a list below its header.

@@ -42,6 +42,8 @@ pub(crate) enum Page {
     RetainedStacks,
     /// By root.
     RetainedRoots,
+    /// By class of C++.
+    RetainedClasses,
     /// What nobody could reach any more.
     Unreachable,
     /// The scans that there are.
@@ -66,10 +68,11 @@ impl Page {
     ];
 
     /// Those about a scan, in the order in which one turns from one to the next, each with its title.
-    pub(crate) const OF_SCANS: [(Page, &str); 5] = [
+    pub(crate) const OF_SCANS: [(Page, &str); 6] = [
         (Page::Retained, "tree"),
         (Page::RetainedStacks, "stacks"),
         (Page::RetainedRoots, "roots"),
+        (Page::RetainedClasses, "classes"),
         (Page::Unreachable, "unreachable"),
         (Page::Scans, "scans"),
     ];

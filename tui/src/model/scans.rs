@@ -59,11 +59,12 @@ impl Model {
         }
     }
 
-    /// What stacks or roots retain, or what is unreachable, where the page shows such rows.
+    /// What stacks, roots or classes retain, or what is unreachable, where the page shows such rows.
     pub(super) fn kept_list(&self) -> Option<Arc<StackList>> {
         let list: fn(&Kept) -> &Arc<StackList> = match self.page {
             Page::RetainedStacks => |kept| &kept.stacks,
             Page::RetainedRoots => |kept| &kept.roots,
+            Page::RetainedClasses => |kept| &kept.classes,
             Page::Unreachable => |kept| &kept.unreachable,
             _ => return None,
         };
@@ -109,8 +110,12 @@ impl Model {
             let tone = if place == 0 { Tone::Heading } else { Tone::Warning };
             (tone, text.clone())
         });
-        let means = kept.iter().filter(|_| self.page == Page::Unreachable);
-        let means = means.map(|kept| (Tone::Detail, kept.meaning.to_owned()));
+        let means = kept.iter().filter_map(|kept| match self.page {
+            Page::Unreachable => Some(kept.meaning),
+            Page::RetainedClasses => Some(catalogue::WHICH_CLASSES),
+            _ => None,
+        });
+        let means = means.map(|meaning| (Tone::Detail, meaning.to_owned()));
         let all = unheeded.map(|text| (Tone::Warning, text)).into_iter().chain(found).chain(means);
         let width = usize::from(self.areas().body.width);
         all.flat_map(|(tone, text)| wrapped(&text, width).into_iter().map(move |line| (tone, line))).collect()

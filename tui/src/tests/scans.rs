@@ -17,7 +17,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use viewer::analysis::{Amount, Metric, Tree};
-use viewer::graph::{GraphBuilder, HeldBlock, Holder, Pace, Rank, RootId, Scanned, Source, WhichScan};
+use viewer::graph::{
+    Classes, GraphBuilder, HeldBlock, Holder, Pace, Rank, RootId, Scanned, Source, WhichScan,
+};
 use viewer::query::Part;
 use viewer::{Moments, Naming};
 
@@ -60,8 +62,9 @@ fn pages_about_scans_look_as_expected() {
             ("retained-of-a-stack", "Ko<Down><Down>"),
             ("retained-by-stack", "K<Tab><Down>"),
             ("retained-by-root", "K<Tab><Tab>"),
-            ("unreachable", "Kiii<Down>"),
-            ("scans", "K<Tab><Tab><Tab><Tab>"),
+            ("retained-by-class", "Kiii<Down>"),
+            ("unreachable", "Kiiii<Down>"),
+            ("scans", "K<Tab><Tab><Tab><Tab><Tab>"),
             ("retained-unheeded", "3fmain<Enter>gK"),
         ] {
             let mut user = User::new(&scanned(), width, height);
@@ -72,7 +75,7 @@ fn pages_about_scans_look_as_expected() {
     }
 }
 
-/// Check that of each scan the rows of stacks, of roots and of what is unreachable have the numbers of `retained --json`, in its order,
+/// Check that of each scan the rows of stacks, of roots, of classes and of what is unreachable have the numbers of `retained --json`, in its order,
 /// and that the tree adds up to the same: by roots, by stacks, and what the topmost blocks of each stack retain.
 #[test]
 fn numbers_are_those_of_the_command() {
@@ -98,6 +101,7 @@ fn numbers_are_those_of_the_command() {
         let several = amount(&json["several_roots"]);
         by_root.extend((!several.is_zero()).then(|| kept_numbers(several, Amount::ZERO, whole)));
         assert_eq!(numbers(&kept.roots), by_root);
+        assert_eq!(numbers(&kept.classes), expected(rows(&json["classes"]), ["retained", "own"], whole));
         let lost = rows(&json["unreachable_stacks"]);
         let unreachable = amount(&json["unreachable"]);
         assert_eq!(numbers(&kept.unreachable), expected(lost, ["claimed", "own"], unreachable));
@@ -144,15 +148,15 @@ fn scans_are_chosen() {
     assert!(Arc::ptr_eq(&last.loaded, &kept(&user).loaded), "names are there once");
     user.press(",");
     assert!(user.model.notice.is_some() && user.model.scan() == Some(1));
-    user.press("iiii/worker<Enter><Enter>");
+    user.press("iiiii/worker<Enter><Enter>");
     assert_eq!((user.model.page, user.model.scan()), (Page::Retained, Some(2)));
     assert!(
         user.screen().contains("worker (1001) held 1000 B in 1 block, all of it reachable"),
         "{}",
         user.screen()
     );
-    assert!(user.press("iii").screen().contains("Every block can be reached."), "{}", user.screen());
-    user.press("<Back><Back><Back><Back>");
+    assert!(user.press("iiii").screen().contains("Every block can be reached."), "{}", user.screen());
+    user.press("<Back><Back><Back><Back><Back>");
     assert_eq!((user.model.page, user.model.scan()), (Page::Scans, Some(1)));
     let asked =
         |user: &User| user.requests.iter().filter(|asked| matches!(asked, Request::Retained(_))).count();
@@ -229,7 +233,7 @@ fn open_rows_stay_open_in_other_scans() {
     };
     let open = user.model.kept_tree.all_rows(100).len();
     assert!(selected(&user).starts_with("dup") && open == 7, "{}", user.screen());
-    for keys in ["iiii<Home><Enter>", "iiii<End><Enter>", "s", "s", "s", "iiiii"] {
+    for keys in ["iiiii<Home><Enter>", "iiiii<End><Enter>", "s", "s", "s", "iiiiii"] {
         user.press(keys);
         assert!(selected(&user).starts_with("dup"), "after {keys}");
         assert_eq!(user.model.kept_tree.all_rows(100).len(), open, "after {keys}");
@@ -256,12 +260,12 @@ fn what_several_roots_keep_says_which() {
 /// Check that nothing of a scan is left when another recording has taken the place of the one that it is of.
 #[test]
 fn another_recording_has_no_old_scans() {
-    for keys in ["Ko", "Ki", "Kiii", "Kiiii"] {
+    for keys in ["Ko", "Ki", "Kiii", "Kiiii", "Kiiiii"] {
         let mut user = user();
         user.press(keys);
         user.replace(&program());
         user.press("D").press("K,");
-        for page in ["K", "i", "i", "i"] {
+        for page in ["K", "i", "i", "i", "i"] {
             assert!(user.press(page).screen().contains("has no scan"), "{keys}: {}", user.screen());
         }
         assert!(user.press("i").screen().contains("no scan"), "{keys}: {}", user.screen());
@@ -272,16 +276,33 @@ fn another_recording_has_no_old_scans() {
 #[test]
 fn captures_without_scans_say_how_to_get_one() {
     let mut user = User::new(&program(), 40, 20);
-    for page in ["K", "i", "i", "i"] {
+    for page in ["K", "i", "i", "i", "i"] {
         let words = user.press(page).screen().split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("run --scan-at-exit makes one of each process at its end"), "{words}");
-        let (_, sentence) = words.split_once("scans This").expect("it is below the titles");
+        let (_, sentence) = words.split_once(" This recording").expect("it is below the titles");
         assert!(sentence.contains("while it is recorded."), "{words}");
     }
     user.press("y,.a<Enter>e");
     let copied =
         user.effects.iter().any(|effect| matches!(effect, Effect::Copy(text) if text.contains("scan")));
     assert!(copied && user.requests.iter().all(|asked| !matches!(asked, Request::Retained(_))));
+}
+
+/// Check that the title of the page that is shown is there in whole on narrow screens, and that the mouse finds titles where they are.
+#[test]
+fn titles_follow_the_page() {
+    let mut user = User::new(&scanned(), 40, 20);
+    for keys in ["K", "i", "i", "i", "i", "i"] {
+        user.press(keys);
+        let line = user.screen().lines().nth(2).unwrap().to_owned();
+        let (_, title) = Page::OF_SCANS.into_iter().find(|(page, _)| *page == user.model.page).unwrap();
+        let column = line.find(title).unwrap_or_else(|| panic!("{title} is in {line}"));
+        let page = user.model.page;
+        let (kind, modifiers) = (MouseEventKind::Down(MouseButton::Left), KeyModifiers::NONE);
+        user.event(Event::Mouse(MouseEvent { kind, column: column as u16, row: 2, modifiers }));
+        user.wait();
+        assert_eq!(user.model.page, page);
+    }
 }
 
 /// Check that the mouse turns to another list, selects a row, opens it at the second click, and scrolls.
@@ -334,7 +355,7 @@ fn copies_have_all_numbers() {
         ("stacks", "35 B 25.9 % 30 B 3 push (p.c:14) < main"),
         ("unreachable", "32 B 40.5 % 16 B 1 push (p.c:14) < main"),
     ] {
-        user.press(if list == "stacks" { "iY" } else { "iiY" });
+        user.press(if list == "stacks" { "iY" } else { "iiiY" });
         let Some(Effect::Copy(text)) = user.effects.last() else { panic!("nothing was copied") };
         assert!(words(&text.replace('|', " ").replace('`', "")).contains(line), "{list}\n{text}");
     }
@@ -351,7 +372,7 @@ fn the_meaningful_functions_of_a_stack_are_seen() {
     made.scan(process, &[], &[(0x10, 0x1000)]);
     made.end(process, thread, Ended::Exited(0));
     for (height, seen, unseen) in [(20, "fill  f.c:", "operator new"), (120, "operator new", "…")] {
-        let screen = User::new(&made, 100, height).press("Kiii").screen();
+        let screen = User::new(&made, 100, height).press("Kiiii").screen();
         assert!(screen.contains(seen) && !screen.contains(unseen), "{height}: {screen}");
     }
 }
@@ -487,8 +508,16 @@ fn rows_are_given_up() {
     }
     let (roots, graph) = ((0..STACKS).map(|root| format!("root {root}")).collect(), builder.finish());
     let freed = Default::default();
-    let scanned =
-        Scanned { scan: Scan::default(), number: 1, count: 1, is_partial: false, freed, roots, graph };
+    let scanned = Scanned {
+        scan: Scan::default(),
+        number: 1,
+        count: 1,
+        is_partial: false,
+        freed,
+        roots,
+        graph,
+        classes: Classes::default(),
+    };
     let loaded = Arc::new(made.loaded("app.memprof"));
     let asked = std::cell::Cell::new(0);
     let until = |question: u32| {

@@ -50,7 +50,8 @@ fn pressed(model: &mut Model, at: Position) {
     }
     let [titles, ..] = model.areas_of_scans();
     if titles.contains(at) {
-        if let Some(page) = layout::of_scans_at(at.x - titles.x) {
+        let mut all = layout::titles_of_scans(model.page, titles.width);
+        if let Some((_, page, _)) = all.find(|(columns, ..)| columns.contains(&(at.x - titles.x))) {
             go(model, page);
         }
         return;

@@ -1,7 +1,7 @@
 //! What a scan found, in the form in which pages show it: the graph itself is not kept.
 
 use super::answer::StackList;
-use super::kept_lists::{about_several, roots, stacks, unreachable};
+use super::kept_lists::{about_several, classes, roots, stacks, unreachable};
 use crate::catalogue;
 use capture::NodeId;
 use std::collections::HashMap;
@@ -34,6 +34,8 @@ pub(crate) struct Kept {
     pub(crate) stacks: Arc<StackList>,
     /// By root.
     pub(crate) roots: Arc<StackList>,
+    /// By class of C++, as far as they are known.
+    pub(crate) classes: Arc<StackList>,
     /// What is said of that which no single root keeps.
     pub(crate) several: Vec<String>,
     /// What is not, by stack.
@@ -80,6 +82,7 @@ impl Kept {
             labels,
             stacks: Arc::new(stacks(&loaded, scanned, &found, pace)?),
             roots: Arc::new(roots(&loaded, scanned, &found, &several, pace)?),
+            classes: Arc::new(classes(&loaded, scanned, found.reachable, pace)?),
             several: about_several(scanned, &several),
             unreachable: Arc::new(unreachable(&loaded, &lost, pace)?),
             meaning: if lost.total.is_zero() { catalogue::ALL_REACHABLE } else { UNREACHABLE },

@@ -1,4 +1,4 @@
-//! The rows of what stacks and roots retain, and of what is unreachable.
+//! The rows of what stacks, roots and classes retain, and of what is unreachable.
 
 use super::answer::{StackList, StackRow};
 use super::ask::{LIST_ROWS, place_of};
@@ -10,9 +10,9 @@ use viewer::Loaded;
 use viewer::analysis::Amount;
 use viewer::format::{bytes, count, counted, percent};
 use viewer::graph::{
-    Holder, Pace, Retained, RetainedRow, RootRow, Scanned, Several, Unreachable, UnreachableRow,
+    ClassRow, Holder, Pace, Retained, RetainedRow, RootRow, Scanned, Several, Unreachable, UnreachableRow,
 };
-use viewer::text::{Style, cycles, holder_name, kept_by, led_to, stack_line};
+use viewer::text::{Style, class_name, cycles, holder_name, kept_by, led_to, stack_line, unreachable_too};
 
 /// Columns of all numbers, and of those that are shown where there is little room.
 const NUMBERS: [usize; 2] = [43, 19];
@@ -83,6 +83,28 @@ pub(super) fn roots(
 pub(super) fn about_several(scanned: &Scanned, several: &Several) -> Vec<String> {
     let roots = led_to(several, &scanned.roots, &STYLE, 0);
     std::iter::once(catalogue::SEVERAL.to_owned()).chain(roots).collect()
+}
+
+/// What objects of classes retain.
+pub(super) fn classes(
+    loaded: &Arc<Loaded>,
+    scanned: &Scanned,
+    reachable: Amount,
+    pace: &Pace<'_>,
+) -> Option<StackList> {
+    let found = scanned.classes.rows_at(&scanned.graph, pace)?;
+    let row = |row: &ClassRow| StackRow {
+        numbers: kept_numbers(row.retained, row.own, reachable),
+        name: class_name(loaded, row, &STYLE, 0),
+        about: std::iter::once(catalogue::own_and_retained(&sized(row.own), &sized(row.retained)))
+            .chain(unreachable_too(row))
+            .collect(),
+        node: None,
+        place: None,
+        mark: None,
+    };
+    let rows = at_pace(found.iter().map(row), pace)?;
+    Some(list(loaded, found.len(), kept_header(["retained", "own"], "class"), rows))
 }
 
 /// What nobody can reach any more, by the stacks of those blocks that lead to the rest.

@@ -15,7 +15,7 @@ pub use redaction::Redaction;
 
 use crate::open::{Error, named, open_reader};
 use crate::symbolize::{LookedUp, Naming, Needed};
-use capture::{Error as CaptureError, Event, Reader, ScanId, Sink, Summary, Tables, Writer};
+use capture::{Error as CaptureError, Event, Object, Reader, ScanId, Sink, Summary, Tables, Writer};
 pub(crate) use ids::Ids;
 use std::path::Path;
 
@@ -92,6 +92,11 @@ fn write<S: Sink>(
     each(|visit| reader.for_each_hits(visit), |hit| writer.hit(ids.hit(*hit)))?;
     for scan in (0..tables.scans.len()).map(ScanId::from_index) {
         each_slice(|visit| reader.for_each_pointers(scan, visit), |some| writer.pointers(scan, some))?;
+        let put = |some: &[Object]| {
+            let some = some.iter().map(|object| Object { class: ids.string(object.class), ..*object });
+            writer.objects(scan, &some.collect::<Vec<_>>())
+        };
+        each_slice(|visit| reader.for_each_objects(scan, visit), put)?;
     }
     let mut summary =
         tables.summary.clone().unwrap_or_else(|| Summary { duration_ns: last, ..Summary::default() });

@@ -24,6 +24,7 @@
 mod arenas;
 mod block;
 mod builder;
+mod classes;
 mod components;
 mod dominators;
 #[cfg(test)]
@@ -44,6 +45,8 @@ mod which;
 
 pub use block::{BlockId, HeldBlock};
 pub use builder::GraphBuilder;
+pub(crate) use classes::ClassesBuilder;
+pub use classes::{ClassRow, Classes};
 pub use heap_graph::{Figures, HeapGraph};
 pub use holder::{Holder, Keeper, Rank, RootId, Source};
 pub use pace::Pace;

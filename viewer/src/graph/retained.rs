@@ -73,7 +73,8 @@ impl Retained {
                 row.own += graph.own(number);
             }
         }
-        let topmost = topmost(graph, &graph.dominators.below(pace)?, pace)?;
+        let label = |number| graph.label(number);
+        let topmost = topmost(graph, &graph.dominators.below(pace)?, (graph.labels(), &label), pace)?;
         for ((label, above), retained) in &topmost {
             if let Some(row) = stacks.get_mut(*label as usize) {
                 row.retained += *retained;
@@ -107,27 +108,33 @@ pub(super) fn most_first(amount: Amount) -> Reverse<(i64, i64)> {
     Reverse((amount.bytes, amount.blocks))
 }
 
-/// What the topmost of each label retain, by the label of what keeps those.
-fn topmost(graph: &HeapGraph, below: &Links, pace: &Pace<'_>) -> Option<HashMap<(u32, u32), Amount>> {
+/// What the topmost of each label retain, by the label of what keeps those. Of labels there are so many, and each number of the
+/// dominators has one.
+pub(super) fn topmost(
+    graph: &HeapGraph,
+    below: &Links,
+    (labels, label): (usize, &dyn Fn(u32) -> u32),
+    pace: &Pace<'_>,
+) -> Option<HashMap<(u32, u32), Amount>> {
     let mut topmost: HashMap<(u32, u32), Amount> = HashMap::new();
     // How many of each label are on the way from the top to here.
-    let mut inside = vec![0_u32; graph.labels()];
-    inside[graph.label(0) as usize] = 1;
+    let mut inside = vec![0_u32; labels];
+    inside[label(0) as usize] = 1;
     let mut way = vec![(0, below.span(0))];
     while let Some((number, (next, end))) = way.last_mut() {
         pace.step()?;
         if next == end {
-            inside[graph.label(*number) as usize] -= 1;
+            inside[label(*number) as usize] -= 1;
             way.pop();
             continue;
         }
         let (child, above) = (below.target(*next), *number);
         *next += 1;
-        let label = graph.label(child);
-        if inside[label as usize] == 0 {
-            *topmost.entry((label, graph.label(above))).or_default() += graph.held(child);
+        let own = label(child);
+        if inside[own as usize] == 0 {
+            *topmost.entry((own, label(above))).or_default() += graph.held(child);
         }
-        inside[label as usize] += 1;
+        inside[own as usize] += 1;
         way.push((child, below.span(child)));
     }
     Some(topmost)

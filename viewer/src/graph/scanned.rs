@@ -1,6 +1,6 @@
 //! A graph of what a scan found, and what is called what in it.
 
-use super::HeapGraph;
+use super::{Classes, HeapGraph};
 use crate::analysis::Amount;
 use capture::Scan;
 use std::collections::HashSet;
@@ -23,6 +23,8 @@ pub struct Scanned {
     pub roots: Vec<String>,
     /// The graph.
     pub graph: HeapGraph,
+    /// Of which classes of C++ its blocks are.
+    pub classes: Classes,
 }
 
 impl Scanned {

@@ -5,7 +5,7 @@ use super::frozen::{Freezer, Frozen};
 use super::lives::without_leaks_that_are_meant;
 use super::pass::Pass;
 use crate::analysis::{Amount, Load, Profile, Span};
-use crate::graph::{BlockId, GraphBuilder, Pace, Reach, Roots, Scanned, WhichScan};
+use crate::graph::{BlockId, ClassesBuilder, GraphBuilder, Pace, Reach, Roots, Scanned, WhichScan};
 use crate::loaded::Loaded;
 use crate::open::Error;
 use crate::query::{Lens, processes};
@@ -178,7 +178,14 @@ impl Moments {
         let graph = builder.finish_at(&Pace::while_wanted(&|| self.go_on().is_ok()));
         let given_up = || Error::Capture { file: self.source.file.clone(), error: Self::given_up() };
         let graph = graph.ok_or_else(given_up)?;
-        Ok(Scanned { scan, number: place + 1, count, is_partial, freed, roots, graph })
+        let mut classes = ClassesBuilder::new(&graph);
+        let read = self.reader.for_each_objects(id, |some| {
+            let wanted = if self.go_on().is_ok() { some } else { &[] };
+            wanted.iter().for_each(|object| classes.object(*object));
+        });
+        let classes = classes.finish();
+        self.note_damage(read.and_then(|()| self.go_on()))?;
+        Ok(Scanned { scan, number: place + 1, count, is_partial, freed, roots, graph, classes })
     }
 }
 

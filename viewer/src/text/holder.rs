@@ -5,7 +5,7 @@ use super::stack_line::stack_line;
 use super::style::Style;
 use crate::analysis::Amount;
 use crate::format::{bytes, count, counted};
-use crate::graph::{Holder, RetainedRow, RootId, Several, UnreachableRow, root_name};
+use crate::graph::{ClassRow, Holder, RetainedRow, RootId, Several, UnreachableRow, root_name};
 use crate::loaded::Loaded;
 
 /// What rows of unreachable blocks stand for.
@@ -80,6 +80,18 @@ pub(super) fn several_name(several: &Several, names: &[String], style: &Style, u
     let others = (others > 0).then(|| counted(others as u64, "other").into());
     let all: Vec<_> = named.chain(others).collect();
     fit(&escape(&format!("{SEVERAL}: {}", all.join(", "))), style.room(used)).into_owned()
+}
+
+/// The name of a class, cut to the columns that are left.
+pub fn class_name(loaded: &Loaded, row: &ClassRow, style: &Style, used: usize) -> String {
+    let name = loaded.tables.strings.get(row.name.index()).map_or("", String::as_str);
+    fit(&escape(name), style.room(used)).into_owned()
+}
+
+/// How much of a class nobody can reach, beside what its row counts.
+pub fn unreachable_too(row: &ClassRow) -> Option<String> {
+    let Amount { blocks, bytes: size } = row.unreachable;
+    (blocks > 0).then(|| format!("{} in {} more cannot be reached", bytes(size), counted(blocks, "block")))
 }
 
 /// How many of the unreachable blocks of a stack are held by what they hold.

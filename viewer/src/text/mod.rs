@@ -51,7 +51,7 @@ pub use function::function;
 pub use headline::unsampled_texts;
 pub(crate) use headline::warning_texts;
 pub use history::history;
-pub use holder::{UNREACHABLE, cycles, holder_name, kept_by, led_to};
+pub use holder::{UNREACHABLE, class_name, cycles, holder_name, kept_by, led_to, unreachable_too};
 pub use info::info;
 pub use kept_tree::retained_tree;
 pub use leaks::leaks;

@@ -1,4 +1,4 @@
-//! `retained`: what stacks and roots keep alive, and what nobody can reach any more.
+//! `retained`: what stacks, roots and classes keep alive, and what nobody can reach any more.
 //!
 //! ```text
 //!    retained    share          own      blocks  stack
@@ -11,20 +11,22 @@
 
 use super::escape::escape;
 use super::headline::warnings;
-use super::holder::{LED_TO, SEVERAL, UNREACHABLE, cycles, holder_name, kept_by, led_to};
+use super::holder::{
+    LED_TO, SEVERAL, UNREACHABLE, class_name, cycles, holder_name, kept_by, led_to, unreachable_too,
+};
 use super::scan_head::ScanHead;
 use super::stack_line::{header, heading, rest, stack_line};
 use super::style::{Role, Style};
 use crate::analysis::Amount;
 use crate::format::{bytes, count, percent};
-use crate::graph::{Holder, Retained, RetainedRow, Scanned, Several, Unreachable};
+use crate::graph::{ClassRow, Holder, Retained, RetainedRow, Scanned, Several, Unreachable};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
 /// Columns of the numbers before a name.
 pub(super) const WIDTH: usize = 48;
 
-/// Writes the stacks that retain most, each with what keeps it, then roots, then stacks of what is unreachable: at most `limit` of each.
+/// Writes the stacks that retain most, each with what keeps it, then roots, classes, and stacks of what is unreachable: at most `limit` of each.
 ///
 /// # Errors
 /// Those of the writer.
@@ -36,10 +38,11 @@ pub fn retained(
     style: &Style,
 ) -> io::Result<()> {
     head(out, loaded, scanned, style)?;
-    let Scanned { graph, roots: names, .. } = scanned;
+    let Scanned { graph, roots: names, classes, .. } = scanned;
     let found = graph.retained();
     by_stack(out, loaded, &found, names, limit, style)?;
     by_root(out, loaded, &found, &graph.several(), names, limit, style)?;
+    by_class(out, loaded, &classes.rows(graph), found.reachable, limit, style)?;
     unreachable(out, loaded, &graph.unreachable(), limit, style)
 }
 
@@ -115,6 +118,27 @@ fn by_root(
         details(out, lines, style)?;
     }
     rest(out, style, found.roots.len().saturating_sub(limit), "more root")
+}
+
+fn by_class(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    rows: &[ClassRow],
+    reachable: Amount,
+    limit: usize,
+    style: &Style,
+) -> io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    heading(out, style, "By class")?;
+    header(out, style, &titles(["retained", "share", "own", "blocks"], "class"))?;
+    for row in rows.iter().take(limit) {
+        let name = style.paint(Role::Function, class_name(loaded, row, style, WIDTH));
+        writeln!(out, "{}{name}", numbers(row.retained, row.own, reachable, style))?;
+        details(out, unreachable_too(row).iter().map(String::as_str), style)?;
+    }
+    rest(out, style, rows.len().saturating_sub(limit), "more class")
 }
 
 /// The row of what no root keeps alone: it refers to nothing by itself.

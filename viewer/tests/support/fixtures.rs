@@ -135,6 +135,7 @@ pub(crate) fn scanned() -> Made {
     let mut pointers = vec![(data + 8, block(0)), (data + 0x2008, block(3)), (top + 8, block(3))];
     pointers.extend([(0, 1), (1, 2), (2, 3), (3, 4)].map(|(from, to)| (block(from), block(to))));
     made.scan(app, &areas, &pointers);
+    made.objects_of("Entry", &[1, 2, 3].map(block));
     let (worker, two) = made.process("worker");
     made.alloc(two, heap, 1000, stacks[3]);
     made.scan(worker, &areas, &[(data + 16, heap)]);
@@ -143,6 +144,8 @@ pub(crate) fn scanned() -> Made {
     }
     pointers.extend([(5, 6), (7, 8), (8, 7)].map(|(from, to)| (block(from), block(to))));
     made.scan(app, &areas, &pointers);
+    made.objects_of("Entry", &[1, 2, 3, 7, 8].map(block));
+    made.objects_of("Cache<std::string>", &[block(0)]);
     made.free(one, block(5));
     made.end(worker, two, Ended::Exited(0));
     made.end(app, one, Ended::Exited(0));

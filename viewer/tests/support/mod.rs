@@ -7,9 +7,9 @@ pub(crate) mod golden;
 
 use capture::{
     Action, Area, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Hit, Mark, MarkId, MarkKind,
-    Module, ModuleId, Node, NodeId, Pointer, Process, ProcessEnd, ProcessId, Pseudo, ReallocOutcome, Sample,
-    Scan, ScanId, SourceFrame, StringId, Symbolized, Tables, Task, TaskId, Thread, ThreadId, Tracepoint,
-    TracepointId, Writer,
+    Module, ModuleId, Node, NodeId, Object, Pointer, Process, ProcessEnd, ProcessId, Pseudo, ReallocOutcome,
+    Sample, Scan, ScanId, SourceFrame, StringId, Symbolized, Tables, Task, TaskId, Thread, ThreadId,
+    Tracepoint, TracepointId, Writer,
 };
 use std::path::Path;
 use viewer::analysis::{Load, Profile, SampleSites};
@@ -23,6 +23,7 @@ pub(crate) struct Made {
     pub(crate) counters: Vec<Counter>,
     pub(crate) hits: Vec<Hit>,
     pub(crate) pointers: Vec<Vec<Pointer>>,
+    pub(crate) objects: Vec<Vec<Object>>,
     pub(crate) time: u64,
 }
 
@@ -208,6 +209,15 @@ impl Made {
         let (time, areas) = (self.time + 1000, areas.to_vec());
         self.tables.scans.push(Scan { process, time, still_ns: 500_000, areas, ..Scan::default() });
         self.pointers.push(pointers.iter().map(|&(from, to)| Pointer { from, to }).collect());
+        self.objects.push(Vec::new());
+    }
+
+    /// The last scan has found objects of a class there, too.
+    pub(crate) fn objects_of(&mut self, class: &str, places: &[u64]) {
+        let class = self.string(class);
+        let objects = self.objects.last_mut().expect("there is a scan");
+        objects.extend(places.iter().map(|&at| Object { at, class }));
+        objects.sort_unstable();
     }
 
     pub(crate) fn end(&mut self, process: ProcessId, thread: ThreadId, ended: Ended) {
@@ -266,9 +276,10 @@ impl Made {
         tables.marks.iter().for_each(|mark| {
             writer.mark(*mark).unwrap();
         });
-        for (scan, pointers) in tables.scans.iter().zip(&self.pointers) {
+        for ((scan, pointers), objects) in tables.scans.iter().zip(&self.pointers).zip(&self.objects) {
             let scan: ScanId = writer.scan(scan).unwrap();
             writer.pointers(scan, pointers).unwrap();
+            writer.objects(scan, objects).unwrap();
         }
         self.samples.iter().for_each(|sample| writer.sample(*sample).unwrap());
         self.hits.iter().for_each(|hit| writer.hit(*hit).unwrap());

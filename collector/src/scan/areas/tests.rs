@@ -10,7 +10,7 @@ fn stack(tid: u32, pointer: u64, thread_pointer: u64) -> Stack {
 
 /// What is to be searched of mappings, whose images all have a length: start, end, kind, thread, name.
 fn check(maps: &str, stacks: &[Stack], image: Option<u64>, expected: &[(u64, u64, AreaKind, u32, &str)]) {
-    let image = image.map(|length| Image { length, gaps: Vec::new() });
+    let image = image.map(|length| Image { length, ..Image::default() });
     let places = of(PID, &parse(maps), stacks, |_| image.clone());
     let found: Vec<_> = places.iter().map(|p| (p.start, p.end, p.kind, p.tid, p.name.as_str())).collect();
     assert_eq!(found, expected);
@@ -74,7 +74,7 @@ Rss:                   4 kB
 Rss:                   4 kB
 30000-31000 rw-s 00000000 00:0f 9 /dev/hugepages/one
 VmFlags: rd wr sh mr mw me ms ht";
-    let places = of(PID, &parse(maps), &[], |_| Some(Image { length: 0x3000, gaps: Vec::new() }));
+    let places = of(PID, &parse(maps), &[], |_| Some(Image { length: 0x3000, ..Image::default() }));
     let told: Vec<(u64, AreaKind, bool)> =
         places.iter().map(|place| (place.start, place.kind, place.is_there)).collect();
     let expected = [
@@ -121,7 +121,7 @@ fn variables_say_where_their_file_begins() {
 21000-22000 r-xp 00001000 fe:00 6 /lib/b
 23000-24000 rw-p 00003000 fe:00 6 /lib/b
 30000-31000 rw-p 00000000 00:00 0";
-    let places = of(PID, &parse(maps), &[], |_| Some(Image { length: 0x5000, gaps: Vec::new() }));
+    let places = of(PID, &parse(maps), &[], |_| Some(Image { length: 0x5000, ..Image::default() }));
     let bases: Vec<(u64, u64)> = places.iter().map(|place| (place.start, place.base)).collect();
     assert_eq!(bases, [(0x13000, 0x10000), (0x14000, 0x10000), (0x23000, 0), (0x30000, 0)]);
 }
@@ -206,7 +206,7 @@ fn what_is_left_of_our_pages_is_searched() {
 12000-14000 rw-p 00000000 00:00 0
 20000-21000 rw-p 00000000 00:00 0
 30000-31000 r-xp 00000000 fe:00 6 ";
-    let image = Image { length: 0x4000, gaps: vec![0x1000..0x1498, 0x3e48..0x4000] };
+    let image = Image { length: 0x4000, gaps: vec![0x1000..0x1498, 0x3e48..0x4000], ..Image::default() };
     let found = |library: &str| -> Vec<_> {
         let places = of(PID, &parse(&format!("{maps}{library}")), &[], |_| Some(image.clone()));
         places.iter().map(|place| (place.start, place.end, place.kind)).collect()
@@ -218,12 +218,38 @@ fn what_is_left_of_our_pages_is_searched() {
     );
 }
 
+/// Check that constants are what the loader has written and closed, and where a program may lie nowhere else, what it has read-only.
+#[test]
+fn constants_are_what_nobody_changes() {
+    let maps = "\
+400000-401000 r--p 00000000 fe:00 5 /bin/a
+401000-402000 r-xp 00001000 fe:00 5 /bin/a
+402000-403000 r--p 00002000 fe:00 5 /bin/a
+403000-404000 r--p 00002000 fe:00 5 /bin/a
+404000-405000 rw-p 00003000 fe:00 5 /bin/a
+500000-501000 r--p 00000000 fe:00 6 /lib/b
+501000-502000 r-xp 00001000 fe:00 6 /lib/b
+502000-503000 r--p 00002000 fe:00 6 /lib/b
+503000-504000 r--p 00002000 fe:00 6 /lib/b
+Anonymous: 4 kB
+504000-505000 rw-p 00003000 fe:00 6 /lib/b
+600000-601000 r--p 00000000 fe:00 7 /data
+Anonymous: 4 kB";
+    let of = |fixed| {
+        let image = |start| Some(Image { is_fixed: start == fixed, ..Image::default() });
+        constants(&parse(maps), image).into_iter().map(|range| range.start).collect::<Vec<_>>()
+    };
+    assert_eq!(of(0), [0x503000]);
+    assert_eq!(of(0x400000), [0x400000, 0x402000, 0x403000, 0x503000]);
+}
+
 /// Check that the length of an image is read from its own headers, with what is left of its writable pages, and that any bytes are
 /// survived.
 #[test]
 fn headers_of_an_image_tell_its_length() {
     let own = std::fs::read("/proc/self/exe").unwrap();
-    let Image { length, gaps } = image(&own[..4096]).expect("we are an executable");
+    let Image { length, gaps, is_fixed } = image(&own[..4096]).expect("we are an executable");
+    assert!(!is_fixed, "it may lie anywhere");
     assert!(length.is_multiple_of(4096) && length > 4096);
     assert!(!gaps.is_empty() && gaps.iter().all(|gap| gap.end <= length && gap.end - gap.start < 4096));
     for cut in 0..1000 {

@@ -1,8 +1,8 @@
-//! `retained --json`: what stacks and roots keep alive, and what nobody can reach any more.
+//! `retained --json`: what stacks, roots and classes keep alive, and what nobody can reach any more.
 
 use super::start::{AmountFields, StackAmount, Start, stack};
 use crate::analysis::Amount;
-use crate::graph::{Holder, RetainedRow, RootId, RootRow, Scanned, UnreachableRow, root_name};
+use crate::graph::{ClassRow, Holder, RetainedRow, RootId, RootRow, Scanned, UnreachableRow, root_name};
 use crate::json::scan::ScanFields;
 use crate::json::stack::Stack;
 use crate::json::write_document;
@@ -22,6 +22,7 @@ struct RetainedDocument<'a> {
     several_roots: AmountFields,
     several_roots_from: Vec<FromFields<'a>>,
     several_roots_not_followed: usize,
+    classes: Vec<ClassFields<'a>>,
     unreachable_stacks: Vec<HeadFields<'a>>,
 }
 
@@ -81,6 +82,14 @@ struct RootFields<'a> {
 }
 
 #[derive(Serialize)]
+struct ClassFields<'a> {
+    name: &'a str,
+    own: AmountFields,
+    retained: AmountFields,
+    unreachable: AmountFields,
+}
+
+#[derive(Serialize)]
 struct FromFields<'a> {
     name: Cow<'a, str>,
     #[serde(flatten)]
@@ -126,7 +135,7 @@ impl<'a> ScannedFields<'a> {
 /// # Errors
 /// Those of the writer.
 pub fn retained(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned) -> io::Result<()> {
-    let Scanned { graph, roots: names, .. } = scanned;
+    let Scanned { graph, roots: names, classes, .. } = scanned;
     let holder = |&(holder, amount): &(Holder, Amount)| {
         let (kind, root, of) = match holder {
             Holder::Root(root) => ("root", Some(root_name(names, root)), None),
@@ -148,6 +157,12 @@ pub fn retained(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned) -> io::
         direct: row.direct.into(),
         retained: row.retained.into(),
     };
+    let by_class = |row: &ClassRow| ClassFields {
+        name: loaded.tables.strings.get(row.name.index()).map_or("", String::as_str),
+        own: row.own.into(),
+        retained: row.retained.into(),
+        unreachable: row.unreachable.into(),
+    };
     let unreachable = |row: &UnreachableRow| HeadFields {
         stack: stack(loaded, row.node),
         own: row.heads.into(),
@@ -168,6 +183,7 @@ pub fn retained(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned) -> io::
         several_roots: found.several.into(),
         several_roots_from: several.roots.iter().map(from).collect(),
         several_roots_not_followed: several.not_followed,
+        classes: classes.rows(graph).iter().map(by_class).collect(),
         unreachable_stacks: graph.unreachable().stacks.iter().map(unreachable).collect(),
     };
     write_document(out, &document)

@@ -124,9 +124,10 @@ export class Kept {
   }
 
   makeName(label) {
-    const { root, stack, isLost } = this.scan.what(label);
+    const { root, stack, ofClass, isLost } = this.scan.what(label);
     const made = (name, className) => ({ name, short: name, className, isFunction: false, isFolded: label === SMALLER });
     if (root !== undefined) return made(this.scan.nameOfRoot(root), "root");
+    if (ofClass !== undefined) return made(this.scan.nameOfClass(ofClass), "");
     if (stack === undefined) return made(MADE[label], label === LOST ? "lost" : "made");
     const { node, called } = this.scan.meaningful(stack);
     const by = called > 0 ? this.stacks.name(this.scan.label[called]).short : "";
@@ -157,7 +158,7 @@ export class Kept {
 
   // The search.
 
-  /** Labels that match: roots by their names, stacks by any function on them. */
+  /** Labels that match: roots and classes by their names, stacks by any function on them. */
   get matches() {
     const { query } = this.page.state;
     if (query !== this.sought) {
@@ -173,8 +174,10 @@ export class Kept {
     if (!stacks.matches) return null;
     const text = query.trim().toLowerCase();
     return Uint8Array.from({ length: scan.labels }, (_, label) => {
-      const { root, stack } = scan.what(label);
-      if (root !== undefined) return Number(scan.nameOfRoot(root).toLowerCase().includes(text));
+      const { root, stack, ofClass } = scan.what(label);
+      const matches = (name) => Number(name.toLowerCase().includes(text));
+      if (root !== undefined) return matches(scan.nameOfRoot(root));
+      if (ofClass !== undefined) return matches(scan.nameOfClass(ofClass));
       return stack === undefined ? 0 : Number(stacks.stackMatches(stacks.tree.of[scan.nodeOf(stack)]));
     });
   }

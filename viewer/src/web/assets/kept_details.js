@@ -1,4 +1,4 @@
-// What there is to know of a stack or root that a scan found: its numbers, what keeps it, and the way to it.
+// What there is to know of a stack, root or class that a scan found: its numbers, what keeps it, and the way to it.
 
 import { placeOf } from "./details.js";
 import { el, fill } from "./dom.js";
@@ -48,13 +48,14 @@ export class KeptDetails {
     const { stack } = scan.what(label);
     const [of, lostOf] = stack === undefined ? [label, undefined] : [scan.firstStack + stack, scan.firstLost + stack];
     const root = this.rowOf(of, scan.byRoot);
-    const kept = this.rowOf(of, scan.byStack);
+    const kept = this.rowOf(of, scan.byStack) ?? this.rowOf(of, scan.byClass);
     // Of one stack some blocks may be reachable, and others not.
     const lost = this.rowOf(lostOf, scan.unreachable);
     const line = (name, { bytes: size, blocks }) => el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "number" }, size === undefined ? "" : bytes(size)), el("td", { class: "number" }, counted(blocks, TEXT.nouns.block)));
     const lines = [
       root && [line(details.all, root.all), line(details.refers, root.own)],
       kept && [line(details.all, kept.all), line(details.own, kept.own), kept.direct > 0 && line(details.direct, { blocks: kept.direct })],
+      kept?.lost?.blocks > 0 && [line(details.lost, kept.lost)],
       lost && [line(details.heads, lost.own), line(details.claimed, lost.all), lost.cycles > 0 && line(details.cycles, { blocks: lost.cycles })],
     ].filter(Boolean);
     return lines.length ? el("table", { class: "numbers", "aria-label": TEXT.details.numbers }, el("tbody", {}, lines)) : this.numbersOfNode();

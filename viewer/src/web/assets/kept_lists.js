@@ -1,4 +1,4 @@
-// What a scan found as tables: by stack, by root, and what is unreachable.
+// What a scan found as tables: by stack, by root, by class, and what is unreachable.
 
 import { el } from "./dom.js";
 import { amount, count, counted, natural, percent } from "./format.js";
@@ -8,12 +8,12 @@ import { VirtualTable } from "./table.js";
 import { TEXT } from "./text.js";
 
 export class KeptList {
-  /** `part` says of what: `stacks`, `roots` or `unreachable`. */
+  /** `part` says of what: `stacks`, `roots`, `classes` or `unreachable`. */
   constructor(kept, part) {
     Object.assign(this, { kept, part });
     this.sort = { key: "all", falling: true };
     const { scan } = kept;
-    this.all = { stacks: () => scan.byStack, roots: () => scan.byRoot, unreachable: () => scan.unreachable }[part]();
+    this.all = { stacks: () => scan.byStack, roots: () => scan.byRoot, classes: () => scan.byClass, unreachable: () => scan.unreachable }[part]();
     this.table = new VirtualTable({
       name: `kept-${part}`,
       label: TEXT.retained.parts[part],
@@ -69,6 +69,8 @@ export class KeptList {
         return row.own[unit] === 0 ? "" : amount(row.own[unit], unit);
       case "other":
         return row.own[this.otherUnit] === 0 ? "" : amount(row.own[this.otherUnit], this.otherUnit);
+      case "lost":
+        return row.lost[unit] === 0 ? "" : amount(row.lost[unit], unit);
       case "cycles":
         return row.cycles ? count(row.cycles) : "";
       case "holder":
@@ -161,7 +163,8 @@ function columnsOf(part) {
     { key: "own", className: "number", sortable: true, ...own },
     { key: "other", title: "", className: "number other", help: own.help },
     isLost && { key: "cycles", title: columns.cycles, className: "number", sortable: true, help: columns.cyclesHelp },
-    { key: "name", title: part === "roots" ? columns.root : columns.stack, className: "name", sortable: true },
+    part === "classes" && { key: "lost", title: columns.lost, className: "number", sortable: true, help: columns.lostHelp },
+    { key: "name", title: { roots: columns.root, classes: columns.ofClass }[part] ?? columns.stack, className: "name", sortable: true },
     part === "stacks" && { key: "holder", title: columns.holder, className: "name quiet holder" },
   ].filter(Boolean);
 }

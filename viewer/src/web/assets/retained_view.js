@@ -111,8 +111,8 @@ export class RetainedView {
     this.drawHead(kept);
     views[part] ??= viewOf(kept, part);
     const view = views[part];
-    const isEmpty = part === "unreachable" && kept.scan.head.unreachable.blocks === 0;
-    if (isEmpty) fill(this.holder, el("section", { class: "card" }, el("p", { class: "quiet" }, TEXT.retained.nothingUnreachable)));
+    const nothing = saidOfNothing(kept.scan, part);
+    if (nothing) fill(this.holder, el("section", { class: "card" }, el("p", { class: "quiet" }, nothing)));
     else if (this.holder.firstChild !== view.element) fill(this.holder, view.element);
     if (this.aside.firstChild !== details.element) fill(this.aside, details.element);
     details.update();
@@ -157,6 +157,12 @@ export class RetainedView {
   }
 }
 
+/** What is said where a part has no rows. */
+function saidOfNothing({ head, byClass }, part) {
+  if (part === "unreachable" && head.unreachable.blocks === 0) return TEXT.retained.nothingUnreachable;
+  return part === "classes" && byClass.length === 0 ? TEXT.retained.noClasses : undefined;
+}
+
 function viewOf(kept, part) {
   if (part === "tree") return new KeptTreeView(kept);
   return part === "flame" ? new FlameView(kept, TEXT.retained.flame) : new KeptList(kept, part);
@@ -186,5 +192,6 @@ function leftOut(kept, part) {
     return smaller.rows > 0 ? [said.tree(counted(smaller.rows, TEXT.nouns.row), amount(smaller.size, unit), percent(smaller.size, held[unit]))] : [];
   }
   const { rows, bytes: size } = left[part];
-  return rows > 0 ? [said[part](counted(rows, part === "roots" ? TEXT.nouns.root : TEXT.nouns.stack), bytes(size))] : [];
+  const noun = { roots: TEXT.nouns.root, classes: TEXT.nouns.ofClass }[part] ?? TEXT.nouns.stack;
+  return rows > 0 ? [said[part](counted(rows, noun), bytes(size))] : [];
 }

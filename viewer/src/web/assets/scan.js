@@ -1,4 +1,4 @@
-// What a scan found: which stacks and roots keep which alive, as a tree and as tables. `scan/data.rs` says how it is written.
+// What a scan found: which stacks, roots and classes keep which alive, as a tree and as tables. `scan/data.rs` says how it is written.
 
 import { EVERYTHING, FOLDED, MARKER, ROOT, Stacks, UNREACHABLE, readColumns } from "./data.js";
 import { Tree } from "./tree.js";
@@ -27,7 +27,8 @@ export class Scan extends Stacks {
     this.firstStack = FIRST_ROOT + this.roots;
     /** Stacks of what is unreachable have labels of their own, so that nobody takes them for what is kept. */
     this.firstLost = this.firstStack + this.stacks;
-    this.labels = this.firstLost + this.stacks;
+    this.firstClass = this.firstLost + this.stacks;
+    this.labels = this.firstClass + columns["class.name"].length;
     this.kept = this.keptTree();
   }
 
@@ -39,10 +40,11 @@ export class Scan extends Stacks {
     return number > 0 ? FIRST_ROOT + number - 1 : this.firstStack - number - 1;
   }
 
-  /** What a label stands for: a kind, and the number of its root or stack. */
+  /** What a label stands for: a kind, and the number of its root, stack or class. */
   what(label) {
     if (label < FIRST_ROOT) return { kind: KINDS[label] };
     if (label < this.firstStack) return { kind: ROOT, root: label - FIRST_ROOT };
+    if (label >= this.firstClass) return { kind: MARKER, ofClass: label - this.firstClass };
     const isLost = label >= this.firstLost;
     return { kind: isLost ? UNREACHABLE : undefined, isLost, stack: label - (isLost ? this.firstLost : this.firstStack) };
   }
@@ -71,6 +73,10 @@ export class Scan extends Stacks {
 
   nameOfRoot(root) {
     return this.text(this.columns["root.name"][root]);
+  }
+
+  nameOfClass(ofClass) {
+    return this.text(this.columns["class.name"][ofClass]);
   }
 
   // The tree.
@@ -148,6 +154,17 @@ export class Scan extends Stacks {
     }));
     const several = { bytes: head.several_bytes, blocks: head.several_blocks };
     return several.blocks ? [...rows, { label: SEVERAL, all: several, own: NOTHING }] : rows;
+  }
+
+  /** Classes of C++, those first whose objects retain most. */
+  get byClass() {
+    this.classRows ??= Array.from(this.columns["class.name"], (_, row) => ({
+      label: this.firstClass + row,
+      all: this.amounts("class.all", row),
+      own: this.amounts("class.own", row),
+      lost: this.amounts("class.lost", row),
+    }));
+    return this.classRows;
   }
 
   /** Stacks of blocks that are unreachable by themselves, with all that is unreachable with them: that by stack, and what of it is left out. */

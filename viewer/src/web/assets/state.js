@@ -6,7 +6,7 @@ export const LEAST = ["0.1", "0.5", "1", "2", "5", "10"];
 export const MOST = ["20", "40", "80", "160", "320"];
 
 /** What there is to be seen of a scan. */
-export const PARTS = ["tree", "flame", "stacks", "roots", "unreachable"];
+export const PARTS = ["tree", "flame", "stacks", "roots", "classes", "unreachable"];
 
 /** What the rows of stacks are of, and what cells of the memory map are coloured by. */
 export const ROWS = ["stack", "function"];

@@ -1,11 +1,11 @@
-//! The data of a scan: tables of stacks and roots, the tree of what keeps what, and what nobody could reach.
+//! The data of a scan: tables of stacks, roots and classes, the tree of what keeps what, and what nobody could reach.
 //!
 //! `assets/scan.js` reads it.
 
 use super::found::{Found, LeftOut};
 use super::numbering::Numbering;
 use crate::analysis::{Amount, called_of, plumbing};
-use crate::graph::{Holder, KeptTree, Scanned, UnreachableRow, root_name};
+use crate::graph::{ClassRow, Holder, KeptTree, Scanned, UnreachableRow, root_name};
 use crate::json::ScannedFields;
 use crate::loaded::Loaded;
 use crate::web::columns::{Column, Columns};
@@ -50,6 +50,8 @@ struct LeftOutFields {
     stacks: LeftOut,
     /// With what they retain.
     roots: LeftOut,
+    /// With what they retain.
+    classes: LeftOut,
     /// With what they claim.
     unreachable: LeftOut,
 }
@@ -64,12 +66,13 @@ struct Parts {
 
 /// The data with at most so many rows of the tree and of each table, the first ones.
 pub(super) fn data(loaded: &Loaded, scanned: &Scanned, found: &Found, most: usize) -> io::Result<Vec<u8>> {
-    let Found { retained, several, unreachable, tree } = found;
+    let Found { retained, several, classes, unreachable, tree } = found;
     let tree = tree.clone().largest(most);
     let mut parts = Parts::default();
     parts.stacks(found, most);
     parts.roots(found, most);
     parts.several(found);
+    parts.classes(loaded, found, most);
     parts.unreachable(found, most);
     parts.tree(&tree);
     let Parts { mut columns, mut texts, numbers } = parts;
@@ -96,6 +99,7 @@ pub(super) fn data(loaded: &Loaded, scanned: &Scanned, found: &Found, most: usiz
             tree: LeftOut::sum(tree.hidden, tree.hidden_retained),
             stacks: LeftOut::of(&retained.stacks, most, |row| row.own),
             roots: LeftOut::of(&retained.roots, most, |row| row.retained),
+            classes: LeftOut::of(classes, most, |row| row.retained),
             unreachable: LeftOut::of(&unreachable.stacks, most, |row| row.claimed),
         },
         texts: &texts.texts,
@@ -136,6 +140,17 @@ impl Parts {
         self.columns.numbers("kept_by_root.number", number);
         self.amounts("kept_by_root.direct", rows().map(|row| row.direct));
         self.amounts("kept_by_root.all", rows().map(|row| row.retained));
+    }
+
+    /// The classes whose objects retain most.
+    fn classes(&mut self, loaded: &Loaded, found: &Found, most: usize) {
+        let rows = || found.classes.iter().take(most);
+        let texts = &mut self.texts;
+        let name = |row: &ClassRow| loaded.tables.strings.get(row.name.index()).map_or("", String::as_str);
+        self.columns.numbers("class.name", rows().map(|row| i64::from(texts.number(name(row)))));
+        self.amounts("class.own", rows().map(|row| row.own));
+        self.amounts("class.all", rows().map(|row| row.retained));
+        self.amounts("class.lost", rows().map(|row| row.unreachable));
     }
 
     /// The first roots that lead to what no single one keeps.

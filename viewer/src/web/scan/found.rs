@@ -1,7 +1,7 @@
 //! The views of a graph, as `retained` has them.
 
 use crate::analysis::Amount;
-use crate::graph::{KeptTree, Pace, Retained, Scanned, Several, Unreachable};
+use crate::graph::{ClassRow, KeptTree, Pace, Retained, Scanned, Several, Unreachable};
 
 /// Blocks up to which all rows of the tree are looked at, of which there are not more: of larger graphs only those that retain this
 /// part of all.
@@ -14,6 +14,7 @@ const LEVELS: usize = 200;
 pub(super) struct Found {
     pub(super) retained: Retained,
     pub(super) several: Several,
+    pub(super) classes: Vec<ClassRow>,
     pub(super) unreachable: Unreachable,
     pub(super) tree: KeptTree,
 }
@@ -35,6 +36,7 @@ impl Found {
         Some(Self {
             retained: graph.retained_at(pace)?,
             several: graph.several_at(pace)?,
+            classes: scanned.classes.rows_at(graph, pace)?,
             unreachable: graph.unreachable_at(pace)?,
             tree: graph.tree_at(least, LEVELS, pace)?.largest(super::MOST_ROWS),
         })
@@ -42,9 +44,14 @@ impl Found {
 
     /// Rows of the longest of all tables.
     pub(super) fn most_rows(&self) -> usize {
-        let Self { retained, unreachable, tree, .. } = self;
-        let lengths =
-            [retained.stacks.len(), retained.roots.len(), unreachable.stacks.len(), tree.rows.len()];
+        let Self { retained, classes, unreachable, tree, .. } = self;
+        let lengths = [
+            retained.stacks.len(),
+            retained.roots.len(),
+            classes.len(),
+            unreachable.stacks.len(),
+            tree.rows.len(),
+        ];
         lengths.into_iter().fold(0, usize::max)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::{Amount, Load};
-use crate::graph::{GraphBuilder, HeldBlock, Pace, Rank, RootId, Source};
+use crate::graph::{Classes, GraphBuilder, HeldBlock, Pace, Rank, RootId, Source};
 use crate::loaded::Source as File;
 use capture::{
     Frame, FrameId, Node, NodeId, Process, Scan, SourceFrame, StringId, Symbolized, Tables, ThreadId,
@@ -52,7 +52,16 @@ fn made(stacks: u32, name: impl Fn(u32) -> String) -> (Loaded, Scanned) {
     let scan = Scan::default();
     let graph = builder.finish();
     let freed = Default::default();
-    let scanned = Scanned { scan, number: 1, count: 1, is_partial: false, freed, roots, graph };
+    let scanned = Scanned {
+        scan,
+        number: 1,
+        count: 1,
+        is_partial: false,
+        freed,
+        roots,
+        graph,
+        classes: Classes::default(),
+    };
     (Loaded::new(tables, profile, file), scanned)
 }
 

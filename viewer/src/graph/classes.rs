@@ -1,0 +1,198 @@
+//! Of which classes of C++ blocks are, and what the objects of each class retain.
+//!
+//! A block is of a class if an object of that class begins where it does, as the pointer to its virtual functions tells. So there are
+//! classes with virtual functions only, and what lies within a larger block has none.
+
+use super::block::BlockId;
+use super::heap_graph::{HeapGraph, UNHURRIED};
+use super::pace::Pace;
+use super::retained::{most_first, topmost};
+use crate::analysis::Amount;
+use capture::{Object, StringId};
+use std::collections::HashMap;
+
+/// The classes of blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Classes {
+    names: Vec<StringId>,
+    /// By the numbers of blocks, as far as there are any: 0 where no class is known, else that of its name and 1.
+    of: Vec<u32>,
+}
+
+/// The blocks of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassRow {
+    /// Its name.
+    pub name: StringId,
+    /// Those that are reachable.
+    pub own: Amount,
+    /// They, and what they keep. Classes keep each other, so these numbers add up to more than there is.
+    pub retained: Amount,
+    /// Those that are not reachable.
+    pub unreachable: Amount,
+}
+
+/// Takes objects one after the other.
+#[derive(Debug)]
+pub(crate) struct ClassesBuilder<'a> {
+    graph: &'a HeapGraph,
+    classes: Classes,
+    numbers: HashMap<StringId, u32>,
+}
+
+impl<'a> ClassesBuilder<'a> {
+    /// For the blocks of this graph.
+    pub(crate) fn new(graph: &'a HeapGraph) -> Self {
+        Self { graph, classes: Classes::default(), numbers: HashMap::new() }
+    }
+
+    /// Takes an object, if it is where a block begins.
+    pub(crate) fn object(&mut self, object: Object) {
+        let blocks = self.graph.blocks();
+        let Some(block) = self.graph.block_at(object.at) else { return };
+        if blocks[block.index()].address != object.at {
+            return;
+        }
+        let Classes { names, of } = &mut self.classes;
+        let class = *self.numbers.entry(object.class).or_insert_with(|| {
+            names.push(object.class);
+            names.len() as u32
+        });
+        of.resize(blocks.len(), 0);
+        of[block.index()] = class;
+    }
+
+    pub(crate) fn finish(self) -> Classes {
+        self.classes
+    }
+}
+
+impl Classes {
+    /// Those of a graph's blocks, as these objects tell.
+    pub fn new(graph: &HeapGraph, objects: impl IntoIterator<Item = Object>) -> Self {
+        let mut builder = ClassesBuilder::new(graph);
+        objects.into_iter().for_each(|object| builder.object(object));
+        builder.finish()
+    }
+
+    /// True when no block is of a known class.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The name of a block's class.
+    pub fn of(&self, block: BlockId) -> Option<StringId> {
+        self.names.get(self.number(block.index())).copied()
+    }
+
+    /// The classes of a graph's blocks, those that retain most first.
+    pub fn rows(&self, graph: &HeapGraph) -> Vec<ClassRow> {
+        self.rows_at(graph, &Pace::default()).expect(UNHURRIED)
+    }
+
+    /// The same; `None` when nobody waits for it any more.
+    pub fn rows_at(&self, graph: &HeapGraph, pace: &Pace<'_>) -> Option<Vec<ClassRow>> {
+        let row =
+            |&name| ClassRow { name, own: Amount::ZERO, retained: Amount::ZERO, unreachable: Amount::ZERO };
+        let mut rows: Vec<ClassRow> = self.names.iter().map(row).collect();
+        if rows.is_empty() {
+            return Some(rows);
+        }
+        for (place, block) in graph.blocks().iter().enumerate() {
+            pace.step()?;
+            if let Some(row) = rows.get_mut(self.number(place)) {
+                match graph.keeper(BlockId(place as u32)) {
+                    Some(_) => row.own += block.amount(),
+                    None => row.unreachable += block.amount(),
+                }
+            }
+        }
+        // Whatever has no class, roots among it, counts as of one more.
+        let without = rows.len();
+        let label = |number: u32| {
+            let place = graph.dominators.vertex(number) as usize;
+            self.number(place).min(without) as u32
+        };
+        for ((class, _), retained) in
+            topmost(graph, &graph.dominators.below(pace)?, (without + 1, &label), pace)?
+        {
+            if let Some(row) = rows.get_mut(class as usize) {
+                row.retained += retained;
+            }
+        }
+        rows.sort_unstable_by_key(|row| {
+            (most_first(row.retained), most_first(row.own), most_first(row.unreachable), row.name)
+        });
+        Some(rows)
+    }
+
+    /// Which of the names is that of a block's class; beyond them where there is none.
+    fn number(&self, place: usize) -> usize {
+        (self.of.get(place).copied().unwrap_or(0) as usize).wrapping_sub(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::drawn::{graph, numbered, parts, reached};
+    use super::super::heap_graph::sum;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn classes(graph: &HeapGraph, classes: impl IntoIterator<Item = (u64, u32)>) -> Classes {
+        Classes::new(graph, classes.into_iter().map(|(at, class)| Object { at, class: StringId(class) }))
+    }
+
+    /// Check that objects are of blocks that begin where they do, and that what they keep is counted once.
+    #[test]
+    fn objects_make_blocks_of_a_class() {
+        // A holds a list of B and C, which holds D; nobody holds E.
+        let graph = graph(&[(100, 1), (10, 2), (10, 2), (5, 3), (7, 2)], "0A AB BC CD");
+        let at = |block: usize| graph.blocks()[block].address;
+        let classes = classes(&graph, [(at(1), 8), (at(2), 8), (at(3) + 1, 9), (at(4), 8), (0, 7)]);
+        let amount = |blocks, bytes| Amount { blocks, bytes };
+        assert_eq!(
+            classes.rows(&graph),
+            [ClassRow {
+                name: StringId(8),
+                own: amount(2, 20),
+                retained: amount(3, 25),
+                unreachable: amount(1, 7)
+            }]
+        );
+        let names = [0, 1, 2, 3, 4, 5].map(|block| classes.of(BlockId(block)).map(|name| name.0));
+        assert_eq!(names, [None, Some(8), Some(8), None, Some(8), None]);
+        assert_eq!(Classes::default().rows(&graph), []);
+    }
+
+    proptest! {
+        /// Check sums by class against what is unreachable when blocks are taken away.
+        #[test]
+        fn sums_equal_removal(parts in parts(), of in prop::collection::vec(0..4_u32, 32)) {
+            let graph = numbered(&parts.0, &parts.1, &parts.2);
+            let objects = graph.blocks().iter().zip(&of).filter(|(_, class)| **class > 0);
+            let classes = classes(&graph, objects.map(|(block, class)| (block.address, *class)));
+            let all = reached(&parts, |_| false, None);
+            let size = |block: usize| Amount::block(parts.0[block].0);
+            let mut own = Amount::ZERO;
+            for row in classes.rows(&graph) {
+                let is_ours = |block: usize| of.get(block).is_some_and(|class| *class == row.name.0);
+                let ours: Vec<usize> = (0..all.len()).filter(|&block| all[block] && is_ours(block)).collect();
+                prop_assert_eq!(row.own, sum(ours.iter().map(|&block| size(block))));
+                let lost = (0..all.len()).filter(|&block| !all[block] && is_ours(block));
+                prop_assert_eq!(row.unreachable, sum(lost.map(size)));
+                let without: Vec<Vec<bool>> =
+                    ours.iter().map(|&one| reached(&parts, |block| block as usize == one, None)).collect();
+                let is_top = |&(place, block): &(usize, &usize)| {
+                    (0..ours.len()).all(|other| other == place || without[other][*block])
+                };
+                let gone = |left: &[bool]| sum((0..all.len()).filter(|&block| all[block] && !left[block]).map(size));
+                let tops = ours.iter().enumerate().filter(is_top);
+                prop_assert_eq!(row.retained, sum(tops.map(|(place, _)| gone(&without[place]))));
+                own += row.own + row.unreachable;
+            }
+            let objects = (0..all.len()).filter(|&block| of.get(block).is_some_and(|class| *class > 0));
+            prop_assert_eq!(own, sum(objects.map(size)));
+        }
+    }
+}
