@@ -124,7 +124,7 @@ fn scans_are_looked_at_in_a_terminal() {
     terminal.press("K");
     terminal.shows("list [forgets_in_threads]");
     terminal.shows("3.28 KiB");
-    (0..3).for_each(|_| terminal.press("Tab"));
+    (0..4).for_each(|_| terminal.press("Tab"));
     terminal.shows("14.6 KiB");
     terminal.shows("with what they lead to");
 }

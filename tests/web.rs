@@ -5,8 +5,8 @@
 use crate::harness::{Capture, Page, World, c, cpp, installed, record, skip, wait};
 use capture::{
     Action, Area, AreaKind, Counter, CounterKind, CpuSummary, Create, Ended, Event, Frame, FrameId, Metadata,
-    NodeId, Pointer, Process, ProcessEnd, ProcessId, Scan, SourceFrame, StringId, Summary, Symbolized,
-    Thread, ThreadId, Writer,
+    NodeId, Object, Pointer, Process, ProcessEnd, ProcessId, Scan, SourceFrame, StringId, Summary,
+    Symbolized, Thread, ThreadId, Writer,
 };
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -512,6 +512,7 @@ fn write_hostile(file: &Path) {
         let scan = Scan { process, time: 2_500_000, areas: vec![area], ..Scan::default() };
         let scan = writer.scan(&scan)?;
         writer.pointers(scan, &[Pointer { from: 0x9008, to: 16 }])?;
+        writer.objects(scan, &[Object { at: 16, class: StringId(1) }])?;
         writer.event(event(3_000_000, 1, Action::Free { address: 16, stack: NodeId::ROOT }))?;
         writer.event(event(9_000_000, 0, Action::ProcessEnd { process }))?;
         writer.flush()

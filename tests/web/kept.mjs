@@ -106,6 +106,15 @@ async function lookAtTheTables(json, isLost) {
   assert.equal(await rows("kept-roots"), json.roots.length + several);
   assert.equal((await cells("kept-roots", 0))[1], ofRoots);
   if (several) await lookAtSeveral(json);
+  await part("classes");
+  if (json.classes.length > 0) {
+    assert.equal(await rows("kept-classes"), json.classes.length);
+    assert.equal((await cells("kept-classes", 0)).at(-1), json.classes[0].name);
+    await browser.screenshot(join(pictures, "classes.png"));
+  } else {
+    assert.ok((await text(".retained-holder")).includes("virtual functions"));
+  }
+
   await part("unreachable");
   if (isLost) {
     assert.equal(await rows("kept-unreachable"), json.unreachable_stacks.length);

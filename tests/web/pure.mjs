@@ -618,6 +618,10 @@ function scanned() {
     "kept_by_root.number": [0],
     ...amounts("kept_by_root.direct", [100]),
     ...amounts("kept_by_root.all", [120], [3]),
+    "class.name": [8],
+    ...amounts("class.own", [90]),
+    ...amounts("class.all", [110], [2]),
+    ...amounts("class.lost", [5]),
     "unreachable.stack": [1],
     ...amounts("unreachable.own", [5]),
     ...amounts("unreachable.all", [25], [2]),
@@ -636,8 +640,8 @@ function scanned() {
     ...amounts("kept.hidden", [0, 20, 0], [0, 2, 0]),
   };
   const none = { rows: 0, blocks: 0, bytes: 0 };
-  const texts = ["[Everything]", "app", "main", "f", "g", "operator new", "/src/a.c", "cache"];
-  const left_out = { tree: { rows: 3, blocks: 4, bytes: 40 }, stacks: none, roots: none, unreachable: { rows: 1, blocks: 2, bytes: 5 } };
+  const texts = ["[Everything]", "app", "main", "f", "g", "operator new", "/src/a.c", "cache", "Cache<int>"];
+  const left_out = { tree: { rows: 3, blocks: 4, bytes: 40 }, stacks: none, roots: none, classes: none, unreachable: { rows: 1, blocks: 2, bytes: 5 } };
   const said = { scan: { number: 2, process: "app", pid: 7 }, held: { bytes: 200, blocks: 12 }, unreachable: { bytes: 30, blocks: 4 }, several_bytes: 10, several_blocks: 1, left_out, texts };
   return readScan(bytesOf(columns, said));
 }
@@ -677,9 +681,12 @@ test("what a scan found is a tree whose sums are right, whatever is folded, and 
   assert.notEqual(boxColour(kept.describe(f), false), boxColour(kept.describe(g), false));
   assert.equal(kept.name(g).by, "operator new", "what was called tells stacks apart");
   assert.deepEqual(scan.byStack[0].holders.map(({ label, bytes }) => [kept.name(label).name, bytes]), [["cache", 100], ["several roots", 15]]);
-  // The search finds roots by their names, stacks by any of their functions.
+  assert.deepEqual(scan.byClass.map(({ label, ...amounts }) => [kept.name(label).name, amounts]), [
+    ["Cache<int>", { all: { bytes: 110, blocks: 2 }, own: { bytes: 90, blocks: 1 }, lost: { bytes: 5, blocks: 1 } }],
+  ]);
+  // The search finds roots and classes by their names, stacks by any of their functions.
   const found = (query) => ((page.state.query = query), Array.from(kept.matches ?? [], (match, label) => match && kept.name(label).short).filter(Boolean));
-  assert.deepEqual(found("CACHE"), ["cache"]);
+  assert.deepEqual(found("CACHE"), ["cache", "Cache<int>"]);
   assert.deepEqual(found("f"), ["f (a.c:2) ← main", "f (a.c:2) ← main"], "reachable and not");
   assert.deepEqual(found(""), []);
   assert.equal(kept.matches, null);

@@ -30,7 +30,7 @@ for (const { json, tree } of expected) {
   const kept = new Kept(stub, scan);
   const { head } = scan;
   for (const field of ["scan", "held", "reachable", "unreachable", "overlapping", "links", "pointers"]) assert.deepEqual(head[field], json[field], field);
-  for (const part of ["tree", "stacks", "roots", "unreachable"]) assert.equal(head.left_out[part].rows, 0, `all of ${part} is there`);
+  for (const part of ["tree", "stacks", "roots", "classes", "unreachable"]) assert.equal(head.left_out[part].rows, 0, `all of ${part} is there`);
 
   // Stacks, function by function.
   const framesOf = (stack) => {
@@ -67,6 +67,8 @@ for (const { json, tree } of expected) {
   assert.deepEqual(several, plain(json.several_roots));
   assert.deepEqual(scan.ofSeveral.map(({ label, bytes: size, blocks }) => [kept.name(label).name, size, blocks]), json.several_roots_from.map(({ name, bytes: size, blocks }) => [name, size, blocks]));
   assert.deepEqual([head.several_more, head.several_not_followed], [0, json.several_roots_not_followed]);
+  const ofClass = ({ name, retained, own, unreachable }) => [name, ...[retained, own, unreachable].map(plain)];
+  assert.deepEqual(scan.byClass.map(({ label, all, own, lost }) => [kept.name(label).name, all, own, lost]), json.classes.map(ofClass));
   assert.equal(scan.unreachable.length, json.unreachable_stacks.length);
   scan.unreachable.forEach((row, place) => {
     const { stack, own, claimed, cycles, leads_to: led } = json.unreachable_stacks[place];
