@@ -94,21 +94,30 @@ function sharesIn(tables) {
   return parts.map((part) => /^\s+\S+ \S+\s+(\S+ %) /m.exec(part)?.[1]);
 }
 
+/** The cells of a table's first row stand beside each other: it has a column for each. */
+async function isInLine(table) {
+  const tops = await browser.evaluate(`[...document.querySelector('.table.${table} .rows .row').children].filter((cell) => cell.offsetParent).map((cell) => cell.offsetTop)`);
+  assert.equal(new Set(tops).size, 1, `${table}: ${tops}`);
+}
+
 async function lookAtTheTables(json, isLost) {
   const [ofStacks, ofRoots, ofLost] = sharesIn(json.tables);
   await part("stacks");
   assert.equal(await rows("kept-stacks"), json.stacks.length);
+  await isInLine("kept-stacks");
   const [first] = json.stacks;
   const shown = await cells("kept-stacks", 0);
   assert.deepEqual([shown[0], shown[1], shown[3], shown[4]], [bytes(first.retained.bytes), ofStacks, bytes(first.own.bytes), count(first.own.blocks)]);
   await part("roots");
   const several = json.several_roots.blocks > 0 ? 1 : 0;
   assert.equal(await rows("kept-roots"), json.roots.length + several);
+  await isInLine("kept-roots");
   assert.equal((await cells("kept-roots", 0))[1], ofRoots);
   if (several) await lookAtSeveral(json);
   await part("classes");
   if (json.classes.length > 0) {
     assert.equal(await rows("kept-classes"), json.classes.length);
+    await isInLine("kept-classes");
     assert.equal((await cells("kept-classes", 0)).at(-1), json.classes[0].name);
     await browser.screenshot(join(pictures, "classes.png"));
   } else {
@@ -118,6 +127,7 @@ async function lookAtTheTables(json, isLost) {
   await part("unreachable");
   if (isLost) {
     assert.equal(await rows("kept-unreachable"), json.unreachable_stacks.length);
+    await isInLine("kept-unreachable");
     const { claimed, cycles } = json.unreachable_stacks[0];
     const lost = await cells("kept-unreachable", 0);
     assert.deepEqual([lost[0], lost[1], lost[5]], [bytes(claimed.bytes), ofLost, cycles ? count(cycles) : ""]);
