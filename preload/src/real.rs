@@ -4,10 +4,10 @@
 //! Those that may be missing (C23, C++) are looked up at their first call instead: failing allocates.
 
 use crate::allocator::Free;
-use crate::arch;
+use crate::arch::{self, ThreadLocal};
 use crate::dynamic::Dynamic;
 use crate::interpose::Limit;
-use crate::{c_library, lifecycle, linkage, loader};
+use crate::{c_library, lifecycle, linkage, loader, sys};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
@@ -74,15 +74,15 @@ pub(crate) fn plain_free() -> Option<Free> {
 /// Looks all functions up.
 #[cold]
 fn find_all() {
-    for next in ALL {
-        next.find();
-    }
-    // musl's functions call each other by their names, and its blocks have no header that we know.
-    let is_plain = !c_library::is_musl()
-        && own_call(|| {
-            [libc::getauxval as *mut c_void, FREE.get()].into_iter().all(lifecycle::is_of_allocator)
-        });
-    PLAIN_FREE.store(if is_plain { FREE.get() } else { core::ptr::null_mut() }, Ordering::Relaxed);
+    own_call(|| {
+        for next in ALL {
+            next.find();
+        }
+        // musl's functions call each other by their names, and its blocks have no header that we know.
+        let is_plain = !c_library::is_musl()
+            && [libc::getauxval as *mut c_void, FREE.get()].into_iter().all(lifecycle::is_of_allocator);
+        PLAIN_FREE.store(if is_plain { FREE.get() } else { core::ptr::null_mut() }, Ordering::Relaxed);
+    });
 }
 
 /// Looks all functions up anew, for a library that stands before none.
@@ -119,8 +119,20 @@ fn forget_error() {
 
 /// Runs a call of libc's that we make for ourselves: what it allocates is ours and not recorded. `errno` is kept, and what
 /// an `operator new` has announced: the allocations of this call would take it.
+///
+/// No signal handler comes meanwhile. Its calls would be taken for ours, and if it left by `longjmp` all later ones of its thread.
+#[cold]
 pub(crate) fn own_call<T>(call: impl FnOnce() -> T) -> T {
     let local = arch::thread_local();
+    if local.busy.get() == crate::guard::OWN_CALL {
+        call()
+    } else {
+        sys::without_signals(|| apart(local, call))
+    }
+}
+
+/// Marks what the thread does as ours, for the time of a call.
+fn apart<T>(local: &ThreadLocal, call: impl FnOnce() -> T) -> T {
     let before = local.busy.replace(crate::guard::OWN_CALL);
     let (kind, size) = (local.kind_hint.get(), local.size_hint.get());
     arch::fence();

@@ -82,7 +82,11 @@ const CASES: &[(&str, Answer)] = &[
     ),
     (
         "signals that arrive in a hook and allocate",
-        Tests(&["handlers_that_allocate_are_recorded_or_counted"]),
+        Tests(&["handlers_that_allocate_are_recorded_or_counted", "hooks_may_be_interrupted_anywhere"]),
+    ),
+    (
+        "signals in the middle of a call of the agent's own",
+        Tests(&["signals_wait_for_calls_of_the_agents_own"]),
     ),
     (
         "helper threads, signals and descriptors of the tool",

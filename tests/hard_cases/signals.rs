@@ -61,3 +61,51 @@ fn handlers_fork_within_hooks() {
         assert!((made..=made + 50 * 102).contains(&recorded), "{way}: {recorded} of {made}");
     }
 }
+
+/// Check that a signal which arrives while the agent looks for an `operator new` is handled after that: what its handler allocates is
+/// recorded, and the thread is recorded on where the handler leaves by `longjmp`.
+#[test]
+fn signals_wait_for_calls_of_the_agents_own() {
+    for (way, in_call) in [("stays", 1), ("leaves", 0)] {
+        let program = c("interrupted_look_up").flags(["-O1"]).build();
+        let (ran, capture) = record(program).args([way]).run();
+        assert_eq!((ran.code, ran.text().trim()), (0, "1"), "{way}: {}", ran.stderr);
+        let info = capture.info();
+        let of_size =
+            |size| capture.rows_of_size(size).iter().map(|row| row.number("allocations")).sum::<u64>();
+        assert_eq!([2601, 2602, 2603].map(of_size), [1, in_call, 100], "{way}: {info:#}");
+        assert_eq!((&info["overhead"]["agent_allocations"], &info["lost"]["events"]), (&0.into(), &0.into()));
+    }
+}
+
+/// Check that what a handler allocates is recorded or counted, wherever in the agent it has interrupted a call, and that the call is recorded
+/// if it goes on.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn hooks_may_be_interrupted_anywhere() {
+    let allocator = library("signal_safe_allocator").build();
+    let program = c("interrupted_everywhere").flags(["-O1"]).with(&allocator).build();
+    for way in ["stays", "leaves"] {
+        let (ran, capture) = record(&program).args([way, "6"]).run();
+        assert_eq!(ran.code, 0, "{way}: {}", ran.stderr);
+        let counts: Vec<u64> =
+            ran.text().split_whitespace().map(|count| count.parse().expect("a number")).collect();
+        let (handled, made) = counts.split_last().expect("what the handler did");
+        let info = capture.info();
+        let of_size =
+            |size| capture.rows_of_size(size).iter().map(|row| row.number("allocations")).sum::<u64>();
+        let lost = info["lost"]["gap_allocations"].as_u64().unwrap_or(0);
+        let in_handlers = of_size(2501);
+        assert_eq!(in_handlers + lost, *handled, "{way}: {:#}", info["lost"]);
+        assert!(lost > 0 && in_handlers > 0, "{way}: {in_handlers} of {handled}");
+        // The first two kinds of calls are others.
+        let calls: u64 = made.iter().skip(2).sum();
+        let in_calls = of_size(2502);
+        // One call that is left is none.
+        let left = if way == "leaves" { handled } else { &0 };
+        assert!((calls - left..=calls).contains(&in_calls), "{way}: {in_calls} of {calls}");
+        let totals = &info["totals"];
+        assert_eq!((&totals["conflicts"], &totals["unmatched_frees"]), (&0.into(), &0.into()), "{way}");
+        assert_eq!(info["overhead"]["agent_allocations"], 0, "{way}");
+    }
+}

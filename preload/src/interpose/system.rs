@@ -1,11 +1,13 @@
 //! Functions that end an image, start one, or unload code.
 
 use super::shims::{list_exec, vfork_call};
+use crate::arch;
 use crate::exec::{Ended, Strings, with_own_variables, with_variables};
 use crate::lifecycle::{around_fork, exec_failed, execing, exiting};
 use crate::modules;
 use crate::program::Program;
 use crate::real;
+use crate::sandbox::{self, Need};
 use core::ffi::{c_char, c_int, c_void};
 
 /// Around an exec: what it replaces is told before, and that it failed after.
@@ -241,9 +243,22 @@ pub(crate) unsafe extern "C" fn daemon(stay: c_int, keep: c_int) -> c_int {
 
 vfork_call!(
     /// `pid_t vfork(void)`: returns twice, so it is the system call itself, as in libc. The child runs on our memory and
-    /// our thread's block: until the parent goes on, the thread has no state and records nothing.
-    vfork, vfork_failed
+    /// our thread's block: until the parent goes on, the thread has no state and records nothing. Nor does a signal handler
+    /// come until then: one that left by `longjmp` would leave the thread without.
+    vfork, hold_signals, release_signals, vfork_failed
 );
+
+/// Blocks all signals, where that is allowed; those that were blocked before.
+extern "C" fn hold_signals() -> u64 {
+    if sandbox::allows(Need::Map) { arch::block_signals(u64::MAX) } else { 0 }
+}
+
+/// Undoes it, in the parent and in the child.
+extern "C" fn release_signals(blocked: u64) {
+    if sandbox::allows(Need::Map) {
+        arch::block_signals(blocked);
+    }
+}
 
 extern "C" fn vfork_failed(error: c_int) -> c_int {
     // SAFETY: gives the calling thread's errno, always valid.

@@ -230,13 +230,20 @@ macro_rules! list_exec {
 pub(crate) use list_exec;
 
 macro_rules! vfork_call {
-    ($(#[$doc:meta])* $name:ident, $failed:path) => {
+    ($(#[$doc:meta])* $name:ident, $hold:path, $release:path, $failed:path) => {
         $(#[$doc])*
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
                 ".cfi_startproc",
+                "stp x29, x30, [sp, #-16]!",
+                ".cfi_def_cfa_offset 16", ".cfi_offset x29, -16", ".cfi_offset x30, -8",
+                "bl {hold}",
+                "mov x13, x0",
+                // The return address stays in its register: the child overwrites what lies here.
+                "ldp x29, x30, [sp], #16",
+                ".cfi_def_cfa_offset 0", ".cfi_restore x29", ".cfi_restore x30",
                 "mrs x9, tpidr_el0",
                 "adrp x10, :gottprel:sysprof_memprof_tls",
                 "ldr x10, [x10, :gottprel_lo12:sysprof_memprof_tls]",
@@ -255,9 +262,15 @@ macro_rules! vfork_call {
                 "cbz x0, 2f",
                 "str w11, [x9]",
                 "strb w12, [x9, #{in_vfork}]",
+                "2:",
+                "stp x0, x30, [sp, #-16]!",
+                ".cfi_def_cfa_offset 16", ".cfi_offset x30, -8",
+                "mov x0, x13",
+                "bl {release}",
+                "ldp x0, x30, [sp], #16",
+                ".cfi_def_cfa_offset 0", ".cfi_restore x30",
                 "cmn x0, #4095",
                 "b.hs 3f",
-                "2:",
                 "ret",
                 "3:",
                 "neg w0, w0",
@@ -266,6 +279,8 @@ macro_rules! vfork_call {
                 in_vfork = const core::mem::offset_of!($crate::arch::ThreadLocal, in_vfork),
                 flags = const libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
                 number = const libc::SYS_clone,
+                hold = sym $hold,
+                release = sym $release,
                 failed = sym $failed,
             )
         }

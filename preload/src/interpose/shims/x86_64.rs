@@ -200,13 +200,17 @@ macro_rules! list_exec {
 pub(crate) use list_exec;
 
 macro_rules! vfork_call {
-    ($(#[$doc:meta])* $name:ident, $failed:path) => {
+    ($(#[$doc:meta])* $name:ident, $hold:path, $release:path, $failed:path) => {
         $(#[$doc])*
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
                 ".cfi_startproc",
+                "sub rsp, 8", ".cfi_adjust_cfa_offset 8",
+                "call {hold}",
+                "add rsp, 8", ".cfi_adjust_cfa_offset -8",
+                "mov r10, rax",
                 // The return address must survive the child's return, which overwrites its place on the stack.
                 "pop rdi",
                 ".cfi_def_cfa_offset 0", ".cfi_register rip, rdi",
@@ -224,9 +228,13 @@ macro_rules! vfork_call {
                 "jz 2f",
                 "mov dword ptr fs:[rsi], r8d",
                 "mov byte ptr fs:[rsi + {in_vfork}], r9b",
+                "2:",
+                "push rax", ".cfi_adjust_cfa_offset 8",
+                "mov rdi, r10",
+                "call {release}",
+                "pop rax", ".cfi_adjust_cfa_offset -8",
                 "cmp eax, 0xfffff001",
                 "jae 3f",
-                "2:",
                 "ret",
                 "3:",
                 "neg eax",
@@ -235,6 +243,8 @@ macro_rules! vfork_call {
                 ".cfi_endproc",
                 in_vfork = const core::mem::offset_of!($crate::arch::ThreadLocal, in_vfork),
                 number = const libc::SYS_vfork,
+                hold = sym $hold,
+                release = sym $release,
                 failed = sym $failed,
             )
         }
