@@ -46,6 +46,28 @@ fn running_process_is_recorded_between_attach_and_detach() {
     assert_eq!(number(&info, "/threads"), 3);
 }
 
+/// Check that each recording of a process has its own limit of depth, a lower or a higher one than that before.
+#[test]
+fn each_recording_has_its_own_depth() {
+    let server = Service::new(2);
+    for depth in ["2", "1", "1024", "2"] {
+        let file = format!("{depth}.memprof");
+        let collector = server.attach_with(&["--force", "--output", &file, "--max-depth", depth]);
+        server.work();
+        collector.signal(Signal::INT);
+        assert_eq!(collector.wait().code, 0);
+        server.wait_until_it_has_left();
+        // All have three frames.
+        let stacks = info(&server.world, &file)["stacks"].clone();
+        let (frames, cut) = match depth {
+            "1024" => (3, 0),
+            depth => (depth.parse().expect("a number"), 1),
+        };
+        assert_eq!((number(&stacks, "/addresses"), number(&stacks, "/truncated")), (frames, cut), "{depth}");
+    }
+    server.stop();
+}
+
 /// Check that what operator new has announced while nobody recorded is not taken for the kind of the first recorded call.
 #[test]
 fn what_is_announced_at_rest_is_over() {

@@ -90,7 +90,8 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
     let (ring, entry) = claim::ring(&session, slot, tid)?;
     // AcqRel: the collector looks at rings below this count.
     session.segment.header().rings_used.fetch_max(ring as u32 + 1, Ordering::AcqRel);
-    let memory = memory::of_ring(ring, frames(&session));
+    let depth = frames(&session);
+    let memory = memory::of_ring(ring, depth);
     if memory.is_null() || !session.open_ring(ring) {
         entry.release();
         return Err(Loss::NoRing);
@@ -98,7 +99,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
     let behind = memory.wrapping_add(1).cast::<u8>();
     // SAFETY: the memory is mapped, zeroed at first, aligned for the type, and ours by the ring's claim.
     let memory = unsafe { &mut *memory };
-    let depth = memory.depth as usize;
+    let room = memory.depth as usize;
     // Release pairs with the Acquire load in `Memory::is_out`; the thread is counted as arriving until it is known here.
     memory.tid.store(tid, Ordering::Relaxed);
     memory.owner.store(core::ptr::from_ref(local).cast_mut(), Ordering::Release);
@@ -114,7 +115,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
     }
     // SAFETY: `memory` maps so many bytes behind the struct, zeroed at first, aligned by the struct's own alignment, and the
     // state is their only user.
-    let memos = unsafe { Memos::from_raw(behind, depth) };
+    let memos = unsafe { Memos::from_raw(behind, room) }.up_to(depth);
     let producer = Producer::new(session.segment.ring(ring), &entry.front.head, session.control.tail(ring));
     let producer = producer.with_bell(session.bell());
     let now = clock::before();

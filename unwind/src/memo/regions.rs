@@ -144,6 +144,14 @@ impl<'a> Memos<'a> {
         Self { stacks, floor: 0, top: 0, next: 0, fresh, branches, strangers: 0, rest: 0 }
     }
 
+    /// The same for stacks of up to `depth` frames, if there is room for more.
+    #[must_use]
+    pub fn up_to(self, depth: usize) -> Self {
+        let Self { fresh, .. } = self;
+        let depth = depth.min(fresh.len());
+        Self { fresh: fresh.split_at_mut(depth).0, ..self }
+    }
+
     /// Forgets all stacks. Due when modules were unloaded or pages unmapped, and when labels have lost their meaning.
     pub fn clear(&mut self) {
         self.stacks.iter_mut().for_each(Stack::clear);
