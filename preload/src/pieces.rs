@@ -157,11 +157,8 @@ impl Session {
         if HAS_ALL.load(Ordering::Relaxed) {
             return true;
         }
-        let bytes = self.segment.geometry().ring_length() * 8;
-        let offset = self.segment.layout().rings.offset + ring * bytes;
-        let start = self.segment.base().wrapping_add(offset);
-        // SAFETY: the ring lies in the rings' part, which lies in our mapping; rings smaller than a page share one,
-        // and opening more than asked for is harmless.
-        unsafe { sys::open(start.map_addr(|address| address & !4095).cast(), bytes.next_multiple_of(4096)) }
+        let Part { offset, length } = self.segment.geometry().ring_pages(ring);
+        // SAFETY: they lie in the rings' part, which lies in our mapping; opening more than asked for is harmless.
+        unsafe { sys::open(self.segment.base().wrapping_add(offset).cast(), length) }
     }
 }

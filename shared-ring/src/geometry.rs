@@ -156,6 +156,16 @@ impl Geometry {
         1 << self.ring_words
     }
 
+    /// The pages that a ring lies in, of whatever size they are. Small rings share them.
+    pub fn ring_pages(&self, ring: usize) -> Part {
+        let bytes = self.ring_length() * 8;
+        let start = ring * bytes / PAGE * PAGE;
+        Part {
+            offset: self.layout().rings.offset + start,
+            length: ((ring + 1) * bytes).next_multiple_of(PAGE) - start,
+        }
+    }
+
     /// Number of rings.
     pub fn ring_count(&self) -> usize {
         1 << self.rings
@@ -241,6 +251,24 @@ mod tests {
                     }
                     assert!(layout.rings.offset + layout.rings.length <= layout.length);
                 }
+            }
+        }
+    }
+
+    /// Check that a ring is opened by whole pages, on machines with large ones, too, and nothing beyond the rings.
+    #[test]
+    fn rings_lie_in_pages() {
+        for ring_words in [6, 9, 12, 13, 17] {
+            let geometry = Geometry { rings: 5, ring_words, ..Geometry::default() };
+            let Layout { rings, length: all, .. } = geometry.layout();
+            for ring in 0..geometry.ring_count() {
+                let Part { offset, length } = geometry.ring_pages(ring);
+                let (start, bytes) =
+                    (rings.offset + ring * geometry.ring_length() * 8, geometry.ring_length() * 8);
+                assert!(offset.is_multiple_of(PAGE) && length.is_multiple_of(PAGE), "{ring} of {ring_words}");
+                assert!(offset <= start && start + bytes <= offset + length, "{ring} of {ring_words}");
+                assert!(offset >= rings.offset && offset + length <= all, "{ring} of {ring_words}");
+                assert!(length < bytes + PAGE, "{ring} of {ring_words}");
             }
         }
     }
