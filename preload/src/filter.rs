@@ -3,11 +3,11 @@
 //! One bit for every 8 bytes of address space, in leaves that are mapped when the first sample lies in their region:
 //!
 //! ```text
-//!  address  46         28 27                9 8      3
+//!  address  46         28 27                9 8      3         47 instead of 46 on ARM
 //!          ┌─────────────┬───────────────────┬────────┐
 //!          │ region      │ word of the leaf  │ bit    │
 //!          └─────────────┴───────────────────┴────────┘
-//!  directory  2¹⁹ pointers, 4 MiB, private: most of it is never touched
+//!  directory  2¹⁹ pointers, 4 MiB, private: most of it is never touched; on ARM twice as many
 //!  leaf       2¹⁹ words, 4 MiB: a page of it stands for 256 KiB of heap, a cache line for 4 KiB
 //! ```
 //!
@@ -25,7 +25,7 @@
 //! When every allocation is recorded there is no directory, and every free is recorded, too. A process that is recorded
 //! again keeps its directory and its leaves, emptied.
 
-use crate::sys;
+use crate::{arch, sys};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// log₂ of the bytes that a bit stands for.
@@ -34,7 +34,7 @@ const GRANULE: u32 = 3;
 const WORD: u32 = GRANULE + 6;
 /// log₂ of the bytes that a leaf stands for.
 const REGION: u32 = 28;
-const REGIONS: usize = 1 << (47 - REGION);
+const REGIONS: usize = 1 << (arch::ADDRESS_BITS - REGION);
 const WORDS: usize = 1 << (REGION - WORD);
 /// Most leaves.
 const LEAVES: usize = 4096;

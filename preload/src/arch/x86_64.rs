@@ -4,6 +4,9 @@ use super::{BESIDE, ThreadLocal};
 use core::arch::asm;
 use core::sync::atomic::AtomicU32;
 
+/// Bits of the addresses that programs are given unless they ask for others.
+pub(crate) const ADDRESS_BITS: u32 = 47;
+
 /// Where the calling thread's block is.
 // Cost: two instructions, one load from the GOT; once in a function.
 #[inline(always)]
