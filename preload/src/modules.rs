@@ -104,9 +104,10 @@ pub(crate) fn start() -> bool {
     if RULES.load(Ordering::Relaxed).is_null() {
         RULES.store(sys::map_private(SHARED_RULES * size_of::<SharedSlot>()).cast(), Ordering::Release);
     } else {
-        // From now on nothing would tell when these modules are unloaded.
+        // Nothing has told, since the last session, when libc unloaded modules by itself, nor would it from now on.
         shared_rules().invalidate(1..u64::MAX);
         table().clear();
+        note_unloading();
     }
     functions::begin();
     SLOTS.map() && !RULES.load(Ordering::Relaxed).is_null()
@@ -373,5 +374,19 @@ impl Modules for Loaded {
         // SAFETY: both ends were just found readable, and sixteen bytes touch at most two pages.
         unsafe { core::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), 16) };
         Some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{generation, start};
+
+    /// Check that rules which a thread has kept are void in another session: meanwhile nothing told of modules that were unloaded.
+    #[test]
+    fn rules_are_those_of_one_session() {
+        assert!(start());
+        let first = generation();
+        assert!(start());
+        assert_ne!(generation(), first);
     }
 }
