@@ -11,6 +11,19 @@
 //! | `vfork_call` | the system call, which returns twice |
 //! | `syscall_shim`, `dlopen_shim` | jump on, but for what has to be looked at |
 
+/// An export that is nothing but this assembly.
+macro_rules! naked_export {
+    ($(#[$doc:meta])* $name:ident, $($assembly:tt)*) => {
+        $(#[$doc])*
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!($($assembly)*)
+        }
+    };
+}
+pub(crate) use naked_export;
+
 #[cfg_attr(target_arch = "x86_64", path = "shims/x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "shims/aarch64.rs")]
 mod machine;

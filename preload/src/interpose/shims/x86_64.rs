@@ -170,30 +170,26 @@ pub(crate) use swapping;
 /// Arguments in registers are put where the return address was, right below the others, and the return address below them.
 macro_rules! list_exec {
     ($(#[$doc:meta])* $name:ident, $body:path) => {
-        $(#[$doc])*
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                "pop r11",
-                ".cfi_def_cfa_offset 0", ".cfi_register rip, r11",
-                "push r9", "push r8", "push rcx", "push rdx", "push rsi",
-                ".cfi_def_cfa_offset 40",
-                "mov rsi, rsp",
-                "push r11",
-                ".cfi_def_cfa_offset 48", ".cfi_offset rip, -48",
-                "call {body}",
-                "pop r11",
-                ".cfi_def_cfa_offset 40", ".cfi_register rip, r11",
-                "add rsp, 40",
-                ".cfi_def_cfa_offset 0",
-                "push r11",
-                ".cfi_def_cfa_offset 8", ".cfi_offset rip, -8",
-                "ret",
-                ".cfi_endproc",
-                body = sym $body,
-            )
+        $crate::interpose::shims::naked_export! {
+            $(#[$doc])* $name,
+            ".cfi_startproc",
+            "pop r11",
+            ".cfi_def_cfa_offset 0", ".cfi_register rip, r11",
+            "push r9", "push r8", "push rcx", "push rdx", "push rsi",
+            ".cfi_def_cfa_offset 40",
+            "mov rsi, rsp",
+            "push r11",
+            ".cfi_def_cfa_offset 48", ".cfi_offset rip, -48",
+            "call {body}",
+            "pop r11",
+            ".cfi_def_cfa_offset 40", ".cfi_register rip, r11",
+            "add rsp, 40",
+            ".cfi_def_cfa_offset 0",
+            "push r11",
+            ".cfi_def_cfa_offset 8", ".cfi_offset rip, -8",
+            "ret",
+            ".cfi_endproc",
+            body = sym $body,
         }
     };
 }
@@ -201,52 +197,48 @@ pub(crate) use list_exec;
 
 macro_rules! vfork_call {
     ($(#[$doc:meta])* $name:ident, $hold:path, $release:path, $failed:path) => {
-        $(#[$doc])*
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                "sub rsp, 8", ".cfi_adjust_cfa_offset 8",
-                "call {hold}",
-                "add rsp, 8", ".cfi_adjust_cfa_offset -8",
-                "mov r10, rax",
-                // The return address must survive the child's return, which overwrites its place on the stack.
-                "pop rdi",
-                ".cfi_def_cfa_offset 0", ".cfi_register rip, rdi",
-                "mov rsi, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
-                // The epoch is set aside in a register that the kernel keeps; the child sees none.
-                "mov r8d, dword ptr fs:[rsi]",
-                "mov r9b, byte ptr fs:[rsi + {in_vfork}]",
-                "mov dword ptr fs:[rsi], 0xffffffff",
-                "mov byte ptr fs:[rsi + {in_vfork}], 1",
-                "mov eax, {number}",
-                "syscall",
-                "push rdi",
-                ".cfi_def_cfa_offset 8", ".cfi_offset rip, -8",
-                "test eax, eax",
-                "jz 2f",
-                "mov dword ptr fs:[rsi], r8d",
-                "mov byte ptr fs:[rsi + {in_vfork}], r9b",
-                "2:",
-                "push rax", ".cfi_adjust_cfa_offset 8",
-                "mov rdi, r10",
-                "call {release}",
-                "pop rax", ".cfi_adjust_cfa_offset -8",
-                "cmp eax, 0xfffff001",
-                "jae 3f",
-                "ret",
-                "3:",
-                "neg eax",
-                "mov edi, eax",
-                "jmp {failed}",
-                ".cfi_endproc",
-                in_vfork = const core::mem::offset_of!($crate::arch::ThreadLocal, in_vfork),
-                number = const libc::SYS_vfork,
-                hold = sym $hold,
-                release = sym $release,
-                failed = sym $failed,
-            )
+        $crate::interpose::shims::naked_export! {
+            $(#[$doc])* $name,
+            ".cfi_startproc",
+            "sub rsp, 8", ".cfi_adjust_cfa_offset 8",
+            "call {hold}",
+            "add rsp, 8", ".cfi_adjust_cfa_offset -8",
+            "mov r10, rax",
+            // The return address must survive the child's return, which overwrites its place on the stack.
+            "pop rdi",
+            ".cfi_def_cfa_offset 0", ".cfi_register rip, rdi",
+            "mov rsi, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
+            // The epoch is set aside in a register that the kernel keeps; the child sees none.
+            "mov r8d, dword ptr fs:[rsi]",
+            "mov r9b, byte ptr fs:[rsi + {in_vfork}]",
+            "mov dword ptr fs:[rsi], 0xffffffff",
+            "mov byte ptr fs:[rsi + {in_vfork}], 1",
+            "mov eax, {number}",
+            "syscall",
+            "push rdi",
+            ".cfi_def_cfa_offset 8", ".cfi_offset rip, -8",
+            "test eax, eax",
+            "jz 2f",
+            "mov dword ptr fs:[rsi], r8d",
+            "mov byte ptr fs:[rsi + {in_vfork}], r9b",
+            "2:",
+            "push rax", ".cfi_adjust_cfa_offset 8",
+            "mov rdi, r10",
+            "call {release}",
+            "pop rax", ".cfi_adjust_cfa_offset -8",
+            "cmp eax, 0xfffff001",
+            "jae 3f",
+            "ret",
+            "3:",
+            "neg eax",
+            "mov edi, eax",
+            "jmp {failed}",
+            ".cfi_endproc",
+            in_vfork = const core::mem::offset_of!($crate::arch::ThreadLocal, in_vfork),
+            number = const libc::SYS_vfork,
+            hold = sym $hold,
+            release = sym $release,
+            failed = sym $failed,
         }
     };
 }
@@ -254,33 +246,29 @@ pub(crate) use vfork_call;
 
 macro_rules! syscall_shim {
     ($(#[$doc:meta])* $name:ident, $number:expr => $body:path, else $next:path, $find:path) => {
-        $(#[$doc])*
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                "cmp rdi, {number}",
-                "je {body}",
-                "mov rax, qword ptr [rip + {next}]",
-                "test rax, rax",
-                "jz 2f",
-                "jmp rax",
-                "2:",
-                "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9",
-                "sub rsp, 8",
-                ".cfi_adjust_cfa_offset 56",
-                "call {find}",
-                "add rsp, 8",
-                "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
-                ".cfi_adjust_cfa_offset -56",
-                "jmp rax",
-                ".cfi_endproc",
-                number = const $number,
-                body = sym $body,
-                next = sym $next,
-                find = sym $find,
-            )
+        $crate::interpose::shims::naked_export! {
+            $(#[$doc])* $name,
+            ".cfi_startproc",
+            "cmp rdi, {number}",
+            "je {body}",
+            "mov rax, qword ptr [rip + {next}]",
+            "test rax, rax",
+            "jz 2f",
+            "jmp rax",
+            "2:",
+            "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9",
+            "sub rsp, 8",
+            ".cfi_adjust_cfa_offset 56",
+            "call {find}",
+            "add rsp, 8",
+            "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+            ".cfi_adjust_cfa_offset -56",
+            "jmp rax",
+            ".cfi_endproc",
+            number = const $number,
+            body = sym $body,
+            next = sym $next,
+            find = sym $find,
         }
     };
 }
@@ -288,46 +276,42 @@ pub(crate) use syscall_shim;
 
 macro_rules! dlopen_shim {
     ($(#[$doc:meta])* $name:ident, $may_bind:path => $body:path, else $next:path, $find:path) => {
-        $(#[$doc])*
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                "test esi, {deeply}",
-                "jnz 3f",
-                "4:",
-                "mov rax, qword ptr [rip + {next}]",
-                "test rax, rax",
-                "jz 2f",
-                "jmp rax",
-                "2:",
-                "push rdi", "push rsi",
-                "sub rsp, 8",
-                ".cfi_adjust_cfa_offset 24",
-                "call {find}",
-                "add rsp, 8",
-                "pop rsi", "pop rdi",
-                ".cfi_adjust_cfa_offset -24",
-                "jmp rax",
-                "3:",
-                "push rdi", "push rsi",
-                "sub rsp, 8",
-                ".cfi_adjust_cfa_offset 24",
-                "call {may_bind}",
-                "add rsp, 8",
-                "pop rsi", "pop rdi",
-                ".cfi_adjust_cfa_offset -24",
-                "test al, al",
-                "jz 4b",
-                "jmp {body}",
-                ".cfi_endproc",
-                deeply = const libc::RTLD_DEEPBIND,
-                next = sym $next,
-                find = sym $find,
-                may_bind = sym $may_bind,
-                body = sym $body,
-            )
+        $crate::interpose::shims::naked_export! {
+            $(#[$doc])* $name,
+            ".cfi_startproc",
+            "test esi, {deeply}",
+            "jnz 3f",
+            "4:",
+            "mov rax, qword ptr [rip + {next}]",
+            "test rax, rax",
+            "jz 2f",
+            "jmp rax",
+            "2:",
+            "push rdi", "push rsi",
+            "sub rsp, 8",
+            ".cfi_adjust_cfa_offset 24",
+            "call {find}",
+            "add rsp, 8",
+            "pop rsi", "pop rdi",
+            ".cfi_adjust_cfa_offset -24",
+            "jmp rax",
+            "3:",
+            "push rdi", "push rsi",
+            "sub rsp, 8",
+            ".cfi_adjust_cfa_offset 24",
+            "call {may_bind}",
+            "add rsp, 8",
+            "pop rsi", "pop rdi",
+            ".cfi_adjust_cfa_offset -24",
+            "test al, al",
+            "jz 4b",
+            "jmp {body}",
+            ".cfi_endproc",
+            deeply = const libc::RTLD_DEEPBIND,
+            next = sym $next,
+            find = sym $find,
+            may_bind = sym $may_bind,
+            body = sym $body,
         }
     };
 }
