@@ -99,6 +99,7 @@ mod sums;
 mod symbolize;
 mod told;
 mod unfiled;
+mod unnamed;
 mod unseen;
 
 #[doc(hidden)]

@@ -6,7 +6,7 @@ use crate::stacks::CodeFrame;
 use crate::unfiled::{Told, Unfiled};
 use capture::{Error, Module, ModuleId, StringId, Writer};
 use procfs::process::{MMapPath, MemoryMap};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use shared_ring::Segment;
 use shared_ring::module_log::{Described, Function, ModuleLog};
 use std::fs::File;
@@ -30,14 +30,13 @@ pub(crate) enum Known {
     Function(ModuleId, StringId, Option<StringId>),
 }
 
-/// Modules of one image by their serial, and the frames in them.
+/// Modules of one image by their serial.
 #[derive(Debug)]
 pub(crate) struct Modules {
     info: Info,
     by_serial: FxHashMap<u32, Option<Known>>,
     /// Next description that was not looked at.
     next: u32,
-    frames: FxHashSet<u32>,
     /// Code frames that are new since they were last taken.
     pub(crate) new_frames: Vec<CodeFrame>,
     /// Modules that are new since they were last taken, and where to open them.
@@ -54,7 +53,6 @@ impl Modules {
             info,
             by_serial: FxHashMap::default(),
             next: ModuleLog::FIRST,
-            frames: FxHashSet::default(),
             new_frames: Vec::new(),
             new_files: Vec::new(),
             new_handles: Vec::new(),
@@ -171,9 +169,7 @@ impl Modules {
 
     /// Notes a frame that will want a name.
     pub(crate) fn used(&mut self, frame: CodeFrame) {
-        if self.frames.insert(frame.frame.0) {
-            self.new_frames.push(frame);
-        }
+        self.new_frames.push(frame);
     }
 }
 

@@ -37,6 +37,7 @@ mod tasks;
 mod again;
 mod batch;
 mod enter;
+mod images;
 mod nameless;
 mod pairs;
 mod sampler;

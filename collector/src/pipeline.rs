@@ -15,6 +15,7 @@ use crate::stacks::{CodeFrame, Stacks};
 use crate::sums::Sums;
 use crate::told::{Names, Pools};
 use crate::unfiled::Told;
+use crate::unnamed::Unnamed;
 use capture::{
     Action, Area, Counter, Error, Event, ModuleId, NodeId, Object, ReallocOutcome, Scan, StringId,
     TIME_UNIT_NS, ThreadId, Writer,
@@ -73,7 +74,7 @@ pub(crate) struct Pipeline {
     /// Time of the last event: the order is the truth, so time never runs backwards.
     pub(crate) last: u64,
     /// Code frames that want a name.
-    pub(crate) frames: Vec<CodeFrame>,
+    pub(crate) frames: Unnamed,
     /// Each module, and where to open it.
     pub(crate) files: FxHashMap<ModuleId, ModuleFile>,
     /// Files that are kept open, at most [`MOST_HANDLES`]: programs are rebuilt while they are recorded.
@@ -95,7 +96,7 @@ impl Pipeline {
             live,
             records: FxHashMap::default(),
             last: 0,
-            frames: Vec::new(),
+            frames: Unnamed::default(),
             files: FxHashMap::default(),
             handles: FxHashMap::default(),
             made: FxHashMap::default(),
@@ -380,7 +381,7 @@ impl Pipeline {
 
     /// Takes what is new of an image's modules.
     fn take_modules(&mut self, modules: &mut Modules) {
-        self.frames.append(&mut modules.new_frames);
+        modules.new_frames.drain(..).for_each(|frame| self.frames.add(frame));
         self.files.extend(modules.new_files.drain(..));
         for (module, handle) in modules.new_handles.drain(..) {
             if self.handles.len() < MOST_HANDLES {

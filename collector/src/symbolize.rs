@@ -29,16 +29,11 @@ pub(crate) fn symbolize(
     search: &NameSearch,
 ) -> Result<(), Error> {
     let mut by_module: BTreeMap<Option<u32>, Vec<CodeFrame>> = BTreeMap::new();
-    for frame in pipeline.frames.drain(..) {
+    for frame in pipeline.frames.take() {
         let is_unfiled = frame.module.is_none_or(|module| pipeline.made.contains_key(&module));
         if wanted == Wanted::All || is_unfiled {
             by_module.entry(frame.module.map(|module| module.0)).or_default().push(frame);
         }
-    }
-    for frames in by_module.values_mut() {
-        // Several processes may have told of one frame.
-        frames.sort_unstable_by_key(|frame| frame.frame);
-        frames.dedup_by_key(|frame| frame.frame);
     }
     let batches: Vec<Batch> = by_module
         .iter()

@@ -5,12 +5,14 @@
 //! images of which no agent told are added to the table of processes.
 
 use super::batch::{Batch, Copied, Image, KernelFrame, Step, Task, ThreadName};
+use super::images::Images;
 use super::kernel::KERNEL;
 use super::strangers;
 use crate::clock::Clock;
 use crate::processes::Processes;
 use crate::stacks::CodeFrame;
 use crate::unfiled::{Told, Unfiled};
+use crate::unnamed::Unnamed;
 use capture::{
     Ended, Error, Fault, Frame, FrameId, Hit, MappedCode, Module, ModuleId, NodeId, Process, ProcessEnd,
     ProcessId, Sample, SourceFrame, StackCopy, Symbolized, TaskId, Thread, TracepointId, Writer,
@@ -41,8 +43,10 @@ pub(crate) struct Entered {
     names: FxHashMap<(u32, u32), String>,
     tracepoints: Vec<TracepointId>,
     images: Vec<Image>,
-    /// Code of processes that the kernel did not tell of, by pid.
+    /// Code of processes that the kernel did not tell of, by pid, while they run: each holds a descriptor.
     unfiled: FxHashMap<u32, Unfiled>,
+    /// What those that have ended told of it, by module.
+    told: Vec<(ModuleId, Told)>,
     samples: u64,
     faults: u64,
     faults_without_stack: u64,
@@ -53,7 +57,7 @@ pub(crate) struct Entered {
 
 /// Where names come from, of what was entered.
 pub(crate) struct Wanted<'a> {
-    pub(crate) frames: &'a mut Vec<CodeFrame>,
+    pub(crate) frames: &'a mut Unnamed,
     pub(crate) files: &'a mut FxHashMap<ModuleId, ModuleFile>,
 }
 
@@ -85,6 +89,11 @@ impl Entered {
             self.nodes.push(writer.node(parent, frame)?);
         }
         for (id, image) in batch.images {
+            if image.ended.is_some()
+                && let Some(mut unfiled) = self.unfiled.remove(&image.pid)
+            {
+                self.told.extend(unfiled.told());
+            }
             put(&mut self.images, id, image);
         }
         for (id, task) in batch.tasks {
@@ -180,7 +189,8 @@ impl Entered {
 
     /// What sampled processes have told of code that they made, by module.
     pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
-        self.unfiled.values_mut().flat_map(Unfiled::told).collect()
+        let still = self.unfiled.values_mut().flat_map(Unfiled::told);
+        std::mem::take(&mut self.told).into_iter().chain(still).collect()
     }
 
     /// Samples in the capture.
@@ -217,8 +227,9 @@ impl Entered {
     ) -> Result<(), Error> {
         let mut owners: Vec<Option<ProcessId>> = vec![None; self.images.len()];
         let mut recorded = vec![None; self.images.len()];
+        let images = Images::of(&self.images);
         for (id, process, started) in processes.with_starts() {
-            if let Some(image) = self.image_of(process, started, clock) {
+            if let Some(image) = images.of_process(process, started, clock) {
                 owners[image] = Some(id);
                 recorded[image] = Some(process.attached);
             }
@@ -275,24 +286,6 @@ impl Entered {
         }
         Ok(())
     }
-
-    /// The image that a recorded process is: the last one of its pid that had begun in the same way when the agent
-    /// connected, or had run before anybody looked. Of two that follow each other at once, the one of the same name.
-    fn image_of(&self, process: &Process, started: u64, clock: &Clock) -> Option<usize> {
-        let of_pid = self.images.iter().enumerate().filter(|(_, image)| {
-            image.pid == process.pid
-                && (image.started == 0 || image.is_unannounced || image.is_exec != process.forked)
-                && clock.nanoseconds_of(image.started) <= started
-        });
-        let candidates: Vec<(usize, &Image)> = of_pid.collect();
-        // The kernel keeps 15 letters of a name.
-        let is_named = |image: &Image| {
-            let program = image.executable.rsplit('/').next().unwrap_or("");
-            program == process.name || (!image.name.is_empty() && process.name.starts_with(&image.name))
-        };
-        let named = candidates.iter().rev().find(|(_, image)| is_named(image));
-        named.or(candidates.last()).map(|(index, _)| *index)
-    }
 }
 
 /// Sets a row, which is the next new one or one that is there.
@@ -307,7 +300,7 @@ fn put<T>(rows: &mut Vec<T>, id: u32, row: T) {
 fn code(code: Frame, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<FrameId, Error> {
     let frame = writer.frame(code)?;
     if let Frame::Code { module, address, exact } = code {
-        wanted.frames.push(CodeFrame { frame, module, address, exact });
+        wanted.frames.add(CodeFrame { frame, module, address, exact });
     }
     Ok(frame)
 }
@@ -348,5 +341,33 @@ fn process_of(image: &Image, parent: Option<ProcessId>, clock: &Clock) -> Proces
         executable: image.executable.clone(),
         end: image.ended.map(ended),
         ..Process::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use capture::{Create, Metadata};
+
+    /// Check that of a process with code in no file nothing is held when it has ended, but what it told of that code.
+    #[test]
+    fn processes_that_have_ended_hold_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ended.memprof");
+        let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
+        let (clock, pid) = (Clock::start(), std::process::id());
+        let (mut frames, mut files) = (Unnamed::default(), FxHashMap::default());
+        let mut entered = Entered::default();
+        let mut take = |batch| {
+            let mut wanted = Wanted { frames: &mut frames, files: &mut files };
+            entered.take(batch, &clock, &mut writer, &mut wanted).unwrap();
+            entered.unfiled.len()
+        };
+        let code = Step::Unfiled { pid, address: 1, exact: true };
+        let image = |ended| Image { pid, ended, ..Image::default() };
+        let runs = Batch { nodes: vec![(0, code)], images: vec![(0, image(None))], ..Batch::default() };
+        assert_eq!(take(runs), 1);
+        assert_eq!(take(Batch { images: vec![(0, image(Some(1)))], ..Batch::default() }), 0);
+        assert_eq!(entered.told().len(), 1);
     }
 }

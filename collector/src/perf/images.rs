@@ -1,0 +1,98 @@
+//! The images that the kernel told of, to be found by the processes that agents told of.
+
+use super::batch::Image;
+use crate::clock::Clock;
+use capture::Process;
+use rustc_hash::FxHashMap;
+
+/// All images, each found by its pid: there are as many processes, so nobody looks at all of them for each.
+pub(super) struct Images<'a> {
+    images: &'a [Image],
+    /// Their places, by pid in the order in which they were told.
+    of_pid: FxHashMap<u32, Vec<usize>>,
+}
+
+impl<'a> Images<'a> {
+    pub(super) fn of(images: &'a [Image]) -> Images<'a> {
+        let mut of_pid: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+        for (place, image) in images.iter().enumerate() {
+            of_pid.entry(image.pid).or_default().push(place);
+        }
+        Images { images, of_pid }
+    }
+
+    /// The place of the image that a recorded process is: the last one of its pid that had begun in the same way when the agent
+    /// connected, or had run before anybody looked. Of two that follow each other at once, the one of the same name.
+    pub(super) fn of_process(&self, process: &Process, started: u64, clock: &Clock) -> Option<usize> {
+        let of_pid = self.of_pid.get(&process.pid)?.iter().rev().map(|place| (*place, &self.images[*place]));
+        let mut candidates = of_pid.filter(|(_, image)| {
+            (image.started == 0 || image.is_unannounced || image.is_exec != process.forked)
+                && clock.nanoseconds_of(image.started) <= started
+        });
+        // The kernel keeps 15 letters of a name.
+        let is_named = |(_, image): &(usize, &Image)| {
+            let program = image.executable.rsplit('/').next().unwrap_or("");
+            program == process.name || (!image.name.is_empty() && process.name.starts_with(&image.name))
+        };
+        let last = candidates.next()?;
+        let named = if is_named(&last) { Some(last) } else { candidates.find(is_named) };
+        Some(named.unwrap_or(last).0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    fn image(pid: u32, name: &str, is_exec: bool, started: u64) -> Image {
+        Image { pid, name: name.to_owned(), is_exec, started, ..Image::default() }
+    }
+
+    fn process(pid: u32, name: &str, forked: bool) -> Process {
+        Process { pid, name: name.to_owned(), forked, ..Process::default() }
+    }
+
+    /// Check that a process is the last image of its pid that began as it did and no later, the one of its name before others, and none
+    /// where there is no such.
+    #[test]
+    fn processes_find_their_images() {
+        let clock = Clock::start();
+        let at = |seconds: u64| clock.ticks() + seconds * 10_000_000_000;
+        let images = [
+            image(7, "sh", false, at(1)),
+            image(8, "cc", true, at(1)),
+            image(7, "cc", true, at(2)),
+            image(7, "ld", true, at(3)),
+            image(7, "late", true, at(9)),
+            image(9, "old", false, 0),
+        ];
+        let images = Images::of(&images);
+        let started = clock.nanoseconds_of(at(5));
+        for (process, expected) in [
+            (process(7, "sh", true), Some(0)),
+            (process(7, "cc", false), Some(2)),
+            (process(7, "other", false), Some(3)),
+            (process(8, "cc", false), Some(1)),
+            (process(8, "cc", true), None),
+            (process(9, "old", true), Some(5)),
+            (process(10, "sh", true), None),
+        ] {
+            assert_eq!(images.of_process(&process, started, &clock), expected, "{process:?}");
+        }
+    }
+
+    /// Check that the end of a recording of very many processes is not one of hours: each of them finds its image without a look at all.
+    #[test]
+    fn many_processes_find_their_images_at_once() {
+        const MANY: u32 = 200_000;
+        let clock = Clock::start();
+        let images: Vec<Image> = (1..=MANY).map(|pid| image(pid, "sh", false, 0)).collect();
+        let begun = Instant::now();
+        let images = Images::of(&images);
+        for pid in 1..=MANY {
+            assert_eq!(images.of_process(&process(pid, "sh", true), 1, &clock), Some(pid as usize - 1));
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    }
+}
