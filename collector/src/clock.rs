@@ -3,6 +3,9 @@
 //! Agents read the time stamp counter where it is invariant, else `CLOCK_MONOTONIC_RAW`. The counter's rate is
 //! measured against `CLOCK_MONOTONIC_RAW` at the start and again every second; each stretch between two measurements
 //! is a line that begins where the last one ended, so converted times never run backwards.
+//!
+//! A machine that sleeps may leave the counter running, while that clock stands still. Such a stretch says nothing of the rate, which is
+//! measured anew from its end on; the times of events go on with the counter.
 
 use rustix::time::{ClockId, clock_gettime};
 use shared_ring::record::TIME_SHIFT;
@@ -11,8 +14,10 @@ use shared_ring::record::TIME_SHIFT;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     tsc: bool,
-    /// First measurement.
+    /// Since when the rate is measured: ticks, and nanoseconds of `CLOCK_MONOTONIC_RAW`.
     origin: (u64, u64),
+    /// The last measurement.
+    last: (u64, u64),
     /// Where the present line begins: ticks, nanoseconds of the recording.
     base: (u64, u64),
     /// Nanoseconds per tick.
@@ -23,6 +28,9 @@ pub(crate) struct Clock {
 
 /// Samples are converted at most so long after they were taken, unless the machine stands still.
 const SAMPLES_WAIT_NS: f64 = 500e6;
+
+/// Nanoseconds by which both clocks may differ over a stretch beyond a hundredth of it: a machine that sleeps does so for longer.
+const APART_NS: f64 = 100e6;
 
 /// One moment on two clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,10 +74,10 @@ impl Clock {
     /// Chooses the clock and measures it for two milliseconds.
     pub(crate) fn start() -> Clock {
         let tsc = tsc_is_invariant();
-        let mut clock = Clock { tsc, origin: (0, 0), base: (0, 0), rate: 1.0, bend: 0 };
+        let mut clock = Clock { tsc, origin: (0, 0), last: (0, 0), base: (0, 0), rate: 1.0, bend: 0 };
         let pair = clock.pair();
         let origin = (pair.ticks, pair.raw_ns);
-        clock = Clock { origin, base: (origin.0, 0), ..clock };
+        clock = Clock { origin, last: origin, base: (origin.0, 0), ..clock };
         if tsc {
             std::thread::sleep(std::time::Duration::from_millis(2));
             clock.measure();
@@ -80,16 +88,25 @@ impl Clock {
 
     /// Measures the rate again, over all of the recording. Called about once a second.
     pub(crate) fn measure(&mut self) {
-        if !self.tsc {
-            return;
+        if self.tsc {
+            self.note(self.pair());
         }
-        let pair = self.pair();
+    }
+
+    fn note(&mut self, pair: Pair) {
         let now = (pair.ticks, pair.raw_ns);
         // A counter that was set back is on no line with what it was.
         if now.0 < self.base.0 {
             return;
         }
         self.base = (now.0, self.nanoseconds_of(now.0));
+        let last = std::mem::replace(&mut self.last, now);
+        let told = now.1.saturating_sub(last.1) as f64;
+        let expected = now.0.saturating_sub(last.0) as f64 * self.rate;
+        if (told - expected).abs() > APART_NS + told.min(expected) / 100.0 {
+            self.origin = now;
+            return;
+        }
         let elapsed = now.0.saturating_sub(self.origin.0);
         if elapsed > 0 {
             let before = self.rate;
@@ -186,6 +203,31 @@ mod tests {
         let mut clock = Clock { tsc: true, base: (u64::MAX >> 1, 7), ..now };
         clock.measure();
         assert_eq!((clock.base, clock.nanoseconds_of(u64::MAX >> 1)), ((u64::MAX >> 1, 7), 7));
+    }
+
+    /// Check that hours in which only one of the clocks goes on, as where a machine sleeps, do not change how fast time passes afterwards.
+    #[test]
+    fn sleep_of_the_machine_bends_no_time() {
+        const SECOND: u64 = 1_000_000_000;
+        for (ticks_asleep, raw_asleep) in [(8 * 3600 * 2 * SECOND, 0), (0, 8 * 3600 * SECOND)] {
+            let origin = (1_000, 5_000);
+            let mut clock =
+                Clock { tsc: true, origin, last: origin, base: (origin.0, 0), rate: 0.5, bend: 0 };
+            let mut now = Pair { ticks: origin.0, raw_ns: origin.1, window: 0 };
+            for second in 0..20 {
+                let before = now.ticks;
+                now.ticks += 2 * SECOND;
+                now.raw_ns += SECOND;
+                if second == 10 {
+                    now.ticks += ticks_asleep;
+                    now.raw_ns += raw_asleep;
+                } else {
+                    let passed = clock.nanoseconds_of(now.ticks) - clock.nanoseconds_of(before);
+                    assert!(passed.abs_diff(SECOND) < SECOND / 1000, "second {second} took {passed} ns");
+                }
+                clock.note(now);
+            }
+        }
     }
 
     /// Check that converted time goes forward at the rate of the system's clock.
