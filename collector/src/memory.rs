@@ -10,6 +10,9 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
+/// Of the crate libc's platforms one alone has it.
+const F_SETSIG: libc::c_int = 10;
+
 /// What agents are told about the recording.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Policy {
@@ -125,14 +128,19 @@ impl Memory {
     /// The kernel grants a write lease on a file only to its one opener. What agents map is another opening than
     /// ours, which lives in their mapping and in those of the children they forked.
     pub(crate) fn is_orphaned(&self) -> bool {
-        // SAFETY: asks for a lease on our own descriptor.
-        let granted =
-            unsafe { libc::fcntl(self.segment_fd.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) } == 0;
+        // Whoever opens the file meanwhile, as by way of `/proc`, has the kernel tell us by a signal: one that is ignored, not the deadly
+        // SIGIO. It forgets that with each lease.
+        self.control_lease(F_SETSIG, libc::SIGURG);
+        let granted = self.control_lease(libc::F_SETLEASE, libc::F_WRLCK);
         if granted {
-            // SAFETY: gives it back.
-            unsafe { libc::fcntl(self.segment_fd.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
+            self.control_lease(libc::F_SETLEASE, libc::F_UNLCK);
         }
         granted
+    }
+
+    fn control_lease(&self, what: libc::c_int, value: libc::c_int) -> bool {
+        // SAFETY: about leases on our own descriptor, and what they tell.
+        unsafe { libc::fcntl(self.segment_fd.as_raw_fd(), what, value) == 0 }
     }
 
     /// The segment's number.
@@ -176,4 +184,45 @@ pub(crate) fn low_half(word: &std::sync::atomic::AtomicU64) -> &std::sync::atomi
     // SAFETY: an AtomicU64 is at least as large and aligned as an AtomicU32, and its first half is the low one on a
     // little-endian machine.
     unsafe { &*std::ptr::from_ref(word).cast() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+    use std::time::{Duration, Instant};
+
+    /// Check that whoever opens the memory by way of `/proc`, just when it is asked whether anybody has it, does not end the collector.
+    #[test]
+    fn nobody_ends_us_by_looking() {
+        // In a process of its own, which may be ended by it.
+        const PLAYS: &str = "SYSPROF_MEMPROF_TEST_LEASE";
+        if std::env::var_os(PLAYS).is_none() {
+            let mut own = std::process::Command::new(std::env::current_exe().unwrap());
+            own.args(["--exact", "memory::tests::nobody_ends_us_by_looking"]).env(PLAYS, "1");
+            let status = own.status().unwrap();
+            assert!(status.success(), "{status}");
+            return;
+        }
+        let geometry = Geometry { rings: 2, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 };
+        let mut memory = Memory::new(geometry, Policy::default(), 1).unwrap();
+        drop(memory.take_descriptors());
+        let is_over = AtomicBool::new(false);
+        let mut orphaned = 0;
+        let path = format!("/proc/self/fd/{}", memory.segment_fd.as_raw_fd());
+        std::thread::scope(|scope| {
+            let opens = || {
+                while !is_over.load(Ordering::Relaxed) {
+                    drop(std::fs::File::open(&path));
+                }
+            };
+            scope.spawn(opens);
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_secs(1) {
+                orphaned += u64::from(memory.is_orphaned());
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert!(orphaned > 0);
+    }
 }
