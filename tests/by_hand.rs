@@ -69,3 +69,20 @@ fn process_goes_on_when_the_collector_ends() {
     assert!((1000..=seen.mallocs_begun + 1).contains(&recorded), "{recorded} {seen:?}");
     assert_eq!(info["unrecorded"].as_array().map(Vec::len), Some(1), "{info:#}");
 }
+
+/// Check that a recording which cannot begin leaves files as they are: the one that it was to replace, and no new one.
+#[test]
+fn recordings_that_cannot_begin_change_no_file() {
+    let world = World::new();
+    let nowhere = world.path("no/such/folder/socket");
+    let there = world.write("there.memprof", "precious");
+    let new = world.path("new.memprof");
+    for (output, options) in [(&there, &["--force"][..]), (&new, &[])] {
+        let mut record = world.tool(["record", "--listen"]);
+        record.arg(&nowhere).arg("--output").arg(output).args(options);
+        let ran = wait(&world, record);
+        assert!(ran.code == 2 && ran.stderr.contains("cannot listen"), "{} {}", ran.code, ran.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(&there).expect("it is there"), "precious");
+    assert!(!new.exists());
+}

@@ -301,7 +301,7 @@ fn silent_process_keeps_nobody_waiting() {
     server.stop();
 }
 
-/// Check that whoever cannot be attached to is refused with the reason.
+/// Check that whoever cannot be attached to is refused with the reason, and that nothing is written or replaced then.
 #[test]
 fn refusals_say_why() {
     let world = World::new();
@@ -310,6 +310,13 @@ fn refusals_say_why() {
         assert_eq!(ran.code, 2);
         assert!(ran.stderr.contains(why), "{why}: {}", ran.stderr);
         assert!(!world.path("no.memprof").exists());
+        for command in ["attach", "top"] {
+            let there = world.write("there.memprof", "precious");
+            let mut tool = world.tool([command, pid, "--no-inject", "--force", "-o"]);
+            tool.arg(&there);
+            assert_eq!(wait(&world, tool).code, 2);
+            assert_eq!(fs::read_to_string(there).expect("it is there"), "precious");
+        }
     };
     refused(&std::process::id().to_string(), "does not have the agent preloaded");
     refused("4194303", "there is no process 4194303");

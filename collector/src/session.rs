@@ -131,15 +131,27 @@ impl Session {
     pub fn start(options: Options) -> Result<Session, Error> {
         let clock = Clock::start();
         let traces = Traces::locate(&options.traces).map_err(Error::Trace)?;
-        let writer = create(&options, &clock)?;
         let system = |what| move |source| Error::System { what, source };
         let keeper = Arc::new(Keeper::start().map_err(system("start a thread"))?);
         let (to_watcher, watcher) = Watcher::start().map_err(system("start a thread"))?;
         let (to_drain, images) = mpsc::channel();
         let bell = Arc::new(Bell::default());
+        let keeps = Keeps::of(&options);
+        // Or processes would wait for nothing.
+        let scan_at_exit = options.scan_at_exit && keeps.may_scan(options.sample_interval != 0).is_ok();
+        let listener = Listener::start(
+            options.socket.as_deref(),
+            options.agent_folder.as_deref(),
+            rules(&options, &clock, scan_at_exit),
+            keeper,
+            to_drain,
+            bell.clone(),
+            to_watcher.clone(),
+        )?;
+        // Not before that was possible: a file that is replaced does not come back.
+        let writer = create(&options, &clock)?;
         let (batches, queue) = queue(bell.clone());
         let shared = Arc::new(Shared::default());
-        let chosen = (options.only.clone(), options.skip.clone());
         let wants_live = options.live || options.occasions.need_live();
         let live = wants_live.then(|| Live::new(options.sample_interval));
         let mut pipeline = Pipeline::new(writer, clock, options.store_command, live);
@@ -149,45 +161,19 @@ impl Session {
         if options.distils {
             pipeline.processes.reuse_threads();
         }
-        let keeps = Keeps::of(&options);
-        // Or processes would wait for nothing.
-        let scan_at_exit = options.scan_at_exit && keeps.may_scan(options.sample_interval != 0).is_ok();
         let (to_partings, parting) = mpsc::channel();
         let subjects = pipeline.processes.subjects.clone();
         let (sampler, samples) = match options.cpu {
             None => (Err(Box::default()), Samples::none()),
             Some(cpu) => {
                 let (depth, cache) = (options.max_depth.max(1), options.symbols.cache.clone());
+                let chosen = (options.only, options.skip);
                 match Sampler::start(cpu, traces, chosen, depth, clock, subjects.clone(), cache) {
                     Ok((sampler, samples)) => (Ok(sampler), samples),
                     Err(sampled) => (Err(sampled), Samples::none()),
                 }
             }
         };
-        let rules = Rules {
-            geometry: Geometry::default().with_ring_bytes(options.ring_size),
-            policy: Policy {
-                block: options.on_full == OnFull::Block,
-                max_wait_ms: u32::try_from(options.max_wait.as_millis()).unwrap_or(u32::MAX),
-                max_depth: options.max_depth.max(1),
-                sample_interval: options.sample_interval.min(MAX_SAMPLE_INTERVAL),
-                follow: options.follow,
-                tsc: clock.is_tsc(),
-                paused: options.paused,
-                scan_at_exit,
-            },
-            only: options.only,
-            skip: options.skip,
-        };
-        let listener = Listener::start(
-            options.socket.as_deref(),
-            options.agent_folder.as_deref(),
-            rules,
-            keeper,
-            to_drain,
-            bell.clone(),
-            to_watcher.clone(),
-        )?;
         let drain = Drain {
             images,
             watcher: to_watcher,
@@ -477,6 +463,25 @@ fn spawn<T: Send + 'static>(
 /// Has commands obeyed at a desk.
 fn obey(desk: Desk) -> Obey {
     Arc::new(move |words: &[OsString]| desk.obey(words))
+}
+
+/// What agents that connect are answered by.
+fn rules(options: &Options, clock: &Clock, scan_at_exit: bool) -> Rules {
+    Rules {
+        geometry: Geometry::default().with_ring_bytes(options.ring_size),
+        policy: Policy {
+            block: options.on_full == OnFull::Block,
+            max_wait_ms: u32::try_from(options.max_wait.as_millis()).unwrap_or(u32::MAX),
+            max_depth: options.max_depth.max(1),
+            sample_interval: options.sample_interval.min(MAX_SAMPLE_INTERVAL),
+            follow: options.follow,
+            tsc: clock.is_tsc(),
+            paused: options.paused,
+            scan_at_exit,
+        },
+        only: options.only.clone(),
+        skip: options.skip.clone(),
+    }
 }
 
 fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {

@@ -77,7 +77,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let mut series = Series::new(arguments.limits, &capture);
     let mut attaching = Attaching::new(arguments.patience, quiet, !arguments.no_inject, &signals)
         .for_duration(arguments.duration);
-    attaching.prepare(&arguments.pids);
+    attaching.prepare(&arguments.pids)?;
     let (mut session, count) = arguments.begin(capture.clone(), &arguments.pids, &mut attaching)?;
     if !quiet {
         let limit = arguments.duration.map(|limit| format!(" for {}, or", duration(limit.as_nanos() as u64)));

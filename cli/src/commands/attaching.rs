@@ -62,14 +62,21 @@ impl<'s> Attaching<'s> {
     }
 
     /// Gives the agent to processes that have none, before there is a recording, whose time that would be.
-    pub(super) fn prepare(&mut self, pids: &[u32]) {
+    ///
+    /// # Errors
+    /// Why none of them can be recorded. No file was made or replaced then.
+    pub(super) fn prepare(&mut self, pids: &[u32]) -> Result<(), Failure> {
+        let mut texts = Vec::new();
         for &pid in pids {
-            if self.injects
-                && let Err(refusal) = is_callable(pid)
-            {
+            let Err(refusal) = is_callable(pid) else { continue };
+            if self.injects && lacks_the_agent(&refusal) {
                 self.inject_or_note(pid, &refusal);
+                texts.extend(self.refused(pid).map(str::to_owned));
+            } else if !refusal.may_pass() {
+                texts.push(refusal.to_string());
             }
         }
+        if texts.len() == pids.len() { Err(Failure::usage(anyhow!(texts.join("\n")))) } else { Ok(()) }
     }
 
     fn inject_or_note(&mut self, pid: u32, refusal: &Refusal) {
@@ -78,6 +85,11 @@ impl<'s> Attaching<'s> {
         {
             self.refused.push((pid, format!("{refusal}. It cannot be given it now: {why}")));
         }
+    }
+
+    /// Why a process could not get the agent.
+    fn refused(&self, pid: u32) -> Option<&str> {
+        self.refused.iter().find(|(refused, _)| *refused == pid).map(|(_, text)| text.as_str())
     }
 
     /// How long the processes that do not answer are still waited for.
@@ -137,8 +149,8 @@ impl<'s> Attaching<'s> {
     /// Attaches to a process within this time.
     fn one(&mut self, session: &Session, pid: u32, patience: Duration) -> Result<(), Refused> {
         let refused = |attaching: &Self| {
-            let refused = attaching.refused.iter().find(|(refused, _)| *refused == pid);
-            refused.map_or(Ok(()), |(_, text)| Err(Refused { text: text.clone(), may_pass: false }))
+            let text = attaching.refused(pid).map(str::to_owned);
+            text.map_or(Ok(()), |text| Err(Refused { text, may_pass: false }))
         };
         refused(self)?;
         match session.attach(pid, patience) {

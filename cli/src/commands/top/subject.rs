@@ -91,6 +91,9 @@ impl Subject {
             }
             None => Some(in_memory().context("cannot get memory for the recording")?),
         };
+        let mut attaching =
+            Attaching::new(arguments.patience, arguments.recording.quiet, !arguments.no_inject, signals);
+        attaching.prepare(&[arguments.pid])?;
         let session = arguments.recording.start(Kind {
             output: kept.map_or_else(|| PathBuf::from(IN_MEMORY), Path::to_owned),
             passing: passing.clone(),
@@ -104,8 +107,6 @@ impl Subject {
             hears_commands: true,
             on_full: ON_FULL,
         })?;
-        let mut attaching =
-            Attaching::new(arguments.patience, arguments.recording.quiet, !arguments.no_inject, signals);
         if let Err(failure) = attaching.all(&session, &[arguments.pid]) {
             discard(session, kept);
             return Err(failure);
