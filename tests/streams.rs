@@ -81,6 +81,23 @@ fn end_of_writing_is_said_at_once() {
     assert_eq!(told.matches("nothing is recorded any more").count(), 1, "{told}");
 }
 
+/// Check that the exit code of a program is its own also where whoever received its capture has gone, and that of one which succeeded
+/// says that it was not recorded.
+#[test]
+fn programs_have_their_codes_whoever_receives() {
+    for (code, expected) in [("7", "7"), ("0", "3")] {
+        let world = World::new();
+        let mut command = world.command("sh");
+        let program = r#"for i in $(seq 600); do grep -q "nothing is recorded" told && break; sleep 0.1; done; exit $0"#;
+        let script = r#"{ "$0" run --quiet --no-cpu --no-symbolize -o - sh -c "$1" "$2" 2>told; echo $? >code; } | head -c 100 >begin"#;
+        command.args(["-c", script]).arg(product()).args([program, code]);
+        wait(&world, command);
+        let read = |file: &str| std::fs::read_to_string(world.path(file)).expect("it is written");
+        assert_eq!(read("code").trim(), expected, "{}", read("told"));
+        assert!(read("told").contains("error: cannot write the capture"), "{}", read("told"));
+    }
+}
+
 /// Check that a recording whose receiver has gone ends with an error that says so, and that the service goes on, as one does
 /// whose receiver was never there.
 #[test]

@@ -30,12 +30,14 @@ pub(crate) type Outcome = Result<ExitCode, Failure>;
 pub(crate) struct Failure {
     code: u8,
     reason: anyhow::Error,
+    /// A reader of our output has seen enough (`| head`), which is no failure.
+    is_unread: bool,
 }
 
 impl Failure {
-    /// A failure with `code`.
+    /// A failure with `code`, also where it is that of a pipe: what goes into one is not always a report.
     pub(crate) fn new(code: u8, reason: impl Into<anyhow::Error>) -> Failure {
-        Failure { code, reason: reason.into() }
+        Failure { code, reason: reason.into(), is_unread: false }
     }
 
     /// The user asked for something that cannot be.
@@ -48,14 +50,14 @@ impl Failure {
         format!("{:#}", self.reason)
     }
 
-    /// The same, unless a reader of our output has just seen enough (`| head`): for commands that have a verdict to tell all the same.
+    /// The same, unless a reader of our output has just seen enough: for commands that have a verdict to tell all the same.
     pub(crate) fn unless_unread(self) -> Result<(), Failure> {
-        if is_broken_pipe(&self.reason) { Ok(()) } else { Err(self) }
+        if self.is_unread { Ok(()) } else { Err(self) }
     }
 
-    /// Tells the user and gives the code. A reader of our output that has seen enough is no failure.
+    /// Tells the user and gives the code.
     pub(crate) fn report(self) -> ExitCode {
-        if is_broken_pipe(&self.reason) {
+        if self.is_unread {
             return ExitCode::SUCCESS;
         }
         message::error(&self.reason);
@@ -71,7 +73,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
             matches!(cause.downcast_ref(), Some(viewer::Error::Aggregated { .. }))
         };
         let code = if reason.chain().any(lacks) { USAGE } else { FAILED };
-        Failure { code, reason }
+        Failure { code, is_unread: is_broken_pipe(&reason), reason }
     }
 }
 
@@ -135,11 +137,13 @@ mod tests {
         }
     }
 
-    /// Check that a closed pipe is recognised through the layers of an error, and nothing else is.
+    /// Check that a reader who has seen enough of a report is recognised through the layers of an error, that nothing else is, and that
+    /// a failure whose code is known stays one.
     #[test]
     fn broken_pipe_is_seen_through_contexts() {
         let error = |kind| anyhow::Error::new(io::Error::from(kind)).context("cannot write the report");
-        assert!(is_broken_pipe(&error(io::ErrorKind::BrokenPipe)));
-        assert!(!is_broken_pipe(&error(io::ErrorKind::StorageFull)));
+        assert!(Failure::from(error(io::ErrorKind::BrokenPipe)).is_unread);
+        assert!(!Failure::from(error(io::ErrorKind::StorageFull)).is_unread);
+        assert!(!Failure::new(NOT_RECORDED, error(io::ErrorKind::BrokenPipe)).is_unread);
     }
 }
