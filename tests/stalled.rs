@@ -3,6 +3,7 @@
 use crate::harness::{Running, Service, World, c, info, number, product, start, start_collector, wait_for};
 use capture::Reader;
 use rustix::fs::{CWD, mkfifoat};
+use rustix::process::Signal;
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -90,8 +91,8 @@ fn scans_that_were_not_written_say_so() {
         ran.code,
         ran.stderr
     );
-    // As of any program whose reader has seen enough, this is no failure.
-    assert_eq!(collector.wait().code, 0);
+    // A capture is no report of which a reader has seen enough: this one is lost.
+    assert_eq!(collector.wait().code, 1);
     server.work();
     server.wait_until_it_has_left();
     server.stop();
@@ -130,4 +131,31 @@ fn ends_do_not_wait_for_a_receiver() {
     let lost = format!("{} processes were not scanned at the end: ", ENDS - scanned);
     assert!((1..ENDS).contains(&scanned) && remarks.contains(&lost), "{scanned} {remarks}");
     assert!(remarks.contains("nothing could be written"), "{remarks}");
+}
+
+/// Check that a collector whose receiver stands still ends when somebody wants that again and again, with the program's code or one that
+/// says that it was not recorded.
+#[test]
+fn collectors_need_not_wait_for_a_receiver() {
+    let program = c("keeps_one_in_eight").build();
+    for (end, expected) in [("exit 7", 7), ("exit 0", 3)] {
+        let world = World::new();
+        let receiver = Receiver::new(&world);
+        // More than the pipe takes.
+        let script = format!("for i in $(seq 20); do {}; done; {end}", program.display());
+        let words = ["run", "--no-cpu", "--no-symbolize", "--output", "-", "sh", "-c", &script];
+        let running = start(&world, receiver.tool(&world, &words));
+        let pid = running.pid().as_raw_nonzero().get().cast_unsigned();
+        // Earlier the program would be told to end, too.
+        let children = format!("/proc/{pid}/task/{pid}/children");
+        wait_for("a thread to stand still", || threads(pid).iter().any(|(_, call)| call == WRITE));
+        wait_for("the program to end", || fs::read_to_string(&children).is_ok_and(|pids| pids.is_empty()));
+        wait_for("the collector to give up", || {
+            running.signal(Signal::TERM);
+            std::thread::sleep(Duration::from_millis(200));
+            running.stderr().contains("stays as it is")
+        });
+        assert_eq!(running.wait().code, expected);
+        drop(receiver);
+    }
 }

@@ -8,9 +8,13 @@
 //! | INT, QUIT from a process | passed on | written without the missing names | ends the summary |
 //! | USR1 | a snapshot is written | nothing | nothing |
 //! | TERM, HUP | passed on | written without the missing names | ends the summary |
+//!
+//! A recording that is not written 3 seconds after names were given up waits for whoever receives it, perhaps for ever: the next signal
+//! leaves it as it is.
 
 use super::name_search::{self, Shown};
 use super::snapshot;
+use crate::exit::NOT_RECORDED;
 use crate::log::debug;
 use crate::message;
 use crate::progress::{PERIOD, Progress};
@@ -30,6 +34,8 @@ use viewer::format::counted;
 const IDLE: Duration = Duration::from_secs(60);
 /// Processes that are named on the terminal; the capture names them all.
 const NAMED: usize = 10;
+/// Without the missing names a capture is written within this time, if it can be.
+const STANDSTILL: Duration = Duration::from_secs(3);
 
 /// What ends a recording.
 #[derive(Clone, Copy, Debug)]
@@ -158,8 +164,8 @@ fn tell_failure(session: &Session, progress: &mut Progress) {
     }
 }
 
-/// Finishes the capture. A signal that comes meanwhile ends the search for names, one that comes later ends this
-/// process with `code`, since then only the summary is left to do. Unless the user wants it `quiet`, a search that takes long
+/// Finishes the capture. A signal that comes meanwhile ends the search for names, one that comes long after that ends this process, and
+/// one that comes when the capture is finished ends it with `code`, since then only the summary is left to do. Unless the user wants it `quiet`, a search that takes long
 /// says so on a terminal.
 pub(crate) fn finish(
     session: Session,
@@ -192,6 +198,7 @@ pub(crate) fn finish(
 fn watch(signals: &Signals, names: &Shown, finished: &AtomicBool, code: u8) {
     // Names of a browser, or those that servers have, take a while.
     let mut patience = name_search::PATIENCE;
+    let mut given_up: Option<Instant> = None;
     loop {
         let is_drawn = names.is_wanted();
         match signals.next(if is_drawn { patience } else { IDLE }) {
@@ -202,7 +209,14 @@ fn watch(signals: &Signals, names: &Shown, finished: &AtomicBool, code: u8) {
             Ok(None | Some(Received { signal: Signal::Child | Signal::Snapshot, .. })) => {}
             // Acquire, for the Release in finish.
             Ok(Some(_)) if finished.load(Ordering::Acquire) => std::process::exit(i32::from(code)),
-            Ok(Some(_)) => names.give_up(),
+            Ok(Some(_)) if given_up.is_some_and(|then| then.elapsed() > STANDSTILL) => {
+                message::warning("the capture cannot be finished, and stays as it is");
+                std::process::exit(i32::from(if code == 0 { NOT_RECORDED } else { code }));
+            }
+            Ok(Some(_)) => {
+                names.give_up();
+                given_up.get_or_insert_with(Instant::now);
+            }
             Err(_) => return,
         }
     }
