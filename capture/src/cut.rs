@@ -29,7 +29,10 @@ impl fmt::Display for Cut {
         let Cut { offset, lost, reason } = self;
         match reason {
             CutReason::Unfinished => {
-                write!(out, "not finished: it ends after {offset} bytes without a summary")
+                write!(
+                    out,
+                    "not finished: it ends after {offset} bytes without a summary, and of what happened last, a second or so is missing"
+                )
             }
             CutReason::Torn => {
                 write!(out, "cut off at byte {offset}: the last {lost} bytes are part of a chunk")

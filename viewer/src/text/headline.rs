@@ -272,7 +272,7 @@ pub(crate) fn warning_texts(loaded: &Loaded) -> Vec<String> {
     if let Some(cpu) = loaded.tables.summary.as_ref().map(|summary| &summary.cpu).filter(|cpu| cpu.lost > 0) {
         let samples = counted(cpu.lost, "sample");
         warnings.push(format!(
-            "{samples} of the CPU lost: the kernel had no room for them; take a lower --frequency"
+            "{samples} of the CPU lost: the kernel had no room for them; take a lower --frequency or a smaller --cpu-stack"
         ));
     }
     if let Some(trace) =
