@@ -434,6 +434,35 @@ fn builds(folder: &tempfile::TempDir, spelling: Spelling) -> Compared {
     captures(&old, &new, spelling)
 }
 
+/// Check that a capture without names says that this is why nothing of it is matched, and that one with names does not.
+#[test]
+fn captures_without_names_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = build(["same", "moved", "other"], 0, "/build/1/app");
+    let mut nameless = build(["same", "moved", "other"], 0, "/build/1/app");
+    for frame in 0..nameless.tables.frames.len() {
+        if nameless.tables.symbols.get(frame).is_some_and(Option::is_some) {
+            nameless.reason(capture::FrameId(frame as u32), "Binary file is missing");
+        }
+    }
+    let [named, nameless] = [(named, "named.memprof"), (nameless, "nameless.memprof")]
+        .map(|(made, name)| file(&made, &folder, name));
+    let told = |old: &Path, new: &Path| {
+        let mut out = Vec::new();
+        let options = DiffOptions { metric: Metric::Bytes, ..DiffOptions::default() };
+        let compared = captures(old, new, Spelling::default());
+        viewer::text::diff(&mut out, &compared, &options, &Style::default()).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        text.lines()
+            .filter(|line| line.contains("nobody knows which function"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let warnings = told(&named, &nameless);
+    assert!(warnings.len() == 1 && warnings[0].contains("/nameless.memprof: of 100 %"), "{warnings:?}");
+    assert_eq!(told(&named, &named).len() + told(&nameless, &nameless).len(), 0);
+}
+
 /// Check that stacks of two builds are matched by functions and lines, then by functions alone, whatever compilers
 /// add to names and wherever the program lies, and that the rest is new or gone.
 #[test]

@@ -112,6 +112,7 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
     snapshot_note(out, &compared.loaded, style)?;
     if *two_captures {
         matched(out, diff, metric, sizes.0)?;
+        nameless(out, compared, metric, style)?;
     }
     for side in [before, after] {
         if let Some(late) = side.at.zip(side.ended).and_then(|(at, ended)| after_end(at, ended)) {
@@ -189,6 +190,25 @@ fn matched(out: &mut dyn Write, diff: &Diff, metric: Metric, units: Units) -> io
     });
     let what = if metric.is_of_memory() { "bytes" } else { units.heads().1 };
     writeln!(out, "  matched, in {what}: {}", parts.collect::<Vec<_>>().join(", "))
+}
+
+/// Says where little is matched because one of both captures has no names, or both.
+fn nameless(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &Style) -> io::Result<()> {
+    let Compared { diff, loaded, before, after, .. } = compared;
+    let parts = diff.nameless(&loaded.tables, &loaded.names, metric);
+    for (side, part, all) in [(before, parts[0], &diff.before), (after, parts[1], &diff.after)] {
+        let (part, all) = (metric.rank(part), metric.rank(metric.of(all)));
+        if part > all / 2 {
+            let text = format!(
+                "warning: {}: of {} nobody knows which function it is, so it matches nothing of the other capture; names are looked up \
+                 where its programs are (info says why they are missing)",
+                escape(&side.source.file),
+                percent(part, all)
+            );
+            writeln!(out, "{}", style.paint(Role::Warning, text))?;
+        }
+    }
+    Ok(())
 }
 
 fn table_row(

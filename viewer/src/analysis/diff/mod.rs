@@ -18,8 +18,9 @@ mod unite;
 
 use super::appearance::Appearance;
 use super::cost::{Amount, Cost};
+use super::frames::meaningful;
 use super::metric::Metric;
-use super::names::Names;
+use super::names::{Kind, Names};
 use super::profile::{Profile, Site};
 use super::spread::Spread;
 use super::tree::Tree;
@@ -226,6 +227,19 @@ impl Diff {
             }
         }
         sums
+    }
+
+    /// Of what each side has, the part that was allocated by functions without a name and matched by nothing of the other side.
+    pub fn nameless(&self, tables: &Tables, names: &Names, metric: Metric) -> [Amount; 2] {
+        let is_nameless = |row: &&DiffRow| {
+            let innermost = meaningful(tables, names, row.node).next();
+            let kind = innermost.map(|(_, step)| names.label(step.label).kind);
+            row.matched == Match::Alone && matches!(kind, Some(Kind::InModule(_) | Kind::Unknown(_)))
+        };
+        let rows = self.rows.iter().filter(is_nameless);
+        rows.fold([Amount::ZERO; 2], |[before, after], row| {
+            [before + metric.of(&row.before), after + metric.of(&row.after)]
+        })
     }
 
     /// A tree of the changes, and one of the same shape whose nodes have what changed below them in either direction: a
