@@ -184,7 +184,7 @@ impl Desk {
     pub(crate) fn scan_at_end(&self, parting: Parting) -> Result<Unwritten, String> {
         self.may_scan()?;
         let place = parting.place();
-        let pid = parting.pid().ok_or("a process that was about to end is gone")?;
+        let pid = parting.pid(self.clock).ok_or("a process that was about to end is gone")?;
         let scanned =
             scan(pid, self.clock, move || drop(parting)).map_err(|refusal| cannot(pid, &refusal))?;
         self.write(scanned, Some(place))

@@ -17,6 +17,7 @@ use crate::image::Image;
 use crate::item::{Item, What};
 use crate::log::debug;
 use crate::merge::Merger;
+use crate::numbers::Roll;
 use crate::partings::Parting;
 use crate::queue::Sender;
 use crate::sleeper::{Bell, Sleeper};
@@ -69,6 +70,7 @@ struct Round {
     watermark: Watermark,
     batch: Batch,
     sleeper: Sleeper,
+    roll: Roll,
     /// Since when the writer is behind.
     held: Option<Instant>,
     held_ns: u64,
@@ -89,6 +91,7 @@ impl Drain {
 impl Round {
     fn new(drain: Drain) -> Round {
         let sleeper = Sleeper::new(drain.bell.clone());
+        let roll = Roll::new(drain.clock);
         Round {
             drain,
             drained: Vec::new(),
@@ -96,6 +99,7 @@ impl Round {
             watermark: Watermark::default(),
             batch: Batch::default(),
             sleeper,
+            roll,
             held: None,
             held_ns: 0,
         }
@@ -180,6 +184,7 @@ impl Round {
             counts: &self.drain.shared.counts,
             watcher: &self.drain.watcher,
             clock: &self.drain.clock,
+            roll: &mut self.roll,
         };
         self.drained.iter_mut().map(|image| image.sweep(&mut sweep)).sum()
     }

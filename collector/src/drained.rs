@@ -6,6 +6,7 @@ use crate::item::{Counters, Item, Origin, What};
 use crate::key::Rank;
 use crate::log::debug;
 use crate::merge::{Merger, StreamId};
+use crate::numbers::Roll;
 use crate::partings::Parting;
 use crate::watcher::{Request, Watcher, end_by_now};
 use rustix::thread::futex;
@@ -45,6 +46,7 @@ pub(crate) struct Sweep<'d> {
     pub(crate) counts: &'d Counts,
     pub(crate) watcher: &'d Watcher,
     pub(crate) clock: &'d Clock,
+    pub(crate) roll: &'d mut Roll,
 }
 
 /// A ring's reading end.
@@ -217,44 +219,46 @@ impl Drained {
         let Drained { image, sources, slots, .. } = self;
         let Some(source) = sources.get_mut(ring) else { return Ok(()) };
         let now = sweep.clock.now().saturating_add(EPSILON);
+        let Sweep { merger, counts, watcher, roll, .. } = sweep;
         let mut notes = Vec::new();
-        let checked =
-            sweep.merger.stream(source.stream).check(now, is_cut, |before, time, record| match record {
-                Record::Owner { slot, .. } => {
-                    see(slots, source.slot, before);
-                    source.slot = slot;
-                    sweep.counts.threads.fetch_add(1, Ordering::Relaxed);
-                    let segment = image.memory.segment();
-                    let claimed = segment.slots().get(slot as usize);
-                    if let Some((claimed, (told, parent))) =
-                        claimed.and_then(|slot| Some((slot, slot.owner()?)))
-                    {
-                        // Relaxed: written before the record that is read here was published.
-                        let fork = claimed.fork.load(Ordering::Relaxed);
-                        let origin =
-                            parent.map(|slot| Origin { slot, pid: (fork >> 32) as u32, fork: fork as u32 });
-                        // Another thread's ring, read before, may have got further than this one's beginning.
-                        let known = slots.insert(slot, time);
-                        see(slots, slot, known.unwrap_or(0));
-                        let pid =
-                            if known.is_none() { image.meet(slot, told) } else { image.pid_of(slot, told) };
-                        notes.push(Item {
-                            time,
-                            image: image.id,
-                            what: What::Started { slot, told, pid, origin },
-                        });
-                        // The first one is watched since it connected.
-                        if known.is_none() && !(slot == 0 && told == image.info.own_pid) {
-                            sweep.watcher.ask(Request::Watch { image: image.clone(), slot, told, pid });
-                        }
+        let checked = merger.stream(source.stream).check(now, is_cut, |before, time, record| match record {
+            Record::Owner { slot, .. } => {
+                see(slots, source.slot, before);
+                source.slot = slot;
+                counts.threads.fetch_add(1, Ordering::Relaxed);
+                let segment = image.memory.segment();
+                let claimed = segment.slots().get(slot as usize);
+                if let Some((claimed, (told, parent))) = claimed.and_then(|slot| Some((slot, slot.owner()?)))
+                {
+                    // Relaxed: written before the record that is read here was published.
+                    let fork = claimed.fork.load(Ordering::Relaxed);
+                    let origin =
+                        parent.map(|slot| Origin { slot, pid: (fork >> 32) as u32, fork: fork as u32 });
+                    // Another thread's ring, read before, may have got further than this one's beginning.
+                    let known = slots.insert(slot, time);
+                    see(slots, slot, known.unwrap_or(0));
+                    let pid = if known.is_none() {
+                        image.meet(slot, told, time, roll)
+                    } else {
+                        image.pid_of(slot, told)
+                    };
+                    notes.push(Item {
+                        time,
+                        image: image.id,
+                        what: What::Started { slot, told, pid, origin },
+                    });
+                    // The first one is watched since it connected.
+                    if known.is_none() && !(slot == 0 && told == image.info.own_pid) {
+                        watcher.ask(Request::Watch { image: image.clone(), slot, told, pid });
                     }
                 }
-                Record::Exec => sweep.watcher.ask(Request::Exec { image: image.id, slot: source.slot }),
-                _ => sweep.watcher.ask(Request::ExecFailed { image: image.id, slot: source.slot }),
-            });
-        see(slots, source.slot, sweep.merger.stream(source.stream).time());
-        notes.into_iter().for_each(|item| sweep.merger.note(item, Rank::Other));
-        sweep.counts.events.fetch_add(checked?, Ordering::Relaxed);
+            }
+            Record::Exec => watcher.ask(Request::Exec { image: image.id, slot: source.slot }),
+            _ => watcher.ask(Request::ExecFailed { image: image.id, slot: source.slot }),
+        });
+        see(slots, source.slot, merger.stream(source.stream).time());
+        notes.into_iter().for_each(|item| merger.note(item, Rank::Other));
+        counts.events.fetch_add(checked?, Ordering::Relaxed);
         Ok(())
     }
 

@@ -78,7 +78,8 @@ impl Bench {
         let mut batch = Batch::default();
         for turn in 0.. {
             assert!(turn < 10_000, "what is left is never read");
-            drained.sweep(&mut Sweep { turn: 7, merger, counts, watcher, clock });
+            let roll = &mut Roll::new(*clock);
+            drained.sweep(&mut Sweep { turn: 7, merger, counts, watcher, clock, roll });
             if !drained.is_behind() {
                 break;
             }
@@ -300,7 +301,8 @@ fn what_waits_is_bounded() {
         }
         bench.commit(1, &[later[0]]);
         let Bench { drained, merger, counts, watcher, clock, .. } = &mut bench;
-        drained.sweep(&mut Sweep { turn, merger, counts, watcher, clock });
+        let roll = &mut Roll::new(*clock);
+        drained.sweep(&mut Sweep { turn, merger, counts, watcher, clock, roll });
         while merger.merge(drained.read_until(merger), &mut batch) {}
         merger.compact(0);
         most = most.max(merger.waiting());

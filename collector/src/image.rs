@@ -2,7 +2,7 @@
 
 use crate::keeper::Keeper;
 use crate::memory::Memory;
-use crate::numbers::Numbers;
+use crate::numbers::{Numbers, Roll};
 use crate::process::{self, Info};
 use crate::sleeper::Bell;
 use rustc_hash::FxHashMap;
@@ -67,9 +67,10 @@ impl Image {
         Arc::new(Image { id, memory, info, numbers, pids, keeper, bell, ends, is_over })
     }
 
-    /// A process has a slot: the pid that it has here, by the one that it tells; `None` when it is gone.
-    pub(crate) fn meet(&self, slot: u32, told: u32) -> Option<u32> {
-        let pid = if told == self.info.own_pid { Some(self.info.pid) } else { self.numbers.find(told) };
+    /// A process has a slot since this time: the pid that it has here, by the one that it tells; `None` when it is gone.
+    pub(crate) fn meet(&self, slot: u32, told: u32, time: u64, roll: &mut Roll) -> Option<u32> {
+        let is_first = told == self.info.own_pid;
+        let pid = if is_first { Some(self.info.pid) } else { self.numbers.find(told, time, roll) };
         if let Ok(mut pids) = self.pids.lock() {
             // One that had the slot before is gone.
             match pid {

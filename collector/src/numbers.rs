@@ -1,6 +1,8 @@
 //! Which process it is that has a number. Agents know the pids that their processes have in their own pid namespace; to us these have
 //! others, and what has that number here may be anybody.
 
+use crate::clock::Clock;
+use crate::drained::EPSILON;
 use crate::namespace::Namespace;
 use crate::process::{Info, maps_segment, maps_segment_still, start_ticks};
 use procfs::process::Process;
@@ -20,8 +22,8 @@ impl Numbers {
         Numbers { start_ticks: info.start_ticks, namespace: Namespace::of(info.pid) }
     }
 
-    /// The pid that a process has here which is told by this number; `None` when it is gone.
-    pub(crate) fn find(&self, told: u32) -> Option<u32> {
+    /// The pid that a process has here which is told by this number, and was there at this time; `None` when it is gone.
+    pub(crate) fn find(&self, told: u32, time: u64, roll: &mut Roll) -> Option<u32> {
         if self.namespace.is_none() && start_ticks(told).is_none_or(|start| start >= self.start_ticks) {
             // It may be gone by now: so it was called.
             return Some(told);
@@ -31,10 +33,7 @@ impl Numbers {
             return Some(pid);
         }
         // The kernel is older, the process is gone, or it has made itself a namespace within theirs.
-        let all = procfs::process::all_processes().ok()?;
-        all.filter_map(Result::ok)
-            .find(|process| self.is_told_by(process, told))
-            .map(|process| process.pid.unsigned_abs())
+        roll.told_by(told, time).find(|pid| self.is(told, *pid))
     }
 
     /// True when the process that has this pid here is told by this number.
@@ -63,6 +62,40 @@ impl Numbers {
     }
 }
 
+/// The processes of other pid namespaces, with their numbers there. To look at all processes takes milliseconds, and of one that has
+/// ended nothing else tells that it has; so it is not done for each, but once for all that were there before.
+#[derive(Debug)]
+pub(crate) struct Roll {
+    clock: Clock,
+    /// Ticks before it was called; 0 before the first time.
+    called: u64,
+    /// The pid of each here, behind the one by which it is told.
+    pids: Vec<(u32, u32)>,
+}
+
+impl Roll {
+    pub(crate) fn new(clock: Clock) -> Roll {
+        Roll { clock, called: 0, pids: Vec::new() }
+    }
+
+    /// Those that are told by a number, if they were there at this time.
+    fn told_by(&mut self, told: u32, time: u64) -> impl Iterator<Item = u32> {
+        if self.called <= time.saturating_add(EPSILON) {
+            self.call();
+        }
+        self.pids.iter().filter(move |(own, _)| *own == told).map(|(_, pid)| *pid)
+    }
+
+    fn call(&mut self) {
+        self.called = self.clock.now();
+        let all = procfs::process::all_processes().into_iter().flatten().filter_map(Result::ok);
+        let numbers =
+            all.filter_map(|process| Some((process.pid.unsigned_abs(), process.status().ok()?.nspid?)));
+        let others = numbers.filter(|(_, own)| own.len() > 1);
+        self.pids = others.filter_map(|(pid, own)| Some((own.last()?.unsigned_abs(), pid))).collect();
+    }
+}
+
 /// The pid that a process has in its own namespace.
 pub(crate) fn own(pid: u32) -> Option<u32> {
     let status = Process::new(pid.cast_signed()).and_then(|process| process.status()).ok()?;
@@ -80,13 +113,35 @@ mod tests {
     fn numbers_of_our_own_namespace_are_theirs() {
         let own_pid = std::process::id();
         let numbers = Numbers::of(&Info::read(own_pid));
+        let mut roll = Roll::new(Clock::start());
+        let mut find = |told| numbers.find(told, 0, &mut roll);
         let mut child = Command::new("sleep").arg("60").spawn().expect("there is sleep");
-        assert_eq!(numbers.find(child.id()), Some(child.id()));
+        assert_eq!(find(child.id()), Some(child.id()));
         assert!(numbers.is(child.id(), child.id()) && !numbers.is(child.id(), own_pid));
         child.kill().and_then(|()| child.wait()).expect("it is ours");
-        assert_eq!(numbers.find(child.id()), Some(child.id()));
-        assert_eq!(numbers.find(1), None);
+        assert_eq!(find(child.id()), Some(child.id()));
+        assert_eq!(find(1), None);
         assert!(own(own_pid).is_some());
+    }
+
+    /// Check that all processes are looked at once for those that were there before, and again for one that came later.
+    #[test]
+    fn many_are_found_by_one_look() {
+        // Nobody began so late.
+        let numbers = Numbers { start_ticks: u64::MAX, namespace: None };
+        let clock = Clock::start();
+        let before = clock.now();
+        let mut roll = Roll::new(clock);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let mut called = |time| {
+            assert_eq!(numbers.find(1, time, &mut roll), None);
+            roll.called
+        };
+        let first = called(before);
+        assert!(first > before && called(before) == first);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let second = called(clock.now());
+        assert!(second > first && called(before) == second);
     }
 
     /// The kernel's version.
@@ -139,17 +194,19 @@ mod tests {
             if kernel() >= (6, 12) {
                 assert_eq!(said.0, Some(pid));
             }
-            assert_eq!((numbers.find(1), numbers.find(2)), (Some(pid), None));
+            let clock = Clock::start();
+            let find = |numbers: &Numbers, told| numbers.find(told, clock.now(), &mut Roll::new(clock));
+            assert_eq!((find(&numbers, 1), find(&numbers, 2)), (Some(pid), None));
             assert!(numbers.is(1, pid) && !numbers.is(2, pid) && !numbers.is(1, 1));
             // To us it is a stranger, when it has ended and nobody has asked for its end yet, too.
             let ours = Numbers { start_ticks: numbers.start_ticks, namespace: None };
-            assert_eq!(ours.find(1), None);
+            assert_eq!(find(&ours, 1), None);
             signal(unshare.id(), "STOP");
             // Not earlier: it would ask for the end.
             wait_for(unshare.id(), 'T');
             signal(pid, "KILL");
             wait_for(pid, 'Z');
-            assert_eq!(ours.find(1), None);
+            assert_eq!(find(&ours, 1), None);
         } else {
             println!("skipped: namespaces (not allowed here)");
         }

@@ -12,10 +12,12 @@
 //! later, and has its time.
 
 use crate::backlog::{Backlog, STANDS_STILL};
+use crate::clock::Clock;
 use crate::commands::Answer;
 use crate::desk::Desk;
 use crate::image::{Image, ImageId};
 use crate::log::debug;
+use crate::numbers::Roll;
 use crate::writing::Written;
 use rustix::thread::futex;
 use std::sync::{Arc, mpsc};
@@ -52,11 +54,12 @@ impl Parting {
     }
 
     /// Its pid here, while it is there.
-    pub(crate) fn pid(&self) -> Option<u32> {
+    pub(crate) fn pid(&self, clock: Clock) -> Option<u32> {
         let segment = self.image.memory.segment();
         let (told, _) = segment.slots().get(self.slot as usize)?.owner()?;
         // One that has recorded nothing was not met yet.
-        let pid = |image: &Image| image.pid_of(self.slot, told).or_else(|| image.meet(self.slot, told));
+        let meet = |image: &Image| image.meet(self.slot, told, clock.now(), &mut Roll::new(clock));
+        let pid = |image: &Image| image.pid_of(self.slot, told).or_else(|| meet(image));
         if told == self.told { pid(&self.image) } else { None }
     }
 

@@ -10,6 +10,7 @@ use crate::keeper::Keeper;
 use crate::live::Live;
 use crate::memory::{Memory, Policy};
 use crate::merge::Merger;
+use crate::numbers::Roll;
 use crate::pipeline::Pipeline;
 use crate::process::Info;
 use crate::watcher::Watcher;
@@ -102,7 +103,8 @@ impl Stages {
     /// First stage: copies all that the rings hold, gives the room back, checks. How many words there were.
     pub fn check(&mut self) -> usize {
         let Stages { drained, merger, counts, watcher, clock, .. } = self;
-        drained.sweep(&mut Sweep { turn: usize::MAX, merger, counts, watcher, clock })
+        let roll = &mut Roll::new(*clock);
+        drained.sweep(&mut Sweep { turn: usize::MAX, merger, counts, watcher, clock, roll })
     }
 
     /// Second stage: merges all of it into batches.
