@@ -2,10 +2,15 @@
 
 use crate::{command_line, numbers};
 use procfs::process::Process;
+use rustc_hash::FxHashMap;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The threads of a process in another pid namespace are looked at no sooner than this after the last time.
+const PACE: Duration = Duration::from_millis(100);
 
 /// A process as it was when it connected or was first seen.
 #[derive(Clone, Debug, Default)]
@@ -65,23 +70,52 @@ pub(crate) fn hold(path: &Path) -> Option<Arc<File>> {
     OpenOptions::new().read(true).custom_flags(flags).open(path).ok().map(Arc::new)
 }
 
-/// Name of a thread by the number that it has in its own namespace, in which its process is told by `told`; empty when it is gone.
-pub(crate) fn thread_name(pid: u32, told: u32, tid: u32) -> String {
-    let read = |tid: u32| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok();
-    let tid = if told == pid { Some(tid) } else { thread_told_by(pid, tid) };
-    let name = tid.and_then(read);
+/// Name of a thread; empty when it is gone.
+pub(crate) fn thread_name(pid: u32, tid: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm"));
     name.map(|name| name.trim_end().to_owned()).unwrap_or_default()
 }
 
-/// The thread of a process in another namespace that is told by a number.
-fn thread_told_by(pid: u32, tid: u32) -> Option<u32> {
-    let process = Process::new(pid.cast_signed()).ok()?;
-    let mut tasks = process.tasks().ok()?.filter_map(Result::ok);
-    let told_by = |task: &procfs::process::Task| {
-        let own = task.status().ok().and_then(|status| status.nspid);
-        own.is_some_and(|own| own.last().is_some_and(|last| last.unsigned_abs() == tid))
+/// The threads of a process in another pid namespace, by the numbers that they have there. To learn these all threads have to be looked
+/// at, so that is not done for each, but for all of them from time to time.
+#[derive(Debug, Default)]
+pub(crate) struct Threads {
+    /// The number here of each that was there when they were looked at last.
+    here: FxHashMap<u32, u32>,
+    looked: Option<Instant>,
+}
+
+impl Threads {
+    /// Name of a thread by its number there; empty when it is gone, or nobody has looked since it began.
+    pub(crate) fn name(&mut self, pid: u32, tid: u32) -> String {
+        if let Some(name) = self.known(pid, tid) {
+            return name;
+        }
+        if self.looked.is_none_or(|looked| looked.elapsed() >= PACE) {
+            self.here = threads_told(pid);
+            self.looked = Some(Instant::now());
+        }
+        self.known(pid, tid).unwrap_or_default()
+    }
+
+    fn known(&self, pid: u32, tid: u32) -> Option<String> {
+        let here = *self.here.get(&tid)?;
+        let task = Process::new(pid.cast_signed()).ok()?.task_from_tid(here.cast_signed()).ok()?;
+        // Its number here may be another one's by now.
+        let own = task.status().ok()?.nspid?;
+        own.last().is_some_and(|last| last.unsigned_abs() == tid).then(|| thread_name(pid, here))
+    }
+}
+
+/// The number here of each thread of a process, by the one that it has itself.
+fn threads_told(pid: u32) -> FxHashMap<u32, u32> {
+    let tasks = Process::new(pid.cast_signed()).and_then(|process| process.tasks());
+    let tasks = tasks.into_iter().flatten().filter_map(Result::ok);
+    let told = |task: procfs::process::Task| {
+        let own = task.status().ok()?.nspid?;
+        Some((own.last()?.unsigned_abs(), task.tid.unsigned_abs()))
     };
-    tasks.find(told_by).map(|task| task.tid.unsigned_abs())
+    tasks.filter_map(told).collect()
 }
 
 /// Wait status of a process that has ended and was not waited for yet.
@@ -140,6 +174,34 @@ fn segments(maps: &[u8]) -> impl Iterator<Item = MemoryId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that threads are called what they are, by the numbers that they have themselves, that one which is not known yet is found by
+    /// the next look, and that none comes too soon after the last.
+    #[test]
+    fn threads_are_found_by_their_own_numbers() {
+        let pid = std::process::id();
+        let mut threads = Threads::default();
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ends) = std::sync::mpsc::channel::<()>();
+        let late = std::thread::Builder::new().name("late".into());
+        let begin = move || {
+            let _ = tell.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
+            let _ = ends.recv();
+        };
+        let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        assert_eq!(threads.name(pid, own), thread_name(pid, own));
+        let late = late.spawn(begin).unwrap();
+        let tid = told.recv().unwrap();
+        // Where this took long, there was time for a look.
+        let looked = threads.looked;
+        let name = threads.name(pid, tid);
+        assert_eq!(name == "late", threads.looked != looked, "{name}");
+        std::thread::sleep(PACE);
+        assert_eq!(threads.name(pid, tid), "late");
+        drop(end);
+        late.join().unwrap();
+        assert_eq!(threads.name(pid, tid), "");
+    }
 
     /// Check that a segment is known by its number, not by the name that all of them have, and that nothing else is one.
     #[test]

@@ -46,12 +46,14 @@ struct Known {
     before: Option<ProcessId>,
     /// Ids of threads that have ended, for others.
     spare: Vec<ThreadId>,
+    /// The numbers of its threads, where these are others here.
+    threads: process::Threads,
 }
 
 impl Known {
-    fn thread_name(&self, tid: u32) -> String {
-        let (_, _, told) = self.slot;
-        process::thread_name(self.process.pid, told, tid)
+    fn thread_name(&mut self, tid: u32) -> String {
+        let (pid, (_, _, told)) = (self.process.pid, self.slot);
+        if told == pid { process::thread_name(pid, tid) } else { self.threads.name(pid, tid) }
     }
 }
 
@@ -157,6 +159,7 @@ impl Processes {
             last_thread: None,
             before: None,
             spare: Vec::new(),
+            threads: process::Threads::default(),
         };
         // What has the number of one that is gone may be anybody.
         if let Some(pid) = if origin.is_none() { Some(image.info.pid) } else { pid } {
@@ -223,7 +226,7 @@ impl Processes {
         writer: &mut Writer,
     ) -> Result<ThreadId, Error> {
         let mut known = self.known.get_mut(&process);
-        let name = known.as_ref().map_or_else(String::new, |known| known.thread_name(tid));
+        let name = known.as_mut().map_or_else(String::new, |known| known.thread_name(tid));
         let thread = Thread { process, tid, name };
         let id = match known.as_mut().and_then(|known| known.spare.pop()) {
             Some(id) => writer.update_thread(id, thread.clone()).map(|()| id)?,
@@ -263,7 +266,7 @@ impl Processes {
     /// Reads a thread's name again: threads name themselves after they have started.
     pub(crate) fn rename(&mut self, id: ThreadId, writer: &mut Writer) -> Result<(), Error> {
         let Some(thread) = self.threads.get_mut(&id) else { return Ok(()) };
-        let Some(known) = self.known.get(&thread.process) else { return Ok(()) };
+        let Some(known) = self.known.get_mut(&thread.process) else { return Ok(()) };
         let name = known.thread_name(thread.tid);
         if !name.is_empty() && name != thread.name {
             thread.name = name;

@@ -250,7 +250,7 @@ impl Tasks {
         }
         let thread = self.threads.entry(tid).or_default();
         if thread.pid != pid || thread.name.is_empty() {
-            let name = crate::process::thread_name(pid, pid, tid);
+            let name = crate::process::thread_name(pid, tid);
             thread.pid = pid;
             thread.name = if name.is_empty() { process.image.name.clone() } else { name };
         }

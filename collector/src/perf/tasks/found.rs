@@ -27,7 +27,7 @@ impl Found {
         let is_of_kernel = process
             .as_ref()
             .is_some_and(|process| process.stat().is_ok_and(|stat| stat.flags & THREAD_OF_KERNEL != 0));
-        let name = crate::process::thread_name(pid, pid, pid);
+        let name = crate::process::thread_name(pid, pid);
         Found {
             name: if is_of_kernel && !name.is_empty() { format!("[{name}]") } else { name },
             executable: executable.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default(),
