@@ -87,7 +87,7 @@ impl Classes {
         Some(number)
     }
 
-    /// Where the type_info of a table lies, if that is one of whole objects.
+    /// Where the `type_info` of a table lies, if that is one of whole objects.
     fn type_info(&self, table: u64) -> Option<u64> {
         let is_aligned = |address: u64| address != 0 && address.is_multiple_of(8);
         let of_part = self.memory.word(table.checked_sub(16).filter(|_| is_aligned(table))?)?;
@@ -95,7 +95,7 @@ impl Classes {
         (of_part == 0 && is_aligned(type_info)).then_some(type_info)
     }
 
-    /// The name in a type_info.
+    /// The name in a `type_info`.
     fn name(&self, type_info: u64) -> Option<String> {
         let name = self.memory.word(type_info.checked_add(8)?)?;
         let mut bytes = vec![0; LONGEST];
