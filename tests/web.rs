@@ -495,7 +495,7 @@ fn write_hostile(file: &Path) {
             let frame = FrameId::from_index(index);
             node = writer.node(node, frame)?;
             let names = vec![SourceFrame { function: Some(text), file: Some(text), line: Some(1) }];
-            writer.symbolized(Symbolized { frame, names, reason: None, linkage: None })?;
+            writer.symbolized(Symbolized { frame, names, ..Symbolized::default() })?;
         }
         let event = |time, thread, action| Event { time, thread: ThreadId(thread), action };
         writer.event(event(1_000_000, 0, Action::ProcessStart { process, fork: 0 }))?;

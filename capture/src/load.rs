@@ -151,7 +151,7 @@ impl Loader {
             (0..header.records).map(|_| self.take_symbol(&mut payload)).collect();
         let rows = rows?;
         let Tables { strings, frames, .. } = &self.tables;
-        for Symbolized { frame, names, reason, linkage } in &rows {
+        for Symbolized { frame, names, reason, linkage, .. } in &rows {
             if frame.index() >= frames.len() {
                 return Err(Malformed("a symbol refers to an unknown frame"));
             }

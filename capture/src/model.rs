@@ -296,6 +296,8 @@ pub struct Symbolized {
     pub reason: Option<StringId>,
     /// What linkers call the function that owns the code, where that is not the name that people read: `_ZN4Pool4growEm`.
     pub linkage: Option<StringId>,
+    /// Where the function that owns the code begins, in its file's own addresses, if it has no name and unwind tables tell.
+    pub start: Option<u64>,
 }
 
 /// One function at one line.

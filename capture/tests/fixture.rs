@@ -152,12 +152,14 @@ pub(crate) fn tables() -> Tables {
         ],
         reason: None,
         linkage: Some(capture::StringId(5)),
+        start: None,
     });
     symbols[2] = Some(Symbolized {
         frame: FrameId(2),
         names: vec![],
         reason: Some(capture::StringId(3)),
         linkage: None,
+        start: Some(0x1230),
     });
     Tables {
         metadata: metadata(),
@@ -242,9 +244,11 @@ pub(crate) fn contents_before_1_6() -> Contents {
     contents
 }
 
-/// What reading a file of format 1.6 or 1.7 gives: scans found no objects.
+/// What reading a file of format 1.6 or 1.7 gives: scans found no objects, and nobody knows where functions begin that have no name.
 pub(crate) fn contents_before_1_8() -> Contents {
-    Contents { objects: Vec::new(), ..contents() }
+    let mut contents = Contents { objects: Vec::new(), ..contents() };
+    contents.tables.symbols.iter_mut().flatten().for_each(|symbol| symbol.start = None);
+    contents
 }
 
 /// One event of each kind, and runs of the common ones. No three lie on a line, so that their times come back to the nanosecond.

@@ -74,7 +74,7 @@ fn version_1_6_reads_as_it_was_written() {
     assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_8());
 }
 
-/// Check that the golden file of format 1.7 gives what was recorded in it, and no objects.
+/// Check that the golden file of format 1.7 gives what was recorded in it, and nothing of what came later.
 #[test]
 fn version_1_7_reads_as_it_was_written() {
     let golden = fs::read(golden("1.7")).unwrap();

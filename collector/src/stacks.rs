@@ -167,7 +167,7 @@ fn script(
     let frame = writer.frame(Frame::Code { module: Some(module), address, exact: true })?;
     let line = Some(line).filter(|line| *line != 0);
     let names = vec![SourceFrame { function: Some(function), file, line }];
-    writer.symbolized(Symbolized { frame, names, reason: None, linkage: None })?;
+    writer.symbolized(Symbolized { frame, names, ..Symbolized::default() })?;
     Ok(frame)
 }
 

@@ -113,5 +113,5 @@ fn write(writer: &mut Writer, frame: CodeFrame, lookup: Lookup) -> Result<(), Er
     }
     let reason = lookup.reason.map(|reason| writer.string(&reason.to_string())).transpose()?;
     let linkage = lookup.linkage.map(|name| writer.string(&name)).transpose()?;
-    writer.symbolized(Symbolized { frame: frame.frame, names, reason, linkage })
+    writer.symbolized(Symbolized { frame: frame.frame, names, reason, linkage, start: lookup.start })
 }

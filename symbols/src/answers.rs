@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 /// Changes whenever one address of the same files is answered otherwise than before, or stored otherwise.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Most answers that are kept for one module. What asks for more takes long anyway.
 const MOST_ANSWERS: usize = 1 << 13;
 /// Most bytes of them.
@@ -61,6 +61,7 @@ struct Answer {
     /// The last frame has no name, since no symbol covers the address.
     is_nameless: bool,
     linkage: Option<String>,
+    start: Option<u64>,
     frames: Vec<SourceFrame>,
 }
 
@@ -111,6 +112,7 @@ fn pack(origin: Origin, known: HashMap<u64, Lookup>) -> Option<Vec<u8>> {
             address,
             is_nameless: lookup.reason.is_some(),
             linkage: lookup.linkage,
+            start: lookup.start,
             frames: lookup.frames,
         })
         .collect();
@@ -133,7 +135,8 @@ fn unpack(bytes: &[u8], origin: &Origin) -> Option<HashMap<u64, Lookup>> {
     }
     let answers = stored.answers.into_iter().map(|answer| {
         let reason = answer.is_nameless.then_some(Reason::NoSymbolHere);
-        (answer.address, Lookup { frames: answer.frames, linkage: answer.linkage, reason })
+        let Answer { address, linkage, start, frames, .. } = answer;
+        (address, Lookup { frames, linkage, start, reason })
     });
     Some(answers.collect())
 }
@@ -151,7 +154,7 @@ mod tests {
     fn lookup(function: &str) -> Lookup {
         let inlined = SourceFrame { function: None, file: Some("a.c".into()), line: Some(7) };
         let owner = SourceFrame { function: Some(function.into()), ..SourceFrame::default() };
-        Lookup { frames: vec![inlined, owner], linkage: Some(format!("_Z{function}")), reason: None }
+        Lookup { frames: vec![inlined, owner], linkage: Some(format!("_Z{function}")), ..Lookup::default() }
     }
 
     /// Check that answers come back as they were, with and without a name, and that answers for other reasons do not.
@@ -159,7 +162,7 @@ mod tests {
     fn answers_come_back() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::in_folder(folder.path().join("cache"));
-        let nameless = Lookup::without(Reason::NoSymbolHere);
+        let nameless = Lookup { start: Some(16), ..Lookup::without(Reason::NoSymbolHere) };
         let mut answers = Answers::of(&cache, origin(2));
         assert_eq!(answers.find(10), None);
         answers.add(10, &lookup("f"));

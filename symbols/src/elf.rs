@@ -197,6 +197,17 @@ impl<'a> Elf<'a> {
         holding.into_iter().find(|bytes| !bytes.is_empty())
     }
 
+    /// Contents and address of a section that programs have in memory; none where it is absent or not in this file.
+    pub(crate) fn table_at(&self, name: &[u8]) -> Option<(&'a [u8], u64)> {
+        let section = self.section(name)?;
+        (!section.data.is_empty() && section.address != 0).then_some((section.data, section.address))
+    }
+
+    /// Bytes of an address.
+    pub(crate) fn address_size(&self) -> u8 {
+        if self.file.is_64() { 8 } else { 4 }
+    }
+
     /// Every symbol that can name code, of `.symtab` and of `.dynsym`.
     pub(crate) fn symbols(&self) -> Vec<ElfSymbol<'a>> {
         self.symbols_of(Kind::Code)

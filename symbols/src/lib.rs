@@ -44,6 +44,7 @@ mod debug_files;
 mod debuginfod;
 mod demangle;
 mod elf;
+mod function_start;
 mod lines;
 mod resolver;
 mod selection;

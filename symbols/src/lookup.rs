@@ -11,6 +11,8 @@ pub struct Lookup {
     pub frames: Vec<SourceFrame>,
     /// What linkers call the function that owns the code, where that is not the name that its frame shows.
     pub linkage: Option<String>,
+    /// Where the function that owns the code begins in its file, as the unwind tables tell, if it has no name: what tells it from others.
+    pub start: Option<u64>,
     /// Set exactly when the last frame has no function, or there is no frame.
     pub reason: Option<Reason>,
 }
@@ -29,7 +31,7 @@ pub struct SourceFrame {
 impl Lookup {
     /// Nothing, for this reason.
     pub(crate) fn without(reason: Reason) -> Lookup {
-        Lookup { frames: Vec::new(), linkage: None, reason: Some(reason) }
+        Lookup { reason: Some(reason), ..Lookup::default() }
     }
 
     /// The function that owns the code.

@@ -5,6 +5,7 @@ use crate::arena::Arena;
 use crate::debug_files::{DebugFile, Home, Search};
 use crate::demangle::demangle;
 use crate::elf::Elf;
+use crate::function_start::function_start;
 use crate::identity::FileIdentity;
 use crate::inflated::Inflated;
 use crate::lines::{LineFrame, Lines};
@@ -227,7 +228,8 @@ impl<'a> Resolver<'a> {
         let linkage =
             linkage.filter(|name| shown.is_some_and(|shown| shown != name) && *name == printable(name));
         let reason = shown.is_none().then(|| self.nameless());
-        Lookup { frames, linkage, reason }
+        let start = reason.and_then(|_| function_start(&self.files.binary, address));
+        Lookup { frames, linkage, start, reason }
     }
 
     /// Whether a signal handler returns to what follows an address, as it does without a call: of a return address it is the byte before

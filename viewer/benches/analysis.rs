@@ -160,6 +160,6 @@ fn symbolize(tables: &mut Tables) {
         let function = Some(capture::StringId::from_index(frame));
         let names = vec![capture::SourceFrame { function, ..Default::default() }];
         let frame = FrameId::from_index(frame);
-        tables.symbols.push(Some(capture::Symbolized { frame, names, reason: None, linkage: None }));
+        tables.symbols.push(Some(capture::Symbolized { frame, names, ..capture::Symbolized::default() }));
     }
 }

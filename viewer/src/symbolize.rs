@@ -207,7 +207,11 @@ impl<'a> Texts<'a> {
             let names = names.collect();
             let reason = lookup.reason.map(|reason| self.string(reason.to_string()));
             let linkage = lookup.linkage.map(|name| self.string(name));
-            self.tables.symbols[frame.index()] = Some(Symbolized { frame, names, reason, linkage });
+            self.tables.symbols[frame.index()] =
+                Some(Symbolized { frame, names, reason, linkage, start: lookup.start });
+        } else if let Some(known) = self.tables.symbols[frame.index()].as_mut() {
+            // Captures before format 1.8 do not know it.
+            known.start = known.start.or(lookup.start);
         }
         is_named
     }

@@ -484,6 +484,33 @@ fn builds_are_matched_by_function() {
     assert_eq!(rows(&without, &live()).len(), 1);
 }
 
+/// Check that functions without names are matched by where they begin in the same build, and by their file in different ones.
+#[test]
+fn nameless_functions_are_matched_within_one_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = |build_id: &str, starts: [u64; 2], name: &str| {
+        let mut made = Made::new();
+        let (process, thread) = made.process("app");
+        let main = made.stack("main");
+        for (at, start) in starts.into_iter().enumerate() {
+            let frame = made.frame(Some("/bin/app"), &[]);
+            made.start(frame, start);
+            let stack = made.node(main, frame);
+            made.alloc(thread, 0x1000 * (at as u64 + 1), [100, 30][at], stack);
+        }
+        made.tables.modules.iter_mut().for_each(|module| module.build_id = build_id.as_bytes().to_vec());
+        made.end(process, thread, capture::Ended::Exited(0));
+        file(&made, &folder, name)
+    };
+    let old = made("one", [0x100, 0x200], "old.memprof");
+    let swapped = captures(&old, &made("one", [0x200, 0x100], "new.memprof"), Spelling::Exact);
+    let expected =
+        vec![("?".to_owned(), [70, 0, 30, 100, 70, 0]), ("?".to_owned(), [-70, 0, 100, 30, -70, 0])];
+    assert_eq!(rows(&swapped, &live()), expected);
+    let rebuilt = captures(&old, &made("two", [0x300, 0x400], "other.memprof"), Spelling::Exact);
+    assert_eq!(rows(&rebuilt, &live()), []);
+}
+
 /// Check that two recordings of which nothing changed but addresses, ids and places of files are equal.
 #[test]
 fn equal_programs_do_not_differ() {

@@ -213,6 +213,7 @@ fn chains_of_reallocs_are_followed() {
         first_bytes: 110,
         last_bytes: 490,
         copied_bytes: copied,
+        is_replaced: false,
     };
     assert_eq!(rows, [expected]);
     let slow = ReallocRow { chains: 1, steps: 8, first_bytes: 10, last_bytes: 90, ..expected };
@@ -222,6 +223,61 @@ fn chains_of_reallocs_are_followed() {
     assert!(ReallocRow { last_bytes: 10, ..slow }.advice().is_none());
     let text = written(|out| text::reallocs(out, &loaded, &rows, 20, &Style::default()));
     assert!(text.starts_with("app.memprof: 10 resizes in 2 chains, 460 B copied at most\n"), "{text}");
+}
+
+/// Check that a vector's growth is a chain, also of one that is never freed; and that none are: messages of which the next one is taken
+/// before the last one is freed, larger blocks that another stack or another thread takes, and what happens less than four times.
+#[test]
+fn vectors_grow_without_realloc() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let other = made.thread(process);
+    let [push, leak, message, twice, here, there] = ["push", "leak", "message", "twice", "here", "there"]
+        .map(|name| made.stack(&format!("main > {name}")));
+    let mut grow = |made: &mut Made,
+                    threads: [capture::ThreadId; 2],
+                    stacks: [capture::NodeId; 2],
+                    base: u64,
+                    sizes: &[u64]| {
+        for (at, &size) in sizes.iter().enumerate() {
+            let address = base + 0x1000 * at as u64;
+            made.alloc(threads[at % 2], address, size, stacks[at % 2]);
+            if at > 0 {
+                made.free(threads[at % 2], address - 0x1000);
+            }
+        }
+    };
+    let doubling = [4, 8, 16, 32, 64, 128];
+    grow(&mut made, [thread; 2], [push; 2], 0x10_0000, &doubling);
+    made.free(thread, 0x10_5000);
+    grow(&mut made, [thread; 2], [leak; 2], 0x20_0000, &doubling[..5]);
+    grow(
+        &mut made,
+        [thread; 2],
+        [message; 2],
+        0x30_0000,
+        &[100, 150, 90, 300, 500, 400, 420, 440, 460, 480, 500],
+    );
+    grow(&mut made, [thread; 2], [twice; 2], 0x40_0000, &doubling[..4]);
+    grow(&mut made, [thread; 2], [here, there], 0x50_0000, &doubling);
+    grow(&mut made, [thread, other], [here; 2], 0x60_0000, &doubling);
+    made.end(process, thread, Ended::Exited(0));
+    let (loaded, watch) = watched(&made, |_| Reallocs::default());
+    let rows = watch.finish();
+    let row = |node, steps, last, copied| ReallocRow {
+        node,
+        chains: 1,
+        steps,
+        moves: steps,
+        longest: steps,
+        first_bytes: 4,
+        last_bytes: last,
+        copied_bytes: copied,
+        is_replaced: true,
+    };
+    assert_eq!(rows, [row(push, 5, 128, 4 + 8 + 16 + 32 + 64), row(leak, 4, 64, 4 + 8 + 16 + 32)]);
+    let text = written(|out| text::reallocs(out, &loaded, &rows, 20, &Style::default()));
+    assert!(text.contains("as vectors and strings of C++ grow: reserve 128 B at once"), "{text}");
 }
 
 /// Check whose blocks keep which pages: of one that is full of others' blocks nothing would come back, and of a page with a

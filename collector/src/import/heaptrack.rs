@@ -227,7 +227,7 @@ impl Heaptrack {
         };
         let frame = writer.frame(Frame::Code { module, address, exact: false })?;
         let reason = if names.is_empty() { Some(writer.string(UNMAPPED)?) } else { None };
-        writer.symbolized(Symbolized { frame, names, reason, linkage: None })?;
+        writer.symbolized(Symbolized { frame, names, reason, ..Symbolized::default() })?;
         Ok(Some(frame))
     }
 

@@ -327,7 +327,7 @@ fn kernel_frame(frame: &KernelFrame, writer: &mut Writer) -> Result<CodeFrame, E
         Err(_) => Vec::new(),
     };
     let reason = frame.reason().map(|reason| writer.string(&reason.to_string())).transpose()?;
-    writer.symbolized(Symbolized { frame: id, names, reason, linkage: None })?;
+    writer.symbolized(Symbolized { frame: id, names, reason, ..Symbolized::default() })?;
     Ok(CodeFrame { frame: id, module, address, exact })
 }
 

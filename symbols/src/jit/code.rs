@@ -94,7 +94,7 @@ impl JitCode {
                 (Some(printable(&line.file)), Some(line.line).filter(|&line| line > 0));
         }
         let reason = frame.function.is_none().then_some(Reason::Untold);
-        Lookup { frames: vec![frame], linkage: None, reason }
+        Lookup { frames: vec![frame], reason, ..Lookup::default() }
     }
 
     /// Sweeps over all starts and ends once, `n log n`, however the functions overlap.

@@ -33,6 +33,31 @@ fn every_kind_of_executable_resolves() {
     }
 }
 
+/// Check that functions of stripped programs are told apart by where they begin, from the first byte to the last, and that what lies between
+/// functions and functions with a name have no such place.
+#[test]
+fn functions_without_names_have_their_starts() {
+    for (kind, flags) in [("PIE", "-pie -fPIE"), ("non-PIE", "-no-pie"), ("lld", "-fuse-ld=lld")] {
+        let workshop = Workshop::new();
+        if !workshop.try_compile("program", PROGRAM, &format!("-O1 -falign-functions=64 {flags}")) {
+            println!("skipped: {kind}, not supported by this gcc");
+            continue;
+        }
+        let functions =
+            ["main", "global_function", "local_function"].map(|name| symbol(&workshop.path("program"), name));
+        let start = |address| workshop.lookup("program", &[address]).remove(0).start;
+        assert_eq!(start(functions[1].0), None, "{kind}: it has a name");
+        let stripped = std::process::Command::new("strip").arg(workshop.path("program")).status().unwrap();
+        assert!(stripped.success());
+        for (address, size) in functions {
+            for inside in [address, address + size - 1] {
+                assert_eq!(start(inside), Some(address), "{kind}");
+            }
+            assert_eq!(start(address + size), None, "{kind}: behind the function");
+        }
+    }
+}
+
 /// Check that lines come with functions in every version of DWARF, and paths as the compiler recorded them.
 #[test]
 fn every_version_of_dwarf_has_lines() {

@@ -97,7 +97,7 @@ mod tests {
             tables.strings.push((*function).to_owned());
             let function = Some(StringId::from_index(index)).filter(|_| !function.is_empty());
             let names = vec![SourceFrame { function, ..SourceFrame::default() }];
-            tables.symbols.push(Some(Symbolized { frame, names, reason: None, linkage: None }));
+            tables.symbols.push(Some(Symbolized { frame, names, ..Symbolized::default() }));
             tables.nodes.push(Node { parent: NodeId(index as u32), frame });
         }
         let names = Names::new(&tables);

@@ -3,13 +3,15 @@
 //! | known | shown |
 //! |---|---|
 //! | the function | its name |
+//! | only the file, and where in it the function begins | `<in libx.so.1+0x4a2b0>` |
 //! | only the file | `<in libx.so.1>` |
 //! | only what memory it is in | `<in heap>`, `<in stack of thread 12>`, `<in anonymous code (JIT?)>` |
 //! | only the file, and its place on the stack is main's | `<main of prog>` |
 //! | nothing | `???` |
 //! | the function, and another file has one of that name | `name [libx.so.1]` |
 //!
-//! An address alone is never shown: it means nothing to people, and it differs from run to run. Stacks themselves
+//! An address of a process is never shown: it means nothing to people, and it differs from run to run. Where a function begins in its
+//! file does not: it tells functions of stripped programs apart, and `objdump` and debuggers take it. Stacks themselves
 //! know only addresses; everything that a view shows is made by mapping their frames through these names.
 
 use super::diff::without_templates;
@@ -45,6 +47,8 @@ pub struct Label {
     pub name: String,
     /// Length of the suffix within `name`, 0 for a name that is unique.
     pub(super) suffix: usize,
+    /// Where a function begins in its file that has no name, if that is known; it is part of the name here.
+    pub(super) start: Option<u64>,
     /// What it stands for.
     pub kind: Kind,
     /// True for the standard library's plumbing, see [`is_noise`].
@@ -55,6 +59,14 @@ impl Label {
     /// The name as it was recorded, without the suffix that tells namesakes apart.
     pub fn base(&self) -> &str {
         &self.name[..self.name.len() - self.suffix]
+    }
+
+    /// The file alone of a function without a name, `<in libx.so.1>`; the name of others.
+    pub fn without_start(&self) -> Cow<'_, str> {
+        match self.start.and_then(|start| self.base().strip_suffix(&place_in_file(start))) {
+            Some(file) => Cow::Owned(format!("{file}>{}", &self.name[self.base().len()..])),
+            None => Cow::Borrowed(&self.name),
+        }
     }
 
     /// The same without parameters and generic arguments: see [`short_name`].
@@ -187,7 +199,7 @@ impl Names {
     /// Adds a function that stands for others, and gives its place.
     pub(crate) fn push_group(&mut self, name: String, file: Option<StringId>, line: Option<u32>) -> u32 {
         let label = LabelId(u32::try_from(self.labels.len()).expect("fewer groups than functions"));
-        self.labels.push(Label { name, suffix: 0, kind: Kind::Group, noise: false });
+        self.labels.push(Label { name, suffix: 0, start: None, kind: Kind::Group, noise: false });
         self.steps.push(Step { label, file, line, inlined: false });
         u32::try_from(self.steps.len() - 1).expect("fewer steps than 2^32")
     }
@@ -221,7 +233,7 @@ enum Key<'a> {
     Everything,
     Process(String),
     Function(&'a str, Option<&'a str>),
-    InModule(&'a str),
+    InModule(&'a str, Option<u64>),
     Main(&'a str),
     Unknown(&'a str),
     Marker(Pseudo),
@@ -261,18 +273,19 @@ impl<'a> Builder<'a> {
     fn code(&mut self, module: Option<ModuleId>, symbol: Option<&'a Symbolized>) {
         let module = module.and_then(|module| self.files.get(module.index()).copied());
         let reason = symbol.and_then(|symbol| symbol.reason);
+        let start = symbol.and_then(|symbol| symbol.start);
         let names = symbol.map_or(&[][..], |symbol| &symbol.names);
         for (depth, name) in names.iter().enumerate() {
             let inlined = depth + 1 < names.len();
             let linkage = symbol.filter(|_| !inlined).and_then(|symbol| symbol.linkage);
             let label = match name.function.filter(|&function| !self.tables.string(function).is_empty()) {
                 Some(function) => self.function(function, module, linkage),
-                None => self.nameless(module, reason),
+                None => self.nameless(module, start, reason),
             };
             self.steps.push(Step { label, file: name.file, line: name.line, inlined });
         }
         if names.is_empty() {
-            let label = self.nameless(module, reason);
+            let label = self.nameless(module, start, reason);
             self.steps.push(Step { label, file: None, line: None, inlined: false });
         }
     }
@@ -301,11 +314,16 @@ impl<'a> Builder<'a> {
         id
     }
 
-    fn nameless(&mut self, module: Option<ModuleId>, reason: Option<StringId>) -> LabelId {
+    fn nameless(
+        &mut self,
+        module: Option<ModuleId>,
+        start: Option<u64>,
+        reason: Option<StringId>,
+    ) -> LabelId {
         let tables = self.tables;
         match module.map(|module| (module, tables.modules[module.index()].path.as_str())) {
             Some((module, path)) if !path.is_empty() => {
-                self.label(Key::InModule(place(path)), Kind::InModule(module))
+                self.label(Key::InModule(place(path), start), Kind::InModule(module))
             }
             _ => {
                 let text = reason.map_or("", |reason| tables.string(reason));
@@ -322,13 +340,17 @@ impl<'a> Builder<'a> {
             Key::Everything => "[Everything]".to_owned(),
             Key::Process(name) => name.clone(),
             Key::Function(name, _) => (*name).to_owned(),
-            Key::InModule(place) => format!("<in {}>", file_name(place)),
+            Key::InModule(place, None) => format!("<in {}>", file_name(place)),
+            Key::InModule(place, Some(start)) => {
+                format!("<in {}{}", file_name(place), place_in_file(*start))
+            }
             Key::Main(path) => format!("<main of {}>", file_name(path)),
             Key::Unknown(_) => "???".to_owned(),
             Key::Marker(pseudo) => pseudo.label().to_owned(),
         };
         let id = LabelId(u32::try_from(self.labels.len()).expect("fewer labels than frames and processes"));
-        self.labels.push(Label { name, suffix: 0, kind, noise: false });
+        let start = if let Key::InModule(_, start) = key { start } else { None };
+        self.labels.push(Label { name, suffix: 0, start, kind, noise: false });
         self.known.insert(key, id);
         id
     }
@@ -336,6 +358,11 @@ impl<'a> Builder<'a> {
     fn place(&self) -> u32 {
         u32::try_from(self.steps.len()).expect("fewer steps than 2^32")
     }
+}
+
+/// What stands behind the file in the name of a function without one.
+fn place_in_file(start: u64) -> String {
+    format!("+{start:#x}>")
 }
 
 /// Where code is, for people: the path of a file, and of memory that no file holds what it is, whose process ever: `heap`

@@ -5,6 +5,7 @@ use super::allocator::is_agents;
 use super::names::{Kind, Label, place};
 use super::short_path::shortest_ends;
 use capture::{ModuleId, Tables};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Suffix of the recording's own functions.
@@ -12,10 +13,10 @@ const RECORDING: &str = "sysprof-memprof";
 
 /// Adds suffixes where they are needed.
 pub(super) fn tell_apart(labels: &mut [Label], tables: &Tables) {
-    let mut namesakes: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut namesakes: HashMap<Cow<'_, str>, Vec<usize>> = HashMap::new();
     for (index, label) in labels.iter().enumerate() {
         if path_of(label, tables).is_some() {
-            namesakes.entry(&label.name).or_default().push(index);
+            namesakes.entry(label.without_start()).or_default().push(index);
         }
     }
     let mut suffixes = Vec::new();
@@ -68,8 +69,7 @@ mod tests {
             tables.symbols.push(Some(Symbolized {
                 frame: FrameId::from_index(index),
                 names,
-                reason: None,
-                linkage: None,
+                ..Symbolized::default()
             }));
         }
         let names = Names::new(&tables);
@@ -116,7 +116,7 @@ mod tests {
     fn short_names_keep_their_suffix() {
         let mut labels = ["/a.so", "/b.so"].map(|path| {
             let kind = super::Kind::Function(StringId(0), Some(ModuleId(u32::from(path == "/b.so"))));
-            super::Label { name: "T<int>::f(int)".to_owned(), suffix: 0, kind, noise: false }
+            super::Label { name: "T<int>::f(int)".to_owned(), suffix: 0, start: None, kind, noise: false }
         });
         let module = |path: &str| Module { path: path.to_owned(), ..Module::default() };
         let tables = Tables { modules: vec![module("/a.so"), module("/b.so")], ..Tables::default() };

@@ -73,7 +73,7 @@ impl Ids {
             };
             let names = symbol.names.iter().map(name).collect();
             let (reason, linkage) = (symbol.reason.and_then(of), symbol.linkage.and_then(of));
-            writer.symbolized(Symbolized { frame: *frame, names, reason, linkage })?;
+            writer.symbolized(Symbolized { frame: *frame, names, reason, linkage, start: symbol.start })?;
             *is_named = true;
         }
         if self.nodes.is_empty() {

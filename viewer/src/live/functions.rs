@@ -75,7 +75,7 @@ mod tests {
             let names = if index == 3 { vec![named(5), named(4)] } else { vec![named(index + 1)] };
             tables.frames.push(Frame::Code { module: None, address: index.into(), exact: true });
             let frame = FrameId(index);
-            tables.symbols.push(Some(Symbolized { frame, names, reason: None, linkage: None }));
+            tables.symbols.push(Some(Symbolized { frame, names, ..Symbolized::default() }));
         }
         let mut ends = Vec::new();
         for stack in stacks {

@@ -102,7 +102,8 @@ impl Shown {
             line: name.line,
         });
         let names = names.collect();
-        Symbolized { frame, names, reason: string(symbol.reason), linkage: string(symbol.linkage) }
+        let (reason, linkage) = (string(symbol.reason), string(symbol.linkage));
+        Symbolized { frame, names, reason, linkage, start: symbol.start }
     }
 
     fn string(&mut self, id: StringId, of: &Tables) -> StringId {

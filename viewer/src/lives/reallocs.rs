@@ -7,16 +7,32 @@
 //!
 //! A chain belongs to the stack that resized it last: there the growth can be changed. What was copied is what a block held
 //! when it moved, at most: large blocks are moved by the kernel without a copy.
+//!
+//! Vectors and strings of C++ grow without `realloc`. They take a larger block, copy, and free the smaller one:
+//!
+//! ```text
+//!  new 100 (a) ─► … ─► new 200 (b), delete a ─► … ─► new 400 (c), delete b       the same stack and thread, nothing in between
+//! ```
+//!
+//! That is taken for growth when it happens [`FEWEST_REPLACED`] times in a row, each time by a quarter at least. Whoever frees a message
+//! after it has taken the next one does so by chance once or twice, since messages do not get longer and longer.
 
 use crate::analysis::{Birth, Death, End, Life, Watch};
-use capture::NodeId;
+use capture::{NodeId, ProcessId};
 use std::cmp::Reverse;
 use std::collections::HashMap;
+
+/// Steps without `realloc` below which a chain may be chance.
+const FEWEST_REPLACED: u64 = 4;
 
 /// Observes a pass for chains. In a sampled capture each step is a sample of its own, so there are none.
 #[derive(Debug, Default)]
 pub struct Reallocs {
     rows: HashMap<NodeId, ReallocRow>,
+    /// By thread, the block that it has allocated in its last event.
+    newest: Vec<Option<Birth>>,
+    /// Chains without `realloc` so far, by the block that they have come to.
+    replaced: HashMap<(ProcessId, u64), Chain>,
 }
 
 /// The chains of one stack. Numbers are of recorded blocks.
@@ -38,6 +54,8 @@ pub struct ReallocRow {
     pub last_bytes: u64,
     /// Bytes that were copied by moves, at most.
     pub copied_bytes: u64,
+    /// Not by `realloc`: a larger block took the place of a smaller one, as in vectors of C++.
+    pub is_replaced: bool,
 }
 
 /// What is known of a chain so far.
@@ -55,6 +73,26 @@ impl Reallocs {
         let mut rows: Vec<ReallocRow> = self.rows.into_values().collect();
         rows.sort_by_key(|row| (Reverse((row.copied_bytes, row.steps)), row.node));
         rows
+    }
+
+    /// Whether a block that is freed makes room for the one that its thread has just allocated.
+    fn grows_into(&self, life: &Life<Chain>, end: End) -> Option<Birth> {
+        let End::Freed { thread, .. } = end else { return None };
+        let new = self.newest.get(thread.index()).copied().flatten()?;
+        let is_larger = new.size > life.size && new.size - life.size >= life.size / 4;
+        let is_same = (new.process, new.thread, new.node) == (life.process, life.thread, life.node);
+        (is_same && is_larger && new.address != life.address).then_some(new)
+    }
+
+    fn end(&mut self, chain: Chain, node: NodeId, last: u64, is_replaced: bool) {
+        let row = self.rows.entry(node).or_insert(ReallocRow { node, is_replaced, ..ReallocRow::default() });
+        row.chains += 1;
+        row.steps += chain.steps;
+        row.moves += chain.moves;
+        row.longest = row.longest.max(chain.steps);
+        row.first_bytes = row.first_bytes.saturating_add(chain.first);
+        row.last_bytes = row.last_bytes.saturating_add(last);
+        row.copied_bytes = row.copied_bytes.saturating_add(chain.copied);
     }
 }
 
@@ -92,6 +130,11 @@ impl Watch for Reallocs {
     type Kept = Chain;
 
     fn born(&mut self, birth: &Birth, old: Option<&Life<Chain>>) -> Chain {
+        let thread = birth.thread.index();
+        if self.newest.len() <= thread {
+            self.newest.resize(thread + 1, None);
+        }
+        self.newest[thread] = Some(*birth).filter(|_| old.is_none());
         let Some(old) = old else { return Chain { first: birth.size, ..Chain::default() } };
         let moved = old.address != birth.address;
         let copied = if moved { old.size.min(birth.size) } else { 0 };
@@ -104,19 +147,25 @@ impl Watch for Reallocs {
     }
 
     fn died(&mut self, life: &Life<Chain>, death: &Death) {
-        let chain = life.kept;
-        // A step to the next block of the chain is no end of it.
-        if chain.steps == 0 || matches!(death.end, End::Resized { .. }) {
-            return;
+        let grown =
+            if self.replaced.is_empty() { None } else { self.replaced.remove(&(life.process, life.address)) };
+        let new = self.grows_into(life, death.end);
+        if let End::Freed { thread, .. } = death.end
+            && let Some(newest) = self.newest.get_mut(thread.index())
+        {
+            *newest = None;
         }
-        let row =
-            self.rows.entry(life.node).or_insert(ReallocRow { node: life.node, ..ReallocRow::default() });
-        row.chains += 1;
-        row.steps += chain.steps;
-        row.moves += chain.moves;
-        row.longest = row.longest.max(chain.steps);
-        row.first_bytes = row.first_bytes.saturating_add(chain.first);
-        row.last_bytes = row.last_bytes.saturating_add(life.size);
-        row.copied_bytes = row.copied_bytes.saturating_add(chain.copied);
+        if let Some(new) = new {
+            let chain = grown.unwrap_or(Chain { first: life.size, ..Chain::default() });
+            let copied = chain.copied.saturating_add(life.size);
+            let chain = Chain { steps: chain.steps + 1, moves: chain.moves + 1, copied, ..chain };
+            self.replaced.insert((new.process, new.address), chain);
+        } else if let Some(chain) = grown.filter(|chain| chain.steps >= FEWEST_REPLACED) {
+            self.end(chain, life.node, life.size, true);
+        }
+        // A step to the next block of the chain is no end of it.
+        if life.kept.steps > 0 && !matches!(death.end, End::Resized { .. }) {
+            self.end(life.kept, life.node, life.size, false);
+        }
     }
 }

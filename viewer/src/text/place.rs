@@ -49,14 +49,21 @@ pub fn detail_of_frame(loaded: &Loaded, frame: FrameId, step: &Step) -> Option<S
 }
 
 /// The functions of a stack from the first meaningful one, at most `limit`, as `parse parse.c:12 < read < main`.
-/// A function that calls itself stands once, with the number of times.
+/// A function that calls itself stands once, with the number of times, and so do callers without a name that are in one file.
 pub(super) fn chain(loaded: &Loaded, stack: NodeId, skip: usize, limit: usize) -> String {
     let mut parts: Vec<(String, usize)> = Vec::new();
     let mut previous = None;
     let mut cut = false;
-    for (_, step) in meaningful(&loaded.tables, &loaded.names, stack).skip(skip) {
-        if previous == Some(step.label) {
-            parts.last_mut().expect("there was a previous one").1 += 1;
+    for (index, (_, step)) in meaningful(&loaded.tables, &loaded.names, stack).enumerate().skip(skip) {
+        // Which of them it is means something of the one that allocates; of its callers the file is enough in a line.
+        let label = loaded.names.label(step.label);
+        let is_file = index > 0 && matches!(label.kind, Kind::InModule(_));
+        let name = if is_file { label.without_start() } else { label.short() };
+        let name = escape(&name).into_owned();
+        let last =
+            parts.last_mut().filter(|(last, _)| previous == Some(step.label) || is_file && *last == name);
+        if let Some((_, times)) = last {
+            *times += 1;
             continue;
         }
         if parts.len() == limit {
@@ -64,7 +71,7 @@ pub(super) fn chain(loaded: &Loaded, stack: NodeId, skip: usize, limit: usize) -
             break;
         }
         previous = Some(step.label);
-        parts.push((function(&loaded.names, &step), 1));
+        parts.push((name, 1));
     }
     let parts =
         parts.into_iter().map(|(name, times)| if times > 1 { format!("{name} ×{times}") } else { name });

@@ -1,4 +1,4 @@
-//! `reallocs`: blocks that are resized again and again.
+//! `reallocs`: blocks that are resized again and again, by `realloc` or by larger blocks in their place.
 
 use super::escape::escape;
 use super::headline::warnings;
@@ -50,7 +50,13 @@ pub fn reallocs(
         ];
         let stack = stack_line(loaded, row.node, style, 77);
         writeln!(out, "{}  {stack}", numbers.map(|number| format!("{number:>9}")).join("  "))?;
-        if let Some(advice) = row.advice() {
+        if row.is_replaced {
+            let last = size(row.last_bytes / chains);
+            let text = format!(
+                "without realloc, as vectors and strings of C++ grow: reserve {last} at once, which copies nothing"
+            );
+            writeln!(out, "{:77}{}", "", style.paint(Role::Detail, text))?;
+        } else if let Some(advice) = row.advice() {
             let text = format!(
                 "grows by ×{:.2} a time: ask for {} at once, or double, which takes {} instead of {}",
                 advice.factor,

@@ -94,17 +94,21 @@ impl Made {
         self.tables.symbols.push((!names.is_empty()).then_some(Symbolized {
             frame: id,
             names,
-            reason: None,
-            linkage: None,
+            ..Symbolized::default()
         }));
         id
+    }
+
+    /// Where the function begins of a frame without a name.
+    pub(crate) fn start(&mut self, frame: FrameId, start: u64) {
+        let symbol = Symbolized { frame, start: Some(start), ..Symbolized::default() };
+        self.tables.symbols[frame.index()] = Some(symbol);
     }
 
     /// Why a frame has no name.
     pub(crate) fn reason(&mut self, frame: FrameId, reason: &str) {
         let reason = Some(self.string(reason));
-        self.tables.symbols[frame.index()] =
-            Some(Symbolized { frame, names: Vec::new(), reason, linkage: None });
+        self.tables.symbols[frame.index()] = Some(Symbolized { frame, reason, ..Symbolized::default() });
     }
 
     pub(crate) fn pseudo(&mut self, pseudo: Pseudo) -> FrameId {

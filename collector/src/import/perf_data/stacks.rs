@@ -128,7 +128,7 @@ impl Stacks {
             }
             Err(reason) => (Vec::new(), Some(writer.string(&reason.to_string())?)),
         };
-        writer.symbolized(Symbolized { frame, names, reason, linkage: None })?;
+        writer.symbolized(Symbolized { frame, names, reason, ..Symbolized::default() })?;
         self.kernel_frames.insert((address, exact), frame);
         Ok(frame)
     }

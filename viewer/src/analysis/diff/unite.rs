@@ -7,7 +7,7 @@
 //!
 //! Functions have their [normal names](super::normal_name) afterwards. A file of the old capture is that of the new one if it has
 //! the same path, or else the same name and no other has that; a version behind `.so` does not count. The program itself may
-//! have [another name](super::renamed).
+//! have [another name](super::renamed). Where a function without a name begins says which one it is in the same build alone.
 
 use super::likeness::{Spelling, normal_name};
 use super::renamed::rename;
@@ -16,7 +16,7 @@ use crate::analysis::profile::{ProcessProfile, Profile};
 use capture::{
     Frame, FrameId, ModuleId, Node, NodeId, ProcessId, SourceFrame, StringId, Symbolized, Tables, ThreadId,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The tables of two captures in one.
 #[derive(Debug)]
@@ -64,6 +64,13 @@ pub fn unite(mut old: Tables, new: Tables, spelling: Spelling) -> United {
     let [strings, frames, processes, threads] =
         [tables.strings.len(), tables.frames.len(), tables.processes.len(), tables.threads.len()];
     let modules = files(&old, &mut tables);
+    let rebuilt = rebuilt(&old, &tables, &modules);
+    let is_rebuilt =
+        |frame: &Frame| matches!(frame, Frame::Code { module: Some(module), .. } if rebuilt.contains(module));
+    let Tables { frames: new_frames, symbols: new_symbols, .. } = &mut tables;
+    for (_, symbol) in new_frames.iter().zip(new_symbols).filter(|(frame, _)| is_rebuilt(frame)) {
+        symbol.iter_mut().for_each(|symbol| symbol.start = None);
+    }
     let Tables { strings: texts_of_old, frames: old_frames, symbols: old_symbols, .. } = old;
     tables.strings.extend(texts_of_old);
     tables.frames.extend(old_frames.iter().map(|frame| match *frame {
@@ -86,6 +93,7 @@ pub fn unite(mut old: Tables, new: Tables, spelling: Spelling) -> United {
                 names: symbol.names.into_iter().map(name).collect(),
                 reason: symbol.reason.map(text),
                 linkage: symbol.linkage.map(text),
+                start: symbol.start.filter(|_| !is_rebuilt(&tables.frames[index + frames])),
             };
             texts.normalize(&mut symbol, &mut tables);
             symbol
@@ -163,6 +171,13 @@ fn files(old: &Tables, tables: &mut Tables) -> Vec<ModuleId> {
         }))
     });
     ids.collect()
+}
+
+/// The files of which the captures have different builds: a function has another place in each, and what it has in common is the file.
+fn rebuilt(old: &Tables, tables: &Tables, modules: &[ModuleId]) -> HashSet<ModuleId> {
+    let pairs = old.modules.iter().zip(modules);
+    let differ = pairs.filter(|(old, new)| old.build_id != tables.modules[new.index()].build_id);
+    differ.map(|(_, &new)| new).collect()
 }
 
 /// The name of a file without folders, and without the version of a library.

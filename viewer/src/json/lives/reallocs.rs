@@ -23,6 +23,7 @@ struct ReallocFields<'a> {
     longest: u64,
     moves: u64,
     copied_bytes: u64,
+    replaced: bool,
     first_bytes: u64,
     last_bytes: u64,
     /// Steps of a chain that doubled, where that would be far fewer.
@@ -41,6 +42,7 @@ pub fn reallocs(out: &mut dyn Write, loaded: &Loaded, rows: &[ReallocRow]) -> io
         longest: row.longest,
         moves: row.moves,
         copied_bytes: row.copied_bytes,
+        replaced: row.is_replaced,
         first_bytes: row.first_bytes,
         last_bytes: row.last_bytes,
         doublings: row.advice().map(|advice| advice.doublings),

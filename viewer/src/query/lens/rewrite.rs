@@ -287,6 +287,7 @@ impl Stacks {
             names: Vec::new(),
             reason: symbol.reason,
             linkage: symbol.linkage,
+            start: symbol.start,
         }));
         self.places.push(place..place + 1);
         self.known_frames.insert(place, id);

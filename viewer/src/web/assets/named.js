@@ -9,6 +9,9 @@ import { topDown } from "./tree.js";
 /** Labels of what a program runs; the others stand for whole programs, or for what a stack lacks. */
 const CODE = new Set([FUNCTION, IN_MODULE, UNKNOWN, FOLDED]);
 
+/** Where a function without a name begins in its file, in its name: `<in libx.so.1+0x4a2b0>`. */
+const START = /\+0x[0-9a-f]+(?=>)/;
+
 /** Between a function and its caller. */
 export const ARROW = " ← ";
 
@@ -61,12 +64,24 @@ export class Named {
     let at = node;
     while (at !== 0 && tree.parent[at] !== 0 && names.length < most) {
       const label = tree.label[at];
+      const name = names.length ? this.asCaller(label) : this.name(label).short;
       let times = 0;
-      // A function that calls itself stands once.
-      for (; at !== 0 && tree.label[at] === label; at = tree.parent[at]) times += 1;
-      names.push(times > 1 ? `${this.name(label).short} ×${times}` : this.name(label).short);
+      // A function that calls itself stands once, and so do callers without a name that are in one file.
+      const isSame = () => tree.label[at] === label || (names.length > 0 && this.asCaller(tree.label[at]) === name && this.isNameless(label));
+      for (; at !== 0 && isSame(); at = tree.parent[at]) times += 1;
+      names.push(times > 1 ? `${name} ×${times}` : name);
     }
     return names.length ? names : [this.name(tree.label[node]).short];
+  }
+
+  /** A function in a line of callers: of one without a name the file is enough there. */
+  asCaller(label) {
+    const { short } = this.name(label);
+    return this.isNameless(label) ? short.replace(START, "") : short;
+  }
+
+  isNameless(label) {
+    return this.data.describe(label).kind === IN_MODULE;
   }
 
   /** The path of a source file, as short as it can be without being another one's. */

@@ -29,7 +29,7 @@ fn made(stacks: &[Vec<String>], events: impl FnOnce(&[NodeId]) -> Vec<Event>) ->
             tables.strings.push(name.clone());
             let function = Some(StringId::from_index(tables.strings.len() - 1));
             let names = vec![SourceFrame { function, file: function, line: Some(3) }];
-            tables.symbols.push(Some(Symbolized { frame, names, reason: None, linkage: None }));
+            tables.symbols.push(Some(Symbolized { frame, names, ..Symbolized::default() }));
             tables.nodes.push(Node { parent: at, frame });
             at = NodeId::from_index(tables.nodes.len() - 1);
         }

@@ -22,7 +22,7 @@ fn made(stacks: u32, name: impl Fn(u32) -> String) -> (Loaded, Scanned) {
         tables.frames.push(Frame::Code { module: None, address: u64::from(stack), exact: false });
         tables.strings.push(name(stack));
         let names = vec![SourceFrame { function: Some(StringId(stack)), file: None, line: None }];
-        tables.symbols.push(Some(Symbolized { frame, names, reason: None, linkage: None }));
+        tables.symbols.push(Some(Symbolized { frame, names, ..Symbolized::default() }));
         tables.nodes.push(Node { parent: NodeId::ROOT, frame });
     }
     let address = |block: u32| 0x10_0000 + u64::from(block) * 0x1000;
