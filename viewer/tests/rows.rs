@@ -2,7 +2,7 @@
 
 mod support;
 
-use capture::{Action, CounterKind, Ended, NodeId, Pseudo, Summary};
+use capture::{Action, CounterKind, Ended, MarkKind, NodeId, Pseudo, Summary};
 use support::Made;
 use viewer::analysis::{Metric, Share};
 use viewer::outline::Form;
@@ -299,6 +299,64 @@ fn pages_are_noted_where_they_are_more_than_the_heap() {
             assert_eq!(note.is_some(), expected.is_some(), "{view}");
             assert!(note.unwrap_or_default().ends_with(expected.unwrap_or_default()), "{view}");
         }
+    }
+}
+
+/// Check what a summary proposes of a process that has ended, of one that goes on, and of one whose moments have names: two that lead
+/// somewhere, or else none.
+#[test]
+fn next_command_is_about_what_was_recorded() {
+    let (leaks, grown) = ("tool leaks app.memprof", "tool diff app.memprof --from 10% --to end");
+    for (has_ended, marks, expected) in [
+        (true, &[][..], vec![leaks]),
+        (false, &[], vec![grown]),
+        (false, &["load", "loaded twice"], vec!["tool diff app.memprof --from load --to 'loaded twice'"]),
+        (true, &["a", "b", "c"], vec!["tool diff app.memprof --from a --to c", leaks]),
+        (true, &["a"], vec![leaks]),
+        (true, &["a", "b", "a"], vec![leaks]),
+        (true, &["a", "peak"], vec![leaks]),
+        (true, &["10s", "b"], vec![leaks]),
+    ] {
+        let mut made = Made::new();
+        let stack = made.stack("main");
+        let (id, thread) = made.process("app");
+        made.alloc(thread, 0x1000, 0x2000, stack);
+        marks.iter().for_each(|name| made.mark(thread, MarkKind::Instant, name));
+        if has_ended {
+            made.end(id, thread, Ended::Exited(0));
+        }
+        let mut summary = Vec::new();
+        text::summary(&mut summary, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
+        let summary = String::from_utf8(summary).unwrap();
+        let next = summary.lines().filter_map(|line| line.trim_start().split("  ").next());
+        let next: Vec<&str> = next.filter(|line| line.starts_with("tool ") && !line.contains("report")).collect();
+        assert_eq!(next, expected, "{marks:?}");
+    }
+}
+
+/// Check that the inside of a wrapper is passed over where only its outer part has a name, as in a stripped library; and neither another
+/// file's function nor more than a wrapper needs, nor a nameless one that a function of the program has called.
+#[test]
+fn nameless_inside_of_a_wrapper_is_passed_over() {
+    let library = "/lib/libsqlite3.so.0";
+    for (inside, outside, expected) in [
+        (vec![library; 2], "sqlite3Malloc", "insert (i.c:16)"),
+        (vec!["/lib/other.so"], "sqlite3Malloc", "<in other.so> < sqlite3Malloc < insert"),
+        (vec![library; 4], "sqlite3Malloc", "<in libsqlite3.so.0> ×4 < sqlite3Malloc < insert"),
+        (vec![library], "sqlite3Step", "<in libsqlite3.so.0> < sqlite3Step < insert"),
+    ] {
+        let mut made = Made::new();
+        let (_, thread) = made.process("app");
+        let mut stack = made.stack("insert");
+        let wrapper = made.frame(Some(library), &[outside]);
+        stack = made.node(stack, wrapper);
+        for file in inside {
+            let frame = made.frame(Some(file), &[]);
+            stack = made.node(stack, frame);
+        }
+        made.alloc(thread, 0x1000, 10, stack);
+        let loaded = made.loaded("app.memprof");
+        assert_eq!(text::stack_line(&loaded, stack, &Style::default(), 0), expected);
     }
 }
 

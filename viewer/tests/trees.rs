@@ -216,10 +216,7 @@ fn unknown_functions_are_told_apart_by_their_starts() {
         assert!(table.contains(&expected), "{expected} in {table:#?}");
     }
     let line = viewer::text::stack_line(&loaded, deep, &viewer::text::Style::default(), 0);
-    assert_eq!(
-        line,
-        format!("{here} < <in libx.so> [opt/libx.so] < <in libx.so> [/lib/libx.so] ×2 < a")
-    );
+    assert_eq!(line, format!("{here} < <in libx.so> [opt/libx.so] < <in libx.so> [/lib/libx.so] ×2 < a"));
 }
 
 /// Check that truncated stacks stand under one node at the outer side, and never as roots of their own; kinds of

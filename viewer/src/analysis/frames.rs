@@ -1,7 +1,7 @@
 //! A stack as the functions that a view shows.
 
 use super::names::{Kind, Names, Step};
-use super::noise::is_noise_file;
+use super::noise::{is_noise_file, is_wrapper};
 use capture::{Frame, FrameId, NodeId, Pseudo, Tables};
 
 /// The functions of a stack, innermost first, inlined ones and end markers included, kinds of calls left out.
@@ -17,6 +17,9 @@ pub fn functions_of<'a>(
 
 /// More functions of the standard library in a row than any container or adaptor needs.
 const MOST_PLUMBING: usize = 100;
+
+/// More functions without a name than a wrapper calls on its way to the allocator.
+const MOST_WITHIN_WRAPPER: usize = 3;
 
 /// The same from the first function on that is not the standard library's plumbing. A stack of nothing else keeps
 /// all of it.
@@ -42,12 +45,38 @@ pub fn called_of(tables: &Tables, names: &Names, stack: NodeId) -> Option<Step> 
 /// How many functions stand before the first meaningful one, 0 where none is.
 pub(crate) fn plumbing(tables: &Tables, names: &Names, stack: NodeId) -> usize {
     let noise = |(_, step): &(FrameId, Step)| is_plumbing(tables, names, step);
-    let plumbing = functions_of(tables, names, stack).take(MOST_PLUMBING).take_while(noise).count();
+    let count = |from: usize| {
+        let functions = functions_of(tables, names, stack).skip(from);
+        functions.take(MOST_PLUMBING.saturating_sub(from)).take_while(noise).count()
+    };
+    let mut plumbing = count(0);
+    // Of a stripped library only the outer part of a wrapper may have a name.
+    while let Some(inner) = within_wrapper(tables, names, stack, plumbing) {
+        plumbing += inner;
+        plumbing += count(plumbing);
+    }
     let beyond = functions_of(tables, names, stack).nth(plumbing);
     let all_of_it = beyond.is_none_or(|(_, step)| {
         is_plumbing(tables, names, &step) || matches!(names.label(step.label).kind, Kind::Marker(_))
     });
     if all_of_it { 0 } else { plumbing }
+}
+
+/// How many functions without a name stand between the allocator, or what came before, and a wrapper of the same file that has called them.
+fn within_wrapper(tables: &Tables, names: &Names, stack: NodeId, from: usize) -> Option<usize> {
+    let mut file = None;
+    let functions = functions_of(tables, names, stack).skip(from).take(MOST_WITHIN_WRAPPER + 1);
+    for (inner, (_, step)) in functions.enumerate() {
+        let label = names.label(step.label);
+        match label.kind {
+            Kind::InModule(module) if file.is_none_or(|file| file == module) => file = Some(module),
+            Kind::Function(_, module) if inner > 0 && module == file => {
+                return is_wrapper(&label.short_base()).then_some(inner);
+            }
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// True for a function of a standard library, or one that only passes on what another asked for, by its name or by the file that it is in.

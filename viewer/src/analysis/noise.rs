@@ -23,12 +23,17 @@ const SOURCES: &[&str] = &["/library/alloc/src/", "/library/core/src/"];
 /// known, as of inlined functions, its name does.
 pub fn is_noise(name: &str, linkage: Option<&str>) -> bool {
     let bare = short_name(name);
-    WRAPPERS.binary_search(&bare.as_ref()).is_ok()
+    is_wrapper(&bare)
         || begins_with(PREFIXES, name)
         || begins_with(PREFIXES, &bare)
         || begins_with(CRATES, &bare) && !has_parameters(name) && linkage.is_none_or(is_rust)
         || is_blanket(&bare)
         || is_of_nim(&bare)
+}
+
+/// True for the [short name](short_name) of a function that programs and libraries have around the allocator, and that calls nothing else.
+pub(super) fn is_wrapper(bare: &str) -> bool {
+    WRAPPERS.binary_search(&bare).is_ok()
 }
 
 /// True for functions of Nim's module `system`, which has its allocator, sequences and strings: `alloc0Impl__system_1727`.

@@ -9,7 +9,7 @@ use super::style::{Role, Style};
 use crate::analysis::{Metric, StackState, nameless, rows_as_read, stack_states, state_share};
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
-use capture::{Ended, Process};
+use capture::{Ended, MarkKind, Process};
 use std::io::{self, Write};
 
 /// Stacks named.
@@ -198,7 +198,15 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
     } else {
         lines.push((format!("info {file}"), "what was recorded and lost: no allocation was"));
     }
-    if !total.leaked.is_zero() {
+    // What a process holds that goes on is no leak yet: what counts is what it has more of.
+    let has_ended = loaded.profile.still_running().bytes < total.leaked.bytes;
+    if let Some((from, to)) = marked_moments(loaded) {
+        let (from, to) = (shell_word(from), shell_word(to));
+        lines.push((format!("diff {file} --from {from} --to {to}"), "what changed between these marks"));
+    } else if !total.leaked.is_zero() && !has_ended {
+        lines.push((format!("diff {file} --from 10% --to end"), "what it has more of than in the beginning"));
+    }
+    if has_ended {
         lines.push((format!("leaks {file}"), "what was still allocated at the end"));
     }
     if !loaded.tables.scans.is_empty() {
@@ -210,6 +218,21 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
         writeln!(out, "  {command} {line}{blank}  {}", style.paint(Role::Detail, meaning))?;
     }
     Ok(())
+}
+
+/// The first and the last moment that were named, if their names lead to them.
+fn marked_moments(loaded: &Loaded) -> Option<(&str, &str)> {
+    let marks = loaded.tables.marks.iter().filter(|mark| mark.kind == MarkKind::Instant);
+    let names: Vec<&str> = marks.map(|mark| loaded.tables.string(mark.name)).collect();
+    let (first, last) = (*names.first()?, *names.last()?);
+    let is_alone = |name: &str| names.iter().filter(|other| **other == name).count() == 1;
+    let is_name =
+        |name: &str| name.starts_with(char::is_alphabetic) && !["start", "end", "peak"].contains(&name);
+    [first, last]
+        .into_iter()
+        .all(|name| is_alone(name) && is_name(name))
+        .then_some((first, last))
+        .filter(|_| names.len() > 1)
 }
 
 /// A file name as a shell takes it.

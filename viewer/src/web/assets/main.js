@@ -45,6 +45,9 @@ const VIEW_CLASSES = {
 const MEASURED = new Set(["flame", "tree", "treemap", "graph", "stacks", "function"]);
 const INVERTIBLE = new Set(["flame", "tree", "treemap"]);
 
+/** Keys that lead from one tab to another. */
+const TAB_KEYS = new Set(["ArrowLeft", "ArrowRight", "Home", "End"]);
+
 /** Milliseconds for which what is said in passing stays. */
 const WHILE_READ = 2500;
 
@@ -225,17 +228,19 @@ class Frame {
       Escape: () => this.views[state.view].escape?.() || (page.selection ? page.select(null) : page.update({ focus: 0 })),
     };
     const view = Object.keys(VIEW_CLASSES)[Number(event.key) - 1];
-    const isTab = event.target.getAttribute?.("role") === "tab" && (event.key === "ArrowLeft" || event.key === "ArrowRight");
+    const isTab = event.target.getAttribute?.("role") === "tab" && TAB_KEYS.has(event.key);
     if (view) page.update({ view });
-    else if (isTab) this.nextTab(event.key === "ArrowRight" ? 1 : -1);
+    else if (isTab) this.nextTab(event.key);
     else if (actions[event.key]) actions[event.key]();
     else return;
     event.preventDefault();
   }
 
-  nextTab(by) {
-    const at = this.tabs.findIndex((tab) => tab.dataset.view === this.page.state.view);
-    const next = this.tabs[(at + by + this.tabs.length) % this.tabs.length];
+  nextTab(key) {
+    const { tabs } = this;
+    const at = tabs.findIndex((tab) => tab.dataset.view === this.page.state.view);
+    const places = { Home: 0, End: tabs.length - 1, ArrowLeft: at - 1 + tabs.length, ArrowRight: at + 1 };
+    const next = tabs[places[key] % tabs.length];
     this.page.update({ view: next.dataset.view });
     next.focus();
   }
