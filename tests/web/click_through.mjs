@@ -59,6 +59,16 @@ async function lookAtEveryView() {
   }
 }
 
+async function walkThroughTabs() {
+  await browser.press("#tab-tree");
+  await browser.evaluate("document.querySelector('#tab-tree').focus()");
+  for (const [key, view] of [["End", VIEWS.at(-1)], ["ArrowRight", VIEWS[0]], ["ArrowLeft", VIEWS.at(-1)], ["Home", VIEWS[0]]]) {
+    await browser.key(key);
+    assert.equal(await browser.evaluate("document.querySelector('[role=tab][aria-selected=true]').dataset.view"), view, key);
+    assert.equal(await browser.evaluate("document.activeElement.id"), `tab-${view}`, key);
+  }
+}
+
 async function lookAtTheTree() {
   await browser.press("#tab-tree");
   await choose("peak");
@@ -268,6 +278,7 @@ async function moveTheCursors() {
 await browser.withoutFaults(async () => {
   await browser.open(page);
   await lookAtOverview();
+  await walkThroughTabs();
   await lookAtEveryView();
   if (!isEmpty) {
     await lookAtTheTree();

@@ -8,7 +8,7 @@ import { constants, deflateRawSync } from "node:zlib";
 
 const assets = process.argv[2];
 const load = (name) => import(pathToFileURL(`${assets}/${name}.js`).href);
-const { FOLDED, FUNCTION, MARKER, ROOT, UNREACHABLE, readData } = await load("data");
+const { FOLDED, FUNCTION, IN_MODULE, MARKER, ROOT, UNREACHABLE, readData } = await load("data");
 const { boxColour, processColour } = await load("colour");
 const { outlineOf } = await load("copy");
 const { Curves, PIECE } = await load("curves");
@@ -18,6 +18,7 @@ const format = await load("format");
 const { inflate } = await load("inflate");
 const { Kept } = await load("kept");
 const { Loader } = await load("loader");
+const { Named } = await load("named");
 const { isComparable, measureRows, byNode, lastMoment, boundaryNear } = await load("metric");
 const { mapped, shortestEnds, sourceAddress } = await load("places");
 const { asMarkdown, asText } = await load("outline");
@@ -32,6 +33,30 @@ const { TEXT } = await load("text");
 const { HEIGHTS, RULER, laidOut, ticks, tracksOf } = await load("tracks");
 const { escaped, flameSvg } = await load("svg");
 const { Tree, functions, inverted, joined, rowsByNode, topDown, totals } = await load("tree");
+
+/** The callers of a stack whose functions have these names, innermost first; those in angle brackets are unknown. */
+function lineOf(...functions) {
+  const labels = [...new Set(["everything", "process", ...functions])];
+  const stack = ["everything", "process", ...functions.toReversed()].map((name) => labels.indexOf(name));
+  const kindOf = (name) => (name.startsWith("<") ? IN_MODULE : FUNCTION);
+  const named = Object.create(Named.prototype);
+  const isNoise = (name) => name === "malloc_wrapper" || name.startsWith("std::");
+  const describe = (label) => ({ name: labels[label], short: labels[label], module: "z", kind: kindOf(labels[label]), noise: isNoise(labels[label]) });
+  Object.assign(named, { data: { describe }, tree: { label: stack, parent: stack.map((_, at) => at - 1) }, names: new Map() });
+  return named.functionsOf(stack.length - 1, 8);
+}
+
+test("of functions without a name only the first one says where it begins; its callers are their file", () => {
+  assert.deepEqual(lineOf("<in z+0x10>", "<in z+0x20>", "<in z+0x30>", "main"), ["<in z+0x10>", "<in z> ×2", "main"]);
+  assert.deepEqual(lineOf("f", "<in z+0x20>", "<in y+0x20>", "g"), ["f", "<in z>", "<in y>", "g"]);
+  assert.deepEqual(lineOf("<in z+0x10>", "<in z+0x10>", "f", "f"), ["<in z+0x10> ×2", "f ×2"]);
+});
+
+test("the nameless inside of a wrapper is passed over", () => {
+  assert.deepEqual(lineOf("<in z+0x10>", "<in z+0x20>", "malloc_wrapper", "f"), ["f"]);
+  assert.deepEqual(lineOf("<in z+0x10>", "std::sort", "f"), ["<in z+0x10>", "std::sort", "f"]);
+  assert.deepEqual(lineOf(...["1", "2", "3", "4"].map((at) => `<in z+0x${at}>`), "malloc_wrapper", "f"), ["<in z+0x1>", "<in z> ×3", "malloc_wrapper", "f"]);
+});
 
 /** The same numbers each time (Lehmer's generator). */
 function* randoms(seed) {

@@ -277,7 +277,7 @@ fn vectors_grow_without_realloc() {
     };
     assert_eq!(rows, [row(push, 5, 128, 4 + 8 + 16 + 32 + 64), row(leak, 4, 64, 4 + 8 + 16 + 32)]);
     let text = written(|out| text::reallocs(out, &loaded, &rows, 20, &Style::default()));
-    assert!(text.contains("as vectors and strings of C++ grow: reserve 128 B at once"), "{text}");
+    assert!(text.contains("as vectors of C++ grow: reserve 128 B at once"), "{text}");
 }
 
 /// Check whose blocks keep which pages: of one that is full of others' blocks nothing would come back, and of a page with a

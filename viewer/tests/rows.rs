@@ -329,7 +329,8 @@ fn next_command_is_about_what_was_recorded() {
         text::summary(&mut summary, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
         let summary = String::from_utf8(summary).unwrap();
         let next = summary.lines().filter_map(|line| line.trim_start().split("  ").next());
-        let next: Vec<&str> = next.filter(|line| line.starts_with("tool ") && !line.contains("report")).collect();
+        let next: Vec<&str> =
+            next.filter(|line| line.starts_with("tool ") && !line.contains("report")).collect();
         assert_eq!(next, expected, "{marks:?}");
     }
 }

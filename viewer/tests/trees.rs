@@ -185,7 +185,7 @@ fn unknown_functions_keep_their_levels() {
 }
 
 /// Check that functions without names are told apart by where they begin: two addresses in one are one node, another one calls it, and
-/// one of another file with that name says which file. In a line only the one that allocates says where, its callers are their file.
+/// one of another file with that name says which file, but not where one file has several. In a line only the one that allocates says where, its callers are their file.
 #[test]
 fn unknown_functions_are_told_apart_by_their_starts() {
     let mut made = Made::new();
@@ -205,18 +205,28 @@ fn unknown_functions_are_told_apart_by_their_starts() {
     for (at, (stack, bytes)) in stacks.into_iter().chain([deep]).zip([1, 2, 4, 8]).enumerate() {
         made.alloc(thread, 0x10 * (at as u64 + 1), bytes, stack);
     }
+    let program = [0x300, 0x400].map(|start| {
+        let frame = made.frame(Some("/bin/app"), &[]);
+        made.start(frame, start);
+        frame
+    });
+    let within = made.node(caller, program[0]);
+    let within = made.node(within, program[1]);
+    made.alloc(thread, 0x50, 16, within);
     let loaded = made.loaded("p.memprof");
-    let (here, there) = ("<in libx.so+0x100> [/lib/libx.so]", "<in libx.so+0x100> [opt/libx.so]");
+    let (here, there) = ("<in libx.so+0x100> [lib/libx.so]", "<in libx.so+0x100> [opt/libx.so]");
     let table = table(&loaded, &top_down(&loaded));
     for expected in [
-        "<in libx.so+0x200> [/lib/libx.so] 15/4 own 0/0".to_owned(),
+        "<in libx.so+0x200> [lib/libx.so] 15/4 own 0/0".to_owned(),
         format!("{here} 11/3 own 11/3"),
         format!("{there} 12/2 own 4/1"),
+        "<in app+0x300> 16/1 own 0/0".to_owned(),
+        "<in app+0x400> 16/1 own 16/1".to_owned(),
     ] {
         assert!(table.contains(&expected), "{expected} in {table:#?}");
     }
     let line = viewer::text::stack_line(&loaded, deep, &viewer::text::Style::default(), 0);
-    assert_eq!(line, format!("{here} < <in libx.so> [opt/libx.so] < <in libx.so> [/lib/libx.so] ×2 < a"));
+    assert_eq!(line, format!("{here} < <in libx.so> [opt/libx.so] < <in libx.so> [lib/libx.so] ×2 < a"));
 }
 
 /// Check that truncated stacks stand under one node at the outer side, and never as roots of their own; kinds of

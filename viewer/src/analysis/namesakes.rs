@@ -6,7 +6,7 @@ use super::names::{Kind, Label, place};
 use super::short_path::shortest_ends;
 use capture::{ModuleId, Tables};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Suffix of the recording's own functions.
 const RECORDING: &str = "sysprof-memprof";
@@ -25,11 +25,17 @@ pub(super) fn tell_apart(labels: &mut [Label], tables: &Tables) {
             suffixes.push((index, RECORDING));
         }
     }
-    for indices in namesakes.into_values().filter(|indices| indices.len() > 1) {
-        let paths: Vec<&str> = indices.iter().filter_map(|&index| path_of(&labels[index], tables)).collect();
-        let known = indices.into_iter().zip(shortest_ends(&paths)).zip(&paths);
-        let known = known.filter(|(_, path)| !path.is_empty() && !is_agents(path));
-        suffixes.extend(known.map(|(suffix, _)| suffix));
+    for indices in namesakes.into_values() {
+        let path = |index: usize| path_of(&labels[index], tables).unwrap_or_default();
+        // Functions without a name that begin at different places of one file are no namesakes.
+        let paths: Vec<&str> =
+            indices.iter().map(|&index| path(index)).collect::<BTreeSet<_>>().into_iter().collect();
+        if paths.len() < 2 {
+            continue;
+        }
+        let ends: HashMap<&str, &str> = paths.iter().copied().zip(shortest_ends(&paths)).collect();
+        let known = indices.into_iter().filter(|&index| !path(index).is_empty() && !is_agents(path(index)));
+        suffixes.extend(known.map(|index| (index, ends[path(index)])));
     }
     for (index, suffix) in suffixes {
         let suffix = format!(" [{suffix}]");

@@ -52,9 +52,7 @@ pub fn reallocs(
         writeln!(out, "{}  {stack}", numbers.map(|number| format!("{number:>9}")).join("  "))?;
         if row.is_replaced {
             let last = size(row.last_bytes / chains);
-            let text = format!(
-                "without realloc, as vectors and strings of C++ grow: reserve {last} at once, which copies nothing"
-            );
+            let text = format!("without realloc, as vectors of C++ grow: reserve {last} at once");
             writeln!(out, "{:77}{}", "", style.paint(Role::Detail, text))?;
         } else if let Some(advice) = row.advice() {
             let text = format!(

@@ -12,6 +12,12 @@ const CODE = new Set([FUNCTION, IN_MODULE, UNKNOWN, FOLDED]);
 /** Where a function without a name begins in its file, in its name: `<in libx.so.1+0x4a2b0>`. */
 const START = /\+0x[0-9a-f]+(?=>)/;
 
+/** More functions without a name than a wrapper of the allocator calls on its way. */
+const MOST_WITHIN_WRAPPER = 3;
+
+/** Names of C: of those that are noise the names of wrappers, others are those of standard libraries. */
+const PLAIN = /^\w+$/;
+
 /** Between a function and its caller. */
 export const ARROW = " ← ";
 
@@ -42,9 +48,22 @@ export class Named {
   meaningful(node) {
     for (let at = node; at !== 0; at = this.tree.parent[at]) {
       const { noise, kind } = this.data.describe(this.tree.label[at]);
-      if (!noise || kind === FOLDED) return CODE.has(kind) ? at : node;
+      const wrapper = this.wrapperAround(at);
+      if (wrapper) at = wrapper;
+      else if (!noise || kind === FOLDED) return CODE.has(kind) ? at : node;
     }
     return node;
+  }
+
+  /** The wrapper of the allocator that functions without a name of the same file belong to, as in stripped libraries; 0 where there is none. */
+  wrapperAround(node) {
+    const { label, parent } = this.tree;
+    const { module } = this.data.describe(label[node]);
+    let at = node;
+    for (let inner = 0; inner < MOST_WITHIN_WRAPPER && this.isNameless(label[at]) && this.data.describe(label[at]).module === module; inner++) at = parent[at];
+    if (at === node || at === 0) return 0;
+    const around = this.data.describe(label[at]);
+    return around.noise && around.kind === FUNCTION && around.module === module && PLAIN.test(around.short) ? at : 0;
   }
 
   /** The allocating function and its callers, in a line. */
