@@ -234,11 +234,11 @@ fn vectors_grow_without_realloc() {
     let other = made.thread(process);
     let [push, leak, message, twice, here, there] = ["push", "leak", "message", "twice", "here", "there"]
         .map(|name| made.stack(&format!("main > {name}")));
-    let mut grow = |made: &mut Made,
-                    threads: [capture::ThreadId; 2],
-                    stacks: [capture::NodeId; 2],
-                    base: u64,
-                    sizes: &[u64]| {
+    let grow = |made: &mut Made,
+                threads: [capture::ThreadId; 2],
+                stacks: [capture::NodeId; 2],
+                base: u64,
+                sizes: &[u64]| {
         for (at, &size) in sizes.iter().enumerate() {
             let address = base + 0x1000 * at as u64;
             made.alloc(threads[at % 2], address, size, stacks[at % 2]);
