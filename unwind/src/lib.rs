@@ -12,8 +12,7 @@
 //! - **Hostile bytes are ordinary input.** Tables, headers and stack words may be anything. Every read is
 //!   bounded, every loop has a limit.
 //! - Not for: symbol names, source lines, `.debug_frame`, and stacks of other machines than x86-64 and 64-bit ARM (the crate
-//!   compiles elsewhere and every walk ends at once with [`End::NoUnwindInfo`]). On ARM the last stack is not remembered: its frames
-//!   save their return address where they like, so each stack is walked whole.
+//!   compiles elsewhere and every walk ends at once with [`End::NoUnwindInfo`]).
 //!
 //! What happens to one return address:
 //!
@@ -69,7 +68,7 @@ pub mod module;
 mod text;
 mod way_out;
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod testing;
 
 pub use address::CodeAddress;

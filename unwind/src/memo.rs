@@ -17,6 +17,7 @@
 
 mod branch;
 mod branches;
+mod identity;
 mod labels;
 #[expect(unsafe_code, reason = "divides memory of the caller's")]
 mod layout;
@@ -24,6 +25,7 @@ mod past;
 mod places;
 #[expect(unsafe_code, reason = "is made of memory of the caller's")]
 mod regions;
+mod returns;
 mod saved;
 mod tag;
 
@@ -31,7 +33,6 @@ pub use labels::{Accessors, Label, Labels};
 pub use regions::{Frames, Memos, Numbered};
 pub use saved::{SavedWord, SavedWords};
 
-// Tables made to order are those of x86-64.
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[expect(unsafe_code, reason = "lends memory to memos")]
 mod tests;

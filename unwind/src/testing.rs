@@ -1,6 +1,6 @@
 //! Call frame tables and memories made to order, for the tests of this crate.
 
-use crate::{Memory, Modules, SavedWords, Sections};
+use crate::{Memory, Modules, SavedWords, Sections, arch};
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
@@ -93,10 +93,14 @@ fn push_function(section: &mut Vec<u8>, frame: u64, function: &Function<'_>) -> 
     let cie = section.len();
     let mut body = Vec::from([0, 0, 0, 0, 1]); // it is a CIE, version 1
     body.extend(if function.signal { &b"zRS\0"[..] } else { b"zR\0" });
-    // Code alignment 1, data alignment −8, return address in column 16, one byte of augmentation: pcrel sdata4.
-    body.extend([0x01, 0x78, 0x10, 0x01, 0x1b]);
-    // CFA = rsp + 8, return address at CFA − 8.
-    body.extend([0x0c, 0x07, 0x08, 0x90, 0x01]);
+    // Code alignment 1, data alignment −8, the column of the return address, one byte of augmentation: pcrel sdata4.
+    body.extend([0x01, 0x78, arch::RETURN_ADDRESS.0 as u8, 0x01, 0x1b]);
+    // CFA = rsp + 8, return address at CFA − 8; or CFA = sp, return address in x30.
+    body.extend(if arch::PUSHES_RETURN_ADDRESS {
+        &[0x0c, 0x07, 0x08, 0x90, 0x01][..]
+    } else {
+        &[0x0c, 0x1f, 0x00]
+    });
     push_entry(section, body);
 
     let fde = section.len();

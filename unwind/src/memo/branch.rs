@@ -64,10 +64,10 @@ impl Branch {
     #[inline(never)]
     pub(super) fn put_on(&self, stack: &mut Stack<'_>) {
         let newest = self.count as usize;
-        if let Some(words) = self.words.get(1..=newest)
+        if let Some((root, words)) = self.words.get(..=newest).and_then(<[_]>::split_first)
             && let Some(pasts) = self.pasts.get(1..=newest)
         {
-            stack.put_back(self.known as usize, words, pasts);
+            stack.put_back(self.known as usize, *root, words, pasts);
         }
     }
 

@@ -1,10 +1,12 @@
 //! The last stack of one region, frame by frame.
 
+use super::identity::Identity;
 use super::places::Places;
+use super::returns::Returns;
 use super::saved::{SavedWord, SavedWords};
 use super::{Label, Labels};
 use crate::rule::Ordinary;
-use crate::{Kind, Memory, Registers, Rule};
+use crate::{Kind, Memory, Registers, Rule, arch};
 use core::num::NonZeroU32;
 
 /// A frame that a walk has met, before it is known what its caller's caller … is.
@@ -22,6 +24,8 @@ pub(super) struct Fresh {
     /// See [`Labels::number`](super::Labels::number).
     pub(super) number: u32,
     pub(super) bp: u64,
+    /// The word that leads to its caller.
+    pub(super) returns: Returns,
 }
 
 /// What is known of a frame of the last stack beside its address and its stack pointer.
@@ -34,6 +38,8 @@ pub(super) struct Past {
     /// How many frames end with it.
     frames: u32,
     bp_is: Bp,
+    /// Its address and its stack pointer, where the word does not say them.
+    identity: Identity,
 }
 
 /// What the value is for that rbp has in a frame.
@@ -58,16 +64,23 @@ impl Bp {
 
 impl Past {
     /// Beside a word that is not a frame's address.
-    const NONE: Self = Self { label: 0, bp: 0, frames: 0, bp_is: Bp::NoFrame };
+    const NONE: Self = Self { label: 0, bp: 0, frames: 0, bp_is: Bp::NoFrame, identity: Identity::NONE };
 
-    /// Whether it is a frame, which has this rbp, as far as that matters.
+    /// Whether it is a frame, which has these registers, as far as they matter and the word beside it does not say them.
     #[inline(always)]
-    fn has(&self, bp: u64) -> bool {
-        match self.bp_is {
+    fn has(&self, code: u64, sp: u64, bp: u64) -> bool {
+        let is_bp = match self.bp_is {
             Bp::NoFrame => false,
             Bp::Dead => true,
             Bp::Live => self.bp == bp,
-        }
+        };
+        is_bp && self.identity.may_be_of(code, sp)
+    }
+
+    /// The frame's stack pointer; `word` is beside it.
+    #[inline(always)]
+    fn sp(&self, word: &SavedWord) -> u64 {
+        self.identity.parts().map_or(word.address.wrapping_add(8), |(_, sp)| sp)
     }
 }
 
@@ -75,7 +88,7 @@ impl Past {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Seen {
-    /// Its address, and where that was pushed: just below its stack pointer.
+    /// The word by which its callee returns to it. Where calls push, that is its address, just below its stack pointer.
     word: SavedWord,
     past: Past,
 }
@@ -90,15 +103,15 @@ impl Seen {
     /// Whether these are its registers, as far as they matter.
     #[inline(always)]
     pub(super) fn is_at(&self, code: u64, sp: u64, bp: u64) -> bool {
-        self.word.is_of(code, sp) && self.past.has(bp)
+        self.word.may_be_of(code, sp) && self.past.has(code, sp, bp)
     }
 }
 
 impl SavedWord {
-    /// Whether this is where a frame with this address and this stack pointer was returned to.
+    /// Whether this is where a frame with this address and this stack pointer is returned to. Anything may be where calls do not push.
     #[inline(always)]
-    fn is_of(&self, code: u64, sp: u64) -> bool {
-        self.address == sp.wrapping_sub(8) && self.value == code
+    fn may_be_of(&self, code: u64, sp: u64) -> bool {
+        !arch::PUSHES_RETURN_ADDRESS || (self.address == sp.wrapping_sub(8) && self.value == code)
     }
 }
 
@@ -124,11 +137,11 @@ impl Candidates<'_> {
     #[inline(always)]
     pub(super) fn find(self, code: u64, sp: u64, bp: u64) -> Option<Meeting> {
         let place = self.places.get(sp);
-        if !self.words.get(place)?.is_of(code, sp) {
+        if !self.words.get(place)?.may_be_of(code, sp) {
             return None;
         }
         let past = self.pasts.get(place)?;
-        past.has(bp).then(|| Meeting { known: place.wrapping_add(1), frames: past.frames as usize })
+        past.has(code, sp, bp).then(|| Meeting { known: place.wrapping_add(1), frames: past.frames as usize })
     }
 }
 
@@ -150,6 +163,19 @@ impl Candidates<'_> {
 /// compared, and *ends* behind that: parse at 4. From a frame with the same address, the same sp and, where it matters, the same
 /// rbp, a walk leads to the same older frames as last time if all words before its own hold what they held then. Nothing here is
 /// ever trusted: an old stack is a guess that is checked whole.
+///
+/// On 64-bit ARM, where calls push nothing, a frame is known by its [`Identity`], and its word lies where its callee has saved x30:
+///
+/// ```text
+///  │ frame of main          │     ┌───────────────────────────────────┬────────┐
+///  │ frame of parse: x30    │ ──► │ 1 where parse returns: in main    │ main   │
+///  │                 x29    │ ──► │ 2 main's x29, if that is live     │ none   │
+///  │ frame of read: x30     │ ──► │ 3 where read returns: in parse    │ parse  │
+/// ```
+///
+/// The words of a stack are the same then, and fall in the same order, but a frame's own is there only while a callee of it is: that
+/// of the newest means nothing, and a frame that is met gets the word of its next callee. Nobody compares it before, since what
+/// leads on from a frame are the words before its own.
 #[derive(Debug)]
 pub(super) struct Stack<'a> {
     words: &'a mut [SavedWord],
@@ -253,9 +279,11 @@ impl<'a> Stack<'a> {
     pub(super) fn has(&self, len: usize, seen: &Seen) -> bool {
         let last = len.wrapping_sub(1);
         let (Some(word), Some(past)) = (self.words.get(last), self.pasts.get(last)) else { return false };
-        let Past { label, bp, frames, bp_is } = seen.past;
+        let Past { label, bp, frames, bp_is, identity } = seen.past;
+        // Another callee returns to the same frame by another word where calls do not push.
         len <= self.len
-            && *word == seen.word
+            && (!arch::PUSHES_RETURN_ADDRESS || *word == seen.word)
+            && past.identity == identity
             && past.label == label
             && past.frames == frames
             && past.bp_is == bp_is
@@ -268,9 +296,14 @@ impl<'a> Stack<'a> {
         Some((self.words.get(root..self.len)?, self.pasts.get(root..self.len)?))
     }
 
-    /// Adds words and frames to those up to `known` that have been there before.
-    pub(super) fn put_back(&mut self, known: usize, words: &[SavedWord], pasts: &[Past]) {
+    /// Adds words and frames to those up to `known` that have been there before. The newest of these is returned to by the word `root`.
+    pub(super) fn put_back(&mut self, known: usize, root: SavedWord, words: &[SavedWord], pasts: &[Past]) {
         self.len = known;
+        if !arch::PUSHES_RETURN_ADDRESS
+            && let Some(word) = self.words.get_mut(known.wrapping_sub(1))
+        {
+            *word = root;
+        }
         for (word, past) in words.iter().zip(pasts) {
             if self.set(self.len, *word, *past).is_none() {
                 break;
@@ -293,7 +326,7 @@ impl<'a> Stack<'a> {
         *self.words.get_mut(place)? = word;
         *self.pasts.get_mut(place)? = past;
         if past.bp_is != Bp::NoFrame {
-            self.places.put(word.address.wrapping_add(8), place);
+            self.places.put(past.sp(&word), place);
         }
         Some(())
     }
@@ -317,6 +350,9 @@ impl<'a> Stack<'a> {
         let mut fresh = fresh.iter().rev();
         for next in fresh.by_ref() {
             label = labels.longer(label, next.number)?;
+            if !arch::PUSHES_RETURN_ADDRESS && save_returns(words, pasts, len, next).is_none() {
+                break;
+            }
             match next.rule.ordinary() {
                 Some(Ordinary { uses_bp, saves_bp }) => {
                     if saves_bp && is_bp_live {
@@ -340,11 +376,13 @@ impl<'a> Stack<'a> {
                 (word.address, word.value) = (next.sp.wrapping_sub(8), next.code);
                 (past.label, past.bp) = (label.to_bits(), next.bp);
                 (past.frames, past.bp_is) = (frames, Bp::of(is_bp_live));
+                past.identity = Identity::of(next.code, next.sp);
             }
             let Seen { word, past } = &mut self.newest;
             (word.address, word.value) = (next.sp.wrapping_sub(8), next.code);
             (past.label, past.bp) = (label.to_bits(), next.bp);
             (past.frames, past.bp_is) = (frames, Bp::of(is_bp_live));
+            past.identity = Identity::of(next.code, next.sp);
             self.places.put(next.sp, len);
             len = len.wrapping_add(1);
             self.len = len;
@@ -371,12 +409,15 @@ impl<'a> Stack<'a> {
     #[cold]
     #[inline(never)]
     fn set_outermost(&mut self, fresh: &Fresh, label: u64) -> Option<()> {
-        let Fresh { code, rule, sp, bp, .. } = *fresh;
-        let above = |base: u64| Some(base.wrapping_add_signed(rule.cfa_offset()).wrapping_sub(8));
+        let Fresh { code, rule, sp, bp, returns, .. } = *fresh;
+        let above = |base: u64, saves_bp: bool| {
+            let returns_at = arch::returns_at(rule.bp_offset(), saves_bp);
+            Some(base.wrapping_add_signed(rule.cfa_offset()).wrapping_add_signed(returns_at))
+        };
         let (is_bp_live, returns_at) = match rule.kind()? {
             Kind::End => (false, None),
-            Kind::Sp | Kind::SpSavesBp => (false, above(sp)),
-            Kind::Bp | Kind::BpSavesBp => (true, above(bp)),
+            kind @ (Kind::Sp | Kind::SpSavesBp) => (false, above(sp, kind == Kind::SpSavesBp)),
+            kind @ (Kind::Bp | Kind::BpSavesBp) => (true, above(bp, kind == Kind::BpSavesBp)),
             Kind::NoInformation if bp == 0 => (true, None),
             Kind::NoInformation => (true, Some(bp.wrapping_add(8))),
             Kind::Deref | Kind::Signal | Kind::Slow => return None,
@@ -385,11 +426,12 @@ impl<'a> Stack<'a> {
             if address < sp || !address.is_multiple_of(8) {
                 return None;
             }
-            self.set(self.len, SavedWord { address, value: 0 }, Past::NONE)?;
+            self.set(self.len, SavedWord { address, value: returns.word_to(0)? }, Past::NONE)?;
             self.len = self.len.wrapping_add(1);
         }
         let word = SavedWord { address: sp.wrapping_sub(8), value: code };
-        self.set(self.len, word, Past { label, bp, frames: 1, bp_is: Bp::of(is_bp_live) })?;
+        let identity = Identity::of(code, sp);
+        self.set(self.len, word, Past { label, bp, frames: 1, bp_is: Bp::of(is_bp_live), identity })?;
         self.len = self.len.wrapping_add(1);
         self.base = sp;
         Some(())
@@ -414,11 +456,28 @@ fn save(
     Some(len.wrapping_add(1))
 }
 
-/// The same of the rbp of that frame, which `fresh` has saved.
+/// The word by which `fresh` returns to the frame that ends at `len`, where calls do not push: it becomes that frame's. `None` if it is
+/// not where an ordinary rule leads to from within `fresh`'s own frame.
+#[inline(always)]
+fn save_returns(words: &mut [SavedWord], pasts: &[Past], len: usize, fresh: &Fresh) -> Option<()> {
+    let last = len.wrapping_sub(1);
+    let (code, sp) = pasts.get(last)?.identity.parts()?;
+    let returns_at = arch::returns_at(fresh.rule.bp_offset(), fresh.rule.ordinary()?.saves_bp);
+    let address = sp.wrapping_add_signed(returns_at);
+    // All that leads on from the caller lies above its stack pointer, so this one falls.
+    if address >= sp || address < fresh.sp {
+        return None;
+    }
+    *words.get_mut(last)? = SavedWord { address, value: fresh.returns.word_to(code)? };
+    Some(())
+}
+
+/// As [`save`], of the rbp of that frame, which `fresh` has saved.
 #[inline(always)]
 fn save_bp(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fresh) -> Option<usize> {
     let last = len.wrapping_sub(1);
-    let (sp, value) = (words.get(last)?.address.wrapping_add(8), pasts.get(last)?.bp);
+    let past = pasts.get(last)?;
+    let (sp, value) = (past.sp(words.get(last)?), past.bp);
     let address = sp.wrapping_add_signed(fresh.rule.bp_offset());
     save(words, pasts, len, fresh, SavedWord { address, value })
 }
@@ -429,7 +488,8 @@ fn save_bp(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fres
 #[inline(never)]
 fn save_unusual(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fresh) -> Option<usize> {
     let last = len.wrapping_sub(1);
-    let (sp, value) = (words.get(last)?.address.wrapping_add(8), pasts.get(last)?.bp);
+    let past = pasts.get(last)?;
+    let (sp, value) = (past.sp(words.get(last)?), past.bp);
     let at_bp = |offset| fresh.bp.wrapping_add_signed(offset);
     match fresh.rule.kind()? {
         // Along the chain of frame pointers, which has to rise, whoever uses its values.

@@ -4,9 +4,10 @@ use super::branches::Branches;
 use super::labels::{Accessors, Label, Labels};
 use super::layout::{Layout, REGIONS};
 use super::past::{Fresh, Meeting, Stack};
+use super::returns::Returns;
 use super::tag::Tag;
 use crate::walk::leave;
-use crate::{CodeAddress, End, Memory, Registers, Rules, arch};
+use crate::{CodeAddress, End, Memory, Registers, Rules};
 use core::iter::Rev;
 use core::num::NonZeroU32;
 use core::slice;
@@ -190,7 +191,7 @@ impl<'a> Memos<'a> {
             self.choose(start.sp);
         }
         let Registers { ip, sp, bp } = start;
-        if self.rest != 0 || !arch::PUSHES_RETURN_ADDRESS {
+        if self.rest != 0 {
             return self.passing_stack(ip.to_bits(), sp, bp, accessors);
         }
         if self.branches.are_due() {
@@ -406,6 +407,7 @@ impl<'a> Memos<'a> {
             } else {
                 if IS_KEPT {
                     (place.code, place.sp, place.bp, place.rule) = (code, sp, bp, rule);
+                    place.returns = Returns::of(rule, sp, bp, memory);
                 }
                 place.number = number;
                 count = count.wrapping_add(1);

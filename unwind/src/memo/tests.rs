@@ -1,111 +1,18 @@
 //! A made-up machine calls and returns at random; each of its stacks is walked with the memo and without.
 
+mod machine;
+
+use self::machine::{BY_BP, EVALUATED, LENGTH, Machine, PLAIN, REALIGNED, SAVES, tables};
 use super::{Accessors, Label, Labels, Memos, SavedWords};
-use crate::testing::{CODE, Function, Layout, Segment, Words};
-use crate::{CachedRules, CodeAddress, End, Memory, Registers, RuleTable, Scratch, SharedRules, arch, walk};
+use crate::testing::{CODE, Segment, Words};
+use crate::{
+    CachedRules, CodeAddress, End, Kind, Memory, Registers, Rule, RuleTable, Scratch, SharedRules, arch, cfi,
+    walk,
+};
 use proptest::prelude::*;
 use std::boxed::Box;
 use std::collections::HashMap;
 use std::vec::Vec;
-
-/// The functions of the machine: one for each way to leave a frame, at multiples of this.
-const LENGTH: u64 = 0x10;
-const OUTERMOST: u64 = 0;
-const PLAIN: u64 = 1;
-const SAVES: u64 = 2;
-const BY_BP: u64 = 3;
-const REALIGNED: u64 = 4;
-const EVALUATED: u64 = 5;
-
-fn tables() -> Segment {
-    let instructions: [&[u8]; 6] = [
-        // The return address is undefined.
-        b"\x07\x10",
-        // CFA = rsp + 24
-        b"\x0e\x18",
-        // CFA = rsp + 32, rbp at CFA - 24
-        b"\x0e\x20\x86\x03",
-        // CFA = rbp + 16, rbp at CFA - 16
-        b"\x0c\x06\x10\x86\x02",
-        // CFA = [rbp - 8], rbp at [rbp]
-        b"\x0f\x03\x76\x78\x06\x10\x06\x02\x76\x00",
-        // CFA = rsp + 16 + 8, by an expression that is evaluated anew each time: breg7 16, lit8, plus, twice swapped
-        b"\x0f\x06\x77\x10\x38\x22\x12\x13",
-    ];
-    let functions: Vec<Function<'_>> = (0..)
-        .zip(instructions)
-        .map(|(number, instructions)| Function {
-            start: number * LENGTH as u32,
-            length: LENGTH as u32,
-            instructions,
-            signal: false,
-        })
-        .collect();
-    Segment::build(&functions, Layout::Indexed)
-}
-
-/// A frame: where it executes, and its registers.
-#[derive(Clone, Copy, Debug)]
-struct At {
-    function: u64,
-    site: u64,
-    sp: u64,
-    bp: u64,
-}
-
-impl At {
-    fn code(self) -> u64 {
-        CODE + self.function * LENGTH + 1 + self.site
-    }
-}
-
-/// The machine: its frames, the newest last, and its memory.
-struct Machine {
-    frames: Vec<At>,
-    words: Words,
-}
-
-impl Machine {
-    fn new(top: u64) -> Self {
-        let outermost = At { function: OUTERMOST, site: 0, sp: top, bp: 7 };
-        Self { frames: Vec::from([outermost]), words: Words::default() }
-    }
-
-    /// Leaves all frames but the oldest `keep`, lets the newest of those go on to its call number `site`, and has it
-    /// call `function`, which uses `room` bytes and, where it may, sets rbp to `bp`.
-    fn call(&mut self, keep: usize, site: u64, function: u64, room: u64, bp: u64) {
-        self.frames.truncate(keep.max(1));
-        let caller = self.frames.last_mut().expect("the outermost frame stays");
-        caller.site = site;
-        let caller = *caller;
-        let words = &mut self.words.0;
-        words.insert(caller.sp - 8, caller.code());
-        let (sp, bp) = match function {
-            PLAIN => (caller.sp - 24, caller.bp),
-            EVALUATED => (caller.sp - 24, caller.bp),
-            SAVES => {
-                words.insert(caller.sp - 24, caller.bp);
-                (caller.sp - 32, bp)
-            }
-            BY_BP => {
-                words.insert(caller.sp - 16, caller.bp);
-                (caller.sp - 16 - room, caller.sp - 16)
-            }
-            REALIGNED => {
-                words.insert(caller.sp - 40, caller.sp);
-                words.insert(caller.sp - 32, caller.bp);
-                (caller.sp - 48 - room, caller.sp - 32)
-            }
-            _ => unreachable!("{function} is not called"),
-        };
-        self.frames.push(At { function, site: 0, sp, bp });
-    }
-
-    fn start(&self) -> Registers {
-        let newest = self.frames.last().expect("the outermost frame stays");
-        Registers { ip: CodeAddress::Return(newest.code()), sp: newest.sp, bp: newest.bp }
-    }
-}
 
 /// Labels that stand for whole stacks, outermost frame first.
 #[derive(Default)]
@@ -205,6 +112,16 @@ impl Checker {
             assert_eq!(self.stacks.stacks[Label::from_bits(label).id as usize], expected);
         }
     }
+}
+
+/// Check that a stack with a frame that is evaluated anew is one that the memo has to leave alone: no rule says what it does.
+#[test]
+fn evaluated_frames_have_no_rule() {
+    let (tables, mut scratch) = (tables(), Scratch::new());
+    let rule =
+        |function| cfi::rule(tables.sections(), CodeAddress::Exact(CODE + function * LENGTH), &mut scratch);
+    let kinds = [PLAIN, SAVES, BY_BP, EVALUATED].map(rule).map(Rule::kind);
+    assert_eq!(kinds, [Kind::Sp, Kind::SpSavesBp, Kind::BpSavesBp, Kind::Slow].map(Some));
 }
 
 /// Reads as its inner memory does, and says of saved words that the older ones are unchanged without a look.
@@ -362,6 +279,36 @@ fn stacks_in_turn_are_recalled() {
         let start = machine.start();
         checker.check(Registers { bp: start.bp ^ 8, ..start }, &mut machine.words);
     }
+}
+
+/// Check that a frame is known again whichever function it has called meanwhile, by the very same call, and that stacks which
+/// differ in that alone are recalled. Where calls do not push, each of these keeps the return address elsewhere.
+#[test]
+fn one_call_of_several_functions_is_one_frame() {
+    if !arch::SUPPORTED {
+        return;
+    }
+    let mut checker = Checker::new(64);
+    let mut machine = Machine::new(0x10_0000);
+    for depth in 1..17 {
+        machine.call(depth, 0, SAVES, 0, 0x20);
+    }
+    let functions = [PLAIN, SAVES, BY_BP, REALIGNED];
+    let mut leaves = |turn: usize, is_twice: bool| {
+        let before = checker.stacks.new_frames;
+        machine.call(17, 0, functions[turn % 4], 32, 0x30);
+        for depth in 18..21 {
+            machine.call(depth, 0, SAVES, 0, 0x40);
+        }
+        for _ in 0..1 + u32::from(is_twice) {
+            checker.check(machine.start(), &mut machine.words);
+        }
+        checker.stacks.new_frames - before
+    };
+    let walked: Vec<usize> = (0..60).map(|turn| leaves(turn, turn >= 40)).collect();
+    // The frame that called, and the newer ones; each chain until it was kept.
+    assert!(walked.iter().skip(9).all(|walked| *walked == 0), "{walked:?}");
+    assert!(walked.iter().skip(1).all(|walked| *walked <= 4), "{walked:?}");
 }
 
 /// Check that rbp is compared where an older frame is left by it, and only there.
