@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   StackCopy ─┬─► sample            which sample it is of: its stack is what was made of this
-//!              ├─► ip, sp, bp
+//!              ├─► ip, sp, bp, link
 //!              ├─► stack             the bytes from sp upwards
-//!              └─► code ─► module    mappings that ip, or any word of those bytes, lies in
+//!              └─► code ─► module    mappings that ip, link, or any word of those bytes, lies in
 //! ```
 //!
 //! So everything that a walk up the stack needs, beside the modules' files, is here, and the walk can be done again, elsewhere and
@@ -30,8 +30,12 @@ pub struct StackCopy {
     pub is_cut: bool,
     /// The bytes from the stack pointer upwards.
     pub stack: Vec<u8>,
-    /// Mapped code that the instruction pointer, or any aligned word of the copied stack, lies in.
+    /// Mapped code that the instruction pointer, the link register, or any aligned word of the copied stack, lies in.
     pub code: Vec<MappedCode>,
+    /// Link register of 64-bit ARM, in which a function that calls no others has its return address; none of other machines.
+    // Not written there: a record of before is as good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<u64>,
 }
 
 /// A piece of a module in the memory of a process.

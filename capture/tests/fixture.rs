@@ -246,8 +246,15 @@ pub(crate) fn contents_before_1_6() -> Contents {
 
 /// What reading a file of format 1.6 or 1.7 gives: scans found no objects, and nobody knows where functions begin that have no name.
 pub(crate) fn contents_before_1_8() -> Contents {
-    let mut contents = Contents { objects: Vec::new(), ..contents() };
+    let mut contents = Contents { objects: Vec::new(), ..contents_before_1_9() };
     contents.tables.symbols.iter_mut().flatten().for_each(|symbol| symbol.start = None);
+    contents
+}
+
+/// What reading a file of format 1.8 gives: no stack was copied on a machine with a link register.
+pub(crate) fn contents_before_1_9() -> Contents {
+    let mut contents = contents();
+    contents.copies.pop();
     contents
 }
 
@@ -391,8 +398,10 @@ fn copies() -> Vec<StackCopy> {
         is_cut: true,
         stack: (0..=255).collect(),
         code: vec![code(0x7f00_0000_1000, Some(capture::ModuleId(1))), code(0x1000, None)],
+        link: None,
     };
-    vec![StackCopy { sample: 2, ..StackCopy::default() }, whole]
+    let linked = StackCopy { sample: 0, link: Some(0x2a_7f00_0000_1238), ..whole.clone() };
+    vec![StackCopy { sample: 2, ..StackCopy::default() }, whole, linked]
 }
 
 /// One whose hits have sizes and belong together, and one whose hits are counted alone.

@@ -81,6 +81,13 @@ fn version_1_7_reads_as_it_was_written() {
     assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_8());
 }
 
+/// Check that the golden file of format 1.8 gives what was recorded in it, and nothing of what came later.
+#[test]
+fn version_1_8_reads_as_it_was_written() {
+    let golden = fs::read(golden("1.8")).unwrap();
+    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_9());
+}
+
 /// Check that the golden file of format 1.1 gives what was recorded in it, and nothing of what came later.
 #[test]
 fn version_1_1_reads_as_it_was_written() {

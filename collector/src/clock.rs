@@ -49,9 +49,12 @@ fn raw_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// Whether agents may record by the time stamp counter at all: other machines' counters tick too seldom for the order of events.
+pub(crate) const HAS_TSC: bool = cfg!(target_arch = "x86_64");
+
 /// True when the counter runs at one rate on all processors, in all power states.
 fn tsc_is_invariant() -> bool {
-    cfg!(target_arch = "x86_64")
+    HAS_TSC
         && std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| {
             text.lines().find(|line| line.starts_with("flags")).is_some_and(|flags| {
                 let has = |flag| flags.split_whitespace().any(|word| word == flag);

@@ -16,6 +16,7 @@ mod refusal;
 #[expect(unsafe_code, reason = "asks the kernel for events")]
 mod event;
 mod record;
+mod registers;
 #[expect(unsafe_code, reason = "reads the rings that the kernel fills")]
 mod ring;
 mod room;
@@ -55,6 +56,7 @@ pub use event::{Probe, probe};
 pub(crate) use files::{FileId, Files};
 pub(crate) use nameless::remark_on_nameless;
 pub use options::{CpuOptions, Scope};
+pub(crate) use registers::{COUNT as REGISTERS, NUMBERS as REGISTER_NUMBERS, Start};
 pub(crate) use sampler::{Sampled, Sampler};
 pub(crate) use space::{Mapping, Space, View};
 pub(crate) use stacks::marker;

@@ -1,5 +1,7 @@
 //! An address of code, and how it was come by.
 
+use crate::arch;
+
 /// Where a frame executes.
 ///
 /// The distinction decides which table row is the right one: a return address is where execution *will*
@@ -33,6 +35,12 @@ impl CodeAddress {
             Self::Return(address) => address.wrapping_sub(1),
             Self::Exact(address) => address,
         }
+    }
+
+    /// The code address in a word that is a return address: functions of 64-bit ARM may have signed it.
+    #[inline]
+    pub const fn without_signature(word: u64) -> u64 {
+        arch::code_address(word)
     }
 
     /// The compact form, a key of the rule tables.

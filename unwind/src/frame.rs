@@ -35,6 +35,11 @@ impl Frame {
         Self { code: start.ip.to_bits(), sp: start.sp, bp: start.bp, context: None }
     }
 
+    /// The innermost frame of a copied stack, whose other registers are where `context` says, if any were copied.
+    pub(crate) const fn sampled(start: Registers, context: Option<SignalContext>) -> Self {
+        Self { context, ..Self::innermost(start) }
+    }
+
     /// The caller of an ordinary frame, to which `address` returns. By convention the outermost frame returns to 0.
     #[inline(always)]
     pub(crate) const fn caller(address: u64, sp: u64, bp: u64) -> Result<Self, End> {

@@ -83,10 +83,11 @@ pub(crate) fn learn(address: CodeAddress, modules: &impl Modules, scratch: &mut 
         Some(sections) => match cfi::rule(sections, address, scratch) {
             Rule::NO_INFORMATION => stub(address, modules)
                 .or_else(|| made_by_hand(address, sections, modules, scratch))
+                .or_else(|| leaf(address, modules))
                 .unwrap_or(Rule::NO_INFORMATION),
             rule => rule,
         },
-        None => Rule::NO_INFORMATION,
+        None => leaf(address, modules).unwrap_or(Rule::NO_INFORMATION),
     };
     let text = if rule == Rule::NO_INFORMATION { modules.text(lookup) } else { None };
     let rule = text.and_then(|text| way_out::rule(text, address)).unwrap_or(rule);
@@ -105,15 +106,18 @@ pub(crate) fn evaluate(
     scratch: &mut Scratch,
 ) -> Result<Frame, End> {
     let lookup = frame.code().lookup();
-    let sections = modules.find(lookup).ok_or(End::NoUnwindInfo)?;
-    match cfi::row(sections, lookup, scratch) {
+    match modules.find(lookup).and_then(|sections| cfi::row(sections, lookup, scratch)) {
         Some(row) => row.step(frame, memory),
-        None => leave_stub(frame, memory),
+        None => leave_by_register(frame, memory),
     }
 }
 
-/// Leaves an interrupted linkage stub that has pushed nothing, where calls do not push either.
-fn leave_stub(frame: &Frame, memory: &mut impl Memory) -> Result<Frame, End> {
+/// Leaves an interrupted linkage stub or leaf function that has pushed nothing, where calls do not push either.
+fn leave_by_register(frame: &Frame, memory: &mut impl Memory) -> Result<Frame, End> {
+    // Its module was there when the rule was made.
+    if arch::PUSHES_RETURN_ADDRESS {
+        return Err(End::NoUnwindInfo);
+    }
     let slot = frame.context().and_then(|context| context.slot(arch::RETURN_ADDRESS));
     let returns = word(memory, slot.ok_or(End::NoUnwindInfo)?)?;
     Frame::caller(arch::code_address(returns), frame.sp(), frame.bp())
@@ -128,6 +132,13 @@ fn stub(address: CodeAddress, modules: &impl Modules) -> Option<Rule> {
         0 => Rule::SLOW,
         offset => Rule::new(Kind::Sp, offset, -8),
     })
+}
+
+/// The rule of a function without a table that has its return address in a register alone. A frame that has called another one has not.
+fn leaf(address: CodeAddress, modules: &impl Modules) -> Option<Rule> {
+    let CodeAddress::Exact(ip) = address else { return None };
+    let read = |at| Some(u32::from_le_bytes(*modules.code(at)?.first_chunk()?));
+    arch::returns_by_register(ip, read).then_some(Rule::SLOW)
 }
 
 /// The end of a stack that nobody called: `makecontext` has its outermost frame return to where a function begins, and `make_fcontext`

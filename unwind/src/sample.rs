@@ -8,9 +8,13 @@
 //!         │ needs it is *truncated*   │
 //! ```
 //!
+//! On 64-bit ARM a leaf function has its return address in the link register alone, which is copied, too. A walk finds it as it finds
+//! the registers of a frame that a signal interrupted: in a signal frame, here one at an address where nothing is.
+//!
 //! The steps are those of [`walk()`](crate::walk()). What differs is where things are: stack words in the copy, tables and
 //! code in files, and the rules of a module are kept by its own addresses, so that all processes that map it share them.
 
+use crate::arch::{self, SignalContext};
 use crate::rules::{Learned, evaluate, learn};
 use crate::{CodeAddress, End, Frame, Memory, Modules, Registers, Rule, Rules, Scratch, SharedRules, step};
 
@@ -19,6 +23,8 @@ use crate::{CodeAddress, End, Frame, Memory, Modules, Registers, Rule, Rules, Sc
 pub struct StackSample<'a> {
     /// Its registers; the address is that of an instruction, [`CodeAddress::Exact`].
     pub registers: Registers,
+    /// Its x30, where calls leave the return address in that: `None` on x86-64, or where it was not copied.
+    pub link: Option<u64>,
     /// The bytes of its stack from the stack pointer upwards, as many as were copied.
     pub stack: &'a [u8],
     /// Most frames that are visited.
@@ -48,9 +54,10 @@ pub fn unwind_sample(
     if start.ip == CodeAddress::Return(0) {
         return End::Broken;
     }
-    let mut memory = Copied { start: start.sp, stack: sample.stack, is_beyond: false };
+    let link = sample.link.filter(|_| !arch::PUSHES_RETURN_ADDRESS);
+    let mut memory = Copied { start: start.sp, stack: sample.stack, link, is_beyond: false };
     let mut rules = SampleRules { modules, scratch, tag: 0 };
-    let mut frame = Frame::innermost(start);
+    let mut frame = Frame::sampled(start, link.and(REGISTERS));
     for _ in 0..sample.max_depth {
         let Some((rule, _)) = rules.rule(frame.code()) else { return End::Broken };
         visit(frame);
@@ -65,16 +72,25 @@ pub fn unwind_sample(
     End::Truncated
 }
 
-/// The words of a copied stack.
+/// Where the copied registers are for a walk: in the kernel's half, which has no stack of a program.
+const NOWHERE: u64 = 1 << 63;
+const REGISTERS: Option<SignalContext> = SignalContext::at(NOWHERE);
+
+/// The words of a copied stack, and the link register where a signal frame would have it.
 struct Copied<'a> {
     start: u64,
     stack: &'a [u8],
+    link: Option<u64>,
     /// A word was asked for that lies above the copy.
     is_beyond: bool,
 }
 
 impl Memory for Copied<'_> {
     fn read(&mut self, address: u64) -> Option<u64> {
+        if self.link.is_some() && address >= NOWHERE {
+            let slot = REGISTERS.and_then(|registers| registers.slot(arch::RETURN_ADDRESS));
+            return self.link.filter(|_| slot == Some(address));
+        }
         let offset = usize::try_from(address.checked_sub(self.start)?).ok()?;
         let word = self.stack.get(offset..).and_then(|rest| rest.first_chunk());
         self.is_beyond |= word.is_none();
@@ -128,6 +144,5 @@ impl<M: SampledModules> Rules for SampleRules<'_, M> {
     }
 }
 
-// Tables made to order are those of x86-64.
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod tests;

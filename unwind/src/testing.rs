@@ -29,12 +29,17 @@ pub(crate) struct Segment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     Indexed,
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "tests of modules are those of x86-64")
+    )]
     NoIndex,
     FrameFirst,
 }
 
 impl Segment {
     /// The tables of one function, 256 bytes long at [`CODE`], with these instructions.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "tests of rows are those of x86-64"))]
     pub(crate) fn of(instructions: &[u8]) -> Self {
         let function = Function { start: 0, length: 256, instructions, signal: false };
         Self::build(&[function], Layout::Indexed)

@@ -65,7 +65,11 @@ fn unwind(file: &Path, out: &mut dyn Write) -> Result<(), Error> {
         all += 1;
         same += u64::from(again.is_same);
         let frames = counted(again.frames.len() as u64, "frame");
-        let verdict = if again.is_same { "as recorded" } else { "not as recorded" };
+        let verdict = match again.is_same {
+            true => "as recorded",
+            false if again.is_foreign => "recorded on another kind of processor, and not unwound",
+            false => "not as recorded",
+        };
         if written.is_ok() {
             written = writeln!(out, "sample {}: {} B, {frames}, {verdict}", again.sample, again.bytes);
         }

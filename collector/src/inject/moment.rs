@@ -218,7 +218,7 @@ impl Ground {
             return Err(Bad::Narrow.into());
         }
         let start = Registers { ip: CodeAddress::Exact(registers.rip), sp: registers.rsp, bp: registers.rbp };
-        let sample = StackSample { registers: start, stack, max_depth: MOST_FRAMES };
+        let sample = StackSample { registers: start, link: None, stack, max_depth: MOST_FRAMES };
         let view = View { space: &self.space, files: &self.files, pid: self.pid };
         let mut codes = Vec::new();
         let end = unwind_sample(&sample, &view, &mut self.scratch, |frame| codes.push(frame.code()));

@@ -4,11 +4,12 @@
 //! the ones that were mapped, and shows what has become of them where they are not, or where the unwinder has changed.
 
 use super::files::{FileId, Files};
+use super::registers::{HAS_LINK, Start};
 use super::space::{Mapping, Space, View};
 use super::stacks::marker;
 use capture::{Error, Frame, ModuleId, NodeId, Pseudo, Reader, StackCopy, Tables};
 use std::path::Path;
-use unwind::{CodeAddress, Registers, Scratch, StackSample, unwind_sample};
+use unwind::{CodeAddress, Scratch, StackSample, unwind_sample};
 
 /// Frames of a stack, where the capture does not say how many were wanted.
 const MAX_DEPTH: usize = 1024;
@@ -26,6 +27,8 @@ pub struct Again {
     pub frames: Vec<Frame>,
     /// They are those of the recording.
     pub is_same: bool,
+    /// It was recorded on a machine with other registers than this one, and is not unwound here.
+    pub is_foreign: bool,
 }
 
 /// Unwinds again what a capture has kept, and hands each stack to `visit`.
@@ -48,10 +51,11 @@ pub fn unwind_again(file: &Path, mut visit: impl FnMut(&Again)) -> Result<(), Er
     let max_depth = option.and_then(|(_, value)| value.parse().ok()).unwrap_or(MAX_DEPTH).min(MAX_DEPTH);
     let mut walker = Walker { files: &files, modules: &modules, max_depth, scratch: Box::default() };
     reader.for_each_stack_copy(|copy| {
-        let frames = walker.frames(copy);
+        let is_foreign = copy.link.is_some() != HAS_LINK;
+        let frames = if is_foreign { Vec::new() } else { walker.frames(copy) };
         let recorded = usize::try_from(copy.sample).ok().and_then(|sample| stacks.get(sample));
-        let is_same = recorded.is_some_and(|stack| is_same(tables, *stack, &frames));
-        visit(&Again { sample: copy.sample, bytes: copy.stack.len(), frames, is_same });
+        let is_same = !is_foreign && recorded.is_some_and(|stack| is_same(tables, *stack, &frames));
+        visit(&Again { sample: copy.sample, bytes: copy.stack.len(), frames, is_same, is_foreign });
     })
 }
 
@@ -72,8 +76,9 @@ impl Walker<'_> {
             space.map(code.start, Mapping { end: code.end, offset: code.offset, file });
         }
         let view = View { space: &space, files: self.files, pid: std::process::id() };
-        let registers = Registers { ip: CodeAddress::Exact(copy.ip), sp: copy.sp, bp: copy.bp };
-        let sample = StackSample { registers, stack: &copy.stack, max_depth: self.max_depth };
+        let start = Start { ip: copy.ip, sp: copy.sp, bp: copy.bp, link: copy.link };
+        let (registers, stack) = (start.registers(), copy.stack.as_slice());
+        let sample = StackSample { registers, link: start.link, stack, max_depth: self.max_depth };
         let mut codes = Vec::new();
         let end = unwind_sample(&sample, &view, &mut self.scratch, |frame| codes.push(frame.code()));
         if codes.is_empty() {

@@ -1,5 +1,6 @@
 //! What the sampler tells the writer. Ids are the sampler's own, dense, and defined before they are used.
 
+use super::registers::Start;
 use capture::{Pseudo, Region, Tracepoint};
 use std::sync::mpsc::Receiver;
 use symbols::{ModuleFile, Reason};
@@ -139,9 +140,7 @@ pub(super) struct Sample {
 pub(super) struct Copied {
     /// Position of the sample in its batch.
     pub(super) sample: usize,
-    pub(super) ip: u64,
-    pub(super) sp: u64,
-    pub(super) bp: u64,
+    pub(super) start: Start,
     pub(super) is_cut: bool,
     pub(super) stack: Vec<u8>,
     pub(super) code: Vec<MappedCode>,

@@ -7,6 +7,7 @@
 use super::batch::{Batch, Copied, Image, KernelFrame, Step, Task, ThreadName};
 use super::images::Images;
 use super::kernel::KERNEL;
+use super::registers::Start;
 use super::strangers;
 use crate::clock::Clock;
 use crate::processes::Processes;
@@ -151,14 +152,14 @@ impl Entered {
 
     /// What the next sample was unwound from, with the capture's ids.
     fn stack_copy(&self, copy: Copied) -> StackCopy {
-        let Copied { sample: _, ip, sp, bp, is_cut, stack, code } = copy;
+        let Copied { sample: _, start: Start { ip, sp, bp, link }, is_cut, stack, code } = copy;
         let code = code.into_iter().map(|code| MappedCode {
             start: code.start,
             end: code.end,
             offset: code.offset,
             module: code.module.and_then(|module| self.modules.get(module as usize).copied()),
         });
-        StackCopy { sample: self.samples, ip, sp, bp, is_cut, stack, code: code.collect() }
+        StackCopy { sample: self.samples, ip, sp, bp, is_cut, stack, code: code.collect(), link }
     }
 
     fn frame(&mut self, step: Step, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<FrameId, Error> {

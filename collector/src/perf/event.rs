@@ -18,7 +18,8 @@ use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
 use super::ring::{READS, Ring, page_size};
 use super::room::{self, Demand};
 use super::trace::{self, Traces};
-use super::{CpuOptions, Scope};
+use super::{CpuOptions, Scope, registers};
+use crate::clock::HAS_TSC;
 use crate::log::debug;
 use perf_event_open_sys::bindings as sys;
 use rustix::fd::{FromRawFd, OwnedFd};
@@ -263,10 +264,6 @@ fn open_one(
 
 /// Opens an event of a thread, or of a processor, with -1 for any.
 pub(crate) fn open(mut attributes: sys::perf_event_attr, pid: i32, cpu: i32) -> io::Result<OwnedFd> {
-    // Elsewhere a stack begins in more registers than samples are taken of.
-    if !cfg!(target_arch = "x86_64") {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, "that is there for x86-64 only"));
-    }
     attributes.size = size_of::<sys::perf_event_attr>() as u32;
     let flags = sys::PERF_FLAG_FD_CLOEXEC.into();
     // SAFETY: the attributes are initialised, have their size in them, and ask for samples into a ring at most.
@@ -278,13 +275,6 @@ pub(crate) fn open(mut attributes: sys::perf_event_attr, pid: i32, cpu: i32) -> 
     // SAFETY: the descriptor was just made and belongs to nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
-
-/// Registers of a sample: rbp, rsp and rip, all that a walk begins with.
-#[cfg(not(target_arch = "x86_64"))]
-const REGISTERS: u64 = 0;
-/// Registers of a sample: rbp, rsp and rip, all that a walk begins with.
-#[cfg(target_arch = "x86_64")]
-const REGISTERS: u64 = 1 << sys::PERF_REG_X86_BP | 1 << sys::PERF_REG_X86_SP | 1 << sys::PERF_REG_X86_IP;
 
 /// What every sample has: whose it is, when and where.
 const COMMON: u32 = sys::PERF_SAMPLE_TID | sys::PERF_SAMPLE_TIME | sys::PERF_SAMPLE_CPU;
@@ -308,7 +298,9 @@ fn attributes(options: CpuOptions, attempt: Attempt, ring: usize) -> sys::perf_e
     all.__bindgen_anon_1.sample_freq = options.frequency.into();
     all.sample_type = u64::from(COMMON | sys::PERF_SAMPLE_IP | sys::PERF_SAMPLE_PERIOD);
     with_stack(&mut all, options.stack_in(ring));
-    all.set_exclude_idle(1);
+    // Counters of 64-bit ARM are refused with it, and count nothing while a processor waits.
+    let counts_idle = attempt.counter == Counter::CpuClock;
+    all.set_exclude_idle(u64::from(counts_idle || !cfg!(target_arch = "aarch64")));
     tell_of_processes(&mut all, attempt.kernel, attempt.new_features);
     all
 }
@@ -340,7 +332,7 @@ fn common(scope: Scope, kernel: bool) -> sys::perf_event_attr {
 fn with_stack(all: &mut sys::perf_event_attr, bytes: u32) {
     all.sample_type |=
         u64::from(sys::PERF_SAMPLE_CALLCHAIN | sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER);
-    all.sample_regs_user = REGISTERS;
+    all.sample_regs_user = registers::MASK;
     all.sample_stack_user = bytes;
 }
 
@@ -405,12 +397,12 @@ pub fn probe() -> Probe {
     };
     let own = Scope::Tree { pid: std::process::id(), follow: true };
     let mut none = Traces::default();
-    let system = Events::open(options(Scope::System), &mut none, true);
+    let system = Events::open(options(Scope::System), &mut none, HAS_TSC);
     let system_wide = matches!(system.work, Some(Ok(Counted { has_kernel: true, .. })));
     let everywhere = matches!(system.faults, Some(Ok(true)));
     // Its rings are in the way of others.
     drop(system);
-    let events = Events::open(options(own), &mut none, true);
+    let events = Events::open(options(own), &mut none, HAS_TSC);
     let is_native_clock = events.clock == RecordClock::Native;
     let (faults, faults_refused) = match events.faults {
         Some(Err(error)) => ((false, everywhere), Refusal::new(error, own, FAULTS).text()),

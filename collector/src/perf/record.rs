@@ -13,11 +13,12 @@
 //!  stack:    kernel stack │ user's part
 //!  kernel stack: n u64, n × u64
 //!  user's part: registers │ size u64, size bytes of stack, bytes of it that are true
-//!  registers: abi u64, bp sp ip u64 unless the abi is 0
+//!  registers: abi u64, bp sp ip u64 unless the abi is 0; on 64-bit ARM x29 x30 sp pc
 //! ```
 //!
 //! Only samples end without the part on the right. The layout follows from what the event asked for (`event.rs`).
 
+use super::registers::{COUNT, Start};
 use perf_event_open_sys::bindings as sys;
 
 /// How samples of a ring are laid out.
@@ -114,7 +115,7 @@ pub(super) enum User<'a> {
     /// The thread runs 32-bit code.
     Narrow { ip: u64 },
     /// Registers and a piece of stack. `is_cut`: the stack may go on above it.
-    Wide { ip: u64, sp: u64, bp: u64, stack: &'a [u8], is_cut: bool },
+    Wide { start: Start, stack: &'a [u8], is_cut: bool },
 }
 
 /// A mapping of code.
@@ -260,12 +261,12 @@ fn fault(mut fields: Fields<'_>, has_stack: bool) -> Result<Record<'_>, Malforme
     let (sp, stack) = match has_stack {
         true => {
             let (chain, user) = stack(&mut fields)?;
-            let sp = if let User::Wide { sp, .. } = user { Some(sp) } else { None };
+            let sp = if let User::Wide { start, .. } = user { Some(start.sp) } else { None };
             (sp, Some((chain, user)))
         }
         false => {
             let (_, registers) = registers(&mut fields)?;
-            (registers.map(|[_, sp, _]| sp), None)
+            (registers.map(|start| start.sp), None)
         }
     };
     Ok(Record { time, what: What::Fault(Fault { pid, tid, address, sp, stack }) })
@@ -301,16 +302,22 @@ fn user<'a>(fields: &mut Fields<'a>) -> Result<User<'a>, Malformed> {
     let stack = copied.get(..length).ok_or(Malformed)?;
     Ok(match registers {
         None => User::None,
-        Some([_, _, ip]) if abi == ABI_32 => User::Narrow { ip },
-        Some([bp, sp, ip]) => User::Wide { ip, sp, bp, stack, is_cut: length == size },
+        Some(start) if abi == ABI_32 => User::Narrow { ip: start.ip },
+        Some(start) => User::Wide { start, stack, is_cut: length == size },
     })
 }
 
-/// What kind of code runs, and rbp, rsp and rip if it is the user's.
-fn registers(fields: &mut Fields<'_>) -> Result<(u64, Option<[u64; 3]>), Malformed> {
+/// What kind of code runs, and its registers if it is the user's.
+fn registers(fields: &mut Fields<'_>) -> Result<(u64, Option<Start>), Malformed> {
     let abi = fields.u64()?;
-    let has_any = abi != ABI_NONE;
-    Ok((abi, if has_any { Some([fields.u64()?, fields.u64()?, fields.u64()?]) } else { None }))
+    if abi == ABI_NONE {
+        return Ok((abi, None));
+    }
+    let mut words = [0; COUNT];
+    for word in &mut words {
+        *word = fields.u64()?;
+    }
+    Ok((abi, Some(Start::of(words))))
 }
 
 const ABI_NONE: u64 = sys::PERF_SAMPLE_REGS_ABI_NONE as u64;

@@ -7,7 +7,7 @@ use super::space::{Mapping, Space, View};
 use super::stacks::marker;
 use capture::Pseudo;
 use rustc_hash::FxHashMap;
-use unwind::{CodeAddress, Registers, Scratch, StackSample, unwind_sample};
+use unwind::{CodeAddress, Scratch, StackSample, unwind_sample};
 
 /// One walk.
 pub(super) struct Walk<'a> {
@@ -24,19 +24,18 @@ pub(super) struct Walk<'a> {
 impl Walk<'_> {
     /// The user's frames, innermost first, and why there are no more.
     pub(super) fn user(mut self, user: User<'_>, frames: &mut Vec<Step>) -> Option<Pseudo> {
-        let (registers, stack, is_cut) = match user {
+        let (start, stack, is_cut) = match user {
             User::None => return None,
             // Its rules would be others: the place alone is known.
             User::Narrow { ip } => {
                 frames.push(self.step(CodeAddress::Exact(ip)));
                 return Some(Pseudo::NoUnwindInfo);
             }
-            User::Wide { ip, sp, bp, stack, is_cut } => {
-                (Registers { ip: CodeAddress::Exact(ip), sp, bp }, stack, is_cut)
-            }
+            User::Wide { start, stack, is_cut } => (start, stack, is_cut),
         };
         let view = View { space: self.space, files: self.files, pid: self.pid };
-        let sample = StackSample { registers, stack, max_depth: self.max_depth };
+        let registers = start.registers();
+        let sample = StackSample { registers, link: start.link, stack, max_depth: self.max_depth };
         let mut codes = Vec::new();
         let end = unwind_sample(&sample, &view, self.scratch, |frame| codes.push(frame.code()));
         if codes.is_empty() {
@@ -54,10 +53,12 @@ impl Walk<'_> {
     /// What the stack is unwound from, to be kept: nothing of threads that have none in user space, or run 32-bit code.
     // Cost: a look into the mappings for each word of the stack, half a tenth of a millisecond for 16 KiB.
     pub(super) fn copied(mut self, user: User<'_>, sample: usize) -> Option<Copied> {
-        let User::Wide { ip, sp, bp, stack, is_cut } = user else { return None };
+        let User::Wide { start, stack, is_cut } = user else { return None };
         let mut code: Vec<MappedCode> = Vec::new();
         let (words, _) = stack.as_chunks::<8>();
-        for address in std::iter::once(ip).chain(words.iter().map(|word| u64::from_le_bytes(*word))) {
+        let words = words.iter().map(|word| u64::from_le_bytes(*word));
+        let addresses = std::iter::once(start.ip).chain(start.link).chain(words);
+        for address in addresses.map(CodeAddress::without_signature) {
             if code.iter().any(|known| (known.start..known.end).contains(&address)) {
                 continue;
             }
@@ -65,7 +66,7 @@ impl Walk<'_> {
             let module = file.map(|file| self.module(file));
             code.push(MappedCode { start, end, offset, module });
         }
-        Some(Copied { sample, ip, sp, bp, is_cut, stack: stack.to_vec(), code })
+        Some(Copied { sample, start, is_cut, stack: stack.to_vec(), code })
     }
 
     fn step(&mut self, code: CodeAddress) -> Step {

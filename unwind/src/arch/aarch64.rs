@@ -12,6 +12,10 @@
 //!                                CFA ─► └────────────┘
 //! ```
 
+mod leaf;
+
+pub(crate) use leaf::returns_by_register;
+
 use super::Call;
 use crate::{CodeAddress, Registers};
 use core::num::NonZeroU64;

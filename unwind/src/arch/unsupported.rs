@@ -80,6 +80,11 @@ pub(crate) fn stub_offset(_before: &[u8; 16], _at: &[u8; 16]) -> Option<i32> {
     None
 }
 
+/// Whether a function that executes at `ip` has its return address in a register: none has.
+pub(crate) fn returns_by_register(_ip: u64, _read: impl Fn(u64) -> Option<u32>) -> bool {
+    false
+}
+
 impl Registers {
     /// Registers from which a walk ends at once.
     pub fn here() -> Self {

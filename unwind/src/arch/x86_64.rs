@@ -149,6 +149,11 @@ pub(crate) fn stub_offset(before: &[u8; 16], at: &[u8; 16]) -> Option<i32> {
     }
 }
 
+/// Whether a function that executes at `ip` has its return address in a register: none has.
+pub(crate) fn returns_by_register(_ip: u64, _read: impl Fn(u64) -> Option<u32>) -> bool {
+    false
+}
+
 impl Registers {
     /// The registers of the caller at this very instruction, for a walk that starts where one stands.
     #[inline(always)]

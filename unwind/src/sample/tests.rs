@@ -1,6 +1,6 @@
 use super::{SampledModules, StackSample, unwind_sample};
 use crate::testing::{CODE, Function, Layout, Segment};
-use crate::{CodeAddress, End, Modules, Registers, Scratch, Sections, SharedRules, SharedSlot};
+use crate::{CodeAddress, End, Modules, Registers, Scratch, Sections, SharedRules, SharedSlot, arch};
 use proptest::prelude::*;
 use std::vec::Vec;
 
@@ -32,22 +32,87 @@ impl SampledModules for Process<'_> {
     }
 }
 
-/// Three functions: one that just returns, one with a frame of 16 bytes, and the root.
+/// What differs between machines: tables, and where return addresses are.
+struct Machine {
+    /// Of a function with a frame of 16 bytes.
+    with_frame: &'static [u8],
+    /// Of one that nobody has called.
+    root: &'static [u8],
+    /// Of one whose CFA is at another register than those which were copied.
+    by_another_register: &'static [u8],
+    /// How a walk ends there.
+    ends: End,
+    /// Where in the copied stack, in words, the return address of the second function is; the first one, which just returns, has it
+    /// at the stack pointer, or in the link register.
+    returns_at: usize,
+    /// How many frames so many bytes of stack lead to.
+    frames: &'static [(usize, usize)],
+}
+
+#[cfg(target_arch = "x86_64")]
+const MACHINE: Machine = Machine {
+    with_frame: b"\x0e\x18",
+    root: b"\x07\x10",
+    by_another_register: b"\x0c\x03\x10",
+    ends: End::NoUnwindInfo,
+    returns_at: 3,
+    frames: &[(40, 3), (32, 3), (31, 2), (8, 2), (7, 1), (0, 1)],
+};
+
+#[cfg(target_arch = "aarch64")]
+const MACHINE: Machine = Machine {
+    // x30 lies in the lowest word.
+    with_frame: b"\x0e\x18\x9e\x03",
+    root: b"\x07\x1e",
+    by_another_register: b"\x0c\x13\x10",
+    ends: End::Unreadable,
+    returns_at: 0,
+    frames: &[(40, 3), (8, 3), (7, 2), (0, 2)],
+};
+
+/// Four functions: one that just returns, one with a frame of 16 bytes, the root, and one that nobody can leave.
 fn tables() -> Segment {
-    let functions = [
-        Function { start: 0, length: 0x10, instructions: b"", signal: false },
-        Function { start: 0x10, length: 0x10, instructions: b"\x0e\x18", signal: false },
-        Function { start: 0x20, length: 0x10, instructions: b"\x07\x10", signal: false },
-    ];
+    let instructions = [b"", MACHINE.with_frame, MACHINE.root, MACHINE.by_another_register];
+    let functions: Vec<Function<'_>> = (0..)
+        .zip(instructions)
+        .map(|(place, instructions)| Function {
+            start: place * 0x10,
+            length: 0x10,
+            instructions,
+            signal: false,
+        })
+        .collect();
     Segment::build(&functions, Layout::Indexed)
 }
 
 const SP: u64 = 0x7fff_0000;
 
+/// A copied stack, and the link register where there is one, of which this is where a function returns to that just returns.
+fn copied(returns: u64, rest: &[u64]) -> (Vec<u8>, Option<u64>) {
+    match arch::PUSHES_RETURN_ADDRESS {
+        true => (words(&[&[returns], rest].concat()), None),
+        false => (words(rest), Some(returns)),
+    }
+}
+
 /// The frames of a sample at `CODE` with this stack.
-fn frames(process: &Process<'_>, stack: &[u8], max_depth: usize) -> (Vec<CodeAddress>, End) {
-    let registers = Registers { ip: CodeAddress::Exact(CODE + process.bias), sp: SP, bp: 0 };
-    let sample = StackSample { registers, stack, max_depth };
+fn frames(
+    process: &Process<'_>,
+    (stack, link): (&[u8], Option<u64>),
+    max_depth: usize,
+) -> (Vec<CodeAddress>, End) {
+    frames_at(0, process, (stack, link), max_depth)
+}
+
+/// The same of a sample so far behind that.
+fn frames_at(
+    place: u64,
+    process: &Process<'_>,
+    (stack, link): (&[u8], Option<u64>),
+    max_depth: usize,
+) -> (Vec<CodeAddress>, End) {
+    let registers = Registers { ip: CodeAddress::Exact(CODE + process.bias + place), sp: SP, bp: 0 };
+    let sample = StackSample { registers, link, stack, max_depth };
     let mut seen = Vec::new();
     let end = unwind_sample(&sample, process, &mut Scratch::new(), |frame| seen.push(frame.code()));
     (seen, end)
@@ -68,22 +133,50 @@ fn samples_have_these_frames() {
         let code = CODE + bias;
         let all =
             [CodeAddress::Exact(code), CodeAddress::Return(code + 0x18), CodeAddress::Return(code + 0x28)];
-        let stack = words(&[code + 0x18, 7, 7, code + 0x28, 9]);
-        for (length, limit, depth, end) in [
-            (40, 100, 3, End::Root),
-            (32, 100, 3, End::Root),
-            (31, 100, 2, End::Truncated),
-            (8, 100, 2, End::Truncated),
-            (7, 100, 1, End::Truncated),
-            (0, 100, 1, End::Truncated),
-            (40, 2, 2, End::Truncated),
-            (40, 0, 0, End::Truncated),
-        ] {
-            let found = frames(&process, &stack[..length], limit);
-            assert_eq!(found, (all[..depth].to_vec(), end), "{length} bytes, at most {limit} frames");
+        let mut rest = [7, 7, 7, 7, 9];
+        rest[MACHINE.returns_at.saturating_sub(1)] = code + 0x28;
+        let (stack, link) = copied(code + 0x18, &rest);
+        for &(length, depth) in MACHINE.frames {
+            let end = if depth == all.len() { End::Root } else { End::Truncated };
+            let found = frames(&process, (&stack[..length], link), 100);
+            assert_eq!(found, (all[..depth].to_vec(), end), "{length} bytes");
+        }
+        for limit in [2, 0] {
+            let found = frames(&process, (&stack, link), limit);
+            assert_eq!(found, (all[..limit].to_vec(), End::Truncated), "at most {limit} frames");
         }
     }
-    assert_eq!(SharedRules::new(&kept).find(CodeAddress::Exact(CODE)).map(|rule| rule.cfa_offset()), Some(8));
+    assert!(SharedRules::new(&kept).find(CodeAddress::Exact(CODE)).is_some());
+}
+
+/// Check that a frame which wants a register that was not copied ends the walk, and is not said to go on beyond the copy.
+#[test]
+fn other_registers_are_unknown() {
+    let tables = tables();
+    let process = Process { tables: &tables, kept: &[], bias: 0 };
+    let (stack, link) = copied(CODE + 0x18, &[7; 5]);
+    let found = frames_at(0x30, &process, (&stack, link), 9);
+    assert_eq!(found, (Vec::from([CodeAddress::Exact(CODE + 0x30)]), MACHINE.ends));
+}
+
+/// Check that the link register leads on from the innermost frame alone, signed as well as not, and that nothing leads on from a leaf
+/// function without it.
+#[cfg(target_arch = "aarch64")]
+#[test]
+fn the_link_register_is_the_innermost_frames() {
+    let tables = tables();
+    let process = Process { tables: &tables, kept: &[], bias: 0 };
+    let [leaf, root] = [CodeAddress::Exact(CODE), CodeAddress::Return(CODE + 0x28)];
+    let calling_leaf = CodeAddress::Return(CODE + 8);
+    for (link, expected) in [
+        (Some(CODE + 0x28), (Vec::from([leaf, root]), End::Root)),
+        (Some(CODE + 0x28 | 0x2a_u64 << 48), (Vec::from([leaf, root]), End::Root)),
+        (Some(CODE + 0x28 | 1 << 63), (Vec::from([leaf, root]), End::Root)),
+        (Some(CODE + 8), (Vec::from([leaf, calling_leaf]), End::NoUnwindInfo)),
+        (None, (Vec::from([leaf]), End::NoUnwindInfo)),
+    ] {
+        assert_eq!(frames(&process, (&[7; 40], link), 9), expected, "{link:x?}");
+    }
 }
 
 /// Check that a return address that is no code ends the walk before it, and that the address 0 is its end.
@@ -92,7 +185,9 @@ fn walks_end_where_there_is_no_code() {
     let tables = tables();
     let process = Process { tables: &tables, kept: &[], bias: 0 };
     for (returns, end) in [(0, End::Root), (0x1000, End::Broken), (u64::MAX, End::Broken)] {
-        assert_eq!(frames(&process, &words(&[returns]), 9), (Vec::from([CodeAddress::Exact(CODE)]), end));
+        let (stack, link) = copied(returns, &[]);
+        let found = frames(&process, (&stack, link), 9);
+        assert_eq!(found, (Vec::from([CodeAddress::Exact(CODE)]), end));
     }
 }
 
@@ -102,7 +197,7 @@ proptest! {
     fn hostile_samples_are_bounded(
         stack: Vec<u8>,
         returns in prop::collection::vec(CODE..CODE + 0x40, 0..20),
-        (ip, sp, bp) in (any::<u64>(), any::<u64>(), any::<u64>()),
+        (ip, sp, bp, link) in (any::<u64>(), any::<u64>(), any::<u64>(), any::<Option<u64>>()),
         inside: bool,
         max_depth in 0usize..50,
     ) {
@@ -112,7 +207,7 @@ proptest! {
         let (ip, sp) = if inside { (CODE + ip % 0x40, sp & !7) } else { (ip, sp) };
         let registers = Registers { ip: CodeAddress::Exact(ip), sp, bp };
         let mut seen = 0;
-        unwind_sample(&StackSample { registers, stack: &stack, max_depth }, &process, &mut Scratch::new(), |frame| {
+        unwind_sample(&StackSample { registers, link, stack: &stack, max_depth }, &process, &mut Scratch::new(), |frame| {
             seen += 1;
             assert!(process.is_code(frame.code().lookup()));
         });

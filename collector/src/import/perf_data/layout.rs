@@ -10,6 +10,7 @@
 //! ```
 
 use super::fields::{Fields, Short};
+use crate::perf::{REGISTER_NUMBERS, REGISTERS, Start};
 
 /// Bits of the sample type, in the kernel's order.
 mod bit {
@@ -32,8 +33,6 @@ mod bit {
 
 /// Flag: records beside samples end with fields of the sample type.
 const SAMPLE_ID_ALL: u64 = 1 << 18;
-/// Numbers of the registers that a walk begins with, as the kernel counts them on x86-64.
-const REGISTERS: [u32; 3] = [6, 7, 8];
 /// Branch sample type: a word before the branches.
 const HW_INDEX: u64 = 1 << 17;
 
@@ -59,8 +58,8 @@ pub(super) struct Sample<'a> {
     pub(super) period: u64,
     /// Addresses with marks between, eight bytes each; none where they were not asked for.
     pub(super) chain: Option<&'a [u8]>,
-    /// rbp, rsp and rip of 64-bit code, with the piece of stack that was copied, and whether it may go on.
-    pub(super) user: Option<([u64; 3], &'a [u8], bool)>,
+    /// Registers of 64-bit code, with the piece of stack that was copied, and whether it may go on.
+    pub(super) user: Option<(Start, &'a [u8], bool)>,
 }
 
 impl Layout {
@@ -182,8 +181,9 @@ impl Layout {
         Ok(())
     }
 
-    /// Those that a walk begins with; none of a thread of the kernel, of 32-bit code, and where they were not asked for.
-    fn registers(&self, fields: &mut Fields<'_>) -> Result<Option<[u64; 3]>, Short> {
+    /// Those that a walk begins with; none of a thread of the kernel, of 32-bit code, and where they were not asked for. They are taken
+    /// for those of this machine: perf's files are read where they were recorded.
+    fn registers(&self, fields: &mut Fields<'_>) -> Result<Option<Start>, Short> {
         let abi = fields.u64()?;
         if abi == 0 {
             return Ok(None);
@@ -195,7 +195,11 @@ impl Layout {
             let is_there = self.user_registers & (1 << number) != 0;
             Fields(all.get(place..).filter(|_| is_there).unwrap_or_default()).u64().ok()
         };
-        let [Some(bp), Some(sp), Some(ip)] = REGISTERS.map(register) else { return Ok(None) };
-        Ok((abi == 2).then_some([bp, sp, ip]))
+        let mut words = [0; REGISTERS];
+        for (word, number) in words.iter_mut().zip(REGISTER_NUMBERS) {
+            let Some(value) = register(number) else { return Ok(None) };
+            *word = value;
+        }
+        Ok((abi == 2).then(|| Start::of(words)))
     }
 }

@@ -7,7 +7,7 @@ use crate::perf::{Space, View, marker};
 use capture::{Error, Frame, FrameId, Module, NodeId, Pseudo, Sink, SourceFrame, Symbolized, Writer};
 use rustc_hash::FxHashMap;
 use symbols::{KernelSymbols, Reason};
-use unwind::{CodeAddress, Registers, Scratch, StackSample, unwind_sample};
+use unwind::{CodeAddress, Scratch, StackSample, unwind_sample};
 
 /// Addresses from here on are marks between the parts of a stack.
 const FIRST_MARK: u64 = 4096_u64.wrapping_neg();
@@ -66,10 +66,11 @@ impl Stacks {
                 user.extend(
                     chained.map(|(place, ip)| if place == 0 { first(*ip) } else { CodeAddress::Return(*ip) }),
                 );
-                if let Some(([bp, sp, ip], stack, may_go_on)) = registers {
+                if let Some((start, stack, may_go_on)) = registers {
                     user.clear();
                     let sample = StackSample {
-                        registers: Registers { ip: first(ip), sp, bp },
+                        registers: start.registers(),
+                        link: start.link,
                         stack,
                         max_depth: MAX_DEPTH,
                     };
@@ -77,7 +78,7 @@ impl Stacks {
                     let ended =
                         unwind_sample(&sample, &view, &mut self.scratch, |frame| user.push(frame.code()));
                     if user.is_empty() {
-                        user.push(first(ip));
+                        user.push(first(start.ip));
                     }
                     end = match marker(ended) {
                         Some(Pseudo::Truncated) if !may_go_on && user.len() < MAX_DEPTH => {

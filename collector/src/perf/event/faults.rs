@@ -10,10 +10,11 @@
 //! touched stays known. The small ones are other events than those with stacks, although `page-faults` would count both:
 //! where one event is asked for in two ways, the kernel writes the small records in the size of the large ones.
 
-use super::{COMMON, Events, REGISTERS, common, with_stack};
+use super::{COMMON, Events, common, with_stack};
 use crate::log::debug;
 use crate::perf::CpuOptions;
 use crate::perf::record::Layout;
+use crate::perf::registers;
 use crate::perf::room::Demand;
 use perf_event_open_sys::bindings as sys;
 use std::io;
@@ -57,7 +58,7 @@ impl Events {
 fn touched(options: CpuOptions, kernel: bool, kind: u32) -> sys::perf_event_attr {
     let mut all = faults(options, kernel, kind);
     all.sample_type |= u64::from(sys::PERF_SAMPLE_REGS_USER);
-    all.sample_regs_user = REGISTERS;
+    all.sample_regs_user = registers::MASK;
     all
 }
 

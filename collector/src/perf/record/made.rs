@@ -1,9 +1,14 @@
 //! Records as the kernel writes them, made to order for tests.
 
-use super::sys;
+use super::{Start, sys};
+use crate::perf::registers::HAS_LINK;
 
 /// The kernel's stack of made samples.
 pub(in crate::perf) const CHAIN: [u64; 2] = [sys::PERF_CONTEXT_KERNEL, 0xffff_ffff_8100_0010];
+
+/// Registers of made samples.
+pub(in crate::perf) const START: Start =
+    Start { ip: 0x30, sp: 0x20, bp: 0x10, link: if HAS_LINK { Some(0x18) } else { None } };
 
 /// A record under construction.
 pub(in crate::perf) struct Made(Vec<u8>);
@@ -37,6 +42,13 @@ impl Made {
         self
     }
 
+    /// Registers of a user, after what kind of code it runs.
+    pub(in crate::perf) fn registers(self, abi: u64, start: Start) -> Made {
+        let made = self.u64(abi).u64(start.bp);
+        let made = if let Some(link) = start.link { made.u64(link) } else { made };
+        made.u64(start.sp).u64(start.ip)
+    }
+
     /// With what ends all records but samples.
     pub(in crate::perf) fn end(self, time: u64) -> Vec<u8> {
         self.u64(0).u64(time).u64(0).bare()
@@ -54,7 +66,7 @@ impl Made {
 pub(in crate::perf) fn sample(pid: u32, time: u64) -> Vec<u8> {
     let head = Made::new(sys::PERF_RECORD_SAMPLE).u64(0x30).u32(pid).u32(pid).u64(time).u32(3).u32(0);
     let chain = head.u64(1_000_000).u64(2).u64(CHAIN[0]).u64(CHAIN[1]);
-    chain.u64(2).u64(0x10).u64(0x20).u64(0x30).u64(16).u64(1).u64(0).u64(8).bare()
+    chain.registers(2, START).u64(16).u64(1).u64(0).u64(8).bare()
 }
 
 /// A mapping of `/lib/x.so`.

@@ -16,7 +16,7 @@ fn records_say_what_was_put_in() {
         path: b"/lib/x.so",
     });
     let stack = [1, 0, 0, 0, 0, 0, 0, 0];
-    let user = User::Wide { ip: 0x30, sp: 0x20, bp: 0x10, stack: &stack, is_cut: false };
+    let user = User::Wide { start: made::START, stack: &stack, is_cut: false };
     let chain = [&made::CHAIN[0].to_le_bytes()[..], &made::CHAIN[1].to_le_bytes()].concat();
     let sample = What::Sample(Sample { pid: 7, tid: 7, cpu: 3, period: 1_000_000, chain: &chain, user });
     for (bytes, what) in [
@@ -46,7 +46,7 @@ fn records_say_what_was_put_in() {
 fn unfilled_room_is_not_copied() {
     let sample = |room: usize, filled: usize| {
         let head = Made::new(sys::PERF_RECORD_SAMPLE).u64(0x30).u32(7).u32(7).u64(5).u32(3).u32(0).u64(1);
-        let registers = head.u64(0).u64(2).u64(0x10).u64(0x20).u64(0x30);
+        let registers = head.u64(0).registers(2, made::START);
         let stack: Vec<_> = (0..room).map(|at| if at < filled { at as u8 } else { 0xee }).collect();
         registers.u64(room as u64).bytes(&stack).u64(filled as u64).bare()
     };
@@ -72,9 +72,9 @@ fn unfilled_room_is_not_copied() {
 #[test]
 fn faults_say_what_was_touched() {
     let fault = || Made::new(sys::PERF_RECORD_SAMPLE).u32(7).u32(8).u64(5).u64(0x7000).u32(3).u32(0);
-    let small = fault().u64(2).u64(0x10).u64(0x20).u64(0x30).bare();
-    let large = fault().u64(0).u64(2).u64(0x10).u64(0x20).u64(0x30).u64(8).u64(1).u64(8).bare();
-    let user = User::Wide { ip: 0x30, sp: 0x20, bp: 0x10, stack: &[1, 0, 0, 0, 0, 0, 0, 0], is_cut: true };
+    let small = fault().registers(2, made::START).bare();
+    let large = fault().u64(0).registers(2, made::START).u64(8).u64(1).u64(8).bare();
+    let user = User::Wide { start: made::START, stack: &[1, 0, 0, 0, 0, 0, 0, 0], is_cut: true };
     let fault = Fault { pid: 7, tid: 8, address: 0x7000, sp: Some(0x20), stack: None };
     for (bytes, layout, fault) in
         [(small, Layout::Touch, fault), (large, Layout::Stack, Fault { stack: Some((&[], user)), ..fault })]
@@ -98,9 +98,9 @@ fn faults_say_what_was_touched() {
 fn hits_say_what_tracepoints_tell() {
     let head = Made::new(sys::PERF_RECORD_SAMPLE).u32(7).u32(8).u64(5).u32(3).u32(0);
     let told = head.u64(2).u64(made::CHAIN[0]).u64(made::CHAIN[1]).u32(12).bytes(b"what is told");
-    let bytes = told.u64(2).u64(0x10).u64(0x20).u64(0x30).u64(8).u64(1).u64(8).bare();
+    let bytes = told.registers(2, made::START).u64(8).u64(1).u64(8).bare();
     let chain = [&made::CHAIN[0].to_le_bytes()[..], &made::CHAIN[1].to_le_bytes()].concat();
-    let user = User::Wide { ip: 0x30, sp: 0x20, bp: 0x10, stack: &[1, 0, 0, 0, 0, 0, 0, 0], is_cut: true };
+    let user = User::Wide { start: made::START, stack: &[1, 0, 0, 0, 0, 0, 0, 0], is_cut: true };
     let hit = Hit { pid: 7, tid: 8, place: 4, told: b"what is told", stack: (&chain, user) };
     assert_eq!(parse(&bytes, Layout::Trace(4)), Ok(Record { time: 5, what: What::Hit(hit) }));
     for length in 0..bytes.len() {
@@ -114,13 +114,13 @@ fn abi_is_told_apart() {
     let sample = |abi: u64| {
         let fields =
             Made::new(sys::PERF_RECORD_SAMPLE).u64(0).u32(1).u32(2).u64(5).u32(0).u32(0).u64(1).u64(0);
-        let fields = if abi == 0 { fields.u64(0) } else { fields.u64(abi).u64(1).u64(2).u64(3) };
+        let fields = if abi == 0 { fields.u64(0) } else { fields.registers(abi, made::START) };
         fields.u64(0).bare()
     };
     for (abi, user) in [
         (0, User::None),
-        (1, User::Narrow { ip: 3 }),
-        (2, User::Wide { ip: 3, sp: 2, bp: 1, stack: &[], is_cut: true }),
+        (1, User::Narrow { ip: 0x30 }),
+        (2, User::Wide { start: made::START, stack: &[], is_cut: true }),
     ] {
         let bytes = sample(abi);
         let What::Sample(found) = parse(&bytes, Layout::Work).unwrap().what else { panic!("no sample") };
