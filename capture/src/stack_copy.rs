@@ -33,8 +33,6 @@ pub struct StackCopy {
     /// Mapped code that the instruction pointer, the link register, or any aligned word of the copied stack, lies in.
     pub code: Vec<MappedCode>,
     /// Link register of 64-bit ARM, in which a function that calls no others has its return address; none of other machines.
-    // Not written there: a record of before is as good.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<u64>,
 }
 
