@@ -7,7 +7,7 @@
 //! - **Little stack.** A warm walk takes a few hundred bytes. A call frame table is parsed in the caller's
 //!   [`Scratch`], so that even the first walk of a thread fits on a 16 KiB thread stack.
 //! - **Exact or ended.** A frame is only visited when unwind tables, or frame pointers where there are no
-//!   tables, or the instructions of a C library that is built without ([`Text`]) lead to it and its address is code. Stack pointers rise strictly. A chain that breaks a rule is
+//!   tables, or the instructions of a C library that is built without ([`Text`]) or of a leaf function lead to it and its address is code. Stack pointers rise strictly. A chain that breaks a rule is
 //!   cut and [`End`] says why; nothing is guessed by scanning.
 //! - **Hostile bytes are ordinary input.** Tables, headers and stack words may be anything. Every read is
 //!   bounded, every loop has a limit.
