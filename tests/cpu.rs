@@ -61,6 +61,27 @@ fn work_and_allocations_are_in_one_capture() {
     assert_eq!(capture.row_of_size(4321).number("allocations"), 1);
 }
 
+/// Check that a function which calls no others has its callers, with and without frame pointers, as far as where the program begins.
+#[test]
+fn leaf_functions_have_their_callers() {
+    if !can_sample() {
+        return;
+    }
+    for frames in ["-fomit-frame-pointer", "-fno-omit-frame-pointer"] {
+        let program = c("works_in_a_leaf").flags(["-O1", frames]).build();
+        let (_, capture) = record(program).args(["200"]).with_names().run();
+        let rows = rows(&capture);
+        let all: i64 = rows.iter().map(|(_, samples)| samples).sum();
+        assert!(samples_in(&rows, "leaf") * 2 > all, "{frames}: {rows:#?}");
+        for (stack, _) in &rows {
+            // The kernel may have been at work on top of it.
+            let Some(leaf) = stack.iter().position(|name| name == "leaf") else { continue };
+            assert_eq!(stack[leaf..leaf + 3], ["leaf", "calls_it", "main"], "{frames}");
+            assert_eq!(stack.last().map(String::as_str), Some("_start"), "{frames}");
+        }
+    }
+}
+
 /// Check that threads which never allocate, and so tell nothing of themselves, have samples of their own: in rows by threads, and
 /// where one of them is asked for by name.
 #[test]

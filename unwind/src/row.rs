@@ -182,7 +182,7 @@ fn ordinary_rule(cfa: Value, returns_at: i64, bp: Column) -> Option<Rule> {
     if is_below && !arch::PUSHES_RETURN_ADDRESS {
         return None;
     }
-    Some(Rule::new(kind, i32::try_from(offset).ok()?, i16::try_from(bp_offset).ok()?))
+    Some(Rule::new(kind, i32::try_from(offset).ok()?, i32::try_from(bp_offset).ok()?))
 }
 
 /// Registers as symbols; the instruction pointer is known.

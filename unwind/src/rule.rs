@@ -12,7 +12,8 @@ use core::fmt;
 ///     └────────────────┴────────────────┴────────────────────────────────┘
 /// ```
 ///
-/// Offsets are in bytes. On x86-64 the return address is always at CFA−8; on 64-bit ARM it lies just above the saved frame pointer, which
+/// Offsets are in bytes, but for `bp_offset` on 64-bit ARM, which is in words of eight: there functions save the pair below all of their
+/// variables, however many these are. On x86-64 the return address is always at CFA−8; on 64-bit ARM it lies just above the saved frame pointer, which
 /// is rbp there and x29 here, or is saved alone. Rows that keep it elsewhere are [`Kind::Slow`]. Where the caller's frame pointer is not
 /// saved its offset is that of the return address, so that the four ordinary kinds are all left by the same two loads.
 /// The word 0 is no rule, so that zeroed memory is an empty table.
@@ -33,6 +34,9 @@ use core::fmt;
 pub struct Rule(u64);
 
 const _: () = assert!(size_of::<Rule>() == 8);
+
+/// Bytes in which `bp_offset` is kept.
+const UNIT: i32 = if arch::PUSHES_RETURN_ADDRESS { 1 } else { 8 };
 
 /// The ways in which a frame is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,19 +84,23 @@ impl Rule {
     pub const NO_INFORMATION: Self = Self::new(Kind::NoInformation, 0, 0);
 
     /// The rule of `kind` with these offsets, in bytes. `bp_offset` counts where the caller's frame pointer is saved, or where calls do
-    /// not push the return address. No word lies at an offset from the CFA that is no multiple of 8: such a rule is [`Rule::SLOW`].
+    /// not push the return address. No word lies at an offset from the CFA that is no multiple of 8, and some are too far from it: such
+    /// a rule is [`Rule::SLOW`].
     #[inline]
-    pub const fn new(kind: Kind, cfa_offset: i32, bp_offset: i16) -> Self {
-        let (kind, cfa_offset, bp_offset) = match kind {
+    pub const fn new(kind: Kind, cfa_offset: i32, bp_offset: i32) -> Self {
+        let kept = bp_offset.wrapping_div(UNIT);
+        let is_kept = kept as i16 as i32 == kept && kept.wrapping_mul(UNIT) == bp_offset;
+        let (kind, cfa_offset, kept) = match kind {
             Kind::Sp | Kind::Bp if arch::PUSHES_RETURN_ADDRESS => {
-                (kind, cfa_offset, arch::returns_at(0, false) as i16)
+                (kind, cfa_offset, arch::returns_at(0, false) as i32)
             }
             Kind::Sp | Kind::SpSavesBp | Kind::Bp | Kind::BpSavesBp if bp_offset % 8 != 0 => {
                 (Kind::Slow, 0, 0)
             }
-            _ => (kind, cfa_offset, bp_offset),
+            _ if !is_kept => (Kind::Slow, 0, 0),
+            _ => (kind, cfa_offset, kept),
         };
-        Self((kind as u64) << 48 | (bp_offset as u16 as u64) << 32 | cfa_offset as u32 as u64)
+        Self((kind as u64) << 48 | (kept as u16 as u64) << 32 | cfa_offset as u32 as u64)
     }
 
     /// The rule as a word, never 0.
@@ -106,7 +114,7 @@ impl Rule {
     pub const fn from_bits(bits: u64) -> Option<Self> {
         let rule = Self(bits);
         match rule.kind() {
-            Some(kind) if Self::new(kind, bits as i32, (bits >> 32) as i16).0 == bits => Some(rule),
+            Some(kind) if Self::new(kind, bits as i32, rule.bp_offset() as i32).0 == bits => Some(rule),
             _ => None,
         }
     }
@@ -147,7 +155,7 @@ impl Rule {
     /// From the CFA (from bp for [`Kind::Deref`]) to the word that holds the caller's rbp, or to the return address.
     #[inline(always)]
     pub const fn bp_offset(self) -> i64 {
-        (self.0 >> 32) as i16 as i64
+        ((self.0 >> 32) as i16 as i64).wrapping_mul(UNIT as i64)
     }
 }
 
@@ -181,7 +189,8 @@ mod tests {
     /// Check that the bits are where the picture shows them.
     #[test]
     fn layout_is_the_documented_one() {
-        assert_eq!(Rule::new(Kind::SpSavesBp, 40, -16).to_bits(), 0x0002_fff0_0000_0028);
+        let saved = if arch::PUSHES_RETURN_ADDRESS { 0x0002_fff0_0000_0028 } else { 0x0002_fffe_0000_0028 };
+        assert_eq!(Rule::new(Kind::SpSavesBp, 40, -16).to_bits(), saved);
         assert_eq!(Rule::new(Kind::Deref, -8, 0).to_bits(), 0x0005_0000_ffff_fff8);
     }
 
@@ -194,22 +203,38 @@ mod tests {
     /// Check that a word which no rule has is none: its offsets would lead to words that are not aligned.
     #[test]
     fn other_words_are_no_rules() {
+        let [elsewhere, odd] = [0x0001_fff0_0000_0028, 0x0002_fff1_0000_0028];
         let pushes = arch::PUSHES_RETURN_ADDRESS;
-        let elsewhere = if pushes { 0x0001_fff0_0000_0028 } else { 0x0001_fff1_0000_0028 };
-        for bits in [elsewhere, 0x0002_fff1_0000_0028, 0x000a_0000_0000_0000] {
-            assert_eq!(Rule::from_bits(bits), None, "{bits:#x}");
+        for (bits, is_none) in [(elsewhere, pushes), (odd, pushes), (0x000a_0000_0000_0000, true)] {
+            assert_eq!(Rule::from_bits(bits).is_none(), is_none, "{bits:#x}");
         }
+    }
+
+    /// Check that offsets which do not fit make a slow rule, and that those of functions with large variables fit where these lie between
+    /// the caller's frame and what is saved.
+    #[test]
+    fn large_frames_have_rules_where_they_are_common() {
+        let kinds = [-32_768, -65_568, -262_144, -262_152]
+            .map(|offset| Rule::new(Kind::SpSavesBp, 300_000, offset))
+            .map(|rule| (rule.kind(), rule.bp_offset()));
+        let (fits, slow) = (|offset| (Some(Kind::SpSavesBp), offset), (Some(Kind::Slow), 0));
+        let expected = match arch::PUSHES_RETURN_ADDRESS {
+            true => [fits(-32_768), slow, slow, slow],
+            false => [fits(-32_768), fits(-65_568), fits(-262_144), slow],
+        };
+        assert_eq!(kinds, expected);
     }
 
     proptest! {
         /// Check that a rule gives back what it was made of.
         #[test]
         fn parts_round_trip(kind in 0..KINDS.len(), cfa: i32, bp: i16) {
+            let bp = i32::from(bp);
             let rule = Rule::new(KINDS[kind], cfa, bp);
             let is_unsaved = matches!(KINDS[kind], Kind::Sp | Kind::Bp);
             let saves = matches!(KINDS[kind], Kind::SpSavesBp | Kind::BpSavesBp);
             let has_place = saves || is_unsaved && !arch::PUSHES_RETURN_ADDRESS;
-            if has_place && bp % 8 != 0 {
+            if (has_place || !arch::PUSHES_RETURN_ADDRESS) && bp % 8 != 0 {
                 prop_assert_eq!(rule, Rule::SLOW);
                 return Ok(());
             }

@@ -279,7 +279,7 @@ impl State {
             return None;
         }
         let popped = match self.popped_bp {
-            Some(place) => Some(i16::try_from(place.checked_sub(cfa)?).ok()?),
+            Some(place) => Some(i32::from(i16::try_from(place.checked_sub(cfa)?).ok()?)),
             None => None,
         };
         Some(match (self.is_from_bp, popped) {
