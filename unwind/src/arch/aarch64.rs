@@ -49,7 +49,8 @@ pub(crate) const SAVED_IP: i64 = saved(32);
 
 /// Where in a signal frame the register with this number is.
 const fn saved(register: u16) -> i64 {
-    128 + 176 + 8 + 8 * register as i64
+    const FIRST: i64 = 128 + 176 + 8;
+    FIRST.wrapping_add((register as i64).wrapping_mul(8))
 }
 
 /// The registers of an interrupted frame: the address of its signal frame on the stack, which no stack has at 0.
