@@ -170,8 +170,8 @@ fn the_link_register_is_the_innermost_frames() {
     let calling_leaf = CodeAddress::Return(CODE + 8);
     for (link, expected) in [
         (Some(CODE + 0x28), (Vec::from([leaf, root]), End::Root)),
-        (Some(CODE + 0x28 | 0x2a_u64 << 48), (Vec::from([leaf, root]), End::Root)),
-        (Some(CODE + 0x28 | 1 << 63), (Vec::from([leaf, root]), End::Root)),
+        (Some((CODE + 0x28) | (0x2a_u64 << 48)), (Vec::from([leaf, root]), End::Root)),
+        (Some((CODE + 0x28) | (1 << 63)), (Vec::from([leaf, root]), End::Root)),
         (Some(CODE + 8), (Vec::from([leaf, calling_leaf]), End::NoUnwindInfo)),
         (None, (Vec::from([leaf]), End::NoUnwindInfo)),
     ] {
