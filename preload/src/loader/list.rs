@@ -28,6 +28,8 @@ const MODULES: usize = 8192;
 
 /// How often the list is read anew that others are changing.
 const TRIES: usize = 16;
+/// Readings of the whole list until an address is believed to belong to no module.
+const READINGS: u32 = 2;
 
 /// Words of a [`Known`].
 const WORDS: usize = 5;
@@ -66,13 +68,18 @@ pub(super) fn is_prepared() -> bool {
 /// The module around an address.
 #[cold]
 pub(super) fn find(address: u64) -> Option<Object> {
+    // Whoever finds that a module has gone makes what is known of it void, and all to be read anew. It may be there again by then, known
+    // as before, and another thread say that nothing is new: so an address belongs to none when all has been read here, twice.
+    let mut last = LAST.load(Ordering::Relaxed);
+    let mut readings = 0_u32;
     for _ in 0..TRIES {
         let found = find_known(address);
-        if found.is_some() {
+        if found.is_some() || readings == READINGS {
             return found;
         }
-        if learn() {
-            return find_known(address);
+        if learn(last) {
+            readings = readings.wrapping_add(u32::from(last == 0));
+            last = 0;
         }
     }
     None
@@ -198,12 +205,11 @@ fn find_known(address: u64) -> Option<Object> {
     None
 }
 
-/// Gets to know what was added since the last time; false where somebody has changed the list meanwhile.
-fn learn() -> bool {
+/// Gets to know what was added behind the description at `last`, or all of the list; false where somebody has changed it meanwhile.
+fn learn(last: u64) -> bool {
     if !can_be_read() {
         return true;
     }
-    let last = LAST.load(Ordering::Relaxed);
     let (mut previous, mut next) = match Node::listed(last) {
         Some(node) => (last, node.next),
         None => (0, first()),
