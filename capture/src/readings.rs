@@ -98,27 +98,29 @@ impl<S: ReadAt> Reader<S> {
     ///
     /// # Errors
     /// As [`Reader::for_each_batch`].
-    pub fn for_each_pointers(&self, scan: ScanId, mut visit: impl FnMut(&[Pointer])) -> Result<(), Error> {
-        let mut chunks = self.index().iter().filter(|chunk| chunk.header.first == u64::from(scan.0));
-        chunks.try_for_each(|chunk| {
-            let found = self.one_chunk(chunk, ChunkKind::Pointers, take_pointers)?;
-            visit(&found);
-            Ok(())
-        })
+    pub fn for_each_pointers(&self, scan: ScanId, visit: impl FnMut(&[Pointer])) -> Result<(), Error> {
+        self.for_each_of_scan(scan, ChunkKind::Pointers, take_pointers, visit)
     }
 
     /// Hands all objects of C++ that a scan found to `visit`, those of a chunk at a time, by their places.
     ///
     /// # Errors
     /// As [`Reader::for_each_batch`].
-    pub fn for_each_objects(&self, scan: ScanId, mut visit: impl FnMut(&[Object])) -> Result<(), Error> {
+    pub fn for_each_objects(&self, scan: ScanId, visit: impl FnMut(&[Object])) -> Result<(), Error> {
         let strings = self.tables().strings.len();
+        let take = |payload: &[u8], count| take_objects(payload, count, strings);
+        self.for_each_of_scan(scan, ChunkKind::Objects, take, visit)
+    }
+
+    fn for_each_of_scan<T>(
+        &self,
+        scan: ScanId,
+        kind: ChunkKind,
+        take: impl Fn(&[u8], usize) -> Result<Vec<T>, Malformed>,
+        mut visit: impl FnMut(&[T]),
+    ) -> Result<(), Error> {
         let mut chunks = self.index().iter().filter(|chunk| chunk.header.first == u64::from(scan.0));
-        chunks.try_for_each(|chunk| {
-            let take = |payload: &[u8], count| take_objects(payload, count, strings);
-            visit(&self.one_chunk(chunk, ChunkKind::Objects, take)?);
-            Ok(())
-        })
+        chunks.try_for_each(|chunk| self.one_chunk(chunk, kind, &take).map(|found| visit(&found)))
     }
 
     /// How many samples the capture holds.

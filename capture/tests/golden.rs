@@ -5,10 +5,16 @@ use std::{env, fs};
 
 use capture::{Effort, VERSION};
 
-use crate::fixture;
+use crate::fixture::{self, Contents};
 
 fn golden(version: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}.memprof"))
+}
+
+/// The golden file of a version gives just this.
+fn reads_as(version: &str, expected: Contents) {
+    let golden = fs::read(golden(version)).unwrap();
+    assert_eq!(fixture::read(golden.as_slice()).unwrap(), expected);
 }
 
 /// Check that the golden file of the present format gives what was recorded in it, and is what is written.
@@ -35,63 +41,53 @@ fn present_version_reads_and_writes_its_golden_file() {
 fn version_1_0_reads_as_it_was_written() {
     let mut expected = fixture::contents_before_1_2(fixture::events_of_1_0());
     expected.tables.summary.as_mut().unwrap().effort = Effort::default();
-    let golden = fs::read(golden("1.0")).unwrap();
-    assert_eq!(fixture::read(golden.as_slice()).unwrap(), expected);
+    reads_as("1.0", expected);
 }
 
 /// Check that the golden file of format 1.2 gives what was recorded in it, and nothing of what came later.
 #[test]
 fn version_1_2_reads_as_it_was_written() {
-    let golden = fs::read(golden("1.2")).unwrap();
-    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_3());
+    reads_as("1.2", fixture::contents_before_1_3());
 }
 
 /// Check that the golden file of format 1.3 gives what was recorded in it, and nothing of what came later.
 #[test]
 fn version_1_3_reads_as_it_was_written() {
-    let golden = fs::read(golden("1.3")).unwrap();
-    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_4());
+    reads_as("1.3", fixture::contents_before_1_4());
 }
 
 /// Check that the golden file of format 1.4, whose numbers lie in no planes, gives what was recorded in it.
 #[test]
 fn version_1_4_reads_as_it_was_written() {
-    let golden = fs::read(golden("1.4")).unwrap();
-    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_6());
+    reads_as("1.4", fixture::contents_before_1_6());
 }
 
 /// Check that the golden file of format 1.5 gives what was recorded in it, and nothing of what came later.
 #[test]
 fn version_1_5_reads_as_it_was_written() {
-    let golden = fs::read(golden("1.5")).unwrap();
-    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_6());
+    reads_as("1.5", fixture::contents_before_1_6());
 }
 
 /// Check that the golden file of format 1.6, whose chunks have fewer events, gives what was recorded in it.
 #[test]
 fn version_1_6_reads_as_it_was_written() {
-    let golden = fs::read(golden("1.6")).unwrap();
-    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_8());
+    reads_as("1.6", fixture::contents_before_1_8());
 }
 
 /// Check that the golden file of format 1.7 gives what was recorded in it, and nothing of what came later.
 #[test]
 fn version_1_7_reads_as_it_was_written() {
-    let golden = fs::read(golden("1.7")).unwrap();
-    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_8());
+    reads_as("1.7", fixture::contents_before_1_8());
 }
 
 /// Check that the golden file of format 1.8 gives what was recorded in it, and nothing of what came later.
 #[test]
 fn version_1_8_reads_as_it_was_written() {
-    let golden = fs::read(golden("1.8")).unwrap();
-    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_9());
+    reads_as("1.8", fixture::contents_before_1_9());
 }
 
 /// Check that the golden file of format 1.1 gives what was recorded in it, and nothing of what came later.
 #[test]
 fn version_1_1_reads_as_it_was_written() {
-    let golden = fs::read(golden("1.1")).unwrap();
-    let expected = fixture::contents_before_1_2(fixture::events_of_1_1());
-    assert_eq!(fixture::read(golden.as_slice()).unwrap(), expected);
+    reads_as("1.1", fixture::contents_before_1_2(fixture::events_of_1_1()));
 }

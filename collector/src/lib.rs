@@ -49,6 +49,8 @@ mod snapshot;
 #[expect(unsafe_code, reason = "tells the allocator how many arenas to have")]
 mod address_space;
 mod alarm;
+#[cfg(test)]
+mod alone;
 mod aside;
 mod backlog;
 mod door;

@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::drained::EPSILON;
 use crate::namespace::Namespace;
 use crate::process::{Info, maps_segment, maps_segment_still, start_ticks};
-use procfs::process::Process;
+use procfs::process::{Process, Status};
 
 /// The numbers that the processes of one image are told by.
 #[derive(Debug, Default)]
@@ -45,8 +45,7 @@ impl Numbers {
     }
 
     fn is_told_by(&self, process: &Process, told: u32) -> bool {
-        let own = process.status().ok().and_then(|status| status.nspid);
-        let Some(own) = own.filter(|own| own.last().is_some_and(|last| last.unsigned_abs() == told)) else {
+        let Some(status) = process.status().ok().filter(|status| innermost(status) == Some(told)) else {
             return false;
         };
         let pid = process.pid.unsigned_abs();
@@ -57,7 +56,7 @@ impl Numbers {
             // One that may not be looked at gets the benefit of the doubt.
             Some(theirs) => theirs.has(pid).is_none_or(|is_there| is_there || maps_segment(pid)),
             // It has a namespace that it has made itself, as others have: of those that exit nothing tells which is which.
-            None => own.len() > 1 && maps_segment_still(pid),
+            None => is_elsewhere(&status) && maps_segment_still(pid),
         }
     }
 }
@@ -89,17 +88,28 @@ impl Roll {
     fn call(&mut self) {
         self.called = self.clock.now();
         let all = procfs::process::all_processes().into_iter().flatten().filter_map(Result::ok);
-        let numbers =
-            all.filter_map(|process| Some((process.pid.unsigned_abs(), process.status().ok()?.nspid?)));
-        let others = numbers.filter(|(_, own)| own.len() > 1);
-        self.pids = others.filter_map(|(pid, own)| Some((own.last()?.unsigned_abs(), pid))).collect();
+        let told = |process: Process| {
+            let status = process.status().ok().filter(is_elsewhere)?;
+            Some((innermost(&status)?, process.pid.unsigned_abs()))
+        };
+        self.pids = all.filter_map(told).collect();
     }
 }
 
 /// The pid that a process has in its own namespace.
 pub(crate) fn own(pid: u32) -> Option<u32> {
     let status = Process::new(pid.cast_signed()).and_then(|process| process.status()).ok()?;
-    status.nspid?.last().map(|own| own.unsigned_abs())
+    innermost(&status)
+}
+
+/// The number that a process or a thread has in its own pid namespace.
+pub(crate) fn innermost(status: &Status) -> Option<u32> {
+    status.nspid.as_ref()?.last().map(|own| own.unsigned_abs())
+}
+
+/// True of a process of another pid namespace than ours.
+fn is_elsewhere(status: &Status) -> bool {
+    status.nspid.as_ref().is_some_and(|own| own.len() > 1)
 }
 
 #[cfg(test)]

@@ -102,8 +102,7 @@ impl Threads {
         let here = *self.here.get(&tid)?;
         let task = Process::new(pid.cast_signed()).ok()?.task_from_tid(here.cast_signed()).ok()?;
         // Its number here may be another one's by now.
-        let own = task.status().ok()?.nspid?;
-        own.last().is_some_and(|last| last.unsigned_abs() == tid).then(|| thread_name(pid, here))
+        (numbers::innermost(&task.status().ok()?)? == tid).then(|| thread_name(pid, here))
     }
 }
 
@@ -112,8 +111,7 @@ fn threads_told(pid: u32) -> FxHashMap<u32, u32> {
     let tasks = Process::new(pid.cast_signed()).and_then(|process| process.tasks());
     let tasks = tasks.into_iter().flatten().filter_map(Result::ok);
     let told = |task: procfs::process::Task| {
-        let own = task.status().ok()?.nspid?;
-        Some((own.last()?.unsigned_abs(), task.tid.unsigned_abs()))
+        Some((numbers::innermost(&task.status().ok()?)?, task.tid.unsigned_abs()))
     };
     tasks.filter_map(told).collect()
 }

@@ -15,11 +15,12 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What the sources include, beside `programs`.
-const HEADERS: [&str; 9] = [
+const HEADERS: [&str; 10] = [
     "c/say.h",
     "c/filter.h",
     "c/page.h",
     "c/probe.h",
+    "c/wipe.h",
     "../bench/stopwatch.h",
     "../bench/frames.h",
     "../bench/blocks.h",

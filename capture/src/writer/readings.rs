@@ -71,11 +71,7 @@ impl<W: Sink> Writer<W> {
     /// [`Error::UnknownId`] for a scan that is not of this capture; as [`Writer::flush`].
     pub fn pointers(&mut self, scan: ScanId, pointers: &[Pointer]) -> Result<(), Error> {
         known("a pointer", "scan", scan.0, self.scans)?;
-        // Behind the scan that they are of.
-        self.flush()?;
-        let number = |_: &Pointer| u64::from(scan.0);
-        let mut parts = pointers.chunks(READINGS);
-        parts.try_for_each(|part| self.write_those(ChunkKind::Pointers, part, number, put_pointers))
+        self.write_of_scan(scan, ChunkKind::Pointers, pointers, put_pointers)
     }
 
     /// Adds objects that a scan found, best by their places.
@@ -88,11 +84,7 @@ impl<W: Sink> Writer<W> {
         for object in objects {
             known(what, "string", object.class.0, self.interner.strings.len())?;
         }
-        // Behind the scan that they are of, and the names of their classes.
-        self.flush()?;
-        let number = |_: &Object| u64::from(scan.0);
-        let mut parts = objects.chunks(READINGS);
-        parts.try_for_each(|part| self.write_those(ChunkKind::Objects, part, number, put_objects))
+        self.write_of_scan(scan, ChunkKind::Objects, objects, put_objects)
     }
 
     /// Adds what a sample was unwound from, which was given before.
@@ -123,6 +115,19 @@ impl<W: Sink> Writer<W> {
         // Behind the samples that they are of.
         let copies = std::mem::take(&mut self.copies);
         self.write_rows(ChunkKind::Copies, 0, copies)
+    }
+
+    /// Behind the scan that they are of, and all that they name.
+    fn write_of_scan<T>(
+        &mut self,
+        scan: ScanId,
+        kind: ChunkKind,
+        found: &[T],
+        put: impl Fn(&[T], &mut Vec<u8>),
+    ) -> Result<(), Error> {
+        self.flush()?;
+        let mut parts = found.chunks(READINGS);
+        parts.try_for_each(|part| self.write_those(kind, part, |_| u64::from(scan.0), &put))
     }
 
     fn write_those<T>(

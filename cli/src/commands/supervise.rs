@@ -165,8 +165,8 @@ fn tell_failure(session: &Session, progress: &mut Progress) {
 }
 
 /// Finishes the capture. A signal that comes meanwhile ends the search for names, one that comes long after that ends this process, and
-/// one that comes when the capture is finished ends it with `code`, since then only the summary is left to do. Unless the user wants it `quiet`, a search that takes long
-/// says so on a terminal.
+/// one that comes when the capture is finished ends it with `code`, since then only the summary is left to do. Unless the user wants it
+/// `quiet`, a search that takes long says so on a terminal.
 pub(crate) fn finish(
     session: Session,
     signals: Signals,

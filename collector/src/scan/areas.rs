@@ -61,13 +61,17 @@ pub(super) struct Image {
     pub(super) is_fixed: bool,
 }
 
+/// Files of which any mapping is code.
+fn files_of_modules(mappings: &[Mapping]) -> HashSet<(u64, u64)> {
+    mappings.iter().filter(|mapping| mapping.is_executable).map(Mapping::file).collect()
+}
+
 /// What modules never change once the loader has written addresses into it: tables of virtual functions lie there.
 pub(super) fn constants(
     mappings: &[Mapping],
     mut image: impl FnMut(u64) -> Option<Image>,
 ) -> Vec<Range<u64>> {
-    let code: HashSet<(u64, u64)> =
-        mappings.iter().filter(|mapping| mapping.is_executable).map(Mapping::file).collect();
+    let code = files_of_modules(mappings);
     let is_modules = |mapping: &&Mapping| {
         mapping.inode != 0 && !mapping.is_shared && !mapping.is_own && code.contains(&mapping.file())
     };
@@ -92,8 +96,7 @@ pub(super) fn of(
     stacks: &[Stack],
     mut image: impl FnMut(u64) -> Option<Image>,
 ) -> Vec<Place> {
-    let code: HashSet<(u64, u64)> =
-        mappings.iter().filter(|mapping| mapping.is_executable).map(Mapping::file).collect();
+    let code = files_of_modules(mappings);
     let mut stacks = stacks.to_vec();
     stacks.sort_by_key(|stack| stack.pointer);
     let mut places = Vec::new();

@@ -3,6 +3,7 @@
 use super::areas::{self, Image};
 use super::pages::{PAGE, Pages};
 use libc::{iovec, pid_t};
+use rustc_hash::FxHashMap;
 use std::io;
 use std::ops::Range;
 
@@ -44,6 +45,7 @@ impl Copier {
 #[derive(Debug)]
 pub(super) struct Reading {
     from: Copier,
+    images: FxHashMap<u64, Option<Image>>,
     pages: Pages,
     piece: Vec<u64>,
     /// Bytes that were read.
@@ -56,11 +58,26 @@ impl Reading {
     pub(super) fn of(pid: u32) -> io::Result<Reading> {
         // Touched here: nobody stands still yet.
         let piece = vec![1; PIECE / 8];
-        Ok(Reading { from: Copier::of(pid), pages: Pages::of(pid)?, piece, searched: 0, unread: 0 })
+        Ok(Reading {
+            from: Copier::of(pid),
+            images: FxHashMap::default(),
+            pages: Pages::of(pid)?,
+            piece,
+            searched: 0,
+            unread: 0,
+        })
     }
 
-    /// The image that begins at an address.
+    /// The image that begins at an address, which is read once.
     pub(super) fn image(&mut self, start: u64) -> Option<Image> {
+        if !self.images.contains_key(&start) {
+            let image = self.read_image(start);
+            self.images.insert(start, image);
+        }
+        self.images.get(&start)?.clone()
+    }
+
+    fn read_image(&mut self, start: u64) -> Option<Image> {
         let length = self.copy(start, HEADERS / 8);
         let beginning: Vec<u8> =
             self.piece[..length / 8].iter().flat_map(|word| word.to_le_bytes()).collect();

@@ -3,6 +3,7 @@
 
      ends_with_blocks PAGE [_exit | child] */
 #include "page.h"
+#include "wipe.h"
 #include <string.h>
 #include <sys/wait.h>
 
@@ -21,12 +22,6 @@ __attribute__((noinline)) static struct node *node(struct node *next) {
 
 __attribute__((noinline)) static void keep(void) {
   for (int i = 0; i < 3; i++) list = node(list);
-}
-
-/* Whatever is left of the stack below. */
-__attribute__((noinline)) static void wipe(void) {
-  volatile char room[16384];
-  for (unsigned i = 0; i < sizeof room; i++) room[i] = 0;
 }
 
 __attribute__((noinline)) static void lose(void) {

@@ -3,6 +3,7 @@
 
      holds_in_every_way PAGE */
 #include "page.h"
+#include "wipe.h"
 #include <pthread.h>
 
 struct node {
@@ -21,12 +22,6 @@ static struct node *node(struct node *next) {
   struct node *made = malloc(sizeof *made);
   made->next = next;
   return made;
-}
-
-/* Whatever is left of the stack below. */
-__attribute__((noinline)) static void wipe(void) {
-  volatile char room[16384];
-  for (unsigned i = 0; i < sizeof room; i++) room[i] = 0;
 }
 
 __attribute__((noinline)) static void leak(void) {

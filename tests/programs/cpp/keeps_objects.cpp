@@ -1,5 +1,6 @@
 // Keeps objects of classes, each as many as said, and loses some: of a class with virtual functions, of a template, of one that nobody
 // else sees, of one with two bases, behind a shared_ptr, and of one without virtual functions.
+#include "../c/wipe.h"
 #include <cstdlib>
 #include <memory>
 #include <vector>
@@ -64,12 +65,6 @@ __attribute__((noinline)) static void lose() {
     Shape *lost = new Square;
     __asm__ volatile("" : : "r"(lost) : "memory");
   }
-}
-
-// Whatever is left of the stack below.
-__attribute__((noinline)) static void wipe() {
-  volatile char room[16384];
-  for (auto &byte : room) byte = 0;
 }
 
 int main() {

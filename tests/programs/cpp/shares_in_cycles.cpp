@@ -1,4 +1,5 @@
 // Keeps nodes in a map and some of them in a list as well, and loses pairs of nodes that share each other.
+#include "../c/wipe.h"
 #include <cstdlib>
 #include <list>
 #include <map>
@@ -30,12 +31,6 @@ __attribute__((noinline)) static void lose() {
     first->other = second;
     second->other = first;
   }
-}
-
-// Whatever is left of the stack below.
-__attribute__((noinline)) static void wipe() {
-  volatile char room[16384];
-  for (auto &byte : room) byte = 0;
 }
 
 int main() {

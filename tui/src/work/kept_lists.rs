@@ -62,12 +62,11 @@ pub(super) fn roots(
     pace: &Pace<'_>,
 ) -> Option<StackList> {
     let row = |holder, retained, direct| StackRow {
-        numbers: kept_numbers(retained, direct, found.reachable),
-        name: holder_name(loaded, holder, &scanned.roots, &STYLE, 0),
         about: vec![catalogue::refers_and_retains(&sized(direct), &sized(retained))],
-        node: None,
-        place: None,
-        mark: None,
+        ..of_no_stack(
+            holder_name(loaded, holder, &scanned.roots, &STYLE, 0),
+            kept_numbers(retained, direct, found.reachable),
+        )
     };
     let of_root = |found: &RootRow| row(Holder::Root(found.root), found.retained, found.direct);
     let several = (!found.several.is_zero()).then(|| StackRow {
@@ -94,14 +93,10 @@ pub(super) fn classes(
 ) -> Option<StackList> {
     let found = scanned.classes.rows_at(&scanned.graph, pace)?;
     let row = |row: &ClassRow| StackRow {
-        numbers: kept_numbers(row.retained, row.own, reachable),
-        name: class_name(loaded, row, &STYLE, 0),
         about: std::iter::once(catalogue::own_and_retained(&sized(row.own), &sized(row.retained)))
             .chain(unreachable_too(row))
             .collect(),
-        node: None,
-        place: None,
-        mark: None,
+        ..of_no_stack(class_name(loaded, row, &STYLE, 0), kept_numbers(row.retained, row.own, reachable))
     };
     let rows = at_pace(found.iter().map(row), pace)?;
     Some(list(loaded, found.len(), kept_header(["retained", "own"], "class"), rows))
@@ -126,13 +121,14 @@ fn at_pace(rows: impl Iterator<Item = StackRow>, pace: &Pace<'_>) -> Option<Vec<
 
 fn of_stack(loaded: &Loaded, node: NodeId, numbers: String) -> StackRow {
     StackRow {
-        numbers,
-        name: stack_line(loaded, node, &STYLE, 0),
         node: Some(node),
         place: place_of(loaded, node),
-        mark: None,
-        about: Vec::new(),
+        ..of_no_stack(stack_line(loaded, node, &STYLE, 0), numbers)
     }
+}
+
+fn of_no_stack(name: String, numbers: String) -> StackRow {
+    StackRow { numbers, name, node: None, place: None, mark: None, about: Vec::new() }
 }
 
 /// Rows of a list of which there are so many.

@@ -84,7 +84,7 @@ pub(super) fn several_name(several: &Several, names: &[String], style: &Style, u
 
 /// The name of a class, cut to the columns that are left.
 pub fn class_name(loaded: &Loaded, row: &ClassRow, style: &Style, used: usize) -> String {
-    let name = loaded.tables.strings.get(row.name.index()).map_or("", String::as_str);
+    let name = loaded.tables.string(row.name);
     fit(&escape(name), style.room(used)).into_owned()
 }
 

@@ -158,7 +158,7 @@ pub fn retained(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned) -> io::
         retained: row.retained.into(),
     };
     let by_class = |row: &ClassRow| ClassFields {
-        name: loaded.tables.strings.get(row.name.index()).map_or("", String::as_str),
+        name: loaded.tables.string(row.name),
         own: row.own.into(),
         retained: row.retained.into(),
         unreachable: row.unreachable.into(),

@@ -146,7 +146,7 @@ impl Parts {
     fn classes(&mut self, loaded: &Loaded, found: &Found, most: usize) {
         let rows = || found.classes.iter().take(most);
         let texts = &mut self.texts;
-        let name = |row: &ClassRow| loaded.tables.strings.get(row.name.index()).map_or("", String::as_str);
+        let name = |row: &ClassRow| loaded.tables.string(row.name);
         self.columns.numbers("class.name", rows().map(|row| i64::from(texts.number(name(row)))));
         self.amounts("class.own", rows().map(|row| row.own));
         self.amounts("class.all", rows().map(|row| row.retained));
