@@ -114,7 +114,7 @@ impl Classes {
             self.number(place).min(without) as u32
         };
         for ((class, _), retained) in
-            topmost(graph, &graph.dominators.below(pace)?, (without + 1, &label), pace)?
+            topmost(graph, graph.dominators.below(pace)?, (without + 1, &label), pace)?
         {
             if let Some(row) = rows.get_mut(class as usize) {
                 row.retained += retained;

@@ -18,6 +18,7 @@
 
 use super::links::Links;
 use super::pace::Pace;
+use std::sync::OnceLock;
 
 /// Stands for no vertex.
 const NONE: u32 = u32::MAX;
@@ -33,6 +34,8 @@ pub(super) struct Dominators {
     numbers: Vec<u32>,
     /// The number of the immediate dominator of each number. The first has itself.
     above: Vec<u32>,
+    /// The same turned around, once somebody has asked: trees, tables and classes of one graph do.
+    below: OnceLock<Links>,
     /// The first number that only what passes leads to.
     others: u32,
 }
@@ -50,7 +53,7 @@ impl Dominators {
         };
         let before = Links::gather(links.len(), || (0..).zip(&order).flat_map(row), pace)?;
         let above = dominators(&order, &before, parents, pace)?;
-        Some(Self { order, numbers, above, others })
+        Some(Self { order, numbers, above, below: OnceLock::new(), others })
     }
 
     /// How many vertices are reached.
@@ -78,9 +81,14 @@ impl Dominators {
         is_counted(&self.numbers, self.others, target, number)
     }
 
-    /// For each number, those that it immediately dominates, in order.
-    pub(super) fn below(&self, pace: &Pace<'_>) -> Option<Links> {
-        Links::gather(self.len(), || self.above.iter().copied().zip(0..).skip(1).map(Some), pace)
+    /// For each number, those that it immediately dominates, in order. They are gathered when somebody first asks.
+    pub(super) fn below(&self, pace: &Pace<'_>) -> Option<&Links> {
+        if let Some(below) = self.below.get() {
+            return Some(below);
+        }
+        let above = || self.above.iter().copied().zip(0..).skip(1).map(Some);
+        let below = Links::gather(self.len(), above, pace)?;
+        Some(self.below.get_or_init(|| below))
     }
 }
 

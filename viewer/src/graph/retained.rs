@@ -74,7 +74,7 @@ impl Retained {
             }
         }
         let label = |number| graph.label(number);
-        let topmost = topmost(graph, &graph.dominators.below(pace)?, (graph.labels(), &label), pace)?;
+        let topmost = topmost(graph, graph.dominators.below(pace)?, (graph.labels(), &label), pace)?;
         for ((label, above), retained) in &topmost {
             if let Some(row) = stacks.get_mut(*label as usize) {
                 row.retained += *retained;

@@ -89,7 +89,7 @@ impl KeptTree {
             let (own, children) = if group.label == several {
                 (Amount::ZERO, group.tops)
             } else {
-                absorb(graph, &below, group.label, group.tops, pace)?
+                absorb(graph, below, group.label, group.tops, pace)?
             };
             let mut children = merge(graph, children, group.level + 1, pace)?;
             let (hidden, hidden_retained) = cut(&mut children, graph, least, group.level + 1 >= levels);
