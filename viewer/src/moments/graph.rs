@@ -5,7 +5,7 @@ use super::frozen::{Freezer, Frozen};
 use super::lives::without_leaks_that_are_meant;
 use super::pass::Pass;
 use crate::analysis::{Amount, Load, Profile, Span};
-use crate::graph::{BlockId, ClassesBuilder, GraphBuilder, Pace, Reach, Roots, Scanned, WhichScan};
+use crate::graph::{BlockId, Classes, ClassesBuilder, GraphBuilder, Pace, Reach, Roots, Scanned, WhichScan};
 use crate::loaded::Loaded;
 use crate::open::Error;
 use crate::query::{Lens, processes};
@@ -57,7 +57,8 @@ impl Moments {
         let missing = || Error::NotScanned { file: self.source.file.clone(), count, which: which.clone() };
         let place = place.ok_or_else(missing)?;
         let (profile, mut frozen) = self.frozen(&[place])?;
-        let scanned = self.scanned(place, frozen.remove(&place).unwrap_or_default(), &naming)?;
+        let frozen = frozen.remove(&place).unwrap_or_default();
+        let scanned = self.scanned(place, frozen, &naming).and_then(|scanned| self.with_classes(scanned))?;
         Ok((self.show(profile, naming), scanned))
     }
 
@@ -76,7 +77,8 @@ impl Moments {
             let (_, frozen) = self.frozen(&now)?;
             for (place, frozen) in frozen {
                 self.note_damage(self.go_on())?;
-                each(&self.scanned(place, frozen, naming)?)?;
+                let scanned = self.scanned(place, frozen, naming)?;
+                each(&self.with_classes(scanned)?)?;
             }
         }
         Ok(())
@@ -146,7 +148,7 @@ impl Moments {
         Ok((profile, freezer.finish()))
     }
 
-    /// The graph of a scan, of what was held then.
+    /// The graph of a scan, of what was held then; of its blocks' classes nothing is known yet.
     fn scanned(&mut self, place: usize, frozen: Frozen, naming: &Naming) -> Result<Scanned, Error> {
         let Frozen { blocks, freed, mut memory, is_interrupted } = frozen;
         let (tables, id) = (self.reader.tables(), ScanId::from_index(place));
@@ -178,14 +180,20 @@ impl Moments {
         let graph = builder.finish_at(&Pace::while_wanted(&|| self.go_on().is_ok()));
         let given_up = || Error::Capture { file: self.source.file.clone(), error: Self::given_up() };
         let graph = graph.ok_or_else(given_up)?;
-        let mut classes = ClassesBuilder::new(&graph);
-        let read = self.reader.for_each_objects(id, |some| {
+        let classes = Classes::default();
+        Ok(Scanned { scan, number: place + 1, count, is_partial, freed, roots, graph, classes })
+    }
+
+    /// The same with the classes of its blocks, which are read of the capture.
+    fn with_classes(&mut self, scanned: Scanned) -> Result<Scanned, Error> {
+        let mut classes = ClassesBuilder::new(&scanned.graph);
+        let read = self.reader.for_each_objects(ScanId::from_index(scanned.number - 1), |some| {
             let wanted = if self.go_on().is_ok() { some } else { &[] };
             wanted.iter().for_each(|object| classes.object(*object));
         });
         let classes = classes.finish();
         self.note_damage(read.and_then(|()| self.go_on()))?;
-        Ok(Scanned { scan, number: place + 1, count, is_partial, freed, roots, graph, classes })
+        Ok(Scanned { classes, ..scanned })
     }
 }
 
