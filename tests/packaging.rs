@@ -26,6 +26,21 @@ fn files(below: &Path) -> Vec<PathBuf> {
     all
 }
 
+/// Links between documents below a folder that lead nowhere.
+fn broken_links(folder: &Path) -> Vec<String> {
+    let documents = files(folder).into_iter().filter(|path| path.extension().is_some_and(|end| end == "md"));
+    let mut broken = Vec::new();
+    for document in documents {
+        let text = std::fs::read_to_string(&document).expect("a text");
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        let near = targets.filter(|target| !target.is_empty() && !target.contains([':', ' ', '\n']));
+        let above = document.parent().expect("it is in a folder");
+        let lost = near.filter(|target| !above.join(target).exists());
+        broken.extend(lost.map(|target| format!("{}: {target}", document.display())));
+    }
+    broken
+}
+
 /// Installs the product below a prefix, with a file of somebody else's beside it.
 fn install(world: &World) -> PathBuf {
     let prefix = world.path("opt/memprof");
@@ -58,6 +73,8 @@ fn installed_tree_can_be_moved_and_removed() {
     ] {
         assert!(prefix.join(path).is_file(), "{path} is installed");
     }
+    let broken = broken_links(&prefix.join("share/doc/sysprof-memprof"));
+    assert_eq!(broken, [] as [String; 0], "links of documents lead somewhere");
     let moved = world.path("elsewhere");
     std::fs::rename(&prefix, &moved).expect("it can be moved");
     let mut command = world.command(moved.join("bin/sysprof-memprof"));
