@@ -65,7 +65,8 @@ impl fmt::Display for Hindrance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Hindrance::Unknown => f.write_str(
-                "A process answers at its next allocation or free: it may be idle, or have forbidden itself to connect",
+                "A process answers at its next allocation or free, and this one seems to be idle, or has forbidden itself to connect. \
+                 Give it something to do, as a request to a service, or wait longer for it (--patience)",
             ),
             Hindrance::Stopped => f.write_str("It is stopped: kill -CONT, or its debugger, lets it go on"),
             Hindrance::Descriptors { open, limit } => write!(
@@ -112,6 +113,8 @@ mod tests {
         for pid in [std::process::id(), u32::MAX >> 1] {
             assert_eq!(Hindrance::of(pid, Path::new("/proc")), Hindrance::Unknown);
         }
+        let idle = Hindrance::Unknown.to_string();
+        assert!(idle.contains("Give it something to do") && idle.contains("--patience"), "{idle}");
         let folder = PathBuf::from("/no/such/folder");
         let hindrance = Hindrance::of(std::process::id(), &folder);
         assert!(hindrance.to_string().contains("no /no/such/folder"), "{hindrance}");
