@@ -8,6 +8,7 @@ use crate::live::Live;
 use crate::memory::{Memory, Policy};
 use crate::pipeline::Pipeline;
 use crate::process::Info;
+use crate::processes::Rules;
 use crate::queue::{Received, queue};
 use crate::snapshot;
 use capture::{Create, Metadata, Reader, Summary, Writer};
@@ -49,7 +50,12 @@ impl Bench {
         let clock = Clock::start();
         let writer =
             Writer::create(folder.path().join("x.memprof"), Create::New, &Metadata::default()).unwrap();
-        let mut pipeline = Pipeline::new(writer, clock, true, Some(Live::default()));
+        let mut pipeline = Pipeline::new(
+            writer,
+            clock,
+            Rules { stores_command: true, ..Rules::default() },
+            Some(Live::default()),
+        );
         let mut batch = Batch::default();
         batch.note(Item { time: 0, image: image.id, what: What::Image(image.clone()) });
         pipeline.take(&mut batch).unwrap();

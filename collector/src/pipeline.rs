@@ -9,7 +9,7 @@ use crate::modules::Modules;
 use crate::orders::Rest;
 use crate::partings;
 use crate::perf;
-use crate::processes::Processes;
+use crate::processes::{Processes, Rules};
 use crate::scan::{Place, Scanned};
 use crate::stacks::{CodeFrame, Stacks};
 use crate::sums::Sums;
@@ -85,12 +85,12 @@ pub(crate) struct Pipeline {
 }
 
 impl Pipeline {
-    pub(crate) fn new(writer: Writer, clock: Clock, store_command: bool, live: Option<Live>) -> Pipeline {
+    pub(crate) fn new(writer: Writer, clock: Clock, rules: Rules, live: Option<Live>) -> Pipeline {
         Pipeline {
             writer,
             clock,
             images: Vec::new(),
-            processes: Processes::new(store_command),
+            processes: Processes::new(rules),
             sums: Sums::default(),
             names: Names::default(),
             live,

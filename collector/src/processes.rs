@@ -57,6 +57,18 @@ impl Known {
     }
 }
 
+/// What is kept of processes and threads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rules {
+    /// Command lines are in the capture.
+    pub(crate) stores_command: bool,
+    /// No image is forgotten, for samples of the CPU: which image a task belongs to is told at the end.
+    pub(crate) keeps_all: bool,
+    /// A thread may have the id of one that has ended: whoever reads the capture follows its events and does not tell threads apart, so
+    /// it need not have a row for each that ever was.
+    pub(crate) reuses_threads: bool,
+}
+
 /// The images and threads of the capture: those that live, and images that have ended lately.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
@@ -65,12 +77,9 @@ pub(crate) struct Processes {
     ended: VecDeque<ProcessId>,
     /// Images of the capture.
     count: usize,
-    /// All are known on, for samples of the CPU: which image a task belongs to is told at the end.
-    keeps_all: bool,
+    rules: Rules,
     /// The process that began the recording: how it ends is told last.
     first_pid: Option<u32>,
-    /// A thread may have the id of one that has ended.
-    reuses_threads: bool,
     threads: FxHashMap<ThreadId, Thread>,
     /// Those that were gone before their names could be read, as long as samples may tell these.
     nameless: FxHashMap<ThreadId, Thread>,
@@ -78,24 +87,13 @@ pub(crate) struct Processes {
     /// Latest image by pid.
     by_pid: FxHashMap<u32, ProcessId>,
     by_slot: FxHashMap<(ImageId, u32, u32), ProcessId>,
-    store_command: bool,
     /// Those that are alive, for whoever reads their counters.
     pub(crate) subjects: Subjects,
 }
 
 impl Processes {
-    pub(crate) fn new(store_command: bool) -> Processes {
-        Processes { store_command, ..Processes::default() }
-    }
-
-    /// No image is forgotten from here on.
-    pub(crate) fn keep_all(&mut self) {
-        self.keeps_all = true;
-    }
-
-    /// Whoever reads the capture follows its events and does not tell threads apart, so it need not have a row for each that ever was.
-    pub(crate) fn reuse_threads(&mut self) {
-        self.reuses_threads = true;
+    pub(crate) fn new(rules: Rules) -> Processes {
+        Processes { rules, ..Processes::default() }
     }
 
     /// A thread of the process in a slot has a ring: the process, and if this is its first thread, the number of the
@@ -191,7 +189,7 @@ impl Processes {
             forked: false,
             name: info.name(),
             executable: info.executable.to_string_lossy().into_owned(),
-            command: if self.store_command { info.command.clone() } else { Vec::new() },
+            command: if self.rules.stores_command { info.command.clone() } else { Vec::new() },
             end: None,
             attached: info.attached,
         }
@@ -235,7 +233,7 @@ impl Processes {
         if let Some(known) = known {
             known.last_thread = Some(id);
         }
-        if self.keeps_all && thread.name.is_empty() && self.nameless.len() < NAMELESS {
+        if self.rules.keeps_all && thread.name.is_empty() && self.nameless.len() < NAMELESS {
             self.nameless.insert(id, thread.clone());
         } else {
             // The id may be that of a thread that has ended.
@@ -257,7 +255,7 @@ impl Processes {
 
     /// A thread writes no more.
     pub(crate) fn leave(&mut self, id: ThreadId) {
-        let Some(thread) = self.threads.remove(&id).filter(|_| self.reuses_threads) else { return };
+        let Some(thread) = self.threads.remove(&id).filter(|_| self.rules.reuses_threads) else { return };
         if let Some(known) = self.known.get_mut(&thread.process) {
             known.spare.push(id);
         }
@@ -326,7 +324,7 @@ impl Processes {
 
     /// Forgets the image that ended first, when there are too many.
     fn forget_oldest(&mut self) {
-        if self.keeps_all || self.ended.len() <= ENDED {
+        if self.rules.keeps_all || self.ended.len() <= ENDED {
             return;
         }
         let Some(id) = self.ended.pop_front() else { return };
@@ -431,7 +429,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("again.memprof");
         let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
-        let mut processes = Processes::new(false);
+        let mut processes = Processes::new(Rules::default());
         let seconds = |number: u64| number * 1_000_000_000;
         for (number, begins) in [10, 20, 30].map(seconds).into_iter().enumerate() {
             let memory = Memory::new(GEOMETRY, Policy::default(), keeper.thread_id()).unwrap();
@@ -462,12 +460,8 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("forks.memprof");
             let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
-            let mut processes = Processes::new(false);
-            if keeps_all {
-                processes.keep_all();
-            } else {
-                processes.reuse_threads();
-            }
+            let rules = Rules { keeps_all, reuses_threads: !keeps_all, ..Rules::default() };
+            let mut processes = Processes::new(rules);
             processes.start(&image, 0, (FIRST, Some(FIRST)), None, 0, &mut writer).unwrap();
             for fork in 1..=FORKS {
                 let origin = Some(Origin { slot: 0, pid: FIRST, fork });

@@ -24,7 +24,7 @@ use crate::sleeper::Bell;
 use crate::symbolize::Wanted;
 use crate::watcher::Watcher;
 use crate::writing::{Inputs, Written, overhead, write};
-use crate::{Error, NameSearch, OnFull, Options, command_line, symbolize};
+use crate::{Error, NameSearch, OnFull, Options, command_line, processes, symbolize};
 use capture::{Create, Effort, Metadata, Summary, Writer};
 use rustix::fd::{AsFd, BorrowedFd};
 use shared_ring::Geometry;
@@ -154,13 +154,12 @@ impl Session {
         let shared = Arc::new(Shared::default());
         let wants_live = options.live || options.occasions.need_live();
         let live = wants_live.then(|| Live::new(options.sample_interval));
-        let mut pipeline = Pipeline::new(writer, clock, options.store_command, live);
-        if options.cpu.is_some() {
-            pipeline.processes.keep_all();
-        }
-        if options.distils {
-            pipeline.processes.reuse_threads();
-        }
+        let kept = processes::Rules {
+            stores_command: options.store_command,
+            keeps_all: options.cpu.is_some(),
+            reuses_threads: options.distils,
+        };
+        let pipeline = Pipeline::new(writer, clock, kept, live);
         let (to_partings, parting) = mpsc::channel();
         let subjects = pipeline.processes.subjects.clone();
         let (sampler, samples) = match options.cpu {

@@ -13,6 +13,7 @@ use crate::merge::Merger;
 use crate::numbers::Roll;
 use crate::pipeline::Pipeline;
 use crate::process::Info;
+use crate::processes::Rules;
 use crate::watcher::Watcher;
 use capture::{Create, Metadata, Writer};
 use shared_ring::Geometry;
@@ -66,7 +67,7 @@ impl Stages {
             merger: Merger::default(),
             batches: vec![batch],
             spares: Vec::new(),
-            pipeline: Pipeline::new(writer, clock, false, None),
+            pipeline: Pipeline::new(writer, clock, Rules::default(), None),
             counts: Counts::default(),
             watcher,
             clock,
