@@ -67,6 +67,7 @@ mod partings;
 #[expect(unsafe_code, reason = "asks who is at the other end of a socket, which may have no number here")]
 mod peer;
 mod silent;
+mod socket;
 mod watcher;
 
 mod drain;
