@@ -304,30 +304,36 @@ fn pages_belong_to_those_whose_blocks_lie_on_them() {
     let table = watch.finish();
     let pages = |bytes: i64| bytes / PAGE.cast_signed();
     let row = |row: &viewer::lives::StackPages| {
-        (row.node, row.held.blocks, pages(row.pages.total), pages(row.pages.alone))
+        (row.node, row.held.blocks, pages(row.pages.total), pages(row.pages.alone), row.empty)
     };
+    // Of page 0 are empty 4096 - 800, of page 1 and page 2 all but 32 and 16 bytes, of page 6 all but 16; 0 and 6 are shared by two.
     assert_eq!(
         table.stacks.iter().map(row).collect::<Vec<_>>(),
-        [(large, 1, 5, 4), (few, 3, 3, 1), (many, 16, 1, 0)]
+        [
+            (few, 3, 3, 1, 3296 / 2 + 4064 + 4080 / 2),
+            (large, 1, 5, 4, 4080 + 4080 / 2),
+            (many, 16, 1, 0, 3296 / 2)
+        ]
     );
     assert_eq!((pages(table.pages), table.held.blocks), (7, 20));
+    assert_eq!((table.empty, table.by_fullness.map(pages)), (3296 + 4064 + 4080 + 4080, [3, 1, 0, 0, 3]));
     let shared = PAGE.cast_signed();
-    assert_eq!(table.sharers(9, 9), [vec![(1, shared)], vec![(0, shared), (2, shared)], vec![(1, shared)]]);
+    assert_eq!(table.sharers(9, 9), [vec![(1, shared), (2, shared)], vec![(0, shared)], vec![(0, shared)]]);
     assert_eq!(table.sharers(2, 1), [vec![(1, shared)], vec![(0, shared)]]);
 
     let style = Style { color: false, width: Some(100) };
     let text = written(|out| text::pages_tree(out, &loaded, &table, 1, &style));
-    let functions: Vec<&str> = text.lines().skip(4).map(|line| line.trim_start()).collect();
+    let functions: Vec<&str> = text.lines().skip(8).map(|line| line.trim_start()).collect();
     assert_eq!(
         functions,
         [
-            "28.0 KiB  28.0 KiB  12.8 KiB        20      45.9 %  [Everything]",
-            "28.0 KiB  28.0 KiB  12.8 KiB        20      45.9 %  app",
-            "28.0 KiB  28.0 KiB  12.8 KiB        20      45.9 %  main",
-            "16.0 KiB  24.0 KiB  12.8 KiB        17      53.3 %  ├─ fill",
-            "16.0 KiB  20.0 KiB  12.0 KiB         1      60.2 %  │  ├─ large",
-            "0 B  4.00 KiB     768 B        16      18.8 %  │  └─ many",
-            "4.00 KiB  12.0 KiB      64 B         3       0.5 %  └─ few",
+            "15.2 KiB  28.0 KiB  28.0 KiB  12.8 KiB        20      45.9 %  [Everything]",
+            "15.2 KiB  28.0 KiB  28.0 KiB  12.8 KiB        20      45.9 %  app",
+            "15.2 KiB  28.0 KiB  28.0 KiB  12.8 KiB        20      45.9 %  main",
+            "7.59 KiB  16.0 KiB  24.0 KiB  12.8 KiB        17      53.3 %  ├─ fill",
+            "5.98 KiB  16.0 KiB  20.0 KiB  12.0 KiB         1      60.2 %  │  ├─ large",
+            "1.61 KiB       0 B  4.00 KiB     768 B        16      18.8 %  │  └─ many",
+            "7.57 KiB  4.00 KiB  12.0 KiB      64 B         3       0.5 %  └─ few",
         ],
         "{text}"
     );

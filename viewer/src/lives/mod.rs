@@ -22,7 +22,7 @@ pub use address_map::{AddressMap, MapCell, MapTable};
 pub use age::Age;
 pub use history::{Entry, History, Turn};
 pub use lifetimes::{Cell, LifeRow, LifeTable, Lifetimes};
-pub use pages::{PAGE, PageTable, Pages, StackPages};
+pub use pages::{FULLNESS, PAGE, PageTable, Pages, StackPages};
 pub use reallocs::{ReallocRow, Reallocs};
 pub use shapes::{Shape, Shapes, StackShape};
 pub use size::{SizeClass, usable_by_glibc};

@@ -8,8 +8,9 @@
 //!          a a a a a a a a b               a             b c               a is on three pages, on two of them alone
 //! ```
 //!
-//! So each page is a thing that stacks share: see [`uses`]. What lies between blocks, and what the allocator keeps without
-//! a block on it, is not seen here.
+//! So each page is a thing that stacks share: see [`uses`]. What of it no block fills is split evenly among the stacks on it: it
+//! goes back when the last of them leaves, so each is needed as much as any other one (that is the Shapley value of this game), and
+//! parts add up. What the allocator keeps without a block on it is not seen here.
 
 use crate::analysis::{
     Access, Amount, Birth, Cost, Death, End, Left, Life, Metric, Names, Profile, Site, Tree, Use, Watch, uses,
@@ -40,7 +41,12 @@ struct Entry {
     row: u32,
     /// How many; more than one only within a block.
     pages: u64,
+    /// What the blocks fill of them.
+    filled: u64,
 }
+
+/// Percents of a page that bound the classes of [`PageTable::by_fullness`] from above, but for the last one.
+pub const FULLNESS: [u64; 4] = [10, 25, 50, 75];
 
 /// A stack with blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +59,8 @@ pub struct StackPages {
     pub held: Amount,
     /// Bytes of the pages on which they lie.
     pub pages: Use,
+    /// Bytes of these pages that no block fills, split evenly among the stacks on each page: external fragmentation.
+    pub empty: i64,
 }
 
 /// What was found.
@@ -62,7 +70,11 @@ pub struct PageTable {
     pub held: Amount,
     /// Bytes of all pages with a block on them.
     pub pages: i64,
-    /// By stack, those that keep most pages alone first.
+    /// Of these bytes, those that no block fills.
+    pub empty: i64,
+    /// Bytes of all these pages by how full they are, see [`FULLNESS`].
+    pub by_fullness: [i64; FULLNESS.len() + 1],
+    /// By stack, those that most empty bytes are due to first.
     pub stacks: Vec<StackPages>,
     accesses: Vec<Access>,
 }
@@ -77,34 +89,49 @@ impl Pages {
     pub fn finish(mut self) -> PageTable {
         self.entries.sort_unstable();
         // A stack has as a rule many blocks on a page.
-        self.entries.dedup();
+        self.entries.dedup_by(|next, entry| {
+            let is_same = (next.process, next.page, next.row, next.pages)
+                == (entry.process, entry.page, entry.row, entry.pages);
+            entry.filled += if is_same { next.filled } else { 0 };
+            is_same
+        });
         let mut accesses = Vec::with_capacity(self.entries.len());
-        let mut cookie = 0;
-        let mut before: Option<(ProcessId, u64)> = None;
-        for entry in &self.entries {
-            let place = (entry.process, entry.page);
-            cookie += u64::from(before.replace(place).is_some_and(|before| before != place));
-            let badness = entry.pages.saturating_mul(PAGE).min(i64::MAX as u64).cast_signed();
+        let mut by_fullness = [0; FULLNESS.len() + 1];
+        for (cookie, of_page) in
+            (0..).zip(self.entries.chunk_by(|a, b| (a.process, a.page) == (b.process, b.page)))
+        {
             // The root of a tree of stacks side by side is node 0.
-            accesses.push(Access { cookie, node: entry.row + 1, badness });
+            accesses.extend(of_page.iter().map(|entry| Access {
+                cookie,
+                node: entry.row + 1,
+                badness: signed(entry.pages.saturating_mul(PAGE)),
+            }));
+            let pages = of_page.iter().map(|entry| entry.pages).max().unwrap_or(0).saturating_mul(PAGE);
+            // Blocks that overlap, which no allocator gives out, fill no more than there is.
+            let filled = of_page.iter().fold(0_u64, |sum, entry| sum.saturating_add(entry.filled)).min(pages);
+            by_fullness[class(filled, pages)] += signed(pages);
+            for (entry, part) in of_page.iter().zip(parts(pages - filled, of_page.len() as u64)) {
+                self.stacks[entry.row as usize].empty += signed(part);
+            }
         }
         let found = uses(&vec![0; self.stacks.len() + 1], &mut accesses);
-        let mut held = Amount::ZERO;
+        let (mut held, mut empty) = (Amount::ZERO, 0);
         for (row, pages) in self.stacks.iter_mut().zip(&found[1..]) {
             row.pages = *pages;
             held += row.held;
+            empty += row.empty;
         }
         // Rows in their order, and what was known by the old one.
         let mut order: Vec<u32> = (0..).take(self.stacks.len()).collect();
         order.sort_by_key(|&row| {
             let row = &self.stacks[row as usize];
-            (Reverse((row.pages.alone, row.pages.total, row.held.bytes)), row.process, row.node)
+            (Reverse((row.empty, row.pages.alone, row.pages.total, row.held.bytes)), row.process, row.node)
         });
         let mut places = vec![0; order.len()];
         (0..).zip(&order).for_each(|(place, &row)| places[row as usize] = place);
         accesses.iter_mut().for_each(|access| access.node = places[access.node as usize - 1]);
         let stacks = order.iter().map(|&row| self.stacks[row as usize].clone()).collect();
-        PageTable { held, pages: found[0].total, stacks, accesses }
+        PageTable { held, pages: found[0].total, empty, by_fullness, stacks, accesses }
     }
 
     fn add(&mut self, process: ProcessId, node: NodeId, address: u64, size: u64) {
@@ -112,11 +139,17 @@ impl Pages {
         let row = *self.rows.entry((process, node)).or_insert(next);
         if row == next {
             let (held, pages) = (Amount::ZERO, Use::default());
-            self.stacks.push(StackPages { process, node, held, pages });
+            self.stacks.push(StackPages { process, node, held, pages, empty: 0 });
         }
         self.stacks[row as usize].held += Amount::block(size);
+        let end = address.saturating_add(size);
         let (first, last) = (address / PAGE, address.saturating_add(size.max(1) - 1) / PAGE);
-        let mut put = |page, pages| self.entries.push(Entry { process, page, row, pages });
+        let mut put = |page: u64, pages: u64| {
+            let begin = page.saturating_mul(PAGE);
+            let filled =
+                end.min(begin.saturating_add(pages.saturating_mul(PAGE))).saturating_sub(address.max(begin));
+            self.entries.push(Entry { process, page, row, pages, filled });
+        };
         put(first, 1);
         if last > first {
             put(last, 1);
@@ -125,6 +158,23 @@ impl Pages {
             put(first + 1, last - first - 1);
         }
     }
+}
+
+fn signed(bytes: u64) -> i64 {
+    bytes.min(i64::MAX as u64).cast_signed()
+}
+
+/// The place in [`PageTable::by_fullness`] of pages that are filled so far.
+fn class(filled: u64, pages: u64) -> usize {
+    FULLNESS
+        .iter()
+        .filter(|percent| u128::from(filled) * 100 >= u128::from(pages) * u128::from(**percent))
+        .count()
+}
+
+/// A number in so many parts, as equal as whole ones can be.
+fn parts(whole: u64, count: u64) -> impl Iterator<Item = u64> {
+    (0..count).map(move |part| whole / count + u64::from(part < whole % count))
 }
 
 impl Watch for Pages {
@@ -141,8 +191,8 @@ impl Watch for Pages {
 }
 
 impl PageTable {
-    /// The stacks as a call tree, and what each of its branches has to do with, by node.
-    pub fn tree(&self, tables: &Tables, names: &Names) -> (Tree, Vec<Use>) {
+    /// The stacks as a call tree, and by node what each of its branches has to do with, and what of that is empty on its account.
+    pub fn tree(&self, tables: &Tables, names: &Names) -> (Tree, Vec<(Use, i64)>) {
         let site = |row: &StackPages| Site {
             process: row.process,
             thread: None,
@@ -153,8 +203,16 @@ impl PageTable {
         let (tree, places) = Tree::placed(&profile, tables, names, Metric::Live);
         let at = |access: &Access| Access { node: places[access.node as usize], ..*access };
         let mut accesses: Vec<Access> = self.accesses.iter().map(at).collect();
-        let uses = uses(&tree.parents(), &mut accesses);
-        (tree, uses)
+        let parents = tree.parents();
+        let uses = uses(&parents, &mut accesses);
+        let mut empty = vec![0; parents.len()];
+        for (row, &node) in self.stacks.iter().zip(&places) {
+            empty[node as usize] += row.empty;
+        }
+        for node in (1..parents.len()).rev() {
+            empty[parents[node] as usize] += empty[node];
+        }
+        (tree, uses.into_iter().zip(empty).collect())
     }
 
     /// For each of the first `rows` stacks, the others that lie on most of its pages, at most `most` of them, with the
@@ -177,5 +235,55 @@ impl PageTable {
             others
         });
         sorted.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Check that what is empty, how full pages are, and what lies on them is what a look at each byte finds.
+        #[test]
+        fn each_byte_is_accounted_for(
+            made in prop::collection::vec((0_u64..3000, 0_u64..9000, 0_u32..5), 0..20),
+        ) {
+            let mut pages = Pages::new(true);
+            let (mut owner, mut on, mut next) = (HashMap::new(), HashMap::<u64, Vec<u32>>::new(), 0x7000_u64);
+            for (gap, size, node) in made {
+                let address = next + gap;
+                next = address + size.max(1);
+                pages.add(ProcessId(0), NodeId(node), address, size);
+                (address..address + size).for_each(|byte| {
+                    owner.insert(byte, node);
+                });
+                for page in address / PAGE..=(next - 1) / PAGE {
+                    on.entry(page).or_default().push(node);
+                }
+            }
+            let mut empty = [0.0; 5];
+            let mut by_fullness = [0; FULLNESS.len() + 1];
+            for (page, nodes) in &mut on {
+                nodes.sort_unstable();
+                nodes.dedup();
+                let free = (page * PAGE..(page + 1) * PAGE).filter(|byte| !owner.contains_key(byte)).count();
+                let filled = (PAGE - free as u64) as f64 / PAGE as f64 * 100.0;
+                by_fullness[FULLNESS.iter().filter(|percent| filled >= **percent as f64).count()] += PAGE.cast_signed();
+                nodes.iter().for_each(|node| empty[*node as usize] += free as f64 / nodes.len() as f64);
+            }
+            let table = pages.finish();
+            prop_assert_eq!(table.pages, on.len() as i64 * PAGE.cast_signed());
+            prop_assert_eq!(table.empty, table.pages - owner.len() as i64);
+            prop_assert_eq!(table.by_fullness, by_fullness);
+            for row in &table.stacks {
+                // Each page is split into whole bytes.
+                let expected = empty[row.node.0 as usize];
+                prop_assert!((row.empty as f64 - expected).abs() <= on.len() as f64, "{row:?}, not {expected}");
+            }
+            prop_assert_eq!(table.stacks.iter().map(|row| row.empty).sum::<i64>(), table.empty);
+        }
     }
 }

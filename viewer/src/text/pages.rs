@@ -8,7 +8,7 @@ use super::stack_line::{header, rest, stack_line};
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Tree, Use, natural};
 use crate::format::{bytes, count, counted, percent};
-use crate::lives::{PAGE, PageTable};
+use crate::lives::{FULLNESS, PAGE, PageTable};
 use crate::loaded::Loaded;
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -16,9 +16,9 @@ use std::io::{self, Write};
 /// Other stacks named below a row.
 const SHARERS: usize = 2;
 /// Columns of the numbers before a name.
-const WIDTH: usize = 54;
+const WIDTH: usize = 64;
 
-/// Writes the stacks that keep most pages alone first, at most `limit`, each with those that it shares most pages with.
+/// Writes the stacks that most empty bytes are due to first, at most `limit`, each with those that it shares most pages with.
 ///
 /// # Errors
 /// Those of the writer.
@@ -33,7 +33,7 @@ pub fn pages(
     let sharers = table.sharers(limit, SHARERS);
     for (row, sharers) in table.stacks.iter().zip(sharers) {
         let stack = style.paint(Role::Function, stack_line(loaded, row.node, style, WIDTH));
-        writeln!(out, "{}{stack}", numbers(row.pages, row.held, style))?;
+        writeln!(out, "{}{stack}", numbers(row.empty, row.pages, row.held, style))?;
         for (other, shared) in sharers {
             let text = format!("shares {} with ", bytes(shared));
             let line = stack_line(loaded, table.stacks[other].node, style, WIDTH + 2 + text.len());
@@ -58,7 +58,7 @@ pub fn pages_tree(
     head(out, loaded, table, "function", style)?;
     let (tree, uses) = table.tree(&loaded.tables, &loaded.names);
     let name = |node: u32| loaded.names.label(tree.node(node).label).name.as_str();
-    let of = |node: u32| uses[node as usize];
+    let of = |node: u32| uses[node as usize].0;
     let mut rows = vec![(Row::Node(Tree::ROOT), Lead::default(), Branch::Trunk)];
     while let Some((row, lead, branch)) = rows.pop() {
         let lines = lead.text(branch, 20);
@@ -72,7 +72,11 @@ pub fn pages_tree(
         };
         let room = style.room(WIDTH + columns(&lines));
         let function = style.paint(Role::Function, fit_name(&loaded.names, tree.node(node).label, room));
-        writeln!(out, "{}{lines}{function}", numbers(of(node), tree.node(node).total, style))?;
+        writeln!(
+            out,
+            "{}{lines}{function}",
+            numbers(uses[node as usize].1, of(node), tree.node(node).total, style)
+        )?;
         let (mut children, small): (Vec<u32>, Vec<u32>) =
             tree.children(node).partition(|&child| of(child).total >= least);
         children.sort_by(|&a, &b| {
@@ -114,17 +118,38 @@ fn head(out: &mut dyn Write, loaded: &Loaded, table: &PageTable, of: &str, style
     );
     writeln!(out, "{}", style.paint(Role::Heading, text))?;
     warnings(out, loaded, style)?;
-    let explained =
-        "alone: pages with blocks of nobody else, which could go back to the system without these";
-    writeln!(out, "  {}\n", style.paint(Role::Detail, explained))?;
-    let titles = ["alone", "pages", "held", "blocks"].map(|title| format!("{title:>10}")).concat();
+    let explained = [
+        "empty: bytes of these pages that no block fills, in equal parts for the stacks on each page",
+        "alone: pages with blocks of nobody else, which could go back to the system without these",
+    ];
+    for line in explained {
+        writeln!(out, "  {}", style.paint(Role::Detail, line))?;
+    }
+    writeln!(out)?;
+    fullness(out, table, style)?;
+    let titles = ["empty", "alone", "pages", "held", "blocks"].map(|title| format!("{title:>10}")).concat();
     header(out, style, &format!("{titles}  {:>10}  {of}", "filled"))
 }
 
-/// `  12.0 KiB  40.0 KiB   1.20 KiB        60      3.0 %  `.
-fn numbers(pages: Use, held: Amount, style: &Style) -> String {
-    let alone = style.paint(Role::Value, format!("{:>10}", bytes(pages.alone)));
-    let rest = [bytes(pages.total), bytes(held.bytes), count(held.blocks)];
+/// How full the pages are, in two lines.
+fn fullness(out: &mut dyn Write, table: &PageTable, style: &Style) -> io::Result<()> {
+    let [least, .., most] = FULLNESS;
+    let between = FULLNESS.windows(2).map(|bounds| format!("{}-{} %", bounds[0], bounds[1]));
+    let titles: String = std::iter::once(format!("under {least} %"))
+        .chain(between)
+        .chain([format!("over {most} %"), "all".to_owned()])
+        .map(|title| format!("{title:>12}"))
+        .collect();
+    header(out, style, &format!("{:10}{titles}", "  filled"))?;
+    let all = table.by_fullness.into_iter().chain([table.pages]);
+    let numbers: String = all.map(|pages| format!("{:>12}", bytes(pages))).collect();
+    writeln!(out, "{:10}{}\n", "  pages", style.paint(Role::Value, numbers))
+}
+
+/// `  38.8 KiB  12.0 KiB  40.0 KiB   1.20 KiB        60      3.0 %  `.
+fn numbers(empty: i64, pages: Use, held: Amount, style: &Style) -> String {
+    let empty = style.paint(Role::Value, format!("{:>10}", bytes(empty)));
+    let rest = [bytes(pages.alone), bytes(pages.total), bytes(held.bytes), count(held.blocks)];
     let rest = rest.map(|number| format!("{number:>10}")).concat();
-    format!("{alone}{rest}  {:>10}  ", percent(held.bytes, pages.total))
+    format!("{empty}{rest}  {:>10}  ", percent(held.bytes, pages.total))
 }

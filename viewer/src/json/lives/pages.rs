@@ -3,7 +3,7 @@
 use super::start::{AmountFields, Start, stack};
 use crate::json::stack::Stack;
 use crate::json::write_document;
-use crate::lives::{PAGE, PageTable, StackPages};
+use crate::lives::{FULLNESS, PAGE, PageTable, StackPages};
 use crate::loaded::Loaded;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -18,14 +18,23 @@ struct PagesDocument<'a> {
     start: Start<'a>,
     page_size: u64,
     page_bytes: i64,
+    empty_bytes: i64,
+    by_fullness: Vec<FullnessFields>,
     held: AmountFields,
     stacks: Vec<RowFields<'a>>,
+}
+
+#[derive(Serialize)]
+struct FullnessFields {
+    below_percent: u64,
+    page_bytes: i64,
 }
 
 #[derive(Serialize)]
 struct RowFields<'a> {
     pid: Option<u32>,
     stack: Stack<'a>,
+    empty_bytes: i64,
     alone_bytes: i64,
     page_bytes: i64,
     held: AmountFields,
@@ -47,6 +56,7 @@ pub fn pages(out: &mut dyn Write, loaded: &Loaded, table: &PageTable) -> io::Res
     let row = |(row, sharers): (&StackPages, Vec<(usize, i64)>)| RowFields {
         pid: loaded.tables.processes.get(row.process.index()).map(|process| process.pid),
         stack: stack(loaded, row.node),
+        empty_bytes: row.empty,
         alone_bytes: row.pages.alone,
         page_bytes: row.pages.total,
         held: row.held.into(),
@@ -59,6 +69,14 @@ pub fn pages(out: &mut dyn Write, loaded: &Loaded, table: &PageTable) -> io::Res
         start: Start::new(loaded, "pages"),
         page_size: PAGE,
         page_bytes: table.pages,
+        empty_bytes: table.empty,
+        by_fullness: FULLNESS
+            .into_iter()
+            // A page may be full.
+            .chain([101])
+            .zip(table.by_fullness)
+            .map(|(below_percent, page_bytes)| FullnessFields { below_percent, page_bytes })
+            .collect(),
         held: table.held.into(),
         stacks: table.stacks.iter().zip(sharers).map(row).collect(),
     };
