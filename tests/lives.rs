@@ -84,6 +84,30 @@ fn views_show_what_a_program_did() {
     }
 }
 
+/// Check that few blocks which a load has left strewn over its pages are told as what keeps these.
+#[test]
+fn strewn_blocks_keep_pages() {
+    let (_, capture) = record(c("strews_blocks").build()).with_names().succeed();
+    let pages = document(&capture, &["pages", "--at", "end"]);
+    let number = |of: &Value, field: &str| of[field].as_i64().unwrap();
+    let keep = row(&pages["stacks"], "stack", "keep");
+    assert_eq!(
+        (&keep["held"]["blocks"], &keep["held"]["bytes"]),
+        (&Value::from(1000), &Value::from(100_000))
+    );
+    // An allocator puts 39 blocks of 100 bytes between two that stay, so hardly two of them lie on one page.
+    let (empty, on) = (number(keep, "empty_bytes"), number(keep, "page_bytes"));
+    assert!((900 * 4096..1100 * 4096).contains(&on), "{keep:#}");
+    assert!((on - 100_000 - 4096..=on - 100_000).contains(&empty), "{keep:#}");
+    let stacks = pages["stacks"].as_array().unwrap();
+    assert_eq!(&stacks[0], keep);
+    let sum: i64 = stacks.iter().map(|stack| number(stack, "empty_bytes")).sum();
+    assert_eq!(sum, number(&pages, "empty_bytes"));
+    assert_eq!(sum, number(&pages, "page_bytes") - number(&pages["held"], "bytes"));
+    let classes = pages["by_fullness"].as_array().unwrap();
+    assert!(number(&classes[0], "page_bytes") > 900 * 4096, "{classes:#?}");
+}
+
 /// Check that blocks which one thread allocates and another frees are counted to the block.
 #[test]
 fn blocks_that_pass_between_threads_are_seen() {
