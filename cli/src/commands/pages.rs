@@ -16,7 +16,8 @@ const LIMIT: usize = 20;
 /// An allocator can give a page back to the system when no block lies on it. So few small blocks can keep much memory, where
 /// they are strewn between others that are long gone. What no block fills of a page is split evenly among the stacks that have blocks
 /// on it, since it stays until the last of them leaves. All blocks of a page count, so these numbers are of all stacks: there is no
-/// filter. What the allocator keeps without a block on it is not seen; `resident` tells how much that is.
+/// filter. What the allocator adds to blocks, headers and rounding, counts as empty. What it keeps without a block on it is not seen;
+/// `resident` tells how much that is.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
