@@ -4,7 +4,8 @@
 //!
 //! - What a recorded process committed is in the capture, whoever dies: the process, its threads, its children. What
 //!   could not be recorded is counted by reason.
-//! - Draining waits for no disk, terminal, network or `/proc`: other threads do.
+//! - Draining waits for no disk, terminal or network: other threads do. It reads `/proc` once for each process that comes or goes, to
+//!   tell which one has the number that its agent told.
 //! - Recorded processes are not trusted. A ring or table that cannot be is given up and counted.
 //!
 //! # Threads, and what each owns
