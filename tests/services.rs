@@ -91,6 +91,27 @@ fn what_is_announced_at_rest_is_over() {
     assert_eq!(calls, ["malloc"]);
 }
 
+/// Check that a thread which was at rest is so no more once it is recorded, whatever it calls first.
+#[test]
+fn thread_at_rest_is_recorded_from_its_first_free_on() {
+    let world = World::new();
+    let agent = agent(&world);
+    let program = c("frees_first_after_rest").flags(["-O1", "-fno-builtin", "-pthread"]);
+    let server = Service::start(world, &agent, &program, &[], 2);
+    let collector = server.attach("it.memprof");
+    // The collector knows a moment before the thread that has answered goes on.
+    server.page.wait_for_calls(1, server.page.calls(0).mallocs_done + 2);
+    server.page.go();
+    wait_for("the second thread to reallocate", || server.page.is_done());
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    let world = server.stop();
+    let file = world.path("it.memprof");
+    let events = Capture::new(world, file).events();
+    let calls: Vec<_> = events.iter().filter(|event| event.size == 2200).map(|event| &event.call).collect();
+    assert_eq!(calls, ["realloc"]);
+}
+
 /// Check that a process comes and goes between calls of an allocator, not in the middle of one, where that may hold its locks.
 #[test]
 fn nobody_answers_in_the_middle_of_an_allocator() {

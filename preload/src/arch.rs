@@ -6,58 +6,8 @@ mod machine;
 
 pub(crate) use machine::*;
 
-use crate::thread::ThreadState;
+use crate::thread_local::ThreadLocal;
 use core::arch::global_asm;
-use core::cell::Cell;
-use core::sync::atomic::{Ordering, compiler_fence};
-
-/// A thread's state that must be reachable without a call: one small plain block in initial-exec thread-local
-/// storage. It has no destructor and is zero but for `epoch` and `countdown` in a new thread.
-///
-/// Cells and [`fence`] are enough: only the thread itself and its own signal handlers touch it.
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct ThreadLocal {
-    /// The process epoch that `state` belongs to; [`NO_EPOCH`] while there is none.
-    pub(crate) epoch: Cell<u32>,
-    /// Not 0 while a hook of this thread is at work: which one, see [`crate::guard`].
-    pub(crate) busy: Cell<u32>,
-    /// The thread's state, valid while `epoch` is the process'.
-    pub(crate) state: Cell<*mut ThreadState>,
-    /// Stack pointer of the hook that is inside the next allocator, 0 outside.
-    pub(crate) inside: Cell<usize>,
-    /// The kind of the next `malloc`, set by the hooks of `operator new` that go on to it.
-    pub(crate) kind_hint: Cell<u8>,
-    /// Not 0 in a child of `vfork`, which runs on the parent's memory.
-    pub(crate) in_vfork: Cell<u8>,
-    /// What the next hook is to do beside its own work, and at its end: see [`crate::guard::Attention`].
-    pub(crate) attention: Cell<u8>,
-    /// Nothing is recorded, and nobody is waited for: what the thread found out when it `heard`. See
-    /// [`crate::process::is_at_rest`].
-    pub(crate) at_rest: Cell<bool>,
-    /// Allocations that were lost while `busy`, to be told with the next record.
-    pub(crate) nested_allocations: Cell<u32>,
-    /// Frees, likewise.
-    pub(crate) nested_frees: Cell<u32>,
-    /// Number of the fork that the thread is in; a child finds it in its copy.
-    pub(crate) fork: Cell<u32>,
-    /// Bytes until the next sample, see [`crate::sampler`].
-    pub(crate) countdown: Cell<i64>,
-    /// What [`crate::process::epoch`] was when the thread last found out what that means for it.
-    pub(crate) heard: Cell<u32>,
-    /// The last block that was recorded as announced, see [`hinted`].
-    pub(crate) hinted_block: Cell<u32>,
-    /// The size that was asked for by the `operator new` that announced `kind_hint`.
-    pub(crate) size_hint: Cell<usize>,
-}
-
-/// The epoch of a thread without a state; no process has it.
-pub(crate) const NO_EPOCH: u32 = u32::MAX;
-
-const _: () = assert!(size_of::<ThreadLocal>() == 64);
-const _: () = assert!(core::mem::offset_of!(ThreadLocal, epoch) == 0);
-const _: () = assert!(core::mem::offset_of!(ThreadLocal, busy) == 4);
-const _: () = assert!(core::mem::offset_of!(ThreadLocal, countdown) == 40);
 
 // Initial-exec on stable Rust: `thread_local!` would be general-dynamic in a shared library, and its first access
 // may allocate.
@@ -99,11 +49,6 @@ const BESIDE: i32 = libc::CLONE_VM
     | libc::CLONE_SYSVSEM
     | libc::CLONE_THREAD
     | libc::CLONE_PARENT_SETTID;
-
-/// A block's address as [`ThreadLocal::hinted_block`] has it: what of it tells blocks apart that one call can mean.
-pub(crate) fn hinted(block: usize) -> u32 {
-    (block >> 3) as u32
-}
 
 /// Whether the word at `address` can be read, asked of the kernel, which does nothing else: `rt_sigprocmask` copies
 /// the set first (EFAULT) and then finds that `how` is none (EINVAL). Any other answer says nothing: no set at all for
@@ -189,13 +134,6 @@ pub(crate) fn exit(code: i32) -> ! {
 /// A pointer as the kernel gets it.
 fn place<T>(pointer: *const T) -> u64 {
     pointer.expose_provenance() as u64
-}
-
-/// Keeps the compiler from moving memory accesses across; between a thread and its own signal handlers nothing more
-/// is needed.
-#[inline(always)]
-pub(crate) fn fence() {
-    compiler_fence(Ordering::SeqCst);
 }
 
 #[cfg(test)]

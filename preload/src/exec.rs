@@ -109,7 +109,7 @@ pub(crate) fn with_variables(
 /// Only in a process with one thread: others may look at the environment, or change it, meanwhile. The copy is not on the stack, since
 /// a signal handler may leave the call by `longjmp`: then it stays the environment.
 pub(crate) fn with_own_variables<R>(call: impl FnOnce() -> R) -> R {
-    let in_vfork = arch::thread_local().in_vfork.get() != 0;
+    let in_vfork = arch::thread_local().is_in_vfork();
     if in_vfork || !sys::is_single_threaded() {
         return call();
     }
@@ -207,7 +207,7 @@ impl Change {
             unsafe { arch::with_stack(bytes, enter::<F>, core::ptr::from_mut(function).cast()) };
         }
         let bytes = self.bytes();
-        let in_vfork = arch::thread_local().in_vfork.get() != 0;
+        let in_vfork = arch::thread_local().is_in_vfork();
         if bytes <= SMALL || in_vfork && bytes <= SMALL_IN_VFORK {
             return on_stack(bytes, &mut function);
         }

@@ -12,29 +12,14 @@
 //! handler has left the allocator by `longjmp`: then there is no outer hook on it, or the caller is above the mark. Most functions
 //! of libc's call none, so hooks that come meanwhile are a handler's, and nothing need be marked.
 
-use crate::arch::{self, ThreadLocal};
+use crate::arch;
 use crate::process::{self, Loss};
 use crate::sandbox::{self, Need};
 use crate::signal_stacks;
 use crate::stack::{Beyond, Caller};
 use crate::sys;
 use crate::thread::{self, ThreadState};
-
-/// Value of `busy` while a function of libc works for the agent itself. Hooks have odd ones.
-pub(crate) const OWN_CALL: u32 = 2;
-/// Value of `busy` in a thread that may not even read the time.
-const MUTED: u32 = 4;
-
-/// The mark of a hook at this stack pointer: the low half of it, made odd. So it is neither 0 nor one of those above.
-#[inline(always)]
-fn mark(sp: usize) -> u32 {
-    sp as u32 | 1
-}
-
-/// True in a signal handler that has interrupted a hook of this thread's, or seems to have.
-pub(crate) fn is_in_hook(local: &ThreadLocal) -> bool {
-    local.busy.get() & 1 != 0
-}
+use crate::thread_local::{Attention, Outer, ThreadLocal, Work, fence};
 
 /// Proof that this thread is in a hook and may record.
 #[derive(Debug)]
@@ -61,14 +46,13 @@ impl Busy {
     #[inline(always)]
     pub(crate) fn enter(call: Call, caller: Caller) -> Option<Busy> {
         let local = arch::thread_local();
-        // Not as one word with the epoch: a hook that begins just when the last one has ended would wait for its store.
-        if local.busy.get() != 0 || local.inside.get() != 0 {
+        if !local.is_in_program() {
             let [ip, sp, bp] = caller.into_words();
             return enter_otherwise(local, call, ip, sp, bp);
         }
         // First busy, then the look: so whoever leaves the session sees that we are in it, or we that it has left.
         let mut busy = Self::begin(local);
-        if local.epoch.get() != process::epoch() {
+        if !local.is_in_session(process::epoch()) {
             busy.give_up();
             return enter_slowly(local, call);
         }
@@ -76,7 +60,7 @@ impl Busy {
             busy.give_up();
             return enter_no_more(local);
         }
-        if local.attention.get() != 0 {
+        if local.needs_attention() {
             busy = busy.attend();
         }
         Some(busy)
@@ -87,12 +71,12 @@ impl Busy {
     #[inline(always)]
     pub(crate) fn enter_as_usual() -> Option<Busy> {
         let local = arch::thread_local();
-        if local.busy.get() != 0 || local.inside.get() != 0 {
+        if !local.is_in_program() {
             return None;
         }
         // As in `enter`.
         let busy = Self::begin(local);
-        if local.epoch.get() != process::epoch() || !process::is_recording() || local.attention.get() != 0 {
+        if !local.is_in_session(process::epoch()) || !process::is_recording() || local.needs_attention() {
             busy.give_up();
             return None;
         }
@@ -102,9 +86,9 @@ impl Busy {
     /// Ends such a hook. It is given back if something has come up that is to be done at its end.
     #[inline(always)]
     pub(crate) fn leave_as_usual(self) -> Option<Busy> {
-        arch::fence();
+        fence();
         // What is to be timed is the next one.
-        if self.local.attention.get() & !(Attention::Timed as u8) != 0 {
+        if self.local.needs_attention_now() {
             return Some(self);
         }
         self.give_up();
@@ -115,16 +99,16 @@ impl Busy {
     #[cold]
     pub(crate) fn enter_to_tell() -> Option<Busy> {
         let local = arch::thread_local();
-        if local.in_vfork.get() != 0 || local.busy.get() != 0 || !process::may_tell() {
+        if local.is_in_vfork() || local.is_busy() || !process::may_tell() {
             return None;
         }
         // As in `enter`.
         let mut busy = Self::begin(local);
-        if local.epoch.get() != process::epoch() {
+        if !local.is_in_session(process::epoch()) {
             busy.give_up();
             return adopt(local, Call::Other);
         }
-        if local.attention.get() != 0 {
+        if local.needs_attention() {
             busy = busy.attend();
         }
         Some(busy)
@@ -132,8 +116,7 @@ impl Busy {
 
     #[inline(always)]
     fn begin(local: &'static ThreadLocal) -> Busy {
-        local.busy.set(mark(arch::stack_pointer()));
-        arch::fence();
+        local.begin_hook(arch::stack_pointer());
         Busy { local }
     }
 
@@ -142,8 +125,7 @@ impl Busy {
     pub(crate) fn give_up(self) {
         let local = self.local;
         core::mem::forget(self);
-        arch::fence();
-        local.busy.set(0);
+        local.end_hook();
     }
 
     /// Does what the thread could not do before.
@@ -179,6 +161,10 @@ impl Busy {
     #[cold]
     #[inline(never)]
     fn attend_at_end(&mut self) {
+        if Attention::Muted.is_called(self.local) {
+            self.local.end_hook();
+            return self.local.mute();
+        }
         self.switch();
         if Attention::Timed.is_called(self.local) && self.state().stop_watch() {
             Attention::Timed.dismiss(self.local);
@@ -186,6 +172,7 @@ impl Busy {
         if Attention::Exiting.is_called(self.local) {
             thread::leave_for_good(self);
         }
+        self.local.end_hook();
     }
 
     /// The thread's block.
@@ -204,45 +191,12 @@ impl Busy {
 impl Drop for Busy {
     #[inline(always)]
     fn drop(&mut self) {
-        arch::fence();
-        if self.local.attention.get() != 0 {
+        fence();
+        if self.local.needs_attention() {
             self.attend_at_end();
+        } else {
+            self.local.end_hook();
         }
-        self.local.busy.set(0);
-    }
-}
-
-/// What a thread has to do beside its hooks' own work: bits of [`ThreadLocal::attention`], which costs hooks one look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Attention {
-    /// Calls were lost while it was busy, which is to be told.
-    Nested = 1,
-    /// The time of its next hook is to be taken.
-    Timed = 2,
-    /// Its destructor ran: events still come, each with a ring of its own.
-    Exiting = 4,
-    /// A signal handler that had interrupted a hook wanted the recording to stop or to go on.
-    Switched = 8,
-    /// A child of vfork has left notes, see [`crate::thread::missed`].
-    Missed = 16,
-}
-
-impl Attention {
-    /// Asks for it.
-    #[inline(always)]
-    pub(crate) fn call(self, local: &ThreadLocal) {
-        local.attention.set(local.attention.get() | self as u8);
-    }
-
-    /// True when it was asked for.
-    pub(crate) fn is_called(self, local: &ThreadLocal) -> bool {
-        local.attention.get() & self as u8 != 0
-    }
-
-    /// It is done.
-    pub(crate) fn dismiss(self, local: &ThreadLocal) {
-        local.attention.set(local.attention.get() & !(self as u8));
     }
 }
 
@@ -251,24 +205,20 @@ impl Attention {
 #[inline(never)]
 fn enter_otherwise(local: &'static ThreadLocal, call: Call, ip: u64, sp: u64, bp: u64) -> Option<Busy> {
     let caller = Caller::from_words([ip, sp, bp]);
-    if was_left(local.busy.get(), caller.sp()) {
+    if was_left(local, caller.sp()) {
         abandon(local);
     }
-    if local.epoch.get() != process::epoch() {
-        enter_slowly(local, call)
-    } else {
+    if local.is_in_session(process::epoch()) {
         enter_nested(local, call, caller)
+    } else {
+        enter_slowly(local, call)
     }
 }
 
-/// Stacks are taken to be the same within this distance.
-const SAME_STACK: u32 = 8 << 20;
-
-/// True when the hook of this mark will never end: a handler has left it by `longjmp`. A handler that has interrupted it
+/// True when the hook that is at work will never end: a handler has left it by `longjmp`. A handler that has interrupted it
 /// runs below it, or on a stack of its own; `sp` is the stack pointer of the code that calls the later hook.
-fn was_left(busy: u32, sp: usize) -> bool {
-    busy & 1 != 0
-        && mark(sp).wrapping_sub(busy) < SAME_STACK
+fn was_left(local: &ThreadLocal, sp: usize) -> bool {
+    local.is_hook_left(sp)
         && sandbox::allows(Need::SignalStack)
         // What cannot be told is taken for the case in which nothing is done.
         && arch::signal_stack().is_some_and(|flags| {
@@ -279,49 +229,28 @@ fn was_left(busy: u32, sp: usize) -> bool {
 /// Begins anew in a thread whose last hook was left in the middle of its work.
 #[cold]
 fn abandon(local: &'static ThreadLocal) {
-    local.inside.set(0);
-    local.kind_hint.set(0);
-    if local.epoch.get() == process::epoch() {
-        // Whoever interrupts this finds the mark of a hook.
-        let mut busy = Busy::begin(local);
+    // Whoever interrupts this finds the mark of a hook.
+    local.take_over_hook(arch::stack_pointer());
+    let mut busy = Busy { local };
+    if local.is_in_session(process::epoch()) {
         thread::abandon(&mut busy);
-        busy.give_up();
     }
-    local.busy.set(0);
-}
-
-/// The calling thread is about to lose the right to do anything but read and write.
-#[cold]
-pub(crate) fn mute(local: &ThreadLocal) {
-    local.busy.set(MUTED);
-}
-
-/// True of a thread that has lost it.
-pub(crate) fn is_muted(local: &ThreadLocal) -> bool {
-    local.busy.get() == MUTED
-}
-
-/// It has kept it, or has it again.
-#[cold]
-pub(crate) fn unmute(local: &ThreadLocal) {
-    if local.busy.get() == MUTED {
-        local.busy.set(0);
-    }
+    busy.give_up();
 }
 
 /// Another hook of this thread is at work.
 fn enter_nested(local: &'static ThreadLocal, call: Call, caller: Caller) -> Option<Busy> {
-    if local.busy.get() == 0 {
+    if !local.is_busy() {
         if !process::is_recording() {
             return None;
         }
         let mut busy = Busy::begin(local);
-        if local.epoch.get() != process::epoch() {
+        if !local.is_in_session(process::epoch()) {
             busy.give_up();
             return None;
         }
-        if caller.sp() > local.inside.get() {
-            local.inside.set(0);
+        if local.is_allocator_left(caller.sp()) {
+            local.forget_allocator();
             return Some(busy);
         }
         // The allocator's own pages are recorded, flagged, and so are blocks of its pools; its own calls for blocks are part
@@ -331,7 +260,7 @@ fn enter_nested(local: &'static ThreadLocal, call: Call, caller: Caller) -> Opti
                 Beyond::Handler => true,
                 Beyond::Allocator => false,
                 Beyond::Nobody => {
-                    local.inside.set(0);
+                    local.forget_allocator();
                     true
                 }
             };
@@ -344,41 +273,24 @@ fn enter_nested(local: &'static ThreadLocal, call: Call, caller: Caller) -> Opti
 /// Counts a call that cannot be recorded, since the agent is at work in this thread: a handler has interrupted it, or it calls
 /// itself.
 fn count_nested(local: &ThreadLocal, call: Call) {
-    if local.busy.get() == MUTED {
-        if call != Call::Other {
-            process::lose(Loss::Sandbox, 1);
+    match (local.work(), call) {
+        (Work::OwnCall, Call::Allocation) => process::count_own_allocation(),
+        (Work::OwnCall, _) | (_, Call::Other) => {}
+        (Work::Muted, _) => process::lose(Loss::Sandbox, 1),
+        (Work::Hook | Work::None, _) => {
+            count_untold(local, call);
+            process::lose(Loss::Nested, 1);
         }
-        return;
     }
-    if local.busy.get() == OWN_CALL {
-        if call == Call::Allocation {
-            process::count_own_allocation();
-        }
-        return;
-    }
-    if call != Call::Other {
-        count_untold(local, call);
-        process::lose(Loss::Nested, 1);
-    }
-}
-
-/// Forgets calls that were counted and are not told yet.
-#[cold]
-pub(crate) fn forget_nested(local: &ThreadLocal) {
-    Attention::Nested.dismiss(local);
-    local.nested_allocations.set(0);
-    local.nested_frees.set(0);
 }
 
 /// Counts a call for the gap that is told with the thread's next record.
 fn count_untold(local: &ThreadLocal, call: Call) {
-    let untold = match call {
-        Call::Allocation | Call::Report => &local.nested_allocations,
-        Call::Free => &local.nested_frees,
-        Call::Other => return,
-    };
-    untold.set(untold.get().wrapping_add(1));
-    Attention::Nested.call(local);
+    match call {
+        Call::Allocation | Call::Report => local.count_allocation(),
+        Call::Free => local.count_free(),
+        Call::Other => {}
+    }
 }
 
 /// The recording is over, or the program wants nothing recorded now.
@@ -396,10 +308,10 @@ fn enter_no_more(local: &'static ThreadLocal) -> Option<Busy> {
 #[cold]
 #[inline(never)]
 fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
-    if local.in_vfork.get() != 0 {
+    if local.is_in_vfork() {
         return None;
     }
-    if local.busy.get() != 0 {
+    if local.is_busy() {
         // A handler has interrupted the agent while it gave the thread a state, or took one back that it had left.
         if process::is_recording() {
             count_nested(local, call);
@@ -409,8 +321,7 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     if !process::is_wanted() && !process::hear(local) {
         return None;
     }
-    let inside = local.inside.get();
-    if inside != 0 && arch::stack_pointer() < inside {
+    if local.is_within_allocator(arch::stack_pointer()) {
         return None;
     }
     adopt(local, call)
@@ -418,6 +329,9 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
 
 /// Gives the thread a state, and its process a slot if need be.
 fn adopt(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
+    if process::has_news(local) {
+        local.hear(process::epoch());
+    }
     let busy = Busy::begin(local);
     process::arrive();
     let may_begin = sandbox::allows(Need::Map) && sandbox::allows(Need::Counter);
@@ -451,32 +365,26 @@ fn adopt(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
 #[derive(Debug)]
 pub(crate) struct Inside {
     local: &'static ThreadLocal,
-    before: usize,
+    before: Outer,
 }
 
 impl Inside {
     /// Sets the mark of the calling thread.
     #[inline(always)]
     pub(crate) fn of(local: &'static ThreadLocal) -> Inside {
-        let before = local.inside.get();
-        if before == 0 {
-            local.inside.set(arch::stack_pointer());
-        }
-        arch::fence();
-        Inside { local, before }
+        Inside { local, before: local.enter_allocator(arch::stack_pointer()) }
     }
 }
 
 impl Drop for Inside {
     #[inline(always)]
     fn drop(&mut self) {
-        arch::fence();
-        self.local.inside.set(self.before);
+        self.local.leave_allocator(&self.before);
     }
 }
 
 /// True while the calling thread is inside the next allocator, or in the agent itself.
 pub(crate) fn is_inside() -> bool {
     let local = arch::thread_local();
-    local.busy.get() != 0 || (local.inside.get() != 0 && arch::stack_pointer() < local.inside.get())
+    local.is_busy() || local.is_within_allocator(arch::stack_pointer())
 }

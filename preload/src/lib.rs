@@ -117,6 +117,7 @@ mod stack_reader;
 mod sys;
 #[expect(unsafe_code, reason = "owns the per-thread memory")]
 mod thread;
+mod thread_local;
 mod tracker;
 #[expect(unsafe_code, reason = "changes words of other modules")]
 mod words;

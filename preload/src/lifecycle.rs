@@ -1,10 +1,10 @@
 //! Beginnings and ends: of the process, of its threads, of its images.
 
-use crate::arch::{self, ThreadLocal};
+use crate::arch;
 use crate::c_library;
-use crate::guard::{self, Attention};
 use crate::process;
 use crate::real::{self, own_call};
+use crate::thread_local::{Attention, ThreadLocal, Work};
 use crate::tracker;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -162,7 +162,7 @@ pub(crate) fn around_fork(fork: impl FnOnce() -> Option<c_int>) -> c_int {
     let result = fork().unwrap_or(-1);
     process::recover(crate::connect::close_held);
     if process::is_recorded() && process::epoch() == 0 {
-        if guard::is_in_hook(local) { process::part() } else { tracker::joining() }
+        if local.work() == Work::Hook { process::part() } else { tracker::joining() }
     }
     local.fork.set(before);
     result

@@ -12,8 +12,9 @@
 
 use crate::arch;
 use crate::clock;
-use crate::guard::{Attention, Busy};
+use crate::guard::Busy;
 use crate::process;
+use crate::thread_local::Attention;
 use core::sync::atomic::{AtomicBool, Ordering};
 use shared_ring::record::Record;
 
@@ -54,7 +55,7 @@ pub(crate) fn set(is_paused: bool) {
     let local = arch::thread_local();
     match busy {
         Some(mut busy) => apply(&mut busy),
-        None if local.busy.get() != 0 => Attention::Switched.call(local),
+        None if local.is_busy() => Attention::Switched.call(local),
         // It cannot be told, for there is no ring, so it is not done.
         None => IS_PAUSED.store(!is_paused, Ordering::Release),
     }

@@ -28,7 +28,7 @@ pub(crate) use slots::{
 };
 
 use crate::allocator::{Allocator, Library};
-use crate::arch::ThreadLocal;
+use crate::thread_local::ThreadLocal;
 use crate::{
     arch, config, connect, departure, doorbell, filter, lifecycle, linked, modules, pieces, reservation,
     sampler, sys,
@@ -382,13 +382,13 @@ pub(crate) fn withdraw() -> bool {
 // Cost: two compares, of a byte and a word of the thread's.
 #[inline(always)]
 pub(crate) fn is_at_rest(local: &ThreadLocal) -> bool {
-    local.at_rest.get() && !has_news(local)
+    local.is_at_rest() && !has_news(local)
 }
 
 /// True when something has changed since the thread last found out what there is for it to do: it is to [`hear`].
 #[inline(always)]
 pub(crate) fn has_news(local: &ThreadLocal) -> bool {
-    local.heard.get() != epoch()
+    !local.has_heard(epoch())
 }
 
 /// Finds out for a thread, in no hook of a session, what is new since it last did. True when its calls are to be
@@ -396,11 +396,9 @@ pub(crate) fn has_news(local: &ThreadLocal) -> bool {
 #[cold]
 #[inline(never)]
 pub(crate) fn hear(local: &ThreadLocal) -> bool {
-    let is_inside = local.inside.get() != 0 && arch::stack_pointer() < local.inside.get();
-    if local.busy.get() != 0 || local.in_vfork.get() != 0 || is_inside {
+    if local.is_busy() || local.is_in_vfork() || local.is_within_allocator(arch::stack_pointer()) {
         return false;
     }
-    local.at_rest.set(false);
     if STATE.load(Ordering::Acquire) == CONNECTED && !is_recorded() {
         leave();
     }
@@ -408,26 +406,22 @@ pub(crate) fn hear(local: &ThreadLocal) -> bool {
     let epoch = epoch();
     match STATE.load(Ordering::Acquire) {
         LEAVING | DORMANT => {
-            // Those of a recording that is over are nobody's any more.
-            crate::guard::forget_nested(local);
             if !answer() {
                 let is_settled = departure::settle();
                 let bytes = if is_settled { sampler::UNRECORDED } else { departure::until_next_look() };
-                sampler::pass(local, bytes);
-                local.at_rest.set(is_settled && Library::is_plain());
-                local.heard.set(epoch);
+                local.hear(epoch);
+                local.rest(is_settled && Library::is_plain(), bytes);
                 return false;
             }
             // Of the session just begun.
-            local.heard.set(self::epoch());
+            local.hear(self::epoch());
         }
-        CONNECTED => local.heard.set(epoch),
+        CONNECTED => local.hear(epoch),
         _ => {
             recover(connect::forget_held);
             return false;
         }
     }
-    local.countdown.set(sampler::UNDRAWN);
     // Nothing is while the program itself wants that.
     is_recording()
 }

@@ -4,9 +4,10 @@
 //! Those that may be missing (C23, C++) are looked up at their first call instead: failing allocates.
 
 use crate::allocator::Free;
-use crate::arch::{self, ThreadLocal};
+use crate::arch;
 use crate::dynamic::Dynamic;
 use crate::interpose::Limit;
+use crate::thread_local::{ThreadLocal, Work};
 use crate::{c_library, lifecycle, linkage, loader, sys};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -124,18 +125,13 @@ fn forget_error() {
 #[cold]
 pub(crate) fn own_call<T>(call: impl FnOnce() -> T) -> T {
     let local = arch::thread_local();
-    if local.busy.get() == crate::guard::OWN_CALL {
-        call()
-    } else {
-        sys::without_signals(|| apart(local, call))
-    }
+    if local.work() == Work::OwnCall { call() } else { sys::without_signals(|| apart(local, call)) }
 }
 
 /// Marks what the thread does as ours, for the time of a call.
 fn apart<T>(local: &ThreadLocal, call: impl FnOnce() -> T) -> T {
-    let before = local.busy.replace(crate::guard::OWN_CALL);
     let (kind, size) = (local.kind_hint.get(), local.size_hint.get());
-    arch::fence();
+    let before = local.begin_own_call();
     // SAFETY: gives the calling thread's errno, always valid.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
@@ -145,8 +141,7 @@ fn apart<T>(local: &ThreadLocal, call: impl FnOnce() -> T) -> T {
     unsafe { errno.write(saved) };
     local.kind_hint.set(kind);
     local.size_hint.set(size);
-    arch::fence();
-    local.busy.set(before);
+    local.end_own_call(before);
     result
 }
 

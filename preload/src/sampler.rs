@@ -19,9 +19,10 @@
 //! No distance is longer than [`CERTAIN`] intervals, so a block of that size is always recorded; that changes the
 //! probability of no smaller one. A block of 0 bytes counts as one of 1.
 
-use crate::arch::{self, ThreadLocal};
+use crate::arch;
 use crate::guard::Busy;
 use crate::process::{self, Loss, Session};
+use crate::thread_local::ThreadLocal;
 use crate::{clock, config, filter};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -109,12 +110,6 @@ pub(crate) fn begin_child() {
 
 /// Bytes of allocations that a thread of a process that is not recorded makes before it looks again.
 pub(crate) const UNRECORDED: i64 = 1 << 20;
-
-/// Lets the thread's next allocations pass, up to so many bytes: the process is not recorded.
-#[cold]
-pub(crate) fn pass(local: &ThreadLocal, bytes: i64) {
-    local.countdown.set(bytes);
-}
 
 /// What a block takes off the countdown.
 #[inline(always)]

@@ -138,13 +138,13 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
     };
     match rule {
         Rule::Unreadable => {}
-        Rule::Strict => guard::mute(arch::thread_local()),
+        Rule::Strict => arch::thread_local().mute(),
         Rule::Counter => {
             // What it does from here on is lost, and nothing of that has a time.
             if let Some(mut busy) = Busy::enter_to_tell() {
                 busy.state().begin_gap();
             }
-            guard::mute(arch::thread_local());
+            arch::thread_local().mute();
             FORBIDDEN.fetch_or(Need::Counter as u32, Ordering::Relaxed);
         }
         Rule::Filter(program) => {
@@ -166,7 +166,7 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
 /// The calling thread may read the counter again. Those that it has made meanwhile may not.
 #[cold]
 pub(crate) fn allow_counter() {
-    guard::unmute(arch::thread_local());
+    arch::thread_local().unmute();
 }
 
 /// Finds out what a process was forbidden before it began, as far as that can be asked.
@@ -182,7 +182,7 @@ impl Prepared {
     /// The rule was not installed.
     pub(crate) fn undo(self) {
         if self.is_muted {
-            guard::unmute(arch::thread_local());
+            arch::thread_local().unmute();
         }
         FORBIDDEN.store(self.forbidden, Ordering::Relaxed);
     }

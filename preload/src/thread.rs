@@ -10,15 +10,15 @@ mod told;
 
 pub(crate) use memory::{are_out, forget_owners};
 
-use crate::arch::ThreadLocal;
-use crate::guard::{Attention, Busy};
+use crate::guard::Busy;
 use crate::kinds::Kinds;
 use crate::modules::{self, Loaded};
 use crate::process::{self, Loss, Session};
 use crate::provider::ScriptFrame;
-use crate::sampler::{Sampler, UNDRAWN};
+use crate::sampler::Sampler;
 use crate::stack::Paths;
 use crate::stack_reader::StackReader;
+use crate::thread_local::{Attention, ThreadLocal};
 use crate::{clock, sys};
 use core::sync::atomic::{AtomicU32, Ordering};
 use memory::Memory;
@@ -78,7 +78,7 @@ pub(crate) struct ThreadState {
 pub(crate) fn state(busy: &mut Busy) -> &mut ThreadState {
     // SAFETY: a guard exists only after `adopt` set the pointer, the ring's claim makes the state this thread's
     // alone, and the guard is borrowed for as long as the reference is used.
-    unsafe { &mut *busy.local().state.get() }
+    unsafe { &mut *busy.local().state() }
 }
 
 /// Claims a ring for the calling thread and sets its state up, or says why that cannot be.
@@ -158,12 +158,8 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
         entry.release();
         return Err(Loss::RingFull);
     }
-    local.state.set(state);
-    // The session's: the process may be leaving it at this moment.
-    local.epoch.set(process::epoch_in_session());
-    local.heard.set(local.epoch.get());
-    // What it counted down to was to let calls pass, or of another process.
-    local.countdown.set(UNDRAWN);
+    // The session's epoch: the process may be leaving it at this moment.
+    local.join_session(state, process::epoch_in_session());
     if !Attention::Exiting.is_called(local) {
         crate::lifecycle::watch_thread();
     }
@@ -180,7 +176,7 @@ fn frames(session: &Session) -> usize {
 #[cold]
 pub(crate) fn leave_for_good(busy: &mut Busy) {
     let local = busy.local();
-    if local.epoch.get() != process::epoch() {
+    if !local.is_in_session(process::epoch()) {
         return;
     }
     let state = state(busy);
@@ -190,7 +186,7 @@ pub(crate) fn leave_for_good(busy: &mut Busy) {
     }
     state.emit(Record::End, clock::before(), 0, 0);
     state.entry.release();
-    local.epoch.set(crate::arch::NO_EPOCH);
+    local.leave_session();
     Memory::disown(local);
 }
 
@@ -205,7 +201,7 @@ pub(crate) fn abandon(busy: &mut Busy) {
     state.memos.clear();
     state.entry.front.waiting.store(0, Ordering::Relaxed);
     state.entry.release();
-    local.epoch.set(crate::arch::NO_EPOCH);
+    local.leave_session();
     Memory::disown(local);
 }
 
@@ -413,8 +409,7 @@ impl ThreadState {
     #[cold]
     pub(crate) fn tell_nested(&mut self, local: &ThreadLocal) {
         sys::without_signals(|| {
-            let allocations = local.nested_allocations.replace(0);
-            let frees = local.nested_frees.replace(0);
+            let [allocations, frees] = local.take_nested();
             let time = clock::before();
             self.add_to_gap(time, u64::from(allocations), u64::from(frees));
             self.settle(time);
@@ -458,7 +453,7 @@ pub(crate) fn add_timed(started: u64) {
 pub(crate) fn finish() {
     // The guard's end does it.
     let local = crate::arch::thread_local();
-    if local.epoch.get() == process::epoch() {
+    if local.is_in_session(process::epoch()) {
         drop(Busy::enter_to_tell());
     }
     Memory::disown(local);

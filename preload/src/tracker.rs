@@ -11,7 +11,7 @@
 use crate::arch;
 use crate::clock;
 use crate::filter;
-use crate::guard::{Attention, Busy, Call};
+use crate::guard::{Busy, Call};
 use crate::interpose;
 use crate::modules;
 use crate::pools;
@@ -20,6 +20,7 @@ use crate::sampler::{self, Candidate};
 use crate::stack::Caller;
 use crate::thread::missed::{self, FREED, Note};
 use crate::thread::{self, ThreadState};
+use crate::thread_local::Attention;
 use shared_ring::name::{MarkKind, Named};
 use shared_ring::record::Record;
 

@@ -1,6 +1,7 @@
 //! 64-bit ARM, AAPCS64.
 
-use super::{BESIDE, ThreadLocal};
+use super::BESIDE;
+use crate::thread_local::ThreadLocal;
 use core::arch::asm;
 use core::sync::atomic::AtomicU32;
 

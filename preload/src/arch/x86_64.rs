@@ -1,6 +1,7 @@
 //! x86-64, System V.
 
-use super::{BESIDE, ThreadLocal};
+use super::BESIDE;
+use crate::thread_local::ThreadLocal;
 use core::arch::asm;
 use core::sync::atomic::AtomicU32;
 

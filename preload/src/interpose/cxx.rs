@@ -279,11 +279,11 @@ extern "C" fn record(
 ) {
     let local = crate::arch::thread_local();
     let announced = u32::from(local.kind_hint.replace(0));
-    if block.is_null() || local.hinted_block.replace(0) == crate::arch::hinted(block.addr()) {
+    if block.is_null() || local.hinted_block.replace(0) == crate::thread_local::hinted(block.addr()) {
         return;
     }
     // An array form inside the program may have called this one, and asks next.
-    local.hinted_block.set(crate::arch::hinted(block.addr()));
+    local.hinted_block.set(crate::thread_local::hinted(block.addr()));
     let Some(candidate) = sampler::candidate(size) else { return };
     let kind = TABLE.get(index).map_or(0, |form| form.kind);
     let kind = if array_form_of(kind) == announced { announced } else { kind };

@@ -12,6 +12,7 @@ use crate::real;
 use crate::sampler::{self, Candidate};
 use crate::stack::Caller;
 use crate::thread;
+use crate::thread_local::{ThreadLocal, hinted};
 use crate::tracker::{self, Reallocated, Usual};
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -93,9 +94,9 @@ pub(super) unsafe fn allocate<A: Allocator>(
 /// or that allocator calls no hooks of ours and nobody asks for the block: if a call was announced it is this one, and no wrapper waits.
 // Cost: two compares at rest, else four, and two more in C++.
 #[inline(always)]
-fn is_of_no_interest<A: Allocator>(local: &arch::ThreadLocal, size: usize) -> bool {
+fn is_of_no_interest<A: Allocator>(local: &ThreadLocal, size: usize) -> bool {
     !process::has_news(local)
-        && ((A::MAY_REST && local.at_rest.get())
+        && ((A::MAY_REST && local.is_at_rest())
             || A::is_plain()
                 && (local.kind_hint.get() == 0 || (local.size_hint.get() == size && !cxx::are_wrapped())))
 }
@@ -124,7 +125,7 @@ unsafe fn pass<A: Allocator>(
     let was_announced = local.kind_hint.get() != 0 && announced(local, size, alignment).is_some();
     let block = marked::<A>(next).unwrap_or_else(|| bootstrap::allocate(size, alignment));
     if was_announced {
-        local.hinted_block.set(arch::hinted(block.addr()));
+        local.hinted_block.set(hinted(block.addr()));
     }
     block
 }
@@ -146,7 +147,7 @@ unsafe fn allocate_candidate<A: Allocator>(
     {
         let block = marked::<A>(next);
         // A null pointer is no block's.
-        local.hinted_block.set(arch::hinted(block.map_or(0, Pointer::addr)));
+        local.hinted_block.set(hinted(block.map_or(0, Pointer::addr)));
         let kind = if matches!(kind, 0 | pseudo::ALIGNED_ALLOC) { announced } else { kind };
         // SAFETY: the caller passes the shim's arguments.
         return unsafe { record(candidate, block, asked_for, alignment, kind, entry, bp) };
@@ -159,7 +160,7 @@ unsafe fn allocate_candidate<A: Allocator>(
 /// The kind and size that a hook of `operator new` announced, if this is the call that it meant: of the same size, or of the
 /// next multiple of the alignment. Another is one of a handler for failed calls, and the announced one is still to come.
 #[cold]
-fn announced(local: &arch::ThreadLocal, size: usize, alignment: usize) -> Option<(u32, usize)> {
+fn announced(local: &ThreadLocal, size: usize, alignment: usize) -> Option<(u32, usize)> {
     let (kind, asked_for) = (local.kind_hint.get(), local.size_hint.get());
     let is_meant = size.checked_sub(asked_for.max(1)).is_some_and(|more| more < alignment.max(1));
     (kind != 0 && is_meant).then(|| {
@@ -323,7 +324,7 @@ pub(super) unsafe extern "C" fn posix_memalign_body<A: Allocator>(
     let result = guarded(|| unsafe { A::posix_memalign(place, alignment, size) });
     if result == Some(0) && announced.is_some() {
         // SAFETY: the call succeeded, so the pointer was written.
-        local.hinted_block.set(arch::hinted(unsafe { place.read() }.addr()));
+        local.hinted_block.set(hinted(unsafe { place.read() }.addr()));
     }
     match (result, candidate) {
         (Some(0), Some(candidate)) => {

@@ -107,7 +107,7 @@ pub(crate) fn slot_to_part_at() -> Option<&'static ProcessSlot> {
         return None;
     }
     let local = arch::thread_local();
-    if crate::guard::is_muted(local) || local.in_vfork.get() != 0 || !is_itself() {
+    if local.is_muted() || local.is_in_vfork() || !is_itself() {
         return None;
     }
     slot()

@@ -4,9 +4,9 @@
 //! thread to thread.
 
 use super::{ThreadState, missed};
-use crate::arch::ThreadLocal;
 use crate::provider::{MOST_FRAMES, ScriptFrame};
 use crate::sys;
+use crate::thread_local::ThreadLocal;
 use core::mem::{MaybeUninit, offset_of};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use unwind::{Memos, RuleTable, Scratch};
@@ -107,7 +107,7 @@ impl Memory {
     pub(super) fn of(local: &ThreadLocal) -> Option<&'static Memory> {
         // SAFETY: null, or the first field of a memory, which is mapped for the life of the process; what is looked at are its
         // atomics, and what is the thread's own.
-        unsafe { local.state.get().cast::<Memory>().as_ref() }
+        unsafe { local.state().cast::<Memory>().as_ref() }
     }
 
     /// Takes a thread's name out of its memory, if it is still there: its block is about to be gone.

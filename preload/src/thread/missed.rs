@@ -18,10 +18,10 @@
 
 use super::ThreadState;
 use super::memory::Memory;
-use crate::arch::ThreadLocal;
 use crate::clock;
-use crate::guard::{Attention, Busy};
+use crate::guard::Busy;
 use crate::process::{self, Loss};
+use crate::thread_local::{Attention, ThreadLocal, fence};
 use core::cell::Cell;
 use shared_ring::pseudo;
 use shared_ring::record::Record;
@@ -54,11 +54,11 @@ pub(super) struct Notes {
 #[cold]
 #[inline(never)]
 pub(crate) fn note(local: &ThreadLocal, note: Note) {
-    if local.in_vfork.get() == 0 || local.busy.get() != 0 || !process::is_recording() {
+    if !local.is_in_vfork() || local.is_busy() || !process::is_recording() {
         return;
     }
     // What the allocator calls itself is part of the outer call, as in `guard`.
-    if local.inside.get() != 0 && crate::arch::stack_pointer() < local.inside.get() {
+    if local.is_within_allocator(crate::arch::stack_pointer()) {
         return;
     }
     let Some(memory) = Memory::of(local) else { return };
@@ -70,13 +70,15 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
     if let Some(place) = memory.missed.notes.get(count) {
         place.set(note);
         // Last, for the child may be killed between the two.
-        crate::arch::fence();
+        fence();
         memory.missed.count.set(count.wrapping_add(1));
         Attention::Missed.call(local);
     } else {
-        let lost = if note.size == FREED { &local.nested_frees } else { &local.nested_allocations };
-        lost.set(lost.get().wrapping_add(1));
-        Attention::Nested.call(local);
+        if note.size == FREED {
+            local.count_free()
+        } else {
+            local.count_allocation()
+        }
         process::lose(Loss::Nested, 1);
     }
 }

@@ -100,9 +100,9 @@ macro_rules! announcing {
                 "str wzr, [x9, #{block}]",
                 "3:",
                 $($then)*
-                hint = const core::mem::offset_of!($crate::arch::ThreadLocal, kind_hint),
-                size = const core::mem::offset_of!($crate::arch::ThreadLocal, size_hint),
-                block = const core::mem::offset_of!($crate::arch::ThreadLocal, hinted_block),
+                hint = const core::mem::offset_of!($crate::thread_local::ThreadLocal, kind_hint),
+                size = const core::mem::offset_of!($crate::thread_local::ThreadLocal, size_hint),
+                block = const core::mem::offset_of!($crate::thread_local::ThreadLocal, hinted_block),
                 kind = const $kind,
                 array = const $crate::interpose::cxx::array_form_of($kind),
             )
@@ -269,7 +269,7 @@ macro_rules! vfork_call {
             "neg w0, w0",
             "b {failed}",
             ".cfi_endproc",
-            in_vfork = const core::mem::offset_of!($crate::arch::ThreadLocal, in_vfork),
+            in_vfork = const $crate::thread_local::IN_VFORK,
             flags = const libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
             number = const libc::SYS_clone,
             hold = sym $hold,

@@ -83,9 +83,9 @@ macro_rules! announcing {
                 "mov dword ptr fs:[rax + {block}], 0",
                 "3:",
                 $($then)*
-                hint = const core::mem::offset_of!($crate::arch::ThreadLocal, kind_hint),
-                size = const core::mem::offset_of!($crate::arch::ThreadLocal, size_hint),
-                block = const core::mem::offset_of!($crate::arch::ThreadLocal, hinted_block),
+                hint = const core::mem::offset_of!($crate::thread_local::ThreadLocal, kind_hint),
+                size = const core::mem::offset_of!($crate::thread_local::ThreadLocal, size_hint),
+                block = const core::mem::offset_of!($crate::thread_local::ThreadLocal, hinted_block),
                 kind = const $kind,
                 array = const $crate::interpose::cxx::array_form_of($kind),
             )
@@ -234,7 +234,7 @@ macro_rules! vfork_call {
             "mov edi, eax",
             "jmp {failed}",
             ".cfi_endproc",
-            in_vfork = const core::mem::offset_of!($crate::arch::ThreadLocal, in_vfork),
+            in_vfork = const $crate::thread_local::IN_VFORK,
             number = const libc::SYS_vfork,
             hold = sym $hold,
             release = sym $release,
