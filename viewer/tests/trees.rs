@@ -225,6 +225,17 @@ fn unknown_functions_are_told_apart_by_their_starts() {
     ] {
         assert!(table.contains(&expected), "{expected} in {table:#?}");
     }
+    let mut document = Vec::new();
+    viewer::json::report(&mut document, &loaded, &Default::default()).unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
+    let mut starts: Vec<&str> = document["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|row| row["stack"][0]["function_start"].as_str())
+        .collect();
+    starts.sort_unstable();
+    assert_eq!(starts, ["0x100", "0x100", "0x100", "0x100", "0x400"], "{document:#}");
     let line = viewer::text::stack_line(&loaded, deep, &viewer::text::Style::default(), 0);
     assert_eq!(line, format!("{here} < <in libx.so> [opt/libx.so] < <in libx.so> [lib/libx.so] ×2 < a"));
 }

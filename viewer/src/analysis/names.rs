@@ -48,7 +48,7 @@ pub struct Label {
     /// Length of the suffix within `name`, 0 for a name that is unique.
     pub(super) suffix: usize,
     /// Where a function begins in its file that has no name, if that is known; it is part of the name here.
-    pub(super) start: Option<u64>,
+    pub start: Option<u64>,
     /// What it stands for.
     pub kind: Kind,
     /// True for the standard library's plumbing, see [`is_noise`].

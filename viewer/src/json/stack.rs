@@ -8,6 +8,8 @@ use serde::{Serialize, Serializer};
 #[derive(Serialize)]
 pub(super) struct FrameFields<'a> {
     function: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_start: Option<String>,
     file: Option<&'a str>,
     line: Option<u32>,
     module: Option<&'a str>,
@@ -23,6 +25,8 @@ pub(super) struct Who<'a> {
     name: &'a str,
     kind: &'static str,
     function: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_start: Option<String>,
     module: Option<&'a str>,
     reason: Option<&'a str>,
 }
@@ -51,7 +55,7 @@ pub(super) fn frame_fields<'a>(
     frame: FrameId,
     step: &Step,
 ) -> FrameFields<'a> {
-    let Who { function, .. } = who(tables, names, step.label);
+    let Who { function, function_start, .. } = who(tables, names, step.label);
     let text = |id: Option<StringId>| id.map(|id| tables.string(id)).filter(|text| !text.is_empty());
     let (module, address) = match tables.frames.get(frame.index()) {
         _ if names.label(step.label).kind == Kind::Group => (None, None),
@@ -64,6 +68,7 @@ pub(super) fn frame_fields<'a>(
     };
     FrameFields {
         function,
+        function_start,
         file: text(step.file),
         line: step.line,
         module: module
@@ -96,5 +101,6 @@ pub(super) fn who<'a>(tables: &'a Tables, names: &'a Names, label: crate::analys
         Kind::Marker(pseudo) => ("marker", None, None, Some(pseudo.label())),
         Kind::Group => ("group", Some(label.name.as_str()), None, None),
     };
-    Who { name: &label.name, kind, function, module, reason }
+    let function_start = label.start.map(|start| format!("{start:#x}"));
+    Who { name: &label.name, kind, function, function_start, module, reason }
 }
