@@ -320,4 +320,18 @@ impl Profile {
         let running = self.processes.iter().filter(|process| process.ended == Ended::Running);
         running.fold(Amount::ZERO, |sum, process| sum + process.cost.leaked)
     }
+
+    /// What processes held that a signal ended: in `leaked`, though they had no chance to free it.
+    pub fn killed(&self) -> Amount {
+        self.of_killed().fold(Amount::ZERO, |sum, process| sum + process.cost.leaked)
+    }
+
+    /// Its error, in a sampled capture.
+    pub fn killed_spread(&self) -> Spread {
+        self.of_killed().fold(Spread::ZERO, |sum, process| sum + process.spread.leaked)
+    }
+
+    fn of_killed(&self) -> impl Iterator<Item = &ProcessProfile> {
+        self.processes.iter().filter(|process| matches!(process.ended, Ended::Signaled(_)))
+    }
 }

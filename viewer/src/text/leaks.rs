@@ -78,6 +78,11 @@ fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
             estimate::held(running, profile.still_running_spread())
         )?;
     }
+    let killed = profile.killed();
+    if !killed.is_zero() {
+        let killed = estimate::held(killed, profile.killed_spread());
+        writeln!(out, "  of it {killed} where a signal ended the process, which had no chance to free it")?;
+    }
     if !profile.total.uncertain.is_zero() {
         let uncertain = estimate::held(profile.total.uncertain, profile.total_spread.uncertain);
         writeln!(

@@ -6,7 +6,8 @@ use super::estimate;
 use super::headline::{interruption, remark_texts, warnings};
 use super::stack_line::stack_line_to;
 use super::style::{Role, Style};
-use crate::analysis::{Metric, StackState, nameless, rows_as_read, stack_states, state_share};
+use crate::analysis::{Metric, StackState, nameless, process_name, rows_as_read, stack_states, state_share};
+use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
 use capture::{Ended, MarkKind, Process};
@@ -80,6 +81,7 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
     let temporary = estimate::counted(total.temporary, spread.temporary, "allocation");
     facts.push(("temporary", format!("{temporary} ({share} of all)")));
     facts.push(("threads", threads(loaded)));
+    facts.extend(killed(loaded).map(|text| ("killed", text)));
     facts.extend(executed(loaded).map(|text| ("ended", text)));
     facts.push(("lost", counted(loaded.lost_events(), "event")));
     facts.push(("stacks", stacks(loaded)));
@@ -114,6 +116,24 @@ fn threads(loaded: &Loaded) -> String {
     format!("{threads} in {}", counted(processes as u64, "process"))
 }
 
+/// Processes that a signal has ended: crashes, among others.
+fn killed(loaded: &Loaded) -> Option<String> {
+    /// Processes that are named.
+    const NAMED: usize = 3;
+    let by_signal =
+        |process: &&Process| process.end.as_ref().is_some_and(|end| matches!(end.ended, Ended::Signaled(_)));
+    let killed: Vec<&Process> = loaded.tables.processes.iter().filter(by_signal).collect();
+    let named = killed.iter().take(NAMED).filter_map(|process| {
+        let how = ended_text(process.end.as_ref()?.ended);
+        Some(format!("{} ({}) by {how}", escape(&process_name(process)), process.pid))
+    });
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    if killed.len() > NAMED {
+        text += &format!(" and {} more", count((killed.len() - NAMED) as u64));
+    }
+    (!killed.is_empty()).then_some(text)
+}
+
 /// Processes that were attached to and have executed a program: it does not know of the recording.
 fn executed(loaded: &Loaded) -> Option<String> {
     let processes = &loaded.tables.processes;
@@ -136,7 +156,8 @@ fn stacks(loaded: &Loaded) -> String {
     let share = state_share(&loaded.profile, &stack_states(&loaded.tables));
     let mut text = format!("{} different", count(share.distinct));
     if share.distinct > 0 {
-        text += &format!(", {} {}", percent_of(share.complete, share.distinct), StackState::Complete.name());
+        let complete = percent(share.complete_allocations, share.allocations);
+        text += &format!(", {} for {complete} of allocations", StackState::Complete.name());
     }
     for (number, state) in
         [(share.truncated, StackState::Truncated), (share.incomplete, StackState::Incomplete)]
@@ -145,12 +166,10 @@ fn stacks(loaded: &Loaded) -> String {
             text += &format!(", {} {}", count(number), state.name());
         }
     }
+    if share.truncated > 0 {
+        text += "; --max-depth has them longer";
+    }
     text
-}
-
-fn percent_of(part: u64, whole: u64) -> String {
-    let signed = |value| i64::try_from(value).unwrap_or(i64::MAX);
-    percent(signed(part), signed(whole))
 }
 
 fn holders(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
