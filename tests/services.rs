@@ -11,6 +11,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// `O_NONBLOCK`: a pipe is opened for writing only where somebody reads it.
 const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
@@ -616,6 +617,34 @@ fn durations_are_those_of_recordings() {
     assert!((300_000_000..5_000_000_000).contains(&both), "{both} ns");
     sleeper.signal(Signal::KILL);
     sleeper.wait();
+}
+
+/// Check that a recording begins when the first process takes part, however long that was waited for: by its duration, and by the
+/// hour.
+#[test]
+fn recordings_begin_with_their_first_process() {
+    for aggregate in [&[] as &[&str], &["--aggregate"]] {
+        let world = World::new();
+        let page = Page::new(&world);
+        let mut sleeper = world.command(c("burst").flags(["-O1"]).build());
+        sleeper.arg(&page.path).arg("10").env("LD_PRELOAD", agent(&world));
+        let sleeper = start(&world, sleeper);
+        let mut tool = world.tool(["attach", &page.pid().to_string(), "--duration", "300ms"]);
+        tool.args(["--snapshot-every", "700ms", "--no-symbolize", "--output", "it.memprof"]).args(aggregate);
+        let collector = start(&world, tool);
+        wait_for("a note", || collector.stderr().contains("Waiting for it"));
+        std::thread::sleep(Duration::from_secs(1));
+        let before = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later").as_nanos();
+        page.go();
+        assert_eq!(collector.wait().code, 0);
+        let info = info(&world, "it.memprof");
+        let duration = number(&info, "/duration_ns");
+        assert!((300_000_000..1_500_000_000).contains(&duration), "{duration} ns of {aggregate:?}");
+        let hour = u128::from(number(&info, "/started_unix_ns"));
+        assert!(hour + 250_000_000 > before, "{} ns too early: {aggregate:?}", before - hour);
+        page.stop();
+        assert_eq!(sleeper.wait().code, 6);
+    }
 }
 
 /// Check that a limit of memory is the program's own, whether it is set before, in, or after a recording.

@@ -24,7 +24,12 @@ pub(crate) struct Clock {
     rate: f64,
     /// See [`Clock::bend_ns`].
     bend: u64,
+    /// When the recording begins, in ticks: [`AWAITED`] while that is not known.
+    beginning: u64,
 }
+
+/// In `beginning`: the recording begins with something that is waited for.
+const AWAITED: u64 = u64::MAX;
 
 /// Samples are converted at most so long after they were taken, unless the machine stands still.
 const SAMPLES_WAIT_NS: f64 = 500e6;
@@ -77,7 +82,8 @@ impl Clock {
     /// Chooses the clock and measures it for two milliseconds.
     pub(crate) fn start() -> Clock {
         let tsc = tsc_is_invariant();
-        let mut clock = Clock { tsc, origin: (0, 0), last: (0, 0), base: (0, 0), rate: 1.0, bend: 0 };
+        let mut clock =
+            Clock { tsc, origin: (0, 0), last: (0, 0), base: (0, 0), rate: 1.0, bend: 0, beginning: 0 };
         let pair = clock.pair();
         let origin = (pair.ticks, pair.raw_ns);
         clock = Clock { origin, last: origin, base: (origin.0, 0), ..clock };
@@ -87,6 +93,28 @@ impl Clock {
             (clock.base, clock.bend) = ((origin.0, 0), 0);
         }
         clock
+    }
+
+    /// The same for a recording that begins later, see [`Clock::begin`]. Until then nothing has happened in it.
+    pub(crate) fn awaiting(self) -> Clock {
+        Clock { beginning: AWAITED, ..self }
+    }
+
+    /// The recording that was waited for begins at this moment, in shifted ticks: times count from there. Gives the nanoseconds since the
+    /// clock was started; `None` where it is not waited for, or has begun.
+    pub(crate) fn begin(&mut self, shifted: u64) -> Option<u64> {
+        if self.beginning != AWAITED {
+            return None;
+        }
+        let waited = self.nanoseconds(shifted);
+        self.beginning = shifted << TIME_SHIFT;
+        self.base = (self.beginning, 0);
+        Some(waited)
+    }
+
+    /// True of moments, in unshifted ticks, that are not in the recording because it began later.
+    pub(crate) fn is_before(&self, ticks: u64) -> bool {
+        ticks < self.beginning
     }
 
     /// Measures the rate again, over all of the recording. Called about once a second.
@@ -148,7 +176,7 @@ impl Clock {
 
     /// Now, as records have it: in shifted ticks.
     pub(crate) fn now(&self) -> u64 {
-        ticks(self.tsc) >> TIME_SHIFT
+        now(self.tsc)
     }
 
     /// Nanoseconds since the start of the recording, of shifted ticks.
@@ -166,6 +194,11 @@ impl Clock {
     pub(crate) fn duration(&self, ticks: u64) -> u64 {
         (ticks as f64 * self.rate) as u64
     }
+}
+
+/// Now, as agents record it that do so by the time stamp counter, or not.
+pub(crate) fn now(tsc: bool) -> u64 {
+    ticks(tsc) >> TIME_SHIFT
 }
 
 /// What this process has used so far.
@@ -214,8 +247,15 @@ mod tests {
         const SECOND: u64 = 1_000_000_000;
         for (ticks_asleep, raw_asleep) in [(8 * 3600 * 2 * SECOND, 0), (0, 8 * 3600 * SECOND)] {
             let origin = (1_000, 5_000);
-            let mut clock =
-                Clock { tsc: true, origin, last: origin, base: (origin.0, 0), rate: 0.5, bend: 0 };
+            let mut clock = Clock {
+                tsc: true,
+                origin,
+                last: origin,
+                base: (origin.0, 0),
+                rate: 0.5,
+                bend: 0,
+                beginning: 0,
+            };
             let mut now = Pair { ticks: origin.0, raw_ns: origin.1, window: 0 };
             for second in 0..20 {
                 let before = now.ticks;
@@ -231,6 +271,25 @@ mod tests {
                 clock.note(now);
             }
         }
+    }
+
+    /// Check that a recording which begins later has times from then on, at the same rate, and that it begins once.
+    #[test]
+    fn recording_that_is_waited_for_begins_at_zero() {
+        const SECOND: u64 = 1_000_000_000;
+        let (base, last) = ((0, 0), (0, 0));
+        let mut clock =
+            Clock { tsc: true, origin: (0, 0), last, base, rate: 0.5, bend: 0, beginning: 0 }.awaiting();
+        assert!(clock.is_before(100 * SECOND));
+        let now = (6 * SECOND) >> TIME_SHIFT;
+        assert_eq!(clock.begin(now), Some(3 * SECOND));
+        assert_eq!((clock.begin(now * 2), clock.nanoseconds(now)), (None, 0));
+        assert!(clock.is_before(5 * SECOND) && !clock.is_before(7 * SECOND));
+        assert_eq!(clock.nanoseconds_of(8 * SECOND), SECOND);
+        clock.note(Pair { ticks: 10 * SECOND, raw_ns: 5 * SECOND, window: 0 });
+        assert_eq!(clock.nanoseconds_of(12 * SECOND), 3 * SECOND);
+        let mut begun = Clock { beginning: 0, ..clock };
+        assert_eq!(begun.begin(now), None);
     }
 
     /// Check that converted time goes forward at the rate of the system's clock.

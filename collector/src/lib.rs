@@ -90,6 +90,7 @@ mod queue;
 mod watermark;
 mod writing;
 
+mod beginning;
 #[expect(unsafe_code, reason = "reads the time stamp counter")]
 mod clock;
 mod command_line;

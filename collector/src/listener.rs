@@ -1,6 +1,7 @@
 //! The thread that answers agents: looks who asks, makes the memory of the image, hands it over.
 
 use crate::alarm::Alarm;
+use crate::clock;
 use crate::door::Door;
 use crate::error::Error;
 use crate::glob;
@@ -253,7 +254,8 @@ impl Host {
             self.unseen.add(info.name());
         }
         // Libraries have used its allocator before it was led to the agent.
-        let info = Info { attached: info.attached || hello.inside == Inside::Led, ..info };
+        let attached = info.attached || hello.inside == Inside::Led;
+        let info = Info { attached, connected: clock::now(self.rules.policy.tsc), ..info };
         Ok((Image::new(id, memory, info, self.keeper.clone(), self.bell.clone()), descriptors))
     }
 

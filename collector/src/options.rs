@@ -37,6 +37,8 @@ pub struct Options {
     pub command: Vec<OsString>,
     /// Store command lines in the capture.
     pub store_command: bool,
+    /// Only processes that are attached to are recorded: the recording begins with the first of them.
+    pub attaches: bool,
     /// Record the processes that the target starts.
     pub follow: bool,
     /// What a thread does when its ring is full.

@@ -1,6 +1,7 @@
 //! Merged records to events of the capture: the only place where the wire and the file format meet.
 
 use crate::batch::{Batch, Part, Run};
+use crate::beginning::Beginning;
 use crate::clock::Clock;
 use crate::image::{Image, ImageId};
 use crate::item::{Counters, Item, Origin, What};
@@ -17,7 +18,7 @@ use crate::told::{Names, Pools};
 use crate::unfiled::Told;
 use crate::unnamed::Unnamed;
 use capture::{
-    Action, Area, Counter, Error, Event, ModuleId, NodeId, Object, ReallocOutcome, Scan, StringId,
+    Action, Area, Counter, Error, Event, Metadata, ModuleId, NodeId, Object, ReallocOutcome, Scan, StringId,
     TIME_UNIT_NS, ThreadId, Writer,
 };
 use rustc_hash::FxHashMap;
@@ -82,6 +83,7 @@ pub(crate) struct Pipeline {
     /// Modules that are no files, and what the process told of the code in them.
     pub(crate) made: FxHashMap<ModuleId, Told>,
     samples: perf::Entered,
+    beginning: Beginning,
 }
 
 impl Pipeline {
@@ -101,6 +103,7 @@ impl Pipeline {
             handles: FxHashMap::default(),
             made: FxHashMap::default(),
             samples: perf::Entered::default(),
+            beginning: Beginning::default(),
         }
     }
 
@@ -115,9 +118,17 @@ impl Pipeline {
         std::mem::take(&mut self.samples.kernel_frames)
     }
 
+    /// The same for a recording that begins with its first process, of which the capture says this until then.
+    pub(crate) fn awaiting(mut self, metadata: Metadata) -> Pipeline {
+        self.clock = self.clock.awaiting();
+        self.beginning = Beginning::awaited(metadata);
+        self
+    }
+
     /// Takes readings of counters in.
     pub(crate) fn counted(&mut self, counters: &[Counter]) -> Result<(), Error> {
-        counters.iter().try_for_each(|counter| self.writer.counter(*counter))
+        let counters = counters.iter().filter_map(|counter| self.beginning.counter(counter));
+        counters.into_iter().try_for_each(|counter| self.writer.counter(counter))
     }
 
     /// Says whose samples they are, when all are there; gives what the capture says about them.
@@ -180,6 +191,11 @@ impl Pipeline {
             objects: Box::new(scanned.found.take_objects().filter_map(object)),
             pointers: Box::new(scanned.found.into_pointers()),
         }))
+    }
+
+    /// True while the first process is waited for.
+    pub(crate) fn is_awaiting(&self) -> bool {
+        self.beginning.is_awaited()
     }
 
     /// The clock, to be measured again now and then.
@@ -269,6 +285,7 @@ impl Pipeline {
         }
         match item.what {
             What::Image(image) => {
+                self.beginning.met(image.info.connected, &mut self.clock, &mut self.writer)?;
                 let known = Known {
                     modules: Modules::new(image.info.clone()),
                     segment: image.memory.segment(),

@@ -33,6 +33,8 @@ pub(crate) struct Info {
     pub(crate) folder: PathBuf,
     /// It had a life before its recording: blocks of then are not known.
     pub(crate) attached: bool,
+    /// When it got the memory of the recording, in shifted ticks: nothing of it is recorded before.
+    pub(crate) connected: u64,
 }
 
 impl Info {
@@ -52,6 +54,7 @@ impl Info {
             command: command_line::read(&process),
             folder: process.cwd().unwrap_or_default(),
             attached: false,
+            connected: 0,
         }
     }
 

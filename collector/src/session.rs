@@ -149,7 +149,8 @@ impl Session {
             to_watcher.clone(),
         )?;
         // Not before that was possible: a file that is replaced does not come back.
-        let writer = create(&options, &clock)?;
+        let metadata = metadata(&options, &clock);
+        let writer = create(&options, &metadata)?;
         let (batches, queue) = queue(bell.clone());
         let shared = Arc::new(Shared::default());
         let wants_live = options.live || options.occasions.need_live();
@@ -160,6 +161,7 @@ impl Session {
             reuses_threads: options.distils,
         };
         let pipeline = Pipeline::new(writer, clock, kept, live);
+        let pipeline = if options.attaches { pipeline.awaiting(metadata) } else { pipeline };
         let (to_partings, parting) = mpsc::channel();
         let subjects = pipeline.processes.subjects.clone();
         let (sampler, samples) = match options.cpu {
@@ -483,9 +485,10 @@ fn rules(options: &Options, clock: &Clock, scan_at_exit: bool) -> Rules {
     }
 }
 
-fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {
+/// What the capture says of itself.
+fn metadata(options: &Options, clock: &Clock) -> Metadata {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let metadata = Metadata {
+    Metadata {
         tool_version: options.tool_version.clone(),
         command: if options.store_command { command_line::kept(&options.command) } else { Vec::new() },
         started_unix_ns: u64::try_from(started.as_nanos()).unwrap_or(u64::MAX),
@@ -501,14 +504,17 @@ fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {
             ("on_full".into(), format!("{:?}", options.on_full).to_lowercase()),
         ],
         sample_interval: options.sample_interval.min(MAX_SAMPLE_INTERVAL),
-    };
+    }
+}
+
+fn create(options: &Options, metadata: &Metadata) -> Result<Writer, Error> {
     if let Some(file) = &options.passing {
         let system = |source| Error::System { what: "use a file of our own", source };
         let failed = |source| Error::Capture { path: options.output.clone(), source };
-        return Writer::new(file.try_clone().map_err(system)?, &metadata).map_err(failed);
+        return Writer::new(file.try_clone().map_err(system)?, metadata).map_err(failed);
     }
     let create = if options.replace { Create::Replace } else { Create::New };
-    Writer::create(&options.output, create, &metadata).map_err(|error| cannot_create(&options.output, error))
+    Writer::create(&options.output, create, metadata).map_err(|error| cannot_create(&options.output, error))
 }
 
 /// Why a capture was not begun.

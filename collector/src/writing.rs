@@ -135,7 +135,9 @@ pub(crate) fn write(
             return Ok((pipeline, thread_cpu_ns()));
         }
         let live = pipeline.live.as_ref().map_or(0, |live| live.bytes());
-        if let Some(name) = inputs.lookout.due(Duration::from_nanos(pipeline.now()), live) {
+        if !pipeline.is_awaiting()
+            && let Some(name) = inputs.lookout.due(Duration::from_nanos(pipeline.now()), live)
+        {
             // Nobody waits for the answer.
             let (done, _) = mpsc::channel();
             orders.push(Order::Mark(Mark { pid: None, name, time: pipeline.clock().now() }, done));

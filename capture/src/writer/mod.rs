@@ -71,6 +71,14 @@ impl<W: Sink> Writer<W> {
         Ok(writer)
     }
 
+    /// Says of the recording anew what [`Writer::new`] has said, as when it began only later.
+    ///
+    /// # Errors
+    /// As [`Writer::flush`].
+    pub fn metadata(&mut self, metadata: &Metadata) -> Result<(), Error> {
+        self.write_record(ChunkKind::Metadata, "the recording's options", metadata)
+    }
+
     /// Adds an event after all others: the order of the calls is the order of the capture.
     ///
     /// # Errors

@@ -131,6 +131,7 @@ impl Arguments {
             output: capture.clone(),
             passing: None,
             is_watched: false,
+            attaches: true,
             command: Vec::new(),
             socket: None,
             agent_folder: None,

@@ -222,6 +222,7 @@ impl Desk {
             output: capture.to_owned(),
             passing: None,
             is_watched: false,
+            attaches: true,
             command: Vec::new(),
             socket: None,
             agent_folder: None,

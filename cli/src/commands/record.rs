@@ -54,6 +54,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         output: capture.clone(),
         passing: None,
         is_watched: false,
+        attaches: false,
         command: Vec::new(),
         socket: Some(socket),
         agent_folder: None,

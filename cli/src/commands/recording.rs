@@ -143,6 +143,8 @@ pub(crate) struct Kind {
     pub(crate) passing: Option<Arc<File>>,
     /// Somebody reads it while it grows.
     pub(crate) is_watched: bool,
+    /// Only processes that are attached to are recorded.
+    pub(crate) attaches: bool,
     /// The command, empty when there is none.
     pub(crate) command: Vec<OsString>,
     /// Where agents connect, when the user has a say in it.
@@ -190,6 +192,7 @@ impl Recording {
             replace: self.force,
             command: kind.command,
             store_command: !self.no_cmdline,
+            attaches: kind.attaches,
             follow: kind.follow,
             on_full,
             max_wait: self.max_wait.unwrap_or(kind.on_full.1),

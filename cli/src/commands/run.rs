@@ -111,6 +111,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         output: capture.clone(),
         passing: None,
         is_watched: false,
+        attaches: false,
         command: arguments.command.clone(),
         socket: None,
         agent_folder: agent.path.parent().filter(|_| !agent.installed).map(Path::to_owned),

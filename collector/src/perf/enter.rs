@@ -115,6 +115,9 @@ impl Entered {
             else {
                 continue;
             };
+            if clock.is_before(sample.ticks) {
+                continue;
+            }
             let (time, task, stack) = (clock.nanoseconds_of(sample.ticks), *task, *stack);
             writer.sample(Sample { time, task, cpu: sample.cpu, stack, weight: sample.weight })?;
             if let Some(copy) = copy {
@@ -122,7 +125,7 @@ impl Entered {
             }
             self.samples += 1;
         }
-        for fault in batch.faults {
+        for fault in batch.faults.into_iter().filter(|fault| !clock.is_before(fault.ticks)) {
             let Some((task, _)) = self.tasks.get(fault.task as usize) else { continue };
             let stack = fault.node.and_then(|node| self.nodes.get(node as usize)).copied();
             let (time, task) = (clock.nanoseconds_of(fault.ticks), *task);
@@ -134,7 +137,7 @@ impl Entered {
         for tracepoint in batch.tracepoints {
             self.tracepoints.push(writer.tracepoint(&tracepoint)?);
         }
-        for hit in batch.hits {
+        for hit in batch.hits.into_iter().filter(|hit| !clock.is_before(hit.ticks)) {
             let (Some((task, _)), Some(stack), Some(tracepoint)) = (
                 self.tasks.get(hit.task as usize),
                 self.nodes.get(hit.node as usize),

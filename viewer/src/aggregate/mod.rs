@@ -43,14 +43,19 @@ pub struct Aggregate<R: ReadAt, S: Sink> {
     condenser: Condenser,
     copied: Copied,
     writer: Writer<S>,
+    every: Duration,
+    /// Since when the recording goes on, as the aggregated capture says: it may begin only after it was opened.
+    started: u64,
 }
 
 impl<R: ReadAt, S: Sink> Aggregate<R, S> {
     /// Of the capture that `reader` has just opened, in one that was begun with its [`metadata`].
     pub fn new(reader: Reader<R>, writer: Writer<S>, every: Duration) -> Self {
         let account = Account::new(reader.tables());
-        let every = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
-        Self { reader, account, condenser: Condenser::new(every), copied: Copied::default(), writer }
+        let started = reader.tables().metadata.started_unix_ns;
+        let nanoseconds = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
+        let condenser = Condenser::new(nanoseconds);
+        Self { reader, account, condenser, copied: Copied::default(), writer, every, started }
     }
 
     /// Takes in what there is now, and gives where in the growing capture that ends: it is not needed again.
@@ -61,7 +66,11 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
     pub fn refresh(&mut self) -> Result<u64, Error> {
         self.reader.refresh()?;
         let changed = self.reader.take_changed_processes();
-        let Self { reader, account, condenser, copied, writer } = self;
+        let Self { reader, account, condenser, copied, writer, every, started } = self;
+        let begun = &reader.tables().metadata;
+        if std::mem::replace(started, begun.started_unix_ns) != begun.started_unix_ns {
+            writer.metadata(&metadata(begun, *every))?;
+        }
         copied.take(reader.tables(), &changed, writer)?;
         let mut result = Ok(());
         account.go_on(reader.tables(), |load| {
@@ -89,7 +98,7 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
     /// As [`Aggregate::refresh`].
     pub fn finish(mut self) -> Result<S, Error> {
         self.refresh()?;
-        let Self { reader, mut account, mut condenser, mut copied, mut writer } = self;
+        let Self { reader, mut account, mut condenser, mut copied, mut writer, .. } = self;
         let summary = reader.tables().summary.clone();
         account.go_on(reader.tables(), |load| {
             let mut tell = Told { copied: &mut copied, writer: &mut writer, reader: &reader };

@@ -98,6 +98,7 @@ impl Subject {
             output: kept.map_or_else(|| PathBuf::from(IN_MEMORY), Path::to_owned),
             passing: passing.clone(),
             is_watched: true,
+            attaches: true,
             command: Vec::new(),
             socket: None,
             agent_folder: None,
