@@ -45,6 +45,12 @@ impl Kernel {
         self.is_stale = true;
     }
 
+    /// True of stacks that have frames of the kernel.
+    pub(super) fn has_frames(chain: &[u8]) -> bool {
+        let (words, _) = chain.as_chunks::<8>();
+        words.iter().any(|word| u64::from_le_bytes(*word) == sys::PERF_CONTEXT_KERNEL)
+    }
+
     /// Hands the frames of a kernel stack to `visit`, outermost first.
     pub(super) fn frames(&mut self, chain: &[u8], batch: &mut Batch, mut visit: impl FnMut(u32)) {
         let (words, _) = chain.as_chunks::<8>();

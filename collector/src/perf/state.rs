@@ -123,7 +123,8 @@ impl State {
         if self.options.scope == Scope::System && sample.pid == std::process::id() {
             return;
         }
-        let Some((task, node, end)) = self.stack((sample.pid, sample.tid), sample.chain, sample.user) else {
+        let user = self.of_this_program(sample.pid, sample.chain, sample.user);
+        let Some((task, node, end)) = self.stack((sample.pid, sample.tid), sample.chain, user) else {
             return;
         };
         match end {
@@ -133,7 +134,7 @@ impl State {
         }
         self.sampled.cpu.samples += 1;
         if self.options.keep_stacks {
-            self.keep(sample);
+            self.keep(&record::Sample { user, ..*sample });
         }
         self.batch.samples.push(Sample { ticks, task, cpu: sample.cpu, node, weight: sample.period });
     }
@@ -161,6 +162,7 @@ impl State {
         }
         let found = match stack {
             Some((chain, user)) => {
+                let user = self.of_this_program(pid, chain, user);
                 self.stack((pid, tid), chain, user).map(|(task, node, _)| (task, Some(node)))
             }
             None => {
@@ -177,6 +179,7 @@ impl State {
         let &record::Hit { pid, tid, place, told, stack: (chain, user) } = hit;
         let Some(located) = self.traces.get(usize::from(place)).filter(|_| self.wants(pid)) else { return };
         let (size, cookie) = located.read(told);
+        let user = self.of_this_program(pid, chain, user);
         if let Some((task, node, _)) = self.stack((pid, tid), chain, user) {
             self.batch.hits.push(Hit { ticks, task, tracepoint: place.into(), node, cookie, size });
         }
@@ -189,6 +192,12 @@ impl State {
             Scope::Recorded => self.recent.contains_key(&pid),
             Scope::System => pid != std::process::id(),
         }
+    }
+
+    /// What a thread has in user space. While the kernel makes place for a program that it executes there is nothing: registers and stack
+    /// are those of the program before.
+    fn of_this_program<'u>(&self, pid: u32, chain: &[u8], user: User<'u>) -> User<'u> {
+        if self.tasks.is_executing(pid) && Kernel::has_frames(chain) { User::None } else { user }
     }
 
     /// The task of a thread, its stack with the kernel's frames on top of the user's, and why that ends before its root, if it
@@ -246,3 +255,6 @@ impl State {
         self.batch.faults.sort_by_key(|fault| fault.ticks);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -273,6 +273,11 @@ impl Tasks {
         self.processes.get(&pid).map_or(Region::Unknown, |process| process.regions.of(address, sp))
     }
 
+    /// True of a process that has executed a program of which nothing is mapped yet: its threads' registers are those of before.
+    pub(super) fn is_executing(&self, pid: u32) -> bool {
+        self.processes.get(&pid).is_some_and(|process| process.is_executing)
+    }
+
     /// Records of any process may be missing that were written after this.
     pub(super) fn doubt(&mut self, ticks: u64) {
         for process in self.processes.values_mut() {

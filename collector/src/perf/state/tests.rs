@@ -1,0 +1,55 @@
+use super::*;
+use crate::clock::Clock;
+use crate::perf::record::{self, made};
+use crate::perf::registers::{COUNT, Start};
+use perf_event_open_sys::bindings as sys;
+
+/// A pid that no process of this machine has.
+const PID: u32 = 1 << 30;
+/// A place in the program that executes another one.
+const BEFORE: u64 = 0x1000;
+
+fn state() -> State {
+    let options = CpuOptions {
+        processors: true,
+        frequency: 999,
+        stack_bytes: None,
+        keep_stacks: true,
+        faults: false,
+        scope: Scope::System,
+    };
+    let tasks = Tasks::new(Vec::new(), Vec::new(), Clock::start());
+    State::new(Sampled::default(), options, tasks, 64, Subjects::default(), Vec::new())
+}
+
+/// What a thread's registers say that are from before, in the kernel or not; gives the steps of the stack that is new with it.
+fn sample(state: &mut State, is_in_kernel: bool) -> Vec<Step> {
+    let chain = [sys::PERF_CONTEXT_KERNEL, u64::MAX << 31].map(u64::to_le_bytes).concat();
+    let chain = if is_in_kernel { chain.as_slice() } else { &[] };
+    let user = User::Wide { start: Start::of([BEFORE; COUNT]), stack: &[], is_cut: false };
+    let before = state.batch.nodes.len();
+    let sample = record::Sample { pid: PID, tid: PID, cpu: 0, period: 1, chain, user };
+    state.take(9, Layout::Work, What::Sample(sample));
+    state.batch.nodes[before..].iter().map(|(_, step)| *step).collect()
+}
+
+/// Check that while the kernel makes place for another program, whose code is not mapped yet, its samples have no frames of the program
+/// that was there before, which would be of no known file, and no copies of its stack; and that they have frames where they cannot be of
+/// the exec, and afterwards.
+#[test]
+fn registers_from_before_an_exec_are_of_no_program() {
+    let mut state = state();
+    let exec = made::comm(PID, 1);
+    state.take(1, Layout::Work, record::parse(&exec, Layout::Work).unwrap().what);
+    assert!(matches!(sample(&mut state, true)[..], [Step::Kernel(_)]));
+    assert_eq!((state.batch.samples.len(), state.batch.copies.len()), (1, 0));
+    assert_eq!((state.sampled.cpu.incomplete, state.sampled.cpu.samples), (0, 1));
+
+    let steps = sample(&mut state, false);
+    assert!(steps.iter().any(|step| matches!(step, Step::Unfiled { address: BEFORE, .. })), "{steps:?}");
+
+    let map = made::map_of(PID, 3, BEFORE, b"/bin/other");
+    state.take(3, Layout::Work, record::parse(&map, Layout::Work).unwrap().what);
+    let steps = sample(&mut state, true);
+    assert!(steps.iter().any(|step| matches!(step, Step::Code { .. })), "{steps:?}");
+}
