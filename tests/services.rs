@@ -623,28 +623,27 @@ fn durations_are_those_of_recordings() {
 /// hour.
 #[test]
 fn recordings_begin_with_their_first_process() {
+    let server = Service::new(1);
     for aggregate in [&[] as &[&str], &["--aggregate"]] {
-        let world = World::new();
-        let page = Page::new(&world);
-        let mut sleeper = world.command(c("burst").flags(["-O1"]).build());
-        sleeper.arg(&page.path).arg("10").env("LD_PRELOAD", agent(&world));
-        let sleeper = start(&world, sleeper);
-        let mut tool = world.tool(["attach", &page.pid().to_string(), "--duration", "300ms"]);
+        server.signal(Signal::STOP);
+        wait_for("it to stop", || server.state() == 'T');
+        let mut tool = server.tool("attach", &["--patience", "1m", "--duration", "300ms", "--force"]);
         tool.args(["--snapshot-every", "700ms", "--no-symbolize", "--output", "it.memprof"]).args(aggregate);
-        let collector = start(&world, tool);
+        let collector = start(&server.world, tool);
         wait_for("a note", || collector.stderr().contains("Waiting for it"));
         std::thread::sleep(Duration::from_secs(1));
         let before = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later").as_nanos();
-        page.go();
-        assert_eq!(collector.wait().code, 0);
-        let info = info(&world, "it.memprof");
+        server.signal(Signal::CONT);
+        let ran = collector.wait();
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let info = info(&server.world, "it.memprof");
         let duration = number(&info, "/duration_ns");
         assert!((300_000_000..1_500_000_000).contains(&duration), "{duration} ns of {aggregate:?}");
         let hour = u128::from(number(&info, "/started_unix_ns"));
         assert!(hour + 250_000_000 > before, "{} ns too early: {aggregate:?}", before - hour);
-        page.stop();
-        assert_eq!(sleeper.wait().code, 6);
+        server.wait_until_it_has_left();
     }
+    server.stop();
 }
 
 /// Check that a limit of memory is the program's own, whether it is set before, in, or after a recording.
