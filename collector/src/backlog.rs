@@ -10,7 +10,7 @@
 //! itself, for a pipe that nobody reads or a disk that does not answer, may do so for ever, and nobody's end depends on that.
 
 use crate::commands::Answer;
-use crate::desk::Unwritten;
+use crate::requests::Unwritten;
 use crate::writing::Written;
 use std::collections::VecDeque;
 use std::sync::Arc;

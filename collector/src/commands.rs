@@ -11,7 +11,7 @@
 //! ```
 
 use crate::alarm::Alarm;
-use crate::door::Door;
+use crate::listening_socket::ListeningSocket;
 use crate::peer::Peer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -91,12 +91,12 @@ impl Ear {
         let over = Arc::new(Alarm::new()?);
         let ended = over.clone();
         let thread = std::thread::Builder::new().name("commands".into()).spawn(move || {
-            let mut door = Door::new(socket);
+            let mut listening = ListeningSocket::new(socket);
             let mut answering = Vec::new();
-            while !is_over(&door, &ended) {
+            while !is_over(&listening, &ended) {
                 answering.retain(|thread: &JoinHandle<()>| !thread.is_finished());
                 // Whoever is not there any more needs no answer.
-                if let Ok(Some(client)) = door.let_in() {
+                if let Ok(Some(client)) = listening.let_in() {
                     answering.extend(serve(Arc::new(client), &obey, answering.len() < AT_ONCE));
                 }
             }
@@ -117,17 +117,17 @@ impl Drop for Ear {
 }
 
 /// Waits for a client, or for the end.
-fn is_over(door: &Door, over: &Alarm) -> bool {
-    let mut both = [PollFd::new(over, PollFlags::IN), PollFd::new(door, door.wanted())];
-    let rest = door.rest().map(|rest| Timespec { tv_sec: 0, tv_nsec: rest.subsec_nanos().into() });
+fn is_over(listening: &ListeningSocket, over: &Alarm) -> bool {
+    let mut both = [PollFd::new(over, PollFlags::IN), PollFd::new(listening, listening.wanted())];
+    let rest = listening.rest().map(|rest| Timespec { tv_sec: 0, tv_nsec: rest.subsec_nanos().into() });
     let _ = poll(&mut both, rest.as_ref());
     !both[0].revents().is_empty()
 }
 
 /// Answers a client, in a thread of its own if there may be one.
-fn serve(client: Arc<OwnedFd>, obey: &Obey, aside: bool) -> Option<JoinHandle<()>> {
+fn serve(client: Arc<OwnedFd>, obey: &Obey, in_background: bool) -> Option<JoinHandle<()>> {
     let (same, obeys) = (client.clone(), obey.clone());
-    let thread = aside.then(|| {
+    let thread = in_background.then(|| {
         let answer_it = move || drop(answer(&same, &obeys));
         std::thread::Builder::new().name("command".into()).spawn(answer_it)
     });

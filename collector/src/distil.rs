@@ -7,7 +7,7 @@
 //!    └── waits while more than LAG is not read ◄──────┘   rings fill up then, and their policy holds
 //! ```
 
-use crate::bulk;
+use crate::scheduling;
 use crate::writing::Written;
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
@@ -53,7 +53,7 @@ impl Distiller {
         let is_over = over.clone();
         written.begin_distilling();
         let thread = std::thread::Builder::new().name("distiller".into()).spawn(move || {
-            bulk::give_way();
+            scheduling::give_way();
             let mut distil = begin();
             loop {
                 // Acquire pairs with the Release of `finish`: the capture is whole then.

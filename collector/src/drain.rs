@@ -13,12 +13,12 @@
 use crate::batch::Batch;
 use crate::clock::{Clock, thread_cpu_ns};
 use crate::drained::{Counts, Drained, Sweep};
+use crate::exit_scans::ExitScan;
 use crate::image::Image;
 use crate::item::{Item, What};
 use crate::log::debug;
 use crate::merge::Merger;
 use crate::numbers::Roll;
-use crate::partings::Parting;
 use crate::queue::Sender;
 use crate::sleeper::{Bell, Sleeper};
 use crate::watcher::Watcher;
@@ -48,7 +48,7 @@ pub(crate) struct Drain {
     pub(crate) shared: Arc<Shared>,
     pub(crate) clock: Clock,
     /// Where processes go that wait at their end; `None` where nobody scans them.
-    pub(crate) partings: Option<mpsc::Sender<Parting>>,
+    pub(crate) exit_scans: Option<mpsc::Sender<ExitScan>>,
 }
 
 /// What draining took.
@@ -157,10 +157,10 @@ impl Round {
 
     /// Passes processes on that wait at their end; how many.
     fn part(&mut self) -> usize {
-        let Some(partings) = &self.drain.partings else { return 0 };
-        let new = self.drained.iter_mut().flat_map(Drained::take_partings);
+        let Some(exit_scans) = &self.drain.exit_scans else { return 0 };
+        let new = self.drained.iter_mut().flat_map(Drained::take_exit_scans);
         // Where nobody scans any more, they go on.
-        new.map(|parting| drop(partings.send(parting))).count()
+        new.map(|exit_scan| drop(exit_scans.send(exit_scan))).count()
     }
 
     /// Reads all rings, unless the writer is behind; how many words came.
@@ -230,7 +230,7 @@ impl Round {
             return;
         }
         let drained = &self.drained;
-        let scans = self.drain.partings.is_some();
+        let scans = self.drain.exit_scans.is_some();
         let is_due = || {
             drained.iter().any(|image| image.is_due() || image.is_behind() || (scans && image.has_parting()))
         };

@@ -1,13 +1,13 @@
 //! One image as the drain thread sees it: its rings, the processes that write into them, and their ends.
 
 use crate::clock::Clock;
+use crate::exit_scans::ExitScan;
 use crate::image::{End, Image};
 use crate::item::{Counters, Item, Origin, What};
-use crate::key::Rank;
 use crate::log::debug;
 use crate::merge::{Merger, StreamId};
+use crate::merge_key::Rank;
 use crate::numbers::Roll;
-use crate::partings::Parting;
 use crate::watcher::{Request, Watcher, end_by_now};
 use rustix::thread::futex;
 use shared_ring::Corrupt;
@@ -83,7 +83,7 @@ pub(crate) struct Drained {
     slots: BTreeMap<u32, u64>,
     ending: Vec<Ending>,
     /// Slots of processes that have waited at their end: each does once, whatever it says.
-    parting: BTreeSet<u32>,
+    exit_scan: BTreeSet<u32>,
     /// How far each ring is to be read, once the recording ends: whoever goes on writing keeps nobody.
     goals: Option<Vec<u64>>,
 }
@@ -95,7 +95,7 @@ impl Drained {
             sources: Vec::new(),
             slots: BTreeMap::new(),
             ending: Vec::new(),
-            parting: BTreeSet::new(),
+            exit_scan: BTreeSet::new(),
             goals: None,
         }
     }
@@ -129,12 +129,12 @@ impl Drained {
     }
 
     /// The processes that have begun to wait at their end.
-    pub(crate) fn take_partings(&mut self) -> Vec<Parting> {
+    pub(crate) fn take_exit_scans(&mut self) -> Vec<ExitScan> {
         let new: Vec<u32> = self.slots_that_part().collect();
-        let parting = &mut self.parting;
+        let exit_scan = &mut self.exit_scan;
         new.into_iter()
-            .filter(|slot| parting.insert(*slot))
-            .filter_map(|slot| Parting::take(&self.image, slot))
+            .filter(|slot| exit_scan.insert(*slot))
+            .filter_map(|slot| ExitScan::take(&self.image, slot))
             .collect()
     }
 
@@ -148,7 +148,9 @@ impl Drained {
         // Acquire: a slot that is used has its owner.
         let used = segment.header().slots_used.load(Ordering::Acquire);
         let slots = (0..used).zip(segment.slots());
-        slots.filter(|(slot, there)| there.is_untaken() && !self.parting.contains(slot)).map(|(slot, _)| slot)
+        slots
+            .filter(|(slot, there)| there.is_untaken() && !self.exit_scan.contains(slot))
+            .map(|(slot, _)| slot)
     }
 
     /// Takes in rings that were claimed for the first time.
@@ -324,7 +326,7 @@ impl Drained {
         let segment = self.image.memory.segment();
         // A process that never had a ring has said nothing.
         let time = self.slots.remove(&slot).unwrap_or(0);
-        self.parting.remove(&slot);
+        self.exit_scan.remove(&slot);
         let counters = segment.slots().get(slot as usize).map(Counters::read).unwrap_or_default();
         debug!("image {}, slot {slot} ended: {end:?}", self.image.id.0);
         let what = What::Ended { slot, end, counters: Box::new(counters) };

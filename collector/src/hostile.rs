@@ -3,8 +3,8 @@
 use super::*;
 use crate::batch::{Batch, Part};
 use crate::image::ImageId;
-use crate::keeper::Keeper;
 use crate::live::Live;
+use crate::liveness::Liveness;
 use crate::memory::{Memory, Policy};
 use crate::pipeline::Pipeline;
 use crate::process::Info;
@@ -39,13 +39,13 @@ impl Bench {
     }
 
     fn with(geometry: Geometry) -> Bench {
-        let keeper = Arc::new(Keeper::start().unwrap());
+        let liveness = Arc::new(Liveness::start().unwrap());
         let policy = Policy::default();
-        let mut memory = Memory::new(geometry, policy, keeper.thread_id()).unwrap();
+        let mut memory = Memory::new(geometry, policy, liveness.thread_id()).unwrap();
         // As of a process that has mapped it and is gone.
         drop(memory.take_descriptors());
         let info = Info { pid: std::process::id(), ..Info::default() };
-        let image = Image::new(ImageId(0), memory, info, keeper, Arc::default());
+        let image = Image::new(ImageId(0), memory, info, liveness, Arc::default());
         let folder = tempfile::tempdir().unwrap();
         let clock = Clock::start();
         let writer =
@@ -185,13 +185,13 @@ fn each_process_parts_once() {
     for _ in 0..2 {
         slot.claim(std::process::id(), None);
         assert!(slot.begin_to_part() && bench.drained.has_parting());
-        let partings = bench.drained.take_partings();
-        assert!(partings.len() == 1 && slot.is_parting());
-        drop(partings);
+        let exit_scans = bench.drained.take_exit_scans();
+        assert!(exit_scans.len() == 1 && slot.is_parting());
+        drop(exit_scans);
         assert!(!slot.is_parting());
         slot.parting.store(0, Ordering::Relaxed);
         assert!(slot.begin_to_part() && !bench.drained.has_parting());
-        assert!(bench.drained.take_partings().is_empty());
+        assert!(bench.drained.take_exit_scans().is_empty());
         bench.image.gone(0, std::process::id(), None);
         bench.round();
         assert_eq!(slot.owner(), None);
@@ -220,7 +220,7 @@ fn nothing_is_merged_while_the_writer_is_behind() {
     let (_, images) = mpsc::channel();
     let (watcher, clock) = (bench.watcher.clone(), bench.clock);
     let mut round =
-        Round::new(Drain { images, watcher, batches, bell, shared: Arc::default(), clock, partings: None });
+        Round::new(Drain { images, watcher, batches, bell, shared: Arc::default(), clock, exit_scans: None });
     round.drained.push(Drained::new(bench.image.clone()));
     let commit_at = |ring, time| {
         let (words, length) = encode(Record::Time { time }, 0);
@@ -264,7 +264,7 @@ fn writers_without_end_keep_nobody() {
     let (watcher, clock) = (bench.watcher.clone(), bench.clock);
     let shared = Arc::new(Shared::default());
     let mut round =
-        Round::new(Drain { images, watcher, batches, bell, shared: shared.clone(), clock, partings: None });
+        Round::new(Drain { images, watcher, batches, bell, shared: shared.clone(), clock, exit_scans: None });
     round.drained.push(Drained::new(bench.image.clone()));
     let (words, _) = encode(Record::Free { address: 0x10_0000 }, 0);
     let turn = vec![words[0]; TURN];
@@ -336,7 +336,7 @@ fn given_up_ring_is_still_emptied() {
     assert_eq!(bench.counts.unread.load(Ordering::Relaxed), 300);
     bench.commit(0, &[0; 212]);
     bench.round();
-    let losses = bench.pipeline.sums.losses(&bench.counts);
+    let losses = bench.pipeline.totals.losses(&bench.counts);
     assert_eq!((losses.len(), losses[0].events), (1, 1));
     assert!(losses[0].advice.contains("4 KiB that this number leaves out"), "{}", losses[0].advice);
     let so_far = bench.pipeline.so_far(&bench.counts).unwrap();

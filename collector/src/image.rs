@@ -1,6 +1,6 @@
 //! One executed image of a process, with the children it forked: one segment.
 
-use crate::keeper::Keeper;
+use crate::liveness::Liveness;
 use crate::memory::Memory;
 use crate::numbers::{Numbers, Roll};
 use crate::process::{self, Info};
@@ -41,7 +41,7 @@ pub(crate) struct Image {
     numbers: Numbers,
     /// The pid that a process has here, beside the one that it tells, by slot.
     pids: Mutex<FxHashMap<u32, (u32, u32)>>,
-    keeper: Arc<Keeper>,
+    liveness: Arc<Liveness>,
     /// Of the drain thread.
     bell: Arc<Bell>,
     /// Ends of the processes, by slot: written by watcher and listener, taken by the drain thread.
@@ -55,16 +55,16 @@ impl Image {
         id: ImageId,
         memory: Memory,
         info: Info,
-        keeper: Arc<Keeper>,
+        liveness: Arc<Liveness>,
         bell: Arc<Bell>,
     ) -> Arc<Image> {
         let slots = memory.geometry().slot_count();
-        keeper.add(&memory.control());
+        liveness.add(&memory.control());
         let ends = (0..slots).map(|_| AtomicU64::new(0)).collect();
         let is_over = AtomicBool::new(false);
         let numbers = Numbers::of(&info);
         let pids = Mutex::new(FxHashMap::from_iter([(0, (info.own_pid, info.pid))]));
-        Arc::new(Image { id, memory, info, numbers, pids, keeper, bell, ends, is_over })
+        Arc::new(Image { id, memory, info, numbers, pids, liveness, bell, ends, is_over })
     }
 
     /// A process has a slot since this time: the pid that it has here, by the one that it tells; `None` when it is gone.
@@ -172,6 +172,6 @@ impl Image {
 impl Drop for Image {
     fn drop(&mut self) {
         // The kernel must not find the memory in its list when it is unmapped.
-        self.keeper.remove(&self.memory.control());
+        self.liveness.remove(&self.memory.control());
     }
 }

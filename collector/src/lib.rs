@@ -30,7 +30,6 @@ pub mod import;
 pub mod launch;
 pub mod target;
 
-mod desk;
 mod distil;
 mod error;
 mod failure;
@@ -39,41 +38,42 @@ mod name_search;
 #[expect(unsafe_code, reason = "asks the kernel for the number of a process")]
 mod namespace;
 mod numbers;
-mod occasions;
 mod options;
 mod orders;
 mod preloaded;
+mod requests;
 mod scan;
 mod session;
 mod snapshot;
+mod triggers;
 
 #[expect(unsafe_code, reason = "tells the allocator how many arenas to have")]
 mod address_space;
 mod alarm;
 #[cfg(test)]
 mod alone;
-mod aside;
+mod background;
 mod backlog;
-mod door;
+mod exit_scans;
 mod glob;
 mod image;
 #[cfg_attr(not(target_arch = "x86_64"), path = "inject/elsewhere.rs")]
 pub mod inject;
-#[expect(unsafe_code, reason = "the kernel reads a list in our memory when we die")]
-mod keeper;
 mod listener;
+mod listening_socket;
+#[expect(unsafe_code, reason = "the kernel reads a list in our memory when we die")]
+mod liveness;
 #[expect(unsafe_code, reason = "maps the memory that is shared with agents")]
 mod memory;
-mod partings;
 #[expect(unsafe_code, reason = "asks who is at the other end of a socket, which may have no number here")]
 mod peer;
-mod silent;
+mod pending;
 mod socket;
 mod watcher;
 
 mod drain;
 mod drained;
-mod key;
+mod merge_key;
 mod sleeper;
 mod stream;
 
@@ -81,45 +81,45 @@ mod counters;
 mod perf;
 
 mod batch;
-#[expect(unsafe_code, reason = "tells the kernel how to schedule a thread")]
-mod bulk;
-mod heads;
 mod item;
+mod loser_tree;
 mod merge;
 mod queue;
+#[expect(unsafe_code, reason = "tells the kernel how to schedule a thread")]
+mod scheduling;
 mod watermark;
 mod writing;
 
+mod annotations;
+mod anonymous_code;
 mod beginning;
 #[expect(unsafe_code, reason = "reads the time stamp counter")]
 mod clock;
 mod command_line;
 mod live;
+mod missed_allocators;
 mod modules;
 mod pipeline;
 mod process;
 mod processes;
 mod stacks;
-mod sums;
 mod symbolize;
-mod told;
-mod unfiled;
+mod totals;
 mod unnamed;
-mod unseen;
 
 #[doc(hidden)]
 pub mod stages;
 
 pub use address_space::spare_address_space;
-pub use desk::Desk;
 pub use distil::{Begin, Distil};
 pub use error::{Error, MORE_FILES, is_too_many_files};
 pub use log::{Sink, log_to};
 pub use name_search::NameSearch;
-pub use occasions::Occasions;
 pub use options::{OnFull, Options};
 pub use perf::{Again, CpuOptions, NoTrace, Probe, Scope, Trace, probe, unwind_again};
+pub use requests::Requests;
 pub use session::{Finished, Progress, Session, Taken, cannot_create};
 /// Version of the protocol between agent and collector.
 pub use shared_ring::PROTOCOL_VERSION;
 pub use shared_ring::control::MAX_SAMPLE_INTERVAL;
+pub use triggers::Triggers;

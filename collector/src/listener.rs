@@ -2,19 +2,19 @@
 
 use crate::alarm::Alarm;
 use crate::clock;
-use crate::door::Door;
 use crate::error::Error;
 use crate::glob;
 use crate::image::{Image, ImageId};
-use crate::keeper::Keeper;
+use crate::listening_socket::ListeningSocket;
+use crate::liveness::Liveness;
 use crate::log::debug;
 use crate::memory::{Memory, Policy};
+use crate::missed_allocators::MissedAllocators;
 use crate::peer::Peer;
+use crate::pending::{Pending, ready};
 use crate::process::Info;
-use crate::silent::{Silent, ready};
 use crate::sleeper::Bell;
 use crate::socket::{beside, open};
-use crate::unseen::Unseen;
 use crate::watcher::{Request, Watcher};
 use rustix::fd::OwnedFd;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
@@ -86,7 +86,7 @@ impl Listener {
         path: Option<&Path>,
         folder: Option<&Path>,
         rules: Rules,
-        keeper: Arc<Keeper>,
+        liveness: Arc<Liveness>,
         images: mpsc::Sender<Arc<Image>>,
         bell: Arc<Bell>,
         watcher: Watcher,
@@ -96,14 +96,14 @@ impl Listener {
         let over = Arc::new(Alarm::new().map_err(failed)?);
         let host = Arc::new(Host {
             rules,
-            keeper,
+            liveness,
             images,
             bell,
             watcher,
             known: Mutex::new(Vec::new()),
             next: AtomicU32::new(0),
             failures: Arc::default(),
-            unseen: Arc::default(),
+            missed: Arc::default(),
         });
         let mut listener = Listener { name, host, beside: None, over, threads: Vec::new() };
         listener.serve(socket)?;
@@ -115,7 +115,7 @@ impl Listener {
         let (host, ended) = (self.host.clone(), self.over.clone());
         let thread = std::thread::Builder::new()
             .name("listener".into())
-            .spawn(move || host.serve(Door::new(socket), &ended))
+            .spawn(move || host.serve(ListeningSocket::new(socket), &ended))
             .map_err(|source| Error::System { what: "start a thread", source })?;
         self.threads.push(thread);
         Ok(())
@@ -136,8 +136,8 @@ impl Listener {
     }
 
     /// Programs of whose allocators nothing is seen, likewise.
-    pub(crate) fn unseen(&self) -> Arc<Unseen> {
-        self.host.unseen.clone()
+    pub(crate) fn missed(&self) -> Arc<MissedAllocators> {
+        self.host.missed.clone()
     }
 
     /// What answers, for agents that connect elsewhere.
@@ -168,9 +168,9 @@ impl Drop for Listener {
 #[derive(Debug)]
 pub(crate) struct Host {
     failures: Arc<Failures>,
-    unseen: Arc<Unseen>,
+    missed: Arc<MissedAllocators>,
     rules: Rules,
-    keeper: Arc<Keeper>,
+    liveness: Arc<Liveness>,
     images: mpsc::Sender<Arc<Image>>,
     bell: Arc<Bell>,
     watcher: Watcher,
@@ -181,26 +181,26 @@ pub(crate) struct Host {
 
 impl Host {
     /// Answers agents as they speak, whoever else is silent, until the recording is over.
-    fn serve(&self, mut door: Door, over: &Alarm) {
-        let mut silent: Vec<Silent> = Vec::new();
+    fn serve(&self, mut listening: ListeningSocket, over: &Alarm) {
+        let mut pending: Vec<Pending> = Vec::new();
         loop {
-            silent.retain(Silent::is_hopeful);
-            let ready = ready(&door, over, &silent);
+            pending.retain(Pending::is_hopeful);
+            let ready = ready(&listening, over, &pending);
             if ready.is_over {
                 break;
             }
             let mut speaking = ready.agents.into_iter();
-            for agent in silent.extract_if(.., |_| speaking.next().unwrap_or(false)) {
+            for agent in pending.extract_if(.., |_| speaking.next().unwrap_or(false)) {
                 self.note(self.answer(&agent.socket));
             }
             if ready.has_new {
-                let agent = door.let_in().and_then(|agent| agent.map_or(Ok(None), Silent::new));
-                self.note(agent.map(|agent| silent.extend(agent)));
+                let agent = listening.let_in().and_then(|agent| agent.map_or(Ok(None), Pending::new));
+                self.note(agent.map(|agent| pending.extend(agent)));
             }
         }
         // Those that still wait are told that it is over.
-        let new = std::iter::from_fn(|| door.let_in().ok().flatten());
-        for agent in silent.into_iter().map(|agent| agent.socket).chain(new) {
+        let new = std::iter::from_fn(|| listening.let_in().ok().flatten());
+        for agent in pending.into_iter().map(|agent| agent.socket).chain(new) {
             let _ = refuse(&agent, Verdict::Over);
         }
     }
@@ -247,16 +247,16 @@ impl Host {
         // Shared memory is a file, which may not be larger than files may be.
         let largest_file = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX).saturating_mul(16);
         let geometry = self.rules.geometry.within(hello.address_space.min(largest_file));
-        let mut memory = Memory::new(geometry, self.rules.policy, self.keeper.thread_id())?;
+        let mut memory = Memory::new(geometry, self.rules.policy, self.liveness.thread_id())?;
         let descriptors = memory.take_descriptors().ok_or(std::io::ErrorKind::NotConnected)?;
         let id = ImageId(self.next.fetch_add(1, Ordering::Relaxed));
         if hello.inside == Inside::Unseen {
-            self.unseen.add(info.name());
+            self.missed.add(info.name());
         }
         // Libraries have used its allocator before it was led to the agent.
         let attached = info.attached || hello.inside == Inside::Led;
         let info = Info { attached, connected: clock::now(self.rules.policy.tsc), ..info };
-        Ok((Image::new(id, memory, info, self.keeper.clone(), self.bell.clone()), descriptors))
+        Ok((Image::new(id, memory, info, self.liveness.clone(), self.bell.clone()), descriptors))
     }
 
     /// Has an image watched, drained and written.
@@ -336,7 +336,7 @@ pub(crate) fn refuse(agent: &OwnedFd, verdict: Verdict) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::silent::PATIENCE;
+    use crate::pending::PATIENCE;
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, recv};
     use shared_ring::handshake::Purpose;
     use std::time::Instant;
@@ -350,10 +350,10 @@ mod tests {
             only: Vec::new(),
             skip: Vec::new(),
         };
-        let keeper = Arc::new(Keeper::start().unwrap());
+        let liveness = Arc::new(Liveness::start().unwrap());
         let (images, connected) = mpsc::channel();
         let (watcher, _) = Watcher::start().unwrap();
-        let listener = Listener::start(None, None, rules, keeper, images, Arc::default(), watcher).unwrap();
+        let listener = Listener::start(None, None, rules, liveness, images, Arc::default(), watcher).unwrap();
         let connect = || {
             let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
             let name = listener.name().as_os_str().as_bytes().strip_prefix(b"@").unwrap();
@@ -361,7 +361,7 @@ mod tests {
             socket
         };
         let started = Instant::now();
-        let silent: Vec<OwnedFd> = (0..20).map(|_| connect()).collect();
+        let pending: Vec<OwnedFd> = (0..20).map(|_| connect()).collect();
         let agent = connect();
         let purpose = Purpose::Start;
         let inside = Inside::Nothing;
@@ -373,7 +373,7 @@ mod tests {
         assert!(started.elapsed() < PATIENCE * 20);
         assert!(connected.recv().is_ok());
         drop(listener);
-        for agent in silent {
+        for agent in pending {
             // Told so, or let go before.
             let (length, _) = recv(&agent, &mut message, RecvFlags::empty()).unwrap();
             assert!(length == 0 || Reply::from_bytes(&message).unwrap().verdict == Verdict::Over);

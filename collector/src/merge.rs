@@ -16,10 +16,10 @@
 //! ```
 
 use crate::batch::Batch;
-use crate::heads::Heads;
 use crate::image::ImageId;
 use crate::item::Item;
-use crate::key::{Key, Rank};
+use crate::loser_tree::LoserTree;
+use crate::merge_key::{MergeKey, Rank};
 use crate::stream::Stream;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,13 +40,13 @@ pub(crate) struct Merger {
     notes: BinaryHeap<Reverse<Note>>,
     /// Serial of the next note.
     serial: u64,
-    heads: Heads,
+    tree: LoserTree,
 }
 
 /// Something at a time that is no record of a ring.
 #[derive(Debug)]
 struct Note {
-    key: Key,
+    key: MergeKey,
     serial: u64,
     item: Item,
 }
@@ -86,7 +86,7 @@ impl Merger {
 
     /// Something happened at `item.time`.
     pub(crate) fn note(&mut self, item: Item, rank: Rank) {
-        let key = Key::new(item.time, rank);
+        let key = MergeKey::new(item.time, rank);
         self.notes.push(Reverse(Note { key, serial: self.serial, item }));
         self.serial += 1;
     }
@@ -106,13 +106,13 @@ impl Merger {
     /// Moves what is not later than `watermark` to `batch`, until that is full; false when nothing is left to move.
     // Cost: for each run two climbs of the tree of streams and a copy; see `Stream::move_until`.
     pub(crate) fn merge(&mut self, watermark: u64, batch: &mut Batch) -> bool {
-        let end = Key::new(watermark, Rank::Last).after();
+        let end = MergeKey::new(watermark, Rank::Last).after();
         let keys = self.streams.iter().map(Stream::key).zip(0..);
-        self.heads.fill(keys.filter(|(key, _)| *key < end));
+        self.tree.fill(keys.filter(|(key, _)| *key < end));
         loop {
             // In a tie notes come first of their rank.
-            let note = self.notes.peek().map_or(Key::LAST, |Reverse(note)| note.key);
-            let Some((_, number)) = self.heads.first().filter(|(first, _)| *first < note) else {
+            let note = self.notes.peek().map_or(MergeKey::LAST, |Reverse(note)| note.key);
+            let Some((_, number)) = self.tree.first().filter(|(first, _)| *first < note) else {
                 let Some(Reverse(note)) = (note < end).then(|| self.notes.pop()).flatten() else {
                     return false;
                 };
@@ -122,12 +122,12 @@ impl Merger {
             if batch.bytes() >= FULL {
                 return true;
             }
-            let stop = self.heads.second().after().min(note).min(end);
+            let stop = self.tree.second().after().min(note).min(end);
             let Some(stream) = self.streams.get_mut(number as usize) else { return false };
             let (image, ring) = (stream.image, stream.ring);
             let (moved, next) = stream.move_until(stop);
             batch.run(image, ring, moved.time, moved.words);
-            self.heads.replace_first(if next < end { next } else { Key::LAST });
+            self.tree.replace_first(if next < end { next } else { MergeKey::LAST });
         }
     }
 

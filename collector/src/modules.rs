@@ -1,9 +1,9 @@
 //! The modules of an image, and the functions that interpreters in it run: from the agent's descriptions to the capture's
 //! tables.
 
+use crate::anonymous_code::{AnonymousCode, Told};
 use crate::process::{self, Info};
 use crate::stacks::CodeFrame;
-use crate::unfiled::{Told, Unfiled};
 use capture::{Error, Module, ModuleId, StringId, Writer};
 use procfs::process::{MMapPath, MemoryMap};
 use rustc_hash::FxHashMap;
@@ -43,13 +43,13 @@ pub(crate) struct Modules {
     pub(crate) new_files: Vec<(ModuleId, ModuleFile)>,
     /// Handles of files that are new since they were last taken.
     pub(crate) new_handles: Vec<(ModuleId, Arc<File>)>,
-    unfiled: Unfiled,
+    anonymous: AnonymousCode,
 }
 
 impl Modules {
     pub(crate) fn new(info: Info) -> Modules {
         Modules {
-            unfiled: Unfiled::new(info.pid),
+            anonymous: AnonymousCode::new(info.pid),
             info,
             by_serial: FxHashMap::default(),
             next: ModuleLog::FIRST,
@@ -87,12 +87,12 @@ impl Modules {
     }
 
     /// The module of an address that the loader did not tell of, and its load bias; `None` where nothing is known of it.
-    pub(crate) fn unfiled(
+    pub(crate) fn anonymous(
         &mut self,
         address: u64,
         writer: &mut Writer,
     ) -> Result<Option<(ModuleId, u64)>, Error> {
-        let Some(found) = self.unfiled.find(address, writer)? else { return Ok(None) };
+        let Some(found) = self.anonymous.find(address, writer)? else { return Ok(None) };
         if let Some(file) = found.file {
             self.new_files.push((found.module, file));
         }
@@ -101,7 +101,7 @@ impl Modules {
 
     /// What the process has told of code that it made, by module: to be asked when it has ended, or the recording does.
     pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
-        self.unfiled.told()
+        self.anonymous.told()
     }
 
     /// Takes in all descriptions, those without frames too: what a process had mapped is part of its record.

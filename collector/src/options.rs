@@ -1,6 +1,6 @@
 //! What a recording is asked to do.
 
-use crate::{CpuOptions, Occasions, Trace};
+use crate::{CpuOptions, Trace, Triggers};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ pub struct Options {
     /// Keep a live table, so that [`crate::Progress::live_bytes`] is known.
     pub live: bool,
     /// When snapshots are marked without anybody asking.
-    pub occasions: Occasions,
+    pub triggers: Triggers,
     /// Take commands from others of this user; one session of a process can.
     pub hears_commands: bool,
     /// Sample the processors, too.

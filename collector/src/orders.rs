@@ -1,7 +1,7 @@
 //! What others have the writer's thread do between two batches of records.
 
 use crate::drain::Shared;
-use crate::partings::Place;
+use crate::exit_scans::Place;
 use crate::pipeline::Pipeline;
 use crate::queue::Caller;
 use crate::scan::Scanned;

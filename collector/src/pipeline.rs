@@ -1,21 +1,21 @@
 //! Merged records to events of the capture: the only place where the wire and the file format meet.
 
+use crate::annotations::{Names, Pools};
+use crate::anonymous_code::Told;
 use crate::batch::{Batch, Part, Run};
 use crate::beginning::Beginning;
 use crate::clock::Clock;
+use crate::exit_scans;
 use crate::image::{Image, ImageId};
 use crate::item::{Counters, Item, Origin, What};
 use crate::live::Live;
 use crate::modules::Modules;
 use crate::orders::Rest;
-use crate::partings;
 use crate::perf;
 use crate::processes::{Processes, Rules};
 use crate::scan::{Place, Scanned};
 use crate::stacks::{CodeFrame, Stacks};
-use crate::sums::Sums;
-use crate::told::{Names, Pools};
-use crate::unfiled::Told;
+use crate::totals::Totals;
 use crate::unnamed::Unnamed;
 use capture::{
     Action, Area, Counter, Error, Event, Metadata, ModuleId, NodeId, Object, ReallocOutcome, Scan, StringId,
@@ -66,7 +66,7 @@ pub(crate) struct Pipeline {
     /// By image id; images are few, records are many.
     images: Vec<Option<Box<Known>>>,
     pub(crate) processes: Processes,
-    pub(crate) sums: Sums,
+    pub(crate) totals: Totals,
     /// What programs have named.
     pub(crate) names: Names,
     pub(crate) live: Option<Live>,
@@ -93,7 +93,7 @@ impl Pipeline {
             clock,
             images: Vec::new(),
             processes: Processes::new(rules),
-            sums: Sums::default(),
+            totals: Totals::default(),
             names: Names::default(),
             live,
             records: FxHashMap::default(),
@@ -160,7 +160,7 @@ impl Pipeline {
     pub(crate) fn scan(
         &mut self,
         mut scanned: Scanned,
-        at_end: Option<partings::Place>,
+        at_end: Option<exit_scans::Place>,
     ) -> Result<Option<Rest>, Error> {
         let time = self.clock.nanoseconds(scanned.time);
         let process = match at_end {
@@ -365,27 +365,27 @@ impl Pipeline {
 
     /// Adds the counters of a process that ended to the sums.
     fn add(&mut self, image: ImageId, slot: u32, counters: &Counters) {
-        let sums = &mut self.sums.counters;
-        for (sum, count) in sums.lost.iter_mut().zip(counters.lost) {
+        let totals = &mut self.totals.counters;
+        for (sum, count) in totals.lost.iter_mut().zip(counters.lost) {
             *sum += count;
         }
-        sums.stash_full += counters.stash_full;
-        sums.agent_allocations += counters.agent_allocations;
-        sums.wait_ns += counters.wait_ns;
+        totals.stash_full += counters.stash_full;
+        totals.agent_allocations += counters.agent_allocations;
+        totals.wait_ns += counters.wait_ns;
         let records = self.records.remove(&(image, slot)).unwrap_or(0);
         if let Some(each) = counters.timed_ticks.checked_div(counters.timed_events) {
-            self.sums.agent_ticks += each * records;
+            self.totals.agent_ticks += each * records;
         }
     }
 
     fn finished(&mut self, image: ImageId) -> Result<(), Error> {
         if let Some(known) = self.images.get_mut(image.0 as usize).and_then(Option::take) {
-            self.sums.shared_memory += known.image.memory.used();
+            self.totals.shared_memory += known.image.memory.used();
             // Relaxed: a count of processes that have gone their way since.
-            self.sums.refused +=
+            self.totals.refused +=
                 u64::from(known.image.memory.segment().header().refused.load(Ordering::Relaxed));
-            self.sums.full_logs += u64::from(known.segment.modules().is_full());
-            self.sums.corrupt += known.stacks.corrupt;
+            self.totals.full_logs += u64::from(known.segment.modules().is_full());
+            self.totals.corrupt += known.stacks.corrupt;
             self.keep(*known);
         }
         Ok(())
@@ -415,7 +415,7 @@ impl Pipeline {
         let Some(known) = known(&mut self.images, image) else { return Ok(()) };
         // Records before the first owner can only come from an agent gone mad.
         let Some(Some(writing)) = known.rings.get_mut(ring as usize) else {
-            self.sums.corrupt += 1;
+            self.totals.corrupt += 1;
             return Ok(());
         };
         writing.records += 1;
@@ -458,7 +458,7 @@ impl Pipeline {
             Record::ReportAlloc { .. } | Record::ReportFree { .. } | Record::ReportRealloc { .. } => {
                 let Some(action) = known.pools.action(slot, &record, stack)? else {
                     // Pools have names before they have blocks.
-                    self.sums.corrupt += 1;
+                    self.totals.corrupt += 1;
                     return Ok(());
                 };
                 action
@@ -487,7 +487,7 @@ impl Pipeline {
     /// A thread takes a ring over.
     fn owner(&mut self, image: ImageId, ring: u32, slot: u32, tid: u32) -> Result<(), Error> {
         let Some((process, begins)) = self.processes.owner(image, slot) else {
-            self.sums.corrupt += 1;
+            self.totals.corrupt += 1;
             return Ok(());
         };
         let before = known(&mut self.images, image)

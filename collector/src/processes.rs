@@ -1,9 +1,9 @@
 //! Process images and threads of the capture.
 
 use crate::counters::{Subject, Subjects};
+use crate::exit_scans::Place;
 use crate::image::{End, Image, ImageId};
 use crate::item::Origin;
-use crate::partings::Place;
 use crate::process::{self, Info};
 use capture::{Ended, Error, Process, ProcessEnd, ProcessId, Thread, ThreadId, Writer};
 use rustc_hash::FxHashMap;
@@ -409,7 +409,7 @@ fn of_wait_status(status: i32) -> Ended {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keeper::Keeper;
+    use crate::liveness::Liveness;
     use crate::memory::{Memory, Policy};
     use capture::{Create, Metadata, Reader, Summary};
     use shared_ring::Geometry;
@@ -425,16 +425,16 @@ mod tests {
     /// nobody has waited for has none.
     #[test]
     fn pid_used_again_has_its_own_end() {
-        let keeper = Arc::new(Keeper::start().unwrap());
+        let liveness = Arc::new(Liveness::start().unwrap());
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("again.memprof");
         let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
         let mut processes = Processes::new(Rules::default());
         let seconds = |number: u64| number * 1_000_000_000;
         for (number, begins) in [10, 20, 30].map(seconds).into_iter().enumerate() {
-            let memory = Memory::new(GEOMETRY, Policy::default(), keeper.thread_id()).unwrap();
+            let memory = Memory::new(GEOMETRY, Policy::default(), liveness.thread_id()).unwrap();
             let info = Info { pid: FIRST, own_pid: FIRST, start_ticks: begins, ..Info::default() };
-            let image = Image::new(ImageId(number as u32), memory, info, keeper.clone(), Arc::default());
+            let image = Image::new(ImageId(number as u32), memory, info, liveness.clone(), Arc::default());
             processes.start(&image, 0, (FIRST, Some(FIRST)), None, begins, &mut writer).unwrap();
             processes.end(image.id, 0, End::Gone(None), begins + seconds(5), &mut writer).unwrap();
         }
@@ -453,10 +453,10 @@ mod tests {
     #[test]
     fn what_ended_long_ago_is_forgotten() {
         for keeps_all in [false, true] {
-            let keeper = Arc::new(Keeper::start().unwrap());
-            let memory = Memory::new(GEOMETRY, Policy::default(), keeper.thread_id()).unwrap();
+            let liveness = Arc::new(Liveness::start().unwrap());
+            let memory = Memory::new(GEOMETRY, Policy::default(), liveness.thread_id()).unwrap();
             let info = Info { pid: FIRST, own_pid: FIRST, ..Info::default() };
-            let image = Image::new(ImageId(0), memory, info, keeper, Arc::default());
+            let image = Image::new(ImageId(0), memory, info, liveness, Arc::default());
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("forks.memprof");
             let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();

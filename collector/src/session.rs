@@ -1,27 +1,27 @@
 //! One recording from its start to the finished capture.
 
-use crate::aside::aside;
 use crate::attach::{self, Refusal};
-use crate::bulk;
+use crate::background::in_background;
 use crate::clock::Clock;
 use crate::commands::{Ear, Obey};
 use crate::counters::{Counters, Subjects};
-use crate::desk::{Desk, Keeps};
 use crate::distil::{self, Distiller};
 use crate::drain::{Drain, Shared, Work};
+use crate::exit_scans::ExitScans;
 use crate::failure::Failure;
-use crate::keeper::Keeper;
 use crate::listener::{Listener, Rules};
 use crate::live::Live;
+use crate::liveness::Liveness;
 use crate::memory::Policy;
-use crate::occasions::Lookout;
 use crate::orders;
-use crate::partings::Partings;
 use crate::perf::{Sampled, Sampler, Samples, Traces, remark_on_nameless, remark_on_strangers};
 use crate::pipeline::Pipeline;
 use crate::queue::{self, queue};
+use crate::requests::{Keeps, Requests};
+use crate::scheduling;
 use crate::sleeper::Bell;
 use crate::symbolize::Wanted;
+use crate::triggers::Lookout;
 use crate::watcher::Watcher;
 use crate::writing::{Inputs, Written, overhead, write};
 use crate::{Error, NameSearch, OnFull, Options, command_line, processes, symbolize};
@@ -54,14 +54,14 @@ pub struct Session {
     drain: JoinHandle<(Work, queue::Sender)>,
     writer: JoinHandle<Result<(Pipeline, u64), capture::Error>>,
     /// Scans processes at their ends.
-    partings: Option<JoinHandle<Partings>>,
+    exit_scans: Option<JoinHandle<ExitScans>>,
     watcher: JoinHandle<()>,
     sampler: Result<Sampler, Box<Sampled>>,
     counters: Counters,
     /// Processes that were waited for, and when, in ticks of the recording's clock.
     exits: Arc<Mutex<Vec<(u32, u64, ExitStatus)>>>,
     /// Where wishes go.
-    desk: Desk,
+    requests: Requests,
     /// Processes that are alive.
     subjects: Subjects,
     /// Hears commands, when it is to.
@@ -132,7 +132,7 @@ impl Session {
         let clock = Clock::start();
         let traces = Traces::locate(&options.traces).map_err(Error::Trace)?;
         let system = |what| move |source| Error::System { what, source };
-        let keeper = Arc::new(Keeper::start().map_err(system("start a thread"))?);
+        let liveness = Arc::new(Liveness::start().map_err(system("start a thread"))?);
         let (to_watcher, watcher) = Watcher::start().map_err(system("start a thread"))?;
         let (to_drain, images) = mpsc::channel();
         let bell = Arc::new(Bell::default());
@@ -143,7 +143,7 @@ impl Session {
             options.socket.as_deref(),
             options.agent_folder.as_deref(),
             rules(&options, &clock, scan_at_exit),
-            keeper,
+            liveness,
             to_drain,
             bell.clone(),
             to_watcher.clone(),
@@ -153,7 +153,7 @@ impl Session {
         let writer = create(&options, &metadata)?;
         let (batches, queue) = queue(bell.clone());
         let shared = Arc::new(Shared::default());
-        let wants_live = options.live || options.occasions.need_live();
+        let wants_live = options.live || options.triggers.need_live();
         let live = wants_live.then(|| Live::new(options.sample_interval));
         let kept = processes::Rules {
             stores_command: options.store_command,
@@ -162,7 +162,7 @@ impl Session {
         };
         let pipeline = Pipeline::new(writer, clock, kept, live);
         let pipeline = if options.attaches { pipeline.awaiting(metadata) } else { pipeline };
-        let (to_partings, parting) = mpsc::channel();
+        let (to_partings, exit_scan) = mpsc::channel();
         let subjects = pipeline.processes.subjects.clone();
         let (sampler, samples) = match options.cpu {
             None => (Err(Box::default()), Samples::none()),
@@ -182,7 +182,7 @@ impl Session {
             bell: bell.clone(),
             shared: shared.clone(),
             clock,
-            partings: scan_at_exit.then_some(to_partings),
+            exit_scans: scan_at_exit.then_some(to_partings),
         };
         let drain = spawn("drain", move || drain.run())?;
         let written = Arc::new(Written::default());
@@ -191,7 +191,7 @@ impl Session {
         let orders = orders::Sender { orders, writer: queue.caller() };
         let (counters, readings) =
             Counters::start(clock, subjects.clone()).map_err(system("start a thread"))?;
-        let lookout = Lookout::new(options.occasions);
+        let lookout = Lookout::new(options.triggers);
         let flush_every = options.flush_every;
         let inputs = Inputs { queue, samples, readings, orders: given, lookout, flush_every };
         let failure = Arc::new(Failure::new().map_err(system("make an eventfd"))?);
@@ -199,7 +199,7 @@ impl Session {
         let writer = spawn("writer", move || {
             write(pipeline, inputs, &out).inspect_err(|error| noted.note(error.to_string()))
         })?;
-        let desk = Desk {
+        let requests = Requests {
             path: options.output,
             keeps,
             is_sampled: options.sample_interval != 0,
@@ -209,13 +209,13 @@ impl Session {
             shared: shared.clone(),
             scanning: Arc::default(),
         };
-        let (at_ends, writes) = (desk.clone(), written.clone());
-        let serve = move || Partings::serve(&parting, &at_ends, writes);
+        let (at_ends, writes) = (requests.clone(), written.clone());
+        let serve = move || ExitScans::serve(&exit_scan, &at_ends, writes);
         // It does not give way: until a process stands still its threads run on beside one that has ended all they use.
         let begin = || std::thread::Builder::new().name("partings".into()).spawn(serve);
-        let partings = scan_at_exit.then(begin).transpose().map_err(system("start a thread"))?;
+        let exit_scans = scan_at_exit.then(begin).transpose().map_err(system("start a thread"))?;
         let ear = match options.hears_commands {
-            true => Some(Ear::open(obey(desk.clone())).map_err(system("listen for commands"))?),
+            true => Some(Ear::open(obey(requests.clone())).map_err(system("listen for commands"))?),
             false => None,
         };
         Ok(Session {
@@ -228,12 +228,12 @@ impl Session {
             written,
             drain,
             writer,
-            partings,
+            exit_scans,
             watcher,
             sampler,
             counters,
             exits: Arc::default(),
-            desk,
+            requests,
             subjects,
             ear,
             passing: options.passing,
@@ -291,18 +291,18 @@ impl Session {
     }
 
     /// Where to turn for what takes its time.
-    pub fn desk(&self) -> Desk {
-        self.desk.clone()
+    pub fn requests(&self) -> Requests {
+        self.requests.clone()
     }
 
     /// True when this process is recorded here: one that was attached to or has connected, or one that it has forked.
     pub fn records(&self, pid: u32) -> bool {
-        self.desk.host.knows(pid)
+        self.requests.host.knows(pid)
     }
 
     /// The capture that is written.
     pub fn output(&self) -> &Path {
-        self.desk.output()
+        self.requests.output()
     }
 
     /// How it goes.
@@ -330,7 +330,7 @@ impl Session {
     /// Tells how a process has ended that the caller started or waited for, just now: from then on its pid may be another's.
     pub fn note_exit(&self, pid: u32, status: ExitStatus) {
         if let Ok(mut exits) = self.exits.lock() {
-            exits.push((pid, self.desk.clock.now(), status));
+            exits.push((pid, self.requests.clock.now(), status));
         }
     }
 
@@ -350,12 +350,12 @@ impl Session {
             written: _,
             drain,
             writer,
-            partings,
+            exit_scans,
             watcher,
             sampler,
             counters,
             exits,
-            desk: Desk { path, clock, orders, host, .. },
+            requests: Requests { path, clock, orders, host, .. },
             subjects: _,
             ear,
             passing: _,
@@ -367,7 +367,7 @@ impl Session {
         // While the writer still takes what comes.
         let sampled = sampler.map_or_else(|sampled| *sampled, Sampler::stop);
         let failures = listener.failures();
-        let unseen = listener.unseen();
+        let missed = listener.missed();
         drop(listener);
         // Release pairs with the Acquire load of the drain thread: what happened before is seen by its last round.
         shared.stop.store(true, Ordering::Release);
@@ -376,7 +376,7 @@ impl Session {
             drain.join().map_or_else(|_| (Work::default(), None), |(work, to)| (work, Some(to)));
         let ended = clock.now();
         // Nothing parts any more. What was found until now is written.
-        let partings = partings.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let exit_scans = exit_scans.and_then(|thread| thread.join().ok()).unwrap_or_default();
         drop(to_writer);
         let failed = |source: capture::Error| Error::Capture { path: path.clone(), source };
         let (mut pipeline, writer_cpu_ns) = match writer.join().map_err(|_| Error::Crashed)? {
@@ -397,10 +397,10 @@ impl Session {
             pipeline.finish_samples(sampled).map_err(failed)?;
         let mut summary = Summary {
             duration_ns: pipeline.clock().nanoseconds(ended).max(pipeline.last),
-            lost: pipeline.sums.losses(&shared.counts),
+            lost: pipeline.totals.losses(&shared.counts),
             overhead: overhead(&mut pipeline),
             unrecorded: merged(unrecorded, pipeline.processes.running()),
-            remarks: pipeline.sums.remarks(pipeline.processes.count(), &shared.counts),
+            remarks: pipeline.totals.remarks(pipeline.processes.count(), &shared.counts),
             effort: Effort {
                 drain_cpu_ns: work.cpu_ns,
                 writer_cpu_ns,
@@ -413,15 +413,16 @@ impl Session {
         };
         summary.remarks.extend(pipeline.names.remark());
         summary.remarks.extend(failures.remark());
-        summary.remarks.extend(partings.remark());
-        summary.remarks.extend(unseen.remark());
+        summary.remarks.extend(exit_scans.remark());
+        summary.remarks.extend(missed.remark());
         summary.remarks.extend(remark_on_nameless(nameless));
         if follows {
             summary.remarks.extend(remark_on_strangers(&without_agent));
         }
         let wanted = if symbolize { Wanted::All } else { Wanted::Unfiled };
         let goes_on = !pipeline.processes.running().is_empty();
-        aside(goes_on, || symbolize::symbolize(&mut pipeline, wanted, symbols, &search)).map_err(failed)?;
+        in_background(goes_on, || symbolize::symbolize(&mut pipeline, wanted, symbols, &search))
+            .map_err(failed)?;
         if symbolize && search.is_given_up.load(Ordering::Relaxed) {
             summary.remarks.push("Names are missing: looking them up was interrupted.".into());
         }
@@ -455,15 +456,15 @@ fn spawn<T: Send + 'static>(
     std::thread::Builder::new()
         .name(name.into())
         .spawn(move || {
-            bulk::give_way();
+            scheduling::give_way();
             run()
         })
         .map_err(|source| Error::System { what: "start a thread", source })
 }
 
 /// Has commands obeyed at a desk.
-fn obey(desk: Desk) -> Obey {
-    Arc::new(move |words: &[OsString]| desk.obey(words))
+fn obey(requests: Requests) -> Obey {
+    Arc::new(move |words: &[OsString]| requests.obey(words))
 }
 
 /// What agents that connect are answered by.

@@ -144,7 +144,7 @@ impl Stacks {
                 return script(module, (name, file), pc.line(), writer);
             }
             Some(Known::Module(module, bias)) => (Some(module), pc.address().wrapping_sub(bias)),
-            None => match modules.unfiled(pc.address(), writer)? {
+            None => match modules.anonymous(pc.address(), writer)? {
                 Some((module, bias)) => (Some(module), pc.address().wrapping_sub(bias)),
                 None => (None, pc.address()),
             },

@@ -6,8 +6,8 @@ use crate::clock::Clock;
 use crate::drained::{Counts, Drained, Sweep};
 use crate::image::{Image, ImageId};
 use crate::item::{Item, What};
-use crate::keeper::Keeper;
 use crate::live::Live;
+use crate::liveness::Liveness;
 use crate::memory::{Memory, Policy};
 use crate::merge::Merger;
 use crate::numbers::Roll;
@@ -44,11 +44,11 @@ impl Stages {
     /// # Panics
     /// When the system refuses memory, threads or the file.
     pub fn new(threads: u32, capture: &Path) -> Stages {
-        let keeper = Arc::new(Keeper::start().expect("a thread starts"));
+        let liveness = Arc::new(Liveness::start().expect("a thread starts"));
         let policy = Policy::default();
-        let memory = Memory::new(Geometry::default(), policy, keeper.thread_id()).expect("there is memory");
+        let memory = Memory::new(Geometry::default(), policy, liveness.thread_id()).expect("there is memory");
         let info = Info { pid: std::process::id(), ..Info::default() };
-        let image = Image::new(ImageId(0), memory, info, keeper, Arc::default());
+        let image = Image::new(ImageId(0), memory, info, liveness, Arc::default());
         let clock = Clock::start();
         let writer = Writer::create(capture, Create::Replace, &Metadata::default()).expect("a file is made");
         let mut batch = Batch::default();

@@ -12,7 +12,7 @@
 //! beyond it is found without a look at each record.
 
 use crate::image::ImageId;
-use crate::key::{Key, LATEST, Rank};
+use crate::merge_key::{LATEST, MergeKey, Rank};
 use shared_ring::Corrupt;
 use shared_ring::decode::{Shape, decode, shape};
 use shared_ring::record::{DELTA_LIMIT, Opcode, Record};
@@ -138,27 +138,27 @@ impl Stream {
         self.checked - self.merged
     }
 
-    /// The next record's place, [`Key::LAST`] when all are merged.
-    pub(crate) fn key(&self) -> Key {
+    /// The next record's place, [`MergeKey::LAST`] when all are merged.
+    pub(crate) fn key(&self) -> MergeKey {
         self.next_at(self.merged, self.merged_time).0
     }
 
     /// Place and words of the record at `at`.
     #[inline(always)]
-    fn next_at(&self, at: usize, before: u64) -> (Key, usize) {
+    fn next_at(&self, at: usize, before: u64) -> (MergeKey, usize) {
         if at < self.checked
             && let Some(Ok(shape)) = self.words.get(at).map(|first| shape(*first))
         {
-            return (Key::new(told_time(&self.words, at, shape, before), Rank::of(shape)), shape.words);
+            return (MergeKey::new(told_time(&self.words, at, shape, before), Rank::of(shape)), shape.words);
         }
-        (Key::LAST, 0)
+        (MergeKey::LAST, 0)
     }
 
     /// Moves the next record and those after it as long as they come before `stop`; what was moved, and the place of
     /// the one after that.
     // Cost: some 3 ns for each record near `stop`, nothing for those far before it.
     #[inline]
-    pub(crate) fn move_until(&mut self, stop: Key) -> (Moved<'_>, Key) {
+    pub(crate) fn move_until(&mut self, stop: MergeKey) -> (Moved<'_>, MergeKey) {
         let (from, time) = (self.merged, self.merged_time);
         let mut at = from;
         let (mut key, mut length) = self.next_at(at, time);
@@ -178,7 +178,7 @@ impl Stream {
 
     /// The last mark behind `at` whose records come before `stop`.
     #[inline(always)]
-    fn skip_to(&mut self, at: usize, stop: Key) -> Option<Mark> {
+    fn skip_to(&mut self, at: usize, stop: MergeKey) -> Option<Mark> {
         let mut last = None;
         while let Some(mark) = self.marks.front().copied()
             && (mark.at <= at || mark.time < stop.time())
@@ -295,9 +295,9 @@ mod tests {
         let words = [time(90), free(3), time(50), free(4), time(u64::MAX), free(5)].concat();
         let mut stream = stream(&words);
         assert_eq!(stream.check(100, false, |_, _, _| {}), Ok(6));
-        let (moved, next) = stream.move_until(Key::LAST);
+        let (moved, next) = stream.move_until(MergeKey::LAST);
         assert_eq!(times(moved), [90, 93, 93, 97, 100, 100]);
-        assert_eq!(next, Key::LAST);
+        assert_eq!(next, MergeKey::LAST);
     }
 
     proptest! {
@@ -336,7 +336,7 @@ mod tests {
             prop_assert!(all_times.is_sorted() && all_times.iter().all(|time| *time <= NOW));
             let (mut moved, mut moved_times) = (Vec::new(), Vec::new());
             for stop in stops.iter().copied().chain([u64::MAX]) {
-                let stop = Key::new(stop, Rank::End);
+                let stop = MergeKey::new(stop, Rank::End);
                 if pieces.key() < stop {
                     let (part, next) = pieces.move_until(stop);
                     moved.extend_from_slice(part.words);

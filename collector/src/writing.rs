@@ -3,12 +3,12 @@
 use crate::clock::thread_cpu_ns;
 use crate::distil::LAG;
 use crate::drained::Counts;
-use crate::occasions::Lookout;
 use crate::orders::{Mark, Order, Orders};
 use crate::perf::Samples;
 use crate::pipeline::Pipeline;
 use crate::queue::{Received, Receiver};
 use crate::snapshot::SoFar;
+use crate::triggers::Lookout;
 use capture::{Counter, Overhead, Summary};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -148,7 +148,7 @@ pub(crate) fn write(
             flushed = Instant::now();
         }
         written.live_bytes.store(live, Ordering::Relaxed);
-        written.lost.store(pipeline.sums.lost(), Ordering::Relaxed);
+        written.lost.store(pipeline.totals.lost(), Ordering::Relaxed);
         written.bytes.store(pipeline.writer.length(), Ordering::Relaxed);
         written.processes.store(pipeline.processes.count() as u32, Ordering::Relaxed);
     }
@@ -160,7 +160,7 @@ impl Pipeline {
         self.refresh()?;
         let summary = Summary {
             duration_ns: self.now(),
-            lost: self.sums.losses(drained),
+            lost: self.totals.losses(drained),
             overhead: overhead(self),
             remarks: vec!["This is a snapshot: the recording went on.".into()],
             ..Summary::default()
@@ -179,13 +179,13 @@ impl Pipeline {
 /// What the recording has cost so far.
 pub(crate) fn overhead(pipeline: &mut Pipeline) -> Overhead {
     let usage = crate::clock::own_usage();
-    let sums = pipeline.sums;
+    let totals = pipeline.totals;
     Overhead {
-        agent_cpu_ns: pipeline.clock().duration(sums.agent_ticks),
+        agent_cpu_ns: pipeline.clock().duration(totals.agent_ticks),
         collector_cpu_ns: usage.cpu_ns,
-        wait_ns: sums.counters.wait_ns,
+        wait_ns: totals.counters.wait_ns,
         collector_peak_rss: usage.peak_rss,
-        shared_memory: sums.shared_memory,
-        agent_allocations: sums.counters.agent_allocations,
+        shared_memory: totals.shared_memory,
+        agent_allocations: totals.counters.agent_allocations,
     }
 }

@@ -3,8 +3,8 @@
 //! The library then stands before no other, so the program's calls do not come by on their own: the collector changes the words
 //! through which modules call, and puts them back at the end. It calls these functions in a thread that holds no lock.
 
+use crate::got::{self, Change};
 use crate::loader::LinkMap;
-use crate::words::{self, Change};
 use crate::{doorbell, lifecycle, modules, process, real};
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -57,7 +57,7 @@ unsafe extern "C" fn which(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_vo
     // SAFETY: `dl_iterate_phdr` passes a description.
     let info = unsafe { &*info };
     // SAFETY: as above.
-    let has = |address: *const c_void| unsafe { words::has(info, address) };
+    let has = |address: *const c_void| unsafe { got::has(info, address) };
     // The first answer that is not 0 is the last.
     if has(which as *const c_void) {
         OURS
@@ -92,7 +92,7 @@ pub(crate) unsafe extern "C" fn sysprof_memprof_next(questions: *mut Question, c
 pub(crate) unsafe extern "C" fn sysprof_memprof_change(changes: *const Change, count: usize) -> usize {
     // SAFETY: the caller passes so many, which nobody changes meanwhile.
     let changes = unsafe { core::slice::from_raw_parts(changes, count) };
-    real::own_call(|| words::change(changes))
+    real::own_call(|| got::change(changes))
 }
 
 /// Has the process leave a recording that is over, and hear no doorbell any more: 1, or 0 while threads of it are still in the

@@ -73,6 +73,8 @@ mod filter;
 mod foreign;
 #[expect(unsafe_code, reason = "owns the memory of names")]
 mod functions;
+#[expect(unsafe_code, reason = "changes words of other modules")]
+mod got;
 mod guard;
 mod hash;
 #[expect(unsafe_code, reason = "exports C symbols, and asks the dynamic loader")]
@@ -119,8 +121,6 @@ mod sys;
 mod thread;
 mod thread_local;
 mod tracker;
-#[expect(unsafe_code, reason = "changes words of other modules")]
-mod words;
 
 #[cfg(feature = "standalone")]
 #[panic_handler]

@@ -6,11 +6,11 @@
 
 use crate::dynamic::{Dynamic, Relocation};
 use crate::elf::{DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, R_ABSOLUTE, R_GLOB_DAT, R_JUMP_SLOT};
+use crate::got;
 use crate::interpose;
 use crate::loader::LinkMap;
 use crate::modules;
 use crate::real;
-use crate::words;
 use core::ffi::{CStr, c_int, c_void};
 
 /// Modules of one `dlopen` that are looked at; those beyond keep their words.
@@ -161,7 +161,7 @@ fn bind_word(module: Dynamic<'_>, relocation: &Relocation) -> Option<()> {
     let is_unbound = relocation.kind == R_JUMP_SLOT
         && modules::around(leads_to).is_some_and(|module| Some(module) == modules::around(word.cast()));
     if is_unbound || leads_to == real::look_up(name) {
-        words::lead(word.cast(), from, ours.addr());
+        got::lead(word.cast(), from, ours.addr());
     }
     Some(())
 }

@@ -94,20 +94,21 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         ));
     }
     let Arguments { limits, recording, .. } = arguments;
-    let desk = Arc::new(Desk { folder, limits, recording, held: Mutex::default(), changed: Condvar::new() });
+    let requests =
+        Arc::new(Requests { folder, limits, recording, held: Mutex::default(), changed: Condvar::new() });
     let ears = [Ear::open_as_daemon, Ear::open].map(|open| {
-        let desk = desk.clone();
-        open(Arc::new(move |words: &[OsString]| desk.obey(words)))
+        let requests = requests.clone();
+        open(Arc::new(move |words: &[OsString]| requests.obey(words)))
     });
     let [named, numbered] = ears;
     let named = named
         .map_err(|error| Failure::usage(anyhow!(error).context("is there another daemon of this user?")))?;
     let numbered = numbered.context("cannot listen for commands")?;
-    message::plain(&format!("Recording to {} when asked, until ^C.", desk.folder.display()));
+    message::plain(&format!("Recording to {} when asked, until ^C.", requests.folder.display()));
     loop {
         match signals.next(ROUND).context("cannot wait for signals")? {
-            Some(Received { signal: Signal::Snapshot, .. }) => desk.snapshot_all(),
-            None | Some(Received { signal: Signal::Child, .. }) => desk.look_after_all(),
+            Some(Received { signal: Signal::Snapshot, .. }) => requests.snapshot_all(),
+            None | Some(Received { signal: Signal::Child, .. }) => requests.look_after_all(),
             Some(received) => {
                 debug!("ending: {received:?}");
                 break;
@@ -116,7 +117,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     }
     // Nobody asks for anything any more when the last captures are finished.
     drop((named, numbered));
-    desk.finish_all();
+    requests.finish_all();
     Ok(ExitCode::SUCCESS)
 }
 
@@ -139,7 +140,7 @@ fn tell(command: &str, pids: &[u32]) -> Outcome {
 }
 
 /// What the daemon has at hand, for the threads of commands and the main thread.
-struct Desk {
+struct Requests {
     folder: PathBuf,
     limits: Limits,
     recording: Recording,
@@ -159,7 +160,7 @@ struct Held {
     finishing: Vec<JoinHandle<()>>,
 }
 
-impl Desk {
+impl Requests {
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -268,8 +269,8 @@ impl Desk {
     }
 
     /// Where to turn for what takes its time, of a process' recording.
-    fn of(&self, pid: u32) -> Result<collector::Desk, String> {
-        self.held_about(pid).session_of(pid).map(Session::desk)
+    fn of(&self, pid: u32) -> Result<collector::Requests, String> {
+        self.held_about(pid).session_of(pid).map(Session::requests)
     }
 
     /// Where the recording of a process goes, for those who look at it meanwhile.
@@ -281,8 +282,8 @@ impl Desk {
     }
 
     fn snapshot_all(&self) {
-        let desks: Vec<_> = self.held().sessions.values().map(|(session, _)| session.desk()).collect();
-        desks.iter().for_each(super::snapshot::take);
+        let all: Vec<_> = self.held().sessions.values().map(|(session, _)| session.requests()).collect();
+        all.iter().for_each(super::snapshot::take);
     }
 
     /// Finishes captures whose processes are gone, and goes on in others where one is full.

@@ -9,7 +9,7 @@ use crate::{terminal, values};
 use anyhow::Context;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
-use collector::{CpuOptions, Error, Occasions, OnFull, Options, Scope, Session, Trace};
+use collector::{CpuOptions, Error, OnFull, Options, Scope, Session, Trace, Triggers};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
@@ -212,7 +212,7 @@ impl Recording {
             socket: kind.socket,
             agent_folder: kind.agent_folder,
             live: kind.live,
-            occasions: Occasions {
+            triggers: Triggers {
                 every: self.snapshot_every,
                 over: self.snapshot_over.map(|bytes| bytes as u64),
                 growth: self.on_growth,

@@ -5,7 +5,7 @@ use crate::exit::{FAILED, Failure, Outcome};
 use crate::{message, output};
 use anyhow::{Context, anyhow};
 use clap::Args;
-use collector::Desk;
+use collector::Requests;
 use collector::commands::ask;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
@@ -43,12 +43,12 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 }
 
 /// Writes one because of a signal. Of signals within a second, which come in floods, one counts.
-pub(crate) fn take(desk: &Desk) {
-    let file = by_time(desk.output(), Timestamp::now());
+pub(crate) fn take(requests: &Requests) {
+    let file = by_time(requests.output(), Timestamp::now());
     if file.exists() {
         return;
     }
-    match desk.snapshot(None, &file) {
+    match requests.snapshot(None, &file) {
         Ok(taken) => message::note(&taken.told(&file.display().to_string())),
         Err(error) => message::warning(&error.to_string()),
     }

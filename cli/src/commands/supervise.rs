@@ -76,7 +76,7 @@ pub(crate) fn until_end(
                     }
                 }
             }
-            Some(Received { signal: Signal::Snapshot, .. }) => snapshot::take(&session.desk()),
+            Some(Received { signal: Signal::Snapshot, .. }) => snapshot::take(&session.requests()),
             // Once only descendants are left, whoever wants to end something wants to end the waiting.
             Some(_) if status.is_some() => break,
             Some(Received { signal: Signal::Interrupt | Signal::Quit, origin: Origin::Terminal }) => {}
@@ -143,7 +143,7 @@ pub(crate) fn until_interrupted(
             Some(Received { signal: Signal::Child, .. }) => {
                 reap();
             }
-            Some(Received { signal: Signal::Snapshot, .. }) => snapshot::take(&session.desk()),
+            Some(Received { signal: Signal::Snapshot, .. }) => snapshot::take(&session.requests()),
             Some(received) => {
                 debug!("ending: {received:?}");
                 progress.clear();

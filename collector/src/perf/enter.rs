@@ -9,10 +9,10 @@ use super::images::Images;
 use super::kernel::KERNEL;
 use super::registers::Start;
 use super::strangers;
+use crate::anonymous_code::{AnonymousCode, Told};
 use crate::clock::Clock;
 use crate::processes::Processes;
 use crate::stacks::CodeFrame;
-use crate::unfiled::{Told, Unfiled};
 use crate::unnamed::Unnamed;
 use capture::{
     Ended, Error, Fault, Frame, FrameId, Hit, MappedCode, Module, ModuleId, NodeId, Process, ProcessEnd,
@@ -45,7 +45,7 @@ pub(crate) struct Entered {
     tracepoints: Vec<TracepointId>,
     images: Vec<Image>,
     /// Code of processes that the kernel did not tell of, by pid, while they run: each holds a descriptor.
-    unfiled: FxHashMap<u32, Unfiled>,
+    anonymous: FxHashMap<u32, AnonymousCode>,
     /// What those that have ended told of it, by module.
     told: Vec<(ModuleId, Told)>,
     samples: u64,
@@ -91,9 +91,9 @@ impl Entered {
         }
         for (id, image) in batch.images {
             if image.ended.is_some()
-                && let Some(mut unfiled) = self.unfiled.remove(&image.pid)
+                && let Some(mut anonymous) = self.anonymous.remove(&image.pid)
             {
-                self.told.extend(unfiled.told());
+                self.told.extend(anonymous.told());
             }
             put(&mut self.images, id, image);
         }
@@ -177,8 +177,8 @@ impl Entered {
                 code(Frame::Code { module, address, exact }, writer, wanted)
             }
             Step::Unfiled { pid, address, exact } => {
-                let unfiled = self.unfiled.entry(pid).or_insert_with(|| Unfiled::new(pid));
-                let (module, bias) = match unfiled.find(address, writer)? {
+                let anonymous = self.anonymous.entry(pid).or_insert_with(|| AnonymousCode::new(pid));
+                let (module, bias) = match anonymous.find(address, writer)? {
                     Some(found) => {
                         found.file.map(|file| wanted.files.entry(found.module).or_insert(file));
                         (Some(found.module), found.bias)
@@ -193,7 +193,7 @@ impl Entered {
 
     /// What sampled processes have told of code that they made, by module.
     pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
-        let still = self.unfiled.values_mut().flat_map(Unfiled::told);
+        let still = self.anonymous.values_mut().flat_map(AnonymousCode::told);
         std::mem::take(&mut self.told).into_iter().chain(still).collect()
     }
 
@@ -365,7 +365,7 @@ mod tests {
         let mut take = |batch| {
             let mut wanted = Wanted { frames: &mut frames, files: &mut files };
             entered.take(batch, &clock, &mut writer, &mut wanted).unwrap();
-            entered.unfiled.len()
+            entered.anonymous.len()
         };
         let code = Step::Unfiled { pid, address: 1, exact: true };
         let image = |ended| Image { pid, ended, ..Image::default() };

@@ -33,7 +33,7 @@ const WITHHELD: &str = "memory of another user";
 pub(crate) type Told = Result<Arc<JitCode>, Reason>;
 
 /// The code of one process that the loader did not tell of.
-pub(crate) struct Unfiled {
+pub(crate) struct AnonymousCode {
     pid: u32,
     /// None until the first address asks.
     seen: Option<Seen>,
@@ -78,9 +78,9 @@ pub(crate) struct Found {
     pub(crate) file: Option<ModuleFile>,
 }
 
-impl Unfiled {
-    pub(crate) fn new(pid: u32) -> Unfiled {
-        Unfiled { pid, seen: None, files: Files::default(), modules: Vec::new() }
+impl AnonymousCode {
+    pub(crate) fn new(pid: u32) -> AnonymousCode {
+        AnonymousCode { pid, seen: None, files: Files::default(), modules: Vec::new() }
     }
 
     /// The module that an address is in; none where nothing is known of it.
@@ -138,9 +138,12 @@ impl Unfiled {
     }
 }
 
-impl std::fmt::Debug for Unfiled {
+impl std::fmt::Debug for AnonymousCode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Unfiled").field("pid", &self.pid).field("seen", &self.seen).finish_non_exhaustive()
+        f.debug_struct("AnonymousCode")
+            .field("pid", &self.pid)
+            .field("seen", &self.seen)
+            .finish_non_exhaustive()
     }
 }
 
@@ -267,7 +270,7 @@ mod tests {
         let mut writer =
             Writer::create(&capture, capture::Create::New, &capture::Metadata::default()).unwrap();
         let pid = std::process::id();
-        let mut unfiled = Unfiled::new(pid);
+        let mut anonymous = AnonymousCode::new(pid);
         let maps = maps(pid).unwrap();
         let of = |wanted: fn(&MMapPath) -> bool| {
             maps.iter().find(|map| wanted(&map.pathname)).map(|map| map.address.0 + 8)
@@ -281,12 +284,12 @@ mod tests {
         );
         expected.push((1, module(&format!("[anonymous code (JIT?) of {pid}]"))));
         for (address, module) in expected {
-            let found = unfiled.find(address, &mut writer).unwrap().unwrap();
+            let found = anonymous.find(address, &mut writer).unwrap().unwrap();
             assert_eq!((found.module, found.bias), (module, 0), "{address:x}");
             assert!(found.file.is_none());
         }
         let code = own_memory_has_words as *const () as u64;
-        let found = unfiled.find(code, &mut writer).unwrap().unwrap();
+        let found = anonymous.find(code, &mut writer).unwrap().unwrap();
         let own = std::fs::read_link("/proc/self/exe").unwrap();
         let file = found.file.expect("our code is in a file");
         assert_eq!(file.path, own);
@@ -306,13 +309,13 @@ mod tests {
             (Err(Reason::PermissionDenied), "[memory of another user of 1]", Reason::PermissionDenied),
             (Err(Reason::NoMapping), "[anonymous code (JIT?) of 1]", Reason::Untold),
         ] {
-            let mut unfiled = Unfiled { seen: Some(Seen::of(1, maps)), ..Unfiled::new(1) };
-            let found = unfiled.find(0x1000, &mut writer).unwrap().unwrap();
+            let mut anonymous = AnonymousCode { seen: Some(Seen::of(1, maps)), ..AnonymousCode::new(1) };
+            let found = anonymous.find(0x1000, &mut writer).unwrap().unwrap();
             assert_eq!(
                 found.module,
                 writer.module(Module { path: label.into(), ..Module::default() }).unwrap()
             );
-            let [(module, told)] = &unfiled.told()[..] else { panic!("one module was found") };
+            let [(module, told)] = &anonymous.told()[..] else { panic!("one module was found") };
             assert_eq!(*module, found.module);
             let without_names =
                 told.clone().map_or_else(Some, |code| code.is_empty().then_some(Reason::Untold));

@@ -114,7 +114,7 @@ impl Pipeline {
                 Ok(())
             }
             Named::Pool(_) => {
-                self.sums.corrupt += 1;
+                self.totals.corrupt += 1;
                 Ok(())
             }
             Named::Mark(kind) => self.set_mark(thread, of_wire(kind), name.bytes()),

@@ -11,32 +11,32 @@
 //!        2   3     7   8                               9   3     7   8
 //! ```
 
-use crate::key::Key;
+use crate::merge_key::MergeKey;
 
 /// A stream with its next record's key.
 #[derive(Clone, Copy, Debug)]
 struct Player {
-    key: Key,
+    key: MergeKey,
     stream: u32,
     /// Its leaf.
     leaf: u32,
 }
 
-const NOBODY: Player = Player { key: Key::LAST, stream: 0, leaf: 0 };
+const NOBODY: Player = Player { key: MergeKey::LAST, stream: 0, leaf: 0 };
 
 /// The tree. Nodes are numbered from 1, the root; the children of `n` are `2n` and `2n + 1`; leaf `i` of `n` leaves
 /// would be node `n + i`.
 #[derive(Debug, Default)]
-pub(crate) struct Heads {
+pub(crate) struct LoserTree {
     losers: Vec<Player>,
     winner: Option<Player>,
     /// Room for the first round of games.
     round: Vec<Player>,
 }
 
-impl Heads {
+impl LoserTree {
     /// Replaces all streams.
-    pub(crate) fn fill(&mut self, streams: impl Iterator<Item = (Key, u32)>) {
+    pub(crate) fn fill(&mut self, streams: impl Iterator<Item = (MergeKey, u32)>) {
         self.round.clear();
         let players = (0..).zip(streams);
         self.round.extend(players.map(|(leaf, (key, stream))| Player { key, stream, leaf }));
@@ -63,27 +63,27 @@ impl Heads {
 
     /// The earliest stream and its key; none when all are done.
     #[inline(always)]
-    pub(crate) fn first(&self) -> Option<(Key, u32)> {
-        self.winner.filter(|winner| winner.key < Key::LAST).map(|winner| (winner.key, winner.stream))
+    pub(crate) fn first(&self) -> Option<(MergeKey, u32)> {
+        self.winner.filter(|winner| winner.key < MergeKey::LAST).map(|winner| (winner.key, winner.stream))
     }
 
     /// The key of the next stream; above all others when there is none.
     // Cost: a look at each node on the winner's way.
     #[inline(always)]
-    pub(crate) fn second(&self) -> Key {
-        let mut key = Key::LAST;
+    pub(crate) fn second(&self) -> MergeKey {
+        let mut key = MergeKey::LAST;
         let mut node = self.parent();
         while node > 0 {
-            key = key.min(self.losers.get(node).map_or(Key::LAST, |loser| loser.key));
+            key = key.min(self.losers.get(node).map_or(MergeKey::LAST, |loser| loser.key));
             node /= 2;
         }
         key
     }
 
-    /// The earliest stream has moved on to this key, or to [`Key::LAST`].
+    /// The earliest stream has moved on to this key, or to [`MergeKey::LAST`].
     // Cost: a game at each node on its way. Among equals it stays the first.
     #[inline(always)]
-    pub(crate) fn replace_first(&mut self, key: Key) {
+    pub(crate) fn replace_first(&mut self, key: MergeKey) {
         let mut node = self.parent();
         let Some(mut player) = self.winner else { return };
         player.key = key;
@@ -107,21 +107,21 @@ impl Heads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::Rank;
+    use crate::merge_key::Rank;
     use proptest::prelude::*;
 
-    fn key(time: u64) -> Key {
-        Key::new(time, Rank::Other)
+    fn key(time: u64) -> MergeKey {
+        MergeKey::new(time, Rank::Other)
     }
 
     /// Check that the picture above holds.
     #[test]
     fn pictured_streams_play_so() {
-        let mut heads = Heads::default();
-        heads.fill([2, 3, 7, 8].into_iter().map(|time| (key(time), time as u32)));
-        assert_eq!((heads.first(), heads.second()), (Some((key(2), 2)), key(3)));
-        heads.replace_first(key(9));
-        assert_eq!((heads.first(), heads.second()), (Some((key(3), 3)), key(7)));
+        let mut tree = LoserTree::default();
+        tree.fill([2, 3, 7, 8].into_iter().map(|time| (key(time), time as u32)));
+        assert_eq!((tree.first(), tree.second()), (Some((key(2), 2)), key(3)));
+        tree.replace_first(key(9));
+        assert_eq!((tree.first(), tree.second()), (Some((key(3), 3)), key(7)));
     }
 
     proptest! {
@@ -131,22 +131,22 @@ mod tests {
             times in proptest::collection::vec(0u64..100, 0..30),
             steps in proptest::collection::vec(proptest::option::of(0u64..20), 0..60),
         ) {
-            let mut expected: Vec<Key> = times.into_iter().map(key).collect();
-            let mut heads = Heads::default();
-            heads.fill(expected.iter().copied().zip(0..));
+            let mut expected: Vec<MergeKey> = times.into_iter().map(key).collect();
+            let mut tree = LoserTree::default();
+            tree.fill(expected.iter().copied().zip(0..));
             for step in steps {
                 expected.sort_unstable();
-                prop_assert_eq!(heads.first().map(|(key, _)| key), expected.first().copied());
-                prop_assert_eq!(heads.second(), expected.get(1).copied().unwrap_or(Key::LAST));
+                prop_assert_eq!(tree.first().map(|(key, _)| key), expected.first().copied());
+                prop_assert_eq!(tree.second(), expected.get(1).copied().unwrap_or(MergeKey::LAST));
                 let Some(first) = expected.first_mut() else { break };
                 match step {
                     Some(later) => {
                         *first = key(first.time() + later);
-                        heads.replace_first(*first);
+                        tree.replace_first(*first);
                     }
                     None => {
                         expected.remove(0);
-                        heads.replace_first(Key::LAST);
+                        tree.replace_first(MergeKey::LAST);
                     }
                 }
             }

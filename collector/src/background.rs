@@ -8,7 +8,7 @@ const NICE: i32 = 10;
 
 /// Does some work, in a thread of its own with a lower priority if somebody is `watched` who goes on working meanwhile. A thread
 /// of its own, because a user's thread never gets its priority back.
-pub(crate) fn aside<T: Send>(watched: bool, work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn in_background<T: Send>(watched: bool, work: impl FnOnce() -> T + Send) -> T {
     if !watched {
         return work();
     }
@@ -34,9 +34,10 @@ mod tests {
     #[test]
     fn priority_is_that_of_the_work_alone() {
         let before = getpriority_process(None);
-        assert_eq!(aside(false, || getpriority_process(None)), before);
-        let beside =
-            aside(true, || std::thread::scope(|scope| scope.spawn(|| getpriority_process(None)).join()));
+        assert_eq!(in_background(false, || getpriority_process(None)), before);
+        let beside = in_background(true, || {
+            std::thread::scope(|scope| scope.spawn(|| getpriority_process(None)).join())
+        });
         assert_eq!(beside.ok().and_then(Result::ok), Some(NICE.max(before.unwrap_or(0))));
         assert_eq!(getpriority_process(None), before);
     }

@@ -1,7 +1,7 @@
 //! Agents that have connected and not said anything yet: nobody waits for them.
 
 use crate::alarm::Alarm;
-use crate::door::Door;
+use crate::listening_socket::ListeningSocket;
 use crate::peer::Peer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -14,18 +14,18 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 const SILENT: usize = 256;
 
 /// An agent that has not said anything yet.
-pub(crate) struct Silent {
+pub(crate) struct Pending {
     pub(crate) socket: OwnedFd,
     since: Instant,
 }
 
-impl Silent {
+impl Pending {
     /// Lets an agent in, unless it is somebody else's.
-    pub(crate) fn new(socket: OwnedFd) -> std::io::Result<Option<Silent>> {
+    pub(crate) fn new(socket: OwnedFd) -> std::io::Result<Option<Pending>> {
         if !rustix::process::geteuid().is_root() && !Peer::of(&socket)?.is_trusted() {
             return crate::listener::refuse(&socket, Verdict::NotChosen).map(|()| None);
         }
-        Ok(Some(Silent { socket, since: Instant::now() }))
+        Ok(Some(Pending { socket, since: Instant::now() }))
     }
 
     /// True while there is hope that it speaks.
@@ -44,15 +44,15 @@ pub(crate) struct Ready {
 }
 
 /// Waits until there is something to do, the patience with somebody is at its end, or the door is no longer left alone.
-pub(crate) fn ready(door: &Door, over: &Alarm, silent: &[Silent]) -> Ready {
+pub(crate) fn ready(listening: &ListeningSocket, over: &Alarm, pending: &[Pending]) -> Ready {
     // Agents became silent one after the other.
-    let patience = silent.first().map(|agent| PATIENCE.saturating_sub(agent.since.elapsed()));
-    let wait = patience.into_iter().chain(door.rest()).min();
+    let patience = pending.first().map(|agent| PATIENCE.saturating_sub(agent.since.elapsed()));
+    let wait = patience.into_iter().chain(listening.rest()).min();
     let wait = wait
         .map(|rest| Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() });
-    let new = if silent.len() < SILENT { door.wanted() } else { PollFlags::empty() };
-    let agents = silent.iter().map(|agent| PollFd::new(&agent.socket, PollFlags::IN));
-    let mut all: Vec<PollFd<'_>> = [PollFd::new(over, PollFlags::IN), PollFd::new(door, new)].into();
+    let new = if pending.len() < SILENT { listening.wanted() } else { PollFlags::empty() };
+    let agents = pending.iter().map(|agent| PollFd::new(&agent.socket, PollFlags::IN));
+    let mut all: Vec<PollFd<'_>> = [PollFd::new(over, PollFlags::IN), PollFd::new(listening, new)].into();
     all.extend(agents);
     // An interrupted wait is one after which nobody has spoken.
     let _ = poll(&mut all, wait.as_ref());

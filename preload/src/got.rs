@@ -1,4 +1,5 @@
-//! The words through which modules call, changed where the agent was loaded after them, or where they were bound past it.
+//! Entries of global offset tables (GOT), the words through which modules call: changed where the agent was loaded after the modules, or
+//! where they were bound past it.
 //!
 //! The loader has made most of them unwritable. They are made writable for some microseconds, and only in a module that it is done
 //! with: the collector names words of those whose protection it has seen. As long as we are in `dl_iterate_phdr` no module is

@@ -8,9 +8,9 @@ const TOLD: usize = 8;
 
 /// Their names.
 #[derive(Debug, Default)]
-pub(crate) struct Unseen(Mutex<BTreeSet<String>>);
+pub(crate) struct MissedAllocators(Mutex<BTreeSet<String>>);
 
-impl Unseen {
+impl MissedAllocators {
     /// Notes one.
     pub(crate) fn add(&self, name: String) {
         if let Ok(mut names) = self.0.lock() {
@@ -37,20 +37,20 @@ impl Unseen {
 
 #[cfg(test)]
 mod tests {
-    use super::Unseen;
+    use super::MissedAllocators;
 
     /// Check that each program is told once, and not too many.
     #[test]
     fn programs_are_told_once() {
-        let unseen = Unseen::default();
-        assert_eq!(unseen.remark(), None);
+        let missed = MissedAllocators::default();
+        assert_eq!(missed.remark(), None);
         for _ in 0..2 {
-            unseen.add("app".into());
+            missed.add("app".into());
         }
-        assert!(unseen.remark().is_some_and(|remark| remark.contains("the program: app. ")));
-        (0..9).for_each(|number| unseen.add(format!("b{number}")));
+        assert!(missed.remark().is_some_and(|remark| remark.contains("the program: app. ")));
+        (0..9).for_each(|number| missed.add(format!("b{number}")));
         assert!(
-            unseen
+            missed
                 .remark()
                 .is_some_and(|remark| remark.contains("app, b0, b1, b2, b3, b4, b5, b6 and 2 more. "))
         );

@@ -7,7 +7,7 @@ const SMALL: u64 = 1 << 20;
 
 /// What is a reason to mark a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Occasions {
+pub struct Triggers {
     /// So much time has passed since the last one.
     pub every: Option<Duration>,
     /// So many bytes are live; again once there have been a tenth less.
@@ -16,7 +16,7 @@ pub struct Occasions {
     pub growth: Option<f64>,
 }
 
-impl Occasions {
+impl Triggers {
     /// Whether the live bytes have to be known.
     pub(crate) fn need_live(self) -> bool {
         self.over.is_some() || self.growth.is_some()
@@ -26,7 +26,7 @@ impl Occasions {
 /// Looks for occasions.
 #[derive(Debug)]
 pub(crate) struct Lookout {
-    occasions: Occasions,
+    triggers: Triggers,
     /// Snapshots so far.
     count: u32,
     /// When the last one was, and what was live then.
@@ -35,13 +35,13 @@ pub(crate) struct Lookout {
 }
 
 impl Lookout {
-    pub(crate) fn new(occasions: Occasions) -> Lookout {
-        Lookout { occasions, count: 0, last: (Duration::ZERO, 0), is_over: false }
+    pub(crate) fn new(triggers: Triggers) -> Lookout {
+        Lookout { triggers, count: 0, last: (Duration::ZERO, 0), is_over: false }
     }
 
     /// The name of the snapshot that is due `now`, a time since the recording began, with so many bytes live.
     pub(crate) fn due(&mut self, now: Duration, live: u64) -> Option<String> {
-        let Occasions { every, over, growth } = self.occasions;
+        let Triggers { every, over, growth } = self.triggers;
         let (time, before) = self.last;
         let is_time = every.is_some_and(|every| now.saturating_sub(time) >= every);
         let base = before.max(SMALL) as f64;
@@ -61,37 +61,36 @@ impl Lookout {
 mod tests {
     use super::*;
 
-    fn named(occasions: Occasions, course: &[(u64, u64)]) -> Vec<(u64, String)> {
-        let mut lookout = Lookout::new(occasions);
+    fn named(triggers: Triggers, course: &[(u64, u64)]) -> Vec<(u64, String)> {
+        let mut lookout = Lookout::new(triggers);
         let due = |&(second, mib): &(u64, u64)| {
             Some((second, lookout.due(Duration::from_secs(second), mib << 20)?))
         };
         course.iter().filter_map(due).collect()
     }
 
-    fn seconds(occasions: Occasions, course: &[(u64, u64)]) -> Vec<u64> {
-        named(occasions, course).into_iter().map(|(second, _)| second).collect()
+    fn seconds(triggers: Triggers, course: &[(u64, u64)]) -> Vec<u64> {
+        named(triggers, course).into_iter().map(|(second, _)| second).collect()
     }
 
     /// Check that each occasion is seen when it comes, once, and that snapshots are numbered.
     #[test]
     fn occasions_are_seen_once() {
         let course = [(0, 0), (1, 10), (2, 11), (3, 12), (4, 20), (5, 19), (6, 17), (7, 21), (8, 30)];
-        let every = Occasions { every: Some(Duration::from_secs(3)), ..Occasions::default() };
+        let every = Triggers { every: Some(Duration::from_secs(3)), ..Triggers::default() };
         assert_eq!(named(every, &course), [(3, "snapshot 1".into()), (6, "snapshot 2".into())]);
-        let over = Occasions { over: Some(20 << 20), ..Occasions::default() };
+        let over = Triggers { over: Some(20 << 20), ..Triggers::default() };
         // 19 MiB is no tenth less, 17 is.
         assert_eq!(seconds(over, &course), [4, 7]);
-        let growth = Occasions { growth: Some(0.2), ..Occasions::default() };
+        let growth = Triggers { growth: Some(0.2), ..Triggers::default() };
         assert_eq!(seconds(growth, &course), [1, 3, 4, 8]);
-        assert_eq!(seconds(Occasions::default(), &course), []);
+        assert_eq!(seconds(Triggers::default(), &course), []);
     }
 
     /// Check that an occasion resets the others: what was just marked needs no second mark.
     #[test]
     fn one_snapshot_serves_all_occasions() {
-        let both =
-            Occasions { every: Some(Duration::from_secs(3)), growth: Some(1.0), ..Occasions::default() };
+        let both = Triggers { every: Some(Duration::from_secs(3)), growth: Some(1.0), ..Triggers::default() };
         assert_eq!(seconds(both, &[(2, 8), (3, 8), (4, 9), (5, 16), (7, 16), (8, 16)]), [2, 5, 8]);
     }
 }

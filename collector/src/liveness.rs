@@ -29,7 +29,7 @@ const NODE: usize = 2048;
 
 /// The thread that agents watch.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct Liveness {
     thread_id: u32,
     commands: mpsc::Sender<Command>,
     thread: Option<JoinHandle<()>>,
@@ -40,9 +40,9 @@ enum Command {
     Remove(usize, mpsc::Sender<()>),
 }
 
-impl Keeper {
+impl Liveness {
     /// Starts the thread.
-    pub(crate) fn start() -> std::io::Result<Keeper> {
+    pub(crate) fn start() -> std::io::Result<Liveness> {
         let (commands, inbox) = mpsc::channel();
         let id = Arc::new(AtomicU32::new(0));
         let id_out = id.clone();
@@ -53,7 +53,7 @@ impl Keeper {
             keep(&inbox);
         })?;
         let _ = tell.recv();
-        Ok(Keeper { thread_id: id.load(Ordering::Acquire), commands, thread: Some(thread) })
+        Ok(Liveness { thread_id: id.load(Ordering::Acquire), commands, thread: Some(thread) })
     }
 
     /// What the images' owner words hold.
@@ -80,7 +80,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Liveness {
     fn drop(&mut self) {
         // The thread ends when nobody can command it any more.
         let (nobody, _) = mpsc::channel();
@@ -167,11 +167,11 @@ mod tests {
     /// Check that agents see the death of a collector that was killed, and that an orderly end is not taken for one.
     #[test]
     fn death_is_seen_and_an_orderly_end_is_not() {
-        let keeper = Keeper::start().unwrap();
-        let orderly = memory(keeper.thread_id());
-        keeper.add(&orderly.control());
-        keeper.remove(&orderly.control());
-        drop(keeper);
+        let liveness = Liveness::start().unwrap();
+        let orderly = memory(liveness.thread_id());
+        liveness.add(&orderly.control());
+        liveness.remove(&orderly.control());
+        drop(liveness);
         assert!(!orderly.control().owner_died());
 
         // A thread that ends with its list still registered stands for a killed process: to the kernel it is the same.

@@ -5,9 +5,9 @@ use crate::item::Counters;
 use shared_ring::process_slot::Loss;
 use std::sync::atomic::Ordering;
 
-/// Sums over all processes that ended.
+/// Totals over all processes that ended.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sums {
+pub(crate) struct Totals {
     pub(crate) counters: Counters,
     /// Ids of agents that cannot be.
     pub(crate) corrupt: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Sums {
     pub(crate) shared_memory: u64,
 }
 
-impl Sums {
+impl Totals {
     /// Events lost so far, as far as processes that ended have told.
     pub(crate) fn lost(&self) -> u64 {
         self.counters.lost.iter().sum()
@@ -144,12 +144,12 @@ mod tests {
             agent_allocations: 1,
             ..Counters::default()
         };
-        let sums = Sums { counters, refused: 1, full_logs: 1, ..Sums::default() };
+        let totals = Totals { counters, refused: 1, full_logs: 1, ..Totals::default() };
         let counts = Counts::default();
         counts.jumps.store(1, Ordering::Relaxed);
-        let mut texts = sums.remarks(0, &counts);
+        let mut texts = totals.remarks(0, &counts);
         assert_eq!(texts.len(), 6, "{texts:#?}");
-        texts.extend(sums.losses(&counts).into_iter().map(|lost| lost.advice));
+        texts.extend(totals.losses(&counts).into_iter().map(|lost| lost.advice));
         for text in texts {
             let is_plain = !text.contains("  ") && !text.contains('\n') && text.ends_with('.');
             assert!(is_plain, "{text:?}");

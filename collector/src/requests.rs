@@ -3,10 +3,10 @@
 use crate::clock::Clock;
 use crate::commands::Answer;
 use crate::drain::Shared;
+use crate::exit_scans::{ExitScan, Place};
 use crate::inject::Refusal;
 use crate::listener::Host;
 use crate::orders::{self, Mark, Order};
-use crate::partings::{Parting, Place};
 use crate::scan::{Scanned, scan};
 use crate::session::Taken;
 use crate::snapshot;
@@ -108,7 +108,7 @@ impl Unwritten {
 /// What is wanted is passed on to the writer's thread, or to whoever answers agents. It may take its time, and the session is not needed
 /// meanwhile: that may be full, or be ended.
 #[derive(Clone, Debug)]
-pub struct Desk {
+pub struct Requests {
     /// The capture.
     pub(crate) path: PathBuf,
     pub(crate) keeps: Keeps,
@@ -122,7 +122,7 @@ pub struct Desk {
     pub(crate) scanning: Arc<Mutex<()>>,
 }
 
-impl Desk {
+impl Requests {
     /// The capture that is written.
     pub fn output(&self) -> &Path {
         &self.path
@@ -181,12 +181,12 @@ impl Desk {
     }
 
     /// The same of a process that waits at its end, and goes on as soon as nothing remains but to write.
-    pub(crate) fn scan_at_end(&self, parting: Parting) -> Result<Unwritten, String> {
+    pub(crate) fn scan_at_end(&self, exit_scan: ExitScan) -> Result<Unwritten, String> {
         self.may_scan()?;
-        let place = parting.place();
-        let pid = parting.pid(self.clock).ok_or("a process that was about to end is gone")?;
+        let place = exit_scan.place();
+        let pid = exit_scan.pid(self.clock).ok_or("a process that was about to end is gone")?;
         let scanned =
-            scan(pid, self.clock, move || drop(parting)).map_err(|refusal| cannot(pid, &refusal))?;
+            scan(pid, self.clock, move || drop(exit_scan)).map_err(|refusal| cannot(pid, &refusal))?;
         self.write(scanned, Some(place))
     }
 

@@ -14,10 +14,10 @@
 use crate::backlog::{Backlog, STANDS_STILL};
 use crate::clock::Clock;
 use crate::commands::Answer;
-use crate::desk::Desk;
 use crate::image::{Image, ImageId};
 use crate::log::debug;
 use crate::numbers::Roll;
+use crate::requests::Requests;
 use crate::writing::Written;
 use rustix::thread::futex;
 use std::sync::{Arc, mpsc};
@@ -33,19 +33,19 @@ pub(crate) struct Place {
 
 /// A process that waits, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Parting {
+pub(crate) struct ExitScan {
     image: Arc<Image>,
     slot: u32,
     told: u32,
 }
 
-impl Parting {
+impl ExitScan {
     /// The process in a slot, if it waits and nobody has seen that yet.
-    pub(crate) fn take(image: &Arc<Image>, slot: u32) -> Option<Parting> {
+    pub(crate) fn take(image: &Arc<Image>, slot: u32) -> Option<ExitScan> {
         let segment = image.memory.segment();
         let there = segment.slots().get(slot as usize).filter(|slot| slot.take_parting())?;
         let told = there.owner().map_or(0, |(told, _)| told);
-        Some(Parting { image: image.clone(), slot, told })
+        Some(ExitScan { image: image.clone(), slot, told })
     }
 
     /// Where it is known.
@@ -69,7 +69,7 @@ impl Parting {
     }
 }
 
-impl Drop for Parting {
+impl Drop for ExitScan {
     fn drop(&mut self) {
         let segment = self.image.memory.segment();
         let Some(slot) = segment.slots().get(self.slot as usize) else { return };
@@ -85,22 +85,26 @@ const EVERYBODY: u32 = i32::MAX as u32;
 
 /// What became of the scans at ends.
 #[derive(Debug, Default)]
-pub(crate) struct Partings {
+pub(crate) struct ExitScans {
     failed: u64,
     /// Why the first of them did.
     reason: String,
 }
 
-impl Partings {
+impl ExitScans {
     /// Scans each process that comes, until none can come any more.
-    pub(crate) fn serve(partings: &mpsc::Receiver<Parting>, desk: &Desk, written: Arc<Written>) -> Partings {
-        let mut done = Partings::default();
+    pub(crate) fn serve(
+        exit_scans: &mpsc::Receiver<ExitScan>,
+        requests: &Requests,
+        written: Arc<Written>,
+    ) -> ExitScans {
+        let mut done = ExitScans::default();
         let mut backlog = Backlog::new(written);
-        for parting in partings {
-            let scan = if !parting.is_recorded() {
+        for exit_scan in exit_scans {
+            let scan = if !exit_scan.is_recorded() {
                 Err("the recording ended first".into())
             } else if backlog.has_room(|answer| done.note(answer)) {
-                desk.scan_at_end(parting)
+                requests.scan_at_end(exit_scan)
             } else {
                 Err(STANDS_STILL.into())
             };

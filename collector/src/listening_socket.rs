@@ -15,7 +15,7 @@ const REST: Duration = Duration::from_millis(100);
 
 /// A listening socket.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct ListeningSocket {
     socket: OwnedFd,
     /// Since when it is left alone.
     rests: Option<Instant>,
@@ -23,9 +23,9 @@ pub(crate) struct Door {
     is_short: bool,
 }
 
-impl Door {
-    pub(crate) fn new(socket: OwnedFd) -> Door {
-        Door { socket, rests: None, is_short: false }
+impl ListeningSocket {
+    pub(crate) fn new(socket: OwnedFd) -> ListeningSocket {
+        ListeningSocket { socket, rests: None, is_short: false }
     }
 
     /// What to wait for: nothing while it is left alone.
@@ -56,7 +56,7 @@ impl Door {
     }
 }
 
-impl AsFd for Door {
+impl AsFd for ListeningSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn door_is_left_alone_without_descriptors() {
         // Other threads of this process need descriptors, too.
-        if !is_alone("door::tests::door_is_left_alone_without_descriptors") {
+        if !is_alone("listening_socket::tests::door_is_left_alone_without_descriptors") {
             return;
         }
         let open = || {
@@ -86,18 +86,18 @@ mod tests {
         let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
         bind(&socket, &address).and_then(|()| listen(&socket, 4)).unwrap();
         connect(&client, &address).unwrap();
-        let mut door = Door::new(socket);
+        let mut listening = ListeningSocket::new(socket);
         let before = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: Some(3), maximum: before.maximum }).unwrap();
-        assert_eq!(door.wanted(), PollFlags::IN);
-        assert!(door.let_in().is_err() && door.rest().is_some_and(|rest| rest <= REST));
-        assert_eq!(door.wanted(), PollFlags::empty());
-        assert!(door.let_in().unwrap().is_none());
+        assert_eq!(listening.wanted(), PollFlags::IN);
+        assert!(listening.let_in().is_err() && listening.rest().is_some_and(|rest| rest <= REST));
+        assert_eq!(listening.wanted(), PollFlags::empty());
+        assert!(listening.let_in().unwrap().is_none());
         std::thread::sleep(REST);
-        assert_eq!((door.wanted(), door.rest()), (PollFlags::IN, None));
+        assert_eq!((listening.wanted(), listening.rest()), (PollFlags::IN, None));
         setrlimit(Resource::Nofile, before).unwrap();
-        assert!(door.let_in().unwrap().is_some() && door.rest().is_none());
+        assert!(listening.let_in().unwrap().is_some() && listening.rest().is_none());
         // It is told again the next time.
-        assert!(!door.is_short);
+        assert!(!listening.is_short);
     }
 }

@@ -8,15 +8,15 @@ use shared_ring::record::Opcode;
 /// Time and rank are one number, so that they are compared in one step. Shifted ticks leave room for the rank: 62 bits
 /// of them are 700 years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key(u64);
+pub(crate) struct MergeKey(u64);
 
-impl Key {
+impl MergeKey {
     /// Behind all records.
-    pub(crate) const LAST: Key = Key(u64::MAX);
+    pub(crate) const LAST: MergeKey = MergeKey(u64::MAX);
 
     #[inline(always)]
-    pub(crate) fn new(time: u64, rank: Rank) -> Key {
-        Key(time.min(LATEST) << 2 | rank as u64)
+    pub(crate) fn new(time: u64, rank: Rank) -> MergeKey {
+        MergeKey(time.min(LATEST) << 2 | rank as u64)
     }
 
     #[inline(always)]
@@ -26,12 +26,12 @@ impl Key {
 
     /// The next place.
     #[inline(always)]
-    pub(crate) fn after(self) -> Key {
-        Key(self.0.saturating_add(1))
+    pub(crate) fn after(self) -> MergeKey {
+        MergeKey(self.0.saturating_add(1))
     }
 }
 
-/// The latest time that a key holds, and with the last rank still before [`Key::LAST`].
+/// The latest time that a key holds, and with the last rank still before [`MergeKey::LAST`].
 pub(crate) const LATEST: u64 = (1 << 62) - 2;
 
 /// The order of records with one time.
