@@ -1,16 +1,15 @@
 //! One hook at a time in a thread.
 //!
-//! While a hook works (`busy`), another hook of the same thread can only come from a signal handler that interrupted
-//! it, or from a defect of ours. Its call goes through to the next allocator unrecorded and is counted; the count
-//! is told as a gap with the thread's next record. The mark is the hook's stack pointer: when a handler leaves by
-//! `longjmp`, the hook is never finished, and a later one finds itself where the interrupted one was, or above it. Then
-//! the thread begins anew, with another ring, since nobody knows what its state was in the middle of.
+//! The states of a thread, and what a signal handler finds in each, are said in [`crate::thread_local`]. Here is what follows from them:
 //!
-//! While a *next allocator* works that may call hooks (`inside`), those that it calls itself (its own `mmap`, glibc's
-//! `reallocarray` calling `realloc`) are part of the outer call: they go through, and only `mmap` records, flagged. Those of a
-//! signal handler that has interrupted it are recorded as any other: the stack tells both apart. It also tells when a
-//! handler has left the allocator by `longjmp`: then there is no outer hook on it, or the caller is above the mark. Most functions
-//! of libc's call none, so hooks that come meanwhile are a handler's, and nothing need be marked.
+//! - While a hook works, another hook of its thread can only come from a signal handler that has interrupted it, or from a defect of
+//!   ours. Its call goes on to the next allocator unrecorded, is counted, and told as a gap before the thread's next record.
+//! - When a handler has left a hook by `longjmp`, the next hook stands where that one did, or above it. The thread begins anew with
+//!   another ring, since its state may be half changed.
+//! - While a *next allocator* works that may call hooks, those that it calls itself (its own `mmap`, glibc's `reallocarray` calling
+//!   `realloc`) are part of the outer call: they go on, and only `mmap` records, flagged. Those of a handler that has interrupted it are
+//!   recorded as any other. The stack tells which it is, and whether a handler has left the allocator by `longjmp`. Most functions of
+//!   libc's call no hooks, so nothing is marked for them.
 
 use crate::arch;
 use crate::process::{self, Loss};
