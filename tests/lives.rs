@@ -108,6 +108,31 @@ fn strewn_blocks_keep_pages() {
     assert!(number(&classes[0], "page_bytes") > 900 * 4096, "{classes:#?}");
 }
 
+/// Check that what lies free between few blocks is told, in the heap of the break and in that of a thread's arena: `malloc_trim` gives back
+/// as much as was estimated, and the block is named that all of it lies under.
+#[test]
+fn freed_pages_are_what_trimming_gives_back() {
+    for heap in ["main", "thread"] {
+        let (ran, capture) = record(c("keeps_a_few_of_a_load").build()).arg(heap).with_names().succeed();
+        let given_back = ran.text().trim().parse::<i64>().expect("a number") << 10;
+        let pages = document(&capture, &["pages", "--at", "end"]);
+        let number = |of: &Value, field: &str| of[field].as_i64().unwrap();
+        let under = number(&pages, "freed_under_bytes");
+        assert!(given_back > 16 << 20, "{heap}: {given_back}");
+        assert!((under - given_back).abs() <= given_back / 50, "{heap}: {under} of {given_back}: {pages:#}");
+        let first = &pages["heaps"][0];
+        let highest = &first["highest_block"];
+        assert_eq!(
+            (&highest["size"], &highest["stack"][0]["function"]),
+            (&1000.into(), &"keep".into()),
+            "{heap}"
+        );
+        assert_eq!(number(first, "freed_above_bytes"), 0, "{first:#}");
+        let text = capture.show(&["pages", "--at", "end"]);
+        assert!(text.text().contains("malloc_trim(0) would give back about 18."), "{}", text.text());
+    }
+}
+
 /// Check that blocks which one thread allocates and another frees are counted to the block.
 #[test]
 fn blocks_that_pass_between_threads_are_seen() {

@@ -300,7 +300,7 @@ fn pages_belong_to_those_whose_blocks_lie_on_them() {
     made.alloc(thread, BASE + 6 * PAGE + 0x20, 0, few);
     made.end(process, thread, Ended::Exited(0));
 
-    let (loaded, watch) = watched(&made, |_| Pages::new(true));
+    let (loaded, watch) = watched(&made, |tables| Pages::new(true, tables));
     let table = watch.finish();
     let pages = |bytes: i64| bytes / PAGE.cast_signed();
     let row = |row: &viewer::lives::StackPages| {
@@ -338,8 +338,50 @@ fn pages_belong_to_those_whose_blocks_lie_on_them() {
         "{text}"
     );
     // What has ended holds nothing.
-    let (_, watch) = watched(&made, |_| Pages::new(false));
+    let (_, watch) = watched(&made, |tables| Pages::new(false, tables));
     assert_eq!(watch.finish().pages, 0);
+}
+
+/// Check what lies free under the highest block of a heap: what was unmapped, what libc had mapped for a block alone, and what a process
+/// left to its next program does not.
+#[test]
+fn freed_pages_lie_under_the_highest_block() {
+    const BASE: u64 = 0x5555_5000_0000;
+    const MAPPED: u64 = 0x7f00_0000_0010;
+    let table = |unmaps: bool, ended: Ended| {
+        let mut made = Made::new();
+        let (process, thread) = made.process("app");
+        let (load, keep) = (made.stack("main > load"), made.stack("main > keep"));
+        made.alloc(thread, BASE, 10 * PAGE, load);
+        made.alloc(thread, BASE + 10 * PAGE + 0x20, 40, keep);
+        made.alloc(thread, BASE + 11 * PAGE, 3 * PAGE, load);
+        made.alloc(thread, MAPPED, 1 << 20, load);
+        for block in [BASE, BASE + 11 * PAGE, MAPPED] {
+            made.free(thread, block);
+        }
+        if unmaps {
+            made.event(thread, Action::Unmap { address: BASE + PAGE, length: 4 * PAGE });
+        }
+        made.end(process, thread, ended);
+        let (loaded, watch) = watched(&made, |tables| Pages::new(true, tables));
+        (loaded, watch.finish(), keep)
+    };
+    let pages = |(under, above): (i64, i64)| [under, above].map(|bytes| bytes / PAGE.cast_signed());
+    let (loaded, found, keep) = table(false, Ended::Exited(0));
+    assert_eq!(pages(found.freed()), [10, 3]);
+    let [heap] = &found.heaps[..] else { panic!("{:?}", found.heaps) };
+    let highest = heap.highest.unwrap();
+    assert_eq!((heap.start, heap.end), (BASE, BASE + 14 * PAGE));
+    assert_eq!((highest.address, highest.size, highest.node), (BASE + 10 * PAGE + 0x20, 40, keep));
+    let text = written(|out| text::pages(out, &loaded, &found, 9, &Style { color: false, width: Some(100) }));
+    for line in [
+        "malloc_trim(0) would give back about 40.0 KiB",
+        "  40.0 KiB  12.0 KiB  4.00 KiB  56.0 KiB      40 B  keep (k.c:14) < main",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert_eq!(pages(table(true, Ended::Exited(0)).1.freed()), [6, 3]);
+    assert_eq!(pages(table(false, Ended::Exec).1.freed()), [0, 0]);
 }
 
 /// Check the turns of an address that is used again and again, also from within a block.
@@ -435,7 +477,7 @@ fn documents(made: &Made) -> Vec<(&'static str, String)> {
     view!(sizes, Sizes::new);
     view!(lifetimes, Lifetimes::new);
     view!(reallocs, |_| Reallocs::default());
-    view!(pages, |_| Pages::new(true));
+    view!(pages, |tables| Pages::new(true, tables));
     let (loaded, watch) = watched(made, |tables| Temporary::new(1_000_000, tables));
     let rows = watch.finish();
     written(|out| text::temporary(out, &loaded, &rows, 1_000_000, 2, &style));

@@ -16,8 +16,10 @@ const LIMIT: usize = 20;
 /// An allocator can give a page back to the system when no block lies on it. So few small blocks can keep much memory, where
 /// they are strewn between others that are long gone. What no block fills of a page is split evenly among the stacks that have blocks
 /// on it, since it stays until the last of them leaves. All blocks of a page count, so these numbers are of all stacks: there is no
-/// filter. What the allocator adds to blocks, headers and rounding, counts as empty. What it keeps without a block on it is not seen;
-/// `resident` tells how much that is.
+/// filter. What the allocator adds to blocks, headers and rounding, counts as empty.
+///
+/// Where pages have no block any more, each heap is told with its highest block. glibc gives back by itself what lies above that; what
+/// lies under it only in `malloc_trim`, which would give back about so much. Which of these pages are there, `resident` tells.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -53,7 +55,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     };
     let (moments, naming) = (arguments.capture.moments()?, arguments.capture.naming());
     let (loaded, watch) =
-        moments.lives(&query, None, naming, |_| Pages::new(with_ended)).map_err(|error| match error {
+        moments.lives(&query, None, naming, |tables| Pages::new(with_ended, tables)).map_err(|error| match error {
             // What is advised elsewhere, samples, would not do here.
             Error::Aggregated { file, .. } => Failure::usage(anyhow!(
                 "{file} is aggregated, so where blocks lie is not known; record without --aggregate, and without --sample"

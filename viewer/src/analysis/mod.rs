@@ -110,6 +110,7 @@ pub use profile::{
     Anomalies, GapTotals, PagesPeak, PauseTotals, PoolProfile, ProcessProfile, Profile, Site, Snapshots, Span,
 };
 pub use regions::{Inside, Lengths, MarkName, Region, marks_by_name};
+pub(crate) use residency::Ranges;
 pub use residency::{Choice, HeldRow, Look, Residency, ResidencySums, ResidencyTable, TouchRow};
 pub use resident::{busy_processors, processor_time, resident, resident_sums};
 pub(crate) use same_file::representatives;

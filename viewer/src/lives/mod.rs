@@ -8,6 +8,8 @@
 
 mod address_map;
 mod age;
+mod freed;
+mod heaps;
 mod history;
 mod lifetimes;
 mod pages;
@@ -20,6 +22,7 @@ mod threads;
 
 pub use address_map::{AddressMap, MapCell, MapTable};
 pub use age::Age;
+pub use heaps::{Heap, HighestBlock};
 pub use history::{Entry, History, Turn};
 pub use lifetimes::{Cell, LifeRow, LifeTable, Lifetimes};
 pub use pages::{FULLNESS, PAGE, PageTable, Pages, StackPages};

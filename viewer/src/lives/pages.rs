@@ -10,12 +10,15 @@
 //!
 //! So each page is a thing that stacks share: see [`uses`]. What of it no block fills is split evenly among the stacks on it: it
 //! goes back when the last of them leaves, so each is needed as much as any other one (that is the Shapley value of this game), and
-//! parts add up. What the allocator keeps without a block on it is not seen here.
+//! parts add up. What lies free between them without a block is told by [`Heap`].
 
+use super::freed::{Freed, is_mapped};
+use super::heaps::{Heap, HighestBlock, Stretch, heaps};
 use crate::analysis::{
-    Access, Amount, Birth, Cost, Death, End, Left, Life, Metric, Names, Profile, Site, Tree, Use, Watch, uses,
+    Access, Amount, Birth, Cost, Death, End, Instant, Left, Life, Metric, Names, Profile, Site, Tree, Use,
+    Watch, uses,
 };
-use capture::{Ended, NodeId, ProcessId, Tables};
+use capture::{Action, Ended, Event, NodeId, ProcessId, Tables};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -30,6 +33,11 @@ pub struct Pages {
     rows: HashMap<(ProcessId, NodeId), u32>,
     stacks: Vec<StackPages>,
     entries: Vec<Entry>,
+    freed: Freed,
+    /// By thread, whose it is.
+    owners: Vec<ProcessId>,
+    /// By process, whether it becomes another program.
+    becomes_another: Vec<bool>,
 }
 
 /// That blocks of a row lie on pages.
@@ -43,6 +51,11 @@ struct Entry {
     pages: u64,
     /// What the blocks fill of them.
     filled: u64,
+    /// The highest of the blocks.
+    address: u64,
+    size: u64,
+    /// The allocator has mapped them by themselves, so they lie in no heap.
+    is_mapped: bool,
 }
 
 /// Percents of a page that bound the classes of [`PageTable::by_fullness`] from above, but for the last one.
@@ -76,13 +89,28 @@ pub struct PageTable {
     pub by_fullness: [i64; FULLNESS.len() + 1],
     /// By stack, those that most empty bytes are due to first.
     pub stacks: Vec<StackPages>,
+    /// What lies free between and above them, by heap, the most first.
+    pub heaps: Vec<Heap>,
     accesses: Vec<Access>,
 }
 
 impl Pages {
     /// Of processes that run at the end of the pass, and of those that had ended if that is wanted: what they never freed.
-    pub fn new(with_ended: bool) -> Self {
-        Self { with_ended, rows: HashMap::new(), stacks: Vec::new(), entries: Vec::new() }
+    pub fn new(with_ended: bool, tables: &Tables) -> Self {
+        let ends_in_exec = |end: &capture::ProcessEnd| end.ended == Ended::Exec;
+        Self {
+            with_ended,
+            rows: HashMap::new(),
+            stacks: Vec::new(),
+            entries: Vec::new(),
+            freed: Freed::default(),
+            owners: tables.threads.iter().map(|thread| thread.process).collect(),
+            becomes_another: tables
+                .processes
+                .iter()
+                .map(|process| process.end.as_ref().is_some_and(ends_in_exec))
+                .collect(),
+        }
     }
 
     /// The table.
@@ -90,11 +118,15 @@ impl Pages {
         self.entries.sort_unstable();
         // A stack has as a rule many blocks on a page.
         self.entries.dedup_by(|next, entry| {
-            let is_same = (next.process, next.page, next.row, next.pages)
-                == (entry.process, entry.page, entry.row, entry.pages);
-            entry.filled += if is_same { next.filled } else { 0 };
+            let place = |entry: &Entry| (entry.process, entry.page, entry.row, entry.pages, entry.is_mapped);
+            let is_same = place(next) == place(entry);
+            if is_same {
+                entry.filled += next.filled;
+                (entry.address, entry.size) = (entry.address, entry.size).max((next.address, next.size));
+            }
             is_same
         });
+        let heaps = self.heaps();
         let mut accesses = Vec::with_capacity(self.entries.len());
         let mut by_fullness = [0; FULLNESS.len() + 1];
         for (cookie, of_page) in
@@ -131,7 +163,24 @@ impl Pages {
         (0..).zip(&order).for_each(|(place, &row)| places[row as usize] = place);
         accesses.iter_mut().for_each(|access| access.node = places[access.node as usize - 1]);
         let stacks = order.iter().map(|&row| self.stacks[row as usize].clone()).collect();
-        PageTable { held, pages: found[0].total, empty, by_fullness, stacks, accesses }
+        PageTable { held, pages: found[0].total, empty, by_fullness, stacks, heaps, accesses }
+    }
+
+    /// What lies free in heaps, by the entries of blocks in the order of pages.
+    fn heaps(&mut self) -> Vec<Heap> {
+        for entry in &self.entries {
+            self.freed.take(entry.process, entry.range());
+        }
+        let used = self.entries.iter().filter(|entry| !entry.is_mapped).map(|entry| Stretch {
+            process: entry.process,
+            pages: entry.range(),
+            highest: Some(HighestBlock {
+                address: entry.address,
+                size: entry.size,
+                node: self.stacks[entry.row as usize].node,
+            }),
+        });
+        heaps(used, &self.freed)
     }
 
     fn add(&mut self, process: ProcessId, node: NodeId, address: u64, size: u64) {
@@ -143,12 +192,13 @@ impl Pages {
         }
         self.stacks[row as usize].held += Amount::block(size);
         let end = address.saturating_add(size);
+        let is_mapped = is_mapped(address, size);
         let (first, last) = (address / PAGE, address.saturating_add(size.max(1) - 1) / PAGE);
         let mut put = |page: u64, pages: u64| {
             let begin = page.saturating_mul(PAGE);
             let filled =
                 end.min(begin.saturating_add(pages.saturating_mul(PAGE))).saturating_sub(address.max(begin));
-            self.entries.push(Entry { process, page, row, pages, filled });
+            self.entries.push(Entry { process, page, row, pages, filled, address, size, is_mapped });
         };
         put(first, 1);
         if last > first {
@@ -157,6 +207,12 @@ impl Pages {
         if last - first > 1 {
             put(first + 1, last - first - 1);
         }
+    }
+}
+
+impl Entry {
+    fn range(&self) -> std::ops::Range<u64> {
+        self.page..self.page.saturating_add(self.pages)
     }
 }
 
@@ -183,14 +239,40 @@ impl Watch for Pages {
     fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
 
     fn died(&mut self, life: &Life<()>, death: &Death) {
-        let End::Left { left: Left::Leaked | Left::Uncertain, ended, .. } = death.end else { return };
-        if self.with_ended || ended == Ended::Running {
-            self.add(life.process, life.node, life.address, life.size);
+        match death.end {
+            End::Freed { .. } | End::Resized { .. } => self.freed.note(life.process, life.address, life.size),
+            End::Left { left: Left::Leaked | Left::Uncertain, ended, .. } => {
+                if self.with_ended || ended == Ended::Running {
+                    self.add(life.process, life.node, life.address, life.size);
+                }
+            }
+            End::Left { left: Left::AtExec, .. } | End::Displaced { .. } => {}
+        }
+    }
+
+    fn event(&mut self, _: Instant, event: &Event) {
+        match event.action {
+            Action::ProcessEnd { process } => {
+                let is_another = self.becomes_another.get(process.index()) == Some(&true);
+                if is_another || !self.with_ended {
+                    self.freed.forget(process);
+                }
+            }
+            ref action => {
+                if let Some(&process) = self.owners.get(event.thread.index()) {
+                    self.freed.follow(process, action);
+                }
+            }
         }
     }
 }
 
 impl PageTable {
+    /// Bytes of pages without a block below the highest one of their heap, and above it.
+    pub fn freed(&self) -> (i64, i64) {
+        self.heaps.iter().fold((0, 0), |(under, above), heap| (under + heap.under, above + heap.above))
+    }
+
     /// The stacks as a call tree, and by node what each of its branches has to do with, and what of that is empty on its account.
     pub fn tree(&self, tables: &Tables, names: &Names) -> (Tree, Vec<(Use, i64)>) {
         let site = |row: &StackPages| Site {
@@ -251,7 +333,7 @@ mod tests {
         fn each_byte_is_accounted_for(
             made in prop::collection::vec((0_u64..3000, 0_u64..9000, 0_u32..5), 0..20),
         ) {
-            let mut pages = Pages::new(true);
+            let mut pages = Pages::new(true, &Tables::default());
             let (mut owner, mut on, mut next) = (HashMap::new(), HashMap::<u64, Vec<u32>>::new(), 0x7000_u64);
             for (gap, size, node) in made {
                 let address = next + gap;

@@ -8,13 +8,15 @@ use super::stack_line::{header, rest, stack_line};
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Tree, Use, natural};
 use crate::format::{bytes, count, counted, percent};
-use crate::lives::{FULLNESS, PAGE, PageTable};
+use crate::lives::{FULLNESS, Heap, PAGE, PageTable};
 use crate::loaded::Loaded;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
 /// Other stacks named below a row.
 const SHARERS: usize = 2;
+/// Heaps that are listed.
+const HEAPS: usize = 5;
 /// Columns of the numbers before a name.
 const WIDTH: usize = 64;
 
@@ -127,6 +129,7 @@ fn head(out: &mut dyn Write, loaded: &Loaded, table: &PageTable, of: &str, style
     }
     writeln!(out)?;
     fullness(out, table, style)?;
+    heaps(out, loaded, table, style)?;
     let titles = ["empty", "alone", "pages", "held", "blocks"].map(|title| format!("{title:>10}")).concat();
     header(out, style, &format!("{titles}  {:>10}  {of}", "filled"))
 }
@@ -144,6 +147,43 @@ fn fullness(out: &mut dyn Write, table: &PageTable, style: &Style) -> io::Result
     let all = table.by_fullness.into_iter().chain([table.pages]);
     let numbers: String = all.map(|pages| format!("{:>12}", bytes(pages))).collect();
     writeln!(out, "{:10}{}\n", "  pages", style.paint(Role::Value, numbers))
+}
+
+/// What lies free between blocks and above them; nothing where that is nothing.
+fn heaps(out: &mut dyn Write, loaded: &Loaded, table: &PageTable, style: &Style) -> io::Result<()> {
+    let (under, above) = table.freed();
+    if (under, above) == (0, 0) {
+        return Ok(());
+    }
+    let explained = [
+        format!(
+            "freed: {} more in pages without a block, as far as glibc has them still",
+            bytes(under + above)
+        ),
+        format!("under the highest block of a heap: malloc_trim(0) would give back about {}", bytes(under)),
+        "above it: glibc gives that back by itself, but for 128 KiB or more (M_TRIM_THRESHOLD)".to_owned(),
+    ];
+    for line in explained {
+        writeln!(out, "  {}", style.paint(Role::Detail, line))?;
+    }
+    writeln!(out)?;
+    let titles = ["under", "above", "pages", "heap", "block"].map(|title| format!("{title:>10}")).concat();
+    header(out, style, &format!("{titles}  highest block"))?;
+    let with_some = |heap: &&Heap| heap.under + heap.above > 0;
+    for heap in table.heaps.iter().filter(with_some).take(HEAPS) {
+        let size = |size: u64| bytes(size.min(i64::MAX as u64).cast_signed());
+        let under = style.paint(Role::Value, format!("{:>10}", bytes(heap.under)));
+        let block = heap.highest.map_or(String::new(), |block| size(block.size));
+        let rest = [bytes(heap.above), bytes(heap.used), size(heap.end - heap.start), block];
+        let rest = rest.map(|number| format!("{number:>10}")).concat();
+        let stack = match heap.highest {
+            Some(block) => style.paint(Role::Function, stack_line(loaded, block.node, style, 52)),
+            None => style.paint(Role::Detail, "none: all were freed".to_owned()),
+        };
+        writeln!(out, "{under}{rest}  {stack}")?;
+    }
+    rest(out, style, table.heaps.iter().filter(with_some).count().saturating_sub(HEAPS), "more heap")?;
+    writeln!(out)
 }
 
 /// `  38.8 KiB  12.0 KiB  40.0 KiB   1.20 KiB        60      3.0 %  `.

@@ -23,6 +23,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use ranges::Ranges;
 pub use survey::{HeldRow, ResidencySums, ResidencyTable, TouchRow};
 
 use super::samples::owners;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 /// A set of pages by their numbers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ranges(BTreeMap<u64, u64>);
+pub(crate) struct Ranges(BTreeMap<u64, u64>);
 
 impl Ranges {
     /// Adds the pages from `first` up to `end`, which is not in it.
     // Cost: logarithmic in the ranges, and one step for each that is joined, which was put in once.
-    pub(super) fn add(&mut self, first: u64, end: u64) {
+    pub(crate) fn add(&mut self, first: u64, end: u64) {
         if first >= end {
             return;
         }
@@ -26,7 +26,7 @@ impl Ranges {
     }
 
     /// Takes pages out.
-    pub(super) fn remove(&mut self, first: u64, end: u64) {
+    pub(crate) fn remove(&mut self, first: u64, end: u64) {
         if first >= end {
             return;
         }
@@ -42,6 +42,11 @@ impl Ranges {
                 return;
             }
         }
+    }
+
+    /// The ranges, by address: the first page of each and the one behind its last.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.iter().map(|(&first, &end)| (first, end))
     }
 
     pub(super) fn contains(&self, page: u64) -> bool {

@@ -3,8 +3,9 @@
 use super::start::{AmountFields, Start, stack};
 use crate::json::stack::Stack;
 use crate::json::write_document;
-use crate::lives::{FULLNESS, PAGE, PageTable, StackPages};
+use crate::lives::{FULLNESS, Heap, HighestBlock, PAGE, PageTable, StackPages};
 use crate::loaded::Loaded;
+use capture::ProcessId;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -21,7 +22,28 @@ struct PagesDocument<'a> {
     empty_bytes: i64,
     by_fullness: Vec<FullnessFields>,
     held: AmountFields,
+    freed_under_bytes: i64,
+    freed_above_bytes: i64,
+    heaps: Vec<HeapFields<'a>>,
     stacks: Vec<RowFields<'a>>,
+}
+
+#[derive(Serialize)]
+struct HeapFields<'a> {
+    pid: Option<u32>,
+    start: String,
+    end: String,
+    page_bytes: i64,
+    freed_under_bytes: i64,
+    freed_above_bytes: i64,
+    highest_block: Option<BlockFields<'a>>,
+}
+
+#[derive(Serialize)]
+struct BlockFields<'a> {
+    address: String,
+    size: u64,
+    stack: Stack<'a>,
 }
 
 #[derive(Serialize)]
@@ -53,8 +75,23 @@ struct SharedFields {
 /// Those of the writer.
 pub fn pages(out: &mut dyn Write, loaded: &Loaded, table: &PageTable) -> io::Result<()> {
     let sharers = table.sharers(WITH_SHARERS, SHARERS).into_iter().chain(std::iter::repeat(Vec::new()));
+    let pid = |process: ProcessId| loaded.tables.processes.get(process.index()).map(|process| process.pid);
+    let hex = |address: u64| format!("{address:#x}");
+    let heap = |heap: &Heap| HeapFields {
+        pid: pid(heap.process),
+        start: hex(heap.start),
+        end: hex(heap.end),
+        page_bytes: heap.used,
+        freed_under_bytes: heap.under,
+        freed_above_bytes: heap.above,
+        highest_block: heap.highest.map(|HighestBlock { address, size, node }| BlockFields {
+            address: hex(address),
+            size,
+            stack: stack(loaded, node),
+        }),
+    };
     let row = |(row, sharers): (&StackPages, Vec<(usize, i64)>)| RowFields {
-        pid: loaded.tables.processes.get(row.process.index()).map(|process| process.pid),
+        pid: pid(row.process),
         stack: stack(loaded, row.node),
         empty_bytes: row.empty,
         alone_bytes: row.pages.alone,
@@ -78,6 +115,9 @@ pub fn pages(out: &mut dyn Write, loaded: &Loaded, table: &PageTable) -> io::Res
             .map(|(below_percent, page_bytes)| FullnessFields { below_percent, page_bytes })
             .collect(),
         held: table.held.into(),
+        freed_under_bytes: table.freed().0,
+        freed_above_bytes: table.freed().1,
+        heaps: table.heaps.iter().map(heap).collect(),
         stacks: table.stacks.iter().zip(sharers).map(row).collect(),
     };
     write_document(out, &document)
