@@ -1,7 +1,7 @@
 //! Services: preloaded and dormant until somebody attaches, and again after.
 
 use crate::harness::{
-    Capture, Page, Running, Service, World, agent, assert_exact, assert_exact_so_far, attach, c,
+    Capture, Fixture, Page, Running, Service, World, agent, assert_exact, assert_exact_so_far, attach, c,
     copy_program, cpp, info, installed, library, number, product, skip, start, start_collector, wait,
     wait_for,
 };
@@ -71,46 +71,36 @@ fn each_recording_has_its_own_depth() {
     server.stop();
 }
 
-/// Check that what operator new has announced while nobody recorded is not taken for the kind of the first recorded call.
-#[test]
-fn what_is_announced_at_rest_is_over() {
+/// Calls of one size that were recorded of a program whose second thread was at rest before, and goes on when it is attached to.
+fn calls_after_rest(program: &Fixture, size: u64) -> Vec<String> {
     let world = World::new();
     let agent = agent(&world);
-    let server =
-        Service::start(world, &agent, &cpp("announces_at_rest").flags(["-O1", "-fno-builtin"]), &[], 2);
+    let server = Service::start(world, &agent, program, &[], 2);
     let collector = server.attach("it.memprof");
     // The collector knows a moment before the thread that has answered goes on.
     server.page.wait_for_calls(1, server.page.calls(0).mallocs_done + 2);
     server.page.go();
-    wait_for("the second thread to allocate", || server.page.is_done());
+    wait_for("the second thread to be done", || server.page.is_done());
     collector.signal(Signal::INT);
     assert_eq!(collector.wait().code, 0);
     let world = server.stop();
     let file = world.path("it.memprof");
     let events = Capture::new(world, file).events();
-    let calls: Vec<_> = events.iter().filter(|event| event.size == 1100).map(|event| &event.call).collect();
-    assert_eq!(calls, ["malloc"]);
+    events.into_iter().filter(|event| event.size == size).map(|event| event.call).collect()
+}
+
+/// Check that what operator new has announced while nobody recorded is not taken for the kind of the first recorded call.
+#[test]
+fn what_is_announced_at_rest_is_over() {
+    let program = cpp("announces_at_rest").flags(["-O1", "-fno-builtin"]);
+    assert_eq!(calls_after_rest(&program, 1100), ["malloc"]);
 }
 
 /// Check that a thread which was at rest is so no more once it is recorded, whatever it calls first.
 #[test]
 fn thread_at_rest_is_recorded_from_its_first_free_on() {
-    let world = World::new();
-    let agent = agent(&world);
     let program = c("frees_first_after_rest").flags(["-O1", "-fno-builtin", "-pthread"]);
-    let server = Service::start(world, &agent, &program, &[], 2);
-    let collector = server.attach("it.memprof");
-    // The collector knows a moment before the thread that has answered goes on.
-    server.page.wait_for_calls(1, server.page.calls(0).mallocs_done + 2);
-    server.page.go();
-    wait_for("the second thread to reallocate", || server.page.is_done());
-    collector.signal(Signal::INT);
-    assert_eq!(collector.wait().code, 0);
-    let world = server.stop();
-    let file = world.path("it.memprof");
-    let events = Capture::new(world, file).events();
-    let calls: Vec<_> = events.iter().filter(|event| event.size == 2200).map(|event| &event.call).collect();
-    assert_eq!(calls, ["realloc"]);
+    assert_eq!(calls_after_rest(&program, 2200), ["realloc"]);
 }
 
 /// Check that a process comes and goes between calls of an allocator, not in the middle of one, where that may hold its locks.

@@ -6,6 +6,7 @@
 //!
 //! Some programs map code of files past the loader: node does that with its own. Such code is in that file all the same.
 
+use crate::modules::module_of;
 use crate::numbers;
 use crate::perf::Files;
 use capture::{Error, Module, ModuleId, Writer};
@@ -90,13 +91,7 @@ impl AnonymousCode {
                 let path = path.as_os_str().as_bytes();
                 let mapped = self.files.mapped(path, inode, self.pid, (addresses.start, offset));
                 let Some((file, bias)) = mapped else { return Ok(None) };
-                let row = Module {
-                    path: file.path.to_string_lossy().into_owned(),
-                    build_id: file.build_id.clone(),
-                    device: file.device,
-                    inode: file.inode,
-                    modified_ns: file.modified_ns,
-                };
+                let row = module_of(&file);
                 Ok(Some(Found { module: writer.module(row)?, bias, file: Some(file) }))
             }
             region => {

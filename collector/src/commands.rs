@@ -125,9 +125,9 @@ fn is_over(listening: &ListeningSocket, over: &Alarm) -> bool {
 }
 
 /// Answers a client, in a thread of its own if there may be one.
-fn serve(client: Arc<OwnedFd>, obey: &Obey, in_background: bool) -> Option<JoinHandle<()>> {
+fn serve(client: Arc<OwnedFd>, obey: &Obey, apart: bool) -> Option<JoinHandle<()>> {
     let (same, obeys) = (client.clone(), obey.clone());
-    let thread = in_background.then(|| {
+    let thread = apart.then(|| {
         let answer_it = move || drop(answer(&same, &obeys));
         std::thread::Builder::new().name("command".into()).spawn(answer_it)
     });

@@ -83,7 +83,7 @@ pub(crate) struct Drained {
     slots: BTreeMap<u32, u64>,
     ending: Vec<Ending>,
     /// Slots of processes that have waited at their end: each does once, whatever it says.
-    exit_scan: BTreeSet<u32>,
+    scanned_at_exit: BTreeSet<u32>,
     /// How far each ring is to be read, once the recording ends: whoever goes on writing keeps nobody.
     goals: Option<Vec<u64>>,
 }
@@ -95,7 +95,7 @@ impl Drained {
             sources: Vec::new(),
             slots: BTreeMap::new(),
             ending: Vec::new(),
-            exit_scan: BTreeSet::new(),
+            scanned_at_exit: BTreeSet::new(),
             goals: None,
         }
     }
@@ -131,9 +131,9 @@ impl Drained {
     /// The processes that have begun to wait at their end.
     pub(crate) fn take_exit_scans(&mut self) -> Vec<ExitScan> {
         let new: Vec<u32> = self.slots_that_part().collect();
-        let exit_scan = &mut self.exit_scan;
+        let scanned = &mut self.scanned_at_exit;
         new.into_iter()
-            .filter(|slot| exit_scan.insert(*slot))
+            .filter(|slot| scanned.insert(*slot))
             .filter_map(|slot| ExitScan::take(&self.image, slot))
             .collect()
     }
@@ -149,7 +149,7 @@ impl Drained {
         let used = segment.header().slots_used.load(Ordering::Acquire);
         let slots = (0..used).zip(segment.slots());
         slots
-            .filter(|(slot, there)| there.is_untaken() && !self.exit_scan.contains(slot))
+            .filter(|(slot, there)| there.is_untaken() && !self.scanned_at_exit.contains(slot))
             .map(|(slot, _)| slot)
     }
 
@@ -326,7 +326,7 @@ impl Drained {
         let segment = self.image.memory.segment();
         // A process that never had a ring has said nothing.
         let time = self.slots.remove(&slot).unwrap_or(0);
-        self.exit_scan.remove(&slot);
+        self.scanned_at_exit.remove(&slot);
         let counters = segment.slots().get(slot as usize).map(Counters::read).unwrap_or_default();
         debug!("image {}, slot {slot} ended: {end:?}", self.image.id.0);
         let what = What::Ended { slot, end, counters: Box::new(counters) };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  agent     parting = 1, record of the exit, waits ···············································  goes on, and is gone
-//!  drain              sees that, parting = 3 ─► partings
+//!  drain              sees that, parting = 3 ─► exit scans
 //!  scan                                           all threads stop, searches, parting = 2, they go on
 //!  writer                                                                                          writes, whenever it comes to it
 //! ```

@@ -21,6 +21,17 @@ pub(crate) const VDSO: &str = "[vdso]";
 /// Stands for the file of functions that have none.
 const NO_FILE: &str = "[script]";
 
+/// The row of a file with code.
+pub(crate) fn module_of(file: &ModuleFile) -> Module {
+    Module {
+        path: file.path.to_string_lossy().into_owned(),
+        build_id: file.build_id.clone(),
+        device: file.device,
+        inode: file.inode,
+        modified_ns: file.modified_ns,
+    }
+}
+
 /// What an agent described, as the capture knows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Known {

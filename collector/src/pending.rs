@@ -43,7 +43,7 @@ pub(crate) struct Ready {
     pub(crate) agents: Vec<bool>,
 }
 
-/// Waits until there is something to do, the patience with somebody is at its end, or the door is no longer left alone.
+/// Waits until there is something to do, the patience with somebody is at its end, or new agents may be let in again.
 pub(crate) fn ready(listening: &ListeningSocket, over: &Alarm, pending: &[Pending]) -> Ready {
     // Agents became silent one after the other.
     let patience = pending.first().map(|agent| PATIENCE.saturating_sub(agent.since.elapsed()));

@@ -162,7 +162,7 @@ impl Session {
         };
         let pipeline = Pipeline::new(writer, clock, kept, live);
         let pipeline = if options.attaches { pipeline.awaiting(metadata) } else { pipeline };
-        let (to_partings, exit_scan) = mpsc::channel();
+        let (to_exit_scans, at_exit) = mpsc::channel();
         let subjects = pipeline.processes.subjects.clone();
         let (sampler, samples) = match options.cpu {
             None => (Err(Box::default()), Samples::none()),
@@ -182,7 +182,7 @@ impl Session {
             bell: bell.clone(),
             shared: shared.clone(),
             clock,
-            exit_scans: scan_at_exit.then_some(to_partings),
+            exit_scans: scan_at_exit.then_some(to_exit_scans),
         };
         let drain = spawn("drain", move || drain.run())?;
         let written = Arc::new(Written::default());
@@ -210,7 +210,7 @@ impl Session {
             scanning: Arc::default(),
         };
         let (at_ends, writes) = (requests.clone(), written.clone());
-        let serve = move || ExitScans::serve(&exit_scan, &at_ends, writes);
+        let serve = move || ExitScans::serve(&at_exit, &at_ends, writes);
         // It does not give way: until a process stands still its threads run on beside one that has ended all they use.
         let begin = || std::thread::Builder::new().name("partings".into()).spawn(serve);
         let exit_scans = scan_at_exit.then(begin).transpose().map_err(system("start a thread"))?;
@@ -462,7 +462,7 @@ fn spawn<T: Send + 'static>(
         .map_err(|source| Error::System { what: "start a thread", source })
 }
 
-/// Has commands obeyed at a desk.
+/// Has commands obeyed as requests.
 fn obey(requests: Requests) -> Obey {
     Arc::new(move |words: &[OsString]| requests.obey(words))
 }

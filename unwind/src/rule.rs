@@ -14,8 +14,8 @@ use core::fmt;
 ///
 /// Offsets are in bytes, but for `bp_offset` on 64-bit ARM, which is in words of eight: there functions save the pair below all of their
 /// variables, however many these are. On x86-64 the return address is always at CFA−8; on 64-bit ARM it lies just above the saved frame
-/// pointer, which is rbp there and x29 here, or is saved alone. Rows that keep it elsewhere are [`Kind::Slow`]. Where the caller's frame pointer is not
-/// saved its offset is that of the return address, so that the four ordinary kinds are all left by the same two loads.
+/// pointer, which is rbp there and x29 here, or is saved alone. Rows that keep it elsewhere are [`Kind::Slow`]. Where the caller's frame
+/// pointer is not saved its offset is that of the return address, so that the four ordinary kinds are all left by the same two loads.
 /// The word 0 is no rule, so that zeroed memory is an empty table.
 ///
 /// An example of x86-64, the middle of a function that pushed rbp and reserved 24 bytes:

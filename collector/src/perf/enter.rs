@@ -11,6 +11,7 @@ use super::registers::Start;
 use super::strangers;
 use crate::anonymous_code::{AnonymousCode, Told};
 use crate::clock::Clock;
+use crate::modules::module_of;
 use crate::processes::Processes;
 use crate::stacks::CodeFrame;
 use crate::unnamed::Unnamed;
@@ -310,14 +311,7 @@ fn code(code: Frame, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<Fra
 }
 
 fn module(file: ModuleFile, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<ModuleId, Error> {
-    let row = Module {
-        path: file.path.to_string_lossy().into_owned(),
-        build_id: file.build_id.clone(),
-        device: file.device,
-        inode: file.inode,
-        modified_ns: file.modified_ns,
-    };
-    let id = writer.module(row)?;
+    let id = writer.module(module_of(&file))?;
     wanted.files.entry(id).or_insert(file);
     Ok(id)
 }

@@ -311,27 +311,24 @@ impl Profile {
 
     /// The variances of [`Self::still_running`].
     pub fn still_running_spread(&self) -> Spread {
-        let running = self.processes.iter().filter(|process| process.ended == Ended::Running);
-        running.fold(Spread::ZERO, |sum, process| sum + process.spread.leaked)
+        self.left_by(|ended| ended == Ended::Running).1
     }
 
     /// What processes that still ran when the recording ended held: in `leaked`, though they may free it yet.
     pub fn still_running(&self) -> Amount {
-        let running = self.processes.iter().filter(|process| process.ended == Ended::Running);
-        running.fold(Amount::ZERO, |sum, process| sum + process.cost.leaked)
+        self.left_by(|ended| ended == Ended::Running).0
     }
 
-    /// What processes held that a signal ended: in `leaked`, though they had no chance to free it.
-    pub fn killed(&self) -> Amount {
-        self.of_killed().fold(Amount::ZERO, |sum, process| sum + process.cost.leaked)
+    /// What processes held that a signal ended, and its variances: in `leaked`, though they had no chance to free it.
+    pub fn killed(&self) -> (Amount, Spread) {
+        self.left_by(|ended| matches!(ended, Ended::Signaled(_)))
     }
 
-    /// Its error, in a sampled capture.
-    pub fn killed_spread(&self) -> Spread {
-        self.of_killed().fold(Spread::ZERO, |sum, process| sum + process.spread.leaked)
-    }
-
-    fn of_killed(&self) -> impl Iterator<Item = &ProcessProfile> {
-        self.processes.iter().filter(|process| matches!(process.ended, Ended::Signaled(_)))
+    /// What processes that ended so have left.
+    fn left_by(&self, has_ended: impl Fn(Ended) -> bool) -> (Amount, Spread) {
+        let processes = self.processes.iter().filter(|process| has_ended(process.ended));
+        processes.fold((Amount::ZERO, Spread::ZERO), |(sum, spread), process| {
+            (sum + process.cost.leaked, spread + process.spread.leaked)
+        })
     }
 }

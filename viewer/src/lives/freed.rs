@@ -70,6 +70,6 @@ pub(super) fn is_mapped(address: u64, size: u64) -> bool {
 }
 
 /// The pages on which bytes lie; a block of none lies on one.
-fn pages_of(address: u64, size: u64) -> Range<u64> {
+pub(super) fn pages_of(address: u64, size: u64) -> Range<u64> {
     address / PAGE..address.saturating_add(size.max(1) - 1) / PAGE + 1
 }

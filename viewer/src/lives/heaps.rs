@@ -11,7 +11,7 @@
 //! long nothing has been.
 
 use super::freed::Freed;
-use super::pages::PAGE;
+use super::pages::{PAGE, signed};
 use capture::{NodeId, ProcessId};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -84,7 +84,7 @@ pub(super) fn heaps(used: impl Iterator<Item = Stretch>, freed: &Freed) -> Vec<H
         }
         let Some(heap) = heaps.last_mut() else { continue };
         // Several stacks may have blocks on a page.
-        let bytes = end.saturating_sub(start.max(heap.end)).min(i64::MAX as u64).cast_signed();
+        let bytes = signed(end.saturating_sub(start.max(heap.end)));
         heap.end = heap.end.max(end);
         match stretch.highest {
             None => heap.above += bytes,

@@ -12,7 +12,7 @@
 //! goes back when the last of them leaves, so each is needed as much as any other one (that is the Shapley value of this game), and
 //! parts add up. What lies free between them without a block is told by [`Heap`].
 
-use super::freed::{Freed, is_mapped};
+use super::freed::{Freed, is_mapped, pages_of};
 use super::heaps::{Heap, HighestBlock, Stretch, heaps};
 use crate::analysis::{
     Access, Amount, Birth, Cost, Death, End, Instant, Left, Life, Metric, Names, Profile, Site, Tree, Use,
@@ -193,7 +193,8 @@ impl Pages {
         self.stacks[row as usize].held += Amount::block(size);
         let end = address.saturating_add(size);
         let is_mapped = is_mapped(address, size);
-        let (first, last) = (address / PAGE, address.saturating_add(size.max(1) - 1) / PAGE);
+        let on = pages_of(address, size);
+        let (first, last) = (on.start, on.end - 1);
         let mut put = |page: u64, pages: u64| {
             let begin = page.saturating_mul(PAGE);
             let filled =
@@ -216,7 +217,7 @@ impl Entry {
     }
 }
 
-fn signed(bytes: u64) -> i64 {
+pub(super) fn signed(bytes: u64) -> i64 {
     bytes.min(i64::MAX as u64).cast_signed()
 }
 

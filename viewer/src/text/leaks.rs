@@ -78,9 +78,9 @@ fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
             estimate::held(running, profile.still_running_spread())
         )?;
     }
-    let killed = profile.killed();
+    let (killed, spread) = profile.killed();
     if !killed.is_zero() {
-        let killed = estimate::held(killed, profile.killed_spread());
+        let killed = estimate::held(killed, spread);
         writeln!(out, "  of it {killed} where a signal ended the process, which had no chance to free it")?;
     }
     if !profile.total.uncertain.is_zero() {

@@ -61,6 +61,7 @@ pub fn pages_tree(
     let (tree, uses) = table.tree(&loaded.tables, &loaded.names);
     let name = |node: u32| loaded.names.label(tree.node(node).label).name.as_str();
     let of = |node: u32| uses[node as usize].0;
+    let empty = |node: u32| uses[node as usize].1;
     let mut rows = vec![(Row::Node(Tree::ROOT), Lead::default(), Branch::Trunk)];
     while let Some((row, lead, branch)) = rows.pop() {
         let lines = lead.text(branch, 20);
@@ -74,11 +75,7 @@ pub fn pages_tree(
         };
         let room = style.room(WIDTH + columns(&lines));
         let function = style.paint(Role::Function, fit_name(&loaded.names, tree.node(node).label, room));
-        writeln!(
-            out,
-            "{}{lines}{function}",
-            numbers(uses[node as usize].1, of(node), tree.node(node).total, style)
-        )?;
+        writeln!(out, "{}{lines}{function}", numbers(empty(node), of(node), tree.node(node).total, style))?;
         let (mut children, small): (Vec<u32>, Vec<u32>) =
             tree.children(node).partition(|&child| of(child).total >= least);
         children.sort_by(|&a, &b| {

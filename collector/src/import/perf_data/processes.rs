@@ -2,8 +2,9 @@
 
 use super::Problem;
 use crate::import::budget::Budget;
+use crate::modules::module_of;
 use crate::perf::{FileId, Files, Mapping, Space};
-use capture::{Ended, Error, Module, ModuleId, Process, ProcessEnd, ProcessId, Sink, Task, TaskId, Writer};
+use capture::{Ended, Error, ModuleId, Process, ProcessEnd, ProcessId, Sink, Task, TaskId, Writer};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -198,14 +199,7 @@ impl Processes {
         if let Some(known) = self.modules.get(&file) {
             return Ok(*known);
         }
-        let file_row = self.files.file(file, 0);
-        let id = writer.module(Module {
-            path: file_row.path.to_string_lossy().into_owned(),
-            build_id: file_row.build_id.clone(),
-            device: file_row.device,
-            inode: file_row.inode,
-            modified_ns: file_row.modified_ns,
-        })?;
+        let id = writer.module(module_of(&self.files.file(file, 0)))?;
         self.modules.insert(file, id);
         Ok(id)
     }
