@@ -59,15 +59,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check the table above.
+    /// Check the table above, and the variances of its rows, which were computed apart.
     #[test]
     fn weights_are_as_documented() {
         let sampling = Sampling::new(512 << 10).unwrap();
-        for (size, blocks) in [(0, 524_288.5), (24, 21_845.8), (512 << 10, 1.581_98), (10 << 20, 1.0)] {
-            let weight = sampling.weight(size).blocks;
-            assert!((weight / blocks - 1.0).abs() < 1e-5, "{size}: {weight}");
+        for (size, blocks, variance) in [
+            (0, 524_288.5, 2.748_779e11),
+            (24, 21_845.8, 4.772_186e8),
+            (512 << 10, 1.581_98, 0.920_674),
+            (5 << 20, 1.000_045, 4.540_405e-5),
+            (10 << 20, 1.0, 0.0),
+        ] {
+            let weight = sampling.weight(size);
+            assert!((weight.blocks / blocks - 1.0).abs() < 1e-5, "{size}: {weight:?}");
+            assert!((weight.variance - variance).abs() <= variance * 1e-5, "{size}: {weight:?}");
         }
         assert_eq!(Sampling::new(0), None);
+        assert_eq!(sampling.interval(), 512 << 10);
     }
 
     proptest! {

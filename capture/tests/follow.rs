@@ -63,6 +63,32 @@ fn follower_is_told_of_changed_processes() {
     assert_eq!(reader.take_changed_processes(), []);
 }
 
+/// Check that a follower which forgot what it has read is told where that ends, keeps the tables, and sees only what comes after that.
+#[test]
+fn forgotten_events_do_not_come_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("live.memprof");
+    let mut writer = Writer::create(&path, capture::Create::New, &Metadata::default()).unwrap();
+    writer.process(Process::default()).unwrap();
+    let thread = writer.thread(Thread::default()).unwrap();
+    let mut flush = |time| {
+        writer.event(Event { time, thread, action: Action::ThreadStart }).unwrap();
+        writer.flush().unwrap();
+        std::fs::metadata(&path).unwrap().len()
+    };
+    let length = flush(1_000_000);
+    let mut reader = Reader::open(&path).unwrap();
+    assert_eq!(reader.forget(), length);
+    assert_eq!(fixture::readable_events(&reader), []);
+    flush(2_000_000);
+    assert!(reader.refresh().unwrap());
+    assert_eq!(
+        fixture::readable_events(&reader).iter().map(|event| event.time).collect::<Vec<_>>(),
+        [2_000_000]
+    );
+    assert_eq!((reader.tables().processes.len(), reader.tables().threads.len()), (1, 1));
+}
+
 /// Check that a file which grows byte by byte, as one that is being copied, reads at each length as it does when
 /// opened then, and in the end as the whole.
 #[test]

@@ -287,6 +287,31 @@ mod tests {
         assert!(found.iter().zip(&times).all(|(found, time)| found.abs_diff(*time) < TIME_UNIT_NS));
     }
 
+    /// Check that a pace with pauses takes a line for each stretch and one for each pause, wherever these lie: what is stored is bounded by
+    /// how often the pace changes.
+    #[test]
+    fn pauses_take_a_line_each() {
+        let pause = |stretch: u64| (0..500).map(move |event| (stretch * 9 + 5) * 1_000_000 + event * 130);
+        let times: Vec<u64> = (0..8).flat_map(pause).collect();
+        let column = encode(&times);
+        assert!(column.len() < 8 * 12, "{} bytes", column.len());
+        let found = decode(&column, times.len());
+        assert!(found.iter().zip(&times).all(|(found, time)| found.abs_diff(*time) < TIME_UNIT_NS));
+    }
+
+    /// Check that the steadiest pace has lines of limited length, by which the writer's memory is bounded.
+    #[test]
+    fn lines_have_a_limited_length() {
+        let times: Vec<u64> = (1..=4 * LONGEST as u64).map(|event| event * GRID).collect();
+        let (mut writer, mut column) = (LineWriter::new(), Vec::new());
+        for time in &times {
+            writer.push(*time, &mut column);
+            assert!(writer.passed.len() <= LONGEST);
+        }
+        writer.end(&mut column);
+        assert_eq!(decode(&column, times.len()), times);
+    }
+
     proptest! {
         /// Check that all times come back within a microsecond, and in order when they were in order.
         #[test]

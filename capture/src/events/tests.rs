@@ -1,8 +1,10 @@
 use proptest::prelude::*;
 
+use super::address::IN_PLACE;
 use super::encode::Finished;
-use super::{Bounds, Coding, Decoder, Encoder};
+use super::{Bounds, Coding, Column, Decoder, Encoder};
 use crate::aggregate::{FigureKind, SumKind};
+use crate::columns;
 use crate::error::Malformed;
 use crate::event::{Action, Event, ReallocOutcome};
 use crate::format::{MAX_EVENTS, MAX_EVENTS_BEFORE, TIME_UNIT_NS};
@@ -234,6 +236,27 @@ fn chunk_of_scattered_blocks_ends_early() {
         encoder.is_full()
     });
     assert!(count.is_some_and(|count| count < MAX_EVENTS as u64 / 16), "{count:?}");
+}
+
+/// Check that a block which claims to be left in place by a `realloc` that is not there is refused, and so are placements of
+/// later versions: an address is never made up.
+#[test]
+fn impossible_placements_are_refused() {
+    let mut encoder = Encoder::new();
+    let action = Action::Alloc { address: 0x5555_0000_1000, size: 24, alignment: 0, stack: NodeId(7) };
+    encoder.push(&Event { time: 0, thread: ThreadId(0), action });
+    let (placement, payload) = encoder.finish(|_, parts| {
+        let payload = parts.concat();
+        let columns: [_; Column::Placement as usize + 1] = columns::split(&payload).unwrap();
+        (columns[Column::Placement as usize].start, payload)
+    });
+    assert_eq!(payload[placement], 0);
+    assert!(decode(&mut Decoder::new(), &payload, 1).is_ok());
+    for impossible in IN_PLACE..=u8::MAX {
+        let mut payload = payload.clone();
+        payload[placement] = impossible;
+        assert!(decode(&mut Decoder::new(), &payload, 1).is_err(), "{impossible}");
+    }
 }
 
 /// Check that events of kinds that a later version adds are stepped over and counted, and what surrounds them is read.
