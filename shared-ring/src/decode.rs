@@ -261,9 +261,14 @@ mod tests {
     /// Check that addresses and sizes which the short forms can't hold take the long way.
     #[test]
     fn odd_blocks_take_the_long_form() {
-        for (address, size) in [(0x1001, 1), (0xFFF0, 1), (0x7FFF_FFFF_FFF8, 1), (0x10_0000, 1 << 32)] {
+        for (address, size) in
+            [(0x1001, 1), (0xFFF0, 1), (0x7FFF_FFFF_FFF8, 1), (1 << 48, 1), (0x10_0000, 1 << 32)]
+        {
             assert_eq!(short_alloc(address, size, 1, 0), None);
-            assert_eq!(encode(Record::Alloc { address, size, alignment: 0, stack: 1 }, 0).1, 4);
+            let record = Record::Alloc { address, size, alignment: 0, stack: 1 };
+            let (words, length) = encode(record, 0);
+            assert_eq!(length, 4);
+            assert_eq!(decode(&words[..length]), Ok((0, record, length)));
         }
     }
 }

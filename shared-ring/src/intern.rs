@@ -483,6 +483,66 @@ mod tests {
         assert!(owned.table().intern([1 << 20], hash([1 << 20]), 0, &mut batch).is_some());
     }
 
+    /// Check that keys which all have one hash fill the places of each level that they may take; the next one is refused, and the others
+    /// are found where they are.
+    #[test]
+    fn crowded_tables_refuse_new_keys() {
+        let owned = Owned::new(12);
+        let mut batch = Batch::default();
+        let mut intern = |key: u64| owned.table().intern([key], 0, 0, &mut batch);
+        let known = (owned.table().last_level() as usize + 1) * PROBES;
+        let ids: Vec<_> = (1..=known as u64).map(&mut intern).collect();
+        assert!(ids.iter().all(Option::is_some));
+        assert_eq!(intern(known as u64 + 1), None);
+        assert_eq!((1..=known as u64).map(&mut intern).collect::<Vec<_>>(), ids);
+    }
+
+    /// Check that each entry of a full table, the last one too, can be asked for its key, and those behind it cannot.
+    #[test]
+    fn all_entries_have_keys() {
+        let owned = Owned::new(10);
+        let mut batch = Batch::default();
+        assert_eq!(owned.table().taken(), 1);
+        for key in 1..1_024u64 {
+            let id = owned.table().intern([key], hash([key]), 0, &mut batch);
+            assert_eq!(id.map(u64::from), Some(key));
+        }
+        assert_eq!(owned.table().taken(), 1_024);
+        assert_eq!(owned.table().key(1_023), Some([1_023]));
+        assert_eq!(owned.table().key(1_024), None);
+    }
+
+    /// Check that keys of two words are found by both, where a finder looks, too.
+    #[test]
+    fn keys_of_two_words_are_found() {
+        let owned = Owned::new(13);
+        // Half as many entries in the same words.
+        let table = InternTable::<_, 2> {
+            entries: &owned.entries,
+            index: &owned.index,
+            next: &owned.next,
+            level: &owned.level,
+            pieces: Opened,
+        };
+        let (mut batch, mut finder, mut found) = (Batch::default(), Finder::default(), 0);
+        let keys = || (1..200u64).flat_map(|first| [[first, 1], [first, 2]]);
+        let ids: Vec<u32> = keys()
+            .map(|key| {
+                let id = table.intern(key, hash(key), 0, &mut batch).unwrap();
+                table.renew(&mut finder, id);
+                id
+            })
+            .collect();
+        for (key, id) in keys().zip(ids) {
+            let glance = finder.find(key, hash(key));
+            assert!(glance.is_none_or(|glance| glance == id), "{key:?}: {glance:?} for {id}");
+            found += usize::from(glance.is_some());
+            assert_eq!(table.key(id), Some(key));
+            assert_eq!(table.intern(key, hash(key), 0, &mut batch), Some(id));
+        }
+        assert!(found > 390, "{found} of 398 are found at a glance");
+    }
+
     /// Check that a child's id is greater than its parent's, even when the parent comes from another batch.
     #[test]
     fn ids_are_above_the_given_one() {

@@ -83,11 +83,6 @@ impl<'a> Producer<'a> {
         free >= need
     }
 
-    /// Words in the ring, as far as the producer knows.
-    pub fn capacity(&self) -> usize {
-        self.words.len()
-    }
-
     /// The tail's word, to wait on.
     pub fn tail(&self) -> &'a AtomicU64 {
         self.tail
