@@ -88,7 +88,10 @@ fn fork_from_one_of_several_threads_is_exact() {
     assert_eq!(capture.row_of_size(701).number("allocations"), 50 * 20);
     let busy = capture.row_of_size(700);
     assert_eq!(busy.number("allocations"), busy.number("frees"));
-    for process in processes(&capture).iter().filter(|process| process["forked"] == true) {
+    let all = processes(&capture);
+    let children: Vec<_> = all.iter().filter(|process| process["forked"] == true).collect();
+    assert_eq!(children.len(), 50, "{all:#?}");
+    for process in children {
         assert_eq!(process["allocations"], 20, "{process:#}");
     }
 }

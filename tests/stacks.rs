@@ -222,7 +222,9 @@ fn no_stack_shows_the_agent() {
     let programs = [c("every_call").build(), cpp("every_new").build(), c("mixed_calls").build()];
     for program in programs {
         let (_, capture) = record(&program).with_names().succeed();
-        for row in capture.rows() {
+        let rows = capture.rows();
+        assert!(!rows.is_empty());
+        for row in rows {
             assert!(row.frames.iter().all(|frame| !frame.module.contains("memprof")), "{:#?}", row.frames);
             assert!(!row.frames.is_empty() && row.state == "complete", "{:#?}", row.value);
         }
