@@ -469,6 +469,17 @@ mod tests {
         }
     }
 
+    /// Check that the newest level is the one that entries tell, neither more nor fewer, when most ids are never used, as those are that
+    /// threads have taken which ended.
+    #[test]
+    fn levels_begin_with_their_first_entry() {
+        let owned = Owned::new(15);
+        for key in 1..1_000u64 {
+            let id = owned.table().intern([key], hash([key]), 0, &mut Batch::default()).unwrap();
+            assert_eq!(owned.table().newest_level(), level_of(id), "{id}");
+        }
+    }
+
     /// Check that a full table says so and still finds what it has.
     #[test]
     fn full_table_refuses_new_keys() {
