@@ -235,8 +235,11 @@ mod tests {
     /// Check that the common records are as small as the format promises.
     #[test]
     fn malloc_takes_two_words_and_free_one() {
-        assert_eq!(encode(Record::Alloc { address: 0x5581_2340, size: 24, alignment: 0, stack: 7 }, 3).1, 2);
-        assert_eq!(encode(Record::Free { address: 0x5581_2340 }, 3).1, 1);
+        // The last ones are a high block of a program, and the highest that fits.
+        for address in [0x5581_2340, 0x7FFF_FFFF_F010, (1 << 48) - 16] {
+            assert_eq!(encode(Record::Alloc { address, size: 24, alignment: 0, stack: 7 }, 3).1, 2);
+            assert_eq!(encode(Record::Free { address }, 3).1, 1);
+        }
     }
 
     /// Check the worked example of the documentation, and the words of every escape: the wire's golden table.

@@ -552,6 +552,8 @@ mod tests {
             assert_eq!(table.intern(key, hash(key), 0, &mut batch), Some(id));
         }
         assert!(found > 390, "{found} of 398 are found at a glance");
+        let more = (1..5_000u64).map(|first| table.intern([first, 3], hash([first, 3]), 0, &mut batch));
+        assert_eq!((more.last(), table.taken()), (Some(None), 4_096));
     }
 
     /// Check that a child's id is greater than its parent's, even when the parent comes from another batch.
