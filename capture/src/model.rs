@@ -33,7 +33,15 @@ impl Metadata {
         let option = self.options.iter().find(|(name, _)| name == AGGREGATE);
         option.and_then(|(_, value)| value.parse().ok())
     }
+
+    /// True when the stacks of frees were recorded, too.
+    pub fn traces_frees(&self) -> bool {
+        self.options.iter().any(|(name, value)| name == FREE_STACKS && value == "true")
+    }
 }
+
+/// The option that says so in [`Metadata::options`].
+pub const FREE_STACKS: &str = "free_stacks";
 
 /// The clock of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

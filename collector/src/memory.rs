@@ -32,6 +32,8 @@ pub(crate) struct Policy {
     pub(crate) paused: bool,
     /// Processes wait at their end until their memory was looked at.
     pub(crate) scan_at_exit: bool,
+    /// Frees are recorded with their stacks.
+    pub(crate) free_stacks: bool,
 }
 
 impl Default for Policy {
@@ -46,6 +48,7 @@ impl Default for Policy {
             tsc: true,
             paused: false,
             scan_at_exit: false,
+            free_stacks: false,
         }
     }
 }
@@ -94,6 +97,7 @@ impl Memory {
         header.tsc.store(u32::from(policy.tsc), Ordering::Relaxed);
         header.paused.store(u32::from(policy.paused), Ordering::Relaxed);
         header.scan_at_exit.store(u32::from(policy.scan_at_exit), Ordering::Relaxed);
+        header.free_stacks.store(u32::from(policy.free_stacks), Ordering::Relaxed);
         header.owner.store(owner, Ordering::Relaxed);
         header.recording.store(1, Ordering::Relaxed);
         // Release: whoever sees the magic sees the rest; the handshake orders it anyway.

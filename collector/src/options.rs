@@ -55,6 +55,8 @@ pub struct Options {
     pub paused: bool,
     /// Scan the memory of each process when it is about to exit, which waits for that.
     pub scan_at_exit: bool,
+    /// Record the stacks of frees, too.
+    pub free_stacks: bool,
     /// Record only processes whose executable's name matches one of these globs; empty means all.
     pub only: Vec<String>,
     /// Do not record processes whose executable's name matches one of these globs.

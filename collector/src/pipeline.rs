@@ -433,6 +433,7 @@ impl Pipeline {
                 Action::Alloc { address, size, alignment, stack: stack(id)? }
             }
             Record::Free { address } => Action::Free { address, stack: NodeId::ROOT },
+            Record::TracedFree { address, stack: id } => Action::Free { address, stack: stack(id)? },
             Record::ReallocBegin { address, serial } => Action::ReallocBegin { address, serial },
             Record::ReallocEnd { serial, address, size, stack: id } => {
                 let outcome = ReallocOutcome::Block { address, size, stack: stack(id)? };
@@ -557,7 +558,7 @@ fn follow(
 ) {
     match *record {
         Record::Alloc { address, size, .. } => live.add(image, slot, address, size),
-        Record::Free { address } => live.remove(image, slot, address),
+        Record::Free { address } | Record::TracedFree { address, .. } => live.remove(image, slot, address),
         Record::ReallocBegin { address, serial } => {
             reallocs.insert((thread, serial), address);
         }

@@ -176,6 +176,12 @@ pub(crate) fn uses_tsc() -> bool {
     control().tsc.load(Ordering::Relaxed) == 1
 }
 
+/// True when frees are recorded with their stacks.
+pub(crate) fn traces_frees() -> bool {
+    // Relaxed: it is set before the memory is handed over and stays.
+    control().free_stacks.load(Ordering::Relaxed) == 1
+}
+
 /// The recording's session; `None` while there is none.
 #[inline(always)]
 pub(crate) fn session() -> Option<Session> {

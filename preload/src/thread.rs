@@ -58,6 +58,8 @@ pub(crate) struct ThreadState {
     owes_pause: bool,
     /// Time is the time stamp counter.
     uses_tsc: bool,
+    /// A free takes one word, without its stack and with a time from that counter.
+    frees_in_short: bool,
     /// Threads of the process that have had a ring.
     threads: &'static AtomicU32,
     /// Ticks when the hook began that is timed, 0 while none is.
@@ -132,6 +134,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
         lost_frees: 0,
         owes_pause: false,
         uses_tsc: process::uses_tsc(),
+        frees_in_short: process::uses_tsc() && !process::traces_frees(),
         threads: process::count_thread(),
         watch: 0,
         unmappings,
@@ -251,7 +254,7 @@ impl ThreadState {
     // Cost: the time, two shifts and tests, one store, one that publishes; no call.
     #[inline(always)]
     pub(crate) fn free_in_short(&mut self, address: u64) -> Option<u64> {
-        if !self.uses_tsc || self.in_gap {
+        if !self.frees_in_short || self.in_gap {
             return None;
         }
         let time = clock::now(true, false);

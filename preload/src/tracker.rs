@@ -94,8 +94,13 @@ pub(crate) fn freeing_otherwise(address: usize, caller: Caller) {
     if sampler::has_allocated_since(&mut busy, address) {
         busy.state().emit(Record::Unsampled, clock::before(), 0, 0);
     }
+    let address = address as u64;
+    let record = match process::traces_frees() {
+        true => Record::TracedFree { address, stack: busy.state().stack(caller, 0) },
+        false => Record::Free { address },
+    };
     let time = clock::before();
-    busy.state().emit(Record::Free { address: address as u64 }, time, 0, 1);
+    busy.state().emit(record, time, 0, 1);
     if thread::is_followed_by_timed(time) {
         Attention::Timed.call(busy.local());
     }

@@ -41,9 +41,11 @@ pub struct ControlHeader {
     /// 1: a process that is about to exit waits until the collector has looked at its memory, see
     /// [`crate::process_slot::ProcessSlot::parting`].
     pub scan_at_exit: AtomicU32,
+    /// 1: frees are recorded with their stacks.
+    pub free_stacks: AtomicU32,
 }
 
-const _: () = assert!(size_of::<ControlHeader>() == 56);
+const _: () = assert!(size_of::<ControlHeader>() == 64);
 
 #[cfg(not(loom))]
 impl ControlHeader {
@@ -62,6 +64,7 @@ impl ControlHeader {
             sample_interval: AtomicU64::new(0),
             paused: AtomicU32::new(0),
             scan_at_exit: AtomicU32::new(0),
+            free_stacks: AtomicU32::new(0),
         }
     }
 }

@@ -113,6 +113,7 @@ fn escape(field: u64, delta: u64, words: &[u64]) -> Result<(u64, Record, usize),
             Record::Alloc { address: word(1), size: word(2), alignment, stack: high(3) }
         }
         Opcode::FreeLong => Record::Free { address: word(1) },
+        Opcode::TracedFree => Record::TracedFree { address: word(1), stack: low(2) },
         Opcode::ReallocBegin => Record::ReallocBegin { address: word(1) >> 16, serial: word(1) as u16 },
         Opcode::ReallocEnd => Record::ReallocEnd {
             address: word(1) >> 16,
@@ -171,7 +172,7 @@ mod tests {
         let address =
             prop_oneof![Just(0x10_0000u64), 0u64..1 << 47, (1u64 << 12..1 << 43).prop_map(|x| x << 4)];
         let size = prop_oneof![0u64..100_000, any::<u64>()];
-        (0usize..24, address, size, any::<u32>(), any::<u16>(), 0u32..40, any::<bool>()).prop_map(
+        (0usize..25, address, size, any::<u32>(), any::<u16>(), 0u32..40, any::<bool>()).prop_map(
             |(kind, address, size, stack, serial, log2, flag)| match kind {
                 0 => Record::Alloc { address, size, alignment: 0, stack },
                 1 => Record::Alloc { address, size, alignment: 1 << log2, stack },
@@ -196,6 +197,7 @@ mod tests {
                 20 => Record::ReportFree { pool: stack, address: size },
                 21 => Record::ReportRealloc { pool: stack, old: size, address, size: !size, stack: log2 },
                 22 => Record::Named(Named::Pool(stack)),
+                23 => Record::TracedFree { address, stack },
                 _ => Record::Time { time: size },
             },
         )
@@ -258,7 +260,9 @@ mod tests {
         assert_eq!(encode(Record::ReportFree { pool: 1, address: 2 }, 0).0[..3], [25 << 20, 2, 1]);
         let realloc = Record::ReportRealloc { pool: 1, old: 2, address: 3, size: 4, stack: 5 };
         assert_eq!(encode(realloc, 0).0[..5], [26 << 20, 2, 3, 4, 5 << 32 | 1]);
-        assert_eq!(crate::PROTOCOL_VERSION, 4, "a change of the wire needs a new version");
+        let free = Record::TracedFree { address: 2, stack: 3 };
+        assert_eq!(encode(free, 5).0[..3], [29 << 20 | 5, 2, 3]);
+        assert_eq!(crate::PROTOCOL_VERSION, 5, "a change of the wire needs a new version");
     }
 
     /// Check that addresses and sizes which the short forms can't hold take the long way.

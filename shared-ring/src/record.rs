@@ -92,11 +92,13 @@ pub enum Opcode {
     Pool = 27,
     /// See [`Named::Mark`].
     Mark = 28,
+    /// See [`Record::TracedFree`].
+    TracedFree = 29,
 }
 
 impl Opcode {
     /// All opcodes with the words of their records, those of a name not counted.
-    pub const ALL: [(Opcode, usize); 28] = [
+    pub const ALL: [(Opcode, usize); 29] = [
         (Opcode::Time, 2),
         (Opcode::Owner, 3),
         (Opcode::End, 1),
@@ -125,6 +127,7 @@ impl Opcode {
         (Opcode::ReportRealloc, 5),
         (Opcode::Pool, 2),
         (Opcode::Mark, 2),
+        (Opcode::TracedFree, 3),
     ];
 
     /// True of those whose records end with a name.
@@ -167,6 +170,13 @@ pub enum Record {
     Free {
         /// Its address.
         address: u64,
+    },
+    /// The same where stacks of frees are wanted.
+    TracedFree {
+        /// Its address.
+        address: u64,
+        /// Stack id.
+        stack: u32,
     },
     /// `realloc` of this block is about to happen.
     ReallocBegin {
@@ -355,6 +365,9 @@ pub fn encode(record: Record, delta: u64) -> ([u64; MAX_WORDS], usize) {
             ([first(Opcode::AllocLong), address, size, pair(stack, log2), 0, 0], 4)
         }
         Record::Free { address } => ([first(Opcode::FreeLong), address, 0, 0, 0, 0], 2),
+        Record::TracedFree { address, stack } => {
+            ([first(Opcode::TracedFree), address, u64::from(stack), 0, 0, 0], 3)
+        }
         Record::ReallocBegin { address, serial } => {
             ([first(Opcode::ReallocBegin), address << 16 | u64::from(serial), 0, 0, 0, 0], 2)
         }

@@ -44,6 +44,10 @@ pub(crate) struct Recording {
     /// Most frames of a stack; the outer ones are cut off
     #[arg(long, value_name = "N", default_value_t = MAX_DEPTH, value_parser = clap::value_parser!(u32).range(1..=65535))]
     max_depth: u32,
+    /// Record the stacks of frees, too, for `threads`, `history` and `invalid-frees` to tell who frees: each costs as much as an
+    /// allocation, then
+    #[arg(long, conflicts_with = "aggregate")]
+    free_stacks: bool,
     /// Record samples only, one in so many bytes of allocations on average; numbers are then estimates
     #[arg(long, value_name = "BYTES", env = "SYSPROF_MEMPROF_SAMPLE", value_parser = values::sample_interval)]
     sample: Option<u64>,
@@ -201,6 +205,7 @@ impl Recording {
             sample_interval: self.sample.unwrap_or(0),
             paused: self.paused,
             scan_at_exit: self.scan_at_exit,
+            free_stacks: self.free_stacks,
             only: self.only.clone(),
             skip: self.skip.clone(),
             symbolize: !self.no_symbolize,

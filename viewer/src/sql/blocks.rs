@@ -5,10 +5,11 @@ use crate::analysis::{Birth, Death, End, Left, Life, Watch};
 use crate::export::Events;
 use crate::export::observe;
 use crate::loaded::Loaded;
+use capture::NodeId;
 use rusqlite::{Connection, Statement, params};
 
 pub(super) fn fill(to: &Connection, loaded: &Loaded, events: &dyn Events) -> Result<(), Error> {
-    let insert = to.prepare("insert into blocks values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
+    let insert = to.prepare("insert into blocks values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
     let writer = observe(loaded, events, Writer { insert, born: 0, result: Ok(()) })?;
     Ok(writer.result?)
 }
@@ -34,9 +35,9 @@ impl Watch for Writer<'_> {
             return;
         }
         let (end, freed_by) = match death.end {
-            End::Freed { thread, is_temporary: true, .. } => ("temporary", Some(thread)),
-            End::Freed { thread, .. } => ("freed", Some(thread)),
-            End::Resized { thread, .. } => ("resized", Some(thread)),
+            End::Freed { thread, stack, is_temporary: true } => ("temporary", Some((thread, stack))),
+            End::Freed { thread, stack, .. } => ("freed", Some((thread, stack))),
+            End::Resized { thread, stack, .. } => ("resized", Some((thread, stack))),
             End::Displaced { .. } => ("displaced", None),
             End::Left { left: Left::Leaked, .. } => ("leaked", None),
             End::Left { left: Left::Uncertain, .. } => ("uncertain", None),
@@ -57,7 +58,8 @@ impl Watch for Writer<'_> {
             born.cast_signed(),
             died,
             end,
-            freed_by.map(|thread| thread.0)
+            freed_by.map(|(thread, _)| thread.0),
+            freed_by.map(|(_, stack)| stack).filter(|stack| *stack != NodeId::ROOT).map(|stack| stack.0),
         ];
         self.result = self.insert.execute(row).map(drop);
     }

@@ -78,5 +78,6 @@ create table blocks (
     born_ns integer not null,
     died_ns integer,              -- null for those that were never freed
     end text not null,            -- freed, temporary, resized, displaced, leaked, uncertain or exec
-    freed_by integer references threads
+    freed_by integer references threads,
+    freed_stack integer references stacks -- where stacks of frees were recorded, and of realloc
 );
