@@ -39,6 +39,9 @@ pub(crate) fn execute(world: &World, commands: &str) -> Ran {
 fn promises(page: &str) -> &'static [&'static str] {
     match page {
         "find-a-leak" => &["remember", "12.5 KiB"],
+        "find-a-double-free" => {
+            &["it was ended: exit code 134", "freed twice", "freed first", "fill_cache", "drop_cache"]
+        }
         "what-keeps-memory" => &["it leaks: exit code 1", "scanned ", "kept by history [example]"],
         "find-the-peak" => &["fill_cache"],
         "watch-a-service" => &["answer"],
@@ -78,6 +81,8 @@ macro_rules! pages {
 pages! {
     /// Check that the page leads to the leak.
     leak_is_found "find-a-leak",
+    /// Check that the page leads to both frees and the allocation.
+    double_free_is_found "find-a-double-free",
     /// Check that the page leads to the variables that keep memory, at the end and while a service runs.
     what_keeps_memory_is_found "what-keeps-memory",
     /// Check that the page leads to who holds the peak.

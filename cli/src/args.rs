@@ -4,9 +4,9 @@
 use crate::commands::query;
 use crate::commands::{
     attach, check, completions, daemon, detach, diff, doctor, dump, export, header, history, html, import,
-    info, install_agent, interactive, leaks, lifetimes, lines, man_pages, mark, pages, preload_path, ps,
-    push, reallocs, record, report, resident, retained, run, scan, serve, sizes, snapshot, temporary,
-    threads, timeline, top,
+    info, install_agent, interactive, invalid_frees, leaks, lifetimes, lines, man_pages, mark, pages,
+    preload_path, ps, push, reallocs, record, report, resident, retained, run, scan, serve, sizes, snapshot,
+    temporary, threads, timeline, top,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -101,6 +101,7 @@ pub(crate) enum Command {
     Resident(resident::Arguments),
     Lines(lines::Arguments),
     History(history::Arguments),
+    InvalidFrees(invalid_frees::Arguments),
     Check(check::Arguments),
     Info(info::Arguments),
     Dump(dump::Arguments),

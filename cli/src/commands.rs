@@ -18,9 +18,9 @@ pub(crate) mod history;
 pub(crate) mod html;
 pub(crate) mod import;
 pub(crate) mod info;
-
 pub(crate) mod install_agent;
 pub(crate) mod interactive;
+pub(crate) mod invalid_frees;
 pub(crate) mod leaks;
 mod lens;
 pub(crate) mod lifetimes;
@@ -93,6 +93,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Reallocs(arguments) => reallocs::execute(&arguments),
         Command::Retained(arguments) => retained::execute(&arguments),
         Command::Pages(arguments) => pages::execute(&arguments),
+        Command::InvalidFrees(arguments) => invalid_frees::execute(&arguments),
         Command::History(arguments) => history::execute(&arguments),
         Command::Resident(arguments) => resident::execute(&arguments),
         Command::Lines(arguments) => lines::execute(&arguments),

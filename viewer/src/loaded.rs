@@ -129,6 +129,11 @@ impl Loaded {
         series.iter().rev().find(|point| point.time <= until).map(|point| point.value)
     }
 
+    /// True when the stacks of frees were recorded, too.
+    pub(crate) fn traces_frees(&self) -> bool {
+        self.tables.metadata.traces_frees()
+    }
+
     /// Different addresses of code on the stacks.
     pub fn addresses(&self) -> u64 {
         self.tables.frames.iter().filter(|frame| matches!(frame, Frame::Code { .. })).count() as u64

@@ -43,6 +43,10 @@ pub trait Watch {
     /// In an aggregated capture, so much of a stack is left, since its process has ended or events have.
     fn left(&mut self, _at: Instant, _process: ProcessId, _node: NodeId, _held: Amount, _ended: Ended) {}
 
+    /// A thread has freed what was no live block of its process, and nothing that is known of the recording explains that: no gap, no
+    /// pause, no life before the recording.
+    fn freed_invalid(&mut self, _at: Instant, _free: &InvalidFree) {}
+
     /// An event was counted, and all births and deaths in it were told.
     fn event(&mut self, _at: Instant, _event: &Event) {}
 }
@@ -115,6 +119,19 @@ pub struct Life<K> {
     pub size: u64,
     /// What the observer said when it was born.
     pub kept: K,
+}
+
+/// A free of what is no live block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidFree {
+    /// Whose memory it is.
+    pub process: ProcessId,
+    /// Who did it.
+    pub thread: ThreadId,
+    /// What was freed.
+    pub address: u64,
+    /// With which stack; [`NodeId::ROOT`] unless stacks of frees were recorded, and for `realloc`.
+    pub stack: NodeId,
 }
 
 /// The end of a block.

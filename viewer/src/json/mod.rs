@@ -33,7 +33,9 @@ pub use dump::Dump;
 pub use info::info;
 pub use leaks::leaks;
 pub(crate) use lives::ScannedFields;
-pub use lives::{history, lifetimes, lines, pages, reallocs, retained, sizes, temporary, threads};
+pub use lives::{
+    history, invalid_frees, lifetimes, lines, pages, reallocs, retained, sizes, temporary, threads,
+};
 pub use report::report;
 pub use resident::resident;
 pub(crate) use tables::tables;

@@ -1,6 +1,6 @@
 //! Lives of the blocks that were asked for.
 
-use crate::analysis::{Birth, Death, Life, Watch};
+use crate::analysis::{Birth, Death, Instant, InvalidFree, Life, Watch};
 use crate::query::{Selection, Sieve};
 
 /// Tells an observer of those blocks only that were born after a moment and pass a filter. Their lives end where the
@@ -47,6 +47,12 @@ impl<W: Watch> Watch for Chosen<'_, W> {
     fn died(&mut self, life: &Life<Self::Kept>, death: &Death) {
         if let Some(life) = known(life) {
             self.inner.died(&life, death);
+        }
+    }
+
+    fn freed_invalid(&mut self, at: Instant, free: &InvalidFree) {
+        if at.position > self.after {
+            self.inner.freed_invalid(at, free);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::Moments;
 use super::chosen::Chosen;
 use super::pass::Pass;
 use crate::analysis::{Load, Names, Profile, Span, Watch, add_idle_threads};
+use crate::lives::{InvalidFreeRow, Suspects};
 use crate::loaded::Loaded;
 use crate::open::{Error, named};
 use crate::query::{Expression, Lens, Query, Selection, Sieve};
@@ -96,6 +97,28 @@ impl Moments {
         let (profile, watch) = self.watched(query, selection, watch)?;
         let loaded = Loaded { looked_up, heap: self.heap, ..Loaded::new(tables, profile, self.source) };
         Ok((Lens { filter: expression.cloned(), ..Lens::default() }.apply(loaded), watch))
+    }
+
+    /// Frees of what was no live block, the first so many, with what was there before; and how many more there were. Where everything
+    /// fits together, that takes no look at single blocks.
+    ///
+    /// # Errors
+    /// Those of [`Self::profile`], and [`Error::Aggregated`].
+    pub fn invalid_frees(
+        mut self,
+        limit: usize,
+        naming: Naming,
+    ) -> Result<(Loaded, Vec<InvalidFreeRow>, u64), Error> {
+        self.needs_blocks("frees of single blocks")?;
+        let query = Query::default();
+        let profile = self.profile(&query)?;
+        if profile.anomalies().unmatched_frees == 0 {
+            return Ok((self.show(profile, naming), Vec::new(), 0));
+        }
+        let (_, suspects) = self.watched(&query, None, |_| Suspects::new(limit))?;
+        let (profile, frees) = self.watched(&query, None, |_| suspects.finish())?;
+        let (rows, more) = frees.finish();
+        Ok((self.show(profile, naming), rows, more))
     }
 
     pub(super) fn watched<'f, W: Watch>(

@@ -269,6 +269,11 @@ fn traced(loaded: &Loaded) -> Facts {
     facts
 }
 
+fn unknown_blocks(frees: u64) -> String {
+    let advice = if frees > 0 { " (see: invalid-frees)" } else { "" };
+    count(frees) + advice
+}
+
 fn losses(loaded: &Loaded) -> Facts {
     let anomalies = loaded.profile.anomalies();
     let gaps = loaded.profile.gaps();
@@ -278,7 +283,7 @@ fn losses(loaded: &Loaded) -> Facts {
         fact("allocations in gaps", count(gaps.allocations)),
         fact("frees in gaps", count(gaps.frees)),
         fact("frees of inherited blocks", count(anomalies.inherited_frees)),
-        fact("frees of unknown blocks", count(anomalies.unmatched_frees)),
+        fact("frees of unknown blocks", unknown_blocks(anomalies.unmatched_frees)),
         fact("of blocks from before", count(anomalies.frees_from_before)),
         fact("the same after a gap", count(anomalies.lost_allocations)),
         fact("blocks ended by a gap", count(anomalies.lost_frees)),

@@ -211,7 +211,8 @@ fn replaced(loaded: &Loaded) -> String {
     }
 }
 
-fn stack(out: &mut dyn Write, loaded: &Loaded, node: NodeId, style: &Style) -> io::Result<()> {
+/// Writes a stack, a line for each function.
+pub(super) fn stack(out: &mut dyn Write, loaded: &Loaded, node: NodeId, style: &Style) -> io::Result<()> {
     let mut steps = functions_of(&loaded.tables, &loaded.names, node).peekable();
     if steps.peek().is_none() {
         return writeln!(out, "    [no stack]");

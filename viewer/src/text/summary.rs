@@ -83,6 +83,10 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
     facts.push(("threads", threads(loaded)));
     facts.extend(killed(loaded).map(|text| ("killed", text)));
     facts.extend(executed(loaded).map(|text| ("ended", text)));
+    let invalid = profile.anomalies().unmatched_frees;
+    if invalid > 0 {
+        facts.push(("invalid", format!("{} of what was no live block", counted(invalid, "free"))));
+    }
     facts.push(("lost", counted(loaded.lost_events(), "event")));
     facts.push(("stacks", stacks(loaded)));
     let nameless = nameless(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes);
@@ -206,6 +210,9 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
     writeln!(out, "\n{}", style.paint(Role::Heading, "Next"))?;
     let total = &loaded.profile.total;
     let mut lines = Vec::new();
+    if loaded.profile.anomalies().unmatched_frees > 0 {
+        lines.push((format!("invalid-frees {file}"), "what was freed twice, or never allocated"));
+    }
     if !total.allocated.is_zero() {
         lines.push((format!("report {file}"), "who held the memory at the peak"));
         lines.push((

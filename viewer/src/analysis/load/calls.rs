@@ -5,7 +5,7 @@ use crate::analysis::cost::Part;
 use crate::analysis::heap::Block;
 use crate::analysis::lineage;
 use crate::analysis::sites::SiteId;
-use crate::analysis::watch::{Birth, End, Instant, Watch};
+use crate::analysis::watch::{Birth, End, Instant, InvalidFree, Watch};
 use capture::{NodeId, ProcessId, ThreadId};
 
 /// No block is larger than the address space of a process.
@@ -76,7 +76,7 @@ impl<W: Watch> Load<'_, W> {
 
     pub(super) fn free(&mut self, process: ProcessId, thread: ThreadId, address: u64, stack: NodeId) {
         let Some(block) = self.processes[process.index()].remove(address) else {
-            return self.free_unknown(process, address);
+            return self.free_unknown(&InvalidFree { process, thread, address, stack });
         };
         let pauses = self.processes[process.index()].pause_number;
         let was_last = self.forget_last(block.thread, address).is_some();
@@ -103,7 +103,8 @@ impl<W: Watch> Load<'_, W> {
     }
 
     #[cold]
-    pub(super) fn free_unknown(&mut self, process: ProcessId, address: u64) {
+    pub(super) fn free_unknown(&mut self, free: &InvalidFree) {
+        let &InvalidFree { process, address, .. } = free;
         let inherited = lineage::release(&mut self.processes, process, address);
         let state = &mut self.processes[process.index()];
         let (has_gaps, was_paused) = (state.has_gaps(), state.was_paused);
@@ -114,7 +115,10 @@ impl<W: Watch> Load<'_, W> {
             (false, true, _) => anomalies.lost_allocations += 1,
             (false, false, true) => anomalies.paused_allocations += 1,
             (false, false, false) if attached => anomalies.frees_from_before += 1,
-            (false, false, false) => anomalies.unmatched_frees += 1,
+            (false, false, false) => {
+                anomalies.unmatched_frees += 1;
+                self.watch.freed_invalid(self.instant(), free);
+            }
         }
     }
 

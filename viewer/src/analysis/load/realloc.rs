@@ -14,7 +14,7 @@ use super::Load;
 use super::calls::Allocation;
 use crate::analysis::heap::Block;
 use crate::analysis::thread::Pending;
-use crate::analysis::watch::{End, Watch};
+use crate::analysis::watch::{End, InvalidFree, Watch};
 use capture::{NodeId, ProcessId, ReallocOutcome, ThreadId};
 
 impl<W: Watch> Load<'_, W> {
@@ -51,18 +51,18 @@ impl<W: Watch> Load<'_, W> {
             }
             ReallocOutcome::Freed => {
                 let end = End::Freed { thread, stack: NodeId::ROOT, is_temporary: false };
-                self.realloc_free(process, pending, end);
+                self.realloc_free((process, thread), pending, end);
             }
             ReallocOutcome::Block { address, size, stack } => {
                 let call = Allocation { process, thread, address, size, alignment: 0, stack };
                 let end = End::Resized { thread, stack, address, size };
                 let old = pending.and_then(|pending| pending.block);
                 if pending.is_some_and(|pending| pending.address == address) {
-                    self.realloc_free(process, pending, end);
+                    self.realloc_free((process, thread), pending, end);
                     self.allocate(call, old.as_ref());
                 } else {
                     self.allocate(call, old.as_ref());
-                    self.realloc_free(process, pending, end);
+                    self.realloc_free((process, thread), pending, end);
                 }
             }
         }
@@ -70,10 +70,18 @@ impl<W: Watch> Load<'_, W> {
 
     /// The free half of a `realloc` that succeeded. Where its beginning was not recorded, a gap explains that, or
     /// nothing does.
-    pub(super) fn realloc_free(&mut self, process: ProcessId, pending: Option<Pending<W::Kept>>, end: End) {
+    pub(super) fn realloc_free(
+        &mut self,
+        (process, thread): (ProcessId, ThreadId),
+        pending: Option<Pending<W::Kept>>,
+        end: End,
+    ) {
         match pending {
             Some(Pending { block: Some(block), .. }) => self.free_known(process, block, end),
-            Some(Pending { address, block: None, .. }) => self.free_unknown(process, address),
+            Some(Pending { address, block: None, .. }) => {
+                let stack = if let End::Resized { stack, .. } = end { stack } else { NodeId::ROOT };
+                self.free_unknown(&InvalidFree { process, thread, address, stack });
+            }
             None => {
                 let state = &mut self.processes[process.index()];
                 let is_explained = state.has_gaps() || state.was_paused;

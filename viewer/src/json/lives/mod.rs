@@ -1,6 +1,7 @@
 //! Documents about the lives of blocks, and about lines.
 
 mod history;
+mod invalid_frees;
 mod lifetimes;
 mod lines;
 mod pages;
@@ -12,6 +13,7 @@ mod temporary;
 mod threads;
 
 pub use history::history;
+pub use invalid_frees::invalid_frees;
 pub use lifetimes::lifetimes;
 pub use lines::lines;
 pub use pages::pages;

@@ -1,0 +1,43 @@
+//! `invalid-frees`: frees of what was no live block.
+
+use super::view::{self, Capture};
+use crate::exit::Outcome;
+use clap::Args;
+use viewer::{json, text};
+
+/// Frees that are looked at.
+const MOST: usize = 10_000;
+/// Of these, those that are written unless another number is given: each is a paragraph.
+const LIMIT: usize = 10;
+
+/// Show blocks that were freed twice, frees inside of blocks, and of what was never allocated
+///
+/// Each with what was there before: who allocated it, and who freed it first. Where it is freed is known of recordings with
+/// --free-stacks.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    capture: Capture,
+    /// Most frees that are written [default: 10; JSON has all]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints them.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let (moments, naming) = (arguments.capture.moments()?, arguments.capture.naming());
+    let (loaded, rows, more) = moments.invalid_frees(MOST, naming).map_err(view::failure)?;
+    let loaded = arguments.capture.told(loaded);
+    view::print(|out, style| {
+        if arguments.json {
+            json::invalid_frees(out, &loaded, (&rows, more))?;
+        } else {
+            let limit = arguments.limit.unwrap_or(LIMIT).max(1);
+            text::invalid_frees(out, &loaded, (&rows, more), limit, "sysprof-memprof", style)?;
+        }
+        Ok(())
+    })
+}

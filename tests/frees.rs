@@ -1,0 +1,83 @@
+//! Who frees: stacks of frees where they are wanted, and frees of what is no block any more.
+
+use crate::harness::{Capture, c, cpp, record};
+use serde_json::Value;
+
+fn document(capture: &Capture, command: &[&str]) -> Value {
+    let ran = capture.show(&[command, &["--json"]].concat());
+    assert_eq!(ran.code, 0, "{command:?}: {}", ran.stderr);
+    serde_json::from_str(ran.text()).unwrap()
+}
+
+/// Check that each free has its stack where that is wanted, whatever call it is of, and none where it is not; and that nothing else
+/// changes by it.
+#[test]
+fn frees_have_stacks_if_wanted() {
+    for program in [c("every_call").build(), cpp("every_new").build()] {
+        let frees = |options: &[&str], has_stack: bool| {
+            let (_, capture) = record(&program).options(options).with_names().succeed();
+            let frees: Vec<_> = capture.events().into_iter().filter(|event| event.kind == "free").collect();
+            for free in &frees {
+                assert_eq!(free.stack.iter().any(|name| name == "main"), has_stack, "{free:?}");
+                assert_eq!(free.stack.is_empty(), !has_stack, "{free:?}");
+            }
+            frees.len()
+        };
+        let count = frees(&["--free-stacks"], true);
+        assert_eq!((count, count > 10), (frees(&[], false), true), "{}", program.display());
+    }
+}
+
+/// Check that children of fork record them, too, and that of samples each free has its stack.
+#[test]
+fn frees_of_children_and_of_samples_have_stacks() {
+    for (program, arguments, options) in [
+        (c("forks_and_frees_first").build(), [].as_slice(), ["--free-stacks"].as_slice()),
+        (cpp("frees_everything").build(), &["2", "200"], &["--free-stacks", "--sample", "4K"]),
+    ] {
+        let (_, capture) = record(&program).args(arguments).options(options).with_names().succeed();
+        let events = capture.events();
+        let frees: Vec<_> = events.iter().filter(|event| event.kind == "free").collect();
+        let without: Vec<_> = frees.iter().filter(|free| free.stack.is_empty()).collect();
+        assert!(!frees.is_empty() && without.is_empty(), "{options:?}: {without:?} of {}", frees.len());
+    }
+}
+
+/// Check that what one thread allocates and another frees is told by both stacks.
+#[test]
+fn blocks_that_pass_between_threads_are_told_by_both_stacks() {
+    let (_, capture) = record(c("passes_blocks").build()).options(["--free-stacks"]).with_names().succeed();
+    let threads = document(&capture, &["threads"]);
+    let rows = threads["crossing"].as_array().unwrap();
+    let rows: Vec<_> = rows.iter().filter(|row| row["allocated_by"][0]["function"] == "make").collect();
+    let told: Vec<_> = rows
+        .iter()
+        .map(|row| (&row["freed_by"][0]["function"], row["blocks"].as_u64(), row["bytes"].as_u64()))
+        .collect();
+    assert_eq!(told, [(&Value::from("take"), Some(100), Some(4000))], "{threads:#}");
+}
+
+/// Check that a block which is freed twice, for which the program is ended, is told with both frees and its allocation; and that
+/// `info` says where to look.
+#[test]
+fn a_block_that_is_freed_twice_is_told() {
+    for with_stacks in [true, false] {
+        let options: &[&str] = if with_stacks { &["--free-stacks"] } else { &[] };
+        let (ran, capture) = record(c("frees_twice").build()).options(options).with_names().run();
+        assert_eq!(ran.code, 128 + 6, "{}", ran.stderr);
+        let info = capture.show(&["info"]);
+        assert!(info.text().contains("1 (see: invalid-frees)"), "{}", info.text());
+        let invalid = document(&capture, &["invalid-frees"]);
+        let frees = invalid["frees"].as_array().unwrap();
+        let free = frees.first().expect("a free");
+        assert_eq!((frees.len(), &free["cause"], &free["block"]["size"]), (1, &"twice".into(), &4321.into()));
+        assert_eq!(free["block"]["stack"][0]["function"], "make_buffer", "{free:#}");
+        assert_ne!(free["thread"]["tid"], free["before"]["thread"]["tid"]);
+        let by = |place: &Value| place["stack"][0]["function"].as_str().map(str::to_owned);
+        let expected = [Some("last_owner"), Some("first_owner")].map(|name| name.map(str::to_owned));
+        let told = [by(free), by(&free["before"])];
+        assert_eq!(told, if with_stacks { expected } else { [None, None] }, "{free:#}");
+        let text = capture.show(&["invalid-frees"]);
+        assert_eq!(text.text().contains("run --free-stacks"), !with_stacks, "{}", text.text());
+    }
+}
