@@ -64,7 +64,11 @@ machine() {
 pinned() { taskset -c "$cores" env -C "$directory" "$@" </dev/null; }
 
 # Records a command into the file "capture".
-recorded() { pinned "$memprof" run --quiet --force --output "$bench_folder/capture" -- "$@"; }
+recorded() {
+    local options
+    read -ra options <<<"${BENCH_OPTIONS-}"
+    pinned "$memprof" run --quiet --force "${options[@]}" --output "$bench_folder/capture" -- "$@"
+}
 # The same without names and without samples of the processors, as heaptrack's --raw records.
 bare() { pinned "$memprof" run --quiet --force --no-symbolize --no-cpu --output "$bench_folder/bare" -- "$@"; }
 sampled() { pinned "$memprof" run --quiet --force --sample 512K --output "$bench_folder/sampled" -- "$@"; }
