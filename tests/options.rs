@@ -96,3 +96,25 @@ fn unfollowed_children_may_limit_themselves() {
     let recording = recording.arg(&page.path).arg("child").world(world).options(["--no-follow"]);
     assert_eq!(recording.run().0.code, 5);
 }
+
+/// Check that variables say what options of recordings say, and that options come before them.
+#[test]
+fn variables_say_what_options_say() {
+    let metadata = |options: &[&str]| {
+        let recording = record(c("forks_once").build())
+            .env("SYSPROF_MEMPROF_FOLLOW", "0")
+            .env("SYSPROF_MEMPROF_FREE_STACKS", "1")
+            .env("SYSPROF_MEMPROF_MAX_DEPTH", "33")
+            .env("SYSPROF_MEMPROF_ON_FULL", "drop")
+            .env("SYSPROF_MEMPROF_RING_SIZE", "64K");
+        // What small rings lose is not asked about.
+        let (ran, capture) = recording.options(options).run();
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let info = capture.info();
+        ["follow", "free_stacks", "max_depth", "on_full", "ring_size"]
+            .map(|name| info["options"][name].as_str().unwrap_or("?").to_owned())
+    };
+    assert_eq!(metadata(&[]), ["false", "true", "33", "drop", "65536"]);
+    let options = ["--follow", "--max-depth", "44", "--on-full", "block", "--ring-size", "128K"];
+    assert_eq!(metadata(&options), ["true", "true", "44", "block", "131072"]);
+}

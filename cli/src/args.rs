@@ -58,6 +58,9 @@ Environment:
   SYSPROF_MEMPROF_SOCKET   where a program with the agent preloaded finds its recording
   SYSPROF_MEMPROF_SAMPLE   the interval of samples where --sample does not say it
   SYSPROF_MEMPROF_PAUSED   1 records nothing until the program says so, as --paused does
+  SYSPROF_MEMPROF_FREE_STACKS, SYSPROF_MEMPROF_FOLLOW, SYSPROF_MEMPROF_MAX_DEPTH,
+  SYSPROF_MEMPROF_ON_FULL, SYSPROF_MEMPROF_RING_SIZE
+                           what options of recordings say by these names, where they are not given
   SYSPROF_MEMPROF_DISABLE  1 keeps a program with the agent preloaded from being recorded
   SYSPROF_MEMPROF_INSIDE   0 leaves an allocator inside a program as it is, and unrecorded
   SYSPROF_MEMPROF_DIR      private folder for the agent and the doorbell, instead of those under run, tmp

@@ -33,20 +33,20 @@ pub(crate) struct Recording {
     #[arg(long)]
     pub(crate) force: bool,
     /// What a thread does whose ring is full: wait for the collector, or lose events and count them
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", env = "SYSPROF_MEMPROF_ON_FULL", ignore_case = true)]
     on_full: Option<Policy>,
     /// Longest wait of a thread whose ring is full
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     max_wait: Option<Duration>,
     /// Bytes of each thread's ring
-    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = values::ring_size)]
+    #[arg(long, value_name = "SIZE", default_value = "1M", env = "SYSPROF_MEMPROF_RING_SIZE", value_parser = values::ring_size)]
     ring_size: usize,
     /// Most frames of a stack; the outer ones are cut off
-    #[arg(long, value_name = "N", default_value_t = MAX_DEPTH, value_parser = clap::value_parser!(u32).range(1..=65535))]
+    #[arg(long, value_name = "N", default_value_t = MAX_DEPTH, env = "SYSPROF_MEMPROF_MAX_DEPTH", value_parser = clap::value_parser!(u32).range(1..=65535))]
     max_depth: u32,
     /// Record the stacks of frees, too, for `threads`, `history` and `invalid-frees` to tell who frees: each costs as much as an
     /// allocation, then
-    #[arg(long, conflicts_with = "aggregate")]
+    #[arg(long, conflicts_with = "aggregate", env = "SYSPROF_MEMPROF_FREE_STACKS", value_parser = FalseyValueParser::new())]
     free_stacks: bool,
     /// Record samples only, one in so many bytes of allocations on average; numbers are then estimates
     #[arg(long, value_name = "BYTES", env = "SYSPROF_MEMPROF_SAMPLE", value_parser = values::sample_interval)]

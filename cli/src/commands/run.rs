@@ -22,6 +22,7 @@ use crate::stream::Stream;
 use crate::{agent, message, output};
 use anyhow::{Context, anyhow};
 use clap::Args;
+use clap::builder::FalseyValueParser;
 use collector::launch::{
     Environment, Launch, Signals, adopt_orphans, lift_descriptor_limit, lift_file_limit,
 };
@@ -52,8 +53,15 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     recording: Recording,
     /// Record the programs that the target starts, too (the default)
-    #[arg(long, overrides_with = "no_follow")]
-    follow: bool,
+    #[arg(
+        long,
+        overrides_with = "no_follow",
+        env = "SYSPROF_MEMPROF_FOLLOW",
+        num_args = 0,
+        default_missing_value = "true",
+        value_parser = FalseyValueParser::new()
+    )]
+    follow: Option<bool>,
     /// Record the target alone
     #[arg(long)]
     no_follow: bool,
@@ -68,6 +76,13 @@ pub(crate) struct Arguments {
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+impl Arguments {
+    /// True when what the target starts is recorded, too.
+    fn follows(&self) -> bool {
+        !self.no_follow && self.follow.unwrap_or(true)
+    }
 }
 
 /// Records the command and gives its exit code.
@@ -115,7 +130,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         command: arguments.command.clone(),
         socket: None,
         agent_folder: agent.path.parent().filter(|_| !agent.installed).map(Path::to_owned),
-        follow: !arguments.no_follow,
+        follow: arguments.follows(),
         target: Some(prepared.pid()),
         live: progress.is_wanted(),
         hears_commands: true,
@@ -132,7 +147,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         }
     };
     let supervision =
-        supervise::Options { wait_children: arguments.wait_children, follow: !arguments.no_follow };
+        supervise::Options { wait_children: arguments.wait_children, follow: arguments.follows() };
     let Supervised { status, unrecorded } =
         supervise::until_end(child, &session, &signals, progress, &supervision)?;
     let code = exit::of_target(status);
