@@ -347,3 +347,37 @@ fn processes_that_go_on_are_told_of() {
     assert!(text.starts_with(warning) && text.contains("FAIL  leaked"), "{text}");
     assert!(!said("max-peak = \"1M\"").contains("warning"));
 }
+
+/// Check that frees of what was no live block are limited, and that it cannot be told of captures in which they may be unseen that there
+/// are none.
+#[test]
+fn invalid_frees_are_limited() {
+    let judged = |made: &Made, limit: u64| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("app.memprof");
+        made.write(&file);
+        let rules = format!("max-invalid-frees = {limit}");
+        let (rules, _) = Rules::from_toml(&rules, &folder.path().join("rules.toml")).unwrap();
+        let report = rules.check(&file, Naming::Stored).unwrap();
+        (text_of(&report), report.outcome())
+    };
+    let good = made();
+    assert_eq!(judged(&good, 0), ("ok    invalid-frees  0, at most 0\n".to_owned(), Outcome::Kept));
+    let mut twice = Made::new();
+    let (process, thread) = twice.process("app");
+    let stack = twice.stack("main");
+    twice.alloc(thread, 0x1000, 10, stack);
+    twice.free(thread, 0x1000);
+    twice.free(thread, 0x1000);
+    twice.end(process, thread, Ended::Exited(0));
+    assert_eq!(judged(&twice, 0), ("FAIL  invalid-frees  1, at most 0\n".to_owned(), Outcome::Broken));
+    assert_eq!(judged(&twice, 1).1, Outcome::Kept);
+    let mut attached = good;
+    attached.tables.processes[0].attached = true;
+    let untold =
+        "?     invalid-frees  0, at most 0; cannot be told: 1 process had lived before the recording\n";
+    assert_eq!(judged(&attached, 0), (untold.to_owned(), Outcome::Untold));
+    let (text, outcome) = judged(&support::fixtures::sampled(), 0);
+    assert!(text.contains("cannot be told: the capture is sampled"), "{text}");
+    assert_eq!(outcome, Outcome::Untold);
+}

@@ -50,6 +50,9 @@ pub(crate) struct Arguments {
     /// Only stacks that this selects, for the five limits above
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<Expression>,
+    /// Most frees of what was no live block: see invalid-frees
+    #[arg(long, value_name = "N", conflicts_with = "filter")]
+    max_invalid_frees: Option<u64>,
     /// An earlier capture: peak, leaked bytes, allocations and temporary ones must not exceed it
     #[arg(long, value_name = "CAPTURE")]
     baseline: Option<PathBuf>,
@@ -113,6 +116,7 @@ impl Arguments {
         limits.set(Measure::Unreachable, self.max_unreachable.map(|size| size as u64));
         limits.set(Measure::Allocations, self.max_allocs);
         limits.set(Measure::Temporary, self.max_temporary);
+        limits.set(Measure::InvalidFrees, self.max_invalid_frees);
         if limits.is_empty() && self.filter.is_some() {
             return Err(Failure::usage(anyhow!(
                 "--filter needs one of the limits that it is for, such as --max-leaked"

@@ -29,6 +29,7 @@ struct File {
     max_allocations: Option<Number>,
     max_bytes: Option<Number>,
     max_temporary: Option<Number>,
+    max_invalid_frees: Option<Number>,
     rule: Vec<RuleTable>,
 }
 
@@ -97,6 +98,7 @@ impl File {
             (Measure::Allocations, self.max_allocations),
             (Measure::Bytes, self.max_bytes),
             (Measure::Temporary, self.max_temporary),
+            (Measure::InvalidFrees, self.max_invalid_frees),
         ];
         rules.sections.push(Section { limits: self::limits(limits)?, ..Section::default() });
         let has_age = rules.suppressions.older_than_ns.is_some();

@@ -109,7 +109,7 @@ impl Rules {
                     name: section.name.clone(),
                     filter: section.filter.as_ref().map(ToString::to_string),
                     measure,
-                    actual: measure.of(&sum.cost),
+                    actual: sum.number(measure),
                     limit,
                     baseline: None,
                     doubt: sum.doubt(measure, limit, "the capture"),
@@ -136,14 +136,14 @@ impl Rules {
 }
 
 fn compare(section: &Section, measure: Measure, now: &Sum, before: &Sum, tolerance: Share) -> Verdict {
-    let earlier = measure.of(&before.cost);
+    let earlier = before.number(measure);
     // The part that is tolerated is rounded down: 5 % of 10 allocations are none.
     let limit = earlier.saturating_add((tolerance.as_percent() / 100.0 * earlier as f64).floor() as i64);
     Verdict {
         name: section.name.clone(),
         filter: section.filter.as_ref().map(ToString::to_string),
         measure,
-        actual: measure.of(&now.cost),
+        actual: now.number(measure),
         limit,
         baseline: Some((earlier, tolerance)),
         // A baseline without the frees that it lost would allow too much.
@@ -162,6 +162,10 @@ struct Sum {
     lacks_names: bool,
     /// Where it is about what was unreachable, how far that can be believed.
     reach: Reach,
+    /// Of the whole capture.
+    invalid_frees: i64,
+    /// Why there may be more of them.
+    unseen_frees: Option<String>,
 }
 
 impl Sum {
@@ -172,7 +176,22 @@ impl Sum {
         };
         let is_cut = loaded.source.cut.is_some();
         let reach = loaded.reach.unwrap_or_default();
-        Sum { cost, spread, lost: loaded.lost_events(), is_cut, lacks_names: false, reach }
+        let invalid_frees = i64::try_from(loaded.profile.anomalies().unmatched_frees).unwrap_or(i64::MAX);
+        Sum {
+            cost,
+            spread,
+            lost: loaded.lost_events(),
+            is_cut,
+            lacks_names: false,
+            reach,
+            invalid_frees,
+            unseen_frees: unseen_frees(loaded),
+        }
+    }
+
+    /// How much there is of a measure.
+    fn number(&self, measure: Measure) -> i64 {
+        if measure == Measure::InvalidFrees { self.invalid_frees } else { measure.of(&self.cost) }
     }
 
     /// Why it cannot be told that a number is within its limit.
@@ -180,7 +199,7 @@ impl Sum {
         if let Some(missing) = self.missing(which) {
             return Some(missing);
         }
-        let actual = measure.of(&self.cost);
+        let actual = self.number(measure);
         if actual > limit && self.reach.may_be_less() {
             return Some("not all memory could be searched".to_owned());
         }
@@ -193,6 +212,9 @@ impl Sum {
         let uncertain = self.cost.uncertain.bytes;
         if measure == Measure::Leaked && actual.saturating_add(uncertain) > limit {
             return Some(format!("{} more may be leaked or not", bytes(uncertain)));
+        }
+        if measure == Measure::InvalidFrees {
+            return self.unseen_frees.clone();
         }
         let error = measure.error(&self.spread);
         (actual.saturating_add(error.saturating_mul(2)) > limit).then(|| {
@@ -337,6 +359,16 @@ impl<'a> Sums<'a> {
         warnings.extend(self.idle.iter().map(idle));
         warnings
     }
+}
+
+/// Why invalid frees may not have been seen.
+fn unseen_frees(loaded: &Loaded) -> Option<String> {
+    if loaded.profile.sampling.is_some() {
+        return Some("the capture is sampled".to_owned());
+    }
+    let attached = loaded.tables.processes.iter().filter(|process| process.attached).count();
+    let processes = counted(attached as u64, "process");
+    (attached > 0).then(|| format!("{processes} had lived before the recording"))
 }
 
 /// Whether names of functions were never looked for.

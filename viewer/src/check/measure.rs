@@ -20,11 +20,13 @@ pub enum Measure {
     Temporary,
     /// Bytes allocated less bytes freed between two moments.
     Growth,
+    /// Number of frees of what was no live block. No cost of stacks has it.
+    InvalidFrees,
 }
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Measure; 7] = [
+    pub const ALL: [Measure; 8] = [
         Measure::Peak,
         Measure::Leaked,
         Measure::Unreachable,
@@ -32,6 +34,7 @@ impl Measure {
         Measure::Bytes,
         Measure::Temporary,
         Measure::Growth,
+        Measure::InvalidFrees,
     ];
 
     /// The word that names it.
@@ -44,15 +47,16 @@ impl Measure {
             Measure::Bytes => "bytes",
             Measure::Temporary => "temporary",
             Measure::Growth => "growth",
+            Measure::InvalidFrees => "invalid-frees",
         }
     }
 
     /// True for numbers of blocks, false for bytes.
     pub fn counts_blocks(self) -> bool {
-        matches!(self, Measure::Allocations | Measure::Temporary)
+        matches!(self, Measure::Allocations | Measure::Temporary | Measure::InvalidFrees)
     }
 
-    /// The number.
+    /// The number, where stacks cost it.
     pub fn of(self, cost: &Cost) -> i64 {
         let Amount { blocks, bytes } = match self {
             Measure::Peak => cost.peak,
@@ -61,6 +65,7 @@ impl Measure {
             Measure::Allocations | Measure::Bytes => cost.allocated,
             Measure::Temporary => cost.temporary,
             Measure::Growth => cost.allocated - cost.freed,
+            Measure::InvalidFrees => Amount::ZERO,
         };
         if self.counts_blocks() { blocks } else { bytes }
     }
@@ -73,6 +78,7 @@ impl Measure {
             Measure::Allocations | Measure::Bytes => spread.allocated,
             Measure::Temporary => spread.temporary,
             Measure::Growth => growth(spread),
+            Measure::InvalidFrees => Spread::ZERO,
         };
         if self.counts_blocks() { spread.blocks_error() } else { spread.bytes_error() }
     }
