@@ -4,7 +4,7 @@
 mod fields;
 mod support;
 
-use capture::{Action, Ended, NodeId, ReallocOutcome, Tables};
+use capture::{Action, Ended, Module, NodeId, ReallocOutcome, Tables};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::Made;
@@ -367,7 +367,7 @@ fn freed_pages_lie_under_the_highest_block() {
         (loaded, watch.finish(), keep)
     };
     let pages = |(under, above): (i64, i64)| [under, above].map(|bytes| bytes / PAGE.cast_signed());
-    let (loaded, found, keep) = table(false, Ended::Exited(0));
+    let (mut loaded, found, keep) = table(false, Ended::Exited(0));
     assert_eq!(pages(found.freed()), [10, 3]);
     let [heap] = &found.heaps[..] else { panic!("{:?}", found.heaps) };
     let highest = heap.highest.unwrap();
@@ -380,6 +380,11 @@ fn freed_pages_lie_under_the_highest_block() {
     ] {
         assert!(text.contains(line), "{text}");
     }
+    // What is glibc's alone is not said of other allocators.
+    loaded.tables.modules.push(Module { path: "/lib/libjemalloc.so.2".to_owned(), ..Module::default() });
+    let text = written(|out| text::pages(out, &loaded, &found, 9, &Style { color: false, width: Some(100) }));
+    assert!(text.contains("freed: 52.0 KiB more in pages without a block, as far as jemalloc"), "{text}");
+    assert!(!text.contains("malloc_trim") && !text.contains("highest block"), "{text}");
     assert_eq!(pages(table(true, Ended::Exited(0)).1.freed()), [6, 3]);
     assert_eq!(pages(table(false, Ended::Exec).1.freed()), [0, 0]);
 }

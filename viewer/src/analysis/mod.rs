@@ -44,6 +44,7 @@ mod totals;
 mod watch;
 
 mod allocator;
+mod allocator_library;
 mod appearance;
 mod diff;
 mod frames;
@@ -80,6 +81,7 @@ mod tree;
 pub use accesses::{Access, Use, uses};
 pub use account::{Account, Oddities, Standing};
 pub use allocator::{AllocatorTime, allocator_time};
+pub use allocator_library::allocator_library;
 pub use appearance::rows_as_read;
 pub use cost::{Amount, Cost};
 pub use counters::{Counters, Point};

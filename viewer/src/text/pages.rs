@@ -6,7 +6,7 @@ use super::lead::{Branch, Lead};
 use super::place::fit_name;
 use super::stack_line::{header, rest, stack_line};
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Tree, Use, natural};
+use crate::analysis::{Amount, Tree, Use, allocator_library, natural};
 use crate::format::{bytes, count, counted, percent};
 use crate::lives::{FULLNESS, Heap, PAGE, PageTable};
 use crate::loaded::Loaded;
@@ -146,11 +146,18 @@ fn fullness(out: &mut dyn Write, table: &PageTable, style: &Style) -> io::Result
     writeln!(out, "{:10}{}\n", "  pages", style.paint(Role::Value, numbers))
 }
 
-/// What lies free between blocks and above them; nothing where that is nothing.
+/// What lies free between blocks and above them; nothing where that is nothing. Of which heap it is where they are glibc's.
 fn heaps(out: &mut dyn Write, loaded: &Loaded, table: &PageTable, style: &Style) -> io::Result<()> {
     let (under, above) = table.freed();
     if (under, above) == (0, 0) {
         return Ok(());
+    }
+    if let Some(library) = allocator_library(&loaded.tables) {
+        // Where its heaps are, and what goes back when, is its own matter.
+        let freed = bytes(under + above);
+        let text =
+            format!("freed: {freed} more in pages without a block, as far as {library} has them still");
+        return writeln!(out, "  {}\n", style.paint(Role::Detail, text));
     }
     let explained = [
         format!(
