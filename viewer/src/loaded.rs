@@ -129,6 +129,12 @@ impl Loaded {
         series.iter().rev().find(|point| point.time <= until).map(|point| point.value)
     }
 
+    /// Frees of what was no live block, where single blocks are known that could say more of them.
+    pub(crate) fn invalid_frees(&self) -> u64 {
+        let has_blocks = self.tables.metadata.aggregate().is_none();
+        if has_blocks { self.profile.anomalies().unmatched_frees } else { 0 }
+    }
+
     /// True when the stacks of frees were recorded, too.
     pub(crate) fn traces_frees(&self) -> bool {
         self.tables.metadata.traces_frees()

@@ -269,8 +269,8 @@ fn traced(loaded: &Loaded) -> Facts {
     facts
 }
 
-fn unknown_blocks(frees: u64) -> String {
-    let advice = if frees > 0 { " (see: invalid-frees)" } else { "" };
+fn unknown_blocks(loaded: &Loaded, frees: u64) -> String {
+    let advice = if loaded.invalid_frees() > 0 { " (see: invalid-frees)" } else { "" };
     count(frees) + advice
 }
 
@@ -283,7 +283,7 @@ fn losses(loaded: &Loaded) -> Facts {
         fact("allocations in gaps", count(gaps.allocations)),
         fact("frees in gaps", count(gaps.frees)),
         fact("frees of inherited blocks", count(anomalies.inherited_frees)),
-        fact("frees of unknown blocks", unknown_blocks(anomalies.unmatched_frees)),
+        fact("frees of unknown blocks", unknown_blocks(loaded, anomalies.unmatched_frees)),
         fact("of blocks from before", count(anomalies.frees_from_before)),
         fact("the same after a gap", count(anomalies.lost_allocations)),
         fact("blocks ended by a gap", count(anomalies.lost_frees)),

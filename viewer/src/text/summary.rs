@@ -210,7 +210,7 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
     writeln!(out, "\n{}", style.paint(Role::Heading, "Next"))?;
     let total = &loaded.profile.total;
     let mut lines = Vec::new();
-    if loaded.profile.anomalies().unmatched_frees > 0 {
+    if loaded.invalid_frees() > 0 {
         lines.push((format!("invalid-frees {file}"), "what was freed twice, or never allocated"));
     }
     if !total.allocated.is_zero() {
