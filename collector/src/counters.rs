@@ -59,6 +59,11 @@ impl Counters {
         std::thread::Builder::new().name("counters".into()).spawn(move || run(clock, &read, &readings))?;
         Ok((Counters { subjects }, receiver))
     }
+
+    /// The processes whose counters are read.
+    pub(crate) fn subjects(&self) -> Vec<u32> {
+        self.subjects.pids()
+    }
 }
 
 impl Drop for Counters {

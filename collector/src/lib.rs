@@ -118,8 +118,9 @@ pub use name_search::NameSearch;
 pub use options::{OnFull, Options};
 pub use perf::{Again, CpuOptions, NoTrace, Probe, Scope, Trace, probe, unwind_again};
 pub use requests::Requests;
-pub use session::{Finished, Progress, Session, Taken, cannot_create};
+pub use session::{Finished, Progress, Session, cannot_create};
 /// Version of the protocol between agent and collector.
 pub use shared_ring::PROTOCOL_VERSION;
 pub use shared_ring::control::MAX_SAMPLE_INTERVAL;
+pub use snapshot::Taken;
 pub use triggers::Triggers;

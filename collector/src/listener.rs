@@ -41,7 +41,7 @@ pub(crate) struct Rules {
 
 /// Agents that could not be recorded though they should have been.
 #[derive(Debug, Default)]
-pub(crate) struct Failures(Mutex<(u64, String)>);
+struct Failures(Mutex<(u64, String)>);
 
 impl Failures {
     fn add(&self, error: &std::io::Error) {
@@ -58,7 +58,7 @@ impl Failures {
     }
 
     /// One sentence for the user, when there were any.
-    pub(crate) fn remark(&self) -> Option<String> {
+    fn remark(&self) -> Option<String> {
         let failures = self.0.lock().ok()?;
         let (count, last) = &*failures;
         (*count > 0).then(|| {
@@ -130,14 +130,9 @@ impl Listener {
         }
     }
 
-    /// What went wrong, to be read at the end.
-    pub(crate) fn failures(&self) -> Arc<Failures> {
-        self.host.failures.clone()
-    }
-
-    /// Programs of whose allocators nothing is seen, likewise.
-    pub(crate) fn missed(&self) -> Arc<MissedAllocators> {
-        self.host.missed.clone()
+    /// Takes no agent in any more. Those that wait are told so.
+    pub(crate) fn stop(self) -> Closed {
+        Closed { failures: self.host.failures.clone(), missed: self.host.missed.clone() }
     }
 
     /// What answers, for agents that connect elsewhere.
@@ -161,6 +156,25 @@ impl Drop for Listener {
         for file in is_file.then_some(&self.name).into_iter().chain(&self.beside) {
             let _ = std::fs::remove_file(file);
         }
+    }
+}
+
+/// What a listener leaves that is closed: no agent comes any more.
+#[derive(Debug)]
+pub(crate) struct Closed {
+    failures: Arc<Failures>,
+    missed: Arc<MissedAllocators>,
+}
+
+impl Closed {
+    /// What the user should know of agents that were not recorded.
+    pub(crate) fn remark_on_failures(&self) -> Option<String> {
+        self.failures.remark()
+    }
+
+    /// The same of allocators of which nothing was seen.
+    pub(crate) fn remark_on_missed(&self) -> Option<String> {
+        self.missed.remark()
     }
 }
 

@@ -17,6 +17,27 @@ pub(crate) struct SoFar {
     pub(crate) end: Vec<u8>,
 }
 
+/// What has become of the wish for a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// A capture of its own.
+    Capture,
+    /// A snapshot in the capture that is written, under the name of this mark.
+    Mark(String),
+}
+
+impl Taken {
+    /// What the user is told, who wanted it in this file.
+    pub fn told(&self, file: &str) -> String {
+        match self {
+            Taken::Capture => format!("wrote {file}"),
+            Taken::Mark(name) => {
+                format!("marked {name}: the recording is aggregated and has a snapshot there, by that name")
+            }
+        }
+    }
+}
+
 /// Writes a capture of its own from what there is of another, which may grow meanwhile.
 pub(crate) fn write(capture: &Path, so_far: &SoFar, output: &Path) -> Result<(), Error> {
     let failed = |what: &str| {

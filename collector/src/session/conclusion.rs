@@ -1,0 +1,131 @@
+//! What remains to be done when nothing comes any more: whose samples they are, names, and the capture's summary.
+
+use super::Finished;
+use super::exits::Exits;
+use super::scanning::Scanned;
+use super::writing::Whole;
+use crate::background::in_background;
+use crate::listener::Closed;
+use crate::perf::{Sampled, remark_on_nameless, remark_on_strangers};
+use crate::pipeline::Pipeline;
+use crate::symbolize::{Wanted, symbolize};
+use crate::writing::overhead;
+use crate::{Error, NameSearch, Options};
+use capture::{Effort, Summary};
+use std::sync::atomic::Ordering;
+
+/// What the user wants of it.
+#[derive(Debug)]
+pub(super) struct Conclusion {
+    symbolize: bool,
+    /// Programs that recorded ones start were to be recorded, too.
+    follows: bool,
+    symbols: symbols::Options,
+}
+
+/// What the parts of a recording leave beside the capture.
+pub(super) struct Left {
+    pub(super) sampled: Sampled,
+    pub(super) closed: Closed,
+    pub(super) scanned: Scanned,
+    pub(super) exits: Exits,
+    /// Processes that go on unrecorded.
+    pub(super) unrecorded: Vec<String>,
+}
+
+impl Conclusion {
+    pub(super) fn of(options: &Options) -> Conclusion {
+        let Options { symbolize, follow, symbols, .. } = options;
+        Conclusion { symbolize: *symbolize, follows: *follow, symbols: symbols.clone() }
+    }
+
+    /// Gives the capture its end.
+    pub(super) fn write(self, whole: Whole, left: Left, search: &NameSearch) -> Result<Finished, Error> {
+        let path = whole.path.clone();
+        let failed = |source| Error::Capture { path: path.clone(), source };
+        let summary = self.finish(whole, left, search).map_err(failed)?;
+        Ok(Finished {
+            lost: summary.lost.iter().map(|lost| lost.events).sum(),
+            unsampled: unsampled(&summary),
+            remarks: summary.remarks,
+            path,
+        })
+    }
+
+    fn finish(self, mut whole: Whole, left: Left, search: &NameSearch) -> Result<Summary, capture::Error> {
+        let Left { sampled, closed, scanned, exits, unrecorded } = left;
+        exits.write(&mut whole.pipeline)?;
+        let sampled = whole.pipeline.finish_samples(sampled)?;
+        let further = [
+            whole.pipeline.names.remark(),
+            closed.remark_on_failures(),
+            scanned.remark(),
+            closed.remark_on_missed(),
+            remark_on_nameless(sampled.nameless),
+            self.follows.then(|| remark_on_strangers(&sampled.without_agent)).flatten(),
+        ];
+        let mut summary = whole.summary(sampled, unrecorded);
+        summary.remarks.extend(further.into_iter().flatten());
+        let mut pipeline = whole.pipeline;
+        if self.look_names_up(&mut pipeline, search)? {
+            summary.remarks.push("Names are missing: looking them up was interrupted.".into());
+        }
+        pipeline.writer.finish(&summary)?;
+        Ok(summary)
+    }
+
+    /// True where the user gave it up.
+    fn look_names_up(self, pipeline: &mut Pipeline, search: &NameSearch) -> Result<bool, capture::Error> {
+        let wanted = if self.symbolize { Wanted::All } else { Wanted::Unfiled };
+        let goes_on = !pipeline.processes.running().is_empty();
+        in_background(goes_on, || symbolize(pipeline, wanted, self.symbols, search))?;
+        Ok(self.symbolize && search.is_given_up.load(Ordering::Relaxed))
+    }
+}
+
+impl Whole {
+    /// What the capture says at its end, as far as its own contents tell.
+    fn summary(&mut self, sampled: Sampled, unrecorded: Vec<String>) -> Summary {
+        let Whole { pipeline, drained, .. } = self;
+        let counts = &drained.shared.counts;
+        let Sampled { cpu, faults, trace, .. } = sampled;
+        Summary {
+            duration_ns: pipeline.clock().nanoseconds(drained.time).max(pipeline.last),
+            lost: pipeline.totals.losses(counts),
+            overhead: overhead(pipeline),
+            unrecorded: merged(unrecorded, pipeline.processes.running()),
+            remarks: pipeline.totals.remarks(pipeline.processes.count(), counts),
+            effort: Effort {
+                drain_cpu_ns: drained.work.cpu_ns,
+                writer_cpu_ns: self.cpu_ns,
+                wake_ups: drained.work.wake_ups,
+                held_ns: drained.work.held_ns,
+            },
+            cpu,
+            faults,
+            trace,
+        }
+    }
+}
+
+/// What was refused altogether.
+fn unsampled(summary: &Summary) -> Vec<String> {
+    let refused = [
+        (summary.cpu.event.is_empty(), &summary.cpu.refused),
+        (!summary.faults.is_recorded, &summary.faults.refused),
+        (true, &summary.trace.refused),
+    ];
+    let refused = refused.into_iter().filter(|(is_missing, reason)| *is_missing && !reason.is_empty());
+    refused.map(|(_, reason)| reason.clone()).collect()
+}
+
+/// Both lists, each process once.
+fn merged(mut names: Vec<String>, more: Vec<String>) -> Vec<String> {
+    let pid = |name: &str| name.split(' ').next().map(str::to_owned);
+    for name in more {
+        if !names.iter().any(|known| pid(known) == pid(&name)) {
+            names.push(name);
+        }
+    }
+    names
+}

@@ -1,0 +1,69 @@
+//! The drain thread, from the outside.
+
+use super::spawn;
+use crate::Error;
+use crate::clock::Clock;
+use crate::drain::{Drain, Shared, Work};
+use crate::listener::Closed;
+use crate::queue;
+use crate::sleeper::Bell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+/// Rings are emptied, until this is stopped.
+#[derive(Debug)]
+pub(super) struct Draining {
+    thread: JoinHandle<(Work, queue::Sender)>,
+    shared: Arc<Shared>,
+    /// Wakes the thread.
+    bell: Arc<Bell>,
+    clock: Clock,
+}
+
+/// All that agents have written is with the writer.
+#[derive(Debug)]
+pub(super) struct Emptied {
+    /// The writer works until this is dropped. None where the drain thread has crashed.
+    to_writer: Option<queue::Sender>,
+    drained: Drained,
+}
+
+/// What was drained.
+#[derive(Debug)]
+pub(super) struct Drained {
+    pub(super) shared: Arc<Shared>,
+    pub(super) work: Work,
+    /// When the last of it was: the end of the recording, in ticks.
+    pub(super) time: u64,
+}
+
+impl Draining {
+    pub(super) fn start(drain: Drain) -> Result<Draining, Error> {
+        let (shared, bell, clock) = (drain.shared.clone(), drain.bell.clone(), drain.clock);
+        Ok(Draining { thread: spawn("drain", move || drain.run())?, shared, bell, clock })
+    }
+
+    /// What it counts, and how it is told to stop.
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Empties the rings once more, into which nobody new writes.
+    pub(super) fn stop(self, _: &Closed) -> Emptied {
+        // Release pairs with the Acquire load of the drain thread: what happened before is seen by its last round.
+        self.shared.stop.store(true, Ordering::Release);
+        self.bell.ring();
+        let (work, to_writer) =
+            self.thread.join().map_or_else(|_| (Work::default(), None), |(work, to)| (work, Some(to)));
+        Emptied { to_writer, drained: Drained { shared: self.shared, work, time: self.clock.now() } }
+    }
+}
+
+impl Emptied {
+    /// Tells the writer that nothing comes any more.
+    pub(super) fn end_of_records(self) -> Drained {
+        drop(self.to_writer);
+        self.drained
+    }
+}

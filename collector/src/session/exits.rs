@@ -1,0 +1,35 @@
+//! How processes have ended, as whoever waited for them tells it.
+
+use crate::pipeline::Pipeline;
+use std::process::ExitStatus;
+use std::sync::{Mutex, PoisonError};
+
+/// What was told.
+#[derive(Debug, Default)]
+pub(super) struct Exits(Mutex<Vec<Exit>>);
+
+/// A process, when it was waited for, in ticks of the recording's clock, and how it has ended.
+#[derive(Clone, Copy, Debug)]
+struct Exit {
+    pid: u32,
+    ticks: u64,
+    status: ExitStatus,
+}
+
+impl Exits {
+    /// One more.
+    pub(super) fn note(&self, pid: u32, ticks: u64, status: ExitStatus) {
+        let mut exits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        exits.push(Exit { pid, ticks, status });
+    }
+
+    /// Puts them into the capture, which knows all processes by now.
+    pub(super) fn write(self, pipeline: &mut Pipeline) -> Result<(), capture::Error> {
+        let exits = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        exits.into_iter().try_for_each(|Exit { pid, ticks, status }| {
+            let time = pipeline.clock().nanoseconds(ticks);
+            let Pipeline { processes, writer, .. } = pipeline;
+            processes.note_exit(pid, time, status, writer)
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! The capture as it is begun.
+
+use crate::clock::Clock;
+use crate::live::Live;
+use crate::pipeline::Pipeline;
+use crate::processes::Rules;
+use crate::{Error, Options, command_line};
+use capture::{Create, Metadata, Writer};
+use shared_ring::control::MAX_SAMPLE_INTERVAL;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Makes it, with what turns records into its events.
+pub(super) fn begin(options: &Options, clock: Clock) -> Result<Pipeline, Error> {
+    let metadata = metadata(options, &clock);
+    let writer = create(options, &metadata)?;
+    let rules = Rules {
+        stores_command: options.store_command,
+        keeps_all: options.cpu.is_some(),
+        reuses_threads: options.distils,
+    };
+    let wants_live = options.live || options.triggers.need_live();
+    let live = wants_live.then(|| Live::new(options.sample_interval));
+    let pipeline = Pipeline::new(writer, clock, rules, live);
+    Ok(if options.attaches { pipeline.awaiting(metadata) } else { pipeline })
+}
+
+/// What the capture says of itself.
+fn metadata(options: &Options, clock: &Clock) -> Metadata {
+    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Metadata {
+        tool_version: options.tool_version.clone(),
+        command: if options.store_command { command_line::kept(&options.command) } else { Vec::new() },
+        started_unix_ns: u64::try_from(started.as_nanos()).unwrap_or(u64::MAX),
+        boot_id: std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+            .map(|id| id.trim().to_owned())
+            .unwrap_or_default(),
+        clock: if clock.is_tsc() { capture::Clock::Tsc } else { capture::Clock::MonotonicRaw },
+        options: vec![
+            ("max_depth".into(), options.max_depth.to_string()),
+            ("ring_size".into(), options.ring_size.to_string()),
+            ("follow".into(), options.follow.to_string()),
+            ("paused".into(), options.paused.to_string()),
+            (capture::FREE_STACKS.into(), options.free_stacks.to_string()),
+            ("on_full".into(), format!("{:?}", options.on_full).to_lowercase()),
+        ],
+        sample_interval: options.sample_interval.min(MAX_SAMPLE_INTERVAL),
+    }
+}
+
+/// Makes it.
+fn create(options: &Options, metadata: &Metadata) -> Result<Writer, Error> {
+    if let Some(file) = &options.passing {
+        let system = |source| Error::System { what: "use a file of our own", source };
+        let failed = |source| Error::Capture { path: options.output.clone(), source };
+        return Writer::new(file.try_clone().map_err(system)?, metadata).map_err(failed);
+    }
+    let create = if options.replace { Create::Replace } else { Create::New };
+    Writer::create(&options.output, create, metadata).map_err(|error| cannot_create(&options.output, error))
+}
+
+/// Why a capture was not begun.
+pub fn cannot_create(path: &Path, error: capture::Error) -> Error {
+    match error {
+        capture::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => {
+            Error::OutputExists { path: path.to_owned() }
+        }
+        source => Error::Capture { path: path.to_owned(), source },
+    }
+}

@@ -1,0 +1,23 @@
+//! The watcher's thread, from the outside.
+
+use super::no_thread;
+use super::writing::Whole;
+use crate::Error;
+use crate::watcher::Watcher;
+use std::thread::JoinHandle;
+
+/// Processes are watched, until nobody can ask for that any more.
+#[derive(Debug)]
+pub(super) struct Watching(JoinHandle<()>);
+
+impl Watching {
+    pub(super) fn start() -> Result<(Watcher, Watching), Error> {
+        let (watcher, thread) = Watcher::start().map_err(no_thread)?;
+        Ok((watcher, Watching(thread)))
+    }
+
+    /// Waits for the thread. Who asks are the listener, the drain thread and requests: of these nobody is left when a capture is whole.
+    pub(super) fn stop(self, _: &Whole) {
+        let _ = self.0.join();
+    }
+}

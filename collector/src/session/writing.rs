@@ -1,0 +1,53 @@
+//! The writer's thread, from the outside.
+
+use super::draining::{Drained, Emptied};
+use super::scanning::Scanned;
+use super::spawn;
+use crate::Error;
+use crate::failure::Failure;
+use crate::perf::Sampled;
+use crate::pipeline::Pipeline;
+use crate::writing::{Inputs, Written, write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// A capture is written, until this is stopped.
+#[derive(Debug)]
+pub(super) struct Writing {
+    thread: JoinHandle<Result<(Pipeline, u64), capture::Error>>,
+    path: PathBuf,
+    pub(super) written: Arc<Written>,
+    pub(super) failure: Arc<Failure>,
+}
+
+/// A capture with all that was recorded, which has no end yet.
+pub(super) struct Whole {
+    pub(super) path: PathBuf,
+    pub(super) pipeline: Pipeline,
+    pub(super) cpu_ns: u64,
+    pub(super) drained: Drained,
+}
+
+impl Writing {
+    /// Has the pipeline, which writes to `path`, fed with what comes.
+    pub(super) fn start(path: PathBuf, pipeline: Pipeline, inputs: Inputs) -> Result<Writing, Error> {
+        let failed = |source| Error::System { what: "make an eventfd", source };
+        let (written, failure) = (Arc::new(Written::default()), Arc::new(Failure::new().map_err(failed)?));
+        let (out, noted) = (written.clone(), failure.clone());
+        let thread = spawn("writer", move || {
+            write(pipeline, inputs, &out).inspect_err(|error| noted.note(error.to_string()))
+        })?;
+        Ok(Writing { thread, path, written, failure })
+    }
+
+    /// Waits until all is written that rings, scans and samples have brought.
+    pub(super) fn stop(self, emptied: Emptied, _: &Scanned, _: &Sampled) -> Result<Whole, Error> {
+        let drained = emptied.end_of_records();
+        let Writing { thread, path, .. } = self;
+        match thread.join().map_err(|_| Error::Crashed)? {
+            Ok((pipeline, cpu_ns)) => Ok(Whole { path, pipeline, cpu_ns, drained }),
+            Err(source) => Err(Error::Capture { path, source }),
+        }
+    }
+}
