@@ -124,7 +124,7 @@ impl Pipeline {
     /// Sets a mark that somebody else wants; false if there is no thread yet that it could be set for.
     pub(crate) fn mark(&mut self, mark: &orders::Mark) -> Result<bool, Error> {
         let Some(thread) = self.processes.speaker(mark.pid) else { return Ok(false) };
-        self.last = self.clock().nanoseconds(mark.time).max(self.last);
+        self.timeline.advance(mark.time);
         self.set_mark(thread, MarkKind::Instant, mark.name.as_bytes())?;
         Ok(true)
     }
@@ -132,7 +132,7 @@ impl Pipeline {
     /// Sets a mark after all events so far.
     fn set_mark(&mut self, thread: ThreadId, kind: MarkKind, name: &[u8]) -> Result<(), Error> {
         let name = self.names.enter(name, &mut self.writer)?;
-        let mark = self.writer.mark(Mark { time: self.last, thread, kind, name })?;
+        let mark = self.writer.mark(Mark { time: self.timeline.last(), thread, kind, name })?;
         self.write(thread, Action::Mark { mark })
     }
 }

@@ -90,6 +90,7 @@ mod scheduling;
 mod watermark;
 mod writing;
 
+mod addresses;
 mod annotations;
 mod anonymous_code;
 mod beginning;

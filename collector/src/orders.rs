@@ -110,7 +110,9 @@ impl Orders {
     /// none can be on the way any more. So does a scan, of which a part is written at a time; one at the end of a process until that is
     /// known, since events have their times, wherever they are written.
     pub(crate) fn obey(&mut self, pipeline: &mut Pipeline) -> Result<(), Error> {
-        self.take(pipeline, false, |time, waited, pipeline| pipeline.has_passed(time) || waited >= ON_THE_WAY)
+        self.take(pipeline, false, |time, waited, pipeline| {
+            pipeline.timeline.has_passed(time) || waited >= ON_THE_WAY
+        })
     }
 
     /// Obeys all of them, when nothing comes any more.

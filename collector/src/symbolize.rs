@@ -29,8 +29,8 @@ pub(crate) fn symbolize(
     search: &NameSearch,
 ) -> Result<(), Error> {
     let mut by_module: BTreeMap<Option<u32>, Vec<CodeFrame>> = BTreeMap::new();
-    for frame in pipeline.frames.take() {
-        let is_unfiled = frame.module.is_none_or(|module| pipeline.made.contains_key(&module));
+    for frame in pipeline.addresses.frames.take() {
+        let is_unfiled = frame.module.is_none_or(|module| pipeline.addresses.made.contains_key(&module));
         if wanted == Wanted::All || is_unfiled {
             by_module.entry(frame.module.map(|module| module.0)).or_default().push(frame);
         }
@@ -72,15 +72,17 @@ fn address(frame: &CodeFrame) -> u64 {
 
 fn source(module: Option<ModuleId>, pipeline: &Pipeline) -> Source {
     let Some(module) = module else { return Source::None(Reason::NoMapping) };
-    match pipeline.made.get(&module) {
+    match pipeline.addresses.made.get(&module) {
         Some(Ok(code)) => Source::Jit(code.clone()),
         Some(Err(reason)) => Source::None(*reason),
-        None => match (of_file(pipeline.files.get(&module)), pipeline.handles.get(&module)) {
-            (Source::File(file), Some(handle)) => {
-                Source::Held(file, format!("/proc/self/fd/{}", handle.as_raw_fd()).into())
+        None => {
+            match (of_file(pipeline.addresses.files.get(&module)), pipeline.addresses.handles.get(&module)) {
+                (Source::File(file), Some(handle)) => {
+                    Source::Held(file, format!("/proc/self/fd/{}", handle.as_raw_fd()).into())
+                }
+                (source, _) => source,
             }
-            (source, _) => source,
-        },
+        }
     }
 }
 

@@ -22,6 +22,20 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
+    /// Adds what a process has counted that has ended, and whose threads wrote so many records.
+    pub(crate) fn add(&mut self, counters: &Counters, records: u64) {
+        let totals = &mut self.counters;
+        for (sum, count) in totals.lost.iter_mut().zip(counters.lost) {
+            *sum += count;
+        }
+        totals.stash_full += counters.stash_full;
+        totals.agent_allocations += counters.agent_allocations;
+        totals.wait_ns += counters.wait_ns;
+        if let Some(each) = counters.timed_ticks.checked_div(counters.timed_events) {
+            self.agent_ticks += each * records;
+        }
+    }
+
     /// Events lost so far, as far as processes that ended have told.
     pub(crate) fn lost(&self) -> u64 {
         self.counters.lost.iter().sum()

@@ -135,12 +135,12 @@ pub(crate) fn write(
             return Ok((pipeline, thread_cpu_ns()));
         }
         let live = pipeline.live.as_ref().map_or(0, |live| live.bytes());
-        if !pipeline.is_awaiting()
-            && let Some(name) = inputs.lookout.due(Duration::from_nanos(pipeline.now()), live)
+        if !pipeline.timeline.is_awaiting()
+            && let Some(name) = inputs.lookout.due(Duration::from_nanos(pipeline.timeline.now()), live)
         {
             // Nobody waits for the answer.
             let (done, _) = mpsc::channel();
-            orders.push(Order::Mark(Mark { pid: None, name, time: pipeline.clock().now() }, done));
+            orders.push(Order::Mark(Mark { pid: None, name, time: pipeline.timeline.clock().now() }, done));
         }
         orders.obey(&mut pipeline)?;
         if flushed.elapsed() >= inputs.flush_every {
@@ -159,7 +159,7 @@ impl Pipeline {
     pub(crate) fn so_far(&mut self, drained: &Counts) -> Result<SoFar, capture::Error> {
         self.refresh()?;
         let summary = Summary {
-            duration_ns: self.now(),
+            duration_ns: self.timeline.now(),
             lost: self.totals.losses(drained),
             overhead: overhead(self),
             remarks: vec!["This is a snapshot: the recording went on.".into()],
@@ -168,20 +168,14 @@ impl Pipeline {
         let end = self.writer.end_so_far(&summary)?;
         Ok(SoFar { length: self.writer.length(), end })
     }
-
-    /// Nanoseconds since the recording began.
-    fn now(&mut self) -> u64 {
-        let now = self.clock().now();
-        self.clock().nanoseconds(now)
-    }
 }
 
 /// What the recording has cost so far.
-pub(crate) fn overhead(pipeline: &mut Pipeline) -> Overhead {
+pub(crate) fn overhead(pipeline: &Pipeline) -> Overhead {
     let usage = crate::clock::own_usage();
     let totals = pipeline.totals;
     Overhead {
-        agent_cpu_ns: pipeline.clock().duration(totals.agent_ticks),
+        agent_cpu_ns: pipeline.timeline.clock().duration(totals.agent_ticks),
         collector_cpu_ns: usage.cpu_ns,
         wait_ns: totals.counters.wait_ns,
         collector_peak_rss: usage.peak_rss,

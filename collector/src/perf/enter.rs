@@ -9,12 +9,12 @@ use super::images::Images;
 use super::kernel::KERNEL;
 use super::registers::Start;
 use super::strangers;
+use crate::addresses::Addresses;
 use crate::anonymous_code::{AnonymousCode, Told};
 use crate::clock::Clock;
 use crate::modules::module_of;
 use crate::processes::Processes;
 use crate::stacks::CodeFrame;
-use crate::unnamed::Unnamed;
 use capture::{
     Ended, Error, Fault, Frame, FrameId, Hit, MappedCode, Module, ModuleId, NodeId, Process, ProcessEnd,
     ProcessId, Sample, SourceFrame, StackCopy, Symbolized, TaskId, Thread, TracepointId, Writer,
@@ -57,12 +57,6 @@ pub(crate) struct Entered {
     nameless: u64,
 }
 
-/// Where names come from, of what was entered.
-pub(crate) struct Wanted<'a> {
-    pub(crate) frames: &'a mut Unnamed,
-    pub(crate) files: &'a mut FxHashMap<ModuleId, ModuleFile>,
-}
-
 impl Entered {
     /// Takes all of a batch in.
     pub(crate) fn take(
@@ -70,10 +64,10 @@ impl Entered {
         batch: Batch,
         clock: &Clock,
         writer: &mut Writer,
-        wanted: &mut Wanted<'_>,
+        addresses: &mut Addresses,
     ) -> Result<(), Error> {
         for file in batch.modules {
-            self.modules.push(module(file, writer, wanted)?);
+            self.modules.push(module(file, writer, addresses)?);
         }
         for frame in batch.kernel {
             let code = kernel_frame(&frame, writer)?;
@@ -86,7 +80,7 @@ impl Entered {
             self.nodes.push(NodeId::ROOT);
         }
         for (parent, step) in batch.nodes {
-            let frame = self.frame(step, writer, wanted)?;
+            let frame = self.frame(step, writer, addresses)?;
             let parent = self.nodes.get(parent as usize).copied().unwrap_or(NodeId::ROOT);
             self.nodes.push(writer.node(parent, frame)?);
         }
@@ -166,7 +160,12 @@ impl Entered {
         StackCopy { sample: self.samples, ip, sp, bp, is_cut, stack, code: code.collect(), link }
     }
 
-    fn frame(&mut self, step: Step, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<FrameId, Error> {
+    fn frame(
+        &mut self,
+        step: Step,
+        writer: &mut Writer,
+        addresses: &mut Addresses,
+    ) -> Result<FrameId, Error> {
         match step {
             Step::Kernel(id) => match self.kernel.get(id as usize) {
                 Some(frame) => Ok(*frame),
@@ -175,19 +174,19 @@ impl Entered {
             Step::End(pseudo) => writer.frame(Frame::Pseudo(pseudo)),
             Step::Code { module, address, exact } => {
                 let module = self.modules.get(module as usize).copied();
-                code(Frame::Code { module, address, exact }, writer, wanted)
+                code(Frame::Code { module, address, exact }, writer, addresses)
             }
             Step::Unfiled { pid, address, exact } => {
                 let anonymous = self.anonymous.entry(pid).or_insert_with(|| AnonymousCode::new(pid));
                 let (module, bias) = match anonymous.find(address, writer)? {
                     Some(found) => {
-                        found.file.map(|file| wanted.files.entry(found.module).or_insert(file));
+                        found.file.map(|file| addresses.files.entry(found.module).or_insert(file));
                         (Some(found.module), found.bias)
                     }
                     None => (None, 0),
                 };
                 let address = address.wrapping_sub(bias);
-                code(Frame::Code { module, address, exact }, writer, wanted)
+                code(Frame::Code { module, address, exact }, writer, addresses)
             }
         }
     }
@@ -302,17 +301,17 @@ fn put<T>(rows: &mut Vec<T>, id: u32, row: T) {
 }
 
 /// Enters a frame of code and notes that it wants a name.
-fn code(code: Frame, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<FrameId, Error> {
+fn code(code: Frame, writer: &mut Writer, addresses: &mut Addresses) -> Result<FrameId, Error> {
     let frame = writer.frame(code)?;
     if let Frame::Code { module, address, exact } = code {
-        wanted.frames.add(CodeFrame { frame, module, address, exact });
+        addresses.frames.add(CodeFrame { frame, module, address, exact });
     }
     Ok(frame)
 }
 
-fn module(file: ModuleFile, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<ModuleId, Error> {
+fn module(file: ModuleFile, writer: &mut Writer, addresses: &mut Addresses) -> Result<ModuleId, Error> {
     let id = writer.module(module_of(&file))?;
-    wanted.files.entry(id).or_insert(file);
+    addresses.files.entry(id).or_insert(file);
     Ok(id)
 }
 
@@ -354,11 +353,9 @@ mod tests {
         let path = folder.path().join("ended.memprof");
         let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
         let (clock, pid) = (Clock::start(), std::process::id());
-        let (mut frames, mut files) = (Unnamed::default(), FxHashMap::default());
         let mut entered = Entered::default();
         let mut take = |batch| {
-            let mut wanted = Wanted { frames: &mut frames, files: &mut files };
-            entered.take(batch, &clock, &mut writer, &mut wanted).unwrap();
+            entered.take(batch, &clock, &mut writer, &mut Addresses::default()).unwrap();
             entered.anonymous.len()
         };
         let code = Step::Unfiled { pid, address: 1, exact: true };

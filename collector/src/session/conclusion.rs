@@ -90,7 +90,7 @@ impl Whole {
         let counts = &drained.shared.counts;
         let Sampled { cpu, faults, trace, .. } = sampled;
         Summary {
-            duration_ns: pipeline.clock().nanoseconds(drained.time).max(pipeline.last),
+            duration_ns: pipeline.timeline.clock().nanoseconds(drained.time).max(pipeline.timeline.last()),
             lost: pipeline.totals.losses(counts),
             overhead: overhead(pipeline),
             unrecorded: merged(unrecorded, pipeline.processes.running()),

@@ -27,7 +27,7 @@ impl Exits {
     pub(super) fn write(self, pipeline: &mut Pipeline) -> Result<(), capture::Error> {
         let exits = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         exits.into_iter().try_for_each(|Exit { pid, ticks, status }| {
-            let time = pipeline.clock().nanoseconds(ticks);
+            let time = pipeline.timeline.clock().nanoseconds(ticks);
             let Pipeline { processes, writer, .. } = pipeline;
             processes.note_exit(pid, time, status, writer)
         })

@@ -1,0 +1,109 @@
+//! Images, processes and threads come and go.
+
+use super::Pipeline;
+use super::known::{Known, Owner};
+use crate::image::{End, ImageId};
+use crate::item::{Counters, Item, Origin, What};
+use capture::{Action, Error, ThreadId};
+use std::sync::atomic::Ordering;
+
+impl Pipeline {
+    /// Takes in something that is no record.
+    pub(super) fn note(&mut self, item: Item) -> Result<(), Error> {
+        if !matches!(item.what, What::Image(_) | What::Finished) {
+            self.timeline.advance(item.time);
+        }
+        match item.what {
+            What::Image(image) => {
+                self.timeline.met(image.info.connected, &mut self.writer)?;
+                self.images.add(item.image, Known::new(image));
+                Ok(())
+            }
+            What::Started { slot, told, pid, origin } => self.started(item.image, slot, (told, pid), origin),
+            What::Ended { slot, end, counters } => self.ended(item.image, slot, end, &counters),
+            What::Finished => self.finished(item.image),
+        }
+    }
+
+    fn started(
+        &mut self,
+        image: ImageId,
+        slot: u32,
+        pids: (u32, Option<u32>),
+        origin: Option<Origin>,
+    ) -> Result<(), Error> {
+        let Some(known) = self.images.get(image) else { return Ok(()) };
+        if self.processes.start(&known.image, slot, pids, origin, self.timeline.last(), &mut self.writer)? {
+            known.modules.find_all(&known.segment, &mut self.writer)?;
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, image: ImageId, slot: u32, end: End, counters: &Counters) -> Result<(), Error> {
+        let (mut threads, mut records) = (Vec::new(), 0);
+        if let Some(known) = self.images.get(image) {
+            known.modules.find_all(&known.segment, &mut self.writer)?;
+            if slot == 0 {
+                self.addresses.made.extend(known.modules.told());
+            }
+            known.pools.forget(slot);
+            threads = known.leave_all(slot);
+            records = known.records.remove(&slot).unwrap_or(0);
+        }
+        threads.iter().for_each(|owner| self.processes.leave(owner.thread));
+        self.totals.add(counters, records);
+        if let Some(live) = &mut self.live {
+            live.end(image, slot);
+        }
+        let time = self.timeline.last();
+        let Some(process) = self.processes.end(image, slot, end, time, &mut self.writer)? else {
+            return Ok(());
+        };
+        // One that never had a thread has no events either.
+        match threads.first().map(|owner| owner.thread).or(self.processes.last_thread(process)) {
+            Some(thread) => self.write(thread, Action::ProcessEnd { process }),
+            None => Ok(()),
+        }
+    }
+
+    fn finished(&mut self, image: ImageId) -> Result<(), Error> {
+        let Some(mut known) = self.images.remove(image) else { return Ok(()) };
+        let totals = &mut self.totals;
+        totals.shared_memory += known.image.memory.used();
+        // Relaxed: a count of processes that have gone their way since.
+        totals.refused += u64::from(known.segment.header().refused.load(Ordering::Relaxed));
+        totals.full_logs += u64::from(known.segment.modules().is_full());
+        totals.corrupt += known.stacks.corrupt;
+        self.addresses.take(&mut known.modules);
+        self.addresses.made.extend(known.modules.told());
+        Ok(())
+    }
+
+    /// A thread takes a ring over.
+    pub(super) fn owner(&mut self, image: ImageId, ring: u32, slot: u32, tid: u32) -> Result<(), Error> {
+        let Some((process, begins)) = self.processes.owner(image, slot) else {
+            self.totals.corrupt += 1;
+            return Ok(());
+        };
+        let before = self.images.get(image).and_then(|known| known.leave(ring));
+        if let Some(before) = before {
+            // It could not say that it ends.
+            self.left(before.thread)?;
+        }
+        let thread = self.processes.thread(process, tid, &mut self.writer)?;
+        if let Some(known) = self.images.get(image) {
+            known.take_over(ring, Owner { slot, thread, records: 0, execing: false });
+        }
+        if let Some(fork) = begins {
+            self.write(thread, Action::ProcessStart { process, fork })?;
+        }
+        self.write(thread, Action::ThreadStart)
+    }
+
+    /// A thread writes into its ring no more.
+    pub(super) fn left(&mut self, thread: ThreadId) -> Result<(), Error> {
+        self.processes.rename(thread, &mut self.writer)?;
+        self.processes.leave(thread);
+        self.write(thread, Action::ThreadEnd)
+    }
+}

@@ -1,0 +1,161 @@
+//! An image that is recorded, as the writer knows it.
+
+use super::reallocs::Reallocs;
+use crate::annotations::Pools;
+use crate::image::{Image, ImageId};
+use crate::modules::Modules;
+use crate::stacks::Stacks;
+use capture::{Action, Error, NodeId, ReallocOutcome, ThreadId, Writer};
+use rustc_hash::FxHashMap;
+use shared_ring::Segment;
+use shared_ring::record::Record;
+use std::sync::Arc;
+
+/// Who writes into a ring.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Owner {
+    pub(super) slot: u32,
+    pub(super) thread: ThreadId,
+    /// Records of this thread so far.
+    pub(super) records: u64,
+    /// The thread said that it is about to exec, and nothing since.
+    pub(super) execing: bool,
+}
+
+/// What is known of an image.
+pub(super) struct Known {
+    pub(super) image: Arc<Image>,
+    /// The view of its memory.
+    pub(super) segment: Segment,
+    pub(super) stacks: Stacks,
+    pub(super) modules: Modules,
+    /// By ring: who writes.
+    pub(super) rings: Vec<Option<Owner>>,
+    pub(super) pools: Pools,
+    pub(super) reallocs: Reallocs,
+    /// Records by process slot of threads that write no more, for the estimate of the hooks' cost.
+    pub(super) records: FxHashMap<u32, u64>,
+}
+
+impl Known {
+    pub(super) fn new(image: Arc<Image>) -> Known {
+        Known {
+            modules: Modules::new(image.info.clone()),
+            segment: image.memory.segment(),
+            image,
+            stacks: Stacks::default(),
+            rings: Vec::new(),
+            pools: Pools::default(),
+            reallocs: Reallocs::default(),
+            records: FxHashMap::default(),
+        }
+    }
+
+    /// A thread writes into a ring from now on; who did before.
+    pub(super) fn take_over(&mut self, ring: u32, owner: Owner) {
+        let index = ring as usize;
+        if self.rings.len() <= index {
+            self.rings.resize(index + 1, None);
+        }
+        self.rings[index] = Some(owner);
+    }
+
+    /// The thread that writes into a ring does so no more.
+    pub(super) fn leave(&mut self, ring: u32) -> Option<Owner> {
+        let owner = self.rings.get_mut(ring as usize)?.take()?;
+        self.count(owner);
+        Some(owner)
+    }
+
+    /// No thread of a process writes any more; which ones did.
+    pub(super) fn leave_all(&mut self, slot: u32) -> Vec<Owner> {
+        let rings = self.rings.iter_mut();
+        let owners: Vec<Owner> = rings.filter_map(|ring| ring.take_if(|owner| owner.slot == slot)).collect();
+        owners.iter().for_each(|owner| self.count(*owner));
+        owners
+    }
+
+    fn count(&mut self, owner: Owner) {
+        *self.records.entry(owner.slot).or_default() += owner.records;
+    }
+
+    /// The event that a record of a process tells of; `None` for what cannot be.
+    pub(super) fn action(
+        &mut self,
+        slot: u32,
+        record: &Record,
+        writer: &mut Writer,
+    ) -> Result<Option<Action>, Error> {
+        let Known { stacks, segment, modules, pools, .. } = self;
+        let mut stack = |id: u32| stacks.node(id, segment, modules, writer);
+        Ok(Some(match *record {
+            Record::Alloc { address, size, alignment, stack: id } => {
+                Action::Alloc { address, size, alignment, stack: stack(id)? }
+            }
+            Record::Free { address } => Action::Free { address, stack: NodeId::ROOT },
+            Record::TracedFree { address, stack: id } => Action::Free { address, stack: stack(id)? },
+            Record::ReallocBegin { address, serial } => Action::ReallocBegin { address, serial },
+            Record::ReallocEnd { serial, address, size, stack: id } => {
+                let outcome = ReallocOutcome::Block { address, size, stack: stack(id)? };
+                Action::ReallocEnd { serial, outcome }
+            }
+            Record::ReallocFailed { serial } => {
+                Action::ReallocEnd { serial, outcome: ReallocOutcome::Failed }
+            }
+            Record::ReallocFreed { serial } => Action::ReallocEnd { serial, outcome: ReallocOutcome::Freed },
+            Record::Map { address, length, stack: id, in_hook } => {
+                Action::Map { address, length, stack: stack(id)?, in_hook }
+            }
+            Record::Unmap { address, length } => Action::Unmap { address, length },
+            Record::UnmapFailed { address, length } => Action::UnmapFailed { address, length },
+            Record::Remap { old_address, old_length, address, length, stack: id } => {
+                Action::Remap { old_address, old_length, address, length, stack: stack(id)? }
+            }
+            Record::Break { address, stack: id } => Action::Break { address, stack: stack(id)? },
+            Record::GapBegin => Action::GapBegin,
+            Record::Unsampled => Action::Unsampled,
+            Record::Pause => Action::Pause,
+            Record::Resume => Action::Resume,
+            Record::GapEnd { allocations, frees } => Action::GapEnd { allocations, frees },
+            Record::Fork { fork } => Action::Fork { fork },
+            // Pools have names before they have blocks.
+            Record::ReportAlloc { .. } | Record::ReportFree { .. } | Record::ReportRealloc { .. } => {
+                return pools.action(slot, record, stack);
+            }
+            // These are no events.
+            Record::Named(_) | Record::End | Record::Exec | Record::ExecFailed | Record::Exit { .. } => {
+                return Ok(None);
+            }
+            Record::Time { .. } | Record::Owner { .. } => return Ok(None),
+        }))
+    }
+}
+
+/// All images, by their ids: they are few, records are many.
+#[derive(Default)]
+pub(super) struct Images(Vec<Option<Box<Known>>>);
+
+impl Images {
+    pub(super) fn add(&mut self, id: ImageId, known: Known) {
+        let index = id.0 as usize;
+        if self.0.len() <= index {
+            self.0.resize_with(index + 1, || None);
+        }
+        self.0[index] = Some(Box::new(known));
+    }
+
+    /// What is known of an image, while it is not finished.
+    #[inline]
+    pub(super) fn get(&mut self, id: ImageId) -> Option<&mut Known> {
+        self.0.get_mut(id.0 as usize)?.as_deref_mut()
+    }
+
+    /// An image is finished.
+    pub(super) fn remove(&mut self, id: ImageId) -> Option<Box<Known>> {
+        self.0.get_mut(id.0 as usize).and_then(Option::take)
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Known> {
+        self.0.iter_mut().flatten().map(|known| &mut **known)
+    }
+}

@@ -1,0 +1,48 @@
+//! What the sampler and the counters bring.
+
+use super::Pipeline;
+use crate::perf;
+use crate::stacks::CodeFrame;
+use capture::{Counter, Error, TIME_UNIT_NS};
+use shared_ring::record::TIME_SHIFT;
+
+impl Pipeline {
+    /// Takes samples of the processors in.
+    pub(crate) fn sampled(&mut self, batch: perf::Batch) -> Result<(), Error> {
+        let Pipeline { samples, timeline, writer, addresses, .. } = self;
+        samples.take(batch, timeline.clock(), writer, addresses)
+    }
+
+    /// Frames of the kernel, which have names but no lines.
+    pub(crate) fn kernel_frames(&mut self) -> Vec<CodeFrame> {
+        std::mem::take(&mut self.samples.kernel_frames)
+    }
+
+    /// Takes readings of counters in.
+    pub(crate) fn counted(&mut self, counters: &[Counter]) -> Result<(), Error> {
+        let counters = counters.iter().filter_map(|counter| self.timeline.counter(counter));
+        counters.into_iter().try_for_each(|counter| self.writer.counter(counter))
+    }
+
+    /// Says whose samples they are, when all are there; gives what the capture says about them.
+    pub(crate) fn finish_samples(&mut self, mut sampled: perf::Sampled) -> Result<perf::Sampled, Error> {
+        let summary = &mut sampled.cpu;
+        let Pipeline { samples, processes, timeline, writer, addresses, .. } = self;
+        samples.finish(processes, timeline.clock(), writer)?;
+        for (module, told) in samples.told() {
+            addresses.made.entry(module).or_insert(told);
+        }
+        summary.samples = samples.samples();
+        (sampled.faults.faults, sampled.faults.without_stack) = samples.faults();
+        sampled.trace.hits = samples.hits();
+        sampled.without_agent = samples.without_agent();
+        sampled.nameless = samples.nameless();
+        if !summary.event.is_empty() || sampled.faults.is_recorded || sampled.trace.hits > 0 {
+            // Ticks of the sampler, what conversion at another moment adds, and the rounding of events.
+            let clock = timeline.clock();
+            let ticks = clock.duration(summary.clock_error_ns + (1 << TIME_SHIFT));
+            summary.clock_error_ns = ticks + clock.bend_ns() + TIME_UNIT_NS;
+        }
+        Ok(sampled)
+    }
+}
