@@ -18,7 +18,6 @@ use crate::image::Image;
 use crate::item::{Item, What};
 use crate::log::debug;
 use crate::merge::Merger;
-use crate::numbers::Roll;
 use crate::queue::Sender;
 use crate::sleeper::{Bell, Sleeper};
 use crate::watcher::Watcher;
@@ -70,7 +69,6 @@ struct Round {
     watermark: Watermark,
     batch: Batch,
     sleeper: Sleeper,
-    roll: Roll,
     /// Since when the writer is behind.
     held: Option<Instant>,
     held_ns: u64,
@@ -91,7 +89,6 @@ impl Drain {
 impl Round {
     fn new(drain: Drain) -> Round {
         let sleeper = Sleeper::new(drain.bell.clone());
-        let roll = Roll::new(drain.clock);
         Round {
             drain,
             drained: Vec::new(),
@@ -99,7 +96,6 @@ impl Round {
             watermark: Watermark::default(),
             batch: Batch::default(),
             sleeper,
-            roll,
             held: None,
             held_ns: 0,
         }
@@ -184,7 +180,6 @@ impl Round {
             counts: &self.drain.shared.counts,
             watcher: &self.drain.watcher,
             clock: &self.drain.clock,
-            roll: &mut self.roll,
         };
         self.drained.iter_mut().map(|image| image.sweep(&mut sweep)).sum()
     }

@@ -7,8 +7,7 @@ use crate::item::{Counters, Item, Origin, What};
 use crate::log::debug;
 use crate::merge::{Merger, StreamId};
 use crate::merge_key::Rank;
-use crate::numbers::Roll;
-use crate::watcher::{Request, Watcher, end_by_now};
+use crate::watcher::{Request, Watcher};
 use rustix::thread::futex;
 use shared_ring::Corrupt;
 use shared_ring::record::Record;
@@ -46,7 +45,6 @@ pub(crate) struct Sweep<'d> {
     pub(crate) counts: &'d Counts,
     pub(crate) watcher: &'d Watcher,
     pub(crate) clock: &'d Clock,
-    pub(crate) roll: &'d mut Roll,
 }
 
 /// A ring's reading end.
@@ -221,7 +219,7 @@ impl Drained {
         let Drained { image, sources, slots, .. } = self;
         let Some(source) = sources.get_mut(ring) else { return Ok(()) };
         let now = sweep.clock.now().saturating_add(EPSILON);
-        let Sweep { merger, counts, watcher, roll, .. } = sweep;
+        let Sweep { merger, counts, watcher, .. } = sweep;
         let mut notes = Vec::new();
         let checked = merger.stream(source.stream).check(now, is_cut, |before, time, record| match record {
             Record::Owner { slot, .. } => {
@@ -239,20 +237,15 @@ impl Drained {
                     // Another thread's ring, read before, may have got further than this one's beginning.
                     let known = slots.insert(slot, time);
                     see(slots, slot, known.unwrap_or(0));
-                    let pid = if known.is_none() {
-                        image.meet(slot, told, time, roll)
-                    } else {
-                        image.pid_of(slot, told)
-                    };
-                    notes.push(Item {
-                        time,
-                        image: image.id,
-                        what: What::Started { slot, told, pid, origin },
-                    });
+                    let met = known.and_then(|_| image.occupant(slot, told));
+                    let occupant = met.unwrap_or_else(|| image.meet(slot, told, time));
                     // The first one is watched since it connected.
                     if known.is_none() && !(slot == 0 && told == image.info.own_pid) {
-                        watcher.ask(Request::Watch { image: image.clone(), slot, told, pid });
+                        let (image, occupant) = (image.clone(), occupant.clone());
+                        watcher.ask(Request::Watch { image, slot, occupant });
                     }
+                    let what = What::Started { slot, occupant, origin };
+                    notes.push(Item { time, image: image.id, what });
                 }
             }
             Record::Exec => watcher.ask(Request::Exec { image: image.id, slot: source.slot }),
@@ -303,21 +296,15 @@ impl Drained {
         }
     }
 
-    /// The recording ends: before the processes do that still run, and before the watcher has told of the end of others.
+    /// The recording ends: before the processes do that still run, and before the watcher has told of the end of others. Which of both
+    /// it is, the writer finds out.
     pub(crate) fn finish_all(&mut self, merger: &mut Merger) {
         for Ending { slot, end, .. } in std::mem::take(&mut self.ending) {
             self.finish(slot, end, merger);
         }
         let slots: Vec<u32> = self.slots.keys().copied().collect();
         for slot in slots {
-            let owner = self.image.memory.segment().slots().get(slot as usize).and_then(|slot| slot.owner());
-            let pid = match (slot, owner) {
-                (slot, Some((told, _))) => self.image.pid_of(slot, told),
-                (0, None) => Some(self.image.info.pid),
-                (_, None) => None,
-            };
-            let end = pid.map_or(End::Gone(None), |pid| end_by_now(&self.image, pid));
-            self.finish(slot, end, merger);
+            self.finish(slot, End::Running, merger);
         }
     }
 

@@ -57,10 +57,13 @@ impl ExitScan {
     pub(crate) fn pid(&self, clock: Clock) -> Option<u32> {
         let segment = self.image.memory.segment();
         let (told, _) = segment.slots().get(self.slot as usize)?.owner()?;
+        if told != self.told {
+            return None;
+        }
+        let met = self.image.occupant(self.slot, told);
         // One that has recorded nothing was not met yet.
-        let meet = |image: &Image| image.meet(self.slot, told, clock.now(), &mut Roll::new(clock));
-        let pid = |image: &Image| image.pid_of(self.slot, told).or_else(|| meet(image));
-        if told == self.told { pid(&self.image) } else { None }
+        let occupant = met.unwrap_or_else(|| self.image.meet(self.slot, told, clock.now()));
+        self.image.find(&occupant, &mut Roll::new(clock))
     }
 
     /// False when the recording is over, for which it does not wait.

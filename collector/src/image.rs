@@ -3,8 +3,10 @@
 use crate::liveness::Liveness;
 use crate::memory::Memory;
 use crate::numbers::{Numbers, Roll};
+use crate::occupant::Occupant;
 use crate::process::{self, Info};
 use crate::sleeper::Bell;
+use crate::watcher;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,7 +22,7 @@ pub(crate) enum End {
     Gone(Option<i32>),
     /// It executed another program.
     Exec,
-    /// The recording ended before it.
+    /// The recording ended, and nobody has told that it is gone: see [`Image::end_by_now`].
     Running,
 }
 
@@ -39,8 +41,8 @@ pub(crate) struct Image {
     pub(crate) info: Info,
     /// How its children are told.
     numbers: Numbers,
-    /// The pid that a process has here, beside the one that it tells, by slot.
-    pids: Mutex<FxHashMap<u32, (u32, u32)>>,
+    /// Who has a slot, or had it last.
+    occupants: Mutex<FxHashMap<u32, Arc<Occupant>>>,
     liveness: Arc<Liveness>,
     /// Of the drain thread.
     bell: Arc<Bell>,
@@ -63,28 +65,45 @@ impl Image {
         let ends = (0..slots).map(|_| AtomicU64::new(0)).collect();
         let is_over = AtomicBool::new(false);
         let numbers = Numbers::of(&info);
-        let pids = Mutex::new(FxHashMap::from_iter([(0, (info.own_pid, info.pid))]));
-        Arc::new(Image { id, memory, info, numbers, pids, liveness, bell, ends, is_over })
+        let first = Arc::new(Occupant::found(info.own_pid, info.pid));
+        let occupants = Mutex::new(FxHashMap::from_iter([(0, first)]));
+        Arc::new(Image { id, memory, info, numbers, occupants, liveness, bell, ends, is_over })
     }
 
-    /// A process has a slot since this time: the pid that it has here, by the one that it tells; `None` when it is gone.
-    pub(crate) fn meet(&self, slot: u32, told: u32, time: u64, roll: &mut Roll) -> Option<u32> {
+    /// A process has a slot since this time, in shifted ticks.
+    pub(crate) fn meet(&self, slot: u32, told: u32, time: u64) -> Arc<Occupant> {
         let is_first = told == self.info.own_pid;
-        let pid = if is_first { Some(self.info.pid) } else { self.numbers.find(told, time, roll) };
-        if let Ok(mut pids) = self.pids.lock() {
+        let occupant =
+            if is_first { Occupant::found(told, self.info.pid) } else { Occupant::met(told, time) };
+        let occupant = Arc::new(occupant);
+        if let Ok(mut occupants) = self.occupants.lock() {
             // One that had the slot before is gone.
-            match pid {
-                Some(pid) => pids.insert(slot, (told, pid)),
-                None => pids.remove(&slot),
-            };
+            occupants.insert(slot, occupant.clone());
         }
-        pid
+        occupant
     }
 
-    /// The pid that a process has here which was met.
+    /// The process in a slot that tells this number, if it was met.
+    pub(crate) fn occupant(&self, slot: u32, told: u32) -> Option<Arc<Occupant>> {
+        let occupants = self.occupants.lock().ok()?;
+        occupants.get(&slot).filter(|occupant| occupant.told() == told).cloned()
+    }
+
+    /// The pid that a process has here; `None` when it is gone. May wait for `/proc`.
+    pub(crate) fn find(&self, occupant: &Occupant, roll: &mut Roll) -> Option<u32> {
+        occupant.find(&self.numbers, roll)
+    }
+
+    /// The pid that a process has here which was met, and looked up.
     pub(crate) fn pid_of(&self, slot: u32, told: u32) -> Option<u32> {
-        let pids = self.pids.lock().ok()?;
-        pids.get(&slot).and_then(|(met, pid)| (*met == told).then_some(*pid))
+        self.occupant(slot, told)?.pid()
+    }
+
+    /// How the process stands at this moment that has a slot, or had it last. May wait for `/proc`.
+    pub(crate) fn end_by_now(&self, slot: u32, roll: &mut Roll) -> End {
+        let last = self.occupants.lock().ok().and_then(|occupants| occupants.get(&slot).cloned());
+        let pid = last.and_then(|occupant| self.find(&occupant, roll));
+        pid.map_or(End::Gone(None), |pid| watcher::end_by_now(self, pid))
     }
 
     /// True when a process with this pid here has a slot, the one that connected or one that was forked, be it that nobody has met it yet.

@@ -1,6 +1,7 @@
 //! What the drain thread tells the writer beside the records of rings.
 
 use crate::image::{End, Image, ImageId};
+use crate::occupant::Occupant;
 use shared_ring::process_slot::{Loss, ProcessSlot};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,8 +22,8 @@ pub(crate) struct Item {
 pub(crate) enum What {
     /// An image was connected.
     Image(Arc<Image>),
-    /// A process of the image has a slot: the pid that it tells, the one that it has here unless it is gone, and who forked it.
-    Started { slot: u32, told: u32, pid: Option<u32>, origin: Option<Origin> },
+    /// A process of the image has a slot, and who forked it.
+    Started { slot: u32, occupant: Arc<Occupant>, origin: Option<Origin> },
     /// A process of the image ended.
     Ended { slot: u32, end: End, counters: Box<Counters> },
     /// Nothing of the image comes any more.

@@ -38,6 +38,7 @@ mod name_search;
 #[expect(unsafe_code, reason = "asks the kernel for the number of a process")]
 mod namespace;
 mod numbers;
+mod occupant;
 mod options;
 mod orders;
 mod preloaded;

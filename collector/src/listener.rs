@@ -10,6 +10,7 @@ use crate::liveness::Liveness;
 use crate::log::debug;
 use crate::memory::{Memory, Policy};
 use crate::missed_allocators::MissedAllocators;
+use crate::occupant::Occupant;
 use crate::peer::Peer;
 use crate::pending::{Pending, ready};
 use crate::process::Info;
@@ -278,8 +279,8 @@ impl Host {
         if let Ok(mut known) = self.known.lock() {
             known.push(Arc::downgrade(&image));
         }
-        let told = image.info.own_pid;
-        self.watcher.ask(Request::Watch { image: image.clone(), slot: 0, told, pid: Some(pid) });
+        let occupant = Arc::new(Occupant::found(image.info.own_pid, pid));
+        self.watcher.ask(Request::Watch { image: image.clone(), slot: 0, occupant });
         let _ = self.images.send(image);
         self.bell.ring();
     }
@@ -366,7 +367,7 @@ mod tests {
         };
         let liveness = Arc::new(Liveness::start().unwrap());
         let (images, connected) = mpsc::channel();
-        let (watcher, _) = Watcher::start().unwrap();
+        let (watcher, _) = Watcher::start(crate::clock::Clock::start()).unwrap();
         let listener = Listener::start(None, None, rules, liveness, images, Arc::default(), watcher).unwrap();
         let connect = || {
             let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();

@@ -11,6 +11,7 @@
 //! becomes a sentence ([`Refusal`]) in the capture.
 
 mod options;
+mod owners;
 mod refusal;
 
 #[expect(unsafe_code, reason = "asks the kernel for events")]
@@ -56,6 +57,7 @@ pub use event::{Probe, probe};
 pub(crate) use files::{FileId, Files};
 pub(crate) use nameless::remark_on_nameless;
 pub use options::{CpuOptions, Scope};
+pub(crate) use owners::GRACE;
 pub(crate) use registers::{COUNT as REGISTERS, NUMBERS as REGISTER_NUMBERS, Start};
 pub(crate) use sampler::{Sampled, Sampler};
 pub(crate) use space::{Mapping, Space, View};

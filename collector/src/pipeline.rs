@@ -13,6 +13,7 @@ use crate::batch::{Batch, Part, Run};
 use crate::clock::Clock;
 use crate::image::ImageId;
 use crate::live::Live;
+use crate::numbers::Roll;
 use crate::perf;
 use crate::processes::{Processes, Rules};
 use crate::totals::Totals;
@@ -43,7 +44,7 @@ impl Pipeline {
             writer,
             timeline: Timeline::new(clock),
             images: Images::default(),
-            processes: Processes::new(rules),
+            processes: Processes::new(rules, Roll::new(clock)),
             totals: Totals::default(),
             names: Names::default(),
             live,
@@ -186,6 +187,7 @@ impl Pipeline {
             }
             self.addresses.take(&mut known.modules);
         }
+        self.settle()?;
         self.writer.flush()
     }
 }

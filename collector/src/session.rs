@@ -125,7 +125,7 @@ impl Session {
         // Or processes would wait for nothing.
         let scan_at_exit = options.scan_at_exit && keeps.may_scan(is_sampled).is_ok();
 
-        let (watcher, watching) = Watching::start()?;
+        let (watcher, watching) = Watching::start(clock)?;
         let (to_drain, images) = mpsc::channel();
         let bell = Arc::new(Bell::default());
         let listener =

@@ -10,7 +10,6 @@ use crate::live::Live;
 use crate::liveness::Liveness;
 use crate::memory::{Memory, Policy};
 use crate::merge::Merger;
-use crate::numbers::Roll;
 use crate::pipeline::Pipeline;
 use crate::process::Info;
 use crate::processes::Rules;
@@ -53,7 +52,7 @@ impl Stages {
         let writer = Writer::create(capture, Create::Replace, &Metadata::default()).expect("a file is made");
         let mut batch = Batch::default();
         batch.note(Item { time: 0, image: image.id, what: What::Image(image.clone()) });
-        let (watcher, _) = Watcher::start().expect("a thread starts");
+        let (watcher, _) = Watcher::start(clock).expect("a thread starts");
         let segment = image.memory.segment();
         segment.slots()[0].claim(std::process::id(), None);
         let now = clock.now();
@@ -104,8 +103,7 @@ impl Stages {
     /// First stage: copies all that the rings hold, gives the room back, checks. How many words there were.
     pub fn check(&mut self) -> usize {
         let Stages { drained, merger, counts, watcher, clock, .. } = self;
-        let roll = &mut Roll::new(*clock);
-        drained.sweep(&mut Sweep { turn: usize::MAX, merger, counts, watcher, clock, roll })
+        drained.sweep(&mut Sweep { turn: usize::MAX, merger, counts, watcher, clock })
     }
 
     /// Second stage: merges all of it into batches.

@@ -4,7 +4,10 @@
 //! our memory is no longer mapped, they did.
 
 use crate::alarm::Alarm;
+use crate::clock::Clock;
 use crate::image::{End, Image, ImageId};
+use crate::numbers::Roll;
+use crate::occupant::Occupant;
 use crate::process;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -21,14 +24,7 @@ const UNHEARD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// What the watcher is asked.
 pub(crate) enum Request {
     /// Tell when the process in this slot is gone.
-    Watch {
-        image: Arc<Image>,
-        slot: u32,
-        /// By the number that it tells, …
-        told: u32,
-        /// … and the one that it has here; `None` when it is gone.
-        pid: Option<u32>,
-    },
+    Watch { image: Arc<Image>, slot: u32, occupant: Arc<Occupant> },
     /// The process in this slot is about to exec, …
     Exec { image: ImageId, slot: u32 },
     /// … and could not.
@@ -55,12 +51,13 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     /// Starts the thread. It ends when all senders are gone.
-    pub(crate) fn start() -> std::io::Result<(Watcher, JoinHandle<()>)> {
+    pub(crate) fn start(clock: Clock) -> std::io::Result<(Watcher, JoinHandle<()>)> {
         let (requests, inbox) = mpsc::channel();
         let alarm = Arc::new(Alarm::new()?);
         let heard = alarm.clone();
-        let thread =
-            std::thread::Builder::new().name("watcher".into()).spawn(move || watch(&inbox, &heard))?;
+        let thread = std::thread::Builder::new()
+            .name("watcher".into())
+            .spawn(move || watch(&inbox, &heard, Roll::new(clock)))?;
         Ok((Watcher { requests, alarm }, thread))
     }
 
@@ -81,12 +78,12 @@ impl Drop for Watcher {
     }
 }
 
-fn watch(inbox: &mpsc::Receiver<Request>, alarm: &Alarm) {
+fn watch(inbox: &mpsc::Receiver<Request>, alarm: &Alarm, mut roll: Roll) {
     let mut all: Vec<Watched> = Vec::new();
     loop {
         loop {
             match inbox.try_recv() {
-                Ok(request) => take(request, &mut all),
+                Ok(request) => take(request, &mut all, &mut roll),
                 Err(mpsc::TryRecvError::Empty) => break,
                 Err(mpsc::TryRecvError::Disconnected) => return,
             }
@@ -120,10 +117,11 @@ impl Watched {
     }
 }
 
-fn take(request: Request, all: &mut Vec<Watched>) {
+fn take(request: Request, all: &mut Vec<Watched>, roll: &mut Roll) {
     match request {
-        Request::Watch { image, slot, told, pid } => {
-            let Some(pid) = pid else {
+        Request::Watch { image, slot, occupant } => {
+            let told = occupant.told();
+            let Some(pid) = image.find(&occupant, roll) else {
                 // Gone before we could look.
                 return image.gone(slot, told, None);
             };
@@ -165,7 +163,7 @@ fn open(image: &Image, pid: u32) -> Found {
     }
 }
 
-/// How a recorded process stands at this moment.
+/// How a recorded process stands at this moment. May wait for `/proc`.
 pub(crate) fn end_by_now(image: &Image, pid: u32) -> End {
     let pidfd = match open(image, pid) {
         Found::Pidfd(pidfd) => pidfd,

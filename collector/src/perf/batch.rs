@@ -16,6 +16,8 @@ pub(crate) struct Batch {
     pub(super) nodes: Vec<(u32, Step)>,
     /// New and changed images.
     pub(super) images: Vec<(u32, Image)>,
+    /// Images that nothing tells of any more, by id.
+    pub(super) gone: Vec<u32>,
     /// New and changed threads.
     pub(super) tasks: Vec<(u32, Task)>,
     /// Names that threads have at their ends, or have taken since they were sampled.
@@ -35,7 +37,10 @@ pub(crate) struct Batch {
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
         let has_readings = !(self.samples.is_empty() && self.faults.is_empty() && self.hits.is_empty());
-        let has_tasks = !(self.images.is_empty() && self.tasks.is_empty() && self.names.is_empty());
+        let has_tasks = !(self.images.is_empty()
+            && self.tasks.is_empty()
+            && self.names.is_empty()
+            && self.gone.is_empty());
         !has_readings && !has_tasks && self.tracepoints.is_empty()
     }
 }

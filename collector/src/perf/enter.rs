@@ -1,14 +1,13 @@
 //! From the sampler's ids to the capture's.
 //!
-//! Samples refer to tasks, and tasks to processes only when the recording ends: an agent may tell of a process later
-//! than the kernel does. Then each process that an agent told of belongs to the image that ran when it connected, and
-//! images of which no agent told are added to the table of processes.
+//! Samples refer to tasks, and tasks to processes only when that is decided ([`super::owners`]). Tasks of images that are decided are
+//! forgotten with them.
 
 use super::batch::{Batch, Copied, Image, KernelFrame, Step, Task, ThreadName};
-use super::images::Images;
 use super::kernel::KERNEL;
+use super::owners::{Decided, Owners};
 use super::registers::Start;
-use super::strangers;
+use super::strangers::Strangers;
 use crate::addresses::Addresses;
 use crate::anonymous_code::{AnonymousCode, Told};
 use crate::clock::Clock;
@@ -16,17 +15,13 @@ use crate::modules::module_of;
 use crate::processes::Processes;
 use crate::stacks::CodeFrame;
 use capture::{
-    Ended, Error, Fault, Frame, FrameId, Hit, MappedCode, Module, ModuleId, NodeId, Process, ProcessEnd,
-    ProcessId, Sample, SourceFrame, StackCopy, Symbolized, TaskId, Thread, TracepointId, Writer,
+    Error, Fault, Frame, FrameId, Hit, MappedCode, Module, ModuleId, NodeId, ProcessId, Sample, SourceFrame,
+    StackCopy, Symbolized, TaskId, Thread, ThreadId, TracepointId, Writer,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use std::time::Instant;
 use symbols::ModuleFile;
-
-/// Nanoseconds within which an agent has told of a program that was executed.
-const LONG_ENOUGH: u64 = 1_000_000_000;
-
-/// The pid of samples that the kernel takes of a task which it is done with.
-const NOBODY: u32 = u32::MAX;
 
 /// Names of threads that are kept for those that a name could not be read of.
 const MOST_NAMES: usize = 1 << 16;
@@ -40,11 +35,12 @@ pub(crate) struct Entered {
     pub(crate) kernel_frames: Vec<CodeFrame>,
     /// The empty stack first.
     nodes: Vec<NodeId>,
-    tasks: Vec<(TaskId, Task)>,
+    /// By the sampler's number, of images that are needed on.
+    tasks: FxHashMap<u32, (TaskId, Task)>,
     /// What threads were called last, by the numbers of process and thread.
     names: FxHashMap<(u32, u32), String>,
     tracepoints: Vec<TracepointId>,
-    images: Vec<Image>,
+    owners: Owners,
     /// Code of processes that the kernel did not tell of, by pid, while they run: each holds a descriptor.
     anonymous: FxHashMap<u32, AnonymousCode>,
     /// What those that have ended told of it, by module.
@@ -53,8 +49,6 @@ pub(crate) struct Entered {
     faults: u64,
     faults_without_stack: u64,
     hits: u64,
-    without_agent: Vec<String>,
-    nameless: u64,
 }
 
 impl Entered {
@@ -90,13 +84,14 @@ impl Entered {
             {
                 self.told.extend(anonymous.told());
             }
-            put(&mut self.images, id, image);
+            self.owners.put(id, image);
         }
         for (id, task) in batch.tasks {
             let row = capture::Task { pid: task.pid, tid: task.tid, name: task.name.clone(), process: None };
             let row = writer.task(row)?;
-            put(&mut self.tasks, id, (row, task));
+            self.tasks.insert(id, (row, task));
         }
+        batch.gone.into_iter().for_each(|id| self.owners.leave(id));
         for ThreadName { pid, tid, name } in batch.names {
             if self.names.len() < MOST_NAMES || self.names.contains_key(&(pid, tid)) {
                 self.names.insert((pid, tid), name);
@@ -106,7 +101,7 @@ impl Entered {
         for (place, sample) in batch.samples.iter().enumerate() {
             let copy = copies.next_if(|copy| copy.sample == place);
             let (Some((task, _)), Some(stack)) =
-                (self.tasks.get(sample.task as usize), self.nodes.get(sample.node as usize))
+                (self.tasks.get(&sample.task), self.nodes.get(sample.node as usize))
             else {
                 continue;
             };
@@ -121,7 +116,7 @@ impl Entered {
             self.samples += 1;
         }
         for fault in batch.faults.into_iter().filter(|fault| !clock.is_before(fault.ticks)) {
-            let Some((task, _)) = self.tasks.get(fault.task as usize) else { continue };
+            let Some((task, _)) = self.tasks.get(&fault.task) else { continue };
             let stack = fault.node.and_then(|node| self.nodes.get(node as usize)).copied();
             let (time, task) = (clock.nanoseconds_of(fault.ticks), *task);
             self.faults += 1;
@@ -134,7 +129,7 @@ impl Entered {
         }
         for hit in batch.hits.into_iter().filter(|hit| !clock.is_before(hit.ticks)) {
             let (Some((task, _)), Some(stack), Some(tracepoint)) = (
-                self.tasks.get(hit.task as usize),
+                self.tasks.get(&hit.task),
                 self.nodes.get(hit.node as usize),
                 self.tracepoints.get(hit.tracepoint as usize),
             ) else {
@@ -212,91 +207,91 @@ impl Entered {
         self.hits
     }
 
-    /// Names of programs that recorded ones have started and that have no agent, once it was said whose images are whose.
-    pub(crate) fn without_agent(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.without_agent)
+    /// Programs that recorded ones have started and that have no agent, as far as images are decided.
+    pub(crate) fn without_agent(&mut self) -> Strangers {
+        std::mem::take(&mut self.owners.strangers)
     }
 
-    /// Processes with samples of which nobody knows what they ran, once it was said whose images are whose.
+    /// Processes with samples of which nobody knows what they ran, as far as images are decided.
     pub(crate) fn nameless(&self) -> u64 {
-        self.nameless
+        self.owners.nameless
     }
 
-    /// Says which process each task belongs to. Images that only the kernel told of become processes of the capture.
-    pub(crate) fn finish(
+    /// Images that are kept.
+    #[cfg(test)]
+    pub(super) fn images(&self) -> usize {
+        self.owners.count()
+    }
+
+    /// Tasks that are kept.
+    #[cfg(test)]
+    pub(super) fn tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// True when [`Entered::settle`] has something to do.
+    pub(crate) fn are_due(&self, before: Instant) -> bool {
+        self.owners.are_due(before)
+    }
+
+    /// Says which process each task belongs to whose image was gone before, and forgets both.
+    pub(crate) fn settle(
         &mut self,
-        processes: &Processes,
+        before: Instant,
+        processes: &mut Processes,
         clock: &Clock,
         writer: &mut Writer,
     ) -> Result<(), Error> {
-        let mut owners: Vec<Option<ProcessId>> = vec![None; self.images.len()];
-        let mut recorded = vec![None; self.images.len()];
-        let images = Images::of(&self.images);
-        for (id, process, started) in processes.with_starts() {
-            if let Some(image) = images.of_process(process, started, clock) {
-                owners[image] = Some(id);
-                recorded[image] = Some(process.attached);
-            }
-        }
-        let now = clock.nanoseconds(clock.now());
-        let lived = |image: &Image| {
-            image.ended.is_some() || now.saturating_sub(clock.nanoseconds_of(image.started)) > LONG_ENOUGH
-        };
-        self.without_agent = strangers::without_agent(&self.images, &recorded, lived);
-        for (index, image) in self.images.iter().enumerate() {
-            if owners[index].is_some() || !image.is_chosen {
-                continue;
-            }
-            let parent = image.parent.and_then(|parent| owners.get(parent as usize).copied().flatten());
-            owners[index] = match parent {
-                // A fork that no agent told of has executed nothing: it is still its parent's program.
-                Some(parent) if !image.is_exec => Some(parent),
-                parent if image.is_sampled || (image.is_exec && image.started > 0) => {
-                    self.nameless += u64::from(image.is_sampled && image.is_unknown() && image.pid != NOBODY);
-                    Some(writer.process(process_of(image, parent, clock))?)
-                }
-                _ => None,
-            };
-        }
-        for (id, task) in &self.tasks {
-            let process = owners.get(task.image as usize).copied().flatten();
-            let Task { pid, tid, name, .. } = task.clone();
-            let name = self.names.get(&(pid, tid)).cloned().unwrap_or(name);
-            writer.update_task(*id, capture::Task { pid, tid, name, process })?;
-        }
-        self.name_threads(processes, &owners, writer)
+        let decided = self.owners.settle(before, processes, clock, writer)?;
+        let of = decided.values().filter_map(|decided| decided.owner).collect();
+        self.name(&decided, processes.take_nameless(Some(&of)), writer)?;
+        let mut over: FxHashSet<u32> = decided.values().map(|decided| decided.image.pid).collect();
+        over.retain(|pid| !self.owners.knows(*pid));
+        self.names.retain(|(pid, _), _| !over.contains(pid));
+        Ok(())
     }
 
-    /// Names threads that were gone before anybody could read what they were called: the kernel has told it.
-    fn name_threads(
-        &self,
-        processes: &Processes,
-        owners: &[Option<ProcessId>],
+    /// Says which process each task belongs to, at the end.
+    pub(crate) fn finish(
+        &mut self,
+        processes: &mut Processes,
+        clock: &Clock,
         writer: &mut Writer,
     ) -> Result<(), Error> {
-        let sampled: FxHashMap<_, _> =
-            self.tasks.iter().map(|(_, task)| ((task.pid, task.tid), &task.name)).collect();
-        let images: FxHashMap<_, _> =
-            owners.iter().zip(&self.images).filter_map(|(owner, image)| Some(((*owner)?, image))).collect();
-        for (id, pid, thread) in processes.nameless_threads() {
+        let decided = self.owners.finish(processes, clock, writer)?;
+        self.name(&decided, processes.take_nameless(None), writer)
+    }
+
+    /// Names tasks of these images and says whose they are; names threads that were gone before anybody could read what they were called,
+    /// since the kernel has told it.
+    fn name(
+        &mut self,
+        decided: &FxHashMap<u32, Decided>,
+        nameless: Vec<(ThreadId, u32, Thread)>,
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
+        let tasks = self.tasks.extract_if(|_, (_, task)| decided.contains_key(&task.image));
+        let tasks: BTreeMap<u32, (TaskId, Task)> = tasks.collect();
+        let mut sampled: FxHashMap<(u32, u32), String> = FxHashMap::default();
+        for (_, (id, Task { image, pid, tid, name })) in tasks {
+            let process = decided.get(&image).and_then(|decided| decided.owner);
+            let called = self.names.get(&(pid, tid)).cloned().unwrap_or_else(|| name.clone());
+            writer.update_task(id, capture::Task { pid, tid, name: called, process })?;
+            sampled.insert((pid, tid), name);
+        }
+        let owned = decided.values().filter_map(|it| Some(((it.owner?, it.image.pid), &it.image)));
+        let images: FxHashMap<(ProcessId, u32), &Image> = owned.collect();
+        for (id, pid, thread) in nameless {
             let place = (pid, thread.tid);
             // A main thread's name is that of its image.
             let of_image =
-                || images.get(&thread.process).map(|image| &image.name).filter(|_| thread.tid == pid);
-            let name = self.names.get(&place).or_else(|| sampled.get(&place).copied()).or_else(of_image);
+                || images.get(&(thread.process, pid)).map(|image| &image.name).filter(|_| thread.tid == pid);
+            let name = self.names.get(&place).or_else(|| sampled.get(&place)).or_else(of_image);
             if let Some(name) = name.filter(|name| !name.is_empty()) {
-                writer.update_thread(id, Thread { name: name.clone(), ..thread.clone() })?;
+                writer.update_thread(id, Thread { name: name.clone(), ..thread })?;
             }
         }
         Ok(())
-    }
-}
-
-/// Sets a row, which is the next new one or one that is there.
-fn put<T>(rows: &mut Vec<T>, id: u32, row: T) {
-    match rows.get_mut(id as usize) {
-        Some(place) => *place = row,
-        None => rows.push(row),
     }
 }
 
@@ -326,19 +321,6 @@ fn kernel_frame(frame: &KernelFrame, writer: &mut Writer) -> Result<CodeFrame, E
     let reason = frame.reason().map(|reason| writer.string(&reason.to_string())).transpose()?;
     writer.symbolized(Symbolized { frame: id, names, reason, ..Symbolized::default() })?;
     Ok(CodeFrame { frame: id, module, address, exact })
-}
-
-fn process_of(image: &Image, parent: Option<ProcessId>, clock: &Clock) -> Process {
-    let ended = |ticks| ProcessEnd { ended: Ended::Unknown, time: clock.nanoseconds_of(ticks) };
-    Process {
-        pid: image.pid,
-        parent,
-        image: u32::from(image.is_exec),
-        name: image.program(),
-        executable: image.executable.clone(),
-        end: image.ended.map(ended),
-        ..Process::default()
-    }
 }
 
 #[cfg(test)]

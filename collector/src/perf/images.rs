@@ -7,30 +7,30 @@ use rustc_hash::FxHashMap;
 
 /// All images, each found by its pid: there are as many processes, so nobody looks at all of them for each.
 pub(super) struct Images<'a> {
-    images: &'a [Image],
-    /// Their places, by pid in the order in which they were told.
-    of_pid: FxHashMap<u32, Vec<usize>>,
+    /// With their numbers, by pid in the order in which they were told.
+    of_pid: FxHashMap<u32, Vec<(u32, &'a Image)>>,
 }
 
 impl<'a> Images<'a> {
-    pub(super) fn of(images: &'a [Image]) -> Images<'a> {
-        let mut of_pid: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
-        for (place, image) in images.iter().enumerate() {
-            of_pid.entry(image.pid).or_default().push(place);
+    /// These, in the order in which they were told.
+    pub(super) fn of(images: impl Iterator<Item = (u32, &'a Image)>) -> Images<'a> {
+        let mut of_pid: FxHashMap<u32, Vec<(u32, &Image)>> = FxHashMap::default();
+        for (id, image) in images {
+            of_pid.entry(image.pid).or_default().push((id, image));
         }
-        Images { images, of_pid }
+        Images { of_pid }
     }
 
-    /// The place of the image that a recorded process is: the last one of its pid that had begun in the same way when the agent
+    /// The number of the image that a recorded process is: the last one of its pid that had begun in the same way when the agent
     /// connected, or had run before anybody looked. Of two that follow each other at once, the one of the same name.
-    pub(super) fn of_process(&self, process: &Process, started: u64, clock: &Clock) -> Option<usize> {
-        let of_pid = self.of_pid.get(&process.pid)?.iter().rev().map(|place| (*place, &self.images[*place]));
+    pub(super) fn of_process(&self, process: &Process, started: u64, clock: &Clock) -> Option<u32> {
+        let of_pid = self.of_pid.get(&process.pid)?.iter().rev().copied();
         let mut candidates = of_pid.filter(|(_, image)| {
             (image.started == 0 || image.is_unannounced || image.is_exec != process.forked)
                 && clock.nanoseconds_of(image.started) <= started
         });
         // The kernel keeps 15 letters of a name.
-        let is_named = |(_, image): &(usize, &Image)| {
+        let is_named = |(_, image): &(u32, &Image)| {
             let program = image.executable.rsplit('/').next().unwrap_or("");
             program == process.name || (!image.name.is_empty() && process.name.starts_with(&image.name))
         };
@@ -66,7 +66,7 @@ mod tests {
             image(7, "late", true, at(9)),
             image(9, "old", false, 0),
         ];
-        let images = Images::of(&images);
+        let images = Images::of((0..).zip(&images));
         let started = clock.nanoseconds_of(at(5));
         for (process, expected) in [
             (process(7, "sh", true), Some(0)),

@@ -16,6 +16,7 @@ use super::record::{self, Layout, What};
 use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
 use super::ring::Ran;
 use super::state::State;
+use super::strangers::Strangers;
 use super::tasks::Tasks;
 use super::time::Times;
 use super::trace::Traces;
@@ -49,7 +50,7 @@ pub(crate) struct Sampled {
     pub(crate) faults: FaultSummary,
     pub(crate) trace: TraceSummary,
     /// Names of programs that recorded ones have started and that have no agent.
-    pub(crate) without_agent: Vec<String>,
+    pub(crate) without_agent: Strangers,
     /// Processes with samples of which nobody knows what they ran.
     pub(crate) nameless: u64,
 }

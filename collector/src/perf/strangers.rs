@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 const NAMES: usize = 8;
 
 /// What an image comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Descent {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Descent {
     /// Nobody who is recorded.
+    #[default]
     Foreign,
     /// A process that was recorded from its beginning.
     Recorded,
@@ -19,44 +20,35 @@ enum Descent {
     Attached,
 }
 
-/// Names of the programs. `recorded` says of each image whether an agent told of it, and if so, whether that was attached to; `lived`
-/// says whether it was there for so long that an agent would have told.
-pub(super) fn without_agent(
-    images: &[Image],
-    recorded: &[Option<bool>],
-    lived: impl Fn(&Image) -> bool,
-) -> Vec<String> {
-    let mut descents: Vec<Descent> = Vec::with_capacity(images.len());
-    let mut names = Vec::new();
-    for (image, recorded) in images.iter().zip(recorded) {
-        // Whoever an image came from was announced before it.
-        let parent = image.parent.and_then(|parent| descents.get(parent as usize).copied());
-        let parent = parent.unwrap_or(Descent::Foreign);
-        descents.push(match (parent, recorded) {
+impl Descent {
+    /// What descends from an image whose parent is of this descent. `recorded` says whether an agent told of it, and if so, whether that
+    /// was attached to.
+    pub(super) fn of(parent: Descent, recorded: Option<bool>) -> Descent {
+        match (parent, recorded) {
             (Descent::Attached, _) | (_, Some(true)) => Descent::Attached,
             (Descent::Recorded, _) | (_, Some(false)) => Descent::Recorded,
             _ => Descent::Foreign,
-        });
-        let is_stranger = recorded.is_none() && parent == Descent::Recorded;
-        if is_stranger && image.is_exec && image.is_chosen && !image.is_unknown() && lived(image) {
-            names.push(image.program());
         }
     }
-    names
 }
 
+/// True of a program that a recorded one has started and of which no agent told, though it `lived` for so long that one would have.
+pub(super) fn is_stranger(image: &Image, parent: Descent, recorded: Option<bool>, lived: bool) -> bool {
+    let is_its = recorded.is_none() && parent == Descent::Recorded;
+    is_its && image.is_exec && image.is_chosen && !image.is_unknown() && lived
+}
+
+/// Programs by their names, and how often each was started.
+pub(crate) type Strangers = BTreeMap<String, u64>;
+
 /// What the user is told of them.
-pub(crate) fn remark_on_strangers(names: &[String]) -> Option<String> {
-    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
-    for name in names {
-        *times.entry(name).or_default() += 1;
-    }
-    let mut all: Vec<_> = times.into_iter().collect();
-    all.sort_by_key(|(_, times)| Reverse(*times));
+pub(crate) fn remark_on_strangers(strangers: &Strangers) -> Option<String> {
+    let mut all: Vec<_> = strangers.iter().collect();
+    all.sort_by_key(|(_, times)| Reverse(**times));
     let mut told: Vec<String> = all
         .iter()
         .take(NAMES)
-        .map(|(name, times)| if *times == 1 { (*name).to_owned() } else { format!("{name} ({times} times)") })
+        .map(|(name, times)| if **times == 1 { (*name).clone() } else { format!("{name} ({times} times)") })
         .collect();
     if all.len() > NAMES {
         told.push(format!("{} more", all.len() - NAMES));
@@ -116,21 +108,29 @@ mod tests {
             Some(false),
             None,
         ];
-        let names = without_agent(&images, &recorded, |image| image.ended.is_some());
+        let mut descents: Vec<Descent> = Vec::new();
+        let mut names = Vec::new();
+        for (image, recorded) in images.iter().zip(recorded) {
+            let parent = image.parent.map_or(Descent::Foreign, |parent| descents[parent as usize]);
+            descents.push(Descent::of(parent, recorded));
+            if is_stranger(image, parent, recorded, image.ended.is_some()) {
+                names.push(image.program());
+            }
+        }
         assert_eq!(names, ["static", "inner"]);
     }
 
     /// Check that names are told once each, the most frequent first, and only so many.
     #[test]
     fn frequent_names_come_first() {
-        assert_eq!(remark_on_strangers(&[]), None);
-        let names: Vec<String> = ["a", "b", "c", "b"].map(str::to_owned).into();
+        assert_eq!(remark_on_strangers(&Strangers::new()), None);
+        let names = [("a", 1), ("b", 2), ("c", 1)].map(|(name, times)| (name.to_owned(), times)).into();
         let text = remark_on_strangers(&names).expect("there is something to tell");
         assert!(
             text.starts_with("Started without the agent, and so not recorded: b (2 times), a, c. "),
             "{text}"
         );
-        let names: Vec<String> = (0..20).map(|name| name.to_string()).collect();
+        let names = (0..20).map(|name| (name.to_string(), 1)).collect();
         assert!(remark_on_strangers(&names).is_some_and(|text| text.contains(", 12 more. ")));
     }
 }

@@ -196,8 +196,23 @@ impl Tasks {
         process.space.map(map.start, mapping);
     }
 
+    /// Forgets what has ended so long before that the kernel is done with it.
+    fn forget(&mut self, ticks: u64, batch: &mut Batch) {
+        while let Some((_, pid, id)) =
+            self.over.pop_front_if(|(ended, ..)| ticks.saturating_sub(*ended) > LINGERS)
+        {
+            // Another process may have the number by now.
+            if self.processes.get(&pid).is_some_and(|process| process.id == id) {
+                self.processes.remove(&pid);
+                self.threads.remove(&pid);
+                batch.gone.push(id);
+            }
+        }
+    }
+
     /// A thread ended.
     pub(super) fn exit(&mut self, pid: u32, tid: u32, ticks: u64, batch: &mut Batch) {
+        self.forget(ticks, batch);
         // Whoever looks for its name in /proc may come too late.
         if pid != tid
             && let Some(Thread { name, .. }) = self.threads.remove(&tid)
@@ -205,7 +220,11 @@ impl Tasks {
         {
             batch.names.push(ThreadName { pid, tid, name });
         }
-        let Some(process) = self.processes.get_mut(&pid) else { return };
+        let Some(process) = self.processes.get_mut(&pid) else {
+            // Nobody has met it, nor will.
+            self.threads.remove(&tid);
+            return;
+        };
         if pid == tid {
             process.is_over = true;
             process.image.ended = Some(ticks);
@@ -215,15 +234,6 @@ impl Tasks {
         }
         if process.is_over && process.threads <= 0 {
             self.over.push_back((ticks, pid, process.id));
-        }
-        while let Some((_, pid, id)) =
-            self.over.pop_front_if(|(ended, ..)| ticks.saturating_sub(*ended) > LINGERS)
-        {
-            // Another process may have the number by now.
-            if self.processes.get(&pid).is_some_and(|process| process.id == id) {
-                self.processes.remove(&pid);
-                self.threads.remove(&pid);
-            }
         }
     }
 
@@ -335,8 +345,10 @@ impl Tasks {
         let id = self.images;
         self.images += 1;
         batch.images.push((id, process.image.clone()));
-        let threads = self.processes.get(&process.image.pid).map_or(0, |process| process.threads);
         // Other threads end when one executes a program, and each says so.
+        let before = self.processes.remove(&process.image.pid);
+        let threads = before.as_ref().map_or(0, |before| before.threads);
+        batch.gone.extend(before.map(|before| before.id));
         self.processes.insert(process.image.pid, Process { id, threads, ..process });
     }
 }

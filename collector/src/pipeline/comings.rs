@@ -4,6 +4,7 @@ use super::Pipeline;
 use super::known::{Known, Owner};
 use crate::image::{End, ImageId};
 use crate::item::{Counters, Item, Origin, What};
+use crate::occupant::Occupant;
 use capture::{Action, Error, ThreadId};
 use std::sync::atomic::Ordering;
 
@@ -19,7 +20,7 @@ impl Pipeline {
                 self.images.add(item.image, Known::new(image));
                 Ok(())
             }
-            What::Started { slot, told, pid, origin } => self.started(item.image, slot, (told, pid), origin),
+            What::Started { slot, occupant, origin } => self.started(item.image, slot, &occupant, origin),
             What::Ended { slot, end, counters } => self.ended(item.image, slot, end, &counters),
             What::Finished => self.finished(item.image),
         }
@@ -29,19 +30,29 @@ impl Pipeline {
         &mut self,
         image: ImageId,
         slot: u32,
-        pids: (u32, Option<u32>),
+        occupant: &Occupant,
         origin: Option<Origin>,
     ) -> Result<(), Error> {
         let Some(known) = self.images.get(image) else { return Ok(()) };
-        if self.processes.start(&known.image, slot, pids, origin, self.timeline.last(), &mut self.writer)? {
+        if self.processes.start(
+            &known.image,
+            slot,
+            occupant,
+            origin,
+            self.timeline.last(),
+            &mut self.writer,
+        )? {
             known.modules.find_all(&known.segment, &mut self.writer)?;
         }
         Ok(())
     }
 
     fn ended(&mut self, image: ImageId, slot: u32, end: End, counters: &Counters) -> Result<(), Error> {
-        let (mut threads, mut records) = (Vec::new(), 0);
+        let (mut threads, mut records, mut end) = (Vec::new(), 0, end);
         if let Some(known) = self.images.get(image) {
+            if end == End::Running {
+                end = self.processes.end_by_now(&known.image, slot);
+            }
             known.modules.find_all(&known.segment, &mut self.writer)?;
             if slot == 0 {
                 self.addresses.made.extend(known.modules.told());

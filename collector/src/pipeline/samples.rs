@@ -1,10 +1,11 @@
 //! What the sampler and the counters bring.
 
 use super::Pipeline;
-use crate::perf;
+use crate::perf::{self, GRACE};
 use crate::stacks::CodeFrame;
 use capture::{Counter, Error, TIME_UNIT_NS};
 use shared_ring::record::TIME_SHIFT;
+use std::time::Instant;
 
 impl Pipeline {
     /// Takes samples of the processors in.
@@ -22,6 +23,21 @@ impl Pipeline {
     pub(crate) fn counted(&mut self, counters: &[Counter]) -> Result<(), Error> {
         let counters = counters.iter().filter_map(|counter| self.timeline.counter(counter));
         counters.into_iter().try_for_each(|counter| self.writer.counter(counter))
+    }
+
+    /// Says whose the samples of processes are that nothing tells of any more, and forgets these.
+    pub(super) fn settle(&mut self) -> Result<(), Error> {
+        let Pipeline { samples, processes, timeline, writer, .. } = self;
+        let Some(gone) = Instant::now().checked_sub(GRACE) else { return Ok(()) };
+        // By then their images are gone, too, or nobody has told that.
+        let ended = gone.checked_sub(GRACE).filter(|ended| processes.are_many(*ended));
+        if ended.is_some() || samples.are_due(gone) {
+            samples.settle(gone, processes, timeline.clock(), writer)?;
+        }
+        if let Some(ended) = ended {
+            processes.forget(ended);
+        }
+        Ok(())
     }
 
     /// Says whose samples they are, when all are there; gives what the capture says about them.

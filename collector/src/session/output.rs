@@ -16,7 +16,7 @@ pub(super) fn begin(options: &Options, clock: Clock) -> Result<Pipeline, Error> 
     let writer = create(options, &metadata)?;
     let rules = Rules {
         stores_command: options.store_command,
-        keeps_all: options.cpu.is_some(),
+        awaits_samples: options.cpu.is_some(),
         reuses_threads: options.distils,
     };
     let wants_live = options.live || options.triggers.need_live();

@@ -3,6 +3,7 @@
 use super::no_thread;
 use super::writing::Whole;
 use crate::Error;
+use crate::clock::Clock;
 use crate::watcher::Watcher;
 use std::thread::JoinHandle;
 
@@ -11,8 +12,8 @@ use std::thread::JoinHandle;
 pub(super) struct Watching(JoinHandle<()>);
 
 impl Watching {
-    pub(super) fn start() -> Result<(Watcher, Watching), Error> {
-        let (watcher, thread) = Watcher::start().map_err(no_thread)?;
+    pub(super) fn start(clock: Clock) -> Result<(Watcher, Watching), Error> {
+        let (watcher, thread) = Watcher::start(clock).map_err(no_thread)?;
         Ok((watcher, Watching(thread)))
     }
 

@@ -287,3 +287,24 @@ fn children_of_ours_are_ours_until_they_execute() {
     assert_eq!((before.executable, before.started, before.ended), (own.display().to_string(), 3, Some(5)));
     assert_eq!((after.name.as_str(), after.is_exec), ("program", true));
 }
+
+/// Check that each image is told to be gone once nothing can tell of it any more, in its place and not before, and that nothing is kept of
+/// processes that nobody has met.
+#[test]
+fn images_are_gone_once() {
+    let mut heard = Heard::new(&[]);
+    heard.hear(&made::comm(1, 1)).hear(&made::fork(PID, 2));
+    assert_eq!(heard.batch.gone, []);
+    heard.hear(&made::comm(PID, 3));
+    let id = |heard: &Heard| heard.tasks.processes[&PID].id;
+    let (exec, gone) = (id(&heard), heard.batch.gone.clone());
+    assert_eq!(gone, [exec - 1], "the fork has become another program");
+    heard.hear(&made::exit(PID, 4));
+    assert_eq!(heard.batch.gone, gone, "the kernel may have work for it still");
+    heard.tasks.exit(PID + 1, PID + 1, 5 + LINGERS, &mut heard.batch);
+    assert_eq!(heard.batch.gone, [exec - 1, exec]);
+    let strangers = heard.tasks.threads.len();
+    heard.tasks.fork((PID + 2, PID + 3, PID + 2), PID + 3, 6, &mut heard.files, &mut heard.batch);
+    heard.tasks.exit(PID + 2, PID + 2, 7, &mut heard.batch);
+    assert_eq!(heard.tasks.threads.len(), strangers);
+}
