@@ -4,8 +4,7 @@
 //!
 //! - What a recorded process committed is in the capture, whoever dies: the process, its threads, its children. What
 //!   could not be recorded is counted by reason.
-//! - Draining waits for no disk, terminal or network: other threads do. It reads `/proc` once for each process that comes or goes, to
-//!   tell which one has the number that its agent told.
+//! - Draining waits for no disk, terminal or network, nor for `/proc`: other threads do.
 //! - Recorded processes are not trusted. A ring or table that cannot be is given up and counted.
 //!
 //! # Threads, and what each owns
@@ -13,7 +12,7 @@
 //! ```text
 //!  listener ── accepts agents, makes their memory ────────────► Image ─┐
 //!  attach ──── calls those that run already, likewise ────────► Image  │
-//!  watcher ─── pidfds: tells when processes are gone ─ flags ─► Image  │
+//!  watcher ─── which pid has whom, pidfds: who is gone ─ flags ► Image │
 //!  drain ───── copies rings, checks, merges by time ◄──────────────────┘
 //!     │ queue of batches in merged order, bounded by bytes
 //!  writer ──── stacks, processes, threads, the capture file; at the end names (symbols)

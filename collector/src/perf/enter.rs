@@ -3,7 +3,7 @@
 //! Samples refer to tasks, and tasks to processes only when that is decided ([`super::owners`]). Tasks of images that are decided are
 //! forgotten with them.
 
-use super::batch::{Batch, Copied, Image, KernelFrame, Step, Task, ThreadName};
+use super::batch::{self, Batch, Copied, Image, KernelFrame, Step, Task, ThreadName};
 use super::kernel::KERNEL;
 use super::owners::{Decided, Owners};
 use super::registers::Start;
@@ -55,15 +55,32 @@ impl Entered {
     /// Takes all of a batch in.
     pub(crate) fn take(
         &mut self,
-        batch: Batch,
+        mut batch: Batch,
         clock: &Clock,
         writer: &mut Writer,
         addresses: &mut Addresses,
     ) -> Result<(), Error> {
-        for file in batch.modules {
+        self.take_stacks(&mut batch, writer, addresses)?;
+        self.take_processes(&mut batch, writer)?;
+        self.take_samples(&mut batch, clock, writer)?;
+        self.take_faults(batch.faults, clock, writer)?;
+        for tracepoint in batch.tracepoints {
+            self.tracepoints.push(writer.tracepoint(&tracepoint)?);
+        }
+        self.take_hits(batch.hits, clock, writer)
+    }
+
+    /// Modules, frames and stacks that are new.
+    fn take_stacks(
+        &mut self,
+        batch: &mut Batch,
+        writer: &mut Writer,
+        addresses: &mut Addresses,
+    ) -> Result<(), Error> {
+        for file in batch.modules.drain(..) {
             self.modules.push(module(file, writer, addresses)?);
         }
-        for frame in batch.kernel {
+        for frame in batch.kernel.drain(..) {
             let code = kernel_frame(&frame, writer)?;
             self.kernel.push(code.frame);
             if frame.module == KERNEL {
@@ -73,12 +90,17 @@ impl Entered {
         if self.nodes.is_empty() {
             self.nodes.push(NodeId::ROOT);
         }
-        for (parent, step) in batch.nodes {
+        for (parent, step) in batch.nodes.drain(..) {
             let frame = self.frame(step, writer, addresses)?;
             let parent = self.nodes.get(parent as usize).copied().unwrap_or(NodeId::ROOT);
             self.nodes.push(writer.node(parent, frame)?);
         }
-        for (id, image) in batch.images {
+        Ok(())
+    }
+
+    /// Images and threads that are new, have changed, or are gone.
+    fn take_processes(&mut self, batch: &mut Batch, writer: &mut Writer) -> Result<(), Error> {
+        for (id, image) in batch.images.drain(..) {
             if image.ended.is_some()
                 && let Some(mut anonymous) = self.anonymous.remove(&image.pid)
             {
@@ -86,18 +108,22 @@ impl Entered {
             }
             self.owners.put(id, image);
         }
-        for (id, task) in batch.tasks {
+        for (id, task) in batch.tasks.drain(..) {
             let row = capture::Task { pid: task.pid, tid: task.tid, name: task.name.clone(), process: None };
             let row = writer.task(row)?;
             self.tasks.insert(id, (row, task));
         }
-        batch.gone.into_iter().for_each(|id| self.owners.leave(id));
-        for ThreadName { pid, tid, name } in batch.names {
+        batch.gone.drain(..).for_each(|id| self.owners.leave(id));
+        for ThreadName { pid, tid, name } in batch.names.drain(..) {
             if self.names.len() < MOST_NAMES || self.names.contains_key(&(pid, tid)) {
                 self.names.insert((pid, tid), name);
             }
         }
-        let mut copies = batch.copies.into_iter().peekable();
+        Ok(())
+    }
+
+    fn take_samples(&mut self, batch: &mut Batch, clock: &Clock, writer: &mut Writer) -> Result<(), Error> {
+        let mut copies = batch.copies.drain(..).peekable();
         for (place, sample) in batch.samples.iter().enumerate() {
             let copy = copies.next_if(|copy| copy.sample == place);
             let (Some((task, _)), Some(stack)) =
@@ -115,7 +141,16 @@ impl Entered {
             }
             self.samples += 1;
         }
-        for fault in batch.faults.into_iter().filter(|fault| !clock.is_before(fault.ticks)) {
+        Ok(())
+    }
+
+    fn take_faults(
+        &mut self,
+        faults: Vec<batch::Fault>,
+        clock: &Clock,
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
+        for fault in faults.into_iter().filter(|fault| !clock.is_before(fault.ticks)) {
             let Some((task, _)) = self.tasks.get(&fault.task) else { continue };
             let stack = fault.node.and_then(|node| self.nodes.get(node as usize)).copied();
             let (time, task) = (clock.nanoseconds_of(fault.ticks), *task);
@@ -124,10 +159,11 @@ impl Entered {
             let stack = stack.unwrap_or(NodeId::ROOT);
             writer.fault(Fault { time, task, address: fault.address, stack, region: fault.region })?;
         }
-        for tracepoint in batch.tracepoints {
-            self.tracepoints.push(writer.tracepoint(&tracepoint)?);
-        }
-        for hit in batch.hits.into_iter().filter(|hit| !clock.is_before(hit.ticks)) {
+        Ok(())
+    }
+
+    fn take_hits(&mut self, hits: Vec<batch::Hit>, clock: &Clock, writer: &mut Writer) -> Result<(), Error> {
+        for hit in hits.into_iter().filter(|hit| !clock.is_before(hit.ticks)) {
             let (Some((task, _)), Some(stack), Some(tracepoint)) = (
                 self.tasks.get(&hit.task),
                 self.nodes.get(hit.node as usize),
@@ -246,9 +282,16 @@ impl Entered {
         let of = decided.values().filter_map(|decided| decided.owner).collect();
         self.name(&decided, processes.take_nameless(Some(&of)), writer)?;
         let mut over: FxHashSet<u32> = decided.values().map(|decided| decided.image.pid).collect();
-        over.retain(|pid| !self.owners.knows(*pid));
+        let known = self.owners.pids();
+        over.retain(|pid| !known.contains(pid));
         self.names.retain(|(pid, _), _| !over.contains(pid));
         Ok(())
+    }
+
+    /// Forgets what was gone before the recording has begun.
+    pub(crate) fn forget(&mut self, before: Instant) {
+        let gone = self.owners.forget(before);
+        self.tasks.retain(|_, (_, task)| !gone.contains(&task.image));
     }
 
     /// Says which process each task belongs to, at the end.

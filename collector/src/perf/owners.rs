@@ -17,7 +17,7 @@ use super::strangers::{Descent, Strangers, is_stranger};
 use crate::clock::Clock;
 use crate::processes::Processes;
 use capture::{Ended, Error, Process, ProcessEnd, ProcessId, Writer};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,9 @@ const NOBODY: u32 = u32::MAX;
 #[derive(Debug)]
 struct Entry {
     image: Image,
-    /// What it has from the image it came from, once that is forgotten.
+    /// The image it came from, as far as that is kept.
+    parent: Option<u32>,
+    /// What it has from that, once it is decided.
     heritage: Option<Heritage>,
     /// The process that it is, as far as that is known.
     owner: Option<ProcessId>,
@@ -75,7 +77,9 @@ impl Owners {
         match self.entries.get_mut(&id) {
             Some(entry) => entry.image = image,
             None => {
-                let entry = Entry { image, heritage: None, owner: None, row: None, recorded: None };
+                // Whoever an image came from was announced before it.
+                let parent = image.parent.filter(|parent| *parent < id);
+                let entry = Entry { image, parent, heritage: None, owner: None, row: None, recorded: None };
                 self.entries.insert(id, entry);
             }
         }
@@ -91,9 +95,39 @@ impl Owners {
         self.gone.front().is_some_and(|(gone, _)| *gone < before)
     }
 
-    /// True when an image with this pid is needed on.
-    pub(super) fn knows(&self, pid: u32) -> bool {
-        self.entries.values().any(|entry| entry.image.pid == pid)
+    /// The pids of images that are needed on.
+    pub(super) fn pids(&self) -> FxHashSet<u32> {
+        self.entries.values().map(|entry| entry.image.pid).collect()
+    }
+
+    /// Forgets all that were gone before the recording has begun: it knows nothing of them. Gives their ids. Those that came from them came
+    /// from where these did.
+    pub(super) fn forget(&mut self, before: Instant) -> FxHashSet<u32> {
+        let due: Vec<u32> = self.take_due(before);
+        let mut parents = FxHashMap::default();
+        for id in &due {
+            if let Some(entry) = self.entries.remove(id) {
+                let parent =
+                    entry.parent.and_then(|parent| parents.get(&parent).copied().unwrap_or(Some(parent)));
+                parents.insert(*id, parent);
+            }
+        }
+        for entry in self.entries.values_mut() {
+            if let Some(parent) = entry.parent.and_then(|parent| parents.get(&parent)) {
+                entry.parent = *parent;
+            }
+        }
+        parents.into_keys().collect()
+    }
+
+    /// Those that were gone before, in their order.
+    fn take_due(&mut self, before: Instant) -> Vec<u32> {
+        let mut due = Vec::new();
+        while let Some((_, id)) = self.gone.pop_front_if(|(gone, _)| *gone < before) {
+            due.push(id);
+        }
+        due.sort_unstable();
+        due
     }
 
     /// Decides all that were gone before, and forgets them.
@@ -105,11 +139,7 @@ impl Owners {
         writer: &mut Writer,
     ) -> Result<FxHashMap<u32, Decided>, Error> {
         self.claim(processes, clock);
-        let mut due = Vec::new();
-        while let Some((_, id)) = self.gone.pop_front_if(|(gone, _)| *gone < before) {
-            due.push(id);
-        }
-        due.sort_unstable();
+        let due = self.take_due(before);
         self.decide_all(&due, |_| true, clock, writer)
     }
 
@@ -175,7 +205,7 @@ impl Owners {
             decided.insert(*id, Decided { image, owner });
         }
         for entry in self.entries.values_mut() {
-            if let Some(heritage) = entry.image.parent.and_then(|parent| heritages.get(&parent)) {
+            if let Some(heritage) = entry.parent.and_then(|parent| heritages.get(&parent)) {
                 entry.heritage = Some(*heritage);
             }
         }
@@ -197,10 +227,7 @@ impl Owners {
             if let Some(heritage) = entry.heritage {
                 break heritage;
             }
-            // Whoever an image came from was announced before it.
-            let Some(parent) = entry.image.parent.filter(|parent| *parent < next) else {
-                break Heritage::default();
-            };
+            let Some(parent) = entry.parent else { break Heritage::default() };
             if let Some(heritage) = decided.get(&parent) {
                 break *heritage;
             }

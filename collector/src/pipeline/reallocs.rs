@@ -21,7 +21,9 @@ impl Reallocs {
     ) {
         match *record {
             Record::Alloc { address, size, .. } => live.add(image, slot, address, size),
-            Record::Free { address } | Record::TracedFree { address, .. } => live.remove(image, slot, address),
+            Record::Free { address } | Record::TracedFree { address, .. } => {
+                live.remove(image, slot, address)
+            }
             Record::ReallocBegin { address, serial } => {
                 self.0.insert((thread, serial), address);
             }

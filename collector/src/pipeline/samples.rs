@@ -29,6 +29,10 @@ impl Pipeline {
     pub(super) fn settle(&mut self) -> Result<(), Error> {
         let Pipeline { samples, processes, timeline, writer, .. } = self;
         let Some(gone) = Instant::now().checked_sub(GRACE) else { return Ok(()) };
+        if timeline.is_awaiting() {
+            samples.forget(gone);
+            return Ok(());
+        }
         // By then their images are gone, too, or nobody has told that.
         let ended = gone.checked_sub(GRACE).filter(|ended| processes.are_many(*ended));
         if ended.is_some() || samples.are_due(gone) {

@@ -170,6 +170,28 @@ fn agents_processes_are_known_until_they_are_decided() {
     assert_eq!(processes, 2);
 }
 
+/// Check that nothing is kept, and nothing told, of what was gone before the recording has begun, but where others come from.
+#[test]
+fn what_was_gone_before_is_not_told() {
+    let mut played = Played::new();
+    let shell = played.begin(1, None, true, "sh");
+    let fork = played.begin(2, Some(shell), false, "sh");
+    let exec = played.begin(2, Some(fork), true, "env");
+    let app = played.begin(2, Some(exec), true, "app");
+    let other = played.begin(3, Some(shell), true, "other");
+    for id in [fork, exec, other] {
+        played.sample(id);
+        played.end(id);
+    }
+    played.enter();
+    played.entered.forget(Instant::now());
+    assert_eq!((played.entered.images(), played.entered.tasks()), (2, 0));
+    played.sample(app);
+    let (tasks, processes) = played.finish();
+    let app = (2, "app".to_owned(), false, Some("sh".to_owned()));
+    assert_eq!((&tasks[..], processes), (&[None, None, None, Some(app)][..], 2));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// Check that it makes no difference when images are decided.
