@@ -1,19 +1,19 @@
 //! Process images and threads of the capture.
 
+mod ends;
 mod images;
 mod threads;
 
 use crate::counters::{Subject, Subjects};
 use crate::exit_scans::Place;
-use crate::image::{End, Image, ImageId};
+use crate::image::{Image, ImageId};
 use crate::item::Origin;
 use crate::numbers::Roll;
 use crate::occupant::Occupant;
 use crate::process::{self, Info};
-use capture::{Ended, Error, Process, ProcessEnd, ProcessId, Thread, ThreadId, Writer};
+use capture::{Ended, Error, Process, ProcessId, Thread, ThreadId, Writer};
 use images::{Images, Known};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::process::ExitStatus;
 use std::time::Instant;
 use threads::Threads;
 
@@ -239,61 +239,6 @@ impl Processes {
         Ok(())
     }
 
-    /// The process said that it is about to exec.
-    pub(crate) fn execing(&mut self, image: ImageId, slot: u32, thread: ThreadId) {
-        if let Some(alive) = self.alive.get_mut(&(image, slot)) {
-            alive.execing = Some(thread);
-        }
-    }
-
-    /// A thread said something else: if it was about to exec, that failed.
-    pub(crate) fn goes_on(&mut self, image: ImageId, slot: u32, thread: ThreadId) {
-        if let Some(alive) = self.alive.get_mut(&(image, slot))
-            && alive.execing == Some(thread)
-        {
-            alive.execing = None;
-        }
-    }
-
-    /// The process said that it exits.
-    pub(crate) fn exiting(&mut self, image: ImageId, slot: u32, code: i32) {
-        if let Some(alive) = self.alive.get_mut(&(image, slot)) {
-            alive.code = Some(code & 0xFF);
-        }
-    }
-
-    /// How the process in a slot stands at this moment.
-    pub(crate) fn end_by_now(&mut self, image: &Image, slot: u32) -> End {
-        image.end_by_now(slot, &mut self.roll)
-    }
-
-    /// The process in a slot ended; its id, if it ever started.
-    pub(crate) fn end(
-        &mut self,
-        image: ImageId,
-        slot: u32,
-        end: End,
-        time: u64,
-        writer: &mut Writer,
-    ) -> Result<Option<ProcessId>, Error> {
-        let Some(alive) = self.alive.remove(&(image, slot)) else { return Ok(None) };
-        self.subjects.remove(alive.process);
-        let ended = match (end, alive.code) {
-            (End::Exec, _) => Ended::Exec,
-            (End::Running, _) => Ended::Running,
-            (End::Gone(Some(status)), _) => of_wait_status(status),
-            (End::Gone(None), Some(code)) => Ended::Exited(code),
-            (End::Gone(None), None) if alive.execing.is_some() => Ended::Exec,
-            (End::Gone(None), None) => Ended::Unknown,
-        };
-        self.set_end(alive.process, ended, Some(time), writer)?;
-        self.images.end(alive.process);
-        if !self.rules.awaits_samples {
-            self.images.forget(None);
-        }
-        Ok(Some(alive.process))
-    }
-
     /// True when [`Processes::forget`] has something to do.
     pub(crate) fn are_many(&self, before: Instant) -> bool {
         self.rules.awaits_samples && self.images.are_many(Some(before))
@@ -304,37 +249,6 @@ impl Processes {
         self.images.forget(Some(before));
         let images = &self.images;
         self.threads.forget_nameless(|process| images.get(process).is_some());
-    }
-
-    /// Whoever started a process knows best how it ended, and by when. A process that began later has its pid, and is another one.
-    pub(crate) fn note_exit(
-        &mut self,
-        pid: u32,
-        time: u64,
-        status: ExitStatus,
-        writer: &mut Writer,
-    ) -> Result<(), Error> {
-        use std::os::unix::process::ExitStatusExt;
-        let Some(id) = self.images.that_had(pid, time) else { return Ok(()) };
-        let end = self.images.process(id).and_then(|process| process.end.as_ref());
-        if end.is_some_and(|end| end.ended == Ended::Exec) {
-            // It went on as a program that was not recorded.
-            return Ok(());
-        }
-        self.set_end(id, of_wait_status(status.into_raw()), None, writer)
-    }
-
-    fn set_end(
-        &mut self,
-        id: ProcessId,
-        ended: Ended,
-        time: Option<u64>,
-        writer: &mut Writer,
-    ) -> Result<(), Error> {
-        let Some(process) = self.images.get_mut(id).map(|known| &mut known.process) else { return Ok(()) };
-        let before = process.end.as_ref().map(|end| end.time);
-        process.end = Some(ProcessEnd { ended, time: before.or(time).unwrap_or(0) });
-        writer.update_process(id, process.clone())
     }
 
     /// Names of the processes that still run, as `pid name`.
@@ -353,13 +267,6 @@ impl Processes {
     /// How many images there were.
     pub(crate) fn count(&self) -> usize {
         self.images.count()
-    }
-}
-
-fn of_wait_status(status: i32) -> Ended {
-    match status & 0x7F {
-        0 => Ended::Exited(status >> 8 & 0xFF),
-        signal => Ended::Signaled(signal),
     }
 }
 

@@ -292,6 +292,8 @@ impl Entered {
     pub(crate) fn forget(&mut self, before: Instant) {
         let gone = self.owners.forget(before);
         self.tasks.retain(|_, (_, task)| !gone.contains(&task.image));
+        let known = self.owners.pids();
+        self.names.retain(|(pid, _), _| known.contains(pid));
     }
 
     /// Says which process each task belongs to, at the end.

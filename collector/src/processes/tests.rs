@@ -1,6 +1,7 @@
 use super::images::ENDED;
 use super::*;
 use crate::clock::Clock;
+use crate::image::End;
 use crate::liveness::Liveness;
 use crate::memory::{Memory, Policy};
 use capture::{Create, Metadata, Reader, Summary};
