@@ -279,7 +279,8 @@ impl Entered {
         writer: &mut Writer,
     ) -> Result<(), Error> {
         let decided = self.owners.settle(before, processes, clock, writer)?;
-        let of = decided.values().filter_map(|decided| decided.owner).collect();
+        let recorded = decided.values().filter(|decided| decided.is_recorded);
+        let of = recorded.filter_map(|decided| decided.owner).collect();
         self.name(&decided, processes.take_nameless(Some(&of)), writer)?;
         let mut over: FxHashSet<u32> = decided.values().map(|decided| decided.image.pid).collect();
         let known = self.owners.pids();

@@ -57,6 +57,8 @@ struct Heritage {
 pub(super) struct Decided {
     pub(super) image: Image,
     pub(super) owner: Option<ProcessId>,
+    /// An agent told of it: it is that process, and no fork that counts as it.
+    pub(super) is_recorded: bool,
 }
 
 /// The images.
@@ -202,7 +204,7 @@ impl Owners {
             self.nameless +=
                 u64::from(is_alone && image.is_sampled && image.is_unknown() && image.pid != NOBODY);
             heritages.insert(*id, Heritage { owner, descent: Descent::of(parent.descent, recorded) });
-            decided.insert(*id, Decided { image, owner });
+            decided.insert(*id, Decided { image, owner, is_recorded: recorded.is_some() });
         }
         for entry in self.entries.values_mut() {
             if let Some(heritage) = entry.parent.and_then(|parent| heritages.get(&parent)) {

@@ -1,7 +1,8 @@
-use super::super::batch::{Batch, Sample, Task};
+use super::super::batch::{Batch, Sample, Task, ThreadName};
 use super::super::enter::Entered;
 use super::*;
 use crate::addresses::Addresses;
+use crate::exit_scans::Place;
 use crate::image::{self, ImageId};
 use crate::liveness::Liveness;
 use crate::memory::{Memory, Policy};
@@ -9,7 +10,7 @@ use crate::numbers::Roll;
 use crate::occupant::Occupant;
 use crate::process::Info;
 use crate::processes::Rules;
-use capture::{Create, Metadata, Reader, Summary};
+use capture::{Create, Metadata, Reader, Summary, Tables};
 use proptest::prelude::*;
 use shared_ring::Geometry;
 use std::sync::Arc;
@@ -88,19 +89,28 @@ impl Played {
         entered.settle(Instant::now(), processes, clock, writer).unwrap();
     }
 
-    /// Of each task: its process' pid, name, whether that has ended, and that one's parent's name; and how many processes there are.
-    fn finish(mut self) -> (Vec<Option<Told>>, usize) {
+    /// The tables of the finished capture.
+    fn tables(mut self) -> Tables {
         self.enter();
         self.entered.finish(&mut self.processes, &self.clock, &mut self.writer).unwrap();
         self.writer.finish(&Summary::default()).unwrap();
-        let tables = Reader::open(self.folder.path().join("x.memprof")).unwrap().into_tables();
-        let name = |id: ProcessId| tables.processes[id.index()].name.clone();
-        let told = |task: &capture::Task| {
-            let process = &tables.processes[task.process?.index()];
-            Some((process.pid, process.name.clone(), process.end.is_some(), process.parent.map(name)))
-        };
-        (tables.tasks.iter().map(told).collect(), tables.processes.len())
+        Reader::open(self.folder.path().join("x.memprof")).unwrap().into_tables()
     }
+
+    /// What these tell of tasks.
+    fn finish(self) -> (Vec<Option<Told>>, usize) {
+        told(&self.tables())
+    }
+}
+
+/// Of each task: its process' pid, name, whether that has ended, and that one's parent's name; and how many processes there are.
+fn told(tables: &Tables) -> (Vec<Option<Told>>, usize) {
+    let name = |id: ProcessId| tables.processes[id.index()].name.clone();
+    let told = |task: &capture::Task| {
+        let process = &tables.processes[task.process?.index()];
+        Some((process.pid, process.name.clone(), process.end.is_some(), process.parent.map(name)))
+    };
+    (tables.tasks.iter().map(told).collect(), tables.processes.len())
 }
 
 /// What a capture tells of a task's process.
@@ -139,7 +149,7 @@ fn what_is_gone_is_forgotten() {
 }
 
 /// Check that an image which an agent told of is that process, when it is decided, though the process has ended before; that its fork without
-/// an agent is, too; and that what it has started without one is named.
+/// an agent is, too, and leaves its threads alone; and that what it has started without one is named.
 #[test]
 fn agents_processes_are_known_until_they_are_decided() {
     let mut played = Played::new();
@@ -156,15 +166,23 @@ fn agents_processes_are_known_until_they_are_decided() {
     let fork = played.begin(8, Some(shell), false, "make");
     played.sample(fork);
     played.end(fork);
-    played.end(shell);
     let stranger = played.begin(8, Some(fork), true, "static");
+    let Played { processes, writer, .. } = &mut played;
+    // Nobody could read its name, and the kernel tells it after the fork's end.
+    let process = processes.in_place(Place { image: ImageId(0), slot: 0, told: 7 }).unwrap();
+    let thread = processes.thread(process, 77, writer).unwrap();
+    played.settle();
+    played.batch.names.push(ThreadName { pid: 7, tid: 77, name: "worker".to_owned() });
+    played.end(shell);
     played.settle();
     played.sample(stranger);
     played.end(stranger);
     played.settle();
     assert_eq!(played.entered.images(), 0);
     assert_eq!(played.entered.without_agent(), [("static".to_owned(), 1)].into());
-    let (tasks, processes) = played.finish();
+    let tables = played.tables();
+    let (tasks, processes) = told(&tables);
+    assert_eq!(tables.threads[thread.index()].name, "worker");
     let make = (7, "make".to_owned(), true, None);
     assert_eq!(tasks, [Some(make), Some((8, "static".to_owned(), true, Some("make".to_owned())))]);
     assert_eq!(processes, 2);
