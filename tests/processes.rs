@@ -217,3 +217,17 @@ fn children_without_a_place_are_counted() {
     let remarks = capture.info()["remarks"].to_string();
     assert!(remarks.contains("not recorded: 77."), "{remarks}");
 }
+
+/// Check that a program which inherits a filter that is deadly to the agent ends as it does alone.
+#[test]
+fn heir_of_a_deadly_filter_lives() {
+    for call in ["connect", "process_vm_readv"] {
+        let program = c("allocates_often").build();
+        let alone = std::process::Command::new(&program).status().expect("it runs");
+        let recording = record(c("confines_another").build()).args([call, "-"]).arg(&program);
+        let (ran, capture) = recording.run();
+        assert_eq!(Some(ran.code), alone.code(), "{}", ran.stderr);
+        let all = processes(&capture);
+        assert!(all.iter().all(|process| process["signal"].is_null()), "{all:#?}");
+    }
+}

@@ -47,6 +47,23 @@ fn running_process_is_recorded_between_attach_and_detach() {
     assert_eq!(number(&info, "/threads"), 3);
 }
 
+/// Check that a process whose filters would kill it for what a recording takes is left alone, and told why, and that it goes on.
+#[test]
+fn process_with_deadly_filters_is_left_alone() {
+    if !geteuid().is_root() {
+        return skip("deadly filters", "only root may see those of other processes");
+    }
+    for call in ["connect", "process_vm_readv"] {
+        let server = Service::under(&c("confines_another"), call);
+        let ran = server.run("attach", &["--duration", "100ms", "--output", "it.memprof"]);
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        let says = format!("would kill it for what it takes to be recorded: {call}. Restart");
+        assert!(ran.stderr.contains(&says), "{}", ran.stderr);
+        server.work();
+        server.stop();
+    }
+}
+
 /// Check that each recording of a process has its own limit of depth, a lower or a higher one than that before.
 #[test]
 fn each_recording_has_its_own_depth() {

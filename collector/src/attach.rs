@@ -3,6 +3,7 @@
 //! ```text
 //!  preloaded ── /proc/*/maps: who has the agent, who its doorbell, whose memory is whose ─► Preloaded
 //!  bell ─────── the doorbell's file, locked while one calls: ring it
+//!  confinement  filters on its system calls: whether they would kill it for that
 //!  call ─────── the socket beside it: Hello, memory, "mapped" ─► Image
 //! ```
 //!
@@ -12,6 +13,7 @@
 
 mod bell;
 mod call;
+mod confinement;
 mod hindrance;
 mod preloaded;
 
@@ -90,6 +92,21 @@ pub enum Refusal {
     Taken {
         /// Its pid.
         pid: u32,
+    },
+    /// Filters on its system calls forbid what its agent would do.
+    #[error(
+        "process {pid} has filters on its system calls (seccomp) that {} what it takes to be recorded: {}. Restart it with \
+         these allowed, as by SystemCallFilter= of its unit",
+        if *.is_deadly { "would kill it for" } else { "refuse" },
+        .calls.join(", "),
+    )]
+    Confined {
+        /// Its pid.
+        pid: u32,
+        /// What it would call.
+        calls: Vec<&'static str>,
+        /// They would be its end; else they would fail.
+        is_deadly: bool,
     },
     /// Threads of it are still in an earlier recording's memory.
     #[error("process {pid} is busy: a thread of it has not finished with its last recording. Try again")]

@@ -46,7 +46,7 @@ impl Totals {
         let mut remarks = Vec::new();
         if processes == 0 {
             remarks.push(
-                "No process was recorded: the agent was not loaded, or none was chosen (--only, --skip). \
+                "No process was recorded: the agent was not loaded, could not begin, or none was chosen (--only, --skip). \
                  `sysprof-memprof doctor` shows what is wrong with this machine."
                     .into(),
             );

@@ -60,6 +60,12 @@ pub(crate) fn agent() -> Option<&'static [u8]> {
     Some(unsafe { CStr::from_ptr(name) }.to_bytes()).filter(|path| path.contains(&b'/'))
 }
 
+/// True where the next program may have the agent: a filter that it inherits does not kill it for what that does, and its loader finds it.
+#[cold]
+fn may_be_loaded() -> bool {
+    sandbox::allows(Need::Begin) && is_in_reach()
+}
+
 /// True where a loader can open this library. As another user, or in another root, it may not, and would say so to whoever reads the
 /// program's errors.
 // Cost: three system calls.
@@ -91,7 +97,7 @@ pub(crate) fn with_variables(
     given: Strings,
     mut call: impl FnMut(Strings) -> Ended,
 ) -> i32 {
-    if let Some(change) = Change::of(given, || program.wants_to_be_alone() || !is_in_reach()) {
+    if let Some(change) = Change::of(given, || program.wants_to_be_alone() || !may_be_loaded()) {
         let mut ended = None;
         change.with_memory(|memory| {
             change.write(memory);
@@ -116,7 +122,7 @@ pub(crate) fn with_own_variables<R>(call: impl FnOnce() -> R) -> R {
     // SAFETY: there is no other thread that could change it.
     let given = unsafe { config::libc_environ() };
     let shell = Program::At(libc::AT_FDCWD, SHELL.as_ptr());
-    let is_alone = || shell.wants_to_be_alone() || !is_in_reach();
+    let is_alone = || shell.wants_to_be_alone() || !may_be_loaded();
     let Some(change) = Change::of(given, is_alone) else { return call() };
     let bytes = change.bytes();
     let memory = sys::map_private(bytes);

@@ -52,7 +52,6 @@ mod arch;
 mod arenas;
 #[expect(unsafe_code, reason = "hands out memory before there is an allocator")]
 mod bootstrap;
-mod bpf;
 #[expect(unsafe_code, reason = "calls functions that only one C library has")]
 mod c_library;
 mod clock;

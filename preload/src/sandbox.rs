@@ -14,18 +14,20 @@
 //! | limits of memory | what the agent maps from then on counts against the program's |
 //! | reading files | programs are started behind us, also those that refuse |
 //! | the time stamp counter, by `prctl` | the thread is not recorded any longer, nor are those that have no ring yet; their events are counted |
+//! | whatever begins a recording | programs are started without the agent, as the filter stays |
 //! | anything at all | a recording that was left is not tidied up, and no other one is begun |
 //!
 //! Calls that merely fail under the filter need no care, but those for memory, which is opened before. `SECCOMP_MODE_STRICT` leaves a thread nothing but to read and
 //! write, not even the time: it is not recorded any longer. A filter that was there before the program began, as those of
-//! services and containers, is not seen.
+//! services and containers, is not seen: who has the agent record asks it before ([`system_calls`]).
 
 use crate::arch;
-use crate::bpf::{self, Call, Instruction};
 use crate::guard::{self, Busy};
 use crate::pieces;
 use crate::stack::Caller;
 use core::sync::atomic::{AtomicU32, Ordering};
+use shared_ring::bpf::{Call, Instruction};
+use shared_ring::system_calls::{self, Answer};
 
 /// What the agent makes system calls for: bits of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub(crate) enum Need {
     Counter = 256,
     /// To know, and to change, the limit on address space.
     Limits = 512,
+    /// To begin a recording: none of [`system_calls::CALLS`] is deadly.
+    Begin = 1024,
 }
 
 /// All calls of the agent that may still come in a recorded process.
@@ -191,17 +195,17 @@ impl Prepared {
 /// What a filter forbids on pain of death or of waiting for somebody else's answer. One that cannot be understood forbids
 /// everything.
 fn forbidden_by(program: &[Instruction]) -> u32 {
-    CALLS
-        .iter()
-        .filter(|(need, call)| !is_harmless(*need, bpf::run(program, call)))
-        .fold(0, |all, (need, _)| all | *need as u32)
+    let now = CALLS.iter().filter(|(need, call)| !is_harmless(*need, Answer::of(program, call)));
+    let now = now.fold(0, |all, (need, _)| all | *need as u32);
+    let is_deadly = |call: &system_calls::AgentCall| Answer::of(program, &call.call) == Answer::Deadly;
+    if system_calls::CALLS.iter().any(is_deadly) { now | Need::Begin as u32 } else { now }
 }
 
-/// The answers of seccomp(2) that let a call through, or let one fail that may.
-fn is_harmless(need: Need, answer: Option<u32>) -> bool {
-    match answer.map(|answer| answer & libc::SECCOMP_RET_ACTION_FULL) {
-        Some(libc::SECCOMP_RET_ALLOW | libc::SECCOMP_RET_LOG) => true,
-        Some(libc::SECCOMP_RET_ERRNO) => need != Need::Map,
-        _ => false,
+/// True of answers that let a call through, or let one fail that may.
+fn is_harmless(need: Need, answer: Answer) -> bool {
+    match answer {
+        Answer::Allowed => true,
+        Answer::Refused => need != Need::Map,
+        Answer::Deadly => false,
     }
 }

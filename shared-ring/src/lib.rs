@@ -46,6 +46,8 @@
 mod primitive;
 
 pub mod bell;
+#[cfg(not(loom))]
+pub mod bpf;
 pub mod decode;
 #[cfg(not(loom))]
 pub mod doorbell;
@@ -59,6 +61,8 @@ pub mod pseudo;
 pub mod record;
 pub mod ring;
 pub mod stash;
+#[cfg(not(loom))]
+pub mod system_calls;
 
 #[cfg(not(loom))]
 #[expect(unsafe_code, reason = "turns the mapped memory into typed references")]

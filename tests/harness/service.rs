@@ -80,6 +80,19 @@ impl Service {
         Service { world, page, running, threads }
     }
 
+    /// One that another program becomes, which is given an argument of its own, the agent's file and the command.
+    pub(crate) fn under(launcher: &Fixture, argument: &str) -> Service {
+        let world = World::new();
+        let agent = agent(&world);
+        let program = c("counts_its_calls").flags(["-O1"]).build();
+        let page = Page::new(&world);
+        let mut command = world.command(launcher.build());
+        command.args([argument, &agent]).arg(program).arg(&page.path).args(["1", REST]);
+        let running = start(&world, command);
+        page.wait_for_calls(1, 1000);
+        Service { world, page, running, threads: 1 }
+    }
+
     pub(crate) fn pid(&self) -> String {
         self.running.pid().as_raw_nonzero().to_string()
     }

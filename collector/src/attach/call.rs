@@ -2,6 +2,7 @@
 
 use super::Refusal;
 use super::bell::{Bell, open_folder};
+use super::confinement::Confinement;
 use super::hindrance::{Hindrance, room};
 use super::preloaded::{Mapped, Preloaded, State, preloaded};
 use crate::image::Image;
@@ -42,6 +43,9 @@ const SHARE: u64 = 16;
 pub(crate) fn call(host: &Host, pid: u32, patience: Duration) -> Result<Arc<Image>, Refusal> {
     let deadline = Instant::now() + patience;
     let process = find_once_begun(pid, deadline)?;
+    if let Some(Confinement { calls, is_deadly }) = Confinement::of(pid) {
+        return Err(Refusal::Confined { pid, calls, is_deadly });
+    }
     let doorbell = process.doorbell.as_ref().ok_or(Refusal::NoDoorbell { pid })?;
     let system = |source: io::Error| Refusal::System { pid, source };
     let (folder, bell) = open(&process, doorbell)?;

@@ -22,6 +22,8 @@ const LONG: Duration = Duration::from_millis(200);
 /// Where `struct user` has them.
 const DEBUG_REGISTERS: usize = std::mem::offset_of!(libc::user, u_debugreg);
 
+/// `PTRACE_SECCOMP_GET_FILTER`
+const SECCOMP_GET_FILTER: c_uint = 0x420c;
 /// `PTRACE_EVENT_STOP`
 const EVENT_STOP: c_int = 128;
 
@@ -263,6 +265,19 @@ impl Tracee {
         request(libc::PTRACE_SETSIGMASK, self.thread, size_of::<Mask>(), place).map(drop)
     }
 
+    /// A filter on its system calls, the last one being number 0, and `None` after the first: its instructions. Only root may see them.
+    pub(crate) fn filter(&self, number: usize) -> io::Result<Option<Vec<[u8; 8]>>> {
+        let ask = |place: usize| request(SECCOMP_GET_FILTER, self.thread, number, place);
+        let length = match ask(0) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(None),
+            length => length?,
+        };
+        // The kernel has them once and for all.
+        let mut instructions = vec![[0; 8]; usize::try_from(length).unwrap_or(0)];
+        ask(instructions.as_mut_ptr().expose_provenance())?;
+        Ok(Some(instructions))
+    }
+
     /// Writes a word of its memory, whatever the protection of that is.
     pub(crate) fn poke(&self, address: u64, word: u64) -> io::Result<()> {
         request(libc::PTRACE_POKEDATA, self.thread, address as usize, word as usize).map(drop)
@@ -358,7 +373,7 @@ fn gone() -> io::Error {
 
 fn request(what: c_uint, thread: pid_t, address: usize, data: usize) -> io::Result<c_long> {
     let pointer = |number: usize| std::ptr::with_exposed_provenance_mut::<c_void>(number);
-    // SAFETY: the kernel checks everything but what it writes to us: registers, vectors and masks go to places that
+    // SAFETY: the kernel checks everything but what it writes to us: registers, vectors, masks and filters go to places that
     // outlive the call and are as large as said.
     let result = unsafe { libc::ptrace(what, thread, pointer(address), pointer(data)) };
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }

@@ -58,8 +58,9 @@ pub(crate) fn remark_on_strangers(strangers: &Strangers) -> Option<String> {
             "Started without the agent, and so not recorded: {}. It is not loaded into programs that are statically linked, setuid, \
              of 32 bits or of another C library, nor into those that fail before, nor as users or in root folders that its file is not \
              there for (install-agent helps), nor where a program has emptied its environment and starts others past libc's exec, or \
-             with several threads by system and popen; programs with AddressSanitizer do not start behind it. One that is installed for all \
-             users is not heard from other network namespaces.",
+             with several threads by system and popen, nor where filters on system calls (seccomp) would kill them for what it does; programs \
+             with AddressSanitizer do not start behind it. It is not heard where filters refuse it sockets, nor, if it is installed for \
+             all users, from other network namespaces.",
             told.join(", ")
         )
     })

@@ -2,10 +2,10 @@
 
 use super::shims::syscall_shim;
 use crate::arch;
-use crate::bpf::{Instruction, MAX_INSTRUCTIONS};
 use crate::real;
 use crate::sandbox::{self, Need, Rule};
 use core::ffi::c_int;
+use shared_ring::bpf::{Instruction, MAX_INSTRUCTIONS};
 
 /// What `prctl` and `seccomp` take.
 #[repr(C)]

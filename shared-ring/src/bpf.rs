@@ -1,35 +1,46 @@
 //! What a seccomp filter says to a system call: an interpreter of classic BPF, as the kernel runs it.
 //!
-//! A filter is a program over the description of a call; it jumps forwards only, so it ends. Source of the
+//! The agent asks filters that its program installs, the collector those of a process that it is about to call. A filter is a program over the description of a call; it jumps forwards only, so it ends. Source of the
 //! instruction set: Documentation/networking/filter.rst and kernel/seccomp.c of Linux.
 
 /// One instruction.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Instruction {
+pub struct Instruction {
     code: u16,
     if_true: u8,
     if_false: u8,
     k: u32,
 }
 
+impl Instruction {
+    /// One of its bytes, as the kernel has them.
+    pub fn from_bytes([c, o, if_true, if_false, k @ ..]: [u8; 8]) -> Instruction {
+        Instruction { code: u16::from_ne_bytes([c, o]), if_true, if_false, k: u32::from_ne_bytes(k) }
+    }
+}
+
 /// Most instructions of a filter that the kernel takes.
-pub(crate) const MAX_INSTRUCTIONS: usize = 4096;
+pub const MAX_INSTRUCTIONS: usize = 4096;
 
 /// Words of memory that a filter has.
 const WORDS: usize = 16;
 /// `AUDIT_ARCH_X86_64`, `AUDIT_ARCH_AARCH64`: the machine's number, with marks for 64 bits and little-endian.
-const ARCHITECTURE: u32 = 0xC000_0000 | crate::elf::MACHINE as u32;
+const ARCHITECTURE: u32 = 0xC000_0000 | MACHINE as u32;
+#[cfg(target_arch = "x86_64")]
+const MACHINE: u16 = libc::EM_X86_64;
+#[cfg(target_arch = "aarch64")]
+const MACHINE: u16 = libc::EM_AARCH64;
 /// Bytes of a call's description.
 const DESCRIPTION: u32 = 64;
 
 /// A system call as filters see it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
+pub struct Call {
     /// Its number.
-    pub(crate) number: i64,
+    pub number: i64,
     /// Its arguments.
-    pub(crate) arguments: [u64; 6],
+    pub arguments: [u64; 6],
 }
 
 impl Call {
@@ -49,7 +60,7 @@ impl Call {
 
 /// What the filter returns for the call; `None` when it is none that the kernel would take.
 // Codes are those of linux/bpf_common.h: class in the low three bits, then size and mode, or operation and source.
-pub(crate) fn run(program: &[Instruction], call: &Call) -> Option<u32> {
+pub fn run(program: &[Instruction], call: &Call) -> Option<u32> {
     let (mut a, mut x, mut memory) = (0_u32, 0_u32, [0_u32; WORDS]);
     let mut at = 0_usize;
     loop {

@@ -1,0 +1,106 @@
+//! What the filters on a process' system calls (seccomp) say to those that its agent would make.
+//!
+//! Services have filters that were there before them (`SystemCallFilter=` of systemd), which allow what they need. To call such a process
+//! may be its end, and a profiler ends nobody. So its filters are asked first, where the kernel shows them: to root, by `ptrace`, for which
+//! its first thread stands still for a moment. Filters that nobody may see are taken for harmless, as those of containers are.
+
+use crate::inject::tracee::Tracee;
+use crate::log::debug;
+use shared_ring::bpf::Instruction;
+use shared_ring::system_calls::{Answer, CALLS};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// A thread that has not stopped by then is deep in the kernel, and is let alone.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Names of calls that a process may not make, but has to when it is recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Confinement {
+    pub(super) calls: Vec<&'static str>,
+    /// It would be killed; else it would not be recorded.
+    pub(super) is_deadly: bool,
+}
+
+impl Confinement {
+    /// That of a process; `None` where nothing is in the way, as far as one may know.
+    pub(super) fn of(pid: u32) -> Option<Confinement> {
+        if !has_filters(pid) {
+            return None;
+        }
+        // Tracees belong to threads, and are let go when these end.
+        let asked = std::thread::scope(|scope| scope.spawn(|| filters(pid)).join());
+        match asked.unwrap_or_else(|_| Err(io::Error::other("the thread has crashed"))) {
+            Ok(filters) => Confinement::by(&filters),
+            Err(error) => {
+                debug!("filters of process {pid} cannot be seen: {error}");
+                None
+            }
+        }
+    }
+
+    /// That by filters, of which the most severe decides about each call.
+    fn by(filters: &[Vec<Instruction>]) -> Option<Confinement> {
+        let with = |answer: Answer, only_essential: bool| {
+            let calls = CALLS.iter().filter(|call| call.is_essential || !only_essential);
+            let says = |filter: &Vec<Instruction>, call| Answer::of(filter, call) == answer;
+            let calls = calls.filter(|call| filters.iter().any(|filter| says(filter, &call.call)));
+            let mut names: Vec<_> = calls.map(|call| call.name).collect();
+            names.dedup();
+            names
+        };
+        let deadly = with(Answer::Deadly, false);
+        let is_deadly = !deadly.is_empty();
+        let calls = if is_deadly { deadly } else { with(Answer::Refused, true) };
+        (!calls.is_empty()).then_some(Confinement { calls, is_deadly })
+    }
+}
+
+fn has_filters(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"))
+}
+
+/// The filters of its first thread.
+fn filters(pid: u32) -> io::Result<Vec<Vec<Instruction>>> {
+    let mut thread = Tracee::seize(pid)?;
+    thread.interrupt()?;
+    if !thread.wait_interrupted(Instant::now() + PATIENCE)? {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    let mut filters = Vec::new();
+    while let Some(filter) = thread.filter(filters.len())? {
+        filters.push(filter.into_iter().map(Instruction::from_bytes).collect());
+    }
+    Ok(filters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A filter that answers so to a call, and lets all others through.
+    fn filter(call: i64, answer: u32) -> Vec<Instruction> {
+        let words = [(0x20, 0, 0), (0x15, 1, call as u32), (0x06, 0, answer), (0x06, 0, 0x7fff_0000)];
+        let bytes = words.map(|(code, if_false, k): (u16, u8, u32)| {
+            let (code, k) = (code.to_ne_bytes(), k.to_ne_bytes());
+            [code[0], code[1], 0, if_false, k[0], k[1], k[2], k[3]]
+        });
+        bytes.map(Instruction::from_bytes).to_vec()
+    }
+
+    /// Check that filters are in the way where one of them kills, or where what a recording cannot do without fails.
+    #[test]
+    fn the_most_severe_filter_decides() {
+        let (kill, fail) = (libc::SECCOMP_RET_KILL_PROCESS, libc::SECCOMP_RET_ERRNO | 1);
+        let in_the_way = |filters: &[Vec<Instruction>]| {
+            Confinement::by(filters).map(|confinement| (confinement.calls, confinement.is_deadly))
+        };
+        assert_eq!(in_the_way(&[]), None);
+        assert_eq!(in_the_way(&[filter(libc::SYS_bind, kill)]), None);
+        assert_eq!(in_the_way(&[filter(libc::SYS_tkill, fail)]), None);
+        assert_eq!(in_the_way(&[filter(libc::SYS_fcntl, fail)]), Some((vec!["fcntl"], false)));
+        let both = [filter(libc::SYS_fcntl, fail), filter(libc::SYS_tkill, kill)];
+        assert_eq!(in_the_way(&both), Some((vec!["tkill"], true)));
+    }
+}

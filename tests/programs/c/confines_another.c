@@ -1,0 +1,18 @@
+/* Becomes another program that is killed for a system call, as a service manager starts one.
+
+     confines_another connect|process_vm_readv AGENT PROGRAM ARGUMENTS…
+
+   AGENT is what the program is preloaded with, `-` for what this one is. */
+#include "filter.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int count, char **arguments) {
+  if (count < 4) return 1;
+  int call = strcmp(arguments[1], "connect") == 0 ? SYS_connect : SYS_process_vm_readv;
+  if (forbid(call, SECCOMP_RET_KILL_PROCESS) != 0) return 77;
+  if (strcmp(arguments[2], "-") != 0 && setenv("LD_PRELOAD", arguments[2], 1) != 0) return 1;
+  execv(arguments[3], arguments + 3);
+  return 127;
+}
