@@ -113,6 +113,15 @@ pub(crate) fn peer_of(socket: i32) -> Option<libc::ucred> {
     (result == 0).then_some(peer)
 }
 
+/// The limits of this process' address space, in bytes; `None` where a filter refuses the question, which rustix takes for impossible.
+pub(crate) fn limits_of_address_space() -> Option<[u64; 2]> {
+    let mut limits = [0_u64; 2];
+    let arguments = [0, libc::RLIMIT_AS as u64, 0, place(&raw mut limits), 0, 0];
+    // SAFETY: the kernel writes two words, the limit and its maximum, into as many.
+    let result = unsafe { system_call(libc::SYS_prlimit64, arguments) };
+    (result == 0).then_some(limits)
+}
+
 /// What the kernel says of the stack that `sigaltstack` has set for this thread's signal handlers: `SS_ONSTACK` while the thread runs
 /// on it, `SS_DISABLE` when there is none; `None` when it cannot be told.
 #[cold]

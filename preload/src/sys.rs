@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::futex;
 use rustix::thread::{MembarrierCommand, membarrier};
 use shared_ring_futex::word;
@@ -301,9 +301,8 @@ pub(crate) fn address_space_limit() -> u64 {
 
 /// The same with its maximum, as the kernel has it.
 pub(crate) fn limit_of_address_space() -> Limit {
-    let limit = getrlimit(Resource::As);
-    let bytes = |limit: Option<u64>| limit.unwrap_or(libc::RLIM_INFINITY);
-    Limit { current: bytes(limit.current), maximum: bytes(limit.maximum) }
+    let [current, maximum] = arch::limits_of_address_space().unwrap_or([libc::RLIM_INFINITY; 2]);
+    Limit { current, maximum }
 }
 
 /// Sets it; false when the kernel refuses.
