@@ -1,12 +1,14 @@
 //! Whoever dies, the other one goes on, and what was recorded stays.
 
-use crate::harness::{Event, Page, Recording, World, c, record, wait, wait_for};
+use crate::harness::{Event, Page, Recording, World, c, record, skip, wait, wait_for};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, set_child_subreaper, waitpid,
 };
 use serde_json::Value;
 use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A recording of a program that counts its calls in a page.
@@ -42,6 +44,46 @@ fn killed_target_has_all_its_events() {
             assert!((calls.frees_done..=calls.frees_begun).contains(&frees), "{frees} {calls:?}");
         }
     }
+}
+
+/// A cgroup with a limit on memory, until this is dropped.
+struct Limited(PathBuf);
+
+impl Limited {
+    /// `None` where we may make none.
+    fn new(bytes: u64) -> Option<Limited> {
+        let [old, new] = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].map(Path::new);
+        let (parent, limit) = match old.exists() {
+            true => (old, "memory.limit_in_bytes"),
+            false => (new, "memory.max"),
+        };
+        let group = Limited(parent.join(format!("sysprof-memprof-test-{}", std::process::id())));
+        fs::create_dir(&group.0).ok()?;
+        fs::write(group.0.join(limit), bytes.to_string()).ok()?;
+        Some(group)
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// Check that a process which the kernel has killed for want of memory is told to be such a one, with what it held.
+#[test]
+fn want_of_memory_is_told() {
+    let Some(group) = Limited::new(64 << 20) else {
+        return skip("want of memory", "it may not make a cgroup with a limit");
+    };
+    let enter = format!("echo $$ >{}/cgroup.procs && exec \"$0\"", group.0.display());
+    let recording = record("/bin/sh").args(["-c", &enter]).arg(c("holds_ever_more").build());
+    let (ran, capture) = recording.run();
+    assert_eq!(ran.code, 128 + 9, "{}", ran.stderr);
+    let remarks = capture.info()["remarks"].to_string();
+    assert!(remarks.contains("Killed for want of memory, as it seems: holds_ever_more ("), "{remarks}");
+    let held = capture.info()["totals"]["peak_bytes"].as_u64().expect("it held some");
+    assert!((32 << 20..64 << 20).contains(&held), "{held}");
 }
 
 /// Allocations and frees by the size of the block.

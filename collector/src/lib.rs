@@ -65,6 +65,7 @@ mod listening_socket;
 mod liveness;
 #[expect(unsafe_code, reason = "maps the memory that is shared with agents")]
 mod memory;
+mod out_of_memory;
 #[expect(unsafe_code, reason = "asks who is at the other end of a socket, which may have no number here")]
 mod peer;
 mod pending;

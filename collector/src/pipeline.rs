@@ -11,9 +11,11 @@ use crate::addresses::Addresses;
 use crate::annotations::{Names, Pools};
 use crate::batch::{Batch, Part, Run};
 use crate::clock::Clock;
+use crate::drained::Counts;
 use crate::image::ImageId;
 use crate::live::Live;
 use crate::numbers::Roll;
+use crate::out_of_memory::OutOfMemory;
 use crate::perf;
 use crate::processes::{Processes, Rules};
 use crate::totals::Totals;
@@ -31,6 +33,7 @@ pub(crate) struct Pipeline {
     images: Images,
     pub(crate) processes: Processes,
     pub(crate) totals: Totals,
+    out_of_memory: OutOfMemory,
     /// What programs have named.
     pub(crate) names: Names,
     pub(crate) live: Option<Live>,
@@ -46,11 +49,19 @@ impl Pipeline {
             images: Images::default(),
             processes: Processes::new(rules, Roll::new(clock)),
             totals: Totals::default(),
+            out_of_memory: OutOfMemory::now(),
             names: Names::default(),
             live,
             addresses: Addresses::default(),
             samples: perf::Entered::default(),
         }
+    }
+
+    /// What the user should know beside the losses.
+    pub(crate) fn remarks(&self, counts: &Counts) -> Vec<String> {
+        let processes = self.processes.with_starts().map(|(_, process, _)| process);
+        let killed = self.out_of_memory.remark(processes);
+        killed.into_iter().chain(self.totals.remarks(self.processes.count(), counts)).collect()
     }
 
     /// The same for a recording that begins with its first process, of which the capture says this until then.

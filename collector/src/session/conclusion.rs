@@ -94,7 +94,7 @@ impl Whole {
             lost: pipeline.totals.losses(counts),
             overhead: overhead(pipeline),
             unrecorded: merged(unrecorded, pipeline.processes.running()),
-            remarks: pipeline.totals.remarks(pipeline.processes.count(), counts),
+            remarks: pipeline.remarks(counts),
             effort: Effort {
                 drain_cpu_ns: drained.work.cpu_ns,
                 writer_cpu_ns: self.cpu_ns,
