@@ -107,7 +107,7 @@ pub use outstanding::{Outstanding, RequestPoints};
 pub(crate) use pages::Pages;
 pub use peak::Moment;
 pub use pools::PoolEvents;
-pub use process_name::process_name;
+pub use process_name::{ProcessTitles, process_name};
 pub use profile::{
     Anomalies, GapTotals, PagesPeak, PauseTotals, PoolProfile, ProcessProfile, Profile, Site, Snapshots, Span,
 };

@@ -2,6 +2,7 @@
 
 use super::names::file_name;
 use capture::Process;
+use std::collections::{HashMap, HashSet};
 
 /// The name of a process: its executable's, or what its command begins with; `[pid = N]` where there is neither.
 /// Ordinary names have no brackets; those of kernel threads come with theirs.
@@ -14,9 +15,90 @@ pub fn process_name(process: &Process) -> String {
     }
 }
 
+/// What processes are called in lists of several, as those of a test runner or a build: by their arguments, too, where others have the same
+/// name and other arguments.
+#[derive(Debug)]
+pub struct ProcessTitles {
+    ambiguous: HashSet<String>,
+}
+
+/// Letters of arguments at most. What tells commands apart stands at either end of them.
+const ARGUMENTS: usize = 60;
+
+impl ProcessTitles {
+    /// Those of all these processes.
+    pub fn new(processes: &[Process]) -> ProcessTitles {
+        let mut first: HashMap<String, &[String]> = HashMap::new();
+        let mut ambiguous = HashSet::new();
+        for process in processes {
+            let arguments = process.command.get(1..).unwrap_or_default();
+            let name = process_name(process);
+            match first.get(&name) {
+                Some(before) if *before != arguments => {
+                    ambiguous.insert(name);
+                }
+                Some(_) => {}
+                None => {
+                    first.insert(name, arguments);
+                }
+            }
+        }
+        ProcessTitles { ambiguous }
+    }
+
+    /// That of one of them.
+    pub fn of(&self, process: &Process) -> String {
+        let name = process_name(process);
+        let arguments = process.command.get(1..).unwrap_or_default().join(" ");
+        if arguments.is_empty() || !self.ambiguous.contains(&name) {
+            return name;
+        }
+        let letters: Vec<char> = arguments.chars().collect();
+        if letters.len() <= ARGUMENTS {
+            return format!("{name} {arguments}");
+        }
+        let (half, end) = (ARGUMENTS / 2, letters.len() - ARGUMENTS / 2);
+        format!("{name} {}…{}", String::from_iter(&letters[..half]), String::from_iter(&letters[end..]))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that arguments are told of processes whose name others have with other arguments, and of no others.
+    #[test]
+    fn titles_tell_processes_of_one_name_apart() {
+        let process = |name: &str, arguments: &[&str]| Process {
+            name: name.into(),
+            command: std::iter::once(&name).chain(arguments).map(|text| (*text).into()).collect(),
+            ..Process::default()
+        };
+        let long =
+            ["-quiet", "-imultiarch", "x86_64-linux-gnu", "-dumpbase", "first.c", "-o", "/tmp/first.s"];
+        let all = [
+            process("make", &["-j4", "check"]),
+            process("unit", &["1"]),
+            process("unit", &["2"]),
+            process("unit", &[]),
+            process("sh", &["-c", "x"]),
+            process("sh", &["-c", "x"]),
+            process("cc1", &long),
+            process("cc1", &["second.c"]),
+        ];
+        let titles = ProcessTitles::new(&all);
+        let expected = [
+            "make",
+            "unit 1",
+            "unit 2",
+            "unit",
+            "sh",
+            "sh",
+            "cc1 -quiet -imultiarch x86_64-linu…mpbase first.c -o /tmp/first.s",
+            "cc1 second.c",
+        ];
+        assert_eq!(all.each_ref().map(|process| titles.of(process)), expected);
+    }
 
     fn check(name: &str, executable: &str, command: &[&str], expected: &str) {
         let process = Process {

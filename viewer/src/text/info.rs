@@ -8,7 +8,7 @@ use super::nameless::footnote;
 use super::stack_line::not_shown;
 use super::style::{Role, Style};
 use super::traced::TracedUnit;
-use crate::analysis::{Amount, Lengths, Metric, Span, process_name, stack_states, state_share};
+use crate::analysis::{Amount, Lengths, Metric, ProcessTitles, Span, stack_states, state_share};
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::{Loaded, MarkRow};
@@ -396,6 +396,7 @@ fn processes(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) 
     largest.sort_by_key(|&place| Reverse(all[place].1.peak.held.bytes));
     largest.truncate(limit);
     largest.sort_unstable();
+    let titles = ProcessTitles::new(&loaded.tables.processes);
     let rows = largest.iter().map(|&place| {
         let (row, profile) = all[place];
         [
@@ -404,7 +405,7 @@ fn processes(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) 
             bytes(profile.peak.held.bytes),
             bytes(profile.cost.leaked.bytes),
             ended_text(profile.ended),
-            escape(&process_name(row)).into_owned(),
+            escape(&titles.of(row)).into_owned(),
         ]
     });
     table(out, "Processes", columns, rows, style)?;

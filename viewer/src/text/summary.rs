@@ -6,7 +6,7 @@ use super::estimate;
 use super::headline::{interruption, remark_texts, warnings};
 use super::stack_line::stack_line_to;
 use super::style::{Role, Style};
-use crate::analysis::{Metric, StackState, nameless, process_name, rows_as_read, stack_states, state_share};
+use crate::analysis::{Metric, ProcessTitles, StackState, nameless, rows_as_read, stack_states, state_share};
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
@@ -127,9 +127,10 @@ fn killed(loaded: &Loaded) -> Option<String> {
     let by_signal =
         |process: &&Process| process.end.as_ref().is_some_and(|end| matches!(end.ended, Ended::Signaled(_)));
     let killed: Vec<&Process> = loaded.tables.processes.iter().filter(by_signal).collect();
+    let titles = ProcessTitles::new(&loaded.tables.processes);
     let named = killed.iter().take(NAMED).filter_map(|process| {
         let how = ended_text(process.end.as_ref()?.ended);
-        Some(format!("{} ({}) by {how}", escape(&process_name(process)), process.pid))
+        Some(format!("{} ({}) by {how}", escape(&titles.of(process)), process.pid))
     });
     let mut text = named.collect::<Vec<_>>().join(", ");
     if killed.len() > NAMED {
