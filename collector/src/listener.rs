@@ -52,6 +52,9 @@ impl Failures {
                 Some(libc::EFBIG) => {
                     format!("{error}; its memory is shared by a file: allow larger ones (ulimit -f)")
                 }
+                Some(libc::EPERM) => {
+                    format!("{error}; a sandbox may forbid memfd_create, as sysprof-memprof doctor tells")
+                }
                 Some(libc::EMFILE) => format!("{error}; allow more of them (ulimit -n)"),
                 _ => error.to_string(),
             };
@@ -355,6 +358,19 @@ mod tests {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, recv};
     use shared_ring::handshake::Purpose;
     use std::time::Instant;
+
+    /// Check that what keeps processes from being recorded is told with what helps, the last reason for all.
+    #[test]
+    fn failures_say_what_helps() {
+        let failures = Failures::default();
+        assert_eq!(failures.remark(), None);
+        let cases = [(libc::EPERM, "memfd_create"), (libc::EFBIG, "ulimit -f"), (libc::EMFILE, "ulimit -n")];
+        for (count, (error, helps)) in (1..).zip(cases) {
+            failures.add(&std::io::Error::from_raw_os_error(error));
+            let remark = failures.remark().unwrap();
+            assert!(remark.contains(&format!("recorded: {count}, ")) && remark.contains(helps), "{remark}");
+        }
+    }
 
     /// Check that agents which say nothing delay nobody, and are let go when the recording is over.
     #[test]
