@@ -29,6 +29,8 @@ const LONG_ENOUGH: u64 = 1_000_000_000;
 
 /// The pid of samples that the kernel takes of a task which it is done with.
 const NOBODY: u32 = u32::MAX;
+/// That of a processor with nothing to do, where the kernel samples these, too.
+const IDLE: u32 = 0;
 
 /// An image whose process may still change.
 #[derive(Debug)]
@@ -201,8 +203,8 @@ impl Owners {
                 *self.strangers.entry(image.program()).or_default() += 1;
             }
             let is_alone = row.is_some() && recorded.is_none();
-            self.nameless +=
-                u64::from(is_alone && image.is_sampled && image.is_unknown() && image.pid != NOBODY);
+            let is_process = !matches!(image.pid, NOBODY | IDLE);
+            self.nameless += u64::from(is_alone && image.is_sampled && image.is_unknown() && is_process);
             heritages.insert(*id, Heritage { owner, descent: Descent::of(parent.descent, recorded) });
             decided.insert(*id, Decided { image, owner, is_recorded: recorded.is_some() });
         }

@@ -5,12 +5,13 @@ use capture::Process;
 use std::collections::{HashMap, HashSet};
 
 /// The name of a process: its executable's, or what its command begins with; `[pid = N]` where there is neither.
-/// Ordinary names have no brackets; those of kernel threads come with theirs.
+/// What runs as number 0 is a processor with nothing to do. Ordinary names have no brackets; those of kernel threads come with theirs.
 pub fn process_name(process: &Process) -> String {
     let command = process.command.first().map_or("", String::as_str);
     let known = [process.name.as_str(), file_name(&process.executable), file_name(command)];
     match known.into_iter().find(|name| !name.trim().is_empty()) {
         Some(name) => name.to_owned(),
+        None if process.pid == 0 => "[idle]".to_owned(),
         None => format!("[pid = {}]", process.pid),
     }
 }
@@ -120,5 +121,6 @@ mod tests {
         check("[kworker/0:1]", "", &[], "[kworker/0:1]");
         check("", "", &[], "[pid = 1234]");
         check("  ", "", &[""], "[pid = 1234]");
+        assert_eq!(process_name(&Process::default()), "[idle]");
     }
 }
