@@ -8,7 +8,12 @@
 //! HERE/NAME                             NAME from .gnu_debuglink
 //! HERE/.debug/NAME
 //! DIR/HERE/NAME
+//! DIR/NAME
+//! DIR/BINARY, DIR/BINARY.debug          by the binary's own name, if it has a build id
 //! ```
+//!
+//! So a folder may hold whole binaries, of which those that were recorded are stripped copies, without any order. Where the binary is gone
+//! or replaced, what lies there speaks for it ([`stand_ins`]).
 //!
 //! A binary reached through `/proc/PID/root` is in a container, and one in [`crate::Options::sysroot`] of another machine:
 //! there each `DIR` is tried inside first, then ours. What is nowhere is asked of servers, if the user names some.
@@ -23,7 +28,7 @@ use crate::elf::Elf;
 use crate::identity::FileIdentity;
 use crate::image::Image;
 use crate::symbolizer::Places;
-use crate::{DebugFiles, Reason, Refusal};
+use crate::{DebugFiles, ModuleFile, Options, Reason, Refusal};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -101,6 +106,9 @@ impl<'a, 'd> Search<'a, 'd> {
         for (home, name) in homes.iter().flat_map(|home| name.map(|name| (home, name))) {
             candidates.extend(self.by_name(name, home));
         }
+        if let (Some(name), false) = (path.file_name(), elf.build_id().is_empty()) {
+            candidates.extend(by_own_name(name, &self.home(path), &self.places.options.debug_dirs));
+        }
         let checksum = link.map(|(_, checksum)| checksum);
         let belongs =
             |found: &Elf<'a>, bytes: &[u8]| belongs(elf.build_id(), checksum, found.build_id(), bytes);
@@ -137,14 +145,7 @@ impl<'a, 'd> Search<'a, 'd> {
     }
 
     fn by_build_id(&self, build_id: &[u8], home: &Home) -> Vec<PathBuf> {
-        let [first, rest @ ..] = build_id else { return Vec::new() };
-        let mut file = format!(".build-id/{first:02x}/");
-        for byte in rest.iter().take(64) {
-            // Writing to a String cannot fail.
-            let _ = write!(file, "{byte:02x}");
-        }
-        file.push_str(".debug");
-        home.inside_and_ours(&self.places.options.debug_dirs).map(|directory| directory.join(&file)).collect()
+        by_build_id(build_id, ".debug", home, &self.places.options.debug_dirs)
     }
 
     fn by_name(&self, name: &OsStr, home: &Home) -> Vec<PathBuf> {
@@ -152,6 +153,8 @@ impl<'a, 'd> Search<'a, 'd> {
         let mut candidates = vec![here.join(name), here.join(".debug").join(name)];
         let directories = home.inside_and_ours(&self.places.options.debug_dirs);
         candidates.extend(directories.map(|directory| directory.join(&home.directory).join(name)));
+        let directories = home.inside_and_ours(&self.places.options.debug_dirs);
+        candidates.extend(directories.map(|directory| directory.join(name)).filter(|path| path.is_file()));
         candidates
     }
 
@@ -184,6 +187,41 @@ impl<'a, 'd> Search<'a, 'd> {
         self.outcome.refused.push((path, refusal));
         None
     }
+}
+
+/// Files that may be of the build of a module which is gone, whole ones first; none without a build id to know them by.
+pub(crate) fn stand_ins(module: &ModuleFile, options: &Options) -> Vec<PathBuf> {
+    let Some(name) = module.path.file_name().filter(|_| !module.build_id.is_empty()) else {
+        return Vec::new();
+    };
+    let inside = options.sysroot.as_ref().zip(module.path.strip_prefix("/").ok());
+    let path = inside.map_or_else(|| module.path.clone(), |(root, path)| root.join(path));
+    let (home, directories) = (Home::of(&path, options.sysroot.as_deref()), &options.debug_dirs);
+    let mut candidates = by_build_id(&module.build_id, "", &home, directories);
+    candidates.extend(by_build_id(&module.build_id, ".debug", &home, directories));
+    candidates.extend(by_own_name(name, &home, directories));
+    candidates
+}
+
+/// `.build-id/3f/a9…c4` and what distributions append to it for debug files.
+fn by_build_id(build_id: &[u8], suffix: &str, home: &Home, directories: &[PathBuf]) -> Vec<PathBuf> {
+    let [first, rest @ ..] = build_id else { return Vec::new() };
+    let mut file = format!(".build-id/{first:02x}/");
+    for byte in rest.iter().take(64) {
+        // Writing to a String cannot fail.
+        let _ = write!(file, "{byte:02x}");
+    }
+    file.push_str(suffix);
+    home.inside_and_ours(directories).map(|directory| directory.join(&file)).collect()
+}
+
+/// A copy of a binary, or its debug file, by the binary's name. Only files are named: the directory may well have a folder of that name.
+fn by_own_name(name: &OsStr, home: &Home, directories: &[PathBuf]) -> Vec<PathBuf> {
+    let mut debug = name.to_owned();
+    debug.push(".debug");
+    let directories = home.inside_and_ours(directories);
+    let paths = directories.flat_map(|directory| [directory.join(name), directory.join(&debug)]);
+    paths.filter(|path| path.is_file()).collect()
 }
 
 /// Whether a found file was made from the binary that looks for it.
@@ -246,7 +284,6 @@ impl Home {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
 
     /// Check what a debug link may name: a file beside, never a path.
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Servers are asked only when the user names some in `DEBUGINFOD_URLS`, as for gdb, and only when names are looked up:
 //! while a program is recorded nothing is sent anywhere. What arrives is kept where other tools keep it, and taken from
-//! there the next time:
+//! there the next time, also where no server is named:
 //!
 //! ```text
 //! $DEBUGINFOD_CACHE_PATH, or ~/.cache/debuginfod_client
@@ -45,7 +45,7 @@ const LARGEST: &str = "4294967296";
 const HTTP_ERROR: i32 = 22;
 const TOO_LARGE: i32 = 63;
 
-/// Servers with debug files, and where their files are kept.
+/// Servers with debug files, and where their files are kept. Without servers what is kept still counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Servers {
     /// Base addresses, `https://debuginfod.example.org`.
@@ -71,14 +71,14 @@ impl PartialEq for Notice {
 impl Eq for Notice {}
 
 impl Servers {
-    /// Those that the environment names; none when it names none.
+    /// Those that the environment names. None when it names none, and nothing was ever fetched.
     pub fn from_env() -> Option<Servers> {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        Servers::from(&variable)
+        Servers::from(&variable).filter(|servers| !servers.urls.is_empty() || servers.cache.is_dir())
     }
 
     fn from(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Servers> {
-        let urls = variable("DEBUGINFOD_URLS")?.to_string_lossy().into_owned();
+        let urls = variable("DEBUGINFOD_URLS").unwrap_or_default().to_string_lossy().into_owned();
         let urls = urls.split_whitespace().filter(|url| {
             ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme))
                 && !url.contains(['{', '[', '\\'])
@@ -91,7 +91,7 @@ impl Servers {
         };
         let patience = variable("DEBUGINFOD_TIMEOUT").and_then(|text| text.to_str()?.parse().ok());
         let patience = patience.filter(|&seconds| seconds > 0).map_or(PATIENCE, Duration::from_secs);
-        (!urls.is_empty() && cache.is_absolute()).then_some(Servers { urls, cache, patience, notice: None })
+        cache.is_absolute().then_some(Servers { urls, cache, patience, notice: None })
     }
 }
 
@@ -141,6 +141,9 @@ impl Client {
         let kept = self.servers.cache.join(&id).join("debuginfo");
         if is_whole(&kept) {
             return Some(kept);
+        }
+        if self.servers.urls.is_empty() {
+            return None;
         }
         let mut state = self.state.lock().ok()?;
         if is_whole(&kept) {
@@ -267,9 +270,13 @@ mod tests {
             let find = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| value.into());
             Servers::from(&find)
         };
-        assert_eq!(of(&[("HOME", "/home/a")]), None);
-        assert_eq!(of(&[("DEBUGINFOD_URLS", "ftp://x file:///y"), ("HOME", "/home/a")]), None);
+        assert_eq!(of(&[]), None);
         assert_eq!(of(&[("DEBUGINFOD_URLS", "http://x")]), None);
+        for urls in ["", "ftp://x file:///y"] {
+            let servers = of(&[("DEBUGINFOD_URLS", urls), ("HOME", "/home/a")]).unwrap();
+            let cache = PathBuf::from("/home/a/.cache/debuginfod_client");
+            assert_eq!((servers.urls, servers.cache), (Vec::new(), cache));
+        }
         let urls = ("DEBUGINFOD_URLS", "https://a.example/ http://b:1/sub  http://{c}");
         for (more, cache, patience) in [
             (vec![("HOME", "/home/a")], "/home/a/.cache/debuginfod_client", 30),

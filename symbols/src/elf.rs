@@ -95,6 +95,11 @@ impl<'a> Elf<'a> {
         self.origin
     }
 
+    /// Whether instructions are in this file; a debug file only says where they are in the binary.
+    pub(crate) fn holds_code(&self) -> bool {
+        self.code_sections().next().is_none() || self.code_sections().any(|section| !section.data.is_empty())
+    }
+
     /// The executable segments.
     pub(crate) fn code_segments(&self) -> &[CodeRange] {
         &self.segments

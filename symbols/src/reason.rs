@@ -71,7 +71,7 @@ impl Reason {
     pub fn advice(self) -> &'static str {
         match self {
             Reason::FileMissing | Reason::FileReplaced => {
-                "Keep the recorded build until the recording has ended, or record again."
+                "Name a folder that has the recorded build, or its debug file, with --debug-dir; or record again."
             }
             Reason::PermissionDenied => "Record as the owner of the process, or as root.",
             Reason::FileUnreadable => "Check that the path leads to a regular file on a healthy disk.",

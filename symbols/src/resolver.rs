@@ -125,6 +125,10 @@ impl<'a> Resolver<'a> {
 
     /// What the variable is called that lies at so many bytes from where the file's beginning is mapped, and from where to where it does.
     pub(crate) fn variable(&self, offset: u64) -> (Range<u64>, Option<String>) {
+        if !self.files.binary.holds_code() {
+            // A debug file that speaks for its binary has segments at other offsets.
+            return (0..u64::MAX, None);
+        }
         let variables = self.variables.get_or_init(|| {
             let Files { binary, chain, .. } = &self.files;
             let mut tables = vec![(binary, Shift::none())];

@@ -2,6 +2,7 @@
 
 use crate::answers::Answers;
 use crate::arena::Arena;
+use crate::debug_files;
 use crate::debuginfod::{Client, Servers};
 use crate::elf::Elf;
 use crate::image::Image;
@@ -21,7 +22,7 @@ pub struct Options {
     /// A copy of the file system of the machine that was recorded: files are looked for in it first, and so are debug
     /// files.
     pub sysroot: Option<PathBuf>,
-    /// Servers that are asked for debug files that are not here; none unless the user names some.
+    /// Servers that are asked for debug files that are not here, none unless the user names some, and what was fetched from them.
     pub servers: Option<Servers>,
     /// Show names of C++, Rust and D as their authors wrote them.
     pub demangle: bool,
@@ -78,11 +79,17 @@ impl Symbolizer {
         }
     }
 
-    /// Opens a file, makes sure that it is the one that was mapped, and finds its debug files.
+    /// Opens a file, makes sure that it is the one that was mapped, and finds its debug files. Where it is not there any more, a copy or a
+    /// debug file of the same build speaks for it.
     ///
     /// # Errors
     /// The reason that every address of this module has no name.
     pub fn open(&self, module: &ModuleFile) -> Result<ModuleSymbols, Reason> {
+        self.open_recorded(module).or_else(|reason| self.open_stand_in(module).ok_or(reason))
+    }
+
+    /// Opens it where it was when it was mapped.
+    fn open_recorded(&self, module: &ModuleFile) -> Result<ModuleSymbols, Reason> {
         let inside = self.options.sysroot.as_ref().zip(module.path.strip_prefix("/").ok());
         let inside = inside.map(|(root, path)| self.open_at(&root.join(path), &root.join(path), module));
         match inside {
@@ -99,12 +106,21 @@ impl Symbolizer {
     /// # Errors
     /// As [`Symbolizer::open`].
     pub fn open_held(&self, module: &ModuleFile, way: &Path) -> Result<ModuleSymbols, Reason> {
-        self.open(module).or_else(|reason| match reason {
+        let held = |reason| match reason {
             Reason::FileMissing | Reason::FileReplaced => {
                 self.open_at(way, &module.path, module).map_err(|_| reason)
             }
             _ => Err(reason),
-        })
+        };
+        let opened = self.open_recorded(module).or_else(held);
+        opened.or_else(|reason| self.open_stand_in(module).ok_or(reason))
+    }
+
+    /// Opens another file of the same build. Only its build id proves that it is.
+    fn open_stand_in(&self, module: &ModuleFile) -> Option<ModuleSymbols> {
+        let is_of_build = |path: &PathBuf| self.open_at(path, path, module).ok();
+        let found = debug_files::stand_ins(module, &self.options).iter().find_map(is_of_build);
+        found.or_else(|| is_of_build(&self.client.as_deref()?.debug_file(&module.build_id)?))
     }
 
     /// Opens a file by some way; its debug files are looked for from where it lives.

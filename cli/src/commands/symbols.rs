@@ -9,7 +9,7 @@ use viewer::{NameCache, Naming, Notice, Servers, SymbolOptions};
 /// Where debug files are, and how names are shown.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Symbols {
-    /// Look for debug files in this directory too, before /usr/lib/debug
+    /// Look for debug files, and for copies of binaries that are gone, in this directory too, before /usr/lib/debug
     #[arg(long, value_name = "DIR")]
     debug_dir: Vec<PathBuf>,
     /// Look for recorded files and their debug files in this copy of the file system first

@@ -19,5 +19,6 @@ mod moved;
 mod selected;
 mod servers;
 mod split;
+mod stand_ins;
 mod sysroot;
 mod variables;

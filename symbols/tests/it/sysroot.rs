@@ -4,8 +4,8 @@ use crate::toolchain::{PROGRAM, Workshop, build_id, symbol};
 use std::fs;
 use symbols::{ModuleFile, Options, Reason, Symbolizer};
 
-/// Check that a program is found in the copy, with its debug file in the copy's own directory of them, and that another
-/// build there, or none, gives no name.
+/// Check that a program is found in the copy, with its debug file in the copy's own directory of them, which speaks for
+/// it where another build is in its place, and that without it another build, or none, gives no name.
 #[test]
 fn files_are_found_in_a_copy_of_their_machine() {
     let workshop = Workshop::new();
@@ -31,5 +31,7 @@ fn files_are_found_in_a_copy_of_their_machine() {
     assert_eq!(open(Some("elsewhere")), Err(Reason::FileMissing));
     assert_eq!(open(None), Err(Reason::FileMissing));
     workshop.compile("copy/srv/app/program", "int main(void) { return 7; }", "-Wl,--build-id");
+    assert_eq!(open(Some("copy")), Ok(Some("local_function".to_owned())));
+    fs::remove_dir_all(workshop.path("copy/usr/lib/debug")).unwrap();
     assert_eq!(open(Some("copy")), Err(Reason::FileReplaced));
 }
