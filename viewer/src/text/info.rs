@@ -1,6 +1,7 @@
 //! `info`: what a capture is, before what it says.
 
 use super::beside;
+use super::early_ends::early_ends_footnote;
 use super::escape::{columns, escape};
 use super::estimate;
 use super::headline::{remark_texts, span, warnings};
@@ -46,6 +47,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, limit: Option<usize>, style: &
     scans(out, loaded, limit, style)?;
     regions(out, loaded, limit, style)?;
     footnote(out, loaded, Metric::Bytes, style)?;
+    early_ends_footnote(out, loaded, Metric::Bytes, style)?;
     for remark in remark_texts(loaded) {
         writeln!(out, "remark: {}", escape(&remark))?;
     }

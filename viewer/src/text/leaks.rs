@@ -1,5 +1,6 @@
 //! `leaks`: what was still allocated at the end, stack by stack, and what only looks so.
 
+use super::early_ends::early_ends_footnote;
 use super::escape::{columns, escape};
 use super::estimate;
 use super::headline::{headline, interruption};
@@ -57,7 +58,8 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) 
     if let Some(suppressed) = &loaded.suppressed {
         suppressions(out, suppressed, style)?;
     }
-    footnote(out, loaded, metric, style)
+    footnote(out, loaded, metric, style)?;
+    early_ends_footnote(out, loaded, metric, style)
 }
 
 /// What is in the number although it may be freed yet, and what is not in it although nobody freed it.

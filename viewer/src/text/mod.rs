@@ -6,6 +6,7 @@ mod columns;
 mod cpu;
 mod diff;
 mod dump;
+mod early_ends;
 mod escape;
 mod estimate;
 mod function;

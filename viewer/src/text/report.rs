@@ -1,6 +1,7 @@
 //! `report`: the views of one capture.
 
 use super::columns::Columns;
+use super::early_ends::early_ends_footnote;
 use super::nameless::footnote;
 use super::style::Style;
 use super::{functions, headline, stacks, tree};
@@ -44,5 +45,6 @@ pub fn report(
             tree::tree(out, loaded, &tree, metric, cutoff, of_rows)?;
         }
     }
-    footnote(out, loaded, metric, style)
+    footnote(out, loaded, metric, style)?;
+    early_ends_footnote(out, loaded, metric, style)
 }

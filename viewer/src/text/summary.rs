@@ -6,7 +6,9 @@ use super::estimate;
 use super::headline::{interruption, remark_texts, warnings};
 use super::stack_line::stack_line_to;
 use super::style::{Role, Style};
-use crate::analysis::{Metric, ProcessTitles, StackState, nameless, rows_as_read, stack_states, state_share};
+use crate::analysis::{
+    Metric, ProcessTitles, StackState, early_ends, nameless, rows_as_read, stack_states, state_share,
+};
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
@@ -173,6 +175,9 @@ fn stacks(loaded: &Loaded) -> String {
     }
     if share.truncated > 0 {
         text += "; --max-depth has them longer";
+    }
+    if !early_ends(&loaded.profile, &loaded.tables, Metric::Bytes).is_empty() {
+        text += "; info says why";
     }
     text
 }

@@ -1,0 +1,48 @@
+//! Where stacks end for want of unwind information: the end of a view.
+
+use super::escape::{escape, fit};
+use super::style::{Role, Style};
+use crate::analysis::{Metric, early_ends, file_name};
+use crate::format::percent;
+use crate::loaded::Loaded;
+use std::io::{self, Write};
+
+/// Files that are named.
+const FILES: usize = 4;
+
+/// Columns before the file.
+const WIDTH: usize = 12;
+
+const ADVICE: &str =
+    "Build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer; assembly needs .cfi directives.";
+
+/// Writes a row for each file, and what to do about it, or nothing where stacks end nowhere so.
+///
+/// ```text
+/// Stacks that end early
+/// on stacks  in code without unwind information
+///    98.2 %  libx.so
+///            Build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer; assembly needs .cfi directives.
+/// ```
+pub(super) fn early_ends_footnote(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    metric: Metric,
+    style: &Style,
+) -> io::Result<()> {
+    let ends = early_ends(&loaded.profile, &loaded.tables, metric);
+    if ends.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.paint(Role::Heading, "Stacks that end early"))?;
+    let header = format!("{:>10}  in code without unwind information", "on stacks");
+    writeln!(out, "{}", style.paint(Role::Detail, header))?;
+    let whole = metric.rank(metric.of(&loaded.profile.total));
+    for end in ends.iter().take(FILES) {
+        let module = end.module.and_then(|module| loaded.tables.modules.get(module.index()));
+        let file = module.map_or("code that is in no file", |module| file_name(&module.path));
+        let share = percent(metric.rank(end.cost), whole);
+        writeln!(out, "{share:>10}  {}", fit(&escape(file), style.room(WIDTH)))?;
+    }
+    writeln!(out, "{:WIDTH$}{}", "", style.paint(Role::Detail, ADVICE))
+}
