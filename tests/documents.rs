@@ -1,6 +1,6 @@
 //! The commands of the documents do what the documents say: each page is run as one script, in a world of its own.
 
-use crate::harness::{Ran, World, product, wait};
+use crate::harness::{Ran, World, installed, product, skip, wait};
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
@@ -55,6 +55,9 @@ fn promises(page: &str) -> &'static [&'static str] {
         "get-symbols" => &["fill_cache", "<in example>"],
         "containers" => &["libsysprof_memprof_preload.so"],
         "what-a-capture-contains" => &["--password=secret", "redacted"],
+        "ask-with-scripts" => {
+            &["12800\tremember\t", "/example.c:22\n", "1000000\tfill_cache\n", " bytes of thread "]
+        }
         "itself" => &["symbols::"],
         other => panic!("{other} has no promises"),
     }
@@ -62,6 +65,9 @@ fn promises(page: &str) -> &'static [&'static str] {
 
 /// Check that every command of a page succeeds, and that what the page says about the output is so.
 fn check(page: &str) {
+    if page == "ask-with-scripts" && installed("jq").is_none() {
+        return skip(page, "jq is not installed");
+    }
     let (world, ran) = follow(page);
     assert_eq!(ran.code, 0, "{page}:\n{}\n{}", ran.text(), ran.stderr);
     let output = format!("{}{}", ran.text(), ran.stderr);
@@ -101,6 +107,8 @@ pages! {
     diff_is_read "read-a-diff",
     /// Check that the page's programs have the names that it says.
     symbols_are_there "get-symbols",
+    /// Check that the page's questions are answered, if jq is installed.
+    scripts_are_answered "ask-with-scripts",
     /// Check that what the page does outside of containers works.
     agent_goes_into_an_image "containers",
     /// Check that a capture and its redacted copy hold what the page says.
