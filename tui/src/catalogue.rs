@@ -219,9 +219,12 @@ pub(crate) fn cannot_write(file: &str, error: &dyn std::error::Error) -> String 
     format!("cannot write {file}: {error}")
 }
 
+/// What to do about source of another machine.
+pub(crate) const ELSEWHERE: &str = "not on this machine; --path-map says where it is";
+
 /// Source of another machine.
 pub(crate) fn not_here(file: &str) -> String {
-    format!("{file} is not on this machine")
+    format!("{file}: {ELSEWHERE}")
 }
 
 /// An editor that was left.

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use terminal::Screen;
 use viewer::text::escape;
-use viewer::{Cache, Naming};
+use viewer::{Cache, Naming, Sources};
 
 /// What to show, and how.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct Options {
     pub naming: Naming,
     /// Where the first look at a large capture is kept.
     pub cache: Cache,
+    /// Beginnings of source paths, and what to put in their place.
+    pub path_map: Vec<(String, String)>,
     /// Use colours.
     pub color: bool,
 }
@@ -49,6 +51,7 @@ pub fn run(options: Options) -> io::Result<()> {
     let theme = Theme { color: options.color };
     let name = escape(&options.file.display().to_string()).into_owned();
     let older = options.older.as_ref().map(|file| escape(&file.display().to_string()).into_owned());
+    let sources = Sources::new(options.path_map.clone());
     let mut worker = Worker::start(options)?;
     let mut screen = Screen::open(&name)?;
     let mut model = Model::new(name, screen.area()?);
@@ -84,7 +87,7 @@ pub fn run(options: Options) -> io::Result<()> {
                 None => {}
                 Some(Effect::Quit) => return screen.close(),
                 Some(effect) => {
-                    let notice = perform(&mut screen, effect);
+                    let notice = perform(&mut screen, &sources, effect);
                     update(&mut model, Event::Notice(notice));
                 }
             }
@@ -103,7 +106,7 @@ fn read(input: Input) -> Option<Event> {
 }
 
 /// Does what is to be done outside, and says what became of it.
-fn perform(screen: &mut Screen, effect: Effect) -> String {
+fn perform(screen: &mut Screen, sources: &Sources, effect: Effect) -> String {
     match effect {
         Effect::Quit => String::new(),
         Effect::Copy(text) => match clipboard::copy(&text) {
@@ -114,7 +117,10 @@ fn perform(screen: &mut Screen, effect: Effect) -> String {
             Ok(()) => catalogue::wrote(&text, &path.display().to_string()),
             Err(error) => catalogue::cannot_write(&path.display().to_string(), &error),
         },
-        Effect::Edit(place) => edit(screen, &place),
+        Effect::Edit(place) => {
+            let path = sources.here(&place.path.to_string_lossy());
+            edit(screen, &Place { path, ..place })
+        }
     }
 }
 

@@ -49,8 +49,9 @@ impl User {
             made.write(&file);
             file
         });
-        let options =
-            Options { file, older: older.clone(), naming: Naming::Stored, cache: Cache::none(), color: true };
+        let path_map = vec![("/src".to_owned(), folder.path().join("sources").display().to_string())];
+        let (naming, cache) = (Naming::Stored, Cache::none());
+        let options = Options { file, older: older.clone(), naming, cache, path_map, color: true };
         let mut user = Self {
             model: Model::new("app.memprof".to_owned(), Rect::new(0, 0, width, height)),
             asked: Asked::new(options, Arc::default()),
@@ -63,6 +64,13 @@ impl User {
         }
         user.wait();
         user
+    }
+
+    /// Puts a source file where paths that begin with `/src` are looked for.
+    pub(super) fn put_source(&self, name: &str, text: &str) {
+        let folder = self.folder.path().join("sources");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(name), text).unwrap();
     }
 
     /// Another recording takes the place of the one that is shown.

@@ -27,7 +27,7 @@ impl Sources {
 
     /// A line of a file, from 1; none where this machine does not have it.
     pub fn line(&mut self, path: &str, line: u32) -> Option<&str> {
-        let path = self.mapped(path);
+        let path = self.here(path);
         if !self.files.contains_key(&path) && self.files.len() >= MOST_FILES {
             return None;
         }
@@ -55,7 +55,8 @@ impl Sources {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    fn mapped(&self, path: &str) -> PathBuf {
+    /// Where a path is to be looked for on this machine.
+    pub fn here(&self, path: &str) -> PathBuf {
         let rest = |from: &String| {
             path.strip_prefix(from.as_str())
                 .filter(|rest| rest.is_empty() || rest.starts_with('/') || from.ends_with('/'))

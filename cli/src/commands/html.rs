@@ -154,7 +154,7 @@ fn template(text: &str) -> Result<String, String> {
 }
 
 /// Two beginnings of paths.
-fn mapping(text: &str) -> Result<(String, String), String> {
+pub(super) fn mapping(text: &str) -> Result<(String, String), String> {
     let parts = text.split_once('=').filter(|(from, _)| !from.is_empty());
     let (from, to) = parts.ok_or_else(|| "a mapping is written like /build/src=/home/me/src".to_owned())?;
     Ok((from.to_owned(), to.to_owned()))

@@ -1,6 +1,7 @@
 //! `view`: a capture in the terminal.
 
 use super::cache;
+use super::html::mapping;
 use super::symbols::in_silence;
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
@@ -20,12 +21,17 @@ use std::process::ExitCode;
 Examples:
   sysprof-memprof view app.memprof
   sysprof-memprof view old.memprof new.memprof   the new one, and what changed since the old one
+  sysprof-memprof view app.memprof --path-map /build/src=/home/me/src
+                                                 sources of a program that was built elsewhere
   sysprof-memprof app.memprof                    the same, where the output is a terminal")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
     /// A newer capture: it is shown, compared with the first one
     newer: Option<PathBuf>,
+    /// Put TO where a source path begins with FROM; may be given several times, the first that fits counts
+    #[arg(long, value_name = "FROM=TO", value_parser = mapping)]
+    path_map: Vec<(String, String)>,
 }
 
 /// Shows it until the user leaves.
@@ -48,6 +54,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         older,
         naming: in_silence(arguments.capture.naming()),
         cache: if arguments.capture.no_cache() { viewer::Cache::none() } else { cache::of_user() },
+        path_map: arguments.path_map.clone(),
         color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
     };
     tui::run(options)?;

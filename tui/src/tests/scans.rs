@@ -546,6 +546,7 @@ fn scans_are_given_up() {
         older: None,
         naming: Naming::Stored,
         cache: viewer::Cache::none(),
+        path_map: Vec::new(),
         color: true,
     };
     let stop = Arc::new(std::sync::atomic::AtomicBool::new(true));

@@ -418,6 +418,20 @@ fn a_function_has_lines_sizes_and_lifetimes() {
     assert!(copied(user.press("vy")).contains("second();"));
 }
 
+/// Check that sources of a program that was built elsewhere are shown where they are now, and that it is said of others how to tell where.
+#[test]
+fn sources_that_have_moved_are_shown() {
+    let mut user = user();
+    user.press("l");
+    assert!(user.screen().contains("not on this machine; --path-map"), "{}", user.screen());
+    let mut user = self::user();
+    let lines: Vec<String> = (1..40).map(|number| format!("line {number} of r")).collect();
+    user.put_source("r.c", &lines.join("\n"));
+    user.press("l");
+    assert!(user.screen().contains("line 19 of r"), "{}", user.screen());
+    assert!(user.screen().contains("/src/r.c:19"), "the path is the recorded one\n{}", user.screen());
+}
+
 /// Check that the editor gets the line of the selected row.
 #[test]
 fn the_editor_gets_the_line() {

@@ -109,8 +109,15 @@ impl Asked {
             }
             Request::List(topic, question) => Answer::List(Arc::new(self.list(*topic, question)?)),
             Request::Retained(number) => self.retained(*number)?,
-            Request::Source(path) => Answer::Source(Arc::new(SourceText::read(path))),
+            Request::Source(path) => {
+                Answer::Source(Arc::new(SourceText::read(&self.sources().here(&path.to_string_lossy()))))
+            }
         })
+    }
+
+    /// The source files of this machine.
+    fn sources(&self) -> Sources {
+        Sources::new(self.options.path_map.clone())
     }
 
     fn moments(&self) -> Result<Moments, Error> {
@@ -246,7 +253,7 @@ impl Asked {
         let style = Style { color: true, width: Some(usize::from(width)) };
         let (filter, naming) = (question.lens.filter.as_ref(), self.options.naming.clone());
         let (loaded, detail) = self.moments()?.function(&question.query(), filter, name, naming)?;
-        let (mut out, mut sources) = (Vec::new(), Sources::default());
+        let (mut out, mut sources) = (Vec::new(), self.sources());
         text::function(&mut out, &loaded, &detail, question.metric, &mut sources, TEXT_ROWS, &style)?;
         Ok(Document::of(&String::from_utf8_lossy(&out)))
     }

@@ -1,5 +1,7 @@
 //! A file of source text.
 
+use crate::catalogue;
+use std::io::ErrorKind;
 use std::path::Path;
 use viewer::Sources;
 use viewer::text::escape;
@@ -18,6 +20,9 @@ impl SourceText {
     pub(crate) fn read(path: &Path) -> Self {
         match Sources::read(path) {
             Ok(text) => Self { lines: text.lines().map(line).collect(), reason: None },
+            Err(reason) if reason.kind() == ErrorKind::NotFound => {
+                Self { lines: Vec::new(), reason: Some(catalogue::ELSEWHERE.to_owned()) }
+            }
             Err(reason) => Self { lines: Vec::new(), reason: Some(reason.to_string()) },
         }
     }
