@@ -132,7 +132,9 @@ impl<'a, 'd> Search<'a, 'd> {
 
     /// Where a file lives.
     pub(crate) fn home(&self, path: &Path) -> Home {
-        Home::of(path, self.places.options.sysroot.as_deref())
+        let home = Home::of(path, self.places.options.sysroot.as_deref());
+        let debug_dirs = home.inside_and_ours(&self.places.options.debug_dirs).collect();
+        Home { debug_dirs, ..home }
     }
 
     /// The file's home, and the home of what it is a symbolic link to: `/lib` is one to `/usr/lib`, and
@@ -251,6 +253,8 @@ fn file_name(name: &[u8]) -> Option<&OsStr> {
 pub(crate) struct Home {
     pub(crate) path: PathBuf,
     pub(crate) root: PathBuf,
+    /// Directories with debug files, for what is looked for in them later.
+    pub(crate) debug_dirs: Vec<PathBuf>,
     /// Relative to `root`.
     directory: PathBuf,
 }
@@ -268,7 +272,7 @@ impl Home {
         };
         let directory =
             path.parent().and_then(|parent| parent.strip_prefix(&root).ok()).unwrap_or(Path::new(""));
-        Home { path: path.into(), directory: directory.into(), root }
+        Home { path: path.into(), directory: directory.into(), root, debug_dirs: Vec::new() }
     }
 
     /// Debug directories within the container, then our own.

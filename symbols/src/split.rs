@@ -5,8 +5,10 @@
 //!
 //! ```text
 //! BINARY.dwp                beside the binary or its debug file, by that file's name
+//! DIR/BINARY.dwp            DIR are the directories of debug files
 //! FOLDER/NAME.dwo           where the compiler put it, within the root of a container first
 //! HERE/NAME.dwo             beside the binary
+//! DIR/NAME.dwo
 //! ```
 //!
 //! A unit counts only if it has the number that the skeleton states: a file that was compiled anew has another.
@@ -21,7 +23,7 @@ use addr2line::SplitDwarfLoad;
 use gimli::{DwarfPackage, EndianSlice, RunTimeEndian, Section, SectionId};
 use std::cell::{Cell, OnceCell};
 use std::convert::Infallible;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,8 +99,13 @@ impl<'a> Split<'a> {
         let mut name = self.home.path.clone().into_os_string();
         name.push(".dwp");
         // The package of a binary lies beside it, also where its debug file is `NAME.debug`.
-        let beside = [PathBuf::from(name), self.home.path.with_extension("dwp")];
-        let elf = beside.iter().find_map(|path| self.open(path, b".debug_cu_index"))?;
+        let mut candidates = vec![PathBuf::from(name), self.home.path.with_extension("dwp")];
+        let names: Vec<OsString> =
+            candidates.iter().filter_map(|path| path.file_name().map(OsStr::to_owned)).collect();
+        for folder in &self.home.debug_dirs {
+            candidates.extend(names.iter().map(|name| folder.join(name)));
+        }
+        let elf = candidates.iter().find_map(|path| self.open(path, b".debug_cu_index"))?;
         let left = Cell::new((elf.length() as u64).saturating_mul(MOST_SHARING));
         // A unit's share of a section must lie in it, also where nobody reads that.
         let section = |id: SectionId| Ok::<_, gimli::Error>(self.section(&elf, id));
@@ -112,7 +119,9 @@ impl<'a> Split<'a> {
         let whole = wanted.comp_dir.map_or(name.to_owned(), |folder| path(folder).join(name));
         let here = self.home.path.parent().unwrap_or(Path::new("/"));
         let inside = self.home.root.join(whole.strip_prefix("/").unwrap_or(&whole));
-        let candidates = [inside, whole.clone(), here.join(whole.file_name()?)];
+        let own = whole.file_name()?;
+        let mut candidates = vec![inside, whole.clone(), here.join(own)];
+        candidates.extend(self.home.debug_dirs.iter().map(|folder| folder.join(own)));
         let elf = candidates.iter().find_map(|path| self.open(path, b".debug_info.dwo"))?;
         let section = |id: SectionId| match is_needed(id) {
             true => Ok::<_, Infallible>(self.section(&elf, id)),

@@ -38,8 +38,8 @@ fn split_off(workshop: &Workshop) -> std::path::PathBuf {
     names.find(|path| path.extension().is_some_and(|extension| extension == "dwo")).expect("a .dwo was made")
 }
 
-/// Check that inlined functions are found in a `.dwo` file where it was made and beside the binary, and that without it the
-/// symbol table's name and the skeleton's line remain.
+/// Check that inlined functions are found in a `.dwo` file where it was made, beside the binary and in a folder of debug files, and that
+/// without it the symbol table's name and the skeleton's line remain.
 #[test]
 fn split_units_are_found() {
     for version in ["-gdwarf-5", "-gdwarf-4"] {
@@ -51,14 +51,18 @@ fn split_units_are_found() {
         let dwo = split_off(&workshop);
         fs::rename(&dwo, workshop.path("moved").join(dwo.file_name().unwrap())).unwrap();
         assert!(has_inlined(&workshop.lookup("moved/program", &addresses)), "{version}, beside");
-        fs::remove_file(workshop.path("moved").join(dwo.file_name().unwrap())).unwrap();
+        fs::create_dir(workshop.path("debug")).unwrap();
+        let in_debug = workshop.path("debug").join(dwo.file_name().unwrap());
+        fs::rename(workshop.path("moved").join(dwo.file_name().unwrap()), &in_debug).unwrap();
+        assert!(has_inlined(&workshop.lookup("moved/program", &addresses)), "{version}, in a folder");
+        fs::remove_file(in_debug).unwrap();
         let without = workshop.lookup("moved/program", &addresses);
         assert!(!has_inlined(&without) && without.iter().all(|l| l.function() == Some("outer")), "{version}");
         assert!(without.iter().any(|l| l.frames[0].line == Some(6)), "{version}: {without:?}");
     }
 }
 
-/// Check that units in a package are found, also when the package alone is left.
+/// Check that units in a package are found, also when the package alone is left, and lies in a folder of debug files.
 #[test]
 fn packaged_units_are_found() {
     if Command::new("llvm-dwp").arg("--version").output().is_err() {
@@ -70,6 +74,9 @@ fn packaged_units_are_found() {
         workshop.run("llvm-dwp -e program -o program.dwp");
         fs::remove_file(split_off(&workshop)).unwrap();
         assert!(has_inlined(&workshop.lookup("program", &addresses)), "{version}");
+        fs::create_dir(workshop.path("debug")).unwrap();
+        fs::rename(workshop.path("program.dwp"), workshop.path("debug/program.dwp")).unwrap();
+        assert!(has_inlined(&workshop.lookup("program", &addresses)), "{version}, in a folder");
     }
 }
 
