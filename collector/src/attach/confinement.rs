@@ -4,15 +4,10 @@
 //! may be its end, and a profiler ends nobody. So its filters are asked first, where the kernel shows them: to root, by `ptrace`, for which
 //! its first thread stands still for a moment. Filters that nobody may see are taken for harmless, as those of containers are.
 
-use crate::inject::tracee::Tracee;
 use crate::log::debug;
 use shared_ring::bpf::Instruction;
 use shared_ring::system_calls::{Answer, CALLS};
 use std::io;
-use std::time::{Duration, Instant};
-
-/// A thread that has not stopped by then is deep in the kernel, and is let alone.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Names of calls that a process may not make, but has to when it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +57,12 @@ fn has_filters(pid: u32) -> bool {
 }
 
 /// The filters of its first thread.
+#[cfg(target_arch = "x86_64")]
 fn filters(pid: u32) -> io::Result<Vec<Vec<Instruction>>> {
+    use crate::inject::tracee::Tracee;
+    use std::time::{Duration, Instant};
+    /// A thread that has not stopped by then is deep in the kernel, and is let alone.
+    const PATIENCE: Duration = Duration::from_millis(100);
     let mut thread = Tracee::seize(pid)?;
     thread.interrupt()?;
     if !thread.wait_interrupted(Instant::now() + PATIENCE)? {
@@ -73,6 +73,12 @@ fn filters(pid: u32) -> io::Result<Vec<Vec<Instruction>>> {
         filters.push(filter.into_iter().map(Instruction::from_bytes).collect());
     }
     Ok(filters)
+}
+
+/// On other processors no thread of another process is stopped.
+#[cfg(not(target_arch = "x86_64"))]
+fn filters(_: u32) -> io::Result<Vec<Vec<Instruction>>> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(test)]
