@@ -60,6 +60,8 @@ impl Limited {
         let group = Limited(parent.join(format!("sysprof-memprof-test-{}", std::process::id())));
         fs::create_dir(&group.0).ok()?;
         fs::write(group.0.join(limit), bytes.to_string()).ok()?;
+        // Or it would be put away in place of being killed. Where there is no such limit, there is no such place, either.
+        let _ = fs::write(group.0.join("memory.swap.max"), "0");
         Some(group)
     }
 }
