@@ -1,13 +1,7 @@
 //! Who frees: stacks of frees where they are wanted, and frees of what is no block any more.
 
-use crate::harness::{Capture, c, cpp, record};
+use crate::harness::{c, cpp, record};
 use serde_json::Value;
-
-fn document(capture: &Capture, command: &[&str]) -> Value {
-    let ran = capture.show(&[command, &["--json"]].concat());
-    assert_eq!(ran.code, 0, "{command:?}: {}", ran.stderr);
-    serde_json::from_str(ran.text()).unwrap()
-}
 
 /// Check that each free has its stack where that is wanted, whatever call it is of, and none where it is not; and that nothing else
 /// changes by it.
@@ -47,7 +41,7 @@ fn frees_of_children_and_of_samples_have_stacks() {
 #[test]
 fn blocks_that_pass_between_threads_are_told_by_both_stacks() {
     let (_, capture) = record(c("passes_blocks").build()).options(["--free-stacks"]).with_names().succeed();
-    let threads = document(&capture, &["threads"]);
+    let threads = capture.json(&["threads"]);
     let rows = threads["crossing"].as_array().unwrap();
     let rows: Vec<_> = rows.iter().filter(|row| row["allocated_by"][0]["function"] == "make").collect();
     let told: Vec<_> = rows
@@ -67,7 +61,7 @@ fn a_block_that_is_freed_twice_is_told() {
         assert_eq!(ran.code, 128 + 6, "{}", ran.stderr);
         let info = capture.show(&["info"]);
         assert!(info.text().contains("1 (see: invalid-frees)"), "{}", info.text());
-        let invalid = document(&capture, &["invalid-frees"]);
+        let invalid = capture.json(&["invalid-frees"]);
         let frees = invalid["frees"].as_array().unwrap();
         let free = frees.first().expect("a free");
         assert_eq!((frees.len(), &free["cause"], &free["block"]["size"]), (1, &"twice".into(), &4321.into()));

@@ -1,13 +1,7 @@
 //! Views of the lives of blocks, on programs whose numbers are known.
 
-use crate::harness::{Capture, c, record};
+use crate::harness::{c, record};
 use serde_json::Value;
-
-fn document(capture: &Capture, command: &[&str]) -> Value {
-    let ran = capture.show(&[command, &["--json"]].concat());
-    assert_eq!(ran.code, 0, "{command:?}: {}", ran.stderr);
-    serde_json::from_str(ran.text()).unwrap()
-}
 
 /// The stack of a row begins with this function.
 fn is_of(stack: &Value, function: &str) -> bool {
@@ -26,7 +20,7 @@ fn row<'a>(rows: &'a Value, field: &str, function: &str) -> &'a Value {
 fn views_show_what_a_program_did() {
     let (_, capture) = record(c("keeps_some").build()).with_names().succeed();
     let totals = capture.info()["totals"].clone();
-    let temporary = document(&capture, &["temporary"]);
+    let temporary = capture.json(&["temporary"]);
     assert_eq!(row(&temporary["rows"], "stack", "temporary")["immediate"]["blocks"], 20);
     let sum: u64 = temporary["rows"]
         .as_array()
@@ -36,28 +30,28 @@ fn views_show_what_a_program_did() {
         .sum();
     assert_eq!(Value::from(sum), totals["temporary"]);
 
-    let sizes = document(&capture, &["sizes", "--filter", "leaky"]);
+    let sizes = capture.json(&["sizes", "--filter", "leaky"]);
     let classes = sizes["classes"].as_array().unwrap();
     assert_eq!(
         (classes.len(), &classes[0]["blocks"], &classes[0]["bytes"]),
         (1, &Value::from(3), &Value::from(300))
     );
 
-    let lifetimes = document(&capture, &["lifetimes"]);
+    let lifetimes = capture.json(&["lifetimes"]);
     let leaky = row(&lifetimes["rows"], "stack", "leaky");
     assert_eq!(
         (&leaky["lifetimes"][0]["ended"], &leaky["lifetimes"][0]["blocks"]),
         (&Value::Bool(false), &Value::from(3))
     );
 
-    let lines = document(&capture, &["lines", "--by", "leaked"]);
+    let lines = capture.json(&["lines", "--by", "leaked"]);
     assert_eq!(
         (&lines["rows"][0]["name"], &lines["rows"][0]["leaked_bytes"]),
         (&Value::from("leaky"), &Value::from(300))
     );
     assert!(lines["rows"][0]["source"].as_str().unwrap().ends_with("keeps_some.c"), "{lines:#}");
     // Each in the line of `main` that called who allocates it.
-    let lines = document(&capture, &["lines", "--by", "bytes", "--of", "ma?n"]);
+    let lines = capture.json(&["lines", "--by", "bytes", "--of", "ma?n"]);
     let source = include_str!("programs/c/keeps_some.c");
     let line_of =
         |text: &str| source.lines().position(|line| line.contains(text)).map(|place| place as u64 + 1);
@@ -74,7 +68,7 @@ fn views_show_what_a_program_did() {
 
     let large = capture.events().into_iter().find(|event| event.size == 1 << 20).unwrap();
     let address = format!("{:#x}", large.address + 5);
-    let history = document(&capture, &["history", &address]);
+    let history = capture.json(&["history", &address]);
     let turns: Vec<&str> =
         history["turns"].as_array().unwrap().iter().filter_map(|turn| turn["turn"].as_str()).collect();
     assert_eq!(turns, ["allocated", "freed"]);
@@ -88,7 +82,7 @@ fn views_show_what_a_program_did() {
 #[test]
 fn strewn_blocks_keep_pages() {
     let (_, capture) = record(c("strews_blocks").build()).with_names().succeed();
-    let pages = document(&capture, &["pages", "--at", "end"]);
+    let pages = capture.json(&["pages", "--at", "end"]);
     let number = |of: &Value, field: &str| of[field].as_i64().unwrap();
     let keep = row(&pages["stacks"], "stack", "keep");
     assert_eq!(
@@ -115,7 +109,7 @@ fn freed_pages_are_what_trimming_gives_back() {
     for heap in ["main", "thread"] {
         let (ran, capture) = record(c("keeps_a_few_of_a_load").build()).arg(heap).with_names().succeed();
         let given_back = ran.text().trim().parse::<i64>().expect("a number") << 10;
-        let pages = document(&capture, &["pages", "--at", "end"]);
+        let pages = capture.json(&["pages", "--at", "end"]);
         let number = |of: &Value, field: &str| of[field].as_i64().unwrap();
         let under = number(&pages, "freed_under_bytes");
         assert!(given_back > 16 << 20, "{heap}: {given_back}");
@@ -137,7 +131,7 @@ fn freed_pages_are_what_trimming_gives_back() {
 #[test]
 fn blocks_that_pass_between_threads_are_seen() {
     let (_, capture) = record(c("passes_blocks").build()).with_names().succeed();
-    let threads = document(&capture, &["threads"]);
+    let threads = capture.json(&["threads"]);
     let crossing = row(&threads["crossing"], "allocated_by", "make");
     assert_eq!(
         (&crossing["blocks"], &crossing["bytes"]),
@@ -151,7 +145,7 @@ fn blocks_that_pass_between_threads_are_seen() {
 #[test]
 fn growing_step_by_step_is_seen() {
     let (_, capture) = record(c("grows_a_block").build()).with_names().succeed();
-    let reallocs = document(&capture, &["reallocs"]);
+    let reallocs = capture.json(&["reallocs"]);
     let grow = row(&reallocs["rows"], "stack", "grow");
     let number = |field: &str| grow[field].as_u64().unwrap();
     assert_eq!((number("chains"), number("resizes"), number("longest")), (1, 32, 32), "{grow:#}");

@@ -65,9 +65,14 @@ impl Capture {
         serde_json::from_str(ran.text()).unwrap_or_else(|error| panic!("{command:?}: {error}"))
     }
 
+    /// What a command says in JSON.
+    pub(crate) fn json(&self, command: &[&str]) -> Value {
+        self.document(&[command, &["--json"]].concat())
+    }
+
     /// `info --json`.
     pub(crate) fn info(&self) -> Value {
-        self.document(&["info", "--json"])
+        self.json(&["info"])
     }
 
     /// A number of `info --json`, 0 where there is none.

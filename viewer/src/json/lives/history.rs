@@ -1,11 +1,10 @@
 //! `history --json`: all that happened at one address.
 
-use super::start::{Start, stack};
+use super::start::{Start, hex, recorded_stack};
 use crate::json::stack::Stack;
 use crate::json::write_document;
 use crate::lives::{Entry, Turn};
 use crate::loaded::Loaded;
-use capture::NodeId;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -43,7 +42,6 @@ pub fn history(
     address: u64,
     (entries, earlier): (&[Entry], u64),
 ) -> io::Result<()> {
-    let hex = |address: u64| format!("{address:#x}");
     let turns = entries.iter().map(|entry| {
         let old =
             if let Turn::ResizedFrom { address, size } = entry.turn { Some((address, size)) } else { None };
@@ -60,7 +58,7 @@ pub fn history(
             old_size: old.map(|(_, size)| size),
             new_address: new.map(|(address, _)| hex(address)),
             new_size: new.map(|(_, size)| size),
-            stack: (entry.stack != NodeId::ROOT).then(|| stack(loaded, entry.stack)),
+            stack: recorded_stack(loaded, entry.stack),
         }
     });
     let start = Start::new(loaded, "history");

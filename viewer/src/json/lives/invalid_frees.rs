@@ -1,11 +1,10 @@
 //! `invalid-frees --json`: frees of what was no live block.
 
-use super::start::{Start, ThreadFields, stack, thread};
+use super::start::{Start, ThreadFields, hex, recorded_stack, stack, thread};
 use crate::json::stack::Stack;
 use crate::json::write_document;
 use crate::lives::{Block, Cause, InvalidFreeRow, Return};
 use crate::loaded::Loaded;
-use capture::NodeId;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -68,7 +67,7 @@ pub fn invalid_frees(
             address: hex(free.address),
             time_ns: at.time,
             thread: thread(loaded, free.thread),
-            stack: known_stack(loaded, free.stack),
+            stack: recorded_stack(loaded, free.stack),
             block: of.map(|block| block_fields(loaded, block)),
             before: before.map(|returned| return_fields(loaded, returned)),
         }
@@ -91,15 +90,7 @@ fn return_fields<'a>(loaded: &'a Loaded, returned: &Return) -> ReturnFields<'a> 
     ReturnFields {
         time_ns: returned.at.time,
         thread: thread(loaded, returned.thread),
-        stack: known_stack(loaded, returned.stack),
+        stack: recorded_stack(loaded, returned.stack),
         moved_to: returned.moved_to.map(hex),
     }
-}
-
-fn known_stack(loaded: &Loaded, node: NodeId) -> Option<Stack<'_>> {
-    (node != NodeId::ROOT).then(|| stack(loaded, node))
-}
-
-fn hex(address: u64) -> String {
-    format!("{address:#x}")
 }

@@ -1,6 +1,6 @@
 //! `pages --json`: whose blocks lie on which pages.
 
-use super::start::{AmountFields, Start, stack};
+use super::start::{AmountFields, Start, hex, stack};
 use crate::json::stack::Stack;
 use crate::json::write_document;
 use crate::lives::{FULLNESS, Heap, HighestBlock, PAGE, PageTable, StackPages};
@@ -76,7 +76,6 @@ struct SharedFields {
 pub fn pages(out: &mut dyn Write, loaded: &Loaded, table: &PageTable) -> io::Result<()> {
     let sharers = table.sharers(WITH_SHARERS, SHARERS).into_iter().chain(std::iter::repeat(Vec::new()));
     let pid = |process: ProcessId| loaded.tables.processes.get(process.index()).map(|process| process.pid);
-    let hex = |address: u64| format!("{address:#x}");
     let heap = |heap: &Heap| HeapFields {
         pid: pid(heap.process),
         start: hex(heap.start),

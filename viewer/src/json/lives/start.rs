@@ -71,6 +71,16 @@ pub(super) fn thread(loaded: &Loaded, id: ThreadId) -> Option<ThreadFields<'_>> 
     Some(ThreadFields { pid, tid: row.tid, name: &row.name })
 }
 
+/// A stack, where one was recorded.
+pub(super) fn recorded_stack(loaded: &Loaded, node: NodeId) -> Option<Stack<'_>> {
+    (node != NodeId::ROOT).then(|| stack(loaded, node))
+}
+
+/// An address, as in `0x55d0c3a012a0`.
+pub(super) fn hex(address: u64) -> String {
+    format!("{address:#x}")
+}
+
 /// A stack, written as it is made.
 pub(super) fn stack(loaded: &Loaded, node: NodeId) -> Stack<'_> {
     Stack { tables: &loaded.tables, names: &loaded.names, node }

@@ -1,12 +1,12 @@
 //! `threads --json`: who allocates and who frees.
 
-use super::start::{AmountFields, Start, ThreadFields, stack, thread};
+use super::start::{AmountFields, Start, ThreadFields, recorded_stack, stack, thread};
 use crate::analysis::Amount;
 use crate::json::stack::Stack;
 use crate::json::write_document;
 use crate::lives::ThreadTable;
 use crate::loaded::Loaded;
-use capture::{NodeId, ThreadId};
+use capture::ThreadId;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -66,7 +66,7 @@ pub fn threads(out: &mut dyn Write, loaded: &Loaded, table: &ThreadTable) -> io:
     let crossing = table.crossing.iter().map(|row| CrossFields {
         pair: pair(row.from, Some(row.to), row.amount),
         allocated_by: stack(loaded, row.allocated_by),
-        freed_by: (row.freed_by != NodeId::ROOT).then(|| stack(loaded, row.freed_by)),
+        freed_by: recorded_stack(loaded, row.freed_by),
     });
     let document = ThreadsDocument {
         start: Start::new(loaded, "threads"),
