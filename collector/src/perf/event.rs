@@ -7,14 +7,15 @@
 //! | build ids of mapped files, names of code that the kernel makes | the kernel is older than 5.12 |
 //! | all threads of a target whose children are not wanted, not the first one alone | the kernel is older than 5.13 |
 //!
-//! Page faults and tracepoints are events of their own (`event/faults`, `event/traces`). One event for each processor, because an
-//! inherited event has a ring only if it is bound to a processor.
+//! What tells of processes, page faults and tracepoints are events of their own (`event/tasks`, `event/faults`, `event/traces`). One
+//! event for each processor, because an inherited event has a ring only if it is bound to a processor.
 
 mod faults;
+mod tasks;
 mod traces;
 
 use super::record::Layout;
-use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
+use super::refusal::{FAULTS, PROCESSORS, Refusal, locked_memory, without_kernel};
 use super::ring::{READS, Ring, page_size};
 use super::room::{self, Demand};
 use super::trace::{self, Traces};
@@ -31,7 +32,6 @@ use std::io;
 struct Attempt {
     kernel: bool,
     counter: Counter,
-    new_features: bool,
 }
 
 /// What is counted between samples.
@@ -66,8 +66,6 @@ pub(super) enum RecordClock {
 pub(super) struct Channel {
     pub(super) ring: Ring,
     pub(super) layout: Layout,
-    /// Its records tell of processes, and what they map.
-    pub(super) tells: bool,
 }
 
 /// What is counted between samples of the processors.
@@ -116,21 +114,35 @@ impl Events {
 
     fn open_with(options: CpuOptions, traces: &mut Traces, tsc: bool, pages: usize) -> Events {
         let mut events = Events::none(pages);
-        events.work = options.processors.then(|| events.add_work(options, tsc));
-        events.faults = options.faults.then(|| events.add_faults(options, tsc));
-        events.add_traces(options, traces, tsc);
+        let wants_traces = !traces.located.is_empty();
+        if !options.processors && !options.faults && !wants_traces {
+            return events;
+        }
+        // Nothing can be told without it: what it is refused for is what the others are refused for.
+        let told = events.add_tasks(options, tsc);
+        let told = || told.as_ref().copied().map_err(copy_of);
+        let tellers = events.channels.len();
+        events.work = options.processors.then(|| told().and_then(|()| events.add_work(options)));
+        events.faults = options.faults.then(|| told().and_then(|()| events.add_faults(options)));
+        match told() {
+            Ok(()) => events.add_traces(options, traces),
+            Err(error) if wants_traces => traces.refuse(error, options.scope),
+            Err(_) => {}
+        }
+        if events.channels.len() == tellers {
+            events.channels.clear();
+        }
         events
     }
 
-    fn add_work(&mut self, options: CpuOptions, tsc: bool) -> io::Result<Counted> {
+    fn add_work(&mut self, options: CpuOptions) -> io::Result<Counted> {
         let processors = online()?;
         let first = *processors.first().ok_or(io::ErrorKind::NotFound)?;
         let mut refused = io::Error::from_raw_os_error(libc::ENOENT);
         for attempt in attempts() {
             let attributes = attributes(options, attempt, self.pages * page_size());
-            match open_one(options.scope, attributes, RecordClock::Native, first) {
-                Ok(event) => {
-                    self.choose_clock(event, tsc)?;
+            match open_one(options.scope, attributes, self.clock, first) {
+                Ok(_) => {
                     self.open_all(options.scope, attributes, &processors, (Layout::Work, self.pages))?;
                     return Ok(Counted { name: attempt.counter.name(), has_kernel: attempt.kernel });
                 }
@@ -146,30 +158,19 @@ impl Events {
         Err(refused)
     }
 
-    /// Attributes as the kernel permits them, with its own part if it does, and the processors. If they are the first ones, their
-    /// event tells of processes, too, and decides the clock.
+    /// Attributes as the kernel permits them, with its own part if it does, and the processors.
     fn most_permitted(
-        &mut self,
+        &self,
         scope: Scope,
         attributes: impl Fn(bool) -> sys::perf_event_attr,
-        tsc: bool,
     ) -> io::Result<(sys::perf_event_attr, bool, Vec<u32>)> {
         let processors = online()?;
         let first = *processors.first().ok_or(io::ErrorKind::NotFound)?;
-        let is_alone = self.channels.is_empty();
         let mut refused = io::Error::from_raw_os_error(libc::ENOENT);
-        for (kernel, new_features) in [(true, true), (true, false), (false, true), (false, false)] {
-            let mut all = attributes(kernel);
-            if is_alone {
-                tell_of_processes(&mut all, kernel, new_features);
-            }
+        for kernel in [true, false] {
+            let all = attributes(kernel);
             match open_one(scope, all, self.clock, first) {
-                Ok(event) => {
-                    if is_alone {
-                        self.choose_clock(event, tsc)?;
-                    }
-                    return Ok((all, kernel, processors));
-                }
+                Ok(_) => return Ok((all, kernel, processors)),
                 Err(error) => {
                     debug!("event {}:{}, with the kernel's: {kernel}: {error}", all.type_, all.config);
                     refused = error;
@@ -201,8 +202,7 @@ impl Events {
             match open_one(scope, attributes, self.clock, processor) {
                 Ok(event) => {
                     let ring = Ring::map(event, pages).inspect_err(|_| self.is_short = true)?;
-                    let tells = attributes.task() != 0 || attributes.mmap_data() != 0;
-                    channels.push(Channel { ring, layout, tells });
+                    channels.push(Channel { ring, layout });
                 }
                 // Unplugged since we looked.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
@@ -211,6 +211,15 @@ impl Events {
         }
         self.channels.append(&mut channels);
         Ok(())
+    }
+}
+
+/// The same error once more.
+fn copy_of(error: &io::Error) -> io::Error {
+    match (error.raw_os_error(), error.kind()) {
+        (Some(code), _) => io::Error::from_raw_os_error(code),
+        (None, io::ErrorKind::OutOfMemory) => locked_memory(),
+        (None, kind) => kind.into(),
     }
 }
 
@@ -229,11 +238,9 @@ fn demand(options: CpuOptions, traces: &Traces) -> Demand {
 
 /// All of them, best first.
 fn attempts() -> impl Iterator<Item = Attempt> {
-    [true, false].into_iter().flat_map(|kernel| {
-        Counter::ALL.into_iter().flat_map(move |counter| {
-            [true, false].into_iter().map(move |new_features| Attempt { kernel, counter, new_features })
-        })
-    })
+    [true, false]
+        .into_iter()
+        .flat_map(|kernel| Counter::ALL.into_iter().map(move |counter| Attempt { kernel, counter }))
 }
 
 fn open_one(
@@ -301,7 +308,6 @@ fn attributes(options: CpuOptions, attempt: Attempt, ring: usize) -> sys::perf_e
     // Counters of 64-bit ARM are refused with it, and count nothing while a processor waits.
     let counts_idle = attempt.counter == Counter::CpuClock;
     all.set_exclude_idle(u64::from(counts_idle || !cfg!(target_arch = "aarch64")));
-    tell_of_processes(&mut all, attempt.kernel, attempt.new_features);
     all
 }
 
@@ -334,19 +340,6 @@ fn with_stack(all: &mut sys::perf_event_attr, bytes: u32) {
         u64::from(sys::PERF_SAMPLE_CALLCHAIN | sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER);
     all.sample_regs_user = registers::MASK;
     all.sample_stack_user = bytes;
-}
-
-/// Adds records of processes, threads and mappings of code. One event of each processor has them.
-fn tell_of_processes(all: &mut sys::perf_event_attr, kernel: bool, new_features: bool) {
-    all.set_mmap(1);
-    all.set_mmap2(1);
-    all.set_comm(1);
-    all.set_comm_exec(1);
-    all.set_task(1);
-    if new_features {
-        all.set_build_id(1);
-        all.set_ksymbol(u64::from(kernel));
-    }
 }
 
 /// The processors that are online, as in `0-3,8`.
@@ -453,8 +446,8 @@ mod tests {
     #[test]
     fn attempts_go_from_most_to_least() {
         let all: Vec<Attempt> = attempts().collect();
-        let first = Attempt { kernel: true, counter: Counter::Cycles(2), new_features: true };
-        let last = Attempt { kernel: false, counter: Counter::CpuClock, new_features: false };
-        assert_eq!((all.len(), all[0], all[15]), (16, first, last));
+        let first = Attempt { kernel: true, counter: Counter::Cycles(2) };
+        let last = Attempt { kernel: false, counter: Counter::CpuClock };
+        assert_eq!((all.len(), all[0], all[7]), (8, first, last));
     }
 }

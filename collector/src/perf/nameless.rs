@@ -1,28 +1,44 @@
 //! Processes with samples of which nobody knows what they ran.
 
-/// What the user is told of so many.
-pub(crate) fn remark_on_nameless(count: u64) -> Option<String> {
-    let who = match count {
-        0 => return None,
+/// What the user is told of so many, and of so many records by which it would be known.
+pub(crate) fn remark_on_nameless(processes: u64, untold: u64) -> Option<String> {
+    let who = match processes {
         1 => "one process".to_owned(),
         count => format!("{count} processes"),
     };
-    Some(format!(
-        "What {who} with samples ran is not known, and stands as a number: the kernel had no room to tell of it, and when it was looked \
-         up it had ended, or ran something else. With fewer samples (--frequency) and less of their stacks (--cpu-stack) there is more room."
-    ))
+    let unknown = format!("What {who} with samples ran is not known, and stands as a number");
+    let records = match untold {
+        1 => "a record".to_owned(),
+        count => format!("{count} records"),
+    };
+    let no_room = format!(
+        "the kernel had no room for {records} of what processes execute and map, since other programs kept the collector from the processors. \
+         Fewer samples (--frequency) leave it more time, a higher limit of locked memory (ulimit -l) more room"
+    );
+    match (processes, untold) {
+        (0, 0) => None,
+        (_, 0) => Some(format!("{unknown}: when it was looked up it had ended, or ran something else.")),
+        (0, _) => Some(format!("Some stacks of samples may end early: {no_room}.")),
+        (_, _) => Some(format!("{unknown}: {no_room}.")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Check that nothing is said of none, and that one is one.
+    /// Check that nothing is said of none, that one is one, and that there is advice where there was no room.
     #[test]
     fn nameless_processes_are_counted() {
-        assert_eq!(remark_on_nameless(0), None);
-        let told = |count| remark_on_nameless(count).unwrap_or_default();
-        assert!(told(1).starts_with("What one process with samples ran is not known"), "{}", told(1));
-        assert!(told(12).starts_with("What 12 processes with samples ran is not known"), "{}", told(12));
+        assert_eq!(remark_on_nameless(0, 0), None);
+        for (processes, untold, begin, part) in [
+            (1, 0, "What one process with samples ran is not known", "it had ended"),
+            (12, 1, "What 12 processes with samples ran is not known", "no room for a record of"),
+            (0, 7, "Some stacks of samples may end early", "no room for 7 records of"),
+        ] {
+            let told = remark_on_nameless(processes, untold).unwrap_or_default();
+            assert!(told.starts_with(begin) && told.contains(part), "{told}");
+            assert_eq!(told.contains("--frequency"), untold > 0, "{told}");
+        }
     }
 }

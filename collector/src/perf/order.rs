@@ -92,6 +92,11 @@ impl Order {
         self.bytes.len() > ENOUGH_BYTES
     }
 
+    /// Whether so much waits that what tells of processes is better left there, too.
+    pub(super) fn has_too_much(&self) -> bool {
+        self.bytes.len() > MOST_BYTES / 2
+    }
+
     /// Hands the records up to a time to `reader`, in order.
     pub(super) fn until(&mut self, ticks: u64, reader: &mut impl Reader) {
         let limit = if self.bytes.len() > MOST_BYTES { u64::MAX } else { ticks };

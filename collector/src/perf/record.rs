@@ -24,6 +24,8 @@ use perf_event_open_sys::bindings as sys;
 /// How samples of a ring are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
+    /// No samples: records that tell of processes.
+    Tasks,
     /// Samples of the processors.
     Work,
     /// Page faults without stacks.
@@ -212,6 +214,7 @@ pub(super) fn parse(bytes: &[u8], layout: Layout) -> Result<Record<'_>, Malforme
     head.u16()?;
     if kind == sys::PERF_RECORD_SAMPLE {
         return match layout {
+            Layout::Tasks => Err(Malformed),
             Layout::Work => sample(head),
             Layout::Touch | Layout::Stack => fault(head, layout == Layout::Stack),
             Layout::Trace(place) => hit(head, place),

@@ -197,12 +197,19 @@ mod tests {
 
     /// A ring in an ordinary file, whose kernel is the test.
     fn ring() -> Ring {
-        let file = tempfile::tempfile().unwrap();
-        file.set_len(17 * page_size() as u64).unwrap();
-        Ring::map(file, 16).unwrap()
+        Ring::made(&[])
     }
 
     impl Ring {
+        /// A ring in an ordinary file, with these records.
+        pub(in crate::perf) fn made(records: &[u8]) -> Ring {
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(17 * page_size() as u64).unwrap();
+            let ring = Ring::map(file, 16).unwrap();
+            ring.write(0, records);
+            ring
+        }
+
         fn take_all(&mut self, bytes: &mut Vec<u8>) -> Option<Taken> {
             self.take(|first, second| bytes.extend([first, second].concat()))
         }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  kernel.perf_event_mlock_kb × processors + ulimit -l       what a user may lock
-//!  ├── a ring of each processor ──┬── of the next event ──┬── … ──┤
-//!      page 0 and 2ⁿ pages            page 0 and 4 × 2ⁿ
+//!  ├── of what tells of processes ──┬── a ring of each processor ──┬── of the next event ──┬── … ──┤
+//!      page 0 and 64 pages or more      page 0 and 2ⁿ pages            page 0 and 4 × 2ⁿ
 //! ```
 //!
 //! Whoever takes the largest ring that is allowed leaves nothing for the next processor, and an event without a ring on each
@@ -22,6 +22,10 @@ const LARGEST: usize = 4 << 20;
 const LARGEST_ALONE: usize = 8 << 20;
 /// Pages of a ring below which nothing is tried any more.
 pub(super) const LEAST_PAGES: usize = 16;
+/// Pages of the ring of records that tell of processes, unless all others are smaller: a thousand of them wait there.
+const LEAST_FOR_TASKS: usize = 64;
+/// Other rings are at most so many times as large.
+const TASKS_PART: usize = 16;
 /// The capability to lock any amount of memory.
 const CAP_IPC_LOCK: u64 = 1 << 14;
 
@@ -45,6 +49,11 @@ impl Demand {
     pub(super) fn add_pages(&mut self, pages: usize) {
         self.pages += pages + 1;
     }
+
+    /// Pages that all of it takes where rings have so many, with that of records which tell of processes.
+    fn all(self, pages: usize) -> usize {
+        self.rings * pages + self.pages + pages_for_tasks(pages) + 1
+    }
 }
 
 /// Pages of a ring, a power of two, that is as large as it should be on so many processors, or as may be: all pages that may be
@@ -54,9 +63,16 @@ pub(super) fn pages(demand: Demand, processors: usize, allowed: Option<usize>, p
     let largest = if demand.rings > 1 { LARGEST } else { LARGEST_ALONE };
     let wanted = (ALL_RINGS / processors).clamp(SMALLEST, largest) / page_size;
     let each = allowed.map_or(usize::MAX, |allowed| allowed / processors);
-    let fits = each.saturating_sub(demand.pages) / demand.rings.max(1);
-    let pages = wanted.min(fits).max(LEAST_PAGES);
-    1 << pages.ilog2()
+    let mut pages = 1 << wanted.max(LEAST_PAGES).ilog2();
+    while pages > LEAST_PAGES && demand.all(pages) > each {
+        pages /= 2;
+    }
+    pages
+}
+
+/// Pages of the ring of records that tell of processes, where others have so many.
+pub(super) fn pages_for_tasks(pages: usize) -> usize {
+    (pages / TASKS_PART).max(LEAST_FOR_TASKS).min(pages)
 }
 
 /// Pages that this user may lock for rings on so many processors; `None` for any number.
@@ -107,16 +123,16 @@ mod tests {
         for (demand, processors, locked, expected) in [
             (work, 2, 2048, 1024),
             (work, 4, 2048, 512),
-            (work, 16, 2048, 256),
-            (work, 64, 2048, 128),
-            (work, 4, 0, 128),
+            (work, 16, 2048, 128),
+            (work, 64, 2048, 64),
+            (work, 4, 0, 32),
             (faults, 4, 2048, 64),
             (faults, 64, 2048, 16),
         ] {
             let allowed = 129 * processors + locked;
             let pages = pages(demand, processors, Some(allowed), PAGE);
             assert_eq!(pages, expected, "{demand:?}, {processors} processors, {locked} pages");
-            assert!(processors * (demand.rings * pages + demand.pages) <= allowed);
+            assert!(processors * demand.all(pages) <= allowed);
         }
     }
 

@@ -6,7 +6,8 @@
 //!            all that is old enough: processes, mappings, samples ─► batch ─► writer
 //! ```
 //!
-//! While the writer has no room for another batch, the rings are left alone: the kernel counts what it has no room for.
+//! While the writer has no room for another batch, the rings of samples are left alone: the kernel counts what it has no room for. Those
+//! that tell of processes are read on: few records, by which all others are understood.
 
 use super::batch::{Batch, Samples};
 use super::event::{Channel, Events};
@@ -53,6 +54,8 @@ pub(crate) struct Sampled {
     pub(crate) without_agent: Strangers,
     /// Processes with samples of which nobody knows what they ran.
     pub(crate) nameless: u64,
+    /// Records of what processes execute and map that there was no room for.
+    pub(crate) untold: u64,
 }
 
 /// The sampler, from the outside.
@@ -195,7 +198,7 @@ impl Round {
                 (false, false) => now.saturating_sub(HOLD),
                 (false, true) => 0,
             };
-            self.read();
+            self.read(is_last || self.waiting.is_none());
             self.state.look_who_is_recorded();
             self.unwind(limit);
             self.state.end_round();
@@ -239,7 +242,7 @@ impl Round {
             let State { tasks, files, batch, .. } = &mut self.state;
             tasks.look_up(process.pid.unsigned_abs(), files, batch);
             if read.elapsed() > LOOK {
-                self.read();
+                self.read(true);
                 read = Instant::now();
             }
         }
@@ -255,19 +258,20 @@ impl Round {
         self.order = order;
     }
 
-    /// Copies the rings, unless the writer is behind.
-    fn read(&mut self) {
+    /// Copies the rings, or those alone that tell of processes.
+    fn read(&mut self, reads_all: bool) {
         let mut order = std::mem::take(&mut self.order);
-        self.read_into(&mut order);
+        self.read_into(&mut order, reads_all);
         self.order = order;
     }
 
-    fn read_into(&mut self, order: &mut Order) {
-        if self.waiting.is_some() {
-            return;
-        }
+    fn read_into(&mut self, order: &mut Order, reads_all: bool) {
         self.times.measure(&self.clock);
-        for Channel { ring, layout, tells } in &mut self.channels {
+        for Channel { ring, layout } in &mut self.channels {
+            let tells = *layout == Layout::Tasks;
+            if !reads_all && (!tells || order.has_too_much()) {
+                continue;
+            }
             let mut had_room = true;
             let last = order.add(&self.times, *layout, |bytes| {
                 let taken = ring.take(|first, second| record::append_all(first, second, *layout, bytes));
@@ -277,7 +281,7 @@ impl Round {
                 }
                 had_room = taken.is_some_and(|taken| taken.had_room);
             });
-            if *tells && !had_room {
+            if tells && !had_room {
                 order.add_gap(last, *layout);
             }
         }
@@ -319,21 +323,20 @@ impl Round {
     }
 
     fn sleep(&mut self, alarm: &Alarm) {
-        let alive =
-            self.channels.iter().zip(&self.is_alive).filter(|(_, alive)| **alive && self.waiting.is_none());
-        let mut all: Vec<PollFd<'_>> =
-            alive.map(|(channel, _)| PollFd::new(&channel.ring, PollFlags::IN)).collect();
-        all.push(PollFd::new(alarm, PollFlags::IN));
+        let is_read = |layout| match self.waiting {
+            None => true,
+            Some(_) => layout == Layout::Tasks && !self.order.has_too_much(),
+        };
+        let read: Vec<usize> = (0..self.channels.len())
+            .filter(|place| self.is_alive[*place] && is_read(self.channels[*place].layout))
+            .collect();
+        let rings = read.iter().map(|place| PollFd::new(&self.channels[*place].ring, PollFlags::IN));
+        let mut all: Vec<PollFd<'_>> = rings.chain([PollFd::new(alarm, PollFlags::IN)]).collect();
         // An interrupted wait is a short one.
         let _ = poll(&mut all, Some(&ROUND));
-        let ended =
-            |descriptor: &PollFd<'_>| descriptor.revents().intersects(PollFlags::HUP | PollFlags::ERR);
-        let mut ended: std::vec::IntoIter<bool> = all.iter().map(ended).collect::<Vec<_>>().into_iter();
-        if self.waiting.is_none() {
+        for (place, descriptor) in read.into_iter().zip(all) {
             // An event whose processes have all ended says so without end.
-            for alive in self.is_alive.iter_mut().filter(|alive| **alive) {
-                *alive = !ended.next().unwrap_or(false);
-            }
+            self.is_alive[place] = !descriptor.revents().intersects(PollFlags::HUP | PollFlags::ERR);
         }
         alarm.hear();
     }
@@ -354,8 +357,8 @@ impl Reader for Unwinding<'_> {
     }
 
     fn meanwhile(&mut self, order: &mut Order) {
-        if self.reads_on && self.read.elapsed() > LOOK && !order.has_enough() {
-            self.round.read_into(order);
+        if self.reads_on && self.read.elapsed() > LOOK {
+            self.round.read_into(order, self.round.waiting.is_none() && !order.has_enough());
             self.read = Instant::now();
         }
     }
@@ -364,26 +367,56 @@ impl Reader for Unwinding<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::batch::Sample;
+    use super::super::record::made;
+    use super::super::ring::Ring;
     use super::*;
 
-    /// Check that samples which come one by one are sent together, so that there is room for them however seldom the writer
-    /// looks, and that all of them arrive.
-    #[test]
-    fn batches_rest() {
-        let events = Events::none(0);
-        let scope = Scope::System;
+    /// A sampler that has these channels, and where its batches come out.
+    fn round(channels: Vec<Channel>) -> (Round, mpsc::Receiver<Batch>) {
+        let mut events = Events::none(0);
+        events.channels = channels;
         let options = CpuOptions {
             processors: true,
             frequency: 999,
             stack_bytes: None,
             keep_stacks: false,
             faults: false,
-            scope,
+            scope: Scope::System,
         };
         let tasks = Tasks::new(Vec::new(), Vec::new(), Clock::start());
         let state = State::new(Sampled::default(), options, tasks, 64, Subjects::default(), Vec::new());
         let (batches, receiver) = mpsc::sync_channel(QUEUE);
-        let mut round = Round::new(events, state, Clock::start(), batches);
+        (Round::new(events, state, Clock::start(), batches), receiver)
+    }
+
+    /// Check that records of processes are read while those of samples have to wait, and that these come later.
+    #[test]
+    fn processes_are_told_of_while_samples_wait() {
+        struct Seen(Vec<Layout>);
+        impl Reader for Seen {
+            fn take(&mut self, _: u64, layout: Layout, _: What<'_>) {
+                self.0.push(layout);
+            }
+        }
+        let channel = |layout, records: &[u8]| Channel { ring: Ring::made(records), layout };
+        let channels =
+            vec![channel(Layout::Work, &made::sample(7, 1)), channel(Layout::Tasks, &made::fork(7, 2))];
+        let (mut round, _receiver) = round(channels);
+        for (reads_all, expected) in
+            [(false, vec![Layout::Tasks]), (false, vec![]), (true, vec![Layout::Work]), (true, vec![])]
+        {
+            round.read(reads_all);
+            let mut seen = Seen(Vec::new());
+            round.order.until(u64::MAX, &mut seen);
+            assert_eq!(seen.0, expected, "{reads_all}");
+        }
+    }
+
+    /// Check that samples which come one by one are sent together, so that there is room for them however seldom the writer
+    /// looks, and that all of them arrive.
+    #[test]
+    fn batches_rest() {
+        let (mut round, receiver) = round(Vec::new());
         for ticks in 0..1000 {
             round.state.batch.samples.push(Sample { ticks, task: 0, cpu: 0, node: 0, weight: 1 });
             assert!(round.send(ticks == 999) && round.waiting.is_none(), "sample {ticks}");

@@ -112,6 +112,7 @@ impl State {
         let lost = match layout {
             Layout::Work => &mut self.sampled.cpu.lost,
             Layout::Touch => &mut self.sampled.faults.lost,
+            Layout::Tasks => &mut self.sampled.untold,
             Layout::Stack => return,
             Layout::Trace(_) => &mut self.sampled.trace.lost,
         };

@@ -61,7 +61,7 @@ impl Conclusion {
             closed.remark_on_failures(),
             scanned.remark(),
             closed.remark_on_missed(),
-            remark_on_nameless(sampled.nameless),
+            remark_on_nameless(sampled.nameless, sampled.untold),
             self.follows.then(|| remark_on_strangers(&sampled.without_agent)).flatten(),
         ];
         let mut summary = whole.summary(sampled, unrecorded);

@@ -35,13 +35,9 @@ pub(super) fn demand(demand: &mut Demand) {
 
 impl Events {
     /// Opens them; says whether what the kernel touches for a program is there, too.
-    pub(super) fn add_faults(&mut self, options: CpuOptions, tsc: bool) -> io::Result<bool> {
-        let small = |kernel| {
-            let mut all = touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MIN);
-            all.set_mmap_data(1);
-            all
-        };
-        let (all, kernel, processors) = self.most_permitted(options.scope, small, tsc)?;
+    pub(super) fn add_faults(&mut self, options: CpuOptions) -> io::Result<bool> {
+        let small = |kernel| touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MIN);
+        let (all, kernel, processors) = self.most_permitted(options.scope, small)?;
         self.open_all(options.scope, all, &processors, (Layout::Touch, self.pages))?;
         let major = touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MAJ);
         self.open_all(options.scope, major, &processors, (Layout::Touch, PAGES_FOR_MAJOR))?;

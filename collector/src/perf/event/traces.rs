@@ -12,17 +12,16 @@ pub(super) const ROOM: usize = 4;
 
 impl Events {
     /// Opens them; what the kernel refuses is noted in `traces`.
-    pub(super) fn add_traces(&mut self, options: CpuOptions, traces: &mut Traces, tsc: bool) {
+    pub(super) fn add_traces(&mut self, options: CpuOptions, traces: &mut Traces) {
         for place in 0..traces.located.len() {
-            if let Err(error) = self.add_trace(options, (place, traces.located[place].id), tsc) {
+            if let Err(error) = self.add_trace(options, (place, traces.located[place].id)) {
                 traces.refuse(error, options.scope);
             }
         }
     }
 
-    fn add_trace(&mut self, options: CpuOptions, (place, id): (usize, u64), tsc: bool) -> io::Result<()> {
-        let (all, _, processors) =
-            self.most_permitted(options.scope, |kernel| hits(options, id, kernel), tsc)?;
+    fn add_trace(&mut self, options: CpuOptions, (place, id): (usize, u64)) -> io::Result<()> {
+        let (all, _, processors) = self.most_permitted(options.scope, |kernel| hits(options, id, kernel))?;
         let layout = Layout::Trace(u8::try_from(place).unwrap_or(u8::MAX));
         self.open_all(options.scope, all, &processors, (layout, self.pages * ROOM))
     }

@@ -1,0 +1,62 @@
+//! The event that tells of processes, threads and what they map. It counts nothing (`PERF_COUNT_SW_DUMMY`).
+//!
+//! ```text
+//!  dummy      ──► fork, exec, name, end, mapping     some 150 bytes each, and none may be missing
+//!  cpu-clock  ──► samples                            up to 64 KiB each, of which some may be lost
+//! ```
+//!
+//! In one ring with samples these records would be lost with them whenever a busy machine keeps us from the ring, and then nobody knows
+//! what a process has executed. So they have a ring of their own, which is read even where others are left alone.
+
+use super::{COMMON, Events, common, online, open_one};
+use crate::log::debug;
+use crate::perf::CpuOptions;
+use crate::perf::record::Layout;
+use crate::perf::room;
+use perf_event_open_sys::bindings as sys;
+use std::io;
+
+impl Events {
+    /// Opens it, and takes the clock of all.
+    pub(super) fn add_tasks(&mut self, options: CpuOptions, tsc: bool) -> io::Result<()> {
+        let processors = online()?;
+        let first = *processors.first().ok_or(io::ErrorKind::NotFound)?;
+        let mut refused = io::Error::from_raw_os_error(libc::ENOENT);
+        for (kernel, new_features) in [(true, true), (true, false), (false, true), (false, false)] {
+            let all = telling(options, kernel, new_features);
+            match open_one(options.scope, all, self.clock, first) {
+                Ok(event) => {
+                    self.choose_clock(event, tsc)?;
+                    let room = (Layout::Tasks, room::pages_for_tasks(self.pages));
+                    return self.open_all(options.scope, all, &processors, room);
+                }
+                Err(error) => {
+                    debug!(
+                        "records of processes, with the kernel's: {kernel}, build ids: {new_features}: {error}"
+                    );
+                    refused = error;
+                }
+            }
+        }
+        Err(refused)
+    }
+}
+
+fn telling(options: CpuOptions, kernel: bool, new_features: bool) -> sys::perf_event_attr {
+    let mut all = common(options.scope, kernel);
+    all.type_ = sys::PERF_TYPE_SOFTWARE;
+    all.config = sys::PERF_COUNT_SW_DUMMY.into();
+    all.sample_type = COMMON.into();
+    all.set_mmap(1);
+    all.set_mmap2(1);
+    // What kind of memory a fault was in is known by these.
+    all.set_mmap_data(u64::from(options.faults));
+    all.set_comm(1);
+    all.set_comm_exec(1);
+    all.set_task(1);
+    if new_features {
+        all.set_build_id(1);
+        all.set_ksymbol(u64::from(kernel));
+    }
+    all
+}
