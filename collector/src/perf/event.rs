@@ -17,7 +17,7 @@ mod traces;
 use super::record::Layout;
 use super::refusal::{FAULTS, PROCESSORS, Refusal, locked_memory, without_kernel};
 use super::ring::{READS, Ring, page_size};
-use super::room::{self, Demand};
+use super::room::{self, Demand, Room};
 use super::trace::{self, Traces};
 use super::{CpuOptions, Scope, registers};
 use crate::clock::HAS_TSC;
@@ -82,8 +82,7 @@ pub(super) struct Events {
     pub(super) work: Option<io::Result<Counted>>,
     /// None where nobody asked for them; whether the kernel's part is there, too.
     pub(super) faults: Option<io::Result<bool>>,
-    /// Pages of a ring.
-    pages: usize,
+    room: Room,
     /// There was no room for some ring.
     is_short: bool,
 }
@@ -93,27 +92,26 @@ impl Events {
     pub(super) fn open(options: CpuOptions, traces: &mut Traces, tsc: bool) -> Events {
         let processors = online().map_or(1, |all| all.len());
         let allowed = room::allowed(processors, page_size());
-        let mut pages = room::pages(demand(options, traces), processors, allowed, page_size());
+        let mut room = Room::new(demand(options, traces), processors, allowed, page_size());
         let refused = traces.refused.clone();
         loop {
-            let events = Events::open_with(options, traces, tsc, pages);
-            if !events.is_short || pages <= room::LEAST_PAGES {
-                return events;
-            }
-            debug!("no room for rings of {pages} pages");
-            pages /= 2;
+            let events = Events::open_with(options, traces, tsc, room);
+            let smaller = room.smaller().filter(|_| events.is_short);
+            let Some(smaller) = smaller else { return events };
+            debug!("no room for rings: {room:?}");
+            room = smaller;
             traces.refused.clone_from(&refused);
         }
     }
 
-    /// No events yet, whose rings will have so many pages.
-    pub(super) fn none(pages: usize) -> Events {
+    /// No events yet, whose rings will be as large as this.
+    pub(super) fn none(room: Room) -> Events {
         let clock = RecordClock::Raw;
-        Events { channels: Vec::new(), clock, work: None, faults: None, pages, is_short: false }
+        Events { channels: Vec::new(), clock, work: None, faults: None, room, is_short: false }
     }
 
-    fn open_with(options: CpuOptions, traces: &mut Traces, tsc: bool, pages: usize) -> Events {
-        let mut events = Events::none(pages);
+    fn open_with(options: CpuOptions, traces: &mut Traces, tsc: bool, room: Room) -> Events {
+        let mut events = Events::none(room);
         let wants_traces = !traces.located.is_empty();
         if !options.processors && !options.faults && !wants_traces {
             return events;
@@ -140,10 +138,10 @@ impl Events {
         let first = *processors.first().ok_or(io::ErrorKind::NotFound)?;
         let mut refused = io::Error::from_raw_os_error(libc::ENOENT);
         for attempt in attempts() {
-            let attributes = attributes(options, attempt, self.pages * page_size());
+            let attributes = attributes(options, attempt, self.room.pages * page_size());
             match open_one(options.scope, attributes, self.clock, first) {
                 Ok(_) => {
-                    self.open_all(options.scope, attributes, &processors, (Layout::Work, self.pages))?;
+                    self.open_all(options.scope, attributes, &processors, (Layout::Work, self.room.pages))?;
                     return Ok(Counted { name: attempt.counter.name(), has_kernel: attempt.kernel });
                 }
                 Err(error) => {

@@ -3,7 +3,7 @@
 //! ```text
 //!  kernel.perf_event_mlock_kb × processors + ulimit -l       what a user may lock
 //!  ├── of what tells of processes ──┬── a ring of each processor ──┬── of the next event ──┬── … ──┤
-//!      page 0 and 64 pages or more      page 0 and 2ⁿ pages            page 0 and 4 × 2ⁿ
+//!      page 0 and 2ⁿ ÷ 4 pages          page 0 and 2ⁿ pages            page 0 and 4 × 2ⁿ
 //! ```
 //!
 //! Whoever takes the largest ring that is allowed leaves nothing for the next processor, and an event without a ring on each
@@ -22,10 +22,10 @@ const LARGEST: usize = 4 << 20;
 const LARGEST_ALONE: usize = 8 << 20;
 /// Pages of a ring below which nothing is tried any more.
 pub(super) const LEAST_PAGES: usize = 16;
-/// Pages of the ring of records that tell of processes, unless all others are smaller: a thousand of them wait there.
+/// The ring of records that tell of processes is so much smaller than others: a program may map thousands of files at once. …
+const TASKS_PART: usize = 4;
+/// … Where little may be locked, so many pages are enough, which some hundred records fill.
 const LEAST_FOR_TASKS: usize = 64;
-/// Other rings are at most so many times as large.
-const TASKS_PART: usize = 16;
 /// The capability to lock any amount of memory.
 const CAP_IPC_LOCK: u64 = 1 << 14;
 
@@ -50,29 +50,49 @@ impl Demand {
         self.pages += pages + 1;
     }
 
-    /// Pages that all of it takes where rings have so many, with that of records which tell of processes.
-    fn all(self, pages: usize) -> usize {
-        self.rings * pages + self.pages + pages_for_tasks(pages) + 1
+    /// Pages that it takes on each processor in this room.
+    fn all(self, room: Room) -> usize {
+        self.rings * room.pages + self.pages + room.tasks + 1
     }
 }
 
-/// Pages of a ring, a power of two, that is as large as it should be on so many processors, or as may be: all pages that may be
-/// locked are `allowed`, `None` where that is any number.
-pub(super) fn pages(demand: Demand, processors: usize, allowed: Option<usize>, page_size: usize) -> usize {
-    let processors = processors.max(1);
-    let largest = if demand.rings > 1 { LARGEST } else { LARGEST_ALONE };
-    let wanted = (ALL_RINGS / processors).clamp(SMALLEST, largest) / page_size;
-    let each = allowed.map_or(usize::MAX, |allowed| allowed / processors);
-    let mut pages = 1 << wanted.max(LEAST_PAGES).ilog2();
-    while pages > LEAST_PAGES && demand.all(pages) > each {
-        pages /= 2;
-    }
-    pages
+/// Pages of rings, powers of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    /// Of a ring, of which others are multiples.
+    pub(super) pages: usize,
+    /// Of that of records which tell of processes.
+    pub(super) tasks: usize,
 }
 
-/// Pages of the ring of records that tell of processes, where others have so many.
-pub(super) fn pages_for_tasks(pages: usize) -> usize {
-    (pages / TASKS_PART).max(LEAST_FOR_TASKS).min(pages)
+impl Room {
+    /// Rings that are as large as they should be on so many processors, or as may be: all pages that may be locked are `allowed`, `None`
+    /// where that is any number.
+    pub(super) fn new(demand: Demand, processors: usize, allowed: Option<usize>, page_size: usize) -> Room {
+        let processors = processors.max(1);
+        let largest = if demand.rings > 1 { LARGEST } else { LARGEST_ALONE };
+        let wanted = (ALL_RINGS / processors).clamp(SMALLEST, largest) / page_size;
+        let each = allowed.map_or(usize::MAX, |allowed| allowed / processors);
+        let mut room = Room::of(1 << wanted.max(LEAST_PAGES).ilog2());
+        while demand.all(room) > each {
+            let Some(smaller) = room.smaller() else { break };
+            room = smaller;
+        }
+        room
+    }
+
+    fn of(pages: usize) -> Room {
+        Room { pages, tasks: (pages / TASKS_PART).max(LEAST_FOR_TASKS).min(pages) }
+    }
+
+    /// The next smaller one; `None` when that is too small to be of use.
+    pub(super) fn smaller(self) -> Option<Room> {
+        match self {
+            Room { pages, tasks } if tasks > LEAST_FOR_TASKS => Some(Room { pages, tasks: LEAST_FOR_TASKS }),
+            Room { pages, .. } if pages > LEAST_PAGES => Some(Room::of(pages / 2)),
+            _ => None,
+        }
+    }
 }
 
 /// Pages that this user may lock for rings on so many processors; `None` for any number.
@@ -108,10 +128,10 @@ mod tests {
     /// Check that many processors have smaller rings, and none less than the smallest, where any memory may be locked.
     #[test]
     fn rings_share_the_memory() {
-        let bytes = |processors| pages(demand(&[1]), processors, None, PAGE) * PAGE;
+        let bytes = |processors| Room::new(demand(&[1]), processors, None, PAGE).pages * PAGE;
         assert_eq!([bytes(0), bytes(1), bytes(8)], [LARGEST_ALONE; 3]);
         assert_eq!([bytes(16), bytes(64), bytes(4096)], [4 << 20, 1 << 20, SMALLEST]);
-        assert_eq!(pages(demand(&[1, 1, 4]), 1, None, PAGE) * PAGE, LARGEST);
+        assert_eq!(Room::new(demand(&[1, 1, 4]), 1, None, PAGE).pages * PAGE, LARGEST);
     }
 
     /// Check that under the kernel's usual limits the rings of all events fit on all processors.
@@ -121,18 +141,23 @@ mod tests {
         let mut faults = demand(&[1, 1, 4]);
         faults.add_pages(16);
         for (demand, processors, locked, expected) in [
-            (work, 2, 2048, 1024),
-            (work, 4, 2048, 512),
-            (work, 16, 2048, 128),
-            (work, 64, 2048, 64),
-            (work, 4, 0, 32),
-            (faults, 4, 2048, 64),
-            (faults, 64, 2048, 16),
+            (work, 2, 2048, (1024, 64)),
+            (work, 2, 3072, (1024, 256)),
+            (work, 4, 2048, (512, 64)),
+            (work, 16, 2048, (128, 64)),
+            (work, 64, 2048, (64, 64)),
+            (work, 4, 0, (32, 32)),
+            (faults, 4, 2048, (64, 64)),
+            (faults, 64, 2048, (16, 16)),
         ] {
             let allowed = 129 * processors + locked;
-            let pages = pages(demand, processors, Some(allowed), PAGE);
-            assert_eq!(pages, expected, "{demand:?}, {processors} processors, {locked} pages");
-            assert!(processors * demand.all(pages) <= allowed);
+            let room = Room::new(demand, processors, Some(allowed), PAGE);
+            assert_eq!(
+                (room.pages, room.tasks),
+                expected,
+                "{demand:?}, {processors} processors, {locked} pages"
+            );
+            assert!(processors * demand.all(room) <= allowed);
         }
     }
 
@@ -140,8 +165,9 @@ mod tests {
     #[test]
     fn least_is_tried() {
         for allowed in [0, 1, 16, usize::MAX] {
-            let pages = pages(demand(&[1; 16]), 8192, Some(allowed), PAGE);
+            let Room { pages, tasks } = Room::new(demand(&[1; 16]), 8192, Some(allowed), PAGE);
             assert!((LEAST_PAGES..=SMALLEST / PAGE).contains(&pages) && pages.is_power_of_two(), "{allowed}");
+            assert!((LEAST_PAGES..=pages).contains(&tasks) && tasks.is_power_of_two(), "{allowed}");
         }
     }
 

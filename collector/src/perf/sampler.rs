@@ -369,11 +369,12 @@ mod tests {
     use super::super::batch::Sample;
     use super::super::record::made;
     use super::super::ring::Ring;
+    use super::super::room::Room;
     use super::*;
 
     /// A sampler that has these channels, and where its batches come out.
     fn round(channels: Vec<Channel>) -> (Round, mpsc::Receiver<Batch>) {
-        let mut events = Events::none(0);
+        let mut events = Events::none(Room { pages: 0, tasks: 0 });
         events.channels = channels;
         let options = CpuOptions {
             processors: true,

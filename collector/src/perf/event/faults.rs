@@ -38,11 +38,11 @@ impl Events {
     pub(super) fn add_faults(&mut self, options: CpuOptions) -> io::Result<bool> {
         let small = |kernel| touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MIN);
         let (all, kernel, processors) = self.most_permitted(options.scope, small)?;
-        self.open_all(options.scope, all, &processors, (Layout::Touch, self.pages))?;
+        self.open_all(options.scope, all, &processors, (Layout::Touch, self.room.pages))?;
         let major = touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MAJ);
         self.open_all(options.scope, major, &processors, (Layout::Touch, PAGES_FOR_MAJOR))?;
         let stacks = with_stacks(options, kernel);
-        let room = (Layout::Stack, self.pages * ROOM_FOR_STACKS);
+        let room = (Layout::Stack, self.room.pages * ROOM_FOR_STACKS);
         if let Err(error) = self.open_all(options.scope, stacks, &processors, room) {
             debug!("page faults have no stacks: {error}");
         }

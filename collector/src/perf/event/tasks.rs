@@ -12,7 +12,6 @@ use super::{COMMON, Events, common, online, open_one};
 use crate::log::debug;
 use crate::perf::CpuOptions;
 use crate::perf::record::Layout;
-use crate::perf::room;
 use perf_event_open_sys::bindings as sys;
 use std::io;
 
@@ -27,7 +26,7 @@ impl Events {
             match open_one(options.scope, all, self.clock, first) {
                 Ok(event) => {
                     self.choose_clock(event, tsc)?;
-                    let room = (Layout::Tasks, room::pages_for_tasks(self.pages));
+                    let room = (Layout::Tasks, self.room.tasks);
                     return self.open_all(options.scope, all, &processors, room);
                 }
                 Err(error) => {

@@ -23,7 +23,7 @@ impl Events {
     fn add_trace(&mut self, options: CpuOptions, (place, id): (usize, u64)) -> io::Result<()> {
         let (all, _, processors) = self.most_permitted(options.scope, |kernel| hits(options, id, kernel))?;
         let layout = Layout::Trace(u8::try_from(place).unwrap_or(u8::MAX));
-        self.open_all(options.scope, all, &processors, (layout, self.pages * ROOM))
+        self.open_all(options.scope, all, &processors, (layout, self.room.pages * ROOM))
     }
 }
 
