@@ -31,6 +31,10 @@ numbered! {
         Uncertain = 4,
         /// Live when the recording held most bytes so far. Replaces the last one.
         Peak = 5,
+        /// No blocks, but calls for memory since the last snapshot that returned none, and the bytes that they asked for.
+        Failed = 6,
+        /// The same of calls whose arguments cannot be: an alignment that is none (`EINVAL`).
+        Invalid = 7,
         ;
         /// Something that a later version knows.
         Unknown = 255,
@@ -131,7 +135,7 @@ mod tests {
     /// Check that numbers beyond those that are known are those of later versions.
     #[test]
     fn other_numbers_are_of_later_versions() {
-        assert_eq!((SumKind::of(5), FigureKind::of(29)), (SumKind::Peak, FigureKind::BreakBytes));
+        assert_eq!((SumKind::of(7), FigureKind::of(29)), (SumKind::Invalid, FigureKind::BreakBytes));
         for number in [30, 255, 256, u64::MAX] {
             assert_eq!(
                 (SumKind::of(number), FigureKind::of(number)),

@@ -176,6 +176,17 @@ pub enum Action {
         /// Its row in [`crate::Tables::marks`].
         mark: MarkId,
     },
+    /// A call that was to return memory returned none. It counts nowhere as an allocation.
+    AllocFailed {
+        /// Bytes that were asked for; [`u64::MAX`] where that is a product which does not fit.
+        size: u64,
+        /// Alignment that was asked for, which may be none that there can be; 0 where the caller asked for none.
+        alignment: u64,
+        /// What the call said, as `errno` has it: `ENOMEM`, `EINVAL` …; 0 where that is not known.
+        error: u32,
+        /// Who asked.
+        stack: NodeId,
+    },
     /// In an aggregated capture: blocks of a stack in the thread's process, whoever allocated them.
     Sum {
         /// Which blocks.

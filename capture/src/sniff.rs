@@ -113,7 +113,7 @@ mod tests {
     fn kinds_are_told_apart() {
         let cases: Vec<(Vec<u8>, Sniff)> = vec![
             (capture_start(BYTE_ORDER, 1, 0), Sniff::Capture(Version { major: 1, minor: 0 })),
-            (capture_start(BYTE_ORDER, 1, 9), Sniff::Capture(Version { major: 1, minor: 9 })),
+            (capture_start(BYTE_ORDER, 1, 10), Sniff::Capture(Version { major: 1, minor: 10 })),
             (capture_start(BYTE_ORDER, 2, 3), Sniff::NewerCapture(Version { major: 2, minor: 3 })),
             (capture_start(BYTE_ORDER.swap_bytes(), 256, 0), Sniff::ByteSwapped),
             (capture_start(BYTE_ORDER, 0, 1), Sniff::Unknown),

@@ -251,15 +251,35 @@ pub(crate) fn contents_before_1_8() -> Contents {
     contents
 }
 
+/// What reading a file of format 1.9 gives: nobody tells of calls that returned no memory.
+pub(crate) fn contents_before_1_10() -> Contents {
+    Contents { events: events_of_1_9(), ..contents() }
+}
+
 /// What reading a file of format 1.8 gives: no stack was copied on a machine with a link register.
 pub(crate) fn contents_before_1_9() -> Contents {
-    let mut contents = contents();
+    let mut contents = contents_before_1_10();
     contents.copies.pop();
     contents
 }
 
 /// One event of each kind, and runs of the common ones. No three lie on a line, so that their times come back to the nanosecond.
 pub(crate) fn events() -> Vec<Event> {
+    let mut events = events_of_1_9();
+    let stack = NodeId(3);
+    let more = [
+        Action::AllocFailed { size: 1 << 40, alignment: 0, error: 12, stack },
+        Action::AllocFailed { size: u64::MAX, alignment: 3, error: 22, stack: NodeId(5) },
+        Action::Sum { kind: SumKind::Failed, stack, blocks: 2, bytes: u64::MAX },
+    ];
+    let more = (45..).zip(more).map(|(n, action)| Event { time: time(n), thread: ThreadId(0), action });
+    let before_the_end = events.len() - 2;
+    events.splice(before_the_end..before_the_end, more);
+    events
+}
+
+/// All events, as golden files of formats 1.3 to 1.9 have them.
+pub(crate) fn events_of_1_9() -> Vec<Event> {
     let mut events = events_of_1_2();
     let stack = NodeId(3);
     let more = [

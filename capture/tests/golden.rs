@@ -86,6 +86,12 @@ fn version_1_8_reads_as_it_was_written() {
     reads_as("1.8", fixture::contents_before_1_9());
 }
 
+/// Check that the golden file of format 1.9 gives what was recorded in it, and nothing of what came later.
+#[test]
+fn version_1_9_reads_as_it_was_written() {
+    reads_as("1.9", fixture::contents_before_1_10());
+}
+
 /// Check that the golden file of format 1.1 gives what was recorded in it, and nothing of what came later.
 #[test]
 fn version_1_1_reads_as_it_was_written() {

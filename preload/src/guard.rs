@@ -33,6 +33,8 @@ pub(crate) enum Call {
     Allocation,
     /// It gives one back.
     Free,
+    /// It was to return memory, and returned none.
+    Failure,
     /// It tells of a block in a pool of the program's own.
     Report,
     /// None of these.
@@ -288,7 +290,7 @@ fn count_untold(local: &ThreadLocal, call: Call) {
     match call {
         Call::Allocation | Call::Report => local.count_allocation(),
         Call::Free => local.count_free(),
-        Call::Other => {}
+        Call::Failure | Call::Other => {}
     }
 }
 

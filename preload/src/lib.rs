@@ -65,6 +65,8 @@ mod doorbell;
 #[expect(unsafe_code, reason = "reads the tables of loaded modules")]
 mod dynamic;
 mod elf;
+#[expect(unsafe_code, reason = "asks libc where it is")]
+mod errno;
 #[expect(unsafe_code, reason = "rebuilds the environment of exec")]
 mod exec;
 #[expect(unsafe_code, reason = "owns the memory of the filter")]

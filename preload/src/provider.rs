@@ -17,6 +17,7 @@
 //!
 //! A script's frame stands behind the machine's frame that its place lies in, which runs it.
 
+use crate::errno;
 use crate::modules;
 use crate::thread::ThreadState;
 use core::ffi::{c_uint, c_void};
@@ -76,13 +77,9 @@ pub(crate) fn frames(state: &mut ThreadState) -> Option<Said> {
     let frames = state.script_frames.as_mut_ptr();
     // SAFETY: the program says that this is the address of such a function.
     let provider = unsafe { core::mem::transmute::<*mut c_void, Provider>(provider) };
-    // SAFETY: gives the calling thread's errno, always valid.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
-    let saved = unsafe { errno.read() };
+    let saved = errno::get();
     // SAFETY: the program has vouched that it may be called in any thread; there is room for so many frames.
     let count = unsafe { provider(frames, MOST_FRAMES) };
-    // SAFETY: as above.
-    unsafe { errno.write(saved) };
+    errno::set(saved);
     Some(Said { count: count.min(MOST_FRAMES), is_cut: count > MOST_FRAMES })
 }

@@ -6,6 +6,7 @@
 use crate::allocator::Free;
 use crate::arch;
 use crate::dynamic::Dynamic;
+use crate::errno;
 use crate::interpose::Limit;
 use crate::thread_local::{ThreadLocal, Work};
 use crate::{c_library, lifecycle, linkage, loader, sys};
@@ -132,13 +133,9 @@ pub(crate) fn own_call<T>(call: impl FnOnce() -> T) -> T {
 fn apart<T>(local: &ThreadLocal, call: impl FnOnce() -> T) -> T {
     let (kind, size) = (local.kind_hint.get(), local.size_hint.get());
     let before = local.begin_own_call();
-    // SAFETY: gives the calling thread's errno, always valid.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
-    let saved = unsafe { errno.read() };
+    let saved = errno::get();
     let result = call();
-    // SAFETY: as above.
-    unsafe { errno.write(saved) };
+    errno::set(saved);
     local.kind_hint.set(kind);
     local.size_hint.set(size);
     local.end_own_call(before);

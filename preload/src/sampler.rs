@@ -16,6 +16,9 @@
 //! with the probability 1 − exp(−s / interval), independent of all others, whatever became of the calls before it.
 //! Calls that fail, those that an allocator makes of itself and those that the guard refuses count down, too.
 //!
+//! So a *large* block ends the countdown, whatever is left of it, and is decided by a new draw: it is not passed on by a jump, and
+//! a call for one that fails is noticed. That costs no instruction of others.
+//!
 //! No distance is longer than [`CERTAIN`] intervals, so a block of that size is always recorded; that changes the
 //! probability of no smaller one. A block of 0 bytes counts as one of 1.
 
@@ -30,9 +33,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// The countdown of a thread for which nothing has been drawn: negative, however much is taken off it.
 pub(crate) const UNDRAWN: i64 = -(1 << 62);
 /// What was drawn stays above, what was not stays below.
-const DRAWN: i64 = UNDRAWN / 2;
-/// More bytes than any block has.
-const LARGEST: usize = 1 << 47;
+const DRAWN: i64 = -(1 << 55);
+/// More than a countdown that was drawn can have left, with what handlers take off it meanwhile.
+const LARGE_WEIGHT: i64 = 1 << 56;
+/// Bytes from which on libc asks the kernel for a block, unless the program has it otherwise.
+const LARGE: usize = 128 << 10;
 /// A block of so many intervals is always recorded.
 const CERTAIN: u64 = 20;
 
@@ -88,7 +93,7 @@ pub(crate) fn is_open(local: &ThreadLocal) -> bool {
 #[inline(always)]
 pub(crate) fn candidate(size: usize) -> Option<Candidate> {
     let local = arch::thread_local();
-    if arch::count_down(local, weight(size)) {
+    if arch::count_down(local, charge(size)) {
         return None;
     }
     // Whatever comes before the next draw, from a signal handler or the allocator itself, is not hit by this point.
@@ -111,10 +116,17 @@ pub(crate) fn begin_child() {
 /// Bytes of allocations that a thread of a process that is not recorded makes before it looks again.
 pub(crate) const UNRECORDED: i64 = 1 << 20;
 
-/// What a block takes off the countdown.
+/// What a block takes off the countdown before its call: all of it where it is large.
+#[inline(always)]
+fn charge(size: usize) -> i64 {
+    if size < LARGE { weight(size) } else { LARGE_WEIGHT }
+}
+
+/// The bytes that a block counts for.
 #[inline(always)]
 fn weight(size: usize) -> i64 {
-    size.clamp(1, LARGEST) as i64
+    // Blocks that there are have fewer.
+    size.clamp(1, 1 << 47) as i64
 }
 
 /// True when only samples are recorded.

@@ -5,6 +5,7 @@
 //! | `malloc` and its kin | | stack, time, record |
 //! | `free` | time, record, published | |
 //! | `realloc` | begin: the old block ends | end: the new block, or that it failed |
+//! | any that returns no memory | | stack, time, record: what was asked for |
 //!
 //! So for one address the record of its end is always published before any other thread can get it again.
 
@@ -18,9 +19,10 @@ use crate::pools;
 use crate::process::{self, Loss};
 use crate::sampler::{self, Candidate};
 use crate::stack::Caller;
-use crate::thread::missed::{self, FREED, Note};
+use crate::thread::missed::{self, FAILED, FREED, Note};
 use crate::thread::{self, ThreadState};
 use crate::thread_local::Attention;
+use core::ffi::c_int;
 use shared_ring::name::{MarkKind, Named};
 use shared_ring::record::Record;
 
@@ -44,6 +46,39 @@ pub(crate) fn allocated(
             Attention::Timed.call(busy.local());
         }
     }
+}
+
+/// A call was to return memory and returned none. `error` is what it has left in `errno`, or returned.
+// Cost: none of a call that succeeds.
+#[cold]
+#[inline(never)]
+pub(crate) fn failed(size: usize, alignment: usize, error: c_int, kind: u32, caller: Caller) {
+    let Some(mut busy) = Busy::enter(Call::Failure, caller) else { return missed_failure(size, alignment) };
+    tell_failed(&mut busy, size, alignment, error, kind, caller);
+}
+
+/// The same of a call that was to map pages. One of an allocator is part of the outer call, and many fail for reasons that have nothing to
+/// do with memory.
+#[cold]
+#[inline(never)]
+pub(crate) fn failed_to_map(length: usize, error: c_int, kind: u32) {
+    let caller = Caller::here();
+    if !matches!(error, libc::ENOMEM | libc::EAGAIN) {
+        return;
+    }
+    let Some(mut busy) = Busy::enter(Call::Failure, caller) else { return };
+    if !(interpose::are_forms_wrapped() && busy.state().is_within_new(caller)) {
+        tell_failed(&mut busy, length, 0, error, kind, caller);
+    }
+}
+
+fn tell_failed(busy: &mut Busy, size: usize, alignment: usize, error: c_int, kind: u32, caller: Caller) {
+    let stack = busy.state().stack(caller, kind);
+    // What else is there was there before the call: not all allocators set it.
+    let is_set = matches!(error, libc::ENOMEM | libc::EINVAL | libc::EAGAIN | libc::EOVERFLOW);
+    let error = if is_set { error as u32 } else { 0 };
+    let record = Record::AllocFailed { size: size as u64, alignment: alignment as u64, error, stack };
+    busy.state().emit(record, clock::after(), 0, 0);
 }
 
 /// What became of the end of a block that would have been told in the usual way.
@@ -257,6 +292,13 @@ fn missed_allocation(address: usize, size: usize, alignment: usize) {
 #[inline(never)]
 fn missed_free(address: usize) {
     missed::note(arch::thread_local(), Note { address, size: FREED, alignment: 0 });
+}
+
+/// A call that failed and could not be recorded, likewise.
+#[cold]
+#[inline(never)]
+fn missed_failure(size: usize, alignment: usize) {
+    missed::note(arch::thread_local(), Note { address: FAILED, size: size.min(FREED - 1), alignment });
 }
 
 /// Pages were mapped.

@@ -136,6 +136,9 @@ fn escape(field: u64, delta: u64, words: &[u64]) -> Result<(u64, Record, usize),
             stack: low(5),
         },
         Opcode::Break => Record::Break { address: word(1), stack: low(2) },
+        Opcode::AllocFailed => {
+            Record::AllocFailed { size: word(1), alignment: word(2), error: low(3), stack: high(3) }
+        }
         Opcode::GapBegin => Record::GapBegin,
         Opcode::Unsampled => Record::Unsampled,
         Opcode::GapEnd => Record::GapEnd { allocations: word(1), frees: word(2) },
@@ -172,7 +175,7 @@ mod tests {
         let address =
             prop_oneof![Just(0x10_0000u64), 0u64..1 << 47, (1u64 << 12..1 << 43).prop_map(|x| x << 4)];
         let size = prop_oneof![0u64..100_000, any::<u64>()];
-        (0usize..25, address, size, any::<u32>(), any::<u16>(), 0u32..40, any::<bool>()).prop_map(
+        (0usize..26, address, size, any::<u32>(), any::<u16>(), 0u32..40, any::<bool>()).prop_map(
             |(kind, address, size, stack, serial, log2, flag)| match kind {
                 0 => Record::Alloc { address, size, alignment: 0, stack },
                 1 => Record::Alloc { address, size, alignment: 1 << log2, stack },
@@ -198,6 +201,7 @@ mod tests {
                 21 => Record::ReportRealloc { pool: stack, old: size, address, size: !size, stack: log2 },
                 22 => Record::Named(Named::Pool(stack)),
                 23 => Record::TracedFree { address, stack },
+                24 => Record::AllocFailed { size, alignment: address, error: log2, stack },
                 _ => Record::Time { time: size },
             },
         )
@@ -262,7 +266,9 @@ mod tests {
         assert_eq!(encode(realloc, 0).0[..5], [26 << 20, 2, 3, 4, 5 << 32 | 1]);
         let free = Record::TracedFree { address: 2, stack: 3 };
         assert_eq!(encode(free, 5).0[..3], [29 << 20 | 5, 2, 3]);
-        assert_eq!(crate::PROTOCOL_VERSION, 5, "a change of the wire needs a new version");
+        let failed = Record::AllocFailed { size: u64::MAX, alignment: 3, error: 12, stack: 4 };
+        assert_eq!(encode(failed, 5).0[..4], [30 << 20 | 5, u64::MAX, 3, 4 << 32 | 12]);
+        assert_eq!(crate::PROTOCOL_VERSION, 6, "a change of the wire needs a new version");
     }
 
     /// Check that addresses and sizes which the short forms can't hold take the long way.

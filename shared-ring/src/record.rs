@@ -94,11 +94,13 @@ pub enum Opcode {
     Mark = 28,
     /// See [`Record::TracedFree`].
     TracedFree = 29,
+    /// See [`Record::AllocFailed`].
+    AllocFailed = 30,
 }
 
 impl Opcode {
     /// All opcodes with the words of their records, those of a name not counted.
-    pub const ALL: [(Opcode, usize); 29] = [
+    pub const ALL: [(Opcode, usize); 30] = [
         (Opcode::Time, 2),
         (Opcode::Owner, 3),
         (Opcode::End, 1),
@@ -128,6 +130,7 @@ impl Opcode {
         (Opcode::Pool, 2),
         (Opcode::Mark, 2),
         (Opcode::TracedFree, 3),
+        (Opcode::AllocFailed, 4),
     ];
 
     /// True of those whose records end with a name.
@@ -313,6 +316,17 @@ pub enum Record {
     },
     /// Something got a name, which follows: see [`crate::name::Name::of`].
     Named(Named),
+    /// A call that was to return memory returned none. Which one it was is the innermost frame of the stack, as for blocks.
+    AllocFailed {
+        /// Bytes that were asked for, as many as fit where the product of the arguments does not.
+        size: u64,
+        /// Alignment that was asked for, which may be none that there can be; 0 for none.
+        alignment: u64,
+        /// What the call left in `errno`, or returned instead; 0 where that is not known.
+        error: u32,
+        /// Stack id.
+        stack: u32,
+    },
 }
 
 /// A malloc in the short form, or `None` when it does not fit.
@@ -405,6 +419,9 @@ pub fn encode(record: Record, delta: u64) -> ([u64; MAX_WORDS], usize) {
             let (words, length) = named.encode(&[], delta);
             let [first, second, ..] = words;
             ([first, second, 0, 0, 0, 0], length)
+        }
+        Record::AllocFailed { size, alignment, error, stack } => {
+            ([first(Opcode::AllocFailed), size, alignment, pair(stack, error), 0, 0], 4)
         }
         Record::GapBegin => ([first(Opcode::GapBegin), 0, 0, 0, 0, 0], 1),
         Record::GapEnd { allocations, frees } => ([first(Opcode::GapEnd), allocations, frees, 0, 0, 0], 3),

@@ -48,6 +48,7 @@ numbered! {
         Sum = 28,
         Figure = 29,
         Snapshot = 30,
+        AllocFailed = 31,
     }
 }
 
@@ -85,6 +86,7 @@ impl Kind {
             Action::Sum { .. } => Kind::Sum,
             Action::Figure { .. } => Kind::Figure,
             Action::Snapshot => Kind::Snapshot,
+            Action::AllocFailed { .. } => Kind::AllocFailed,
         }
     }
 }

@@ -81,6 +81,12 @@ impl Places {
                 varint::put(record, kind as u64);
                 varint::put_delta(record, 0, value);
             }
+            Action::AllocFailed { size, alignment, error, stack } => {
+                varint::put(record, size);
+                varint::put(record, alignment);
+                varint::put(record, error.into());
+                varint::put(record, stack.0.into());
+            }
             Action::ThreadStart
             | Action::ThreadEnd
             | Action::GapBegin
@@ -170,6 +176,12 @@ impl Places {
                 value: varint::take_delta(record, 0)?,
             },
             Kind::Snapshot => Action::Snapshot,
+            Kind::AllocFailed => Action::AllocFailed {
+                size: varint::take(record)?,
+                alignment: varint::take(record)?,
+                error: varint::take_u32(record)?,
+                stack: bounds.stack(varint::take(record)?)?,
+            },
             _ => return Err(Malformed("an event has an impossible kind")),
         })
     }

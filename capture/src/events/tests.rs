@@ -88,6 +88,9 @@ fn rare_action() -> impl Strategy<Value = Action> {
         (proptest::sample::select(&FigureKind::ALL), any::<u64>())
             .prop_map(|(kind, value)| Action::Figure { kind, value }),
         Just(Action::Snapshot),
+        (any::<(u64, u64, u32)>(), stack()).prop_map(|((size, alignment, error), stack)| {
+            Action::AllocFailed { size, alignment, error, stack }
+        }),
     ]
 }
 

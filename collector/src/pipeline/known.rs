@@ -111,6 +111,9 @@ impl Known {
             Record::Remap { old_address, old_length, address, length, stack: id } => {
                 Action::Remap { old_address, old_length, address, length, stack: stack(id)? }
             }
+            Record::AllocFailed { size, alignment, error, stack: id } => {
+                Action::AllocFailed { size, alignment, error, stack: stack(id)? }
+            }
             Record::Break { address, stack: id } => Action::Break { address, stack: stack(id)? },
             Record::GapBegin => Action::GapBegin,
             Record::Unsampled => Action::Unsampled,

@@ -8,6 +8,7 @@
 //! `bad_alloc` passes through the wrapper, which holds nothing that would have to be undone.
 
 use super::shims::{announcing, delete_wrapper, new_wrapper, swapping};
+use crate::errno;
 use crate::filter;
 use crate::guard::Inside;
 use crate::lifecycle;
@@ -279,7 +280,17 @@ extern "C" fn record(
 ) {
     let local = crate::arch::thread_local();
     let announced = u32::from(local.kind_hint.replace(0));
-    if block.is_null() || local.hinted_block.replace(0) == crate::thread_local::hinted(block.addr()) {
+    if block.is_null() {
+        // A hook that this form has called has told of it, and taken what was announced.
+        if announced != 0 {
+            let alignment = if is_aligned(announced) { second } else { 0 };
+            // SAFETY: the wrapper passes the stack pointer at the entry of the export.
+            let caller = unsafe { Caller::of_entry(entry, bp) };
+            tracker::failed(size, alignment, errno::get(), announced, caller);
+        }
+        return;
+    }
+    if local.hinted_block.replace(0) == crate::thread_local::hinted(block.addr()) {
         return;
     }
     // An array form inside the program may have called this one, and asks next.
@@ -287,10 +298,14 @@ extern "C" fn record(
     let Some(candidate) = sampler::candidate(size) else { return };
     let kind = TABLE.get(index).map_or(0, |form| form.kind);
     let kind = if array_form_of(kind) == announced { announced } else { kind };
-    let aligned = kind == pseudo::NEW_ALIGNED || kind == pseudo::NEW_ARRAY_ALIGNED;
     // SAFETY: the wrapper passes the stack pointer at the entry of the export.
     let caller = unsafe { Caller::of_entry(entry, bp) };
-    tracker::allocated(candidate, block.addr(), size, if aligned { second } else { 0 }, kind, caller);
+    tracker::allocated(candidate, block.addr(), size, if is_aligned(kind) { second } else { 0 }, kind, caller);
+}
+
+/// True for the kinds of forms whose second argument is an alignment.
+fn is_aligned(kind: u32) -> bool {
+    kind == pseudo::NEW_ALIGNED || kind == pseudo::NEW_ARRAY_ALIGNED
 }
 
 /// Any of the wrapped forms of delete: the next one gets the arguments as they came.

@@ -4,6 +4,7 @@ use super::{cxx, shim};
 use crate::allocator::{Allocator, Free, Library};
 use crate::arch;
 use crate::bootstrap;
+use crate::errno;
 use crate::filter;
 use crate::guard::{self, Busy, Inside};
 use crate::modules;
@@ -122,12 +123,22 @@ unsafe fn pass<A: Allocator>(
         // SAFETY: the caller passes the shim's arguments.
         return unsafe { allocate_candidate::<A>(next, entry, bp, size, alignment, kind, candidate) };
     }
-    let was_announced = local.kind_hint.get() != 0 && announced(local, size, alignment).is_some();
+    let announced = if local.kind_hint.get() == 0 { None } else { announced(local, size, alignment) };
     let block = marked::<A>(next).unwrap_or_else(|| bootstrap::allocate(size, alignment));
-    if was_announced {
+    if announced.is_some() {
         local.hinted_block.set(hinted(block.addr()));
     }
+    if block.is_null() {
+        let (kind, size) = announced.map_or((kind, size), |(announced, size)| (kind_of(kind, announced), size));
+        // SAFETY: the caller passes the shim's arguments.
+        unsafe { fail(size, alignment, errno::get(), kind, entry, bp) };
+    }
     block
+}
+
+/// The kind of a call that a hook of `operator new` has announced.
+fn kind_of(kind: u32, announced: u32) -> u32 {
+    if matches!(kind, 0 | pseudo::ALIGNED_ALLOC) { announced } else { kind }
 }
 
 /// A block that is one, or may be: everything is recorded.
@@ -148,7 +159,7 @@ unsafe fn allocate_candidate<A: Allocator>(
         let block = marked::<A>(next);
         // A null pointer is no block's.
         local.hinted_block.set(hinted(block.map_or(0, Pointer::addr)));
-        let kind = if matches!(kind, 0 | pseudo::ALIGNED_ALLOC) { announced } else { kind };
+        let kind = kind_of(kind, announced);
         // SAFETY: the caller passes the shim's arguments.
         return unsafe { record(candidate, block, asked_for, alignment, kind, entry, bp) };
     }
@@ -200,10 +211,23 @@ unsafe fn record(
             tracker::allocated(candidate, block.addr(), size, alignment, kind, caller);
             block
         }
-        Some(_) => null_mut(),
+        Some(_) => {
+            // SAFETY: the caller passes the shim's arguments.
+            unsafe { fail(size, alignment, errno::get(), kind, entry, bp) };
+            null_mut()
+        }
         // The next allocator is not known yet.
         None => bootstrap::allocate(size, alignment),
     }
+}
+
+/// Records that a call has returned no block. `errno` stays as it is.
+#[cold]
+#[inline(never)]
+unsafe fn fail(size: usize, alignment: usize, error: c_int, kind: u32, entry: *const u64, bp: u64) {
+    // SAFETY: the shim passes the stack pointer at the entry of the export.
+    let caller = unsafe { Caller::of_entry(entry, bp) };
+    tracker::failed(size, alignment, error, kind, caller);
 }
 
 pub(super) unsafe extern "C" fn malloc_body<A: Allocator>(
@@ -288,7 +312,11 @@ pub(super) unsafe fn reallocate<A: Allocator>(
         (false, size) => Reallocated::Block(result.addr(), size),
         // What size 0 means is the next allocator's choice; a null pointer then says that it freed the block.
         (true, 0) => Reallocated::Freed,
-        (true, _) => Reallocated::Failed,
+        (true, _) => {
+            // SAFETY: the shim's arguments.
+            unsafe { fail(size, 0, errno::get(), kind, entry, bp) };
+            Reallocated::Failed
+        }
     };
     begun.end(candidate, outcome, kind, caller);
     result
@@ -335,7 +363,13 @@ pub(super) unsafe extern "C" fn posix_memalign_body<A: Allocator>(
             unsafe { record(candidate, Some(block), asked_for, alignment, kind, entry, bp) };
             0
         }
-        (Some(result), _) => result,
+        (Some(0), None) => 0,
+        (Some(error), _) => {
+            let (kind, asked_for) = announced.unwrap_or((pseudo::POSIX_MEMALIGN, size));
+            // SAFETY: the shim's arguments.
+            unsafe { fail(asked_for, alignment, error, kind, entry, bp) };
+            error
+        }
         (None, _) => {
             let block = bootstrap::allocate(size, alignment);
             if block.is_null() {

@@ -1,6 +1,7 @@
 //! `mmap` and its kin: a heap of its own, whose calls are rare enough to go without a shim.
 
 use super::heap::in_hook;
+use crate::errno;
 use crate::modules;
 use crate::real;
 use crate::stack::Caller;
@@ -33,6 +34,8 @@ pub(crate) unsafe extern "C" fn mmap(
     let result = result.unwrap_or_else(failed);
     if result != FAILED {
         tracker::mapped(result.addr(), length, pseudo::MMAP, in_hook(), Caller::here());
+    } else {
+        tracker::failed_to_map(length, errno::get(), pseudo::MMAP);
     }
     result
 }
@@ -78,6 +81,8 @@ pub(crate) unsafe extern "C" fn mremap(
     let result = unsafe { real::mremap(address, old, new, flags, to) }.unwrap_or_else(failed);
     if result != FAILED {
         tracker::remapped((address.addr(), old), (result.addr(), new), Caller::here());
+    } else {
+        tracker::failed_to_map(new, errno::get(), pseudo::MREMAP);
     }
     result
 }
@@ -111,6 +116,8 @@ pub(crate) unsafe extern "C" fn sbrk(increment: isize) -> Pointer {
     let result = unsafe { real::sbrk(increment) }.unwrap_or_else(failed);
     if result != FAILED && increment != 0 {
         tracker::broke(result.addr().wrapping_add_signed(increment), Caller::here());
+    } else if increment > 0 && result == FAILED {
+        tracker::failed_to_map(increment.unsigned_abs(), errno::get(), pseudo::BRK);
     }
     result
 }

@@ -2,6 +2,7 @@
 
 use super::shims::{list_exec, vfork_call};
 use crate::arch;
+use crate::errno;
 use crate::exec::{Ended, Strings, with_own_variables, with_variables};
 use crate::lifecycle::{around_fork, exec_failed, execing, exiting};
 use crate::modules;
@@ -15,7 +16,7 @@ fn around_exec(program: Program, environment: Strings, exec: impl Fn(Strings) ->
     execing();
     let result = with_variables(program, environment, |environment| {
         let result = exec(environment).unwrap_or(-1);
-        Ended { result, is_too_long: error() == libc::E2BIG }
+        Ended { result, is_too_long: errno::get() == libc::E2BIG }
     });
     exec_failed();
     result
@@ -32,14 +33,6 @@ fn around_spawn(program: Program, environment: Strings, spawn: impl Fn(Strings) 
 fn current() -> Strings {
     // SAFETY: what every exec without an environment argument reads.
     unsafe { crate::config::libc_environ() }
-}
-
-/// The calling thread's `errno`.
-fn error() -> c_int {
-    // SAFETY: gives the calling thread's errno, always valid.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
-    unsafe { errno.read() }
 }
 
 /// `int execve(const char *path, char *const arguments[], char *const environment[])`
@@ -261,9 +254,6 @@ extern "C" fn release_signals(blocked: u64) {
 }
 
 extern "C" fn vfork_failed(error: c_int) -> c_int {
-    // SAFETY: gives the calling thread's errno, always valid.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
-    unsafe { errno.write(error) };
+    errno::set(error);
     -1
 }

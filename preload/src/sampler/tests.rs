@@ -15,7 +15,7 @@ impl Thread {
 
     /// True when the block is recorded.
     fn allocate(&mut self, size: usize) -> bool {
-        let left = self.countdown.get() - weight(size);
+        let left = self.countdown.get() - charge(size);
         self.countdown.set(left);
         left < 0 && self.sampler.draw(&self.countdown, Candidate::of(left), size, self.interval)
     }
@@ -137,7 +137,7 @@ proptest! {
     fn distances_are_bounded(seed: u64, interval in 1..=1u64 << 40) {
         let distance = Sampler::from_seed(seed).distance(interval);
         prop_assert!((0..20 << 40).contains(&distance));
-        prop_assert!(distance - (LARGEST as i64) > DRAWN);
+        prop_assert!(distance - weight(LARGE - 1) > DRAWN && distance - LARGE_WEIGHT < DRAWN);
     }
 }
 
@@ -176,7 +176,12 @@ fn countdown_lets_pass_until_it_is_hit() {
     for size in [0, 1, usize::MAX, 1 << 63] {
         assert_eq!((candidate(size), countdown.get()), (Some(Candidate::Open), UNDRAWN));
     }
-    // A size that is none takes as much as the largest block.
-    countdown.set(1 << 46);
-    assert_eq!(candidate(usize::MAX), Some(Candidate::Hit));
+    // A large block is looked at, whatever is left.
+    for size in [LARGE, usize::MAX] {
+        countdown.set(20 << 40);
+        assert_eq!((candidate(size), countdown.get()), (Some(Candidate::Open), UNDRAWN));
+    }
+    countdown.set(20 << 40);
+    assert_eq!(candidate(LARGE - 1), None);
+    countdown.set(UNDRAWN);
 }

@@ -29,7 +29,7 @@ use shared_ring::record::Record;
 /// Most notes that a thread keeps; further calls are counted as lost.
 const NOTES: usize = 64;
 
-/// A call of the child's that changed the parent's heap.
+/// A call of the child's that changed the parent's heap, or was to.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Note {
@@ -41,6 +41,8 @@ pub(crate) struct Note {
 
 /// No block has this size.
 pub(crate) const FREED: usize = usize::MAX;
+/// No block has this address: the call has returned none.
+pub(crate) const FAILED: usize = 0;
 
 /// Notes of one thread, the oldest first. Zeroed memory has none.
 #[derive(Debug)]
@@ -76,7 +78,7 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
     } else {
         if note.size == FREED {
             local.count_free()
-        } else {
+        } else if note.address != FAILED {
             local.count_allocation()
         }
         process::lose(Loss::Nested, 1);
@@ -108,6 +110,10 @@ impl ThreadState {
         }
         let stack = self.accessors.labels.pseudo(pseudo::NOT_TAKEN);
         let (size, alignment) = (note.size as u64, note.alignment as u64);
+        if note.address == FAILED {
+            let record = Record::AllocFailed { size, alignment, error: 0, stack };
+            return self.emit(record, clock::after(), 0, 0);
+        }
         self.emit(Record::Alloc { address, size, alignment, stack }, clock::after(), 1, 0);
     }
 }

@@ -23,6 +23,7 @@ mod account;
 mod cost;
 mod counters;
 mod estimate;
+mod failures;
 mod hash;
 mod heap;
 mod history;
@@ -90,6 +91,7 @@ pub use diff::{ChangeKind, Diff, DiffRow, Match, Spelling, United, normal_name, 
 pub use early_ends::{EarlyEnd, early_ends};
 pub(crate) use frames::plumbing;
 pub use frames::{call_kind, call_of, called_of, functions_of, is_plumbing, meaningful};
+pub use failures::{Failure, Reason};
 pub use functions::{FunctionCost, functions};
 pub use history::{
     Crossing, Detail, During, Flow, History, Recorder, SiteHistory, SizeClass, Slice, Spectrum,

@@ -1,6 +1,7 @@
 //! What counting remembers of one process image.
 
 use super::cost::{Amount, Cost};
+use super::failures::Failures;
 use super::hash::Seed;
 use super::heap::{Block, Heap};
 use super::lineage::Lineage;
@@ -43,6 +44,7 @@ pub(super) struct ProcessState<K = ()> {
     pub(super) mappings: Mappings,
     pub(super) pages: Pages,
     pub(super) gaps: GapTotals,
+    pub(super) failures: Failures,
     pub(super) in_realloc: Amount,
     /// Begins and ends of gaps so far: a block with an earlier number lived through one.
     pub(super) gap_edges: u32,
@@ -76,6 +78,7 @@ impl<K: Copy> ProcessState<K> {
             mappings: Mappings::default(),
             pages: Pages::default(),
             gaps: GapTotals::default(),
+            failures: Failures::default(),
             in_realloc: Amount::ZERO,
             gap_edges: 0,
             open_gaps: 0,
@@ -122,6 +125,7 @@ impl<K: Copy> ProcessState<K> {
         self.anomalies = Anomalies::default();
         self.mappings.restart();
         self.gaps = GapTotals::default();
+        self.failures.restart();
         self.pauses = PauseTotals { pauses: u64::from(self.paused_since.is_some()), time: 0 };
         self.paused_since = self.paused_since.map(|_| now);
         self.in_realloc = Amount::ZERO;

@@ -1,6 +1,7 @@
 //! What a load pass found.
 
 use super::cost::{Amount, Cost};
+use super::failures::Failure;
 use super::mappings::Mappings;
 use super::peak::Moment;
 use super::spread::Spread;
@@ -33,6 +34,8 @@ pub struct Profile {
     pub span: Span,
     /// Heaps of the programs' own, in order of first use; none when a range was counted, or one of them.
     pub pools: Vec<PoolProfile>,
+    /// Calls that were to return memory and returned none, in the order of processes and stacks. They are no part of any other number.
+    pub failures: Vec<Failure>,
     /// The snapshots in the part that was counted; none in a capture of single events.
     pub snapshots: Option<Snapshots>,
     /// Events read.
@@ -282,6 +285,11 @@ impl Profile {
             sum.add(&process.anomalies);
             sum
         })
+    }
+
+    /// How many calls returned no memory.
+    pub fn failed_calls(&self) -> u64 {
+        self.failures.iter().fold(0, |sum, failure| sum.saturating_add(failure.calls))
     }
 
     /// The sum of all processes' mappings.

@@ -85,6 +85,7 @@ impl Saved {
                     && process.reallocating.iter().all(|thread| thread.index() < tables.threads.len())
                     && process.lineage.parent().is_none_or(is_process)
                     && process.pages.is_sound()
+                    && process.failures.fit(tables)
             })
     }
 }

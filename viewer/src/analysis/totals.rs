@@ -8,7 +8,8 @@
 use super::cost::Amount;
 use super::load::Load;
 use super::sites::SiteState;
-use capture::{Action, FigureKind, ProcessId, SumKind};
+use capture::{Action, FigureKind, NodeId, ProcessId, SumKind};
+use std::collections::BTreeMap;
 
 /// What was told of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +66,8 @@ pub struct Totals {
     peaks: u64,
     /// Processes that may change, each with what was told of it.
     running: Vec<(ProcessId, Option<Box<Figures>>)>,
+    /// What was told of calls that returned no memory, by process, stack, and whether there was no such alignment.
+    failures: BTreeMap<(ProcessId, NodeId, bool), (u64, u64)>,
     /// Processes that were looked at.
     processes: usize,
     /// The process that is told of all together, and what was told.
@@ -131,7 +134,29 @@ impl Totals {
                 }
             }
         }
+        self.take_failures(load, tell)?;
         self.running.retain(|(process, _)| !load.has_ended(*process));
+        Ok(())
+    }
+
+    /// Last of all, so that whoever counts them knows what the process holds at this moment.
+    fn take_failures<E>(
+        &mut self,
+        load: &Load<'_>,
+        mut tell: impl FnMut(ProcessId, Action) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for (process, _) in self.running.iter().filter(|(process, _)| load.is_seen(*process)) {
+            for ((stack, is_invalid), now) in load.failure_sums(*process) {
+                let told = self.failures.entry((*process, stack, is_invalid)).or_default();
+                let before = std::mem::replace(told, now);
+                if now != before {
+                    let kind = if is_invalid { SumKind::Invalid } else { SumKind::Failed };
+                    let (blocks, bytes) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
+                    tell(*process, Action::Sum { kind, stack, blocks, bytes })?;
+                }
+            }
+        }
+        self.failures.retain(|(process, ..), _| !load.has_ended(*process));
         Ok(())
     }
 }

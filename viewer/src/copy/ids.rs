@@ -106,6 +106,7 @@ impl Ids {
             | Action::Map { stack, .. }
             | Action::Remap { stack, .. }
             | Action::Break { stack, .. }
+            | Action::AllocFailed { stack, .. }
             | Action::Sum { stack, .. } => *stack = self.node(*stack),
             Action::PoolAlloc { pool, stack, .. } | Action::PoolRealloc { pool, stack, .. } => {
                 (*pool, *stack) = (self.string(*pool), self.node(*stack));

@@ -1,7 +1,7 @@
 //! `dump --json`: one document per line; the first says what the others are.
 
 use super::SCHEMA;
-use crate::analysis::{Names, call_kind, call_of, functions_of};
+use crate::analysis::{Names, Reason, call_kind, call_of, functions_of};
 use crate::options::DumpOptions;
 use capture::{Action, Event, MarkKind, NodeId, Pseudo, ReallocOutcome, Tables};
 use serde::Serialize;
@@ -44,6 +44,8 @@ struct EventFields<'a> {
     old_size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     in_hook: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     process: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,6 +153,12 @@ impl<'a> Dump<'a> {
             Action::Break { address, stack } => {
                 let fields = EventFields { address: hex(address), ..self.page_call(stack, "brk") };
                 with_stack(stack, fields)
+            }
+            Action::AllocFailed { size, alignment, error, stack } => {
+                let (call, size) = (Some(call_of(self.tables, stack)), Some(size));
+                let alignment = Some(alignment).filter(|&alignment| alignment != 0);
+                let error = Reason::of(error).name();
+                with_stack(stack, EventFields { call, size, alignment, error, ..kind("alloc_failed") })
             }
             Action::ProcessStart { process, fork } => {
                 let fork = Some(fork).filter(|&fork| fork != 0);

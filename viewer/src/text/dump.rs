@@ -8,7 +8,7 @@
 use super::escape::escape;
 use super::place::function;
 use super::style::{Role, Style};
-use crate::analysis::{Names, call_kind, call_of, functions_of};
+use crate::analysis::{Names, Reason, call_kind, call_of, functions_of};
 use crate::format::counted;
 use crate::options::DumpOptions;
 use capture::{Action, Event, MarkKind, NodeId, ProcessId, Pseudo, ReallocOutcome, StringId, Tables};
@@ -96,6 +96,11 @@ impl<'a> Dump<'a> {
                 (kind(stack, "mremap"), text, Some(stack))
             }
             Action::Break { address, stack } => (kind(stack, "brk"), format!("{address:#x}"), Some(stack)),
+            Action::AllocFailed { size, alignment, error, stack } => {
+                let alignment = if alignment == 0 { String::new() } else { format!(" aligned {alignment}") };
+                let reason = Reason::of(error).name().map_or(String::new(), |name| format!(" {name}"));
+                (call(stack), format!("failed {size}{alignment}{reason}"), Some(stack))
+            }
             Action::ProcessStart { process: id, fork: 0 } => ("process start", process(id), None),
             Action::ProcessStart { process: id, fork } => {
                 ("process start", format!("{} by fork #{fork}", process(id)), None)

@@ -160,12 +160,14 @@ impl<'a, W: Watch> Load<'a, W> {
                 self.end(ProcessId::from_index(index), Ended::Running);
             }
         }
+        let failures = self.failures();
         let top = self.peak.finish(&mut self.sites);
         let mut profile = Profile {
             sampling: self.sampling,
             peak: top,
             own_pages: self.own_pages_peak,
             pools: self.pools.profiles(),
+            failures,
             snapshots: self.told.snapshots(),
             events: self.events - self.skipped,
             stray_events: self.stray_events,
@@ -215,6 +217,7 @@ impl<'a, W: Watch> Load<'a, W> {
             Action::ReallocEnd { serial, outcome } => {
                 self.realloc_end(process, thread, serial, outcome);
             }
+            Action::AllocFailed { .. } => self.note_failure(process, event),
             Action::Fork { fork } => self.processes[process.index()].lineage.note_fork(fork),
             Action::Unsampled => self.threads[thread.index()].allocates(None),
             Action::GapBegin => self.gap_begin(process, thread),

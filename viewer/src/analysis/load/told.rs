@@ -2,6 +2,8 @@
 
 use super::Load;
 use super::calls::Allocation;
+use crate::analysis::cost::Amount;
+use crate::analysis::failures::{Failure, Failures};
 use crate::analysis::heap::Block;
 use crate::analysis::sites::{SiteId, Sites};
 use crate::analysis::watch::{Death, End, Instant, Life, Watch};
@@ -33,6 +35,17 @@ impl<W: Watch> Load<'_, W> {
             let (life, at) = (life(&self.sites, process, block), self.instant());
             self.watch.died(&life, &Death { at, end });
         }
+    }
+
+    /// Calls of all processes that returned no memory.
+    pub(super) fn failures(&self) -> Vec<Failure> {
+        self.processes.iter().flat_map(|process| process.failures.iter().cloned()).collect()
+    }
+
+    /// What a process holds now, and what is known of its calls that returned no memory.
+    pub(in crate::analysis) fn held_and_failures(&mut self, process: ProcessId) -> (Amount, &mut Failures) {
+        let state = &mut self.processes[process.index()];
+        (self.estimator.whole(state.held), &mut state.failures)
     }
 
     pub(in crate::analysis) fn instant(&self) -> Instant {

@@ -18,7 +18,7 @@ use crate::analysis::spread::Spread;
 use crate::analysis::totals::Figures;
 use crate::analysis::watch::{Instant, Moved, Watch};
 use capture::{Action, Ended, Event, FigureKind, NodeId, ProcessId, SumKind, Tables};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What a pass over an aggregated capture remembers beside its rows.
 #[derive(Debug, Default)]
@@ -95,6 +95,9 @@ impl<W: Watch> Load<'_, W> {
             state.phase = Phase::Running;
         }
         match event.action {
+            Action::Sum { kind: kind @ (SumKind::Failed | SumKind::Invalid), stack, blocks, bytes } => {
+                self.note_failures(process, stack, kind, (blocks, bytes));
+            }
             Action::Sum { kind, stack, blocks, bytes } => {
                 let amount = Amount { blocks: blocks.cast_signed(), bytes: bytes.cast_signed() };
                 let site = self.sites.of(process, event.thread, stack);
@@ -139,7 +142,7 @@ impl<W: Watch> Load<'_, W> {
             }
             SumKind::Uncertain => drop(self.told.uncertain.insert(site, amount)),
             SumKind::Peak if !self.told.is_range => self.sites.get_mut(site).cost.peak = amount,
-            SumKind::Peak | SumKind::Unknown => {}
+            SumKind::Peak | SumKind::Failed | SumKind::Invalid | SumKind::Unknown => {}
         }
         if W::LOOKS && moved != Moved::default() {
             let (at, node) = (self.instant(), self.sites.get(site).node);
@@ -280,6 +283,14 @@ impl Load<'_> {
             }
         }
         uncertain
+    }
+
+    /// By stack of a process, and whether there was no such alignment: its calls that returned no memory, and their bytes.
+    pub(in crate::analysis) fn failure_sums(
+        &self,
+        process: ProcessId,
+    ) -> BTreeMap<(NodeId, bool), (u64, u64)> {
+        self.processes[process.index()].failures.sums()
     }
 
     /// The figures of a process.

@@ -1,0 +1,21 @@
+//! The calling thread's `errno`, which hooks leave as the next function has left it.
+
+use core::ffi::c_int;
+
+/// What it is now.
+#[cold]
+pub(crate) fn get() -> c_int {
+    // SAFETY: may always be called, and gives the address of the calling thread's own.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    unsafe { place.read() }
+}
+
+/// Makes it another.
+#[cold]
+pub(crate) fn set(error: c_int) {
+    // SAFETY: may always be called, and gives the address of the calling thread's own.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    unsafe { place.write(error) };
+}
