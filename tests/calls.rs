@@ -52,7 +52,10 @@ fn compare(ran: &Ran, capture: &Capture, choose: impl Fn(Vec<String>) -> Vec<Str
     let said = choose(ran.text().lines().map(str::to_string).collect());
     let events = capture.events();
     let calls = events.iter().filter(|event| {
-        !matches!(event.kind.as_str(), "mmap" | "munmap" | "brk" | "process_end" | "thread_end" | "unsampled")
+        !matches!(
+            event.kind.as_str(),
+            "mmap" | "munmap" | "brk" | "process_end" | "thread_end" | "unsampled" | "alloc_failed"
+        )
     });
     let recorded = choose(calls.map(line).collect());
     let recorded: Vec<_> = recorded.into_iter().skip_while(|line| *line != said[0]).collect();

@@ -22,6 +22,7 @@ mod traced;
 mod processes;
 mod threads;
 
+mod failed;
 mod frees;
 mod leaks;
 mod lives;

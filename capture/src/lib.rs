@@ -95,9 +95,9 @@ pub use ids::{
 };
 pub use index::Chunk;
 pub use model::{
-    Clock, CpuSummary, Effort, Ended, FREE_STACKS, FaultSummary, Frame, Lost, Mark, MarkKind, Metadata,
-    Module, Node, Overhead, Process, ProcessEnd, Pseudo, SourceFrame, Summary, Symbolized, Tables, Task,
-    Thread,
+    Clock, CpuSummary, Effort, Ended, FAILED_CALLS, FREE_STACKS, FaultSummary, Frame, Lost, Mark, MarkKind,
+    Metadata, Module, Node, Overhead, Process, ProcessEnd, Pseudo, SourceFrame, Summary, Symbolized, Tables,
+    Task, Thread,
 };
 pub use reader::Reader;
 pub use sample::Sample;

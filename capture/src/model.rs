@@ -34,6 +34,11 @@ impl Metadata {
         option.and_then(|(_, value)| value.parse().ok())
     }
 
+    /// True when calls that returned no memory are told of: if there is none then, there was none.
+    pub fn tells_failed_calls(&self) -> bool {
+        self.options.iter().any(|(name, value)| name == FAILED_CALLS && value == "true")
+    }
+
     /// True when the stacks of frees were recorded, too.
     pub fn traces_frees(&self) -> bool {
         self.options.iter().any(|(name, value)| name == FREE_STACKS && value == "true")
@@ -42,6 +47,9 @@ impl Metadata {
 
 /// The option that says so in [`Metadata::options`].
 pub const FREE_STACKS: &str = "free_stacks";
+
+/// The option that says in [`Metadata::options`] that calls which return no memory are told of, where it is `true`.
+pub const FAILED_CALLS: &str = "failed_calls";
 
 /// The clock of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

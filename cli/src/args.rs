@@ -3,8 +3,8 @@
 #[cfg(feature = "sql")]
 use crate::commands::query;
 use crate::commands::{
-    attach, check, completions, daemon, detach, diff, doctor, dump, export, header, history, html, import,
-    info, install_agent, interactive, invalid_frees, leaks, lifetimes, lines, man_pages, mark, pages,
+    attach, check, completions, daemon, detach, diff, doctor, dump, export, failed, header, history, html,
+    import, info, install_agent, interactive, invalid_frees, leaks, lifetimes, lines, man_pages, mark, pages,
     preload_path, ps, push, reallocs, record, report, resident, retained, run, scan, serve, sizes, snapshot,
     temporary, threads, timeline, top,
 };
@@ -105,6 +105,7 @@ pub(crate) enum Command {
     Lines(lines::Arguments),
     History(history::Arguments),
     InvalidFrees(invalid_frees::Arguments),
+    Failed(failed::Arguments),
     Check(check::Arguments),
     Info(info::Arguments),
     Dump(dump::Arguments),

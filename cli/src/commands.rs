@@ -12,6 +12,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod export;
+pub(crate) mod failed;
 mod gate;
 pub(crate) mod header;
 pub(crate) mod history;
@@ -94,6 +95,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Retained(arguments) => retained::execute(&arguments),
         Command::Pages(arguments) => pages::execute(&arguments),
         Command::InvalidFrees(arguments) => invalid_frees::execute(&arguments),
+        Command::Failed(arguments) => failed::execute(&arguments),
         Command::History(arguments) => history::execute(&arguments),
         Command::Resident(arguments) => resident::execute(&arguments),
         Command::Lines(arguments) => lines::execute(&arguments),

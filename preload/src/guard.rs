@@ -41,21 +41,31 @@ pub(crate) enum Call {
     Other,
 }
 
+/// Where the block is that a call has returned, 0 for none. It is looked at only where calls are told apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Returned(pub(crate) usize);
+
+impl From<Returned> for Call {
+    fn from(Returned(address): Returned) -> Self {
+        if address == 0 { Call::Failure } else { Call::Allocation }
+    }
+}
+
 impl Busy {
     /// Enters a hook; `None` when nothing is to be recorded.
     // Cost: the thread's block, the process page, the recording flag: four loads and compares.
     #[inline(always)]
-    pub(crate) fn enter(call: Call, caller: Caller) -> Option<Busy> {
+    pub(crate) fn enter(call: impl Into<Call>, caller: Caller) -> Option<Busy> {
         let local = arch::thread_local();
         if !local.is_in_program() {
             let [ip, sp, bp] = caller.into_words();
-            return enter_otherwise(local, call, ip, sp, bp);
+            return enter_otherwise(local, call.into(), ip, sp, bp);
         }
         // First busy, then the look: so whoever leaves the session sees that we are in it, or we that it has left.
         let mut busy = Self::begin(local);
         if !local.is_in_session(process::epoch()) {
             busy.give_up();
-            return enter_slowly(local, call);
+            return enter_slowly(local, call.into());
         }
         if !process::is_recording() {
             busy.give_up();

@@ -149,6 +149,10 @@ pub(crate) fn takes(busy: &mut Busy, candidate: Candidate, address: usize, size:
 
 #[inline(never)]
 fn takes_sample(busy: &mut Busy, candidate: Candidate, address: usize, size: usize, interval: u64) -> bool {
+    if address == 0 {
+        // A call that returned none is told, and no block: the draw is for the next one.
+        return true;
+    }
     let countdown = &busy.local().countdown;
     let sampler = &mut busy.state().sampler;
     if !sampler.draw(countdown, candidate, size, interval) {

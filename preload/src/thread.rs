@@ -19,7 +19,8 @@ use crate::sampler::Sampler;
 use crate::stack::Paths;
 use crate::stack_reader::StackReader;
 use crate::thread_local::{Attention, ThreadLocal};
-use crate::{clock, sys};
+use crate::{clock, errno, sys};
+use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 use memory::Memory;
 use shared_ring::record::{self, DELTA_LIMIT, Record};
@@ -244,9 +245,32 @@ impl ThreadState {
             drop(room);
             self.last = time;
         } else {
-            self.emit(Record::Alloc { address, size, alignment, stack }, time, 1, 0);
+            self.allocation_in_full(address, size, alignment, stack, time);
         }
         is_followed_by_timed(time)
+    }
+
+    /// The same of one that the short form cannot hold, or that returned none.
+    #[cold]
+    #[inline(never)]
+    fn allocation_in_full(&mut self, address: u64, size: u64, alignment: u64, stack: u32, time: u64) {
+        match address {
+            0 => self.failure(size, alignment, errno::get(), stack, time),
+            _ => self.emit(Record::Alloc { address, size, alignment, stack }, time, 1, 0),
+        }
+    }
+
+    /// Records a call that returned no memory. `error` is what it has left in `errno`, or returned.
+    #[cold]
+    pub(crate) fn failure(&mut self, size: u64, alignment: u64, error: c_int, stack: u32, time: u64) {
+        if size == 0 {
+            // To return none is a right answer then.
+            return;
+        }
+        // What else is there was there before the call: not all allocators set it.
+        let is_set = matches!(error, libc::ENOMEM | libc::EINVAL | libc::EAGAIN | libc::EOVERFLOW);
+        let error = if is_set { error as u32 } else { 0 };
+        self.emit(Record::AllocFailed { size, alignment, error, stack }, time, 0, 0);
     }
 
     /// Records that a block is about to be freed, now, if that takes one word and there is known to be room. Gives its time; `None`

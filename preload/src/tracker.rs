@@ -12,7 +12,7 @@
 use crate::arch;
 use crate::clock;
 use crate::filter;
-use crate::guard::{Busy, Call};
+use crate::guard::{Busy, Call, Returned};
 use crate::interpose;
 use crate::modules;
 use crate::pools;
@@ -26,7 +26,9 @@ use core::ffi::c_int;
 use shared_ring::name::{MarkKind, Named};
 use shared_ring::record::Record;
 
-/// A call returned a block. `kind` is a pseudo frame's id, 0 for plain `malloc`.
+/// A call returned a block, or none, whose address is 0. `kind` is a pseudo frame's id, 0 for plain `malloc`.
+// One that returned none comes the same way, since it is told from others only where they part anyway: 0 is in no short form. So those
+// that succeed are not asked.
 #[inline(always)]
 pub(crate) fn allocated(
     candidate: Candidate,
@@ -36,7 +38,7 @@ pub(crate) fn allocated(
     kind: u32,
     caller: Caller,
 ) {
-    let Some(mut busy) = Busy::enter(Call::Allocation, caller) else {
+    let Some(mut busy) = Busy::enter(Returned(address), caller) else {
         return missed_allocation(address, size, alignment);
     };
     if sampler::takes(&mut busy, candidate, address, size) {
@@ -74,11 +76,7 @@ pub(crate) fn failed_to_map(length: usize, error: c_int, kind: u32) {
 
 fn tell_failed(busy: &mut Busy, size: usize, alignment: usize, error: c_int, kind: u32, caller: Caller) {
     let stack = busy.state().stack(caller, kind);
-    // What else is there was there before the call: not all allocators set it.
-    let is_set = matches!(error, libc::ENOMEM | libc::EINVAL | libc::EAGAIN | libc::EOVERFLOW);
-    let error = if is_set { error as u32 } else { 0 };
-    let record = Record::AllocFailed { size: size as u64, alignment: alignment as u64, error, stack };
-    busy.state().emit(record, clock::after(), 0, 0);
+    busy.state().failure(size as u64, alignment as u64, error, stack, clock::after());
 }
 
 /// What became of the end of a block that would have been told in the usual way.
@@ -282,7 +280,9 @@ fn end_unwanted(serial: u16, outcome: Reallocated) {
 #[cold]
 #[inline(never)]
 fn missed_allocation(address: usize, size: usize, alignment: usize) {
-    if !sampler::samples() {
+    if address == FAILED {
+        missed_failure(size, alignment);
+    } else if !sampler::samples() {
         missed::note(arch::thread_local(), Note { address, size, alignment });
     }
 }
@@ -298,7 +298,9 @@ fn missed_free(address: usize) {
 #[cold]
 #[inline(never)]
 fn missed_failure(size: usize, alignment: usize) {
-    missed::note(arch::thread_local(), Note { address: FAILED, size: size.min(FREED - 1), alignment });
+    // In full it would be a block that was given back.
+    let size = size.min(FREED - 1);
+    missed::note(arch::thread_local(), Note { address: FAILED, size, alignment });
 }
 
 /// Pages were mapped.

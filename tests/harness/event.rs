@@ -14,6 +14,8 @@ pub(crate) struct Event {
     pub(crate) size: u64,
     pub(crate) alignment: u64,
     pub(crate) serial: u64,
+    /// What a call has said that failed.
+    pub(crate) error: String,
     /// Of a mark.
     pub(crate) name: String,
     pub(crate) pool: String,
@@ -36,6 +38,7 @@ impl Event {
             size: number("size"),
             alignment: number("alignment"),
             serial: number("serial"),
+            error: text("error"),
             name: text("name"),
             pool: text("pool"),
             stack: names.iter().map(|name| name.as_str().unwrap_or_default().to_string()).collect(),

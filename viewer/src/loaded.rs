@@ -1,6 +1,6 @@
 //! A capture, counted and named: what every view is made from.
 
-use crate::analysis::{Amount, Counters, MarkName, Names, Profile, Span, marks_by_name};
+use crate::analysis::{Amount, Counters, Failure, MarkName, Names, Profile, Reason, Span, marks_by_name};
 use crate::graph::Reach;
 use crate::query::Seen;
 use crate::suppression::Suppressed;
@@ -133,6 +133,13 @@ impl Loaded {
     pub(crate) fn invalid_frees(&self) -> u64 {
         let has_blocks = self.tables.metadata.aggregate().is_none();
         if has_blocks { self.profile.anomalies().unmatched_frees } else { 0 }
+    }
+
+    /// Calls that returned no memory, by stack: what failed last comes first, behind it what was no fault of the memory.
+    pub(crate) fn failures(&self) -> Vec<&Failure> {
+        let mut rows: Vec<&Failure> = self.profile.failures.iter().collect();
+        rows.sort_by_key(|row| (row.reason == Reason::Alignment, std::cmp::Reverse(row.last), row.node));
+        rows
     }
 
     /// True when the stacks of frees were recorded, too.

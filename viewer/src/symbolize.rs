@@ -63,8 +63,9 @@ impl Needed<'_> {
         let Needed::Shown(profiles) = self else { return vec![true; tables.frames.len()] };
         let (mut frames, mut nodes) = (vec![false; tables.frames.len()], vec![false; tables.nodes.len()]);
         let sites = profiles.iter().flat_map(|profile| &profile.sites);
-        for site in sites.filter(|site| site.cost != Cost::default()) {
-            let mut next = site.node;
+        let sites = sites.filter(|site| site.cost != Cost::default()).map(|site| site.node);
+        let failures = profiles.iter().flat_map(|profile| &profile.failures).map(|failure| failure.node);
+        for mut next in sites.chain(failures) {
             // What leads to a node that was met has been met, too. The root is the empty stack and has no frame.
             while next != NodeId::ROOT
                 && let (Some(node), Some(is_met)) =

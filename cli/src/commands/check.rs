@@ -53,6 +53,9 @@ pub(crate) struct Arguments {
     /// Most frees of what was no live block: see invalid-frees
     #[arg(long, value_name = "N", conflicts_with = "filter")]
     max_invalid_frees: Option<u64>,
+    /// Most calls that were to return memory and returned none: see failed
+    #[arg(long, value_name = "N", conflicts_with = "filter")]
+    max_failed: Option<u64>,
     /// An earlier capture: peak, leaked bytes, allocations and temporary ones must not exceed it
     #[arg(long, value_name = "CAPTURE")]
     baseline: Option<PathBuf>,
@@ -117,6 +120,7 @@ impl Arguments {
         limits.set(Measure::Allocations, self.max_allocs);
         limits.set(Measure::Temporary, self.max_temporary);
         limits.set(Measure::InvalidFrees, self.max_invalid_frees);
+        limits.set(Measure::Failed, self.max_failed);
         if limits.is_empty() && self.filter.is_some() {
             return Err(Failure::usage(anyhow!(
                 "--filter needs one of the limits that it is for, such as --max-leaked"

@@ -5,9 +5,12 @@
 //! own that bypass `malloc`: those are wrapped, and recorded here, but for blocks that come from a function that we stand
 //! in front of after all, as those of jemalloc's aligned forms: such a block was recorded by that hook, under the kind
 //! that was announced. Which of both it is shows by where the next `malloc` comes from: the same library, or another. A
-//! `bad_alloc` passes through the wrapper, which holds nothing that would have to be undone.
+//! `bad_alloc` passes through the wrapper, which holds nothing that would have to be undone; the unwinder asks us on its way, so the call
+//! that got no memory is told.
 
-use super::shims::{announcing, delete_wrapper, new_wrapper, swapping};
+use super::shims::{
+    CALLERS_FRAME, SECOND_ARGUMENT, announcing, delete_wrapper, new_wrapper, swapping, thrown_hook,
+};
 use crate::errno;
 use crate::filter;
 use crate::guard::Inside;
@@ -17,7 +20,7 @@ use crate::real;
 use crate::sampler;
 use crate::stack::Caller;
 use crate::tracker;
-use core::ffi::{CStr, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use shared_ring::pseudo;
 
@@ -300,7 +303,58 @@ extern "C" fn record(
     let kind = if array_form_of(kind) == announced { announced } else { kind };
     // SAFETY: the wrapper passes the stack pointer at the entry of the export.
     let caller = unsafe { Caller::of_entry(entry, bp) };
-    tracker::allocated(candidate, block.addr(), size, if is_aligned(kind) { second } else { 0 }, kind, caller);
+    tracker::allocated(
+        candidate,
+        block.addr(),
+        size,
+        if is_aligned(kind) { second } else { 0 },
+        kind,
+        caller,
+    );
+}
+
+thrown_hook!(thrown);
+
+/// Asked by the unwinder of C++ when an exception leaves a wrapped form: it has got no memory. If a hook that the form has called told of
+/// that, it has taken what was announced.
+///
+/// The unwinder goes through all frames twice, first in search of who catches, which is when this records. It goes on as if there
+/// were nobody to ask.
+extern "C" fn thrown(_version: c_int, actions: c_int, _: u64, _: *mut c_void, context: *mut c_void) -> c_int {
+    const SEARCH: c_int = 1;
+    const CONTINUE: c_int = 8;
+    let local = crate::arch::thread_local();
+    if actions & SEARCH == 0 {
+        return CONTINUE;
+    }
+    let announced = u32::from(local.kind_hint.replace(0));
+    if announced != 0 {
+        let (caller, second) = thrown_through(context);
+        let alignment = if is_aligned(announced) { second } else { 0 };
+        tracker::failed(local.size_hint.get(), alignment, errno::get(), announced, caller);
+    }
+    CONTINUE
+}
+
+/// Who has called the wrapper that an exception leaves, and with which second argument. Without the function that tells, which the
+/// unwinder's library has, the caller is whoever throws.
+fn thrown_through(context: *mut c_void) -> (Caller, usize) {
+    let frame = crate::arch::weak!("_Unwind_GetCFA");
+    if frame.is_null() {
+        return (Caller::here(), 0);
+    }
+    // SAFETY: it was found under its name, by which there is but this function.
+    let frame =
+        unsafe { core::mem::transmute::<*const c_void, unsafe extern "C" fn(*mut c_void) -> usize>(frame) };
+    // SAFETY: the context is the unwinder's own. It gives the stack pointer that the form was called with.
+    let sp = core::ptr::with_exposed_provenance::<u64>(unsafe { frame(context) });
+    // SAFETY: the wrapper keeps it there as long as its frame lives.
+    let second = unsafe { sp.wrapping_add(SECOND_ARGUMENT).read() };
+    let kept = sp.wrapping_add(CALLERS_FRAME);
+    // SAFETY: the same of its caller's frame pointer.
+    let bp = unsafe { kept.read() };
+    // SAFETY: behind that is the return address, as at the entry.
+    (unsafe { Caller::of_entry(kept.wrapping_add(1), bp) }, second as usize)
 }
 
 /// True for the kinds of forms whose second argument is an alignment.

@@ -129,9 +129,11 @@ unsafe fn pass<A: Allocator>(
         local.hinted_block.set(hinted(block.addr()));
     }
     if block.is_null() {
-        let (kind, size) = announced.map_or((kind, size), |(announced, size)| (kind_of(kind, announced), size));
-        // SAFETY: the caller passes the shim's arguments.
-        unsafe { fail(size, alignment, errno::get(), kind, entry, bp) };
+        let (kind, size) =
+            announced.map_or((kind, size), |(announced, size)| (kind_of(kind, announced), size));
+        // SAFETY: the shim passes the stack pointer at the entry of the export.
+        let caller = unsafe { Caller::of_entry(entry, bp) };
+        tracker::failed(size, alignment, errno::get(), kind, caller);
     }
     block
 }
@@ -193,7 +195,7 @@ fn guarded<T>(next: impl FnOnce() -> T) -> T {
     next()
 }
 
-/// Records a block if there is one, and passes it on.
+/// Records a block, or that there is none, and passes it on.
 #[inline(always)]
 unsafe fn record(
     candidate: Candidate,
@@ -204,30 +206,14 @@ unsafe fn record(
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
-    match block {
-        Some(block) if !block.is_null() => {
-            // SAFETY: the shim passes the stack pointer at the entry of the export.
-            let caller = unsafe { Caller::of_entry(entry, bp) };
-            tracker::allocated(candidate, block.addr(), size, alignment, kind, caller);
-            block
-        }
-        Some(_) => {
-            // SAFETY: the caller passes the shim's arguments.
-            unsafe { fail(size, alignment, errno::get(), kind, entry, bp) };
-            null_mut()
-        }
+    let Some(block) = block else {
         // The next allocator is not known yet.
-        None => bootstrap::allocate(size, alignment),
-    }
-}
-
-/// Records that a call has returned no block. `errno` stays as it is.
-#[cold]
-#[inline(never)]
-unsafe fn fail(size: usize, alignment: usize, error: c_int, kind: u32, entry: *const u64, bp: u64) {
+        return bootstrap::allocate(size, alignment);
+    };
     // SAFETY: the shim passes the stack pointer at the entry of the export.
     let caller = unsafe { Caller::of_entry(entry, bp) };
-    tracker::failed(size, alignment, error, kind, caller);
+    tracker::allocated(candidate, block.addr(), size, alignment, kind, caller);
+    block
 }
 
 pub(super) unsafe extern "C" fn malloc_body<A: Allocator>(
@@ -313,8 +299,7 @@ pub(super) unsafe fn reallocate<A: Allocator>(
         // What size 0 means is the next allocator's choice; a null pointer then says that it freed the block.
         (true, 0) => Reallocated::Freed,
         (true, _) => {
-            // SAFETY: the shim's arguments.
-            unsafe { fail(size, 0, errno::get(), kind, entry, bp) };
+            tracker::failed(size, 0, errno::get(), kind, caller);
             Reallocated::Failed
         }
     };
@@ -366,8 +351,9 @@ pub(super) unsafe extern "C" fn posix_memalign_body<A: Allocator>(
         (Some(0), None) => 0,
         (Some(error), _) => {
             let (kind, asked_for) = announced.unwrap_or((pseudo::POSIX_MEMALIGN, size));
-            // SAFETY: the shim's arguments.
-            unsafe { fail(asked_for, alignment, error, kind, entry, bp) };
+            // SAFETY: the shim passes the stack pointer at the entry of the export.
+            let caller = unsafe { Caller::of_entry(entry, bp) };
+            tracker::failed(asked_for, alignment, error, kind, caller);
             error
         }
         (None, _) => {

@@ -6,6 +6,7 @@
 //! | `hidden_shim` | hands its caller's stack pointer and frame pointer on, as the arguments of these numbers |
 //! | `announcing` | announces a kind to the hook that is called next, and jumps on |
 //! | `new_wrapper`, `delete_wrapper` | a form of `new` or `delete` that may bypass malloc, and its record |
+//! | `thrown_hook` | is asked by C++ of exceptions that come to the former |
 //! | `swapping` | jumps to a function that has its first two arguments the other way round |
 //! | `list_exec` | makes one list of variable arguments |
 //! | `vfork_call` | the system call, which returns twice |

@@ -144,11 +144,12 @@ impl<W: Watch> Load<'_, W> {
     #[cold]
     pub(super) fn note_failure(&mut self, process: ProcessId, event: &Event) {
         let Action::AllocFailed { size, alignment, error, stack } = event.action else { return };
-        self.add_failure(
-            (process, stack, Reason::of(error)),
-            (1, size),
-            |failure| Failure { sizes: Some((size, size)), alignment, threads: vec![event.thread], ..failure },
-        );
+        self.add_failure((process, stack, Reason::of(error)), (1, size), |failure| Failure {
+            sizes: Some((size, size)),
+            alignment,
+            threads: vec![event.thread],
+            ..failure
+        });
     }
 
     /// The same of a sum in an aggregated capture.

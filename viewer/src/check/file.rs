@@ -30,6 +30,7 @@ struct File {
     max_bytes: Option<Number>,
     max_temporary: Option<Number>,
     max_invalid_frees: Option<Number>,
+    max_failed: Option<Number>,
     rule: Vec<RuleTable>,
 }
 
@@ -99,6 +100,7 @@ impl File {
             (Measure::Bytes, self.max_bytes),
             (Measure::Temporary, self.max_temporary),
             (Measure::InvalidFrees, self.max_invalid_frees),
+            (Measure::Failed, self.max_failed),
         ];
         rules.sections.push(Section { limits: self::limits(limits)?, ..Section::default() });
         let has_age = rules.suppressions.older_than_ns.is_some();

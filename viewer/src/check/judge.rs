@@ -166,6 +166,10 @@ struct Sum {
     invalid_frees: i64,
     /// Why there may be more of them.
     unseen_frees: Option<String>,
+    /// Of the whole capture.
+    failed: i64,
+    /// Why there may be more of them.
+    unseen_failures: Option<String>,
 }
 
 impl Sum {
@@ -186,12 +190,18 @@ impl Sum {
             reach,
             invalid_frees,
             unseen_frees: unseen_frees(loaded),
+            failed: i64::try_from(loaded.profile.failed_calls()).unwrap_or(i64::MAX),
+            unseen_failures: unseen_failures(loaded),
         }
     }
 
     /// How much there is of a measure.
     fn number(&self, measure: Measure) -> i64 {
-        if measure == Measure::InvalidFrees { self.invalid_frees } else { measure.of(&self.cost) }
+        match measure {
+            Measure::InvalidFrees => self.invalid_frees,
+            Measure::Failed => self.failed,
+            measure => measure.of(&self.cost),
+        }
     }
 
     /// Why it cannot be told that a number is within its limit.
@@ -215,6 +225,9 @@ impl Sum {
         }
         if measure == Measure::InvalidFrees {
             return self.unseen_frees.clone();
+        }
+        if measure == Measure::Failed {
+            return self.unseen_failures.clone();
         }
         let error = measure.error(&self.spread);
         (actual.saturating_add(error.saturating_mul(2)) > limit).then(|| {
@@ -369,6 +382,14 @@ fn unseen_frees(loaded: &Loaded) -> Option<String> {
     let attached = loaded.tables.processes.iter().filter(|process| process.attached).count();
     let processes = counted(attached as u64, "process");
     (attached > 0).then(|| format!("{processes} had lived before the recording"))
+}
+
+/// Why calls that returned no memory may not have been seen.
+fn unseen_failures(loaded: &Loaded) -> Option<String> {
+    if !loaded.tables.metadata.tells_failed_calls() {
+        return Some("the recording does not tell of them".to_owned());
+    }
+    loaded.profile.sampling.map(|_| "the capture is sampled".to_owned())
 }
 
 /// Whether names of functions were never looked for.

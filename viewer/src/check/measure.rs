@@ -22,11 +22,13 @@ pub enum Measure {
     Growth,
     /// Number of frees of what was no live block. No cost of stacks has it.
     InvalidFrees,
+    /// Number of calls that were to return memory and returned none. No cost of stacks has it.
+    Failed,
 }
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Measure; 8] = [
+    pub const ALL: [Measure; 9] = [
         Measure::Peak,
         Measure::Leaked,
         Measure::Unreachable,
@@ -35,6 +37,7 @@ impl Measure {
         Measure::Temporary,
         Measure::Growth,
         Measure::InvalidFrees,
+        Measure::Failed,
     ];
 
     /// The word that names it.
@@ -48,12 +51,13 @@ impl Measure {
             Measure::Temporary => "temporary",
             Measure::Growth => "growth",
             Measure::InvalidFrees => "invalid-frees",
+            Measure::Failed => "failed",
         }
     }
 
     /// True for numbers of blocks, false for bytes.
     pub fn counts_blocks(self) -> bool {
-        matches!(self, Measure::Allocations | Measure::Temporary | Measure::InvalidFrees)
+        matches!(self, Measure::Allocations | Measure::Temporary | Measure::InvalidFrees | Measure::Failed)
     }
 
     /// The number, where stacks cost it.
@@ -65,7 +69,7 @@ impl Measure {
             Measure::Allocations | Measure::Bytes => cost.allocated,
             Measure::Temporary => cost.temporary,
             Measure::Growth => cost.allocated - cost.freed,
-            Measure::InvalidFrees => Amount::ZERO,
+            Measure::InvalidFrees | Measure::Failed => Amount::ZERO,
         };
         if self.counts_blocks() { blocks } else { bytes }
     }
@@ -78,7 +82,7 @@ impl Measure {
             Measure::Allocations | Measure::Bytes => spread.allocated,
             Measure::Temporary => spread.temporary,
             Measure::Growth => growth(spread),
-            Measure::InvalidFrees => Spread::ZERO,
+            Measure::InvalidFrees | Measure::Failed => Spread::ZERO,
         };
         if self.counts_blocks() { spread.blocks_error() } else { spread.bytes_error() }
     }

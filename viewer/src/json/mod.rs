@@ -34,7 +34,7 @@ pub use info::info;
 pub use leaks::leaks;
 pub(crate) use lives::ScannedFields;
 pub use lives::{
-    history, invalid_frees, lifetimes, lines, pages, reallocs, retained, sizes, temporary, threads,
+    failed, history, invalid_frees, lifetimes, lines, pages, reallocs, retained, sizes, temporary, threads,
 };
 pub use report::report;
 pub use resident::resident;

@@ -1,21 +1,25 @@
-//! The table of blocks.
+//! The tables of what events tell one by one: blocks, and calls that returned none.
 
 use super::Error;
-use crate::analysis::{Birth, Death, End, Left, Life, Watch};
+use crate::analysis::{Birth, Death, End, Instant, Left, Life, Reason, Watch, call_of};
 use crate::export::Events;
 use crate::export::observe;
 use crate::loaded::Loaded;
-use capture::NodeId;
+use capture::{Action, Event, NodeId, Tables};
 use rusqlite::{Connection, Statement, params};
 
 pub(super) fn fill(to: &Connection, loaded: &Loaded, events: &dyn Events) -> Result<(), Error> {
     let insert = to.prepare("insert into blocks values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
-    let writer = observe(loaded, events, Writer { insert, born: 0, result: Ok(()) })?;
+    let insert_failed = to.prepare("insert into failed_allocations values (null, ?, ?, ?, ?, ?, ?, ?, ?)")?;
+    let tables = &loaded.tables;
+    let writer = observe(loaded, events, Writer { tables, insert, insert_failed, born: 0, result: Ok(()) })?;
     Ok(writer.result?)
 }
 
 struct Writer<'c> {
+    tables: &'c Tables,
     insert: Statement<'c>,
+    insert_failed: Statement<'c>,
     born: i64,
     /// The first failure; nothing is written after it.
     result: rusqlite::Result<()>,
@@ -62,5 +66,23 @@ impl Watch for Writer<'_> {
             freed_by.map(|(_, stack)| stack).filter(|stack| *stack != NodeId::ROOT).map(|stack| stack.0),
         ];
         self.result = self.insert.execute(row).map(drop);
+    }
+
+    fn event(&mut self, at: Instant, event: &Event) {
+        let Action::AllocFailed { size, alignment, error, stack } = event.action else { return };
+        let Some(process) = self.tables.process_of(event.thread).filter(|_| self.result.is_ok()) else {
+            return;
+        };
+        let row = params![
+            process.0,
+            event.thread.0,
+            at.time.cast_signed(),
+            call_of(self.tables, stack),
+            size.cast_signed(),
+            Some(alignment.cast_signed()).filter(|alignment| *alignment != 0),
+            Reason::of(error).name(),
+            stack.0,
+        ];
+        self.result = self.insert_failed.execute(row).map(drop);
     }
 }

@@ -43,7 +43,7 @@ pub fn write(path: &Path, loaded: &Loaded, events: &dyn Events) -> Result<(), Er
     Ok(())
 }
 
-/// Makes the tables; `blocks` stays empty without events.
+/// Makes the tables; `blocks` and `failed_allocations` stay empty without events.
 pub(super) fn fill(
     connection: &mut Connection,
     loaded: &Loaded,

@@ -21,8 +21,8 @@ pub enum Form {
     Json,
 }
 
-/// Answers a statement about a capture, which is put into a database of its own for that, gone afterwards. Blocks are
-/// read only for a statement that speaks of them.
+/// Answers a statement about a capture, which is put into a database of its own for that, gone afterwards. Events are
+/// read only for a statement that speaks of blocks or of failed allocations.
 ///
 /// # Errors
 /// When the statement is wrong, or has two columns of one name for [`Form::Json`], or the capture cannot be read.
@@ -35,8 +35,9 @@ pub fn query(
 ) -> Result<(), Error> {
     // A file without a name, which `SQLite` keeps in memory while it fits.
     let mut connection = Connection::open("")?;
-    let asks_blocks = statement.to_ascii_lowercase().contains("blocks");
-    fill(&mut connection, loaded, asks_blocks.then_some(events))?;
+    let lower = statement.to_ascii_lowercase();
+    let asks_events = ["blocks", "failed_allocations"].iter().any(|table| lower.contains(table));
+    fill(&mut connection, loaded, asks_events.then_some(events))?;
     // A question changes nothing.
     connection.pragma_update(None, "query_only", true)?;
     let mut statement = one(&connection, statement)?;

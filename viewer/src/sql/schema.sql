@@ -67,6 +67,19 @@ create table costs (
     hits integer not null, hit_size integer not null           -- of the tracepoint that was asked for, or else the first
 );
 
+-- Calls that were to return memory and returned none.
+create table failed_allocations (
+    id integer primary key,       -- in their order
+    process integer not null references processes,
+    thread integer not null references threads,
+    time_ns integer not null,
+    call text not null,           -- malloc, calloc, operator new, mmap …
+    size integer not null,        -- what was asked for; -1 too where a product does not fit
+    alignment integer,            -- null where none was asked for
+    error text,                   -- ENOMEM, EINVAL (no such alignment) …; null where it is not known
+    stack integer not null references stacks
+);
+
 -- The life of each block. Times are nanoseconds since the recording began.
 create table blocks (
     id integer primary key,       -- in order of birth

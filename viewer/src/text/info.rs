@@ -4,12 +4,13 @@ use super::beside;
 use super::early_ends::early_ends_footnote;
 use super::escape::{columns, escape};
 use super::estimate;
+use super::failed::size_asked_for;
 use super::headline::{remark_texts, span, warnings};
 use super::nameless::footnote;
-use super::stack_line::not_shown;
+use super::stack_line::{not_shown, stack_line};
 use super::style::{Role, Style};
 use super::traced::TracedUnit;
-use crate::analysis::{Amount, Lengths, Metric, ProcessTitles, Span, stack_states, state_share};
+use crate::analysis::{Amount, Lengths, Metric, ProcessTitles, Span, call_of, stack_states, state_share};
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::{Loaded, MarkRow};
@@ -35,6 +36,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, limit: Option<usize>, style: &
     section(out, "Recording", recording(loaded), style)?;
     section(out, "Heap", heap(loaded), style)?;
     heaps(out, loaded, style)?;
+    failures(out, loaded, limit, style)?;
     section(out, "Pages", pages(loaded), style)?;
     section(out, "Stacks", stacks(loaded), style)?;
     section(out, "CPU", cpu(loaded), style)?;
@@ -276,6 +278,34 @@ fn unknown_blocks(loaded: &Loaded, frees: u64) -> String {
     count(frees) + advice
 }
 
+fn failures(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> io::Result<()> {
+    let rows = loaded.failures();
+    let (columns, hidden) = (
+        [("calls", 8), ("call", -14), ("largest", 10), ("last after", 10), ("held then", 10), ("stack", 0)],
+        rows.len().saturating_sub(limit),
+    );
+    let shown = rows.into_iter().take(limit).map(|row| {
+        [
+            count(row.calls),
+            call_of(&loaded.tables, row.node).to_owned(),
+            row.sizes.map_or_else(|| "?".to_owned(), |(_, most)| size_asked_for(most)),
+            duration(row.last.time),
+            bytes(row.held_last.bytes),
+            stack_line(loaded, row.node, style, 64),
+        ]
+    });
+    table(out, "Calls that got no memory", columns, shown, style)?;
+    more(out, hidden, "more stack")
+}
+
+fn failed(loaded: &Loaded) -> String {
+    match loaded.profile.failed_calls() {
+        0 if !loaded.tables.metadata.tells_failed_calls() => "not told by this recording".to_owned(),
+        0 => count(0),
+        calls => format!("{} (see: failed)", count(calls)),
+    }
+}
+
 fn losses(loaded: &Loaded) -> Facts {
     let anomalies = loaded.profile.anomalies();
     let gaps = loaded.profile.gaps();
@@ -291,6 +321,7 @@ fn losses(loaded: &Loaded) -> Facts {
         fact("blocks ended by a gap", count(anomalies.lost_frees)),
         fact("frees after a pause", count(anomalies.paused_allocations)),
         fact("blocks ended by a pause", count(anomalies.paused_frees)),
+        fact("calls that got no memory", failed(loaded)),
         fact("ambiguous order", count(anomalies.conflicts)),
         fact("stray events", count(loaded.profile.stray_events)),
     ];

@@ -3,6 +3,7 @@
 use super::beside;
 use super::escape::escape;
 use super::estimate;
+use super::failed::failed_text;
 use super::headline::{interruption, remark_texts, warnings};
 use super::stack_line::stack_line_to;
 use super::style::{Role, Style};
@@ -89,6 +90,7 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
     if invalid > 0 {
         facts.push(("invalid", format!("{} of what was no live block", counted(invalid, "free"))));
     }
+    facts.extend(failed_text(loaded).map(|text| ("failed", text)));
     facts.push(("lost", counted(loaded.lost_events(), "event")));
     facts.push(("stacks", stacks(loaded)));
     let nameless = nameless(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes);
@@ -218,6 +220,9 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
     let mut lines = Vec::new();
     if loaded.invalid_frees() > 0 {
         lines.push((format!("invalid-frees {file}"), "what was freed twice, or never allocated"));
+    }
+    if !loaded.profile.failures.is_empty() {
+        lines.push((format!("failed {file}"), "who asked for memory and got none, and what was held then"));
     }
     if !total.allocated.is_zero() {
         lines.push((format!("report {file}"), "who held the memory at the peak"));

@@ -94,7 +94,12 @@ macro_rules! announcing {
 }
 pub(crate) use announcing;
 
-/// The next `new` may throw through the frame: it has unwind information and nothing to clean up.
+/// Words from a wrapper's stack pointer to the second argument of its form.
+pub(crate) const SECOND_ARGUMENT: usize = 2;
+/// Words from there to its caller's frame pointer, which the return address follows.
+pub(crate) const CALLERS_FRAME: usize = 4;
+
+/// The next `new` may throw through the frame: it has unwind information, somebody who is asked then, and nothing to clean up.
 macro_rules! new_wrapper {
     ($name:ident, $wrapped:ident, $index:literal, $record:ident) => {
         core::arch::global_asm!(
@@ -102,6 +107,8 @@ macro_rules! new_wrapper {
             concat!(".globl sysprof_memprof_", stringify!($name)),
             concat!("sysprof_memprof_", stringify!($name), ":"),
             ".cfi_startproc",
+            // Relative to where it stands, in four bytes.
+            ".cfi_personality 0x1b, sysprof_memprof_new_thrown",
             "push rbp", ".cfi_def_cfa_offset 16", ".cfi_offset rbp, -16",
             "mov rbp, rsp", ".cfi_def_cfa_register rbp",
             "sub rsp, 32",
@@ -130,6 +137,22 @@ macro_rules! new_wrapper {
     };
 }
 pub(crate) use new_wrapper;
+
+/// The name by which wrappers of `new` call who is asked of exceptions.
+macro_rules! thrown_hook {
+    ($thrown:path) => {
+        core::arch::global_asm!(
+            ".hidden sysprof_memprof_new_thrown",
+            ".globl sysprof_memprof_new_thrown",
+            "sysprof_memprof_new_thrown:",
+            ".cfi_startproc",
+            "jmp {thrown}",
+            ".cfi_endproc",
+            thrown = sym $thrown,
+        );
+    };
+}
+pub(crate) use thrown_hook;
 
 macro_rules! delete_wrapper {
     ($name:ident, $delete:ident, $index:literal) => {

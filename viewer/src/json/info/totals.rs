@@ -28,6 +28,7 @@ pub(super) struct Totals {
     errors: Option<TotalErrors>,
     #[serde(flatten, with = "AnomalyFields")]
     anomalies: Anomalies,
+    failed_calls: u64,
     stray_events: u64,
 }
 
@@ -76,6 +77,7 @@ pub(super) fn totals(loaded: &Loaded) -> Totals {
         exec_bytes: total.at_exec.bytes,
         errors: profile.sampling.map(|_| total_errors(profile)),
         anomalies: profile.anomalies(),
+        failed_calls: profile.failed_calls(),
         stray_events: profile.stray_events,
     }
 }

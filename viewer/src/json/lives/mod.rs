@@ -1,5 +1,6 @@
 //! Documents about the lives of blocks, and about lines.
 
+mod failed;
 mod history;
 mod invalid_frees;
 mod lifetimes;
@@ -12,6 +13,7 @@ mod start;
 mod temporary;
 mod threads;
 
+pub use failed::failed;
 pub use history::history;
 pub use invalid_frees::invalid_frees;
 pub use lifetimes::lifetimes;

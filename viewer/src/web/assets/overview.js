@@ -239,9 +239,10 @@ export function swatch(name) {
 }
 
 function remarks({ data }) {
-  const { remarks: said, unrecorded, nameless } = data.info;
+  const { remarks: said, unrecorded, nameless, totals } = data.info;
   const all = [
     ...said,
+    ...(totals.failed_calls > 0 ? [TEXT.remarks.failed(counted(totals.failed_calls, TEXT.nouns.call))] : []),
     ...unrecorded.map((process) => TEXT.remarks.unrecorded(process)),
     ...nameless.slice(0, REASONS).map((row) => TEXT.remarks.nameless(counted(row.addresses, TEXT.nouns.address), row.reason)),
   ];

@@ -32,6 +32,7 @@ export const TEXT = {
     address: "address",
     allocation: "allocation",
     block: "block",
+    call: "call",
     event: "event",
     function: "function",
     lightestStack: "lightest stack",
@@ -182,6 +183,7 @@ export const TEXT = {
   },
   remarks: {
     title: "Remarks",
+    failed: (calls) => `${calls} got no memory: the command "failed" tells who asked for how much, and what was held then`,
     unrecorded: (process) => `not recorded to its end: ${process}`,
     nameless: (addresses, reason) => `no names for ${addresses}: ${reason ?? "nobody has looked for them"}`,
   },

@@ -1,0 +1,41 @@
+//! `failed`: calls that were to return memory and returned none.
+
+use super::question::WhichPart;
+use super::view::{self, Capture};
+use crate::exit::Outcome;
+use clap::Args;
+use viewer::query::Query;
+use viewer::{json, text};
+
+/// Rows that are written unless another number is given: each is a paragraph.
+const LIMIT: usize = 10;
+
+/// Show calls for memory that returned none: who asked for how much, when, and what the process held then
+///
+/// What failed last comes first. Calls for an alignment that there is not are among them, and named so. A process that the kernel
+/// kills for want of memory has no such call: `info` has a remark then.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    capture: Capture,
+    #[command(flatten)]
+    when: WhichPart,
+    /// Most stacks that are written [default: 10; JSON has all]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints them.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let loaded = arguments.capture.ask(&Query { part: arguments.when.part(), ..Query::default() })?;
+    view::print(|out, style| {
+        match arguments.json {
+            true => json::failed(out, &loaded)?,
+            false => text::failed(out, &loaded, arguments.limit.unwrap_or(LIMIT).max(1), style)?,
+        }
+        Ok(())
+    })
+}

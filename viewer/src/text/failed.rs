@@ -1,0 +1,166 @@
+//! `failed`: calls that were to return memory and returned none.
+//!
+//! ```text
+//! operator new of 1.00 TiB failed after 27.9 ms in app (4082), thread 4082: no memory (ENOMEM)
+//!   the process held 3.91 KiB in 12 blocks
+//!     make_table  table.cpp:6
+//!     main  table.cpp:13
+//! ```
+
+use super::escape::escape;
+use super::headline::{span, warnings};
+use super::leaks::stack;
+use super::stack_line::rest;
+use super::style::{Role, Style};
+use crate::analysis::{Amount, Failure, Reason, call_of, process_name};
+use crate::format::{bytes, count, counted, duration};
+use crate::loaded::Loaded;
+use std::io::{self, Write};
+
+/// Threads of a row that are named.
+const THREADS: usize = 3;
+
+/// Writes them, at most `limit` rows: what failed last comes first.
+///
+/// # Errors
+/// Those of the writer.
+pub fn failed(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> io::Result<()> {
+    let file = escape(&loaded.source.file);
+    let part = span(loaded.profile.span);
+    let calls = counted(loaded.profile.failed_calls(), "call");
+    let title = format!("{file}{part}: {calls} that got no memory");
+    writeln!(out, "{}", style.paint(Role::Heading, title))?;
+    limits(out, loaded)?;
+    warnings(out, loaded, style)?;
+    let rows = loaded.failures();
+    for row in rows.iter().take(limit) {
+        writeln!(out)?;
+        one(out, loaded, row, style)?;
+    }
+    let hidden = rows.len().saturating_sub(limit);
+    if hidden > 0 {
+        writeln!(out)?;
+    }
+    rest(out, style, hidden, "more stack")
+}
+
+/// In words how many such calls there were, and for how much; none where there were none.
+pub(super) fn failed_text(loaded: &Loaded) -> Option<String> {
+    let failures = &loaded.profile.failures;
+    let calls = |is_wanted: fn(&Failure) -> bool| {
+        failures.iter().filter(|one| is_wanted(one)).fold(0_u64, |sum, one| sum.saturating_add(one.calls))
+    };
+    let (refused, invalid) =
+        (calls(|one| one.reason != Reason::Alignment), calls(|one| one.reason == Reason::Alignment));
+    let largest = failures.iter().filter(|one| one.reason != Reason::Alignment);
+    let largest = largest.filter_map(|one| one.sizes).map(|(_, most)| most).max();
+    let mut texts = Vec::new();
+    if refused > 0 {
+        let most =
+            largest.map_or(String::new(), |most| format!(", the largest for {}", size_asked_for(most)));
+        texts.push(format!("{} got no memory{most}", counted(refused, "call")));
+    }
+    if invalid > 0 {
+        texts.push(format!("{} asked for an alignment that is none", counted(invalid, "call")));
+    }
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+/// What is not there.
+fn limits(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
+    let Loaded { profile, tables, .. } = loaded;
+    if !tables.metadata.tells_failed_calls() {
+        writeln!(
+            out,
+            "  the recording does not tell of them: an earlier version has made it, or it is imported"
+        )?;
+    }
+    if profile.sampling.is_some() {
+        writeln!(
+            out,
+            "  the capture is sampled: of failed calls for less than 128 KiB only some were noticed"
+        )?;
+    }
+    if profile.snapshots.is_some() {
+        writeln!(
+            out,
+            "  the capture is aggregated: times are those of snapshots, threads and single sizes are not kept"
+        )?;
+    }
+    Ok(())
+}
+
+fn one(out: &mut dyn Write, loaded: &Loaded, row: &Failure, style: &Style) -> io::Result<()> {
+    let call = call_of(&loaded.tables, row.node);
+    let what = match (row.calls, row.sizes) {
+        (1, _) => format!("{call} of {} failed", size_asked_for(row.bytes)),
+        (calls, Some((least, most))) if least == most => {
+            format!("{} of {call} for {} failed", counted(calls, "call"), size_asked_for(most))
+        }
+        (calls, Some((least, most))) => {
+            format!(
+                "{} of {call} for {} to {} failed",
+                counted(calls, "call"),
+                size_asked_for(least),
+                size_asked_for(most)
+            )
+        }
+        (calls, None) => {
+            format!("{} of {call} for {} together failed", counted(calls, "call"), size_asked_for(row.bytes))
+        }
+    };
+    let what = style.paint(Role::Heading, what);
+    let when = match row.calls {
+        1 => format!("after {}", duration(row.first.time)),
+        _ => format!("after {} to {}", duration(row.first.time), duration(row.last.time)),
+    };
+    let process =
+        loaded.tables.processes.get(row.process.index()).map_or(String::new(), |process| {
+            format!(" in {} ({})", escape(&process_name(process)), process.pid)
+        });
+    writeln!(out, "{what} {when}{process}{}{}", threads(loaded, row), reason(row))?;
+    let held = match row.calls {
+        1 => held(row.held_first),
+        _ => format!("{} at the first, {} at the last", held(row.held_first), held(row.held_last)),
+    };
+    writeln!(out, "  the process held {held}")?;
+    stack(out, loaded, row.node, style)
+}
+
+fn held(Amount { blocks, bytes: held }: Amount) -> String {
+    format!("{} in {}", bytes(held), counted(blocks, "block"))
+}
+
+fn threads(loaded: &Loaded, row: &Failure) -> String {
+    let rows = row.threads.iter().filter_map(|thread| loaded.tables.threads.get(thread.index()));
+    let name = |thread: &capture::Thread| match thread.name.as_str() {
+        "" => format!("thread {}", thread.tid),
+        name => format!("thread {} {}", thread.tid, escape(name)),
+    };
+    let named: String = rows.take(THREADS).map(|thread| format!(", {}", name(thread))).collect();
+    match row.threads.len().saturating_sub(THREADS) {
+        0 => named,
+        more => format!("{named} and {}", counted(more as u64, "other")),
+    }
+}
+
+fn reason(row: &Failure) -> String {
+    let what = match row.reason {
+        Reason::Unknown => return String::new(),
+        Reason::NoMemory => "no memory".to_owned(),
+        Reason::Locked => "the limit of locked memory".to_owned(),
+        Reason::Alignment => format!("no such alignment: {}", count(row.alignment)),
+        Reason::Overflow => "the size does not fit".to_owned(),
+    };
+    format!(": {what} ({})", row.reason.name().unwrap_or_default())
+}
+
+/// A size that need not be one: negative numbers are sizes, too.
+pub(super) fn size_asked_for(size: u64) -> String {
+    match i64::try_from(size) {
+        Ok(size) => bytes(size),
+        // As people get them who take one number from another.
+        Err(_) if size > i64::MAX.cast_unsigned() + (1 << 62) => format!("{} B", count(size.cast_signed())),
+        Err(_) => format!("{} B", count(size)),
+    }
+}
