@@ -1,5 +1,6 @@
 /* The program of the pages beside it: it answers requests, remembers some, and fills a cache in between.
-   -DCACHE=2 makes the cache twice as large: another build, to be compared. -DTWICE frees it twice. */
+   -DCACHE=2 makes the cache twice as large: another build, to be compared. -DTWICE frees it twice. -DTOO_MUCH asks for more than
+   there is. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,17 @@ static void drop_cache(void) {
     free(cache[i]);
 }
 
+#ifdef TOO_MUCH
+static void make_table(size_t bytes) {
+  void *volatile table = malloc(bytes);
+  if (table == NULL) {
+    fprintf(stderr, "out of memory\n");
+    abort();
+  }
+  free(table);
+}
+#endif
+
 static void end(int signal) {
   (void)signal;
   is_over = 1;
@@ -65,6 +77,9 @@ int main(int count, char **words) {
     if (request == REQUESTS / 2)
       fill_cache();
   }
+#ifdef TOO_MUCH
+  make_table(1ul << 47);
+#endif
   drop_cache();
 #ifdef TWICE
   drop_cache();
