@@ -381,3 +381,33 @@ fn invalid_frees_are_limited() {
     assert!(text.contains("cannot be told: the capture is sampled"), "{text}");
     assert_eq!(outcome, Outcome::Untold);
 }
+
+/// Check that calls which returned no memory are limited, and that it cannot be told of recordings that do not tell of them.
+#[test]
+fn failed_calls_are_limited() {
+    let judged = |made: &Made, limit: u64| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("app.memprof");
+        made.write(&file);
+        let rules = format!("max-failed = {limit}");
+        let (rules, _) = Rules::from_toml(&rules, &folder.path().join("rules.toml")).unwrap();
+        let report = rules.check(&file, Naming::Stored).unwrap();
+        (text_of(&report), report.outcome())
+    };
+    let silent = made();
+    let untold = "?     failed  0, at most 0; cannot be told: the recording does not tell of them\n";
+    assert_eq!(judged(&silent, 0), (untold.to_owned(), Outcome::Untold));
+    let mut good = made();
+    good.tables.metadata.options.push((capture::FAILED_CALLS.to_owned(), "true".to_owned()));
+    assert_eq!(judged(&good, 0), ("ok    failed  0, at most 0\n".to_owned(), Outcome::Kept));
+    let mut bad = Made::new();
+    bad.tables.metadata.options = good.tables.metadata.options.clone();
+    let (process, thread) = bad.process("app");
+    let stack = bad.stack("main");
+    for error in [12, 22] {
+        bad.event(thread, Action::AllocFailed { size: 1 << 40, alignment: 0, error, stack });
+    }
+    bad.end(process, thread, Ended::Exited(0));
+    assert_eq!(judged(&bad, 1), ("FAIL  failed  2, at most 1\n".to_owned(), Outcome::Broken));
+    assert_eq!(judged(&bad, 2).1, Outcome::Kept);
+}

@@ -173,7 +173,7 @@ fn sum((names, rows): &Table, name: &str) -> i64 {
 fn sums_are_those_of_the_profile() {
     for made in [Made::new as fn() -> Made, small, rich] {
         let (total, tables) = (made().profile().total, tables(made()));
-        assert_eq!(tables.len(), 10, "{:?}", tables.keys());
+        assert_eq!(tables.len(), 11, "{:?}", tables.keys());
         assert_eq!(sum(&tables["blocks"], "size"), total.allocated.bytes);
         assert_eq!(tables["blocks"].1.len() as i64, total.allocated.blocks);
         assert_eq!(sum(&tables["costs"], "leaked_bytes"), total.leaked.bytes);

@@ -2,6 +2,7 @@
 
 mod support;
 
+use capture::Action;
 use support::Made;
 use support::fixtures::{rich, small, told};
 use viewer::Loaded;
@@ -115,4 +116,23 @@ fn documented_questions_have_answers() {
     for table in schema.split("create table ").skip(1).filter_map(|part| part.split(' ').next()) {
         assert!(document.contains(&format!("| `{table}` |")), "{table} is documented");
     }
+}
+
+/// Check that each call which returned no memory is a row, and that a statement about them alone has them.
+#[test]
+fn failed_calls_are_a_table() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let stack = made.stack("main > grow > calloc");
+    for (size, alignment, error) in [(1 << 40, 0, 12), (u64::MAX, 64, 22)] {
+        made.event(thread, Action::AllocFailed { size, alignment, error, stack });
+    }
+    let statement =
+        "select process, thread, time_ns, call, size, alignment, error, stack from failed_allocations";
+    let row = |size: &str, alignment: &str, error: &str, time: u64| {
+        format!("0\t0\t{time}\tcalloc\t{size}\t{alignment}\t{error}\t{}\n", stack.0)
+    };
+    let text = answer(made, statement, Form::Text).unwrap();
+    let rows = text.split_once('\n').unwrap().1;
+    assert_eq!(rows, row("1099511627776", "", "ENOMEM", 2_000_000) + &row("-1", "64", "EINVAL", 3_000_000));
 }

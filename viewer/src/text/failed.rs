@@ -53,7 +53,9 @@ pub(super) fn failed_text(loaded: &Loaded) -> Option<String> {
     let (refused, invalid) =
         (calls(|one| one.reason != Reason::Alignment), calls(|one| one.reason == Reason::Alignment));
     let largest = failures.iter().filter(|one| one.reason != Reason::Alignment);
-    let largest = largest.filter_map(|one| one.sizes).map(|(_, most)| most).max();
+    let largest = largest.filter_map(|one| one.sizes).map(|(_, most)| most);
+    // Sizes that are negative numbers are large by mistake.
+    let largest = largest.max_by_key(|size| (i64::try_from(*size).is_ok(), *size));
     let mut texts = Vec::new();
     if refused > 0 {
         let most =

@@ -15,7 +15,7 @@ use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::{Loaded, MarkRow};
 use capture::aggregate::AGGREGATE;
-use capture::{Clock, CounterKind, ProcessId};
+use capture::{Clock, CounterKind, FAILED_CALLS, ProcessId};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
@@ -135,7 +135,7 @@ fn recording(loaded: &Loaded) -> Facts {
             format!("{}, from {first} to {last}, at first each {}", count(snapshots.count), duration(every));
         facts.push(fact("snapshots", shown));
     }
-    let options = metadata.options.iter().filter(|(name, _)| name != AGGREGATE);
+    let options = metadata.options.iter().filter(|(name, _)| name != AGGREGATE && name != FAILED_CALLS);
     facts.extend(options.map(|(name, value)| fact(name, escape(value))));
     facts
 }
@@ -281,7 +281,7 @@ fn unknown_blocks(loaded: &Loaded, frees: u64) -> String {
 fn failures(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> io::Result<()> {
     let rows = loaded.failures();
     let (columns, hidden) = (
-        [("calls", 8), ("call", -14), ("largest", 10), ("last after", 10), ("held then", 10), ("stack", 0)],
+        [("calls", 8), ("call", -24), ("largest", 10), ("last after", 10), ("held then", 10), ("stack", 0)],
         rows.len().saturating_sub(limit),
     );
     let shown = rows.into_iter().take(limit).map(|row| {

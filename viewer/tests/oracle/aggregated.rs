@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use viewer::aggregate::{Condenser, Teller};
-use viewer::analysis::{Cost, Load, Profile, Recorder, Timeline};
+use viewer::analysis::{Cost, Load, Profile, Reason, Recorder, Timeline};
 
 /// Takes down what it is told, with how many of all events were counted at each snapshot.
 struct Notes {
@@ -72,6 +72,16 @@ fn strange() -> impl Strategy<Value = Action> {
     ]
 }
 
+/// By process, stack, and whether there was no such alignment: calls that returned no memory, and their bytes.
+fn failures(profile: &Profile) -> BTreeMap<(u32, u32, bool), (u64, u64)> {
+    let mut sums: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+    for row in &profile.failures {
+        let sum = sums.entry((row.process.0, row.node.0, row.reason == Reason::Alignment)).or_default();
+        *sum = (sum.0 + row.calls, sum.1 + row.bytes);
+    }
+    sums
+}
+
 fn costs(profile: &Profile) -> BTreeMap<(u32, u32), Cost> {
     let rows = profile.sites.iter().map(|site| ((site.process.0, site.node.0), site.cost));
     // A row of a stack whose blocks have no part in a range is there or not.
@@ -94,6 +104,7 @@ proptest! {
             prop_assert_eq!(costs(&found), costs(&expected), "at {}", all);
             prop_assert_eq!(found.total, expected.total);
             prop_assert_eq!(found.peak.held, expected.peak.held);
+            prop_assert_eq!(failures(&found), failures(&expected));
             for (found, expected) in found.processes.iter().zip(&expected.processes) {
                 prop_assert_eq!(found.anomalies, expected.anomalies);
                 prop_assert_eq!(found.gaps, expected.gaps);

@@ -15,7 +15,7 @@ use capture::{
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::Made;
-use viewer::analysis::{Cost, Load};
+use viewer::analysis::{Cost, Load, Profile, Reason};
 
 /// Two threads in each of: a root, two children that it forks, a child of the first child, and what the first
 /// child executes.
@@ -70,11 +70,40 @@ fn action() -> impl Strategy<Value = Action> {
         4 => (process(), 0..4_u32).prop_map(|(process, fork)| Action::ProcessStart { process, fork }),
         4 => (1..4_u32).prop_map(|fork| Action::Fork { fork }),
         1 => process().prop_map(|process| Action::ProcessEnd { process }),
+        3 => (size(), prop::sample::select(vec![0_u32, 12, 22]), node())
+            .prop_map(|(size, error, stack)| Action::AllocFailed { size, alignment: 3, error, stack }),
         1 => Just(Action::GapBegin),
         1 => Just(Action::GapEnd { allocations: 1, frees: 2 }),
         1 => Just(Action::ThreadStart),
         1 => Just(Action::ThreadEnd),
     ]
+}
+
+/// Compares the rows of calls that returned no memory with all these calls.
+fn check_failures(profile: &Profile, expected: &naive::Failures) -> Result<(), TestCaseError> {
+    prop_assert_eq!(profile.failures.len(), expected.len());
+    let number = |reason| match reason {
+        Reason::NoMemory => 12,
+        Reason::Alignment => 22,
+        _ => 0,
+    };
+    for row in &profile.failures {
+        let calls = &expected[&(row.process.0, row.node.0, number(row.reason))];
+        let sizes = || calls.iter().map(|(size, ..)| *size);
+        let mut threads: Vec<u32> = Vec::new();
+        calls.iter().for_each(|(_, thread, ..)| {
+            if !threads.contains(thread) {
+                threads.push(*thread)
+            }
+        });
+        let (first, last) = (calls[0], calls[calls.len() - 1]);
+        prop_assert_eq!((row.calls, row.bytes), (calls.len() as u64, sizes().sum::<u64>()));
+        prop_assert_eq!(row.sizes, sizes().min().zip(sizes().max()));
+        prop_assert_eq!(row.threads.iter().map(|thread| thread.0).collect::<Vec<_>>(), threads);
+        prop_assert_eq!((row.first.time, row.held_first), (first.2, first.3));
+        prop_assert_eq!((row.last.time, row.held_last), (last.2, last.3));
+    }
+    Ok(())
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -100,6 +129,7 @@ proptest! {
         prop_assert_eq!(costs, naive.costs);
         prop_assert_eq!((profile.peak.held, profile.peak.time), naive.peak);
         prop_assert_eq!(profile.stray_events, naive.strays);
+        check_failures(&profile, &naive.failures)?;
         for (index, process) in profile.processes.iter().enumerate() {
             prop_assert_eq!(process.anomalies, naive.anomalies[index], "process {}", index);
             prop_assert_eq!(process.in_realloc, naive.in_realloc[index], "process {}", index);

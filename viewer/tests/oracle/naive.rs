@@ -14,7 +14,11 @@ pub(crate) struct Naive {
     pub(crate) process_peaks: Vec<(Amount, u64)>,
     pub(crate) peak: (Amount, u64),
     pub(crate) strays: u64,
+    pub(crate) failures: Failures,
 }
+
+/// By process, stack and error, each call that returned no memory: its size, thread, time, and what the process held.
+pub(crate) type Failures = BTreeMap<(u32, u32, u32), Vec<(u64, u32, u64, Amount)>>;
 
 #[derive(Clone)]
 struct Block {
@@ -130,6 +134,12 @@ impl Replay {
                 }
                 None => self.unknown(p, address),
             },
+            Action::AllocFailed { size, error, stack, .. } => {
+                let rows = self.held.iter().filter(|((process, _), _)| *process as usize == p);
+                let held = rows.fold(Amount::ZERO, |sum, (_, held)| sum + *held);
+                let calls = self.out.failures.entry((p as u32, stack.0, error)).or_default();
+                calls.push((size, thread.0, event.time, held));
+            }
             Action::ReallocBegin { address, serial } => {
                 let (gone, kept): (Vec<_>, Vec<_>) =
                     std::mem::take(&mut self.processes[p].pending).into_iter().partition(|other| {

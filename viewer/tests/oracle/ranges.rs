@@ -1,6 +1,6 @@
 //! Moments and ranges against a replay that marks every block.
 
-use super::{Made, events, family, naive};
+use super::{Made, check_failures, events, family, naive};
 use capture::{Action, Event, Tables};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -65,6 +65,7 @@ proptest! {
         let mut expected = naive.costs;
         expected.iter_mut().for_each(|(site, cost)| cost.peak = held.get(site).copied().unwrap_or_default());
         prop_assert_eq!(costs(&profile), with_cost(expected));
+        check_failures(&profile, &naive.failures)?;
         let held = held.values().fold(Amount::ZERO, |sum, held| sum + *held);
         prop_assert_eq!((profile.peak.held, profile.total.peak), (held, held));
         for (index, process) in profile.processes.iter().enumerate() {
@@ -78,6 +79,7 @@ proptest! {
     fn ranges_are_those_of_the_slow_replay((events, from, to) in cuts()) {
         let (naive, _) = naive::replay_range(&tables_of(&events[..to]), &events[..to], from);
         let profile = range(&Made { tables: family(), events, ..Made::default() }, from, to);
+        check_failures(&profile, &naive.failures)?;
         prop_assert_eq!(costs(&profile), with_cost(naive.costs));
         prop_assert_eq!((profile.peak.held, profile.peak.time), naive.peak);
         prop_assert_eq!(profile.stray_events, naive.strays);

@@ -1,0 +1,127 @@
+//! Calls that returned no memory, on captures in which they are known.
+
+#[path = "support/fields.rs"]
+mod fields;
+mod support;
+
+use capture::{Action, Ended, NodeId, ThreadId};
+use support::Made;
+use viewer::text::{self, Style};
+use viewer::{Loaded, json};
+
+fn fail(made: &mut Made, thread: ThreadId, (size, alignment, error): (u64, u64, u32), stack: NodeId) {
+    made.event(thread, Action::AllocFailed { size, alignment, error, stack });
+}
+
+fn tell(made: &mut Made) {
+    made.tables.metadata.options.push((capture::FAILED_CALLS.to_owned(), "true".to_owned()));
+}
+
+/// A program that asks for a table in vain in two threads, for a negative number of bytes, and for an alignment that is none, while it
+/// holds a block.
+fn wanting() -> Made {
+    let mut made = Made::new();
+    tell(&mut made);
+    let (process, one) = made.process("app");
+    let two = made.thread(process);
+    let [table, wrong, aligned] =
+        ["main > table > calloc", "main > wrong", "main > aligned > posix_memalign"]
+            .map(|functions| made.stack(functions));
+    fail(&mut made, one, (100, 3, 22), aligned);
+    made.alloc(one, 0x1000, 4000, wrong);
+    fail(&mut made, one, (1 << 40, 0, 12), table);
+    made.alloc(one, 0x9000, 96, wrong);
+    fail(&mut made, two, (3 << 30, 0, 12), table);
+    fail(&mut made, two, (u64::MAX - 7, 0, 0), wrong);
+    made.end(process, one, Ended::Signaled(6));
+    made
+}
+
+fn written(view: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> String {
+    let mut out = Vec::new();
+    view(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn text_of(loaded: &Loaded, limit: usize) -> String {
+    written(|out| text::failed(out, loaded, limit, &Style::default()))
+}
+
+/// Check what is written: what failed last first, behind it what was no fault of the memory, and how much is not shown.
+#[test]
+fn rows_say_who_asked_for_how_much() {
+    let loaded = wanting().loaded("app.memprof");
+    let expected = "\
+app.memprof: 4 calls that got no memory
+
+malloc of -8 B failed after 7.00 ms in app (1000), thread 5001
+  the process held 4.00 KiB in 2 blocks
+    wrong  w.c:15
+    main  m.c:14
+
+2 calls of calloc for 3.00 GiB to 1.00 TiB failed after 4.00 ms to 6.00 ms in app (1000), thread 5000, thread 5001: no memory (ENOMEM)
+  the process held 3.91 KiB in 1 block at the first, 4.00 KiB in 2 blocks at the last
+    table  t.c:15
+    main  m.c:14
+
+posix_memalign of 100 B failed after 2.00 ms in app (1000), thread 5000: no such alignment: 3 (EINVAL)
+  the process held 0 B in 0 blocks
+    aligned  a.c:17
+    main  m.c:14
+";
+    assert_eq!(text_of(&loaded, 10), expected);
+    let cut = text_of(&loaded, 1);
+    assert!(cut.ends_with("    main  m.c:14\n\n2 more stacks not shown (--limit)\n"), "{cut}");
+}
+
+/// Check that summary and info count them, lead to the list, and have it short; that they are no allocations; and that a recording which
+/// does not tell of any is not said to have had none.
+#[test]
+fn summaries_lead_to_them() {
+    let loaded = wanting().loaded("app.memprof");
+    let summary = written(|out| text::summary(out, &loaded, "memprof", &Style::default()));
+    let line = "\nfailed        3 calls got no memory, the largest for 1.00 TiB; 1 call asked for an alignment that is none\n";
+    assert!(summary.contains(line), "{summary}");
+    assert!(summary.contains("\n  memprof failed app.memprof "), "{summary}");
+    assert!(summary.contains("\nallocations   2, 4.00 KiB\n"), "{summary}");
+    let info = written(|out| text::info(out, &loaded, None, &Style::default()));
+    assert!(info.contains("\n  calls that got no memory    4 (see: failed)\n"), "{info}");
+    assert!(info.contains("\nCalls that got no memory\n"), "{info}");
+    let row = info.lines().find(|line| line.contains("calloc")).unwrap_or_default();
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(words.join(" "), "2 calloc 1.00 TiB 6.00 ms 4.00 KiB table (t.c:15) < main");
+    let mut none = Made::new();
+    none.process("app");
+    let loaded = none.loaded("old.memprof");
+    assert!(text_of(&loaded, 10).contains("the recording does not tell of them"), "{}", text_of(&loaded, 10));
+    let info = written(|out| text::info(out, &loaded, None, &Style::default()));
+    assert!(info.contains("\n  calls that got no memory    not told by this recording\n"), "{info}");
+    let summary = written(|out| text::summary(out, &loaded, "memprof", &Style::default()));
+    assert!(!summary.contains("failed"), "{summary}");
+}
+
+/// Check that the document has all of it, and that each field is described.
+#[test]
+fn document_has_all_of_them() {
+    let loaded = wanting().loaded("app.memprof");
+    let text = written(|out| json::failed(out, &loaded));
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&document["schema"], &document["document"]), (&1.into(), &"failed".into()));
+    assert_eq!((&document["calls"], &document["told"]), (&4.into(), &true.into()));
+    assert_eq!(document["total"]["allocations"], 2, "{document:#}");
+    let rows = document["rows"].as_array().unwrap();
+    let (wrong, table, aligned) = (&rows[0], &rows[1], &rows[2]);
+    assert_eq!((&wrong["largest"], &wrong["error"]), (&(u64::MAX - 7).into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&table["call"], &table["error"], &table["calls"]),
+        (&"calloc".into(), &"ENOMEM".into(), &2.into())
+    );
+    assert_eq!((&table["smallest"], &table["largest"]), (&(3_u64 << 30).into(), &(1_u64 << 40).into()));
+    assert_eq!((&table["first_ns"], &table["last_ns"]), (&4_000_000.into(), &6_000_000.into()));
+    assert_eq!((&table["held_first"]["bytes"], &table["held_last"]["blocks"]), (&4000.into(), &2.into()));
+    assert_eq!((&table["threads"][1]["tid"], &table["pid"]), (&5001.into(), &1000.into()));
+    assert_eq!(table["stack"][0]["function"], "table");
+    assert_eq!((&aligned["alignment"], &aligned["error"]), (&3.into(), &"EINVAL".into()));
+    let described = include_str!("../JSON.md");
+    fields::walk(&document, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
+}
