@@ -123,6 +123,22 @@ fn a_program_that_aborts_for_want_of_memory_says_who_asked() {
     assert_eq!(capture.show(&["check", "--max-failed", "1"]).code, 0);
 }
 
+/// Check that children of vfork and fork, and signal handlers are told, each as whose it is. No stack can be taken in a child of vfork.
+#[test]
+fn children_and_handlers_are_told() {
+    let (_, capture) =
+        record(c("fails_everywhere").flags(["-O1", "-fno-builtin"]).build()).with_names().succeed();
+    let events = failures(&capture);
+    let told: Vec<(u64, bool)> =
+        events.iter().map(|event| (event.size - (1 << 47), event.pid == events[0].pid)).collect();
+    assert_eq!(told, [(1, true), (2, false), (3, true)], "{events:?}");
+    for event in &events[1..] {
+        assert_eq!((event.stack[0].as_str(), event.error.as_str()), ("ask", "ENOMEM"), "{event:?}");
+    }
+    assert!(events[2].stack.iter().any(|name| name == "handle"), "{:?}", events[2]);
+    assert_eq!(capture.number("/lost/events"), 0);
+}
+
 /// Check that an aggregated capture has how many calls failed of each stack, and a database each of them.
 #[test]
 fn other_forms_of_a_capture_have_them() {

@@ -9,7 +9,7 @@
 //! Counting has one meaning everywhere:
 //! - every successful call that returned a block is one allocation of its requested size;
 //! - a successful `realloc` of a block is one free and one allocation; `realloc(p, 0)` that frees is one free;
-//! - `free(NULL)` and calls that failed count nowhere; `mmap` and `brk` have totals of their own;
+//! - `free(NULL)` and calls that failed count nowhere: those that got no memory have rows of their own ([`Failure`]); `mmap` and `brk` have totals of their own;
 //! - *temporary*: freed by the thread that allocated it before that thread's next allocation, `realloc`'s own
 //!   free excepted;
 //! - *leaked*: alive when its process ended, or when the recording ended and the process still ran;

@@ -86,7 +86,7 @@ fn limits(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     if profile.snapshots.is_some() {
         writeln!(
             out,
-            "  the capture is aggregated: times are those of snapshots, threads and single sizes are not kept"
+            "  the capture is aggregated: times and what was held are those of snapshots; threads and single sizes are not kept"
         )?;
     }
     Ok(())

@@ -111,12 +111,12 @@ macro_rules! announcing {
 }
 pub(crate) use announcing;
 
-/// The next `new` may throw through the frame: it has unwind information and nothing to clean up.
 /// Words from a wrapper's stack pointer to the second argument of its form.
 pub(crate) const SECOND_ARGUMENT: usize = 1;
-/// Words from there to its caller's frame pointer, which the return address follows.
+/// Words from that stack pointer to the frame pointer of its caller, which the return address follows.
 pub(crate) const CALLERS_FRAME: usize = 4;
 
+/// The next `new` may throw through the frame: it has unwind information, somebody who is asked then, and nothing to clean up.
 macro_rules! new_wrapper {
     ($name:ident, $wrapped:ident, $index:literal, $record:ident) => {
         core::arch::global_asm!(

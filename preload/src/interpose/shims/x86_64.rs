@@ -96,7 +96,7 @@ pub(crate) use announcing;
 
 /// Words from a wrapper's stack pointer to the second argument of its form.
 pub(crate) const SECOND_ARGUMENT: usize = 2;
-/// Words from there to its caller's frame pointer, which the return address follows.
+/// Words from that stack pointer to the frame pointer of its caller, which the return address follows.
 pub(crate) const CALLERS_FRAME: usize = 4;
 
 /// The next `new` may throw through the frame: it has unwind information, somebody who is asked then, and nothing to clean up.
