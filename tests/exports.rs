@@ -647,7 +647,7 @@ fn tables_have_our_totals_in_parquet() {
     let again = capture.show(&["export", "--format", "parquet", "--output", "tables", "--force"]);
     assert!(again.code == 2 && again.stderr.contains("is a directory"), "{}", again.stderr);
     let folder = capture.world().path("tables");
-    assert_eq!(std::fs::read_dir(&folder).expect("it is there").count(), 10);
+    assert_eq!(std::fs::read_dir(&folder).expect("it is there").count(), 11);
     let expected = [total(&capture, "allocations"), total(&capture, "allocated_bytes")];
     let document = include_str!("../docs/query.md");
     let question = document.split_once("duckdb -c \"").and_then(|(_, rest)| rest.split_once("\"\n"));

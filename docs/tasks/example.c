@@ -1,6 +1,5 @@
-/* The program of the pages beside it: it answers requests, remembers some, and fills a cache in between.
-   -DCACHE=2 makes the cache twice as large: another build, to be compared. -DTWICE frees it twice. -DTOO_MUCH asks for more than
-   there is. */
+/* The program of the pages beside it: it answers requests, remembers some, and fills a cache in between. Others: -DCACHE=2 with a cache
+   that is twice as large, to be compared; -DTWICE frees it twice; -DTOO_MUCH asks for more than there is. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
