@@ -102,6 +102,9 @@ pub enum Error {
     GivenUp,
 }
 
+/// The action of an [`Error::Io`] where a capture itself could not be written.
+pub const WRITE: &str = "write the capture";
+
 impl Error {
     pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let action = action.into();

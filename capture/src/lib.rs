@@ -86,7 +86,7 @@ pub use atomic::AtomicFile;
 pub use counter::{Counter, CounterKind};
 pub use cursor::{Cursor, Events};
 pub use cut::{Cut, CutReason};
-pub use error::Error;
+pub use error::{Error, WRITE};
 pub use event::{Action, Event, ReallocOutcome};
 pub use fault::{Fault, Region};
 pub use format::{ChunkKind, Header, MAGIC, TIME_UNIT_NS, VERSION, Version};

@@ -47,12 +47,13 @@ fn no_place(error: NoPlace) -> Error {
         return error.into();
     };
     // What is wrong with no folder is told as such.
-    if chosen != *folder || *reason == Reason::Files {
+    if chosen != *folder || matches!(reason, Reason::Files | Reason::Large) {
         return error.into();
     }
     let other = match reason {
         Reason::Noexec => "a folder on another file system",
         Reason::Absent => "a folder whose parent is there",
+        Reason::Full(_) => "a folder where there is room",
         _ => "another folder",
     };
     let folder = folder.display();

@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use collector::{MORE_FILES, is_too_many_files};
+use std::error::Error;
 use std::io::Write;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -12,8 +13,8 @@ const NOTE: Style = AnsiColor::Cyan.on_default().bold();
 pub(crate) fn error(reason: &anyhow::Error) {
     // A cause that its effect quotes already is not said twice.
     let mut text = reason.to_string();
-    for cause in reason.chain().skip(1).map(ToString::to_string) {
-        if !text.contains(&cause) {
+    for cause in reason.chain().skip(1) {
+        if !quotes(&text, cause) {
             text = format!("{text}: {cause}");
         }
     }
@@ -23,6 +24,15 @@ pub(crate) fn error(reason: &anyhow::Error) {
         text = format!("{}. {MORE_FILES}", text.trim_end_matches('.'));
     }
     line("error", ERROR, &text);
+}
+
+/// Whether a text has all that a cause says. That a capture could not be written is said in other words with its name.
+fn quotes(text: &str, cause: &(dyn Error + 'static)) -> bool {
+    let said = match cause.downcast_ref() {
+        Some(capture::Error::Io { action, source }) if action == capture::WRITE => source.to_string(),
+        _ => cause.to_string(),
+    };
+    text.contains(&said)
 }
 
 /// Something is not as the user may think.

@@ -5,10 +5,12 @@ use crate::message;
 use crate::stream::Stream;
 use anyhow::{Context, anyhow};
 use capture::AtomicFile;
+use collector::advice_for_file;
 use rustix::fs::{Access, access};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -29,15 +31,21 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<(), Failure> {
                 "{shown} is a directory. Give the name of a file with --output."
             )));
         }
-        Ok(_) if !replace => {
+        // Whoever names a pipe wants the capture in it.
+        Ok(there) if there.file_type().is_fifo() => {
             return Err(Failure::usage(anyhow!(
-                "{shown} exists already. Choose another name with --output, or replace it with --force."
+                "{shown} is a pipe, not a regular file. --output - writes to standard output, which may be one."
             )));
         }
         // A device would be replaced by a file, a link would keep pointing to the old one.
         Ok(there) if !there.is_file() => {
             return Err(Failure::usage(anyhow!(
-                "{shown} is not a regular file, so --force does not replace it."
+                "{shown} is not a regular file, so --force does not replace it. Choose another name with --output."
+            )));
+        }
+        Ok(_) if !replace => {
+            return Err(Failure::usage(anyhow!(
+                "{shown} exists already. Choose another name with --output, or replace it with --force."
             )));
         }
         Ok(_) => {}
@@ -111,7 +119,7 @@ fn check_folder(folder: &Path) -> io::Result<()> {
 /// The failure for a place that takes no file.
 pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Failure {
     let shown = path.display();
-    Failure::usage(anyhow!("cannot write {shown}: {error}. Choose another place with --output."))
+    Failure::usage(anyhow!("cannot write {shown}: {error}. {}", advice_for_file(error)))
 }
 
 #[cfg(test)]

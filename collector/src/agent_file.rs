@@ -22,7 +22,7 @@ mod executable;
 mod folder;
 mod sweep;
 
-use crate::error::{MORE_FILES, is_too_many_files};
+use crate::error::{LARGER_FILES, MORE_FILES, is_too_many_files};
 use std::ffi::OsString;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
@@ -72,6 +72,12 @@ pub enum Reason {
     /// This process may open no more files.
     #[error("this process may not open more files")]
     Files,
+    /// Files of this process may not become as large as the agent.
+    #[error("the agent is larger than files of this process may become")]
+    Large,
+    /// There is no room for it, or none for this user.
+    #[error("{0}")]
+    Full(String),
     /// Anything else that the system says.
     #[error("{0}")]
     System(String),
@@ -82,6 +88,8 @@ impl From<io::Error> for Reason {
         match error.kind() {
             io::ErrorKind::NotFound => Reason::Absent,
             _ if is_too_many_files(&error) => Reason::Files,
+            io::ErrorKind::FileTooLarge => Reason::Large,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Reason::Full(error.to_string()),
             _ => Reason::System(error.to_string()),
         }
     }
@@ -100,10 +108,16 @@ impl fmt::Display for NoPlace {
         for Unusable { folder, reason } in &self.tried {
             write!(text, "\n  {}: {reason}", folder.display())?;
         }
-        if self.tried.iter().any(|unusable| unusable.reason == Reason::Files) {
-            return write!(text, "\n{MORE_FILES}");
-        }
-        write!(text, "\nName a folder on a file system without noexec in SYSPROF_MEMPROF_DIR.")
+        let is_any = |test: fn(&Reason) -> bool| self.tried.iter().any(|unusable| test(&unusable.reason));
+        let advice = match () {
+            () if is_any(|reason| *reason == Reason::Files) => MORE_FILES,
+            () if is_any(|reason| *reason == Reason::Large) => LARGER_FILES,
+            () if is_any(|reason| matches!(reason, Reason::Full(_))) => {
+                "Make room in one of them, or name a folder elsewhere in SYSPROF_MEMPROF_DIR."
+            }
+            () => "Name a folder on a file system without noexec in SYSPROF_MEMPROF_DIR.",
+        };
+        write!(text, "\n{advice}")
     }
 }
 

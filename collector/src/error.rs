@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The capture could not be created or written.
-    #[error("cannot write the capture {path}: {source}. {}", what_helps(Some(source)))]
+    #[error("cannot write the capture {path}: {source}. {}", advice_for_file(source))]
     Output {
         /// The file.
         path: PathBuf,
@@ -20,7 +20,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The capture could not be written.
-    #[error("cannot write the capture {path}: {source}. {}", what_helps(refused(source)))]
+    #[error("cannot write the capture {path}: {}. {}", said_once(source), refused(source).map_or(OTHER_PLACE, advice_for_file))]
     Capture {
         /// The file.
         path: PathBuf,
@@ -63,6 +63,11 @@ pub enum Error {
 /// What to do where a process may open no more files.
 pub const MORE_FILES: &str = "Allow more open files (ulimit -n).";
 
+/// What to do where the files of a process may not become that large, wherever they are.
+pub const LARGER_FILES: &str = "Allow larger files (ulimit -f).";
+
+const OTHER_PLACE: &str = "Choose another place with --output.";
+
 /// True when this process may open no more files.
 pub fn is_too_many_files(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
@@ -76,9 +81,25 @@ fn refused(error: &capture::Error) -> Option<&std::io::Error> {
     }
 }
 
-/// What to do about a file that could not be written.
-fn what_helps(error: Option<&std::io::Error>) -> &'static str {
-    if error.is_some_and(is_too_many_files) { MORE_FILES } else { "Choose another place with --output." }
+/// What a capture says of its own failure, without the words that stand before it.
+fn said_once(error: &capture::Error) -> String {
+    match error {
+        capture::Error::Io { action, source } if action == capture::WRITE => source.to_string(),
+        error => error.to_string(),
+    }
+}
+
+/// What to do about a file of the user's choice that the system did not let be written.
+pub fn advice_for_file(error: &std::io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => MORE_FILES,
+        Some(libc::EFBIG) => LARGER_FILES,
+        Some(libc::ENOSPC) => "Make room there, or choose another place with --output.",
+        Some(libc::EDQUOT) => {
+            "Your quota there is used up: delete something, or choose another place with --output."
+        }
+        _ => OTHER_PLACE,
+    }
 }
 
 /// The same behind a sentence that has no advice of its own, which begins with a full stop.
@@ -112,5 +133,30 @@ mod tests {
             assert!(!text.contains("another place"), "{text}");
         }
         assert_eq!(texts(libc::EACCES).map(|text| text.contains(MORE_FILES)), [false; 4]);
+    }
+
+    /// Check that each way in which a file cannot be written has the advice that helps, and is said once.
+    #[test]
+    fn files_that_cannot_be_written_say_what_helps() {
+        for (code, advice) in [
+            (libc::EFBIG, "too large (os error 27). Allow larger files (ulimit -f)."),
+            (libc::ENOSPC, "(os error 28). Make room there, or choose another place with --output."),
+            (
+                libc::EDQUOT,
+                "Your quota there is used up: delete something, or choose another place with --output.",
+            ),
+            (libc::EROFS, "(os error 30). Choose another place with --output."),
+        ] {
+            let refused = || std::io::Error::from_raw_os_error(code);
+            let written = capture::Error::Io { action: capture::WRITE.to_owned(), source: refused() };
+            for error in [
+                Error::Output { path: "a".into(), source: refused() },
+                Error::Capture { path: "a".into(), source: written },
+            ] {
+                let text = error.to_string();
+                assert!(text.ends_with(advice), "{text}");
+                assert_eq!(text.matches("cannot write").count(), 1, "{text}");
+            }
+        }
     }
 }

@@ -114,7 +114,7 @@ pub mod stages;
 
 pub use address_space::spare_address_space;
 pub use distil::{Begin, Distil};
-pub use error::{Error, MORE_FILES, is_too_many_files};
+pub use error::{Error, LARGER_FILES, MORE_FILES, advice_for_file, is_too_many_files};
 pub use log::{Sink, log_to};
 pub use name_search::NameSearch;
 pub use options::{OnFull, Options};

@@ -1,7 +1,7 @@
 //! The end of a file that grows chunk by chunk.
 
 use crate::chunk::{Label, Packer};
-use crate::error::Error;
+use crate::error::{Error, WRITE};
 use crate::index::Chunk;
 use crate::sink::Sink;
 
@@ -35,7 +35,7 @@ impl<W: Sink> Output<W> {
 
     /// Hands what was written on to the system.
     pub(super) fn flush(&mut self) -> Result<(), Error> {
-        self.sink.flush().map_err(Error::io("write the capture")).inspect_err(|_| self.given_up = true)
+        self.sink.flush().map_err(Error::io(WRITE)).inspect_err(|_| self.given_up = true)
     }
 }
 
@@ -44,7 +44,7 @@ fn write(sink: &mut impl Sink, offset: &mut u64, given_up: &mut bool, bytes: &[u
         return Err(Error::GivenUp);
     }
     *given_up = true;
-    sink.write_all(bytes).map_err(Error::io("write the capture"))?;
+    sink.write_all(bytes).map_err(Error::io(WRITE))?;
     *given_up = false;
     *offset += bytes.len() as u64;
     Ok(())

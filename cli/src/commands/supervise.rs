@@ -190,9 +190,19 @@ pub(crate) fn finish(
     let result = session.stop(names.search.clone(), unrecorded);
     names.clear();
     debug!("ended: {result:?}");
+    tell_what_is_kept(&result);
     // Release, for the Acquire in watch: whoever sees it also sees the capture finished.
     finished.store(true, Ordering::Release);
     result
+}
+
+/// Says that a capture which could not be written to its end can be looked at all the same, if it can.
+fn tell_what_is_kept(result: &Result<Finished, Error>) {
+    if let Err(Error::Capture { path, .. }) = result
+        && capture::Reader::open(path).is_ok()
+    {
+        message::note(&format!("What was recorded until then is in {}", path.display()));
+    }
 }
 
 fn watch(signals: &Signals, names: &Shown, finished: &AtomicBool, code: u8) {

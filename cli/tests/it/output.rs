@@ -54,6 +54,75 @@ fn folders_that_take_no_file_are_wrong_usage() {
     }
 }
 
+/// Check that a pipe, a folder and a folder that can only be read are refused with what to do, --force or not.
+#[test]
+fn places_that_are_no_files_say_what_to_do() {
+    let world = World::new();
+    let pipe = world.path("work/pipe");
+    let made = world.command("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    for more in [&[][..], &["--force"]] {
+        let said = refused(&world, &pipe, more);
+        assert!(said.contains("is a pipe") && said.contains("--output -"), "{said}");
+        let said = refused(&world, &world.work(), more);
+        assert!(said.contains("is a directory. Give the name of a file with --output."), "{said}");
+        let said = refused(&world, Path::new("/dev/null"), more);
+        assert!(
+            said.contains("Choose another name with --output") && !said.contains("replace it with"),
+            "{said}"
+        );
+    }
+    let script = format!(
+        "mount -t tmpfs -o ro tmpfs work && exec {} run -o work/x.memprof -- touch mark",
+        crate::support::TOOL
+    );
+    let Some(ran) = with_a_mount(&world, &script) else { return };
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Read-only file system"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Choose another place with --output."), "{}", ran.stderr);
+    assert!(!world.path("mark").exists(), "the target was started");
+}
+
+/// Check that whoever may write no large files is told that, and not to look for another place, whether it is the agent that does not fit
+/// or the capture.
+#[test]
+fn limits_on_the_size_of_files_are_told_as_such() {
+    let world = World::new();
+    let limited = |command: &[&str]| {
+        let mut shell = world.command("sh");
+        shell.args(["-c", r#"ulimit -f 0; exec "$@""#, "sh", crate::support::TOOL]).args(command);
+        ran(shell.output().unwrap())
+    };
+    let run = ["run", "-o", "x.memprof", "--", "touch", "mark"];
+    for without in ["the agent", "the capture"] {
+        let ran = limited(&run);
+        assert!(ran.code.is_some_and(|code| code != 0), "{without}: {}", ran.stderr);
+        assert!(ran.stderr.contains("Allow larger files (ulimit -f)."), "{without}: {}", ran.stderr);
+        for wrong in ["noexec", "another place", "SYSPROF_MEMPROF_DIR"] {
+            assert!(!ran.stderr.contains(wrong), "{without}: {}", ran.stderr);
+        }
+        assert!(!world.path("work/mark").exists(), "{without}: the target was started");
+        // From now on the agent is there.
+        assert_eq!(world.run(["preload-path"]).code, Some(0));
+    }
+}
+
+/// What a script has left in a world of mounts of its own; none where that is not allowed, which is told.
+fn with_a_mount(world: &World, script: &str) -> Option<crate::support::Ran> {
+    let mut unshare = world.command("unshare");
+    unshare.current_dir(world.path("")).args(["--mount", "--map-root-user", "sh", "-c", script]);
+    let Ok(output) = unshare.output() else {
+        println!("unshare is not there: a mount was not tried");
+        return None;
+    };
+    let ran = ran(output);
+    if ran.stderr.contains("unshare") || ran.stderr.contains("mount:") {
+        println!("mounting is not allowed here: a mount was not tried");
+        return None;
+    }
+    Some(ran)
+}
+
 /// Check that an existing file is kept unless --force says otherwise, a link in any case.
 #[test]
 fn existing_output_needs_force() {
@@ -97,16 +166,10 @@ fn failed_recording_exits_3_after_the_target() {
             crate::support::TOOL,
             target.display()
         );
-        let mut unshare = world.command("unshare");
-        unshare.current_dir(world.path("")).args(["--mount", "--map-root-user", "sh", "-c", &script]);
-        let Ok(output) = unshare.output() else {
-            return println!("unshare is not there: a full disk was not tried");
-        };
-        let ran = crate::support::ran(output);
-        if ran.stderr.contains("unshare") || ran.stderr.contains("mount:") {
-            return println!("mounting is not allowed here: a full disk was not tried");
-        }
+        let Some(ran) = with_a_mount(&world, &script) else { return };
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(expected), "done\n"), "{}", ran.stderr);
         assert!(ran.stderr.contains("No space left"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("Make room there, or choose another place"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("What was recorded until then is in work/x.memprof"), "{}", ran.stderr);
     }
 }
