@@ -132,6 +132,11 @@ mod tests {
             ("_Z1gRSt5arrayIiLm4EE", "g(std::array<int, 4ul>&)"),
             ("_Z1gILi3EEvv", "void g<3>()"),
             ("_ZN1TIbJEE1fEv", "T<bool>::f()"),
+            ("_ZN1A6ReportIJEEEviDpRKT_", "void A::Report<>(int)"),
+            ("_ZN1A6ReportIJEEEvDpRKT_", "void A::Report<>()"),
+            ("_ZN1A3AddI1BJEEEPT_iDpOT0_", "B* A::Add<B>(int)"),
+            ("_ZZN1A3AddI1BJEEEPT_DpOT0_E4args", "B* A::Add<B>()::args"),
+            ("_ZN1A4CallEOFviE", "A::Call(void (&&)(int))"),
             ("_ZN1AC1IPKcvEET_S3_i", "A::A<char const*, void>(char const*, char const*, int)"),
         ]);
     }
