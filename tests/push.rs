@@ -197,6 +197,7 @@ fn intervals_add_up_to_the_recording() {
         taken.filter(|request| String::from_utf8_lossy(&parts(request)[1].1).contains("alloc_space"));
     let sent: Vec<Profile> = of_allocations.map(|request| Profile::decode(&parts(request)[0].1)).collect();
     let sum: u64 = sent.iter().map(|profile| profile.sums(0)[0]).sum();
+    assert!(sum >= 200_000, "{sum}");
     assert_eq!(sum, capture.number("/totals/allocations"));
     assert!(
         sent.windows(2).all(|pair| pair[0].time + pair[0].duration == pair[1].time),
@@ -217,11 +218,22 @@ fn capture_without_a_time_is_waited_for() {
     fs::write(&begun, header).expect("it is ours");
     let pushing = start(capture.world(), push(capture.world(), &server, &begun, &["--every", "50ms"]));
     thread::sleep(Duration::from_millis(500));
+    assert_eq!(server.requests().len(), 0, "there is nothing to send yet");
     let mut file = OpenOptions::new().append(true).open(&begun).expect("it is there");
     file.write_all(rest).expect("there is room");
     let ran = pushing.wait();
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(!server.requests().is_empty());
+    let of_allocations: Vec<Profile> = server
+        .requests()
+        .iter()
+        .filter(|request| String::from_utf8_lossy(&parts(request)[1].1).contains("alloc_space"))
+        .map(|request| Profile::decode(&parts(request)[0].1))
+        .collect();
+    let sums = |place: usize| of_allocations.iter().map(|profile| profile.sums(0)[place]).sum::<u64>();
+    assert_eq!(sums(0), capture.number("/totals/allocations"));
+    assert_eq!(sums(1), capture.number("/totals/allocated_bytes"));
+    let duration: u64 = of_allocations.iter().map(|profile| profile.duration).sum();
+    assert_eq!(duration, capture.number("/duration_ns"));
 }
 
 /// Check that a server which refuses for good, or does not exist, is told as what it is.

@@ -126,6 +126,12 @@ fn top_ends_with_its_process() {
     let last = documents.last().expect("there is a last report");
     assert!(documents.iter().rev().skip(1).all(|document| document["ended"] == false));
     assert_eq!(last["ended"], true);
+    // What it did while it was watched: twenty turns.
+    for (field, least) in
+        [("held_bytes", 19 * 1024), ("allocations", 20_000), ("frees", 19_000), ("temporary", 19_000)]
+    {
+        assert!(number(last, &format!("/total/{field}")) >= least, "{field}: {last:#}");
+    }
     let mut report = world.tool(["report", "--json"]);
     report.arg(world.path("kept.memprof"));
     let report: Value = serde_json::from_str(wait(&world, report).text()).expect("report prints JSON");
