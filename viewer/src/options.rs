@@ -1,6 +1,8 @@
 //! What the views can be asked for.
 
 use crate::analysis::{Amount, Cutoff, Metric, Share};
+use crate::loaded::Loaded;
+use crate::query::Grouping;
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,8 +25,8 @@ pub struct ReportOptions {
     pub metric: Metric,
     /// In which form.
     pub shape: Shape,
-    /// What is smaller than this share of the total is summed up. None: 1 % in text and in inverted trees,
-    /// everything in JSON.
+    /// What is smaller than this share of the total is summed up. None: 1 % in text and in inverted trees, nothing in JSON, nor of
+    /// processes, executables, commands and threads that stand for stacks.
     pub min: Option<Share>,
     /// Rows of a table, and children of a node, beyond this number are summed up as well. None: 20 in text,
     /// everything in JSON.
@@ -46,9 +48,13 @@ impl ReportOptions {
     const LIMIT: usize = 20;
     const FEW: usize = 5;
 
-    /// What people read.
-    pub(crate) fn cutoff_for_text(&self, total: Amount) -> Cutoff {
-        let min = self.min.unwrap_or(Share::percent(Self::MIN));
+    /// What people read. Of processes, commands and threads people ask which ones there are: a share would hide those that the question
+    /// is about.
+    pub(crate) fn cutoff_for_text(&self, loaded: &Loaded) -> Cutoff {
+        let total = self.metric.of(&loaded.profile.total);
+        let grouping = loaded.seen.as_ref().and_then(|seen| seen.group);
+        let usual = if grouping.is_some_and(Grouping::is_of_owner) { 0.0 } else { Self::MIN };
+        let min = self.min.unwrap_or(Share::percent(usual));
         let few = if self.min.is_none() { Self::FEW } else { 0 };
         Cutoff { few, ..self.cutoff(total, min, self.limit.unwrap_or(Self::LIMIT)) }
     }

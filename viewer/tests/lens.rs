@@ -2,14 +2,15 @@
 
 mod support;
 
-use capture::{Ended, Frame, Module, ModuleId, NodeId, Pseudo};
+use capture::{Ended, Frame, Module, ModuleId, NodeId, Process, Pseudo};
 use proptest::prelude::*;
+use serde_json::json;
 use support::Made;
 use support::fixtures::{rich, sampled};
-use viewer::analysis::{Cost, Load, Metric, Tree, functions};
+use viewer::analysis::{Cost, Load, Metric, Share, Tree, functions};
 use viewer::query::{Expression, Grouping, Lens, Pattern};
 use viewer::text::{self, Style};
-use viewer::{Loaded, ReportOptions, Shape, Source, json};
+use viewer::{Loaded, ReportOptions, Shape, Source};
 
 /// A capture of these stacks and sizes, each in a process.
 fn made_of(calls: &[(&str, &str, u64)]) -> Made {
@@ -357,7 +358,7 @@ fn neighbours_of_a_group_become_one() {
     assert!(lines(Grouping::Line).contains(&"    m.c:14 10".to_owned()), "{:?}", lines(Grouping::Line));
     assert_eq!(lines(Grouping::Process), ["[Everything] 15", "  app 15", "    app (1000) 15"]);
     let mut out = Vec::new();
-    json::report(&mut out, &grouped(Grouping::Module), &ReportOptions::default()).unwrap();
+    viewer::json::report(&mut out, &grouped(Grouping::Module), &ReportOptions::default()).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("\"call\": \"calloc\"") && text.contains("\"function\": \"/lib/x.so\""), "{text}");
 }
@@ -488,6 +489,131 @@ fn lenses() -> impl Strategy<Value = Lens> {
     )
 }
 
+/// Ten processes with commands and threads of their own, of which one allocates nearly all.
+fn many_processes() -> Made {
+    let mut made = Made::new();
+    for number in 0..10 {
+        let command = vec!["cc".to_owned(), format!("{number}.c")];
+        let row = Process { name: "cc".to_owned(), command, ..Process::default() };
+        let (process, thread) = made.process_row(row);
+        made.tables.threads[thread.index()].name = format!("worker-{number}");
+        let stack = made.stack("main > parse");
+        made.alloc(thread, 0x1000, if number == 0 { 1 << 20 } else { number }, stack);
+        made.end(process, thread, Ended::Exited(0));
+    }
+    made
+}
+
+/// Check that processes, commands and threads are all shown, however small, that a minimum leaves out what it is asked to, and that a table
+/// with more rows than its limit says how many are left out and how to see them; in text and in tables for elsewhere.
+#[test]
+fn groups_of_processes_hide_nothing() {
+    for group in [Grouping::Process, Grouping::Command, Grouping::Thread] {
+        let lens = Lens { group: Some(group), ..Lens::default() };
+        let loaded = lens.apply(many_loaded(group));
+        for shape in [Shape::Stacks, Shape::Functions] {
+            let rows = |options: ReportOptions| {
+                let mut out = Vec::new();
+                text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
+                let text = String::from_utf8(out).unwrap();
+                let of_group = |line: &&str| line.contains(" cc ") || line.contains("worker-");
+                let outline = viewer::outline::outline(&loaded, &options);
+                let rows = text.lines().filter(of_group).count();
+                let hidden = text.lines().find(|line| line.contains("not shown")).map(str::to_owned);
+                let told = outline.rows.iter().any(|row| row.name.contains("not shown"));
+                assert_eq!(told, hidden.is_some(), "{text}");
+                (rows, hidden)
+            };
+            let options = ReportOptions { shape, metric: Metric::Leaked, ..ReportOptions::default() };
+            assert_eq!(rows(options), (10, None), "{group:?} {shape:?}");
+            let (shown, hidden) = rows(ReportOptions { limit: Some(4), ..options });
+            let hidden = hidden.expect("it is said");
+            assert!(shown == 4 && hidden.contains("6 smaller") && hidden.contains("(--limit)"), "{hidden}");
+            let (shown, hidden) = rows(ReportOptions { min: Some(Share::percent(1.0)), ..options });
+            let hidden = hidden.expect("it is said");
+            assert!(shown == 1 && hidden.contains("9 smaller") && hidden.contains("(--min)"), "{hidden}");
+            // At the peak only the first one ran.
+            let mut out = Vec::new();
+            let options = ReportOptions { shape, ..ReportOptions::default() };
+            text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            let told = " allocated, with nothing of this (--by bytes)";
+            let line = text.lines().find(|line| line.ends_with(told)).unwrap_or_else(|| panic!("{text}"));
+            assert!(line.starts_with("9 more "), "{line}");
+            let outline = viewer::outline::outline(&loaded, &options);
+            assert_eq!(outline.rows.last().map(|row| row.name.as_str()), Some(line));
+        }
+    }
+}
+
+fn many_loaded(group: Grouping) -> Loaded {
+    let made = many_processes();
+    let mut load = Load::new(&made.tables);
+    if group == Grouping::Thread {
+        load = load.by_threads();
+    }
+    made.events.iter().for_each(|event| load.event(event));
+    let profile = load.finish();
+    Loaded::new(made.tables, profile, Source::default())
+}
+
+/// Check that JSON tells which process and thread stands for a stack in fields of their own, in rows, functions and nodes, and of commands
+/// none, which may be several processes.
+#[test]
+fn processes_and_threads_have_fields_of_their_own() {
+    let told = |group, shape| {
+        let loaded = Lens { group: Some(group), ..Lens::default() }.apply(many_loaded(group));
+        let options = ReportOptions { shape, ..ReportOptions::default() };
+        let mut out = Vec::new();
+        viewer::json::report(&mut out, &loaded, &options).unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let row = match shape {
+            Shape::Stacks => &document["rows"][0]["stack"][0],
+            Shape::Functions => &document["functions"][0],
+            _ => &document["nodes"][2],
+        };
+        ["pid", "process", "tid", "thread"].map(|field| row.get(field).cloned().unwrap_or_default())
+    };
+    for shape in [Shape::Stacks, Shape::Functions, Shape::Tree] {
+        let thread = told(Grouping::Thread, shape);
+        assert_eq!(json!(thread), json!([1000, "cc", 5000, "worker-0"]), "{shape:?}");
+        let process = told(Grouping::Process, shape);
+        assert_eq!(json!(process), json!([1000, "cc", null, null]), "{shape:?}");
+        assert_eq!(json!(told(Grouping::Command, shape)), json!([null, null, null, null]), "{shape:?}");
+    }
+}
+
+/// Check that a function has its file, and the line that most of its cost passes through; one without line tables has none.
+#[test]
+fn functions_have_files_and_lines() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let (rare, often) = (made.stack("main > rare > make"), made.stack("main > often"));
+    let bare = made.frame(Some("/bin/app"), &[]);
+    let bare = made.node(NodeId::ROOT, bare);
+    made.alloc(thread, 0x1000, 10, rare);
+    made.alloc(thread, 0x2000, 30, often);
+    made.alloc(thread, 0x3000, 1, bare);
+    // The same function from another line, which less passes through.
+    let again = made.frame(Some("/bin/app"), &["often"]);
+    let names = &mut made.tables.symbols[again.index()].as_mut().unwrap().names;
+    names[0].line = Some(99);
+    let again = made.node(NodeId::ROOT, again);
+    made.alloc(thread, 0x4000, 29, again);
+    let mut out = Vec::new();
+    let options = ReportOptions { shape: Shape::Functions, ..ReportOptions::default() };
+    viewer::json::report(&mut out, &made.loaded("app.memprof"), &options).unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let place = |name: &str| {
+        let rows = document["functions"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["name"].as_str().unwrap().starts_with(name)).unwrap();
+        (row["file"].clone(), row["line"].clone())
+    };
+    assert_eq!(place("often"), ("/src/o.c".into(), 15.into()));
+    assert_eq!(place("make"), ("/src/m.c".into(), 14.into()));
+    assert_eq!(place("<in app"), Default::default());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -512,7 +638,7 @@ proptest! {
             for shape in [Shape::Stacks, Shape::Functions, Shape::Tree, Shape::Inverted] {
                 let options = ReportOptions { metric, shape, ..ReportOptions::default() };
                 text::report(&mut Vec::new(), &loaded, &options, &Style::default()).unwrap();
-                json::report(&mut Vec::new(), &loaded, &options).unwrap();
+                viewer::json::report(&mut Vec::new(), &loaded, &options).unwrap();
             }
         }
         if lens.callers.is_empty() && lens.focus.is_empty() {

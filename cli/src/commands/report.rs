@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     /// Show functions, with what each allocates itself and with all that it calls
     #[arg(long, group = "shape")]
     functions: bool,
-    /// Sum up what is less than this share of the total [default: 1%; in JSON only --inverted has one]
+    /// Sum up what is less than this share of the total [default: 1%, none of processes, commands and threads; in JSON only --inverted has one]
     #[arg(long, value_name = "SHARE")]
     min: Option<Share>,
     /// Sum up what is beyond this number of rows, or of children in a tree [default: 20; none in JSON]

@@ -2,6 +2,7 @@
 
 use super::cost::Cost;
 use super::frames::{functions_of, meaningful};
+use super::metric::Metric;
 use super::names::{LabelId, Names, Step};
 use super::profile::Profile;
 use super::spread::Spread;
@@ -42,6 +43,49 @@ pub fn lines_of(
     let innermost =
         |node| functions_of(tables, names, node).map(|(_, step)| step).find(|step| is_one(step.label));
     sums(profile, |node| innermost(node).map(Some))
+}
+
+/// Where a function is: its file, and the line that most of its cost by a metric passes through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FunctionPlace {
+    /// The source file; none where that is not known.
+    pub file: Option<StringId>,
+    /// The line in it; of several that cost the same, the first.
+    pub line: Option<u32>,
+}
+
+/// By label, where its function is. As in [`lines_of`], a stack is charged to the innermost line of each function. A place in a file
+/// comes before one in none: of code that was compiled without line tables nothing more is known.
+// Cost: linear in rows times the depth of their stacks.
+pub fn places_of_functions(
+    profile: &Profile,
+    tables: &Tables,
+    names: &Names,
+    metric: Metric,
+) -> Vec<FunctionPlace> {
+    let mut costs: BTreeMap<(LabelId, Option<StringId>, Option<u32>), i64> = BTreeMap::new();
+    // By label, the last row on whose stack it was met.
+    let mut met: Vec<usize> = vec![0; names.len()];
+    for (row, site) in (1..).zip(&profile.sites) {
+        let rank = metric.rank(metric.of(&site.cost));
+        if rank == 0 {
+            continue;
+        }
+        for (_, step) in functions_of(tables, names, site.node) {
+            if std::mem::replace(&mut met[step.label.index()], row) != row {
+                *costs.entry((step.label, step.file, step.line)).or_default() += rank;
+            }
+        }
+    }
+    let mut places = vec![(FunctionPlace::default(), (false, false, i64::MIN)); names.len()];
+    for ((label, file, line), cost) in costs {
+        let key = (file.is_some(), line.is_some(), cost);
+        let (place, best) = &mut places[label.index()];
+        if key > *best {
+            (*place, *best) = (FunctionPlace { file, line }, key);
+        }
+    }
+    places.into_iter().map(|(place, _)| place).collect()
 }
 
 /// By node, whether a function is on its stack.

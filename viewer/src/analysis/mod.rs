@@ -96,13 +96,13 @@ pub use functions::{FunctionCost, functions};
 pub use history::{
     Crossing, Detail, During, Flow, History, Recorder, SiteHistory, SizeClass, Slice, Spectrum,
 };
-pub use lines::{LineCost, lines, lines_of, passing_through};
+pub use lines::{FunctionPlace, LineCost, lines, lines_of, passing_through, places_of_functions};
 pub use load::Load;
 pub use mappings::Mappings;
 pub use metric::{Metric, UnknownMetric};
 pub use nameless::{Nameless, nameless};
 pub(crate) use names::file_name;
-pub use names::{Kind, Label, LabelId, Names, Step};
+pub use names::{Kind, Label, LabelId, Names, Owner, Step};
 pub use neighbours::Neighbours;
 pub use noise::{is_noise, is_noise_file};
 pub use opening::Opening;

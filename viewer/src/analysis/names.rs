@@ -21,7 +21,7 @@ use super::process_name::process_name;
 use super::same_file::representatives;
 use super::short_name::short_name;
 use super::short_path::ShortPaths;
-use capture::{Frame, FrameId, ModuleId, ProcessId, Pseudo, StringId, Symbolized, Tables};
+use capture::{Frame, FrameId, ModuleId, ProcessId, Pseudo, StringId, Symbolized, Tables, ThreadId};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -129,6 +129,17 @@ pub struct Names {
     frames: Vec<Range<u32>>,
     processes: Vec<LabelId>,
     files: ShortPaths,
+    /// Of groups that are a process or a thread, which one.
+    owners: HashMap<LabelId, Owner>,
+}
+
+/// The process, or the thread of it, that a group stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The process.
+    pub process: ProcessId,
+    /// The thread; none where all of the process is meant.
+    pub thread: Option<ThreadId>,
 }
 
 impl Names {
@@ -147,7 +158,7 @@ impl Names {
         let Builder { mut labels, steps, .. } = builder;
         super::namesakes::tell_apart(&mut labels, tables);
         let files = ShortPaths::new(&steps, tables);
-        Self { labels, steps, frames, processes, files }
+        Self { labels, steps, frames, processes, files, owners: HashMap::new() }
     }
 
     /// The path of a source file, as short as it can be: `parse.c`, or `json/parse.c` where there is another one.
@@ -202,6 +213,18 @@ impl Names {
         self.labels.push(Label { name, suffix: 0, start: None, kind: Kind::Group, noise: false });
         self.steps.push(Step { label, file, line, inlined: false });
         u32::try_from(self.steps.len() - 1).expect("fewer steps than 2^32")
+    }
+
+    /// The same for one that stands for a process or a thread.
+    pub(crate) fn push_owner(&mut self, name: String, owner: Owner) -> u32 {
+        let place = self.push_group(name, None, None);
+        self.owners.insert(self.step_at(place).label, owner);
+        place
+    }
+
+    /// Which process or thread a group stands for; none for all other labels.
+    pub fn owner(&self, label: LabelId) -> Option<Owner> {
+        self.owners.get(&label).copied()
     }
 
     /// Gives frames other functions: by frame, the places of its own.

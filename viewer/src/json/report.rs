@@ -8,8 +8,8 @@ use super::tree::{NodeFields, nodes};
 use super::unseen::UnseenFields;
 use super::write_document;
 use crate::analysis::{
-    Cost, Cutoff, FunctionCost, Metric, Row, Spread, StackState, Tree, call_of, functions as costs_of,
-    natural, rows, stack_states,
+    Cost, Cutoff, FunctionCost, FunctionPlace, Metric, Row, Spread, StackState, Tree, call_of,
+    functions as costs_of, natural, places_of_functions, rows, stack_states,
 };
 use crate::loaded::Loaded;
 use crate::options::{ReportOptions, Shape};
@@ -65,6 +65,8 @@ struct Hidden {
 struct FunctionFields<'a> {
     #[serde(flatten)]
     who: Who<'a>,
+    file: Option<&'a str>,
+    line: Option<u32>,
     total_blocks: i64,
     total_bytes: i64,
     self_blocks: i64,
@@ -166,8 +168,14 @@ fn functions(loaded: &Loaded, mut costs: Vec<FunctionCost>, metric: Metric, cuto
     costs.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| natural(name(a), name(b))));
     let shown =
         costs.iter().take_while(|cost| metric.rank(cost.total) >= cutoff.least).take(cutoff.limit).count();
+    let places = places_of_functions(&loaded.profile, &loaded.tables, names, metric);
+    let file = |place: FunctionPlace| {
+        place.file.map(|file| loaded.tables.string(file)).filter(|path| !path.is_empty())
+    };
     let fields = costs[..shown].iter().map(|cost| FunctionFields {
         who: who(&loaded.tables, names, cost.label),
+        file: file(places[cost.label.index()]),
+        line: places[cost.label.index()].line,
         total_blocks: cost.total.blocks,
         total_bytes: cost.total.bytes,
         self_blocks: cost.own.blocks,

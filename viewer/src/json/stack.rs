@@ -1,6 +1,6 @@
 //! Stacks and functions.
 
-use crate::analysis::{Kind, Names, Step, functions_of};
+use crate::analysis::{Kind, LabelId, Names, Step, functions_of, process_name};
 use capture::{Frame, FrameId, NodeId, StringId, Tables};
 use serde::{Serialize, Serializer};
 
@@ -17,6 +17,19 @@ pub(super) struct FrameFields<'a> {
     address: Option<String>,
     inlined: bool,
     reason: Option<&'a str>,
+    #[serde(flatten)]
+    owner: Option<OwnerFields<'a>>,
+}
+
+/// The process or the thread that a group of `--group-by` stands for.
+#[derive(Serialize)]
+pub(super) struct OwnerFields<'a> {
+    pid: u32,
+    process: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<&'a str>,
 }
 
 /// Who a row of a table or a node of a tree is.
@@ -29,6 +42,8 @@ pub(super) struct Who<'a> {
     function_start: Option<String>,
     module: Option<&'a str>,
     reason: Option<&'a str>,
+    #[serde(flatten)]
+    owner: Option<OwnerFields<'a>>,
 }
 
 /// The functions of a stack, innermost first. Kinds of calls and markers of its end are no functions. They are
@@ -55,7 +70,7 @@ pub(super) fn frame_fields<'a>(
     frame: FrameId,
     step: &Step,
 ) -> FrameFields<'a> {
-    let Who { function, function_start, .. } = who(tables, names, step.label);
+    let Who { function, function_start, owner, .. } = who(tables, names, step.label);
     let text = |id: Option<StringId>| id.map(|id| tables.string(id)).filter(|text| !text.is_empty());
     let (module, address) = match tables.frames.get(frame.index()) {
         _ if names.label(step.label).kind == Kind::Group => (None, None),
@@ -77,14 +92,28 @@ pub(super) fn frame_fields<'a>(
         address,
         inlined: step.inlined,
         reason: function.is_none().then(reason),
+        owner,
     }
 }
 
 /// Why there is no name when nobody has looked for one.
 pub(super) const NOT_STORED: &str = "no name was stored";
 
+fn owner<'a>(tables: &'a Tables, names: &Names, label: LabelId) -> Option<OwnerFields<'a>> {
+    let owner = names.owner(label)?;
+    let process = tables.processes.get(owner.process.index())?;
+    let thread = owner.thread.and_then(|thread| tables.threads.get(thread.index()));
+    Some(OwnerFields {
+        pid: process.pid,
+        process: process_name(process),
+        tid: thread.map(|thread| thread.tid),
+        thread: thread.map(|thread| thread.name.as_str()),
+    })
+}
+
 /// What a label stands for.
-pub(super) fn who<'a>(tables: &'a Tables, names: &'a Names, label: crate::analysis::LabelId) -> Who<'a> {
+pub(super) fn who<'a>(tables: &'a Tables, names: &'a Names, label: LabelId) -> Who<'a> {
+    let owner = owner(tables, names, label);
     let label = names.label(label);
     let path =
         |module: capture::ModuleId| tables.modules.get(module.index()).map(|module| module.path.as_str());
@@ -102,5 +131,5 @@ pub(super) fn who<'a>(tables: &'a Tables, names: &'a Names, label: crate::analys
         Kind::Group => ("group", Some(label.name.as_str()), None, None),
     };
     let function_start = label.start.map(|start| format!("{start:#x}"));
-    Who { name: &label.name, kind, function, function_start, module, reason }
+    Who { name: &label.name, kind, function, function_start, module, reason, owner }
 }

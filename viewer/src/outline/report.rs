@@ -7,19 +7,19 @@ use crate::analysis::{
 use crate::format::{bytes, count, percent};
 use crate::loaded::Loaded;
 use crate::options::{ReportOptions, Shape};
-use crate::text::{Style, Units, not_shown, stack_line, unsampled_texts, warning_texts};
+use crate::text::{Style, Units, not_shown, rowless, stack_line, unsampled_texts, warning_texts};
 
 /// The rows that a report in text has, with full names.
 pub fn outline(loaded: &Loaded, options: &ReportOptions) -> Outline {
     let metric = options.metric;
     let total = metric.of(&loaded.profile.total);
-    let cutoff = options.cutoff_for_text(total);
+    let cutoff = options.cutoff_for_text(loaded);
     let (first, second) = Units::of(loaded, metric).heads();
     let columns = match options.shape {
         Shape::Stacks => vec![first, "share", second, "stack"],
         _ => vec![first, "share", second, "self", "function"],
     };
-    let rows = match options.shape {
+    let mut rows = match options.shape {
         _ if total.is_zero() => Vec::new(),
         Shape::Stacks => of_stacks(loaded, metric, total, cutoff),
         Shape::Functions => of_functions(loaded, metric, total, cutoff),
@@ -33,6 +33,12 @@ pub fn outline(loaded: &Loaded, options: &ReportOptions) -> Outline {
             of_tree(loaded, &tree, metric, total, cutoff)
         }
     };
+    if !total.is_zero()
+        && let Some(name) = rowless(loaded, metric)
+    {
+        let numbers = vec![String::new(); columns.len() - 1];
+        rows.push(OutlineRow { numbers, indent: 0, name, is_generated: true });
+    }
     Outline { title: title(loaded, metric), columns: columns.into_iter().map(str::to_owned).collect(), rows }
 }
 

@@ -24,7 +24,7 @@ pub fn lines(
     style: &Style,
 ) -> io::Result<()> {
     let metric = options.metric;
-    let cutoff = options.cutoff_for_text(metric.of(&loaded.profile.total));
+    let cutoff = options.cutoff_for_text(loaded);
     headline(out, loaded, metric, style)?;
     rows.retain(|row| !metric.of(&row.cost).is_zero());
     if rows.is_empty() {

@@ -66,6 +66,7 @@ pub use pages::{pages, pages_tree};
 pub use place::{detail, detail_of_frame, fit_name, place};
 pub use reallocs::reallocs;
 pub use report::report;
+pub(crate) use report::rowless;
 pub use resident::resident;
 pub use retained::retained;
 pub use scan_head::ScanHead;

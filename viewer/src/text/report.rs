@@ -3,11 +3,14 @@
 use super::columns::Columns;
 use super::early_ends::early_ends_footnote;
 use super::nameless::footnote;
-use super::style::Style;
+use super::style::{Role, Style};
 use super::{functions, headline, stacks, tree};
+use crate::analysis::Metric;
 use crate::analysis::Tree;
+use crate::format::counted;
 use crate::loaded::Loaded;
 use crate::options::{ReportOptions, Shape};
+use crate::query::lens::owners_without;
 use std::io::{self, Write};
 
 /// Writes the view that the options ask for.
@@ -30,7 +33,7 @@ pub fn report(
     // Rows of a sampled capture have one more column.
     let column = if loaded.profile.sampling.is_some() { Columns::ERROR } else { 0 };
     let of_rows = &Style { width: style.width.map(|width| width.saturating_sub(column)), ..*style };
-    let cutoff = options.cutoff_for_text(total);
+    let cutoff = options.cutoff_for_text(loaded);
     writeln!(out)?;
     let Loaded { profile, tables, names, .. } = loaded;
     match options.shape {
@@ -45,6 +48,17 @@ pub fn report(
             tree::tree(out, loaded, &tree, metric, cutoff, of_rows)?;
         }
     }
+    if let Some(text) = rowless(loaded, metric) {
+        writeln!(out, "{}", style.paint(Role::Detail, text))?;
+    }
     footnote(out, loaded, metric, style)?;
     early_ends_footnote(out, loaded, metric, style)
+}
+
+/// Says how many of the processes, commands or threads that the rows are have none, and so no row.
+pub(crate) fn rowless(loaded: &Loaded, metric: Metric) -> Option<String> {
+    let number = owners_without(loaded, metric);
+    let noun = format!("more {}", stacks::row_noun(loaded));
+    (number > 0)
+        .then(|| format!("{} allocated, with nothing of this (--by bytes)", counted(number as u64, &noun)))
 }

@@ -1,7 +1,8 @@
 //! What stands for a function when functions are shown in groups.
 
-use crate::analysis::{Names, Step, file_name, process_name, representatives};
-use capture::{Frame, FrameId, ModuleId, Process, StringId, Tables};
+use crate::analysis::{Amount, Metric, Names, Step, file_name, process_name, representatives};
+use crate::loaded::Loaded;
+use capture::{Frame, FrameId, ModuleId, NodeId, Process, StringId, Tables};
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
@@ -57,6 +58,20 @@ impl Grouping {
     pub(crate) fn is_of_owner(self) -> bool {
         matches!(self, Grouping::Process | Grouping::Executable | Grouping::Command | Grouping::Thread)
     }
+}
+
+/// How many of the processes, commands or threads that a view shows in the place of stacks allocated something and have nothing by this
+/// metric, so that they have no row; none of other groups, of which nobody asks which ones there are.
+pub(crate) fn owners_without(loaded: &Loaded, metric: Metric) -> usize {
+    let grouping = loaded.seen.as_ref().and_then(|seen| seen.group);
+    if !grouping.is_some_and(Grouping::is_of_owner) {
+        return 0;
+    }
+    let mut sums: BTreeMap<NodeId, Amount> = BTreeMap::new();
+    for site in loaded.profile.sites.iter().filter(|site| !site.cost.allocated.is_zero()) {
+        *sums.entry(site.node).or_default() += metric.of(&site.cost);
+    }
+    sums.into_values().filter(|sum| metric.rank(*sum) == 0).count()
 }
 
 impl FromStr for Grouping {

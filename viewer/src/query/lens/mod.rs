@@ -25,6 +25,7 @@ mod grouping;
 mod marshallers;
 mod rewrite;
 
+pub(crate) use grouping::owners_without;
 pub use grouping::{Grouping, UnknownGrouping};
 
 use super::expression::Expression;

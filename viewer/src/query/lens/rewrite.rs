@@ -15,7 +15,7 @@
 use super::grouping::{Grouping, Key, Paths, owner_text};
 use super::marshallers::MARSHALLERS;
 use super::{Lens, Pattern};
-use crate::analysis::{Kind, LabelId, Names, Profile, Site, is_plumbing};
+use crate::analysis::{Kind, LabelId, Names, Owner, Profile, Site, is_plumbing};
 use crate::loaded::Loaded;
 use capture::{Frame, FrameId, Node, NodeId, Symbolized, Tables};
 use std::collections::{BTreeMap, HashMap};
@@ -222,7 +222,12 @@ impl<'a> Rewrite<'a> {
             _ => owner_text(grouping, process),
         };
         *owners.entry(text).or_insert_with_key(|text| {
-            let place = names.push_group(text.clone(), None, None);
+            let owner = Owner { process: site.process, thread: site.thread };
+            let place = match grouping {
+                Grouping::Thread => names.push_owner(text.clone(), owner),
+                Grouping::Process => names.push_owner(text.clone(), Owner { thread: None, ..owner }),
+                _ => names.push_group(text.clone(), None, None),
+            };
             let frame = self.stacks.frame(place, None, tables);
             self.stacks.node(NodeId::ROOT, frame)
         })
