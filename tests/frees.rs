@@ -51,6 +51,43 @@ fn blocks_that_pass_between_threads_are_told_by_both_stacks() {
     assert_eq!(told, [(&Value::from("take"), Some(100), Some(4000))], "{threads:#}");
 }
 
+/// Check that a report weighs stacks by what they free, in every form, that the sums are those of all frees, and that a choice of blocks is
+/// one by who allocated them; and that a recording without these stacks says how to get them.
+#[test]
+fn reports_tell_who_frees() {
+    let (_, capture) = record(c("passes_blocks").build()).options(["--free-stacks"]).with_names().succeed();
+    let report = capture.report(&["--by", "frees"]);
+    let top = &report["rows"][0];
+    assert_eq!(top["stack"][0]["function"], "take", "{report:#}");
+    assert_eq!((&top["frees_here"], &top["freed_here_bytes"]), (&100.into(), &4000.into()), "{top:#}");
+    let total = &report["total"];
+    assert_eq!(total["frees_here"], total["frees"], "{total:#}");
+    assert_eq!(total["freed_here_bytes"], total["freed_bytes"], "{total:#}");
+    let functions = capture.report(&["--by", "frees", "--functions"]);
+    let take = functions["functions"].as_array().unwrap().iter().find(|row| row["name"] == "take").unwrap();
+    assert_eq!((&take["self_blocks"], &take["self_bytes"]), (&100.into(), &4000.into()), "{take:#}");
+    assert!(take["file"].as_str().unwrap().ends_with("passes_blocks.c"), "{take:#}");
+    assert_eq!(take["line"], 16, "the call of free: {take:#}");
+    let of_size = capture.report(&["--by", "frees", "--size", "40"]);
+    assert_eq!(of_size["total"]["frees_here"], 100, "{of_size:#}");
+    let folded = capture.show(&["export", "--format", "folded", "--by", "frees"]);
+    assert!(folded.text().lines().any(|line| line.ends_with(";take 100")), "{}", folded.text());
+    let text = capture.show(&["report", "--by", "frees", "--tree"]);
+    assert!(text.text().contains("take") && !text.text().contains("make"), "{}", text.text());
+}
+
+/// Check that what needs stacks of frees is refused where there are none, with how to get them.
+#[test]
+fn recordings_without_stacks_of_frees_say_how_to_get_them() {
+    let (_, capture) = record(c("passes_blocks").build()).succeed();
+    for command in [&["report"][..], &["lines"], &["export", "--format", "folded"]] {
+        let refused = capture.show(&[command, &["--by", "frees"]].concat());
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        assert!(refused.stderr.contains("run --free-stacks"), "{}", refused.stderr);
+    }
+    assert!(capture.report(&[])["total"].get("frees_here").is_none());
+}
+
 /// Check that a block which is freed twice, for which the program is ended, is told with both frees and its allocation; and that
 /// `info` says where to look.
 #[test]

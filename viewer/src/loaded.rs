@@ -143,7 +143,7 @@ impl Loaded {
     }
 
     /// True when the stacks of frees were recorded, too.
-    pub(crate) fn traces_frees(&self) -> bool {
+    pub fn traces_frees(&self) -> bool {
         self.tables.metadata.traces_frees()
     }
 

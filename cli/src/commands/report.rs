@@ -21,6 +21,7 @@ Examples:
   sysprof-memprof report app.memprof                            stacks that held most at the peak
   sysprof-memprof report app.memprof --by allocations --tree    where allocations are made, from main inwards
   sysprof-memprof report app.memprof --by leaked --inverted     from the allocating functions outwards
+  sysprof-memprof report app.memprof --by frees --tree          where blocks are freed, after run --free-stacks
   sysprof-memprof report app.memprof --functions                self and total of each function
   sysprof-memprof report app.memprof --at 12.5s                 what was live then
   sysprof-memprof report app.memprof --from 10s --to peak       what was allocated and held in between
@@ -84,6 +85,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let metric = if arguments.cpu { Metric::Cpu } else { arguments.by.unwrap_or(default) };
     let options = ReportOptions { metric, shape, min: arguments.min, limit: arguments.limit };
     let loaded = arguments.capture.seen(&query, &arguments.stacks.lens())?;
+    view::needs(metric, &loaded)?;
     view::print(|out, style| {
         match arguments.json {
             true if arguments.allocator => json::allocator(out, &loaded)?,

@@ -12,6 +12,7 @@ use collector::Finished;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use viewer::analysis::Metric;
 use viewer::format::counted;
 use viewer::query::{Lens, Query};
 use viewer::suppression::Suppressions;
@@ -89,6 +90,18 @@ impl Capture {
     pub(super) fn naming(&self) -> Naming {
         self.symbols.naming(self.no_symbolize)
     }
+}
+
+/// Fails where a capture cannot tell what this metric counts: who frees is recorded on demand only.
+pub(super) fn needs(metric: Metric, loaded: &Loaded) -> Result<(), Failure> {
+    if metric == Metric::Frees && !loaded.traces_frees() {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "{} has no stacks of frees, so it does not tell who frees: record with run --free-stacks for that. Which threads free \
+             blocks of others, sysprof-memprof threads shows without",
+            loaded.source.file
+        )));
+    }
+    Ok(())
 }
 
 /// Opens a capture for questions.

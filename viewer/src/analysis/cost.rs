@@ -82,6 +82,9 @@ pub struct Cost<T = Amount> {
     pub freed: T,
     /// The part of `freed` that was temporary.
     pub temporary: T,
+    /// Blocks that this stack freed, whoever allocated them: not about what was allocated here, but beside it. Nothing unless stacks of
+    /// frees were recorded.
+    pub frees: T,
     /// Held at the moment when the whole capture held most bytes.
     pub peak: T,
     /// Alive when the process or the recording ended.
@@ -110,6 +113,7 @@ pub(super) enum Part {
     Allocated,
     Freed,
     Temporary,
+    Frees,
     Leaked,
     Uncertain,
     AtExec,
@@ -122,6 +126,7 @@ impl<T> Cost<T> {
             Part::Allocated => &mut self.allocated,
             Part::Freed => &mut self.freed,
             Part::Temporary => &mut self.temporary,
+            Part::Frees => &mut self.frees,
             Part::Leaked => &mut self.leaked,
             Part::Uncertain => &mut self.uncertain,
             Part::AtExec => &mut self.at_exec,
@@ -133,6 +138,7 @@ impl<T> Cost<T> {
             allocated: f(self.allocated, other.allocated),
             freed: f(self.freed, other.freed),
             temporary: f(self.temporary, other.temporary),
+            frees: f(self.frees, other.frees),
             peak: f(self.peak, other.peak),
             leaked: f(self.leaked, other.leaked),
             uncertain: f(self.uncertain, other.uncertain),
@@ -165,11 +171,12 @@ mod tests {
     }
 
     fn cost() -> impl Strategy<Value = Cost> {
-        prop::array::uniform9(amount()).prop_map(
-            |[allocated, freed, temporary, peak, leaked, uncertain, at_exec, cpu, traced]| Cost {
+        prop::array::uniform10(amount()).prop_map(
+            |[allocated, freed, temporary, frees, peak, leaked, uncertain, at_exec, cpu, traced]| Cost {
                 allocated,
                 freed,
                 temporary,
+                frees,
                 peak,
                 leaked,
                 uncertain,

@@ -111,6 +111,7 @@ impl Rounding {
             allocated: self.amount(cost.allocated, &mut rest.allocated),
             freed: self.amount(cost.freed, &mut rest.freed),
             temporary: self.amount(cost.temporary, &mut rest.temporary),
+            frees: self.amount(cost.frees, &mut rest.frees),
             peak: self.amount(cost.peak, &mut rest.peak),
             leaked: self.amount(cost.leaked, &mut rest.leaked),
             uncertain: self.amount(cost.uncertain, &mut rest.uncertain),

@@ -20,6 +20,8 @@ pub enum Metric {
     Bytes,
     /// Number of temporary allocations.
     Temporary,
+    /// Number of frees, at the stacks that free.
+    Frees,
     /// Samples of the processors.
     Cpu,
     /// Hits of a tracepoint.
@@ -28,13 +30,14 @@ pub enum Metric {
 
 impl Metric {
     /// All of them, the default first.
-    pub const ALL: [Metric; 8] = [
+    pub const ALL: [Metric; 9] = [
         Metric::Peak,
         Metric::Leaked,
         Metric::Live,
         Metric::Allocations,
         Metric::Bytes,
         Metric::Temporary,
+        Metric::Frees,
         Metric::Cpu,
         Metric::Traced,
     ];
@@ -48,6 +51,7 @@ impl Metric {
             Metric::Allocations => "allocations",
             Metric::Bytes => "bytes",
             Metric::Temporary => "temporary",
+            Metric::Frees => "frees",
             Metric::Cpu => "cpu",
             Metric::Traced => "traced",
         }
@@ -60,6 +64,7 @@ impl Metric {
             Metric::Leaked => "block that was still allocated at the end",
             Metric::Live => "live blocks",
             Metric::Temporary => "temporary allocations",
+            Metric::Frees => "stacks of frees (record with --free-stacks)",
             Metric::Cpu => "samples of the CPU",
             Metric::Traced => "hits of a tracepoint (record with --trace)",
         }
@@ -73,6 +78,7 @@ impl Metric {
             Metric::Live => cost.live(),
             Metric::Allocations | Metric::Bytes => cost.allocated,
             Metric::Temporary => cost.temporary,
+            Metric::Frees => cost.frees,
             Metric::Cpu => cost.cpu,
             Metric::Traced => cost.traced,
         }
@@ -80,7 +86,7 @@ impl Metric {
 
     /// True when it counts blocks and shows bytes beside, false the other way round.
     pub fn counts_blocks(self) -> bool {
-        matches!(self, Metric::Allocations | Metric::Temporary | Metric::Cpu | Metric::Traced)
+        matches!(self, Metric::Allocations | Metric::Temporary | Metric::Frees | Metric::Cpu | Metric::Traced)
     }
 
     /// True when it counts blocks of memory, however they were recorded; false when it counts what the kernel tells.
@@ -113,7 +119,7 @@ impl FromStr for Metric {
 /// A word that names no metric.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no `{0}` to report by: use peak, leaked, live, allocations, bytes, temporary, cpu or traced"
+    "there is no `{0}` to report by: use peak, leaked, live, allocations, bytes, temporary, frees, cpu or traced"
 )]
 pub struct UnknownMetric(String);
 

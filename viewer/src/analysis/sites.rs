@@ -28,7 +28,7 @@ pub(super) struct SiteState {
     /// Stands in the list of [`super::peak::Peak`].
     pub(super) dirty: bool,
     /// Blocks that nobody asked for: see [`Sites::rest`].
-    is_rest: bool,
+    pub(super) is_rest: bool,
     pub(super) cost: Cost,
     pub(super) node: NodeId,
 }

@@ -41,6 +41,16 @@ const EVENTS: [Event; 11] = [
     ("Cpu", "samples of the processors", |cost| cost.cpu.blocks),
 ];
 
+/// Two more where stacks of frees were recorded.
+const FREES: [Event; 2] = [
+    ("FreedHereBytes", "bytes of blocks freed here, whoever allocated them", |cost| cost.frees.bytes),
+    ("FreesHere", "blocks freed here, whoever allocated them", |cost| cost.frees.blocks),
+];
+
+fn events(loaded: &Loaded) -> impl Iterator<Item = Event> {
+    EVENTS.into_iter().chain(loaded.traces_frees().then_some(FREES).into_iter().flatten())
+}
+
 /// Writes all metrics of all functions.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     let graph = CallGraph::new(loaded);
@@ -64,7 +74,7 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         }
     }
     write!(out, "\ntotals:")?;
-    costs(out, &loaded.profile.total)
+    costs(out, loaded, &loaded.profile.total)
 }
 
 fn head(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
@@ -74,10 +84,10 @@ fn head(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         writeln!(out, "cmd: {}", escape(&command))?;
     }
     writeln!(out, "desc: File: {}\npositions: line", escape(&loaded.source.file))?;
-    for (name, what, _) in EVENTS {
+    for (name, what, _) in events(loaded) {
         writeln!(out, "event: {name} : {what}")?;
     }
-    let names = EVENTS.map(|(name, _, _)| name);
+    let names: Vec<&str> = events(loaded).map(|(name, _, _)| name).collect();
     writeln!(out, "events: {}", names.join(" "))
 }
 
@@ -104,7 +114,7 @@ impl Writer<'_, '_> {
     fn own(&mut self, place: Place, cost: &Cost) -> io::Result<()> {
         self.enter(place.label)?;
         write!(self.out, "{}", place.line)?;
-        costs(self.out, cost)
+        costs(self.out, self.loaded, cost)
     }
 
     fn call(&mut self, place: Place, callee: LabelId, cost: &Cost) -> io::Result<()> {
@@ -112,7 +122,7 @@ impl Writer<'_, '_> {
         self.function("c", callee)?;
         let Amount { blocks, .. } = cost.allocated;
         write!(self.out, "calls={blocks} 0\n{}", place.line)?;
-        costs(self.out, cost)
+        costs(self.out, self.loaded, cost)
     }
 
     /// Begins the next function.
@@ -148,8 +158,8 @@ impl<'a> Writer<'a, '_> {
     }
 }
 
-fn costs(out: &mut dyn Write, cost: &Cost) -> io::Result<()> {
-    for (_, _, number) in EVENTS {
+fn costs(out: &mut dyn Write, loaded: &Loaded, cost: &Cost) -> io::Result<()> {
+    for (_, _, number) in events(loaded) {
         write!(out, " {}", number(cost))?;
     }
     writeln!(out)

@@ -22,10 +22,14 @@ const COLUMNS: [Columns; 10] = [
     ("hits", "hit_size", |cost| cost.traced),
 ];
 
+/// One more where stacks of frees were recorded.
+const FREES: Columns = ("frees_here", "freed_here_bytes", |cost| cost.frees);
+
 /// Writes the table; stacks are written outermost function first, between semicolons.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     write!(out, "pid,process,call,state")?;
-    for (blocks, bytes, _) in COLUMNS {
+    let columns = || COLUMNS.into_iter().chain(loaded.traces_frees().then_some(FREES));
+    for (blocks, bytes, _) in columns() {
         write!(out, ",{blocks},{bytes}")?;
     }
     write!(out, ",stack\r\n")?;
@@ -38,7 +42,7 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         quoted(out, name(loaded.names.process(site.process)))?;
         let state = states.get(site.node.index()).copied().unwrap_or(StackState::Incomplete);
         write!(out, ",\"{}\",{}", call_of(&loaded.tables, site.node), state.name())?;
-        for (_, _, amount) in COLUMNS {
+        for (_, _, amount) in columns() {
             let Amount { blocks, bytes } = amount(&site.cost);
             write!(out, ",{blocks},{bytes}")?;
         }

@@ -23,6 +23,9 @@ pub(super) struct CostFields {
     uncertain_bytes: i64,
     exec_blocks: i64,
     exec_bytes: i64,
+    /// Where stacks of frees were recorded.
+    #[serde(flatten)]
+    frees_here: Option<FreesFields>,
     /// Where processors were sampled.
     #[serde(flatten)]
     cpu: Option<CpuFields>,
@@ -32,6 +35,34 @@ pub(super) struct CostFields {
     /// Where they are estimates.
     #[serde(flatten)]
     errors: Option<ErrorFields>,
+}
+
+/// What a stack has freed itself, whoever allocated it.
+#[derive(Serialize)]
+struct FreesFields {
+    frees_here: i64,
+    freed_here_bytes: i64,
+    #[serde(flatten)]
+    errors: Option<FreesErrors>,
+}
+
+#[derive(Serialize)]
+struct FreesErrors {
+    frees_here_stderr: i64,
+    freed_here_bytes_stderr: i64,
+}
+
+impl FreesFields {
+    fn new(loaded: &Loaded, cost: &Cost, spread: &Cost<Spread>) -> Option<Self> {
+        loaded.traces_frees().then(|| Self {
+            frees_here: cost.frees.blocks,
+            freed_here_bytes: cost.frees.bytes,
+            errors: loaded.profile.sampling.map(|_| FreesErrors {
+                frees_here_stderr: spread.frees.blocks_error(),
+                freed_here_bytes_stderr: spread.frees.bytes_error(),
+            }),
+        })
+    }
 }
 
 /// Samples of the processors, and what they stand for.
@@ -89,7 +120,8 @@ impl CostFields {
         let errors = loaded.profile.sampling.map(|_| ErrorFields::from(spread));
         let Amount { blocks: hits, bytes: hit_size } = cost.traced;
         let traced = loaded.traced().map(|_| TracedFields { hits, hit_size });
-        Self { cpu: CpuFields::new(loaded, cost), traced, errors, ..Self::from(cost) }
+        let frees_here = FreesFields::new(loaded, cost, spread);
+        Self { frees_here, cpu: CpuFields::new(loaded, cost), traced, errors, ..Self::from(cost) }
     }
 }
 
@@ -113,6 +145,7 @@ impl From<&Cost> for CostFields {
             uncertain_bytes: cost.uncertain.bytes,
             exec_blocks: cost.at_exec.blocks,
             exec_bytes: cost.at_exec.bytes,
+            frees_here: None,
             cpu: None,
             traced: None,
             errors: None,

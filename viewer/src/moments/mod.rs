@@ -22,14 +22,14 @@ mod residency;
 pub use function::FunctionDetail;
 
 use crate::analysis::{
-    Amount, Counters, Instant, Profile, SampleSites, Span, add_idle_threads, name_threads, threads,
+    Amount, Counters, Instant, Profile, SampleSites, Span, add_idle_threads, name_threads, owners, threads,
 };
 use crate::loaded::{Loaded, Source};
 use crate::open::{Error, named, open_reader, refuse_aggregated};
 use crate::query::{Part, Query, Sieve, Unknown, is_in};
 use crate::side_index::{Cache, SideIndex};
 use crate::symbolize::{Naming, Needed};
-use capture::{Error as CaptureError, Reader, StringId, Tables, TaskId, TracepointId};
+use capture::{Error as CaptureError, NodeId, Reader, StringId, Tables, TaskId, TracepointId};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -127,15 +127,17 @@ impl Moments {
             add_idle_threads(self.reader.tables_mut());
         }
         let mut sieve = Sieve::new(&query.filter, self.reader.tables())?;
-        if query.filter.divides_stacks() {
-            let regions = &query.filter.during;
+        let filter = &query.filter;
+        // The stack of a free says nothing of the block: whether that counts, only its own stack can tell.
+        let divides_frees = self.reader.tables().metadata.traces_frees() && filter.chooses_stacks();
+        if filter.divides_stacks() || divides_frees {
+            let regions = &filter.during;
             sieve = sieve.during(self.positions_in(regions)?);
             let mut profile = self.count(span, Some(&sieve))?;
             // A sample has no size.
-            if query.filter.sizes.is_none() {
+            if filter.sizes.is_none() {
                 let during = (!regions.is_empty()).then(|| self.times_in(regions));
                 self.add_samples(&mut profile, span, during.as_deref(), Some(&sieve))?;
-                profile.retain(|process, node| sieve.takes_stack(process, node));
             }
             return Ok(profile);
         }
@@ -187,10 +189,15 @@ impl Moments {
     ) -> Result<(), Error> {
         let tables = self.reader.tables();
         let is_during = |time| during.is_none_or(|during| is_in(during, time));
-        let chosen: Option<Vec<bool>> =
-            sieve.map(|sieve| threads(tables).into_iter().map(|thread| sieve.takes_thread(thread)).collect());
-        let is_of =
-            |task: TaskId| chosen.as_ref().is_none_or(|chosen| chosen.get(task.index()) == Some(&true));
+        let (threads, owners) = sieve.map(|_| (threads(tables), owners(tables))).unwrap_or_default();
+        let is_of = |task: TaskId, stack: NodeId| {
+            let of = |sieve: &Sieve| {
+                let process = owners.get(task.index()).copied().flatten();
+                sieve.takes_thread(threads.get(task.index()).copied().flatten())
+                    && process.is_none_or(|process| sieve.takes_stack(process, stack))
+            };
+            sieve.is_none_or(of)
+        };
         let is_in = |time| match span {
             Span::Whole => is_during(time),
             Span::At(_) => false,
@@ -204,7 +211,7 @@ impl Moments {
             sites = sites.by_threads(tables);
         }
         let read = self.reader.for_each_samples(|samples| {
-            let some = samples.iter().filter(|sample| is_of(sample.task) && is_in(sample.time));
+            let some = samples.iter().filter(|sample| is_of(sample.task, sample.stack) && is_in(sample.time));
             some.for_each(|sample| sites.add(sample));
         });
         let mut hits = vec![Amount::ZERO; tables.tracepoints.len()];
@@ -212,7 +219,10 @@ impl Moments {
             self.reader.for_each_hits(|some| {
                 for hit in some {
                     hits[hit.tracepoint.index()] += Amount::block(hit.size);
-                    if self.tracepoint == Some(hit.tracepoint) && is_of(hit.task) && is_in(hit.time) {
+                    if self.tracepoint == Some(hit.tracepoint)
+                        && is_of(hit.task, hit.stack)
+                        && is_in(hit.time)
+                    {
                         sites.add_hit(hit);
                     }
                 }

@@ -33,6 +33,11 @@ impl Filter {
         !has_names && sizes.is_none() && modules.is_empty() && stack.is_none()
     }
 
+    /// True when it asks something of stacks.
+    pub(crate) fn chooses_stacks(&self) -> bool {
+        !self.modules.is_empty() || self.stack.is_some()
+    }
+
     /// True when blocks of one stack of one process may differ.
     pub(crate) fn divides_stacks(&self) -> bool {
         !self.threads.is_empty() || self.sizes.is_some() || !self.during.is_empty()

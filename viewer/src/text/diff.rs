@@ -430,6 +430,8 @@ fn noun(metric: Metric, number: i64) -> &'static str {
         Metric::Allocations | Metric::Bytes => "allocations",
         Metric::Temporary if is_one => "temporary allocation",
         Metric::Temporary => "temporary allocations",
+        Metric::Frees if is_one => "free",
+        Metric::Frees => "frees",
         Metric::Cpu => "samples of the CPU",
         Metric::Traced => "hits of a tracepoint",
     }

@@ -35,6 +35,7 @@ pub(super) fn headline(
         Metric::Bytes => format!("{size} in {}", counted("allocation")),
         Metric::Allocations => format!("{} of {size}", counted("allocation")),
         Metric::Temporary => format!("{} of {size}", counted("temporary allocation")),
+        Metric::Frees => format!("{} of {size}", counted("free")),
         Metric::Cpu => format!("{} of the CPU, {}", plain(amount.blocks, "sample"), cpu_time(loaded, amount)),
         Metric::Traced => {
             let name = loaded.traced().map_or("a tracepoint", |traced| traced.name.as_str());
@@ -138,6 +139,7 @@ fn hidden(
         Metric::Cpu => format!("{}, {}", plain(amount.blocks, "sample"), cpu_time(loaded, amount)),
         Metric::Traced => format!("{}{}", plain(amount.blocks, "hit"), traced_size(loaded, amount)),
         Metric::Bytes | Metric::Allocations | Metric::Temporary => sized("allocation"),
+        Metric::Frees => sized("free"),
         Metric::Peak | Metric::Leaked | Metric::Live => sized("block"),
     };
     let text = match &seen.filter {

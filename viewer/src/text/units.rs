@@ -26,7 +26,7 @@ impl Units {
         match self.metric {
             Metric::Peak | Metric::Leaked | Metric::Live => ("bytes", "blocks"),
             Metric::Bytes => ("bytes", "calls"),
-            Metric::Allocations | Metric::Temporary => ("calls", "bytes"),
+            Metric::Allocations | Metric::Temporary | Metric::Frees => ("calls", "bytes"),
             Metric::Cpu => ("samples", self.time.head()),
             Metric::Traced => ("hits", self.size.head()),
         }
@@ -89,6 +89,7 @@ mod tests {
             (Metric::Peak, "", "", plain, ["bytes", "blocks", "3.00 MiB", "1,500"]),
             (Metric::Bytes, "", "", plain, ["bytes", "calls", "3.00 MiB", "1,500"]),
             (Metric::Temporary, "", "", plain, ["calls", "bytes", "1,500", "3.00 MiB"]),
+            (Metric::Frees, "", "", plain, ["calls", "bytes", "1,500", "3.00 MiB"]),
             (Metric::Cpu, "cpu-clock", "", plain, ["samples", "time", "1,500", "3.15 ms"]),
             (Metric::Cpu, "cycles", "", plain, ["samples", "cycles", "1,500", "3 M"]),
             (Metric::Traced, "", "", plain, ["hits", "", "1,500", ""]),

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// What a graph is drawn of, as the page asks for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphQuery {
-    /// The page's word for its measure: `live`, `growth`, `peak`, `leaked`, `allocated`, `during`, `temporary`, `cpu`, `traced`.
+    /// The page's word for its measure: `live`, `growth`, `peak`, `leaked`, `allocated`, `during`, `temporary`, `cpu`, `traced`, `frees`.
     pub measure: String,
     /// Whether blocks are counted, else their sizes.
     pub counts_blocks: bool,
@@ -73,7 +73,8 @@ pub fn graph(
             let stacks = during.map(|during| (during.process, during.node, during.allocated)).collect();
             (format!("allocated during {}", loaded.tables.string(mark)), Metric::Bytes, stacks)
         }
-        name @ ("peak" | "leaked" | "temporary" | "cpu" | "traced") => match name.parse::<Metric>() {
+        name @ ("peak" | "leaked" | "temporary" | "cpu" | "traced" | "frees") => match name.parse::<Metric>()
+        {
             Ok(metric) => (name.to_owned(), metric, in_all(metric)),
             Err(_) => return Ok(false),
         },

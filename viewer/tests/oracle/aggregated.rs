@@ -1,7 +1,7 @@
 //! Aggregated captures against passes over all events.
 
 use super::support::Made;
-use super::{events, family};
+use super::{events, relatives};
 use capture::aggregate::AGGREGATE;
 use capture::{Action, Event, FigureKind, NodeId, ProcessId, SumKind, Tables, ThreadId};
 use proptest::prelude::*;
@@ -95,7 +95,7 @@ proptest! {
     /// capture of all events has there, its peak and who held it included.
     #[test]
     fn snapshots_have_the_numbers_of_all_events(events in events(), every in 1..60_u64, at_moment: bool) {
-        let made = Made { tables: family(), events, ..Made::default() };
+        let made = Made { tables: relatives(), events, ..Made::default() };
         let notes = aggregated(&made, every);
         prop_assert!(!notes.snapshots.is_empty() || made.profile().sites.is_empty());
         for (all, told) in notes.snapshots {
@@ -138,7 +138,7 @@ proptest! {
             event
         };
         let events: Vec<Event> = events.into_iter().enumerate().map(to_pool).collect();
-        let made = Made { tables: family(), events, ..Made::default() };
+        let made = Made { tables: relatives(), events, ..Made::default() };
         let mut load = Load::new(&made.tables);
         made.events.iter().for_each(|event| load.event(event));
         let found = load.pools_so_far();
@@ -151,7 +151,7 @@ proptest! {
         told in prop::collection::vec((any::<u16>(), 0..10_u32, strange()), 0..100),
         from: prop::sample::Index,
     ) {
-        let mut tables = family();
+        let mut tables = relatives();
         tables.metadata.options.push((AGGREGATE.into(), "1".into()));
         let event = |(time, thread, action)| Event { time: u64::from(time), thread: ThreadId(thread), action };
         let events: Vec<Event> = told.into_iter().map(event).collect();
@@ -174,7 +174,7 @@ proptest! {
     /// Check that between two snapshots what was allocated and freed is exact, and that what has grown is net.
     #[test]
     fn ranges_between_snapshots_are_net(events in events(), every in 1..60_u64, from: prop::sample::Index, to: prop::sample::Index) {
-        let made = Made { tables: family(), events, ..Made::default() };
+        let made = Made { tables: relatives(), events, ..Made::default() };
         let notes = aggregated(&made, every);
         prop_assume!(!notes.snapshots.is_empty());
         let (from, to) = (from.index(notes.snapshots.len()), to.index(notes.snapshots.len()));

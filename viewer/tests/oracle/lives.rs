@@ -59,6 +59,9 @@ impl Watch for Lives {
             End::Resized { .. } => self.outgrown += 1,
             _ => {}
         }
+        if let End::Freed { stack, .. } | End::Resized { stack, .. } = death.end {
+            self.cost(life.process.0, stack).frees += amount;
+        }
         let cost = self.cost(life.process.0, life.node);
         match death.end {
             End::Freed { is_temporary, .. } => {

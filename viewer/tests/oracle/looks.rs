@@ -48,7 +48,9 @@ proptest! {
             let mut load = Load::new(&made.tables);
             made.events[..to].iter().for_each(|event| load.event(event));
             let (profile, ()) = load.cut();
-            let expected = profile.sites.iter().map(|site| Standing {
+            // A look does not ask who frees: it has no rows of stacks that only do that.
+            let allocating = profile.sites.iter().filter(|site| !site.cost.allocated.is_zero());
+            let expected = allocating.map(|site| Standing {
                 process: site.process,
                 node: site.node,
                 held: Amount::ZERO,

@@ -10,16 +10,24 @@ mod ranges;
 mod support;
 
 use capture::{
-    Action, Ended, Event, NodeId, Process, ProcessEnd, ProcessId, ReallocOutcome, Tables, ThreadId,
+    Action, Ended, Event, FREE_STACKS, NodeId, Process, ProcessEnd, ProcessId, ReallocOutcome, Tables,
+    ThreadId,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::Made;
 use viewer::analysis::{Cost, Load, Profile, Reason};
 
+/// A family whose frees have stacks.
+fn family() -> Tables {
+    let mut tables = relatives();
+    tables.metadata.options.push((FREE_STACKS.into(), true.to_string()));
+    tables
+}
+
 /// Two threads in each of: a root, two children that it forks, a child of the first child, and what the first
 /// child executes.
-fn family() -> Tables {
+fn relatives() -> Tables {
     let mut made = Made::new();
     for name in ["main > f", "main > g", "main > f > h"] {
         made.stack(name);
@@ -64,7 +72,7 @@ fn action() -> impl Strategy<Value = Action> {
     let process = || (0..5_u32).prop_map(ProcessId);
     prop_oneof![
         40 => (address(), size(), node()).prop_map(|(address, size, stack)| Action::Alloc { address, size, alignment: 0, stack }),
-        40 => address().prop_map(|address| Action::Free { address, stack: NodeId::ROOT }),
+        40 => (address(), node()).prop_map(|(address, stack)| Action::Free { address, stack }),
         12 => (address(), 0..3_u16).prop_map(|(address, serial)| Action::ReallocBegin { address, serial }),
         14 => (0..3_u16, outcome()).prop_map(|(serial, outcome)| Action::ReallocEnd { serial, outcome }),
         4 => (process(), 0..4_u32).prop_map(|(process, fork)| Action::ProcessStart { process, fork }),
@@ -155,6 +163,7 @@ proptest! {
         let ends = profile.total.freed.blocks + profile.total.live().blocks + vanished;
         prop_assert_eq!(profile.total.allocated.blocks, ends);
         prop_assert!(profile.total.temporary.blocks <= profile.total.freed.blocks);
+        prop_assert_eq!(profile.total.frees, profile.total.freed);
     }
 
     /// Check that an observer is told of every birth and every death, and gets back what it kept: sums taken from

@@ -59,6 +59,7 @@ struct Replay {
     /// Allocations of each thread so far; a gap counts as one.
     ordinals: HashMap<ThreadId, u64>,
     out: Naive,
+    with_free_stacks: bool,
     /// What the rows hold after the last event.
     held: HashMap<(u32, u32), Amount>,
 }
@@ -75,7 +76,7 @@ pub(crate) fn replay_range(
     from: usize,
 ) -> (Naive, BTreeMap<(u32, u32), Amount>) {
     let count = tables.processes.len();
-    let mut replay = Replay::default();
+    let mut replay = Replay { with_free_stacks: tables.metadata.traces_frees(), ..Replay::default() };
     replay.processes.resize_with(count, Process::default);
     replay.out.anomalies.resize(count, Anomalies::default());
     replay.out.in_realloc.resize(count, Amount::ZERO);
@@ -124,13 +125,13 @@ impl Replay {
             Action::Alloc { address, size, stack, .. } => {
                 self.alloc(p, thread, address, size, stack, event.time)
             }
-            Action::Free { address, .. } => match self.processes[p].live.remove(&address) {
+            Action::Free { address, stack } => match self.processes[p].live.remove(&address) {
                 Some(block) => {
                     let ordinal = self.ordinals.get(&thread).copied().unwrap_or(0);
                     if block.thread == thread && block.ordinal == ordinal {
                         self.cost(p, block.node).temporary += Amount::block(block.size);
                     }
-                    self.cost(p, block.node).freed += Amount::block(block.size);
+                    self.freed(p, &block, stack);
                 }
                 None => self.unknown(p, address),
             },
@@ -206,25 +207,31 @@ impl Replay {
                     }
                 }
             }
-            ReallocOutcome::Freed => self.end_old(p, place),
+            ReallocOutcome::Freed => self.end_old(p, place, NodeId::ROOT),
             ReallocOutcome::Block { address: new, size, stack } => {
                 // In place, the old block makes room for the new one; a move holds both for a moment.
                 if address == Some(new) {
-                    self.end_old(p, place);
+                    self.end_old(p, place, stack);
                     self.alloc(p, event.thread, new, size, stack, event.time);
                 } else {
                     self.alloc(p, event.thread, new, size, stack, event.time);
-                    self.end_old(p, place);
+                    self.end_old(p, place, stack);
                 }
             }
         }
     }
 
-    fn end_old(&mut self, p: usize, place: Option<usize>) {
+    /// A block was freed by a call with this stack.
+    fn freed(&mut self, p: usize, block: &Block, stack: NodeId) {
+        self.cost(p, block.node).freed += Amount::block(block.size);
+        if self.with_free_stacks {
+            self.cost(p, stack).frees += Amount::block(block.size);
+        }
+    }
+
+    fn end_old(&mut self, p: usize, place: Option<usize>, stack: NodeId) {
         match place.map(|place| self.processes[p].pending.remove(place)) {
-            Some(Pending { block: Some(block), .. }) => {
-                self.cost(p, block.node).freed += Amount::block(block.size);
-            }
+            Some(Pending { block: Some(block), .. }) => self.freed(p, &block, stack),
             Some(pending) => self.unknown(p, pending.address),
             None if self.processes[p].gapped => {}
             None => self.out.anomalies[p].unmatched_frees += 1,

@@ -98,14 +98,14 @@ proptest! {
         let end = made.events.len();
         let whole = made.profile();
         let parts = [range(&made, 0, one), range(&made, one, two), range(&made, two, end)];
-        let mut sums: BTreeMap<(u32, u32), [Amount; 3]> = BTreeMap::new();
-        let flows = |cost: &Cost| [cost.allocated, cost.freed, cost.temporary];
+        let mut sums: BTreeMap<(u32, u32), [Amount; 4]> = BTreeMap::new();
+        let flows = |cost: &Cost| [cost.allocated, cost.freed, cost.temporary, cost.frees];
         for (site, cost) in parts.iter().flat_map(costs) {
             let sum = sums.entry(site).or_default();
             sum.iter_mut().zip(flows(&cost)).for_each(|(sum, flow)| *sum += flow);
         }
         let expected: BTreeMap<_, _> = costs(&whole).iter().map(|(site, cost)| (*site, flows(cost))).collect();
-        sums.retain(|_, flows| *flows != [Amount::ZERO; 3]);
+        sums.retain(|_, flows| *flows != [Amount::ZERO; 4]);
         prop_assert_eq!(sums, expected);
         let highest = parts.iter().map(|part| part.peak.held.bytes).max();
         prop_assert_eq!(highest, Some(whole.peak.held.bytes));

@@ -98,8 +98,21 @@ impl<W: Watch> Load<'_, W> {
 
     pub(super) fn free_known(&mut self, process: ProcessId, block: Block<W::Kept>, end: End) {
         self.count_part(block.site, Part::Freed, block.size);
+        if self.counts_frees {
+            self.count_free(process, &block, end);
+        }
         self.release(process, &block);
         self.tell_died(process, &block, end);
+    }
+
+    /// Counts a free where it was made, if its block counts.
+    fn count_free(&mut self, process: ProcessId, block: &Block<W::Kept>, end: End) {
+        if let End::Freed { thread, stack, .. } | End::Resized { thread, stack, .. } = end
+            && !self.sites.get(block.site).is_rest
+        {
+            let site = self.sites.of(process, thread, stack);
+            self.count_part(site, Part::Frees, block.size);
+        }
     }
 
     #[cold]

@@ -61,6 +61,8 @@ pub struct Load<'a, W: Watch = ()> {
     processes: Vec<ProcessState<W::Kept>>,
     threads: Vec<ThreadState<W::Kept>>,
     watch: W,
+    /// Stacks of frees were recorded, and rows tell how much each of them freed.
+    counts_frees: bool,
     /// Which blocks count; all where nobody asked.
     only: Option<Box<BlockTest<'a>>>,
     /// Events before the range that is counted.
@@ -103,6 +105,7 @@ impl<'a, W: Watch> Load<'a, W> {
             processes: tables.processes.iter().map(|row| ProcessState::new(seed, row)).collect(),
             threads: tables.threads.iter().map(|_| ThreadState::default()).collect(),
             watch,
+            counts_frees: tables.metadata.traces_frees(),
             only: None,
             skipped: 0,
             events: 0,

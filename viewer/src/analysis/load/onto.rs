@@ -13,6 +13,7 @@ impl Load<'_> {
         let Load {
             tables: _,
             only: _,
+            counts_frees: _,
             sampling,
             estimator,
             mut sites,
@@ -39,6 +40,8 @@ impl Load<'_> {
         Load {
             tables,
             only: None,
+            // Nobody asks that of a recording that goes on.
+            counts_frees: false,
             sampling,
             estimator,
             sites,

@@ -18,6 +18,8 @@ impl<W: Watch> Load<'_, W> {
         self.sampling = None;
         self.estimator = Estimator::new(None);
         self.sites = Sites::new(Seed::random(), self.tables.nodes.len(), false);
+        // Programs do not tell where they free.
+        self.counts_frees = false;
         self
     }
 

@@ -91,7 +91,9 @@ impl<W: Write> Writer<'_, W> {
             }
         }
         let traced = traced_units(self.loaded).into_iter().flatten();
-        for (name, unit) in [("samples", "count"), cpu_unit(self.loaded)].into_iter().chain(traced) {
+        let frees = frees_units(self.loaded).into_iter().flatten();
+        let others = [("samples", "count"), cpu_unit(self.loaded)].into_iter().chain(traced).chain(frees);
+        for (name, unit) in others {
             let value = self.value_type(name, unit);
             self.message.message(field::SAMPLE_TYPE, &value);
         }
@@ -102,7 +104,8 @@ impl<W: Write> Writer<'_, W> {
             Metric::Allocations => "alloc_objects",
             Metric::Bytes => "alloc_space",
             Metric::Temporary => "temporary_objects",
-            Metric::Cpu => "samples",
+            Metric::Frees if self.loaded.traces_frees() => "freed_here_objects",
+            Metric::Cpu | Metric::Frees => "samples",
             Metric::Traced if self.loaded.traced().is_some() => "hits",
             Metric::Traced => "samples",
         };
@@ -147,6 +150,7 @@ impl<W: Write> Writer<'_, W> {
         }
         let amounts = VALUES.iter().map(|(_, part)| part(&site.cost)).chain([site.cost.cpu]);
         let amounts = amounts.chain(loaded.traced().map(|_| site.cost.traced));
+        let amounts = amounts.chain(loaded.traces_frees().then_some(site.cost.frees));
         let values = amounts.flat_map(|Amount { blocks, bytes }| [blocks, bytes]);
         let mut sample = Message::new();
         sample.ints(1, locations).ints(2, values);
@@ -188,6 +192,11 @@ fn traced_units(loaded: &Loaded) -> Option<[(&'static str, &'static str); 2]> {
         SizeUnit::Plain => "count",
     };
     Some([("hits", "count"), ("hit_size", unit)])
+}
+
+/// What frees are counted in, at the stacks that free; none where these were not recorded.
+fn frees_units(loaded: &Loaded) -> Option<[(&'static str, &'static str); 2]> {
+    loaded.traces_frees().then_some([("freed_here_objects", "count"), ("freed_here_space", "bytes")])
 }
 
 /// What samples of the processors weigh.

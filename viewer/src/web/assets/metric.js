@@ -4,8 +4,8 @@ const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
 
 /** The measures that there are: not every capture has regions, samples of the processors, or tracepoints. */
 export function metricsOf(data) {
-  const { cpu, trace } = data.info;
-  const beside = [data.regions.length && "during", cpu?.samples && "cpu", trace?.tracepoints.length && "traced"];
+  const { cpu, trace, options } = data.info;
+  const beside = [data.regions.length && "during", cpu?.samples && "cpu", trace?.tracepoints.length && "traced", options.free_stacks === "true" && "frees"];
   return [...METRICS, ...beside.filter(Boolean)];
 }
 
@@ -18,7 +18,7 @@ export function written(data, metric, unit) {
 }
 
 /** Measures of the whole recording: each stack has them in both of two captures. */
-const COMPARABLE = ["peak", "leaked", "allocated", "temporary", "cpu", "traced"];
+const COMPARABLE = ["peak", "leaked", "allocated", "temporary", "cpu", "traced", "frees"];
 
 /** Whether a measure can be compared with that of the older capture: whether there is one, and its numbers mean the same. */
 export function isComparable(data, metric) {

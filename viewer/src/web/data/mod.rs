@@ -33,13 +33,14 @@ use std::io;
 const VERSION: u32 = 1;
 
 /// What is compared of two captures, by its name in the columns.
-const COMPARED: [(&str, Metric); 6] = [
+const COMPARED: [(&str, Metric); 7] = [
     ("allocated", Metric::Bytes),
     ("temporary", Metric::Temporary),
     ("peak", Metric::Peak),
     ("leaked", Metric::Leaked),
     ("cpu", Metric::Cpu),
     ("traced", Metric::Traced),
+    ("frees", Metric::Frees),
 ];
 
 #[derive(Serialize)]
@@ -197,6 +198,7 @@ impl Writer<'_> {
         // Time for bytes, samples for blocks; what is added up of hits, and hits.
         amount(["row.cpu.bytes", "row.cpu.blocks"], &|row| row.cost.cpu);
         amount(["row.traced.bytes", "row.traced.blocks"], &|row| row.cost.traced);
+        amount(["row.frees.bytes", "row.frees.blocks"], &|row| row.cost.frees);
         let during = || rows.iter().flat_map(|row| &row.during);
         columns.numbers("row.during", rows.iter().map(|row| row.during.len() as i64));
         columns.numbers("during.region", during().map(|(region, _)| i64::from(*region)));

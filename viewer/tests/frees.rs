@@ -1,0 +1,248 @@
+//! Who frees: what stacks of frees add up to, in every view that can be asked for them.
+
+#[path = "export/protobuf.rs"]
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod protobuf;
+mod support;
+
+use capture::{Action, Ended, FREE_STACKS, NodeId, ReallocOutcome, ThreadId};
+use serde_json::Value;
+use std::path::PathBuf;
+use support::Made;
+use viewer::analysis::{Amount, Metric, Profile, Site};
+use viewer::query::{Filter, Lens, Module, Part, Query};
+use viewer::text::{self, Style};
+use viewer::{ExportOptions, Format, Loaded, Moments, Naming, Recorded, ReportOptions, Shape, json};
+
+/// Blocks of `make` and of a library, which `drop` and `clear` free, one that `grow` makes larger, and one that stays.
+fn traced() -> Made {
+    let mut made = Made::new();
+    made.tables.metadata.options.push((FREE_STACKS.into(), true.to_string()));
+    let (process, one) = made.process("app");
+    let two = made.thread(process);
+    let [make, grow, drop, clear] =
+        ["main > make", "main > grow", "main > drop > release", "main > clear"].map(|name| made.stack(name));
+    let of_library = made.frame(Some("/lib/libx.so.1"), &["x_new"]);
+    let of_library = made.node(NodeId::ROOT, of_library);
+    for block in 0..3 {
+        made.alloc(one, 0x1000 + block * 0x100, 100, make);
+    }
+    made.alloc(one, 0x2000, 50, of_library);
+    made.alloc(one, 0x3000, 7, make);
+    free(&mut made, one, 0x1000, drop);
+    free(&mut made, two, 0x1100, drop);
+    free(&mut made, one, 0x2000, drop);
+    free(&mut made, one, 0x1200, clear);
+    let outcome = ReallocOutcome::Block { address: 0x4000, size: 70, stack: grow };
+    made.realloc(one, 1, 0x3000, outcome);
+    made.end(process, one, Ended::Exited(0));
+    made
+}
+
+fn free(made: &mut Made, thread: ThreadId, address: u64, stack: NodeId) {
+    made.event(thread, Action::Free { address, stack });
+}
+
+/// The innermost function of each stack that has freed, and what.
+fn frees(loaded: &Loaded) -> Vec<(String, Amount)> {
+    let name = |site: &Site| {
+        let frame = loaded.tables.nodes[site.node.index()].frame;
+        loaded.names.label(loaded.names.steps(frame)[0].label).name.clone()
+    };
+    let sites = loaded.profile.sites.iter().filter(|site| !site.cost.frees.is_zero());
+    let mut frees: Vec<_> = sites.map(|site| (name(site), site.cost.frees)).collect();
+    frees.sort_by(|a, b| a.0.cmp(&b.0));
+    frees
+}
+
+fn expected(rows: &[(&str, i64, i64)]) -> Vec<(String, Amount)> {
+    rows.iter().map(|&(name, blocks, bytes)| (name.to_owned(), Amount { blocks, bytes })).collect()
+}
+
+fn written(made: &Made) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.memprof");
+    made.write(&path);
+    (folder, path)
+}
+
+fn asked(made: &Made, query: &Query) -> Loaded {
+    let (_folder, path) = written(made);
+    Moments::open(&path).unwrap().seen(query, &Lens::default(), Naming::Stored).unwrap()
+}
+
+/// Check that each free counts where it was made, a `realloc` where that was called, and all of them add up to what was freed;
+/// and that what was allocated is counted as without.
+#[test]
+fn frees_count_where_they_are_made() {
+    let loaded = asked(&traced(), &Query::default());
+    assert_eq!(frees(&loaded), expected(&[("clear", 1, 100), ("grow", 1, 7), ("release", 3, 250)]));
+    assert_eq!(loaded.profile.total.frees, loaded.profile.total.freed);
+    let mut without = traced();
+    without.tables.metadata.options.clear();
+    let without = asked(&without, &Query::default());
+    assert_eq!(without.profile.total.frees, Amount::ZERO);
+    let flows = |profile: &Profile| (profile.total.allocated, profile.total.freed, profile.total.leaked);
+    assert_eq!(flows(&loaded.profile), flows(&without.profile));
+    assert_eq!(without.profile.sites.len(), 3, "no rows of stacks that only free");
+}
+
+/// Check that of a part only its own frees count, whenever the block was allocated.
+#[test]
+fn parts_have_the_frees_made_in_them() {
+    let part = |part: Part| frees(&asked(&traced(), &Query::of(part)));
+    let when = |text: &str| text.parse().unwrap();
+    // Events come a millisecond apart: the first free is the seventh.
+    assert_eq!(part(Part::At(when("7ms"))), expected(&[("release", 1, 100)]));
+    let range = Part::Range(when("8ms"), when("10ms"));
+    assert_eq!(part(range), expected(&[("clear", 1, 100), ("release", 1, 50)]));
+}
+
+/// Check that a choice of blocks is one by where they were allocated: a library's blocks are freed by those that free them, and not
+/// only by the library.
+#[test]
+fn choices_are_of_blocks_and_not_of_frees() {
+    let modules = vec![Module("libx.so".to_owned())];
+    let of_library = Query { filter: Filter { modules, ..Filter::default() }, ..Query::default() };
+    let loaded = asked(&traced(), &of_library);
+    assert_eq!(frees(&loaded), expected(&[("release", 1, 50)]));
+    assert_eq!(loaded.profile.total.allocated, Amount { blocks: 1, bytes: 50 });
+    let sizes =
+        Query { filter: Filter { sizes: "..7".parse().ok(), ..Filter::default() }, ..Query::default() };
+    assert_eq!(frees(&asked(&traced(), &sizes)), expected(&[("grow", 1, 7)]));
+}
+
+/// Check that of samples each free stands for as many as its block, with the same error.
+#[test]
+fn frees_of_samples_are_estimates() {
+    let mut made = Made::new();
+    made.tables.metadata.options.push((FREE_STACKS.into(), true.to_string()));
+    made.tables.metadata.sample_interval = 64 << 10;
+    let (_, thread) = made.process("app");
+    let (make, drop) = (made.stack("main > make"), made.stack("main > drop"));
+    for block in 0..40 {
+        made.alloc(thread, 0x1000 + block * 0x100, 100, make);
+    }
+    for block in 0..30 {
+        free(&mut made, thread, 0x1000 + block * 0x100, drop);
+    }
+    let profile = made.profile();
+    assert!(profile.total.frees.blocks > 1000, "{:?}", profile.total);
+    assert_eq!(profile.total.frees, profile.total.freed);
+    let spread = profile.total_spread;
+    assert!(spread.frees.blocks_error() > 0);
+    assert_eq!(
+        (spread.frees.blocks_error(), spread.frees.bytes_error()),
+        (spread.freed.blocks_error(), spread.freed.bytes_error())
+    );
+}
+
+/// Check that blocks of a pool, of which programs do not tell where they go back, have no frees of stacks.
+#[test]
+fn pools_tell_nothing_of_frees() {
+    let mut made = Made::new();
+    made.tables.metadata.options.push((FREE_STACKS.into(), true.to_string()));
+    let (_, thread) = made.process("app");
+    let (pool, stack) = (made.string("arena"), made.stack("main > take"));
+    made.event(thread, Action::PoolAlloc { pool, address: 0x10, size: 8, stack });
+    made.event(thread, Action::PoolFree { pool, address: 0x10 });
+    let profile = made.loaded_of_pool("arena", "app.memprof").profile;
+    assert_eq!((profile.total.freed, profile.total.frees), (Amount { blocks: 1, bytes: 8 }, Amount::ZERO));
+    assert_eq!(profile.sites.len(), 1);
+}
+
+/// Check that samples of a choice by file are those whose stacks pass through it, as without stacks of frees.
+#[test]
+fn choices_are_of_samples_too() {
+    for with_frees in [true, false] {
+        let mut made = traced();
+        if !with_frees {
+            made.tables.metadata.options.clear();
+        }
+        let task = made.task(capture::ProcessId(0), 5000, "app");
+        let [library, other] = [NodeId::from_index(made.tables.nodes.len() - 1), made.stack("main > make")];
+        made.sample(task, 10, library);
+        made.sample(task, 20, other);
+        made.sample(task, 30, other);
+        let modules = vec![Module("libx.so".to_owned())];
+        let query = Query { filter: Filter { modules, ..Filter::default() }, ..Query::default() };
+        assert_eq!(asked(&made, &query).profile.total.cpu.blocks, 1, "{with_frees}");
+        assert_eq!(asked(&made, &Query::default()).profile.total.cpu.blocks, 3);
+    }
+}
+
+/// Check each shape of a report in text and in JSON: its total is that of all frees, and `release` has the most.
+#[test]
+fn reports_weigh_by_frees() {
+    let loaded = asked(&traced(), &Query::default());
+    for shape in [Shape::Stacks, Shape::Functions, Shape::Tree, Shape::Inverted] {
+        let options = ReportOptions { metric: Metric::Frees, shape, ..ReportOptions::default() };
+        let mut out = Vec::new();
+        text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.lines().next().unwrap().ends_with("5 frees of 357 B"), "{text}");
+        let line = text.lines().find(|line| line.contains("release")).unwrap();
+        assert!(line.contains("60.0 %") && line.contains("250 B"), "{text}");
+        assert!(!text.contains("make"), "{text}");
+        let mut out = Vec::new();
+        json::report(&mut out, &loaded, &options).unwrap();
+        let document: Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!((&document["by"], &document["total"]["frees_here"]), (&"frees".into(), &5.into()));
+        assert_eq!(document["total"]["freed_here_bytes"], 357);
+        if shape == Shape::Stacks {
+            let rows: Vec<_> = document["rows"].as_array().unwrap().iter().take(3).collect();
+            let told = rows.iter().map(|row| row["frees_here"].as_i64().unwrap());
+            assert_eq!(told.collect::<Vec<_>>(), [3, 1, 1], "{document:#}");
+            assert_eq!((&rows[0]["allocations"], &rows[0]["frees"]), (&0.into(), &0.into()));
+        }
+    }
+}
+
+/// Check that every format that holds stacks has the frees of each, and that captures without have no empty columns.
+#[test]
+fn exports_hold_frees() {
+    let export = |loaded: &Loaded, format: Format| {
+        let recorded = Recorded::new(&PathBuf::from("unused"));
+        let options = ExportOptions { metric: Metric::Frees, ..ExportOptions::new(format) };
+        let mut out = Vec::new();
+        viewer::export(&mut out, loaded, &recorded, &options).unwrap();
+        out
+    };
+    let text = |loaded: &Loaded, format: Format| String::from_utf8(export(loaded, format)).unwrap();
+    let loaded = asked(&traced(), &Query::default());
+    let mut without = traced();
+    without.tables.metadata.options.clear();
+    let without = asked(&without, &Query::default());
+
+    let folded = text(&loaded, Format::Folded);
+    let mut lines: Vec<&str> = folded.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["app;main;clear 1", "app;main;drop;release 3", "app;main;grow 1"]);
+    assert_eq!(text(&without, Format::Folded), "");
+
+    let csv = text(&loaded, Format::Csv);
+    let mut rows = csv.lines();
+    assert!(rows.next().unwrap().ends_with(",frees_here,freed_here_bytes,stack"), "{csv}");
+    assert!(rows.any(|row| row.contains(",3,250,\"main;drop;release\"")), "{csv}");
+    assert!(!text(&without, Format::Csv).contains("frees_here"));
+
+    let callgrind = text(&loaded, Format::Callgrind);
+    assert!(
+        callgrind.lines().any(|line| line.starts_with("totals:") && line.ends_with(" 357 5")),
+        "{callgrind}"
+    );
+    assert!(!text(&without, Format::Callgrind).contains("FreesHere"));
+
+    let speedscope: Value = serde_json::from_slice(&export(&loaded, Format::Speedscope)).unwrap();
+    let active = &speedscope["profiles"][speedscope["activeProfileIndex"].as_u64().unwrap() as usize];
+    assert_eq!((&active["name"], &active["endValue"]), (&"frees".into(), &5.into()));
+
+    let pprof = protobuf::Profile::decode(&export(&loaded, Format::Pprof));
+    let of = |name: &str| {
+        let place = pprof.sample_types.iter().position(|(kind, _)| kind == name).unwrap();
+        pprof.samples.iter().map(|sample| sample.values[place]).sum::<i64>()
+    };
+    assert_eq!((of("freed_here_objects"), of("freed_here_space")), (5, 357));
+    let pprof = protobuf::Profile::decode(&export(&without, Format::Pprof));
+    assert!(pprof.sample_types.iter().all(|(kind, _)| !kind.starts_with("freed_here")));
+}
