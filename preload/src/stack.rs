@@ -85,13 +85,21 @@ impl ThreadState {
             return self.unusual_stack(ip, sp, bp, kind);
         }
         self.accessors.memory.begin(caller.registers.sp);
+        let path = self.path(caller);
+        self.of_kind(path, kind)
+    }
+
+    /// The path of a stack on which a walk has begun.
+    #[inline(always)]
+    fn path(&mut self, caller: Caller) -> Option<u64> {
+        let [ip, sp, bp] = caller.into_words();
         let path = match self.memos.same(caller.registers, &mut self.accessors.memory) {
             None => self.other_stack(ip, sp, bp),
             path => path,
         };
         #[cfg(feature = "verify")]
         self.verify(caller, path);
-        self.of_kind(path, kind)
+        path
     }
 
     /// The id of a stack, under a frame for the `kind` of the call unless that is 0.
@@ -129,9 +137,7 @@ impl ThreadState {
                 self.of_kind(path, kind)
             }
             _ => {
-                let path = self.other_stack(ip, sp, bp);
-                #[cfg(feature = "verify")]
-                self.verify(caller, path);
+                let path = self.path(caller);
                 self.of_kind(path, kind)
             }
         }

@@ -170,7 +170,8 @@ impl<'a> Memos<'a> {
         self.current().label_if_same(start, memory)
     }
 
-    /// The label of the stack from `start` to its root, as a word.
+    /// The label of the stack from `start` to its root, as a word. It is for stacks of which [`Memos::same`] knows nothing: of the last one
+    /// again the newest frame is walked.
     ///
     /// At most `depth` frames count; a longer stack has that many, the innermost, and ended with [`End::Truncated`].
     /// `None` is what [`Labels`] said of a frame; neither that one nor newer ones are remembered then.
@@ -189,6 +190,9 @@ impl<'a> Memos<'a> {
         }
         if start.sp <= self.floor || start.sp > self.top {
             self.choose(start.sp);
+            if let Some(label) = self.same(start, &mut accessors.memory) {
+                return Some(label);
+            }
         }
         let Registers { ip, sp, bp } = start;
         if self.rest != 0 {
@@ -379,6 +383,8 @@ impl<'a> Memos<'a> {
     /// Collects new frames until an end, or one of the frames of the last stack up to `candidates`, whose callers may be others
     /// now; what there was, and how many new ones. Of frames that are only `NUMBERED` nothing else is kept. It does not begin at the
     /// address that is that of a free place in the tables.
+    // The newest frame is not looked for. In the last stack it can only be the newest, of one that is not the same: behind it another
+    // word has changed, most often that of its caller, as where all allocate by one function of a library.
     #[inline(always)]
     fn walk<const IS_KEPT: bool, M: Memory, R: Rules, L: Labels>(
         &mut self,
@@ -392,9 +398,6 @@ impl<'a> Memos<'a> {
         let [past, ..] = &self.stacks;
         let past = past.candidates(candidates);
         let met = loop {
-            if IS_KEPT && let Some(meeting) = past.find(code, sp, bp) {
-                break Met::Past(meeting);
-            }
             let Some(place) = self.fresh.get_mut(count) else { break Met::End(End::Truncated) };
             let address = CodeAddress::from_bits(code);
             let Some((rule, tag)) = rules.rule(address) else { break Met::End(End::Broken) };
@@ -416,6 +419,9 @@ impl<'a> Memos<'a> {
                 Ok(words) => words,
                 Err(end) => break Met::End(end),
             };
+            if IS_KEPT && let Some(meeting) = past.find(code, sp, bp) {
+                break Met::Past(meeting);
+            }
         };
         Walked { met, count }
     }
