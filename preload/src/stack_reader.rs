@@ -91,6 +91,9 @@ impl Range {
     }
 }
 
+/// Words that are compared without a look at how many there are.
+const BLOCK: usize = 16;
+
 /// What is known to be readable on the stacks of a thread.
 #[derive(Debug, Default)]
 pub(crate) struct StackReader {
@@ -258,15 +261,32 @@ impl Memory for StackReader {
 
     #[inline(always)]
     fn holds(&mut self, words: SavedWords<'_>) -> bool {
-        let words = words.as_slice();
-        #[cfg(feature = "forgetful")]
-        let words = words.get(words.len().saturating_sub(4)..).unwrap_or(words);
+        let words = wanted(words);
         if !self.spans(words) {
             return self.unchanged_anywhere(words) == words.len();
         }
         // SAFETY: they lie in pages that the kernel said are readable.
         unsafe { hold(words) }
     }
+
+    #[inline(always)]
+    fn holds_any_number(&mut self, words: SavedWords<'_>) -> bool {
+        let words = wanted(words);
+        if !self.spans(words) {
+            return self.unchanged_anywhere(words) == words.len();
+        }
+        // SAFETY: they lie in pages that the kernel said are readable.
+        unsafe { hold_in_blocks(words) }
+    }
+}
+
+/// The words to be compared: all of them, but for the control of `scripts/soundness`.
+#[inline(always)]
+fn wanted(words: SavedWords<'_>) -> &[SavedWord] {
+    let words = words.as_slice();
+    #[cfg(feature = "forgetful")]
+    let words = words.get(words.len().saturating_sub(4)..).unwrap_or(words);
+    words
 }
 
 /// Whether a word holds its value.
@@ -330,4 +350,61 @@ unsafe fn hold(words: &[SavedWord]) -> bool {
         }
     }
     true
+}
+
+/// The same where the number of words differs from one time to the next: in blocks of one size, of which the oldest overlaps the next. To
+/// compare some words twice takes less than a loop whose end is not foreseen.
+///
+/// # Safety
+/// All can be read.
+#[inline(always)]
+unsafe fn hold_in_blocks(words: &[SavedWord]) -> bool {
+    // SAFETY: the caller vouches for all of them.
+    let holds = |word: &SavedWord| unsafe { holds(word) };
+    let Some((oldest, mut newer)) = words.split_first_chunk::<BLOCK>() else {
+        // SAFETY: as above.
+        return unsafe { hold(words) };
+    };
+    while let Some((rest, block)) = newer.split_last_chunk::<BLOCK>() {
+        if !block.iter().all(holds) {
+            return false;
+        }
+        newer = rest;
+    }
+    // The rest has a block's words with some of the oldest. Where there is none, these are the oldest themselves.
+    let rest = words.get(newer.len()..).and_then(<[_]>::first_chunk::<BLOCK>);
+    rest.is_some_and(|block| block.iter().all(holds)) && oldest.iter().all(holds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCK, hold, hold_in_blocks, unchanged_here};
+    use unwind::SavedWord;
+
+    /// Check that each way to compare finds the one word that has changed, wherever it is among however many.
+    #[test]
+    fn each_changed_word_is_found() {
+        for count in 0..4 * BLOCK {
+            let mut memory: Vec<u64> = (0..count as u64).collect();
+            let address = |word: &u64| core::ptr::from_ref(word).addr() as u64;
+            let words: Vec<_> =
+                memory.iter().map(|word| SavedWord { address: address(word), value: *word }).collect();
+            for changed in 0..=count {
+                // Of none behind the last.
+                let is_same = changed == count;
+                if let Some(word) = memory.get_mut(changed) {
+                    *word = u64::MAX;
+                }
+                // SAFETY: all lie in the vector.
+                assert_eq!(unsafe { hold(&words) }, is_same, "{changed} of {count}");
+                // SAFETY: as above.
+                assert_eq!(unsafe { hold_in_blocks(&words) }, is_same, "{changed} of {count}");
+                // SAFETY: as above.
+                assert_eq!(unsafe { unchanged_here(&words) }, changed, "{changed} of {count}");
+                if let Some(word) = memory.get_mut(changed) {
+                    *word = changed as u64;
+                }
+            }
+        }
+    }
 }

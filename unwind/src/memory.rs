@@ -30,6 +30,12 @@ pub trait Memory {
     fn holds(&mut self, words: SavedWords<'_>) -> bool {
         self.unchanged(words) == words.as_slice().len()
     }
+
+    /// The same where there are seldom as many words as the last time.
+    #[inline(always)]
+    fn holds_any_number(&mut self, words: SavedWords<'_>) -> bool {
+        self.holds(words)
+    }
 }
 
 impl<M: Memory + ?Sized> Memory for &mut M {
@@ -51,6 +57,11 @@ impl<M: Memory + ?Sized> Memory for &mut M {
     #[inline(always)]
     fn holds(&mut self, words: SavedWords<'_>) -> bool {
         (**self).holds(words)
+    }
+
+    #[inline(always)]
+    fn holds_any_number(&mut self, words: SavedWords<'_>) -> bool {
+        (**self).holds_any_number(words)
     }
 }
 

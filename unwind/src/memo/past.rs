@@ -228,20 +228,34 @@ impl<'a> Stack<'a> {
         self.past(len).map_or(0, |past| past.frames as usize)
     }
 
-    /// Whether the frame that ends at `len` leads to the same callers as before. `reach` is what [`Stack::reach`] says, if somebody has
-    /// asked.
+    /// Whether the frame that ends at `len`, on which a chain hangs that has just been found, leads to the same callers as before.
+    /// `reach` is what [`Stack::reach`] says, if somebody has asked; else every word by which it did has to hold what it held.
     #[inline(always)]
     pub(super) fn leads(&self, len: usize, reach: Option<NonZeroU32>, memory: &mut impl Memory) -> bool {
         match reach {
             Some(reach) => len <= reach.get() as usize,
-            None => self.is_unchanged(len, memory),
+            None => self.before(len).is_some_and(|words| memory.holds(words)),
         }
     }
 
-    /// The same where nobody has: every word by which it did holds what it held.
+    /// The same of a frame that a walk has met, which is another one nearly each time.
     #[inline(always)]
-    fn is_unchanged(&self, len: usize, memory: &mut impl Memory) -> bool {
-        self.words.get(..len.wrapping_sub(1)).is_some_and(|words| memory.holds(SavedWords::of_stack(words)))
+    pub(super) fn leads_when_met(
+        &self,
+        len: usize,
+        reach: Option<NonZeroU32>,
+        memory: &mut impl Memory,
+    ) -> bool {
+        match reach {
+            Some(reach) => len <= reach.get() as usize,
+            None => self.before(len).is_some_and(|words| memory.holds_any_number(words)),
+        }
+    }
+
+    /// The words that lead on from the frame which ends at `len`: those before its own.
+    #[inline(always)]
+    fn before(&self, len: usize) -> Option<SavedWords<'_>> {
+        Some(SavedWords::of_stack(self.words.get(..len.wrapping_sub(1))?))
     }
 
     /// The length up to which all frames lead to the same callers as before. 1 where there is none: at no word of nothing a frame ends.
@@ -265,7 +279,8 @@ impl<'a> Stack<'a> {
     #[inline(always)]
     pub(super) fn label_if_same(&self, start: Registers, memory: &mut impl Memory) -> Option<u64> {
         let is_newest = self.newest.is_at(start.ip.to_bits(), start.sp, start.bp);
-        (is_newest && self.is_unchanged(self.len, memory)).then_some(self.newest.label())
+        let is_same = is_newest && self.before(self.len).is_some_and(|words| memory.holds(words));
+        is_same.then_some(self.newest.label())
     }
 
     /// All of the frame that ends at `len`.

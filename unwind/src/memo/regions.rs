@@ -263,7 +263,7 @@ impl<'a> Memos<'a> {
     #[inline(always)]
     fn is_whole(&self, past: Meeting, count: usize, missed: Missed, memory: &mut impl Memory) -> bool {
         past.frames.wrapping_add(count) <= self.fresh.len()
-            && self.current().leads(past.known, missed.reach(), memory)
+            && self.current().leads_when_met(past.known, missed.reach(), memory)
     }
 
     /// The label of the frame that was met with the `count` newer ones that were walked.
