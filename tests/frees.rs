@@ -80,7 +80,7 @@ fn reports_tell_who_frees() {
 #[test]
 fn recordings_without_stacks_of_frees_say_how_to_get_them() {
     let (_, capture) = record(c("passes_blocks").build()).succeed();
-    for command in [&["report"][..], &["lines"], &["export", "--format", "folded"]] {
+    for command in [&["report"][..], &["lines"], &["diff"], &["export", "--format", "folded"]] {
         let refused = capture.show(&[command, &["--by", "frees"]].concat());
         assert_eq!(refused.code, 2, "{}", refused.stderr);
         assert!(refused.stderr.contains("run --free-stacks"), "{}", refused.stderr);

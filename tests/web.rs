@@ -66,11 +66,12 @@ fn page_of(capture: &Capture) -> PathBuf {
 fn expectation(capture: &Capture) -> PathBuf {
     let tree = |by: &str| capture.report(&["--tree", "--by", by]);
     let inverted = |by: &str| capture.report(&["--inverted", "--min", "0", "--by", by]);
-    let metrics = ["peak", "leaked", "bytes", "temporary", "cpu", "traced"];
-    let all = |of: &dyn Fn(&str) -> serde_json::Value| {
-        metrics.iter().map(|&by| (by.to_owned(), of(by))).collect::<serde_json::Map<_, _>>()
-    };
     let info = capture.info();
+    let frees = (info["options"]["free_stacks"] == "true").then_some("frees");
+    let metrics = || ["peak", "leaked", "bytes", "temporary", "cpu", "traced"].into_iter().chain(frees);
+    let all = |of: &dyn Fn(&str) -> serde_json::Value| {
+        metrics().map(|by| (by.to_owned(), of(by))).collect::<serde_json::Map<_, _>>()
+    };
     let names = info["mark_names"].as_array().into_iter().flatten();
     let during = names
         .filter(|row| row["regions"] != 0)
@@ -143,6 +144,16 @@ pub(crate) fn page_has_the_numbers(capture: &Capture) {
 #[test]
 fn page_shows_processor_time() {
     let (_, capture) = record(c("known_work").flags(["-O1"]).build()).args(["100"]).with_names().run();
+    page_has_the_numbers(&capture);
+}
+
+/// Check the same of a recording that has the stacks of frees, and so the measure of who frees.
+#[test]
+fn page_shows_who_frees() {
+    let program = c("passes_blocks").flags(["-O1", "-g"]).build();
+    let (_, capture) = record(program).options(["--free-stacks"]).with_names().succeed();
+    let trees = capture.report(&["--tree", "--by", "frees"]);
+    assert!(trees["nodes"].as_array().is_some_and(|nodes| nodes.iter().any(|node| node["name"] == "take")));
     page_has_the_numbers(&capture);
 }
 

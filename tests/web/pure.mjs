@@ -437,6 +437,9 @@ test("what changed since another capture has both sides, and comes together wher
   const traced = (name) => ({ trace: { tracepoints: [{ name }] } });
   assert.deepEqual(of(traced("a:b"), traced("a:b")), [false, true, true, true]);
   assert.deepEqual(of(traced("a:b"), traced("a:c")), [false, true, true, false]);
+  const freed = (free_stacks) => ({ options: { free_stacks } });
+  const both = ["true", "false"].flatMap((one) => ["true", "false"].map((other) => isComparable({ info: freed(one), before: freed(other) }, "frees")));
+  assert.deepEqual(both, [true, false, false, false], "where stacks of frees are missing, nothing can be said of them");
 });
 
 test("a fragment says what is looked at, and a wrong one does no harm", () => {

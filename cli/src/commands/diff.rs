@@ -95,12 +95,20 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let open = |file: &PathBuf| view::moments(file, arguments.symbols.no_cache);
     let or = |when: &Option<When>, anchor: Anchor| when.clone().unwrap_or(anchor.into());
     let (old, lens) = (open(&arguments.file)?, arguments.stacks.lens());
+    let default = match (&arguments.newer, &arguments.at) {
+        (Some(_), None) => Metric::Peak,
+        _ => Metric::Live,
+    };
+    let metric = arguments.by.unwrap_or(default);
+    view::needs(metric, old.tables(), old.source())?;
     let compared = match &arguments.newer {
         Some(newer) => {
+            let newer = open(newer)?;
+            view::needs(metric, newer.tables(), newer.source())?;
             let part = arguments.at.clone().map_or(Part::Whole, Part::At);
             let spelling =
                 if arguments.ignore_templates { Spelling::WithoutTemplates } else { Spelling::Exact };
-            compare_captures(old, open(newer)?, &arguments.which.query(part), &lens, spelling, naming)
+            compare_captures(old, newer, &arguments.which.query(part), &lens, spelling, naming)
         }
         None => {
             let (from, to) = (or(&arguments.from, Anchor::Start), or(&arguments.to, Anchor::End));
@@ -112,12 +120,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         compared.loaded.names.leave_out_arguments();
     }
     view::tell(compared.loaded.looked_up);
-    let default = match (&arguments.newer, &arguments.at) {
-        (Some(_), None) => Metric::Peak,
-        _ => Metric::Live,
-    };
     let options = DiffOptions {
-        metric: arguments.by.unwrap_or(default),
+        metric,
         tree: arguments.tree || arguments.stacks.shape() == Some(Shape::Tree),
         min: arguments.min,
         limit: arguments.limit,

@@ -96,7 +96,7 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
     let query = arguments.question.query();
     let loaded = arguments.capture.seen(&query, &arguments.stacks.lens())?;
     let metric = arguments.by.unwrap_or_else(|| format.usual_metric(&loaded.profile));
-    view::needs(metric, &loaded)?;
+    view::needs(metric, &loaded.tables, &loaded.source)?;
     let options = ExportOptions {
         format,
         metric,

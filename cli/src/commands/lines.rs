@@ -50,7 +50,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     // Stacks without the function are left out, and with them what the shares would be of.
     lens.focus.extend(arguments.of.clone());
     let loaded = arguments.capture.seen(&query, &lens)?;
-    view::needs(metric, &loaded)?;
+    view::needs(metric, &loaded.tables, &loaded.source)?;
     let Loaded { profile, tables, names, .. } = &loaded;
     let rows = match &arguments.of {
         Some(function) => lines_of(profile, tables, names, |label| function.names(names.label(label))),

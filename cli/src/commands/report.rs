@@ -85,7 +85,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let metric = if arguments.cpu { Metric::Cpu } else { arguments.by.unwrap_or(default) };
     let options = ReportOptions { metric, shape, min: arguments.min, limit: arguments.limit };
     let loaded = arguments.capture.seen(&query, &arguments.stacks.lens())?;
-    view::needs(metric, &loaded)?;
+    view::needs(metric, &loaded.tables, &loaded.source)?;
     view::print(|out, style| {
         match arguments.json {
             true if arguments.allocator => json::allocator(out, &loaded)?,

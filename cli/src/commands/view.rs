@@ -7,6 +7,7 @@ use crate::log::debug;
 use crate::stream::Stream;
 use crate::{message, terminal};
 use anstream::{AutoStream, ColorChoice};
+use capture::Tables;
 use clap::Args;
 use collector::Finished;
 use std::io::{self, BufWriter, Write};
@@ -17,7 +18,7 @@ use viewer::format::counted;
 use viewer::query::{Lens, Query};
 use viewer::suppression::Suppressions;
 use viewer::text::{self, Style};
-use viewer::{Cache, Error, Loaded, LookedUp, Moments, Naming};
+use viewer::{Cache, Error, Loaded, LookedUp, Moments, Naming, Source};
 
 /// A capture to be shown.
 #[derive(Args, Debug)]
@@ -93,12 +94,12 @@ impl Capture {
 }
 
 /// Fails where a capture cannot tell what this metric counts: who frees is recorded on demand only.
-pub(super) fn needs(metric: Metric, loaded: &Loaded) -> Result<(), Failure> {
-    if metric == Metric::Frees && !loaded.traces_frees() {
+pub(super) fn needs(metric: Metric, tables: &Tables, source: &Source) -> Result<(), Failure> {
+    if metric == Metric::Frees && !tables.metadata.traces_frees() {
         return Err(Failure::usage(anyhow::anyhow!(
             "{} has no stacks of frees, so it does not tell who frees: record with run --free-stacks for that. Which threads free \
              blocks of others, sysprof-memprof threads shows without",
-            loaded.source.file
+            source.file
         )));
     }
     Ok(())

@@ -4,9 +4,14 @@ const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
 
 /** The measures that there are: not every capture has regions, samples of the processors, or tracepoints. */
 export function metricsOf(data) {
-  const { cpu, trace, options } = data.info;
-  const beside = [data.regions.length && "during", cpu?.samples && "cpu", trace?.tracepoints.length && "traced", options.free_stacks === "true" && "frees"];
+  const { cpu, trace } = data.info;
+  const beside = [data.regions.length && "during", cpu?.samples && "cpu", trace?.tracepoints.length && "traced", hasFrees(data.info) && "frees"];
   return [...METRICS, ...beside.filter(Boolean)];
+}
+
+/** Whether stacks of frees were recorded. */
+function hasFrees(info) {
+  return info.options?.free_stacks === "true";
 }
 
 /** What the numbers of a measure are, where the page has bytes and blocks. */
@@ -25,6 +30,7 @@ export function isComparable(data, metric) {
   const { info, before } = data;
   if (!before || !COMPARABLE.includes(metric)) return false;
   if (metric === "cpu") return before.cpu?.event === info.cpu?.event;
+  if (metric === "frees") return hasFrees(before) && hasFrees(info);
   const counted = ({ trace }) => trace?.tracepoints[0]?.name;
   return metric !== "traced" || counted(before) === counted(info);
 }
