@@ -193,6 +193,8 @@ fn reports_weigh_by_frees() {
             let rows: Vec<_> = document["rows"].as_array().unwrap().iter().take(3).collect();
             let told = rows.iter().map(|row| row["frees_here"].as_i64().unwrap());
             assert_eq!(told.collect::<Vec<_>>(), [3, 1, 1], "{document:#}");
+            let calls = rows.iter().map(|row| row["call"].as_str().unwrap());
+            assert_eq!(calls.collect::<Vec<_>>(), ["free", "free", "malloc"]);
             assert_eq!((&rows[0]["allocations"], &rows[0]["frees"]), (&0.into(), &0.into()));
         }
     }
@@ -223,7 +225,9 @@ fn exports_hold_frees() {
     let csv = text(&loaded, Format::Csv);
     let mut rows = csv.lines();
     assert!(rows.next().unwrap().ends_with(",frees_here,freed_here_bytes,stack"), "{csv}");
-    assert!(rows.any(|row| row.contains(",3,250,\"main;drop;release\"")), "{csv}");
+    let row =
+        rows.find(|row| row.contains(",3,250,\"main;drop;release\"")).unwrap_or_else(|| panic!("{csv}"));
+    assert!(row.contains(",\"free\","), "{row}");
     assert!(!text(&without, Format::Csv).contains("frees_here"));
 
     let callgrind = text(&loaded, Format::Callgrind);

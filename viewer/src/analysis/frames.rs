@@ -1,5 +1,6 @@
 //! A stack as the functions that a view shows.
 
+use super::cost::Cost;
 use super::names::{Kind, Names, Step};
 use super::noise::{is_noise_file, is_wrapper};
 use capture::{Frame, FrameId, NodeId, Pseudo, Tables};
@@ -87,6 +88,12 @@ pub fn is_plumbing(tables: &Tables, names: &Names, step: &Step) -> bool {
 /// The function of the allocator that was called.
 pub fn call_of(tables: &Tables, stack: NodeId) -> &'static str {
     call_kind(tables, stack).map_or("malloc", Pseudo::label)
+}
+
+/// The same of a row: a stack that only frees has called `free`, or what stands for it.
+pub fn call_of_row(tables: &Tables, stack: NodeId, cost: &Cost) -> &'static str {
+    let only_frees = cost.allocated.is_zero() && !cost.frees.is_zero();
+    if only_frees { "free" } else { call_of(tables, stack) }
 }
 
 /// The pseudo frame that says which function was called; none for plain `malloc`.

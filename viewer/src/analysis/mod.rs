@@ -91,7 +91,7 @@ pub use diff::{ChangeKind, Diff, DiffRow, Match, Spelling, United, normal_name, 
 pub use early_ends::{EarlyEnd, early_ends};
 pub use failures::{Failure, Reason};
 pub(crate) use frames::plumbing;
-pub use frames::{call_kind, call_of, called_of, functions_of, is_plumbing, meaningful};
+pub use frames::{call_kind, call_of, call_of_row, called_of, functions_of, is_plumbing, meaningful};
 pub use functions::{FunctionCost, functions};
 pub use history::{
     Crossing, Detail, During, Flow, History, Recorder, SiteHistory, SizeClass, Slice, Spectrum,

@@ -2,7 +2,7 @@
 
 use super::folded::folded;
 use super::places::places;
-use crate::analysis::{Amount, Cost, StackState, call_of, stack_states};
+use crate::analysis::{Amount, Cost, StackState, call_of_row, stack_states};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
@@ -41,7 +41,7 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         write!(out, "{},", process.map_or(0, |process| process.pid))?;
         quoted(out, name(loaded.names.process(site.process)))?;
         let state = states.get(site.node.index()).copied().unwrap_or(StackState::Incomplete);
-        write!(out, ",\"{}\",{}", call_of(&loaded.tables, site.node), state.name())?;
+        write!(out, ",\"{}\",{}", call_of_row(&loaded.tables, site.node, &site.cost), state.name())?;
         for (_, _, amount) in columns() {
             let Amount { blocks, bytes } = amount(&site.cost);
             write!(out, ",{blocks},{bytes}")?;

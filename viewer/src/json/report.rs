@@ -8,7 +8,7 @@ use super::tree::{NodeFields, nodes};
 use super::unseen::UnseenFields;
 use super::write_document;
 use crate::analysis::{
-    Cost, Cutoff, FunctionCost, FunctionPlace, Metric, Row, Spread, StackState, Tree, call_of,
+    Cost, Cutoff, FunctionCost, FunctionPlace, Metric, Row, Spread, StackState, Tree, call_of_row,
     functions as costs_of, natural, places_of_functions, rows, stack_states,
 };
 use crate::loaded::Loaded;
@@ -148,7 +148,7 @@ fn stacks(loaded: &Loaded, rows: Vec<Row>, metric: Metric, cutoff: Cutoff) -> Bo
     }
     let fields = rows[..shown].iter().map(|row| StackFields {
         stack: Stack { tables: &loaded.tables, names: &loaded.names, node: row.node },
-        call: call_of(&loaded.tables, row.node),
+        call: call_of_row(&loaded.tables, row.node, &row.cost),
         state: states.get(row.node.index()).copied().unwrap_or(StackState::Incomplete).name(),
         cost: CostFields::new(loaded, &row.cost, &row.spread),
     });

@@ -7,7 +7,7 @@ use super::SCHEMA;
 use super::cost::CostFields;
 use super::span::SpanFields;
 use super::stack::{FrameFields, frame_fields};
-use crate::analysis::{StackState, call_of, process_name, stack_states};
+use crate::analysis::{StackState, call_of_row, process_name, stack_states};
 use crate::loaded::Loaded;
 use capture::{Frame, FrameId, Node, NodeId, Sampling};
 use serde::Serialize;
@@ -84,7 +84,7 @@ pub(crate) fn tables(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     let rows = loaded.profile.sites_with_spread().map(|(site, spread)| RowFields {
         process: site.process.0,
         stack: site.node.0,
-        call: call_of(tables, site.node),
+        call: call_of_row(tables, site.node, &site.cost),
         state: states.get(site.node.index()).copied().unwrap_or(StackState::Incomplete).name(),
         cost: CostFields::new(loaded, &site.cost, &spread),
     });

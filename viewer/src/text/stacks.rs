@@ -13,7 +13,8 @@ use super::place::{chain, detail, function};
 use super::stack_line::not_shown;
 use super::style::{Role, Style};
 use crate::analysis::{
-    Amount, Cutoff, Group, LabelId, Metric, Row, Spread, call_of, called_of, groups, meaningful, rows_as_read,
+    Amount, Cutoff, Group, LabelId, Metric, Row, Spread, call_of_row, called_of, groups, meaningful,
+    rows_as_read,
 };
 use crate::loaded::Loaded;
 use crate::query::Grouping;
@@ -94,7 +95,7 @@ fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Colu
         // What is written the same is another row for another function of the allocator.
         let text = match ways.iter().filter(|other| *other == text).count() {
             1 => text.clone(),
-            _ => way(row, Some(call_of(&loaded.tables, row.node))),
+            _ => way(row, Some(call_of_row(&loaded.tables, row.node, &row.cost))),
         };
         writeln!(out, "{numbers}  {}", paint(&text, room.saturating_sub(2)))?;
     }

@@ -18,7 +18,7 @@ mod strings;
 
 use super::CREATOR;
 use super::protobuf::Message;
-use crate::analysis::{Amount, Cost, Metric, Site, Span, call_of};
+use crate::analysis::{Amount, Cost, Metric, Site, Span, call_of_row};
 use crate::loaded::Loaded;
 use capture::{SizeUnit, Tables};
 use flate2::Compression;
@@ -156,7 +156,7 @@ impl<W: Write> Writer<'_, W> {
         sample.ints(1, locations).ints(2, values);
         let process = loaded.names.process(site.process);
         let name = self.string(&loaded.names.label(process).name);
-        let call = self.string(call_of(&loaded.tables, site.node));
+        let call = self.string(call_of_row(&loaded.tables, site.node, &site.cost));
         for (key, text) in [("process", name), ("call", call)] {
             let key = self.string(key);
             sample.message(3, Message::new().int(1, key).int(2, text));
