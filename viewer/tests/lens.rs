@@ -2,7 +2,7 @@
 
 mod support;
 
-use capture::{Ended, Frame, Module, ModuleId, NodeId, Process, Pseudo};
+use capture::{Action, Ended, FREE_STACKS, Frame, Module, ModuleId, NodeId, Process, Pseudo};
 use proptest::prelude::*;
 use serde_json::json;
 use support::Made;
@@ -546,6 +546,36 @@ fn groups_of_processes_hide_nothing() {
     }
 }
 
+/// Check that nobody is told to have nothing who allocated nothing, as a thread that only frees, and of other groups none.
+#[test]
+fn only_owners_that_allocate_are_told_to_have_nothing() {
+    let mut made = Made::new();
+    made.tables.metadata.options.push((FREE_STACKS.into(), true.to_string()));
+    let (process, one) = made.process("app");
+    let two = made.thread(process);
+    let (stack, drop) = (made.stack("main > parse"), made.stack("main > drop"));
+    let library = made.frame(Some("/lib/x.so"), &["late"]);
+    let library = made.node(NodeId::ROOT, library);
+    made.alloc(one, 0x1000, 1 << 20, stack);
+    made.event(two, Action::Free { address: 0x1000, stack: drop });
+    made.alloc(one, 0x2000, 10, library);
+    made.end(process, one, Ended::Exited(0));
+    let profile = || {
+        let mut load = Load::new(&made.tables).by_threads();
+        made.events.iter().for_each(|event| load.event(event));
+        load.finish()
+    };
+    assert!(profile().sites.iter().any(|site| site.thread == Some(two)), "it has a row of what it frees");
+    for group in [Grouping::Thread, Grouping::Module] {
+        let loaded = Loaded::new(made.tables.clone(), profile(), Source::default());
+        let loaded = Lens { group: Some(group), ..Lens::default() }.apply(loaded);
+        let mut out = Vec::new();
+        text::report(&mut out, &loaded, &ReportOptions::default(), &Style::default()).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(!text.contains("with nothing of this"), "{text}");
+    }
+}
+
 fn many_loaded(group: Grouping) -> Loaded {
     let made = many_processes();
     let mut load = Load::new(&made.tables);
@@ -594,12 +624,28 @@ fn functions_have_files_and_lines() {
     made.alloc(thread, 0x1000, 10, rare);
     made.alloc(thread, 0x2000, 30, often);
     made.alloc(thread, 0x3000, 1, bare);
-    // The same function from another line, which less passes through.
-    let again = made.frame(Some("/bin/app"), &["often"]);
-    let names = &mut made.tables.symbols[again.index()].as_mut().unwrap().names;
-    names[0].line = Some(99);
-    let again = made.node(NodeId::ROOT, again);
-    made.alloc(thread, 0x4000, 29, again);
+    // Places that a frame has by the table of lines: its file, if that is known, and its line.
+    let mut called = |name: &str, parent: NodeId, (has_file, line): (bool, Option<u32>)| {
+        let frame = made.frame(Some("/bin/app"), &[name]);
+        let place = &mut made.tables.symbols[frame.index()].as_mut().unwrap().names[0];
+        place.line = line;
+        if !has_file {
+            place.file = None;
+        }
+        made.node(parent, frame)
+    };
+    // The same function from another line, which more passes through, and from places of which less is known.
+    let oftener = called("often", NodeId::ROOT, (true, Some(99)));
+    let lineless = called("often", NodeId::ROOT, (true, None));
+    let nowhere = called("often", NodeId::ROOT, (false, Some(7)));
+    // One that calls itself is where it was called last.
+    let outer = called("deep", NodeId::ROOT, (true, Some(5)));
+    let inner = called("deep", outer, (true, Some(6)));
+    for (address, size, node) in
+        [(0x4000, 31, oftener), (0x5000, 500, lineless), (0x6000, 600, nowhere), (0x7000, 10, inner)]
+    {
+        made.alloc(thread, address, size, node);
+    }
     let mut out = Vec::new();
     let options = ReportOptions { shape: Shape::Functions, ..ReportOptions::default() };
     viewer::json::report(&mut out, &made.loaded("app.memprof"), &options).unwrap();
@@ -609,7 +655,8 @@ fn functions_have_files_and_lines() {
         let row = rows.iter().find(|row| row["name"].as_str().unwrap().starts_with(name)).unwrap();
         (row["file"].clone(), row["line"].clone())
     };
-    assert_eq!(place("often"), ("/src/o.c".into(), 15.into()));
+    assert_eq!(place("often"), ("/src/o.c".into(), 99.into()));
+    assert_eq!(place("deep"), ("/src/d.c".into(), 6.into()));
     assert_eq!(place("make"), ("/src/m.c".into(), 14.into()));
     assert_eq!(place("<in app"), Default::default());
 }

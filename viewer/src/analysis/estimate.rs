@@ -163,6 +163,31 @@ mod tests {
         assert_eq!(rounded(0, &[one, &[1, 2, 3], &[]]), [1, 3, 0]);
     }
 
+    /// Check that each number of a row is rounded by itself: what one leaves goes into the same number of the next row.
+    #[test]
+    fn numbers_of_a_row_are_rounded_apart() {
+        let estimator = estimator(1000);
+        let one = estimator.count(1000).amount;
+        let mut rounding = Rounding::new(estimator);
+        let row = Cost {
+            allocated: one,
+            freed: one,
+            temporary: one,
+            frees: one,
+            peak: one,
+            leaked: one,
+            uncertain: one,
+            at_exec: one,
+            ..Cost::default()
+        };
+        for blocks in [2, 1, 2, 1] {
+            let Cost { allocated, freed, temporary, frees, peak, leaked, uncertain, at_exec, .. } =
+                rounding.row(row);
+            let numbers = [allocated, freed, temporary, frees, peak, leaked, uncertain, at_exec];
+            assert_eq!(numbers.map(|amount| amount.blocks), [blocks; 8]);
+        }
+    }
+
     /// Check that a block of many intervals counts as itself, and a small one as those that it stands for.
     #[test]
     fn samples_count_as_what_they_stand_for() {
