@@ -11,8 +11,6 @@
 #define MUCH (2ul << 40)
 #define KEPT 77 /* an errno that nobody else has */
 
-extern void *pvalloc(size_t) __attribute__((weak));
-
 static volatile size_t much = MUCH, most = SIZE_MAX, odd = 3;
 
 static const char *name_of(int error) {
@@ -40,7 +38,11 @@ BY(by_reallocarray, "reallocarray", SIZE_MAX, 0, reallocarray(block, most / 2, 1
 BY(by_aligned_alloc, "aligned_alloc", MUCH, 4096, aligned_alloc(4096, much))
 BY(by_memalign, "memalign", MUCH, 64, memalign(64, much))
 BY(by_valloc, "valloc", MUCH, 4096, valloc(much))
+#ifdef __GLIBC__ /* Others have no such function. */
 BY(by_pvalloc, "pvalloc", MUCH, 4096, pvalloc(much))
+#else
+static void by_pvalloc(void *block) { (void)block; }
+#endif
 BY(by_mmap, "mmap", MUCH, 0, mmap(NULL, much, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
 BY(by_mremap, "mremap", MUCH, 0, mremap(block, 4096, much, MREMAP_MAYMOVE))
 BY(by_sbrk, "brk", MUCH, 0, sbrk((intptr_t)much))
