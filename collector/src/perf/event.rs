@@ -24,6 +24,7 @@ use crate::clock::HAS_TSC;
 use crate::log::debug;
 use perf_event_open_sys::bindings as sys;
 use rustix::fd::{FromRawFd, OwnedFd};
+use std::fmt::Debug;
 use std::fs::File;
 use std::io;
 
@@ -66,6 +67,16 @@ pub(super) enum RecordClock {
 pub(super) struct Channel {
     pub(super) ring: Ring,
     pub(super) layout: Layout,
+}
+
+/// What the kernel permits.
+struct Permitted<A> {
+    /// What was asked for.
+    asked: A,
+    attributes: sys::perf_event_attr,
+    /// It is open for the first of the processors.
+    event: File,
+    processors: Vec<u32>,
 }
 
 /// What is counted between samples of the processors.
@@ -134,43 +145,30 @@ impl Events {
     }
 
     fn add_work(&mut self, options: CpuOptions) -> io::Result<Counted> {
-        let processors = online()?;
-        let first = *processors.first().ok_or(io::ErrorKind::NotFound)?;
-        let mut refused = io::Error::from_raw_os_error(libc::ENOENT);
-        for attempt in attempts() {
-            let attributes = attributes(options, attempt, self.room.pages * page_size());
-            match open_one(options.scope, attributes, self.clock, first) {
-                Ok(_) => {
-                    self.open_all(options.scope, attributes, &processors, (Layout::Work, self.room.pages))?;
-                    return Ok(Counted { name: attempt.counter.name(), has_kernel: attempt.kernel });
-                }
-                Err(error) => {
-                    debug!("{attempt:?}: {error}");
-                    // That a counter is missing is no news: why the last resort is refused is.
-                    if attempt.counter == Counter::CpuClock {
-                        refused = error;
-                    }
-                }
-            }
-        }
-        Err(refused)
+        let ring = self.room.pages * page_size();
+        let Permitted { asked, attributes, processors, .. } =
+            self.most_permitted(options.scope, attempts(), |attempt| attributes(options, attempt, ring))?;
+        self.open_all(options.scope, attributes, &processors, (Layout::Work, self.room.pages))?;
+        Ok(Counted { name: asked.counter.name(), has_kernel: asked.kernel })
     }
 
-    /// Attributes as the kernel permits them, with its own part if it does, and the processors.
-    fn most_permitted(
+    /// The first of what may be `asked` for that the kernel permits. Where it permits none, the error is that of the least: that the best is
+    /// missing is no news.
+    fn most_permitted<A: Copy + Debug>(
         &self,
         scope: Scope,
-        attributes: impl Fn(bool) -> sys::perf_event_attr,
-    ) -> io::Result<(sys::perf_event_attr, bool, Vec<u32>)> {
+        asked: impl IntoIterator<Item = A>,
+        attributes: impl Fn(A) -> sys::perf_event_attr,
+    ) -> io::Result<Permitted<A>> {
         let processors = online()?;
         let first = *processors.first().ok_or(io::ErrorKind::NotFound)?;
         let mut refused = io::Error::from_raw_os_error(libc::ENOENT);
-        for kernel in [true, false] {
-            let all = attributes(kernel);
-            match open_one(scope, all, self.clock, first) {
-                Ok(_) => return Ok((all, kernel, processors)),
+        for asked in asked {
+            let attributes = attributes(asked);
+            match open_one(scope, attributes, self.clock, first) {
+                Ok(event) => return Ok(Permitted { asked, attributes, event, processors }),
                 Err(error) => {
-                    debug!("event {}:{}, with the kernel's: {kernel}: {error}", all.type_, all.config);
+                    debug!("event {}:{}, {asked:?}: {error}", attributes.type_, attributes.config);
                     refused = error;
                 }
             }

@@ -10,7 +10,7 @@
 //! touched stays known. The small ones are other events than those with stacks, although `page-faults` would count both:
 //! where one event is asked for in two ways, the kernel writes the small records in the size of the large ones.
 
-use super::{COMMON, Events, common, with_stack};
+use super::{COMMON, Events, Permitted, common, with_stack};
 use crate::log::debug;
 use crate::perf::CpuOptions;
 use crate::perf::record::Layout;
@@ -37,7 +37,8 @@ impl Events {
     /// Opens them; says whether what the kernel touches for a program is there, too.
     pub(super) fn add_faults(&mut self, options: CpuOptions) -> io::Result<bool> {
         let small = |kernel| touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MIN);
-        let (all, kernel, processors) = self.most_permitted(options.scope, small)?;
+        let Permitted { asked: kernel, attributes: all, processors, .. } =
+            self.most_permitted(options.scope, [true, false], small)?;
         self.open_all(options.scope, all, &processors, (Layout::Touch, self.room.pages))?;
         let major = touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MAJ);
         self.open_all(options.scope, major, &processors, (Layout::Touch, PAGES_FOR_MAJOR))?;

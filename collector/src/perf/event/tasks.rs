@@ -8,8 +8,7 @@
 //! In one ring with samples these records would be lost with them whenever a busy machine keeps us from the ring, and then nobody knows
 //! what a process has executed. So they have a ring of their own, which is read even where others are left alone.
 
-use super::{COMMON, Events, common, online, open_one};
-use crate::log::debug;
+use super::{COMMON, Events, Permitted, common};
 use crate::perf::CpuOptions;
 use crate::perf::record::Layout;
 use perf_event_open_sys::bindings as sys;
@@ -18,26 +17,13 @@ use std::io;
 impl Events {
     /// Opens it, and takes the clock of all.
     pub(super) fn add_tasks(&mut self, options: CpuOptions, tsc: bool) -> io::Result<()> {
-        let processors = online()?;
-        let first = *processors.first().ok_or(io::ErrorKind::NotFound)?;
-        let mut refused = io::Error::from_raw_os_error(libc::ENOENT);
-        for (kernel, new_features) in [(true, true), (true, false), (false, true), (false, false)] {
-            let all = telling(options, kernel, new_features);
-            match open_one(options.scope, all, self.clock, first) {
-                Ok(event) => {
-                    self.choose_clock(event, tsc)?;
-                    let room = (Layout::Tasks, self.room.tasks);
-                    return self.open_all(options.scope, all, &processors, room);
-                }
-                Err(error) => {
-                    debug!(
-                        "records of processes, with the kernel's: {kernel}, build ids: {new_features}: {error}"
-                    );
-                    refused = error;
-                }
-            }
-        }
-        Err(refused)
+        let asked = [(true, true), (true, false), (false, true), (false, false)];
+        let Permitted { attributes, event, processors, .. } =
+            self.most_permitted(options.scope, asked, |(kernel, new_features)| {
+                telling(options, kernel, new_features)
+            })?;
+        self.choose_clock(event, tsc)?;
+        self.open_all(options.scope, attributes, &processors, (Layout::Tasks, self.room.tasks))
     }
 }
 

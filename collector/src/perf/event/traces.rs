@@ -1,6 +1,6 @@
 //! Events of tracepoints, each hit with its stack.
 
-use super::{COMMON, Events, common, with_stack};
+use super::{COMMON, Events, Permitted, common, with_stack};
 use crate::perf::CpuOptions;
 use crate::perf::record::Layout;
 use crate::perf::trace::Traces;
@@ -21,7 +21,8 @@ impl Events {
     }
 
     fn add_trace(&mut self, options: CpuOptions, (place, id): (usize, u64)) -> io::Result<()> {
-        let (all, _, processors) = self.most_permitted(options.scope, |kernel| hits(options, id, kernel))?;
+        let Permitted { attributes: all, processors, .. } =
+            self.most_permitted(options.scope, [true, false], |kernel| hits(options, id, kernel))?;
         let layout = Layout::Trace(u8::try_from(place).unwrap_or(u8::MAX));
         self.open_all(options.scope, all, &processors, (layout, self.room.pages * ROOM))
     }
