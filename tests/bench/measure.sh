@@ -106,7 +106,7 @@ trouble() {
             no("lost.gaps", "gaps")
             no("stacks.incomplete", "stacks incomplete")
             no("stacks.truncated", "stacks cut off")
-            no("totals.conflicts", "events in ambiguous order")
+            no("totals.conflicts", "blocks ended unseen")
             no("overhead.agent_allocations", "allocations by the agent itself")
             if (fact["totals.allocations"] < least) print fact["totals.allocations"] + 0, "of", least, "allocations"
         }' | paste -sd, | sed 's/,/, /g'

@@ -130,7 +130,8 @@ pub struct Anomalies {
     pub paused_allocations: u64,
     /// Blocks that ended uncounted because their address was handed out again after a pause: they were freed in it.
     pub paused_frees: u64,
-    /// The same without gap and pause: the order of these events is ambiguous.
+    /// The same without gap and pause: they were freed by a function that is not recorded, or the order of these events is
+    /// ambiguous.
     pub conflicts: u64,
 }
 

@@ -260,8 +260,10 @@ pub(crate) fn warning_texts(loaded: &Loaded) -> Vec<String> {
     warnings.extend(counted_losses(loaded.lost()));
     if anomalies.conflicts > 0 {
         let blocks = counted(anomalies.conflicts, "block");
-        warnings
-            .push(format!("{blocks} ended without a recorded free: the order of their events is ambiguous"));
+        warnings.push(format!(
+            "{blocks} ended without a recorded free, since their addresses were given out again: freed by a function that is \
+             not recorded, or the order of two threads' events is ambiguous; in query their end is 'displaced'"
+        ));
     }
     if profile.stray_events > 0 {
         let events = counted(profile.stray_events, "event");

@@ -322,7 +322,7 @@ fn losses(loaded: &Loaded) -> Facts {
         fact("frees after a pause", count(anomalies.paused_allocations)),
         fact("blocks ended by a pause", count(anomalies.paused_frees)),
         fact("calls that got no memory", failed(loaded)),
-        fact("ambiguous order", count(anomalies.conflicts)),
+        fact("blocks ended unseen", count(anomalies.conflicts)),
         fact("stray events", count(loaded.profile.stray_events)),
     ];
     for lost in loaded.tables.summary.iter().flat_map(|summary| &summary.lost) {
