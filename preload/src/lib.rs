@@ -71,7 +71,6 @@ mod errno;
 mod exec;
 #[expect(unsafe_code, reason = "owns the memory of the filter")]
 mod filter;
-mod foreign;
 #[expect(unsafe_code, reason = "owns the memory of names")]
 mod functions;
 #[expect(unsafe_code, reason = "changes words of other modules")]
@@ -83,6 +82,7 @@ mod injected;
 #[expect(unsafe_code, reason = "exports C symbols")]
 mod interpose;
 mod kinds;
+mod known_pages;
 #[expect(unsafe_code, reason = "runs in the loader's and libc's callbacks")]
 mod lifecycle;
 #[expect(unsafe_code, reason = "asks the dynamic loader, and reads words of modules")]

@@ -8,9 +8,9 @@ mod table;
 
 use crate::arch;
 use crate::c_library;
-use crate::foreign;
 use crate::functions;
 use crate::hash;
+use crate::known_pages::{FOREIGN, OF_MODULES};
 use crate::loader::{self, LinkMap, Object};
 use crate::process;
 use crate::sys;
@@ -134,7 +134,7 @@ pub(crate) fn around(address: *const c_void) -> Option<*mut LinkMap> {
 /// The entry of the module around `address`, described if need be.
 #[cold]
 fn entry(address: u64) -> Option<Entry> {
-    if foreign::is_known(address) {
+    if FOREIGN.has(address) {
         return None;
     }
     match table().find(address) {
@@ -145,6 +145,14 @@ fn entry(address: u64) -> Option<Entry> {
             describe(address)
         }
         None => describe(address),
+    }
+}
+
+/// Whether a byte can be read.
+fn is_readable(address: u64) -> bool {
+    match entry(address) {
+        Some(_) => OF_MODULES.has(address) || OF_MODULES.learn(address),
+        None => FOREIGN.has(address) || arch::is_readable(address & !7),
     }
 }
 
@@ -360,14 +368,13 @@ impl Modules for Loaded {
         match entry(address) {
             Some(_) => true,
             // Code made at run time lies in no module; that it can be read is all that can be asked cheaply.
-            None => foreign::is_known(address) || foreign::learn(address),
+            None => FOREIGN.has(address) || FOREIGN.learn(address),
         }
     }
 
     fn code(&self, address: u64) -> Option<[u8; 16]> {
         let mut bytes = [0; 16];
         let last = address.checked_add(15)?;
-        let is_readable = |address| foreign::is_known(address) || arch::is_readable(address & !7);
         if !is_readable(address) || !is_readable(last) {
             return None;
         }

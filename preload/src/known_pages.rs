@@ -1,0 +1,75 @@
+//! Pages that can be read, as the kernel has said.
+//!
+//! Asking it about each new address of a module would cost half a microsecond, and with the dynamic loader a whole one about each
+//! frame of code that was made at run time. So pages are remembered, each with the number of unmappings at the time when it was
+//! asked about: any `munmap`, `mremap`, `mmap` over something, `mprotect` that forbids reading, or `dlclose` makes all of
+//! them void.
+
+use crate::arch;
+use crate::modules;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+const PAGE: u32 = 12;
+const PLACES: usize = 4096;
+
+/// Pages that belong to no module: where code made at run time lies. A module can come to lie there only after the page
+/// was unmapped.
+pub(crate) static FOREIGN: KnownPages = KnownPages::NONE;
+
+/// Pages of modules. libc unloads modules of its own without telling: these are to be asked about while the loader has their module.
+pub(crate) static OF_MODULES: KnownPages = KnownPages::NONE;
+
+/// A page in each place: its number above, the low 28 bits of the number of unmappings below. Relaxed everywhere: a word is
+/// complete in itself, and a thread that sees an old one asks again.
+pub(crate) struct KnownPages([AtomicU64; PLACES]);
+
+fn word(address: u64) -> u64 {
+    (address >> PAGE) << 28 | u64::from(modules::unmappings() >> 1 & ((1 << 28) - 1))
+}
+
+impl KnownPages {
+    const NONE: Self = KnownPages([const { AtomicU64::new(0) }; PLACES]);
+
+    fn place(&self, address: u64) -> Option<&AtomicU64> {
+        let page = address >> PAGE;
+        self.0.get((page ^ (page >> PAGE)) as usize % PLACES)
+    }
+
+    /// True when the page of `address` is known to be one.
+    pub(crate) fn has(&self, address: u64) -> bool {
+        // The first page has the word of an empty place.
+        address >> PAGE != 0
+            && self.place(address).is_some_and(|place| place.load(Ordering::Relaxed) == word(address))
+    }
+
+    /// Asks whether the page can be read, and remembers it if so. The caller knows whose it is.
+    #[cold]
+    pub(crate) fn learn(&self, address: u64) -> bool {
+        // Taken first: what is unmapped meanwhile makes the word void.
+        let word = word(address);
+        if !arch::is_readable(address & !7) {
+            return false;
+        }
+        if let Some(place) = self.place(address) {
+            place.store(word, Ordering::Relaxed);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KnownPages;
+
+    /// Check that a page is known once it was learned, and that those which cannot be read never are: the first one, too.
+    #[test]
+    fn only_what_can_be_read_is_known() {
+        let pages = KnownPages::NONE;
+        let word = 1_u64;
+        let address = (&raw const word).addr() as u64;
+        assert!(!pages.has(address) && pages.learn(address) && pages.has(address));
+        for address in [0, 1, 4095] {
+            assert!(!pages.has(address) && !pages.learn(address) && !pages.has(address), "{address}");
+        }
+    }
+}
