@@ -11,7 +11,6 @@ use super::cost::Amount;
 use super::metric::Metric;
 use super::profile::Profile;
 use super::share::Share;
-use super::stacks::rows;
 use capture::{Frame, ModuleId, NodeId, Pseudo, Tables};
 use std::collections::HashMap;
 
@@ -42,9 +41,9 @@ enum Root {
 pub fn early_ends(profile: &Profile, tables: &Tables, metric: Metric) -> Vec<EarlyEnd> {
     let roots = roots(tables);
     let mut costs: HashMap<Option<ModuleId>, Amount> = HashMap::new();
-    for row in rows(profile, metric) {
-        if let Some(Root::Code(module)) = roots.get(row.node.index()) {
-            *costs.entry(*module).or_insert(Amount::ZERO) += metric.of(&row.cost);
+    for site in &profile.sites {
+        if let Some(Root::Code(module)) = roots.get(site.node.index()) {
+            *costs.entry(*module).or_insert(Amount::ZERO) += metric.of(&site.cost);
         }
     }
     let least = Share::percent(LEAST).least(metric.rank(metric.of(&profile.total))).max(1);

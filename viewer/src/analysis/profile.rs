@@ -215,6 +215,11 @@ impl Profile {
         self.sites.iter().zip(spreads)
     }
 
+    /// The variances of a row's costs, by its place.
+    pub(super) fn spread(&self, site: usize) -> Cost<Spread> {
+        self.spreads.get(site).copied().unwrap_or_default()
+    }
+
     /// Keeps the rows that pass a test, and takes all sums anew. When the peak was stays.
     pub fn retain(&mut self, mut takes: impl FnMut(ProcessId, NodeId) -> bool) {
         self.keep(|site| takes(site.process, site.node).then_some(site.node));

@@ -22,18 +22,30 @@ pub(super) struct SiteState {
     /// Live at this moment.
     pub(super) held: Amount,
     pub(super) process: ProcessId,
-    /// None unless rows are told apart by threads, which those that are kept never are.
-    #[serde(skip)]
-    pub(super) thread: Option<ThreadId>,
+    /// [`NONE`] unless rows are told apart by threads, which those that are kept never are.
+    #[serde(skip, default = "none")]
+    thread: u32,
+    pub(super) node: NodeId,
     /// Stands in the list of [`super::peak::Peak`].
     pub(super) dirty: bool,
     /// Blocks that nobody asked for: see [`Sites::rest`].
     pub(super) is_rest: bool,
     pub(super) cost: Cost,
-    pub(super) node: NodeId,
 }
 
 const _: () = assert!(offset_of!(SiteState, cost.freed) + size_of::<Amount>() <= 64, "the first cache line");
+const _: () = assert!(size_of::<SiteState>() == 192, "three cache lines");
+
+fn none() -> u32 {
+    NONE
+}
+
+impl SiteState {
+    /// The thread, where rows are told apart by threads.
+    pub(super) fn thread(&self) -> Option<ThreadId> {
+        Some(self.thread).filter(|&thread| thread != NONE).map(ThreadId)
+    }
+}
 
 /// The variances of a row's numbers.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -81,7 +93,7 @@ impl Sites {
             seed,
             recent: vec![NONE; nodes.max(1)],
             index: HashTable::new(),
-            rows: Vec::new(),
+            rows: room_for_rows(nodes),
             since: 0,
             by_threads: false,
             is_sampled,
@@ -97,7 +109,7 @@ impl Sites {
     /// The row of a stack in a process. A stack that the capture does not define counts as the empty stack.
     // Cost: two loads when the same process used the stack last.
     pub(super) fn of(&mut self, process: ProcessId, thread: ThreadId, node: NodeId) -> SiteId {
-        let thread = Some(thread).filter(|_| self.by_threads);
+        let thread = if self.by_threads { thread.0 } else { NONE };
         let node = if node.index() < self.recent.len() { node } else { NodeId::ROOT };
         let recent = self.recent[node.index()];
         if recent != NONE {
@@ -140,7 +152,7 @@ impl Sites {
 
     /// The row for blocks of a process that are followed and not counted.
     pub(super) fn rest(&mut self, process: ProcessId) -> SiteId {
-        SiteId(self.find_or_add(process, None, NodeId::ROOT, true))
+        SiteId(self.find_or_add(process, NONE, NodeId::ROOT, true))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -159,7 +171,7 @@ impl Sites {
     pub(super) fn resume(self, tables: &Tables, is_sampled: bool) -> Self {
         let mut sites = Self::new(Seed::random(), tables.nodes.len(), is_sampled);
         for (place, row) in self.rows.iter().enumerate() {
-            sites.find_or_add(row.process, None, row.node, row.is_rest);
+            sites.find_or_add(row.process, NONE, row.node, row.is_rest);
             debug_assert_eq!(sites.rows.len(), place + 1);
         }
         for (mut row, place) in self.rows.into_iter().zip(0..) {
@@ -196,17 +208,10 @@ impl Sites {
     }
 
     #[cold]
-    fn find_or_add(
-        &mut self,
-        process: ProcessId,
-        thread: Option<ThreadId>,
-        node: NodeId,
-        is_rest: bool,
-    ) -> u32 {
+    fn find_or_add(&mut self, process: ProcessId, thread: u32, node: NodeId, is_rest: bool) -> u32 {
         let Self { seed, index, rows, is_sampled, spreads, .. } = self;
         // A thread has one process.
-        let owner =
-            |process: ProcessId, thread: Option<ThreadId>| thread.map_or(process.0, |thread| thread.0);
+        let owner = |process: ProcessId, thread: u32| if thread == NONE { process.0 } else { thread };
         let hash = seed.pair(owner(process, thread), node.0);
         let found = index.find(hash, |&row| {
             let row = &rows[row as usize];
@@ -275,14 +280,13 @@ impl Sites {
 
     /// The rows that were asked for, and by row the variances of its cost, which are none in a capture that is not
     /// sampled.
-    pub(super) fn into_rows(mut self) -> (Vec<SiteState>, Vec<Cost<Spread>>) {
+    pub(super) fn into_rows(mut self) -> (impl Iterator<Item = SiteState>, Vec<Cost<Spread>>) {
         for before in 0..self.since {
             self.join(before);
         }
-        let rows = self.rows[self.since..].iter();
-        let spreads = self.spreads.get(self.since..).unwrap_or_default().iter().map(|spread| spread.cost);
-        let spreads = rows.clone().zip(spreads).filter(|(row, _)| !row.is_rest).map(|(_, spread)| spread);
-        (rows.clone().filter(|row| !row.is_rest).cloned().collect(), spreads.collect())
+        let spreads = self.rows.iter().zip(&self.spreads).skip(self.since);
+        let spreads = spreads.filter(|(row, _)| !row.is_rest).map(|(_, spread)| spread.cost).collect();
+        (self.rows.into_iter().skip(self.since).filter(|row| !row.is_rest), spreads)
     }
 
     /// Adds what happened to blocks from before the range to the row of their stack.
@@ -304,6 +308,16 @@ impl Sites {
             self.spreads[row].cost += Cost { leaked, uncertain, at_exec, ..cost };
         }
     }
+}
+
+/// Room for as many rows as a capture with this many nodes mostly has at most. A larger vector of such rows is another one that all are
+/// copied to, while room that nobody writes to is but addresses.
+fn room_for_rows(nodes: usize) -> Vec<SiteState> {
+    const MOST: usize = 1 << 22;
+    let mut rows = Vec::new();
+    // Without it they are copied.
+    let _ = rows.try_reserve_exact(nodes.min(MOST));
+    rows
 }
 
 #[cfg(test)]
@@ -342,6 +356,7 @@ mod tests {
         let mut sites = Sites::new(Seed::random(), 3, false);
         sites.tell_threads_apart();
         assert_eq!([0, 1, 0, 1].map(|thread| of(&mut sites, thread)), [0, 1, 0, 1]);
-        assert_eq!(sites.get_mut(SiteId(1)).thread, Some(ThreadId(1)));
+        assert_eq!(sites.get(SiteId(1)).thread(), Some(ThreadId(1)));
+        assert_eq!(sites.get(SiteId(0)).thread(), Some(ThreadId(0)));
     }
 }

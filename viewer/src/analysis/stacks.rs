@@ -36,22 +36,27 @@ pub struct Group {
 }
 
 /// The stacks that cost anything in this metric, the most expensive first.
+// Cost: two sorts of small keys. Rows are large, and a map of them would be copied each time that it grows.
 pub fn rows(profile: &Profile, metric: Metric) -> Vec<Row> {
-    let mut by_node: HashMap<NodeId, (Cost, Cost<Spread>)> = HashMap::new();
-    for (site, of_site) in profile.sites_with_spread() {
-        let (cost, spread) = by_node.entry(site.node).or_default();
-        *cost += site.cost;
-        *spread += of_site;
-    }
-    let rows = by_node.into_iter().filter(|(_, (cost, _))| !metric.of(cost).is_zero());
-    let mut rows: Vec<Row> = rows.map(|(node, (cost, spread))| Row { node, cost, spread }).collect();
+    let sites = &profile.sites;
+    let mut order: Vec<usize> = (0..sites.len()).collect();
+    order.sort_by_cached_key(|&site| sites[site].node);
+    let sums = order.chunk_by(|&a, &b| sites[a].node == sites[b].node).map(|of_stack| {
+        let mut row = Row { node: sites[of_stack[0]].node, cost: Cost::default(), spread: Cost::default() };
+        for &site in of_stack {
+            row.cost += sites[site].cost;
+            row.spread += profile.spread(site);
+        }
+        row
+    });
+    let mut rows: Vec<Row> = sums.filter(|row| !metric.of(&row.cost).is_zero()).collect();
     sort(&mut rows, metric);
     rows
 }
 
 /// Puts the most expensive first.
 pub(super) fn sort(rows: &mut [Row], metric: Metric) {
-    rows.sort_unstable_by_key(|row| (Reverse(metric.order(metric.of(&row.cost))), row.node));
+    rows.sort_by_cached_key(|row| (Reverse(metric.order(metric.of(&row.cost))), row.node));
 }
 
 /// The same by allocating function: the innermost one that is not the standard library's plumbing. The most

@@ -30,7 +30,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// The last byte is the version of everything in it: it changes with any of the structures.
-const MAGIC: [u8; 8] = *b"MPINDEX\x08";
+const MAGIC: [u8; 8] = *b"MPINDEX\x09";
 
 const TRAILER: usize = 24;
 

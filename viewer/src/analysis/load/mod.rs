@@ -179,11 +179,12 @@ impl<'a, W: Watch> Load<'a, W> {
         };
         let mut rounding = Rounding::new(self.estimator);
         let (rows, spreads) = self.sites.into_rows();
+        profile.sites.reserve_exact(rows.size_hint().1.unwrap_or(0));
         for row in rows {
             let cost = rounding.row(row.cost);
             profile.total += cost;
             self.processes[row.process.index()].cost += cost;
-            profile.sites.push(Site { process: row.process, thread: row.thread, node: row.node, cost });
+            profile.sites.push(Site { process: row.process, thread: row.thread(), node: row.node, cost });
         }
         // The sum of the rows' shares, to the block.
         profile.peak.held = profile.total.peak;
