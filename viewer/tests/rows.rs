@@ -153,6 +153,22 @@ fn calls_of_the_allocator_tell_rows_apart() {
     );
 }
 
+/// Check that stacks which differ only further out than is written do not name a function of the allocator, which both have called.
+#[test]
+fn a_call_that_tells_nothing_apart_is_not_named() {
+    let mut made = Made::new();
+    let (id, thread) = made.process("app");
+    let callers = (0..20).map(|number| format!("f{number}")).collect::<Vec<_>>().join(" > ");
+    let stacks = ["one", "other"].map(|root| made.stack(&format!("{root} > {callers} > grow")));
+    for (stack, address) in stacks.into_iter().zip([0x1000, 0x2000]) {
+        made.alloc(thread, address, 100, stack);
+    }
+    made.end(id, thread, Ended::Exited(0));
+    let report = report(&made.loaded("app.memprof"));
+    assert_eq!(report.matches("< f19 < f18").count(), 2, "{report}");
+    assert!(!report.contains("via malloc"), "{report}");
+}
+
 /// Check that what a report leaves out is summed up in each of its forms, with the option that shows it, and that this one does: what is
 /// small below a function of a tree, where all that it calls is, too.
 #[test]

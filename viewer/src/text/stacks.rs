@@ -89,14 +89,15 @@ fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Colu
         return writeln!(out, "{blank}{}", paint(&way(&row, None), room));
     }
     let shown = group.rows.len().min(STACKS);
-    let ways: Vec<String> = group.rows[..shown].iter().map(|row| way(row, None)).collect();
-    for (row, text) in group.rows.iter().zip(&ways) {
+    let ways: Vec<(String, &str)> = group.rows[..shown]
+        .iter()
+        .map(|row| (way(row, None), call_of_row(&loaded.tables, row.node, &row.cost)))
+        .collect();
+    for (row, (text, call)) in group.rows.iter().zip(&ways) {
         let numbers = columns.row(metric.of(&row.cost), metric.of(&row.spread));
-        // What is written the same is another row for another function of the allocator.
-        let text = match ways.iter().filter(|other| *other == text).count() {
-            1 => text.clone(),
-            _ => way(row, Some(call_of_row(&loaded.tables, row.node, &row.cost))),
-        };
+        // What is written the same may be another row for another function of the allocator.
+        let has_twin = ways.iter().any(|(other, other_call)| other == text && other_call != call);
+        let text = if has_twin { way(row, Some(*call)) } else { text.clone() };
         writeln!(out, "{numbers}  {}", paint(&text, room.saturating_sub(2)))?;
     }
     let rest = group.rows[shown..].iter().map(|row| (metric.of(&row.cost), metric.of(&row.spread)));
