@@ -375,10 +375,11 @@ impl Modules for Loaded {
     fn code(&self, address: u64) -> Option<[u8; 16]> {
         let mut bytes = [0; 16];
         let last = address.checked_add(15)?;
-        if !is_readable(address) || !is_readable(last) {
+        let is_one_page = address / 4096 == last / 4096;
+        if !is_readable(address) || !is_one_page && !is_readable(last) {
             return None;
         }
-        // SAFETY: both ends were just found readable, and sixteen bytes touch at most two pages.
+        // SAFETY: the pages of both ends were just found readable, and sixteen bytes touch no other one.
         unsafe { core::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), 16) };
         Some(bytes)
     }
