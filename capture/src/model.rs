@@ -336,7 +336,7 @@ pub struct Summary {
     pub lost: Vec<Lost>,
     /// What the recording cost.
     pub overhead: Overhead,
-    /// Processes of the tree that were not recorded to their end, as `pid name`.
+    /// Processes that were still running when the recording ended, as `pid name`.
     pub unrecorded: Vec<String>,
     /// Remarks for the user, one sentence each.
     pub remarks: Vec<String>,

@@ -238,11 +238,21 @@ pub(super) fn counted_losses(lost: &[Lost]) -> Vec<String> {
     warnings
 }
 
-/// What the recording had to say, and which processes it was not there to the end of.
+/// Processes that a remark names; the JSON of `info` has all.
+const MOST_NAMED: usize = 10;
+
+/// What the recording had to say, and which processes ran on when it ended.
 pub(super) fn remark_texts(loaded: &Loaded) -> Vec<String> {
     let Some(summary) = &loaded.tables.summary else { return Vec::new() };
-    let unrecorded = summary.unrecorded.iter().map(|process| format!("not recorded to its end: {process}"));
-    summary.remarks.iter().cloned().chain(unrecorded).collect()
+    let unrecorded = &summary.unrecorded;
+    let named = unrecorded.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match unrecorded.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let ran_on =
+        (!unrecorded.is_empty()).then(|| format!("still running when the recording ended: {named}{more}"));
+    summary.remarks.iter().cloned().chain(ran_on).collect()
 }
 
 /// A moment for people.

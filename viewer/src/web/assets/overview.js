@@ -243,7 +243,7 @@ function remarks({ data }) {
   const all = [
     ...said,
     ...(totals.failed_calls > 0 ? [TEXT.remarks.failed(counted(totals.failed_calls, TEXT.nouns.call))] : []),
-    ...unrecorded.map((process) => TEXT.remarks.unrecorded(process)),
+    ...(unrecorded.length ? [TEXT.remarks.unrecorded(unrecorded)] : []),
     ...nameless.slice(0, REASONS).map((row) => TEXT.remarks.nameless(counted(row.addresses, TEXT.nouns.address), row.reason)),
   ];
   const others = nameless.slice(REASONS);

@@ -185,7 +185,7 @@ export const TEXT = {
   remarks: {
     title: "Remarks",
     failed: (calls) => `${calls} got no memory: the command "failed" tells who asked for how much, and what was held then`,
-    unrecorded: (process) => `not recorded to its end: ${process}`,
+    unrecorded: (processes) => `still running when the recording ended: ${processes.join(", ")}`,
     nameless: (addresses, reason) => `no names for ${addresses}: ${reason ?? "nobody has looked for them"}`,
   },
   spectrum: {
