@@ -9,7 +9,7 @@
 //! | a call of libc's for the agent itself | `OWN_CALL` | any | `begin_own_call` | `end_own_call` | is ours: passed on; an allocation is counted as one of the agent's |
 //! | the program, but may not read the time | `MUTED` | any | `mute` | `unmute` | is passed on, counted as forbidden |
 //! | the next allocator | 0 | stack pointer of the hook | `enter_allocator` | `leave_allocator` | is part of the outer call, unless it is a handler's, which is recorded |
-//! | a child of `vfork` | any of the above | | the shim of `vfork` | the same, in the parent | leaves a note, see `thread::missed` |
+//! | a child of `vfork` | any of the above | | the shim of `vfork` | the same, in the parent; `leave_vfork` in a child that it forks | leaves a note, see `thread::missed` |
 //!
 //! ```text
 //!                    ┌── begin_own_call ──► own call (signals are blocked)
@@ -272,6 +272,11 @@ impl ThreadLocal {
     /// True in a child of `vfork`.
     pub(crate) fn is_in_vfork(&self) -> bool {
         self.in_vfork.get() != 0
+    }
+
+    /// A child of fork has memory of its own, also where its parent was a child of `vfork`.
+    pub(crate) fn leave_vfork(&self) {
+        self.in_vfork.set(0);
     }
 }
 

@@ -63,8 +63,7 @@ pub(crate) fn failed(size: usize, alignment: usize, error: c_int, kind: u32, cal
 /// do with memory.
 #[cold]
 #[inline(never)]
-pub(crate) fn failed_to_map(length: usize, error: c_int, kind: u32) {
-    let caller = Caller::here();
+pub(crate) fn failed_to_map(length: usize, error: c_int, kind: u32, caller: Caller) {
     if !matches!(error, libc::ENOMEM | libc::EAGAIN) {
         return;
     }

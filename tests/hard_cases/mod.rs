@@ -53,9 +53,19 @@ const CASES: &[(&str, Answer)] = &[
     ("_Fork, and fork by the system call", Tests(&["forks_past_libc_are_followed"])),
     (
         "vfork and posix_spawn",
-        Tests(&["started_programs_are_followed", "children_of_vfork_leave_their_parents_count_exact"]),
+        Tests(&[
+            "started_programs_are_followed",
+            "children_of_vfork_leave_their_parents_count_exact",
+            "forks_in_a_vfork_are_followed",
+        ]),
     ),
-    ("clone on the parent's memory", Tests(&["children_on_their_parents_memory_tell_nothing_of_their_end"])),
+    (
+        "clone on the parent's memory",
+        Tests(&[
+            "children_on_their_parents_memory_tell_nothing_of_their_end",
+            "large_environments_are_not_left_behind",
+        ]),
+    ),
     ("fork while the dynamic loader is locked", Tests(&["locked_loader_stops_nobody"])),
     ("programs started from a small stack", Tests(&["programs_are_followed_from_small_stacks"])),
     (
