@@ -44,7 +44,8 @@ fn forks_in_a_vfork_are_followed() {
     let all = processes(&capture);
     assert_eq!(all.len(), 3, "{all:#?}");
     for child in &all[1..] {
-        let expected = serde_json::json!({"allocations": 50, "inherited_frees": 1, "exit": 7, "forked": true});
+        let expected =
+            serde_json::json!({"allocations": 50, "inherited_frees": 1, "exit": 7, "forked": true});
         for (field, value) in expected.as_object().expect("it is one") {
             assert_eq!(&child[field], value, "{field}: {child:#}");
         }

@@ -118,7 +118,11 @@ const CASES: &[(&str, Answer)] = &[
     ("setuid programs", Tests(&["programs_that_cannot_be_recorded_are_refused"])),
     (
         "seccomp after the start",
-        Tests(&["sandboxed_programs_live", "strict_mode_ends_a_recording_and_nothing_else"]),
+        Tests(&[
+            "sandboxed_programs_live",
+            "strict_mode_ends_a_recording_and_nothing_else",
+            "children_of_vfork_confine_themselves_alone",
+        ]),
     ),
     ("chroot, and a change of user", Tests(&["programs_with_a_root_of_their_own_are_recorded"])),
     ("pid namespaces", Tests(&["processes_with_the_same_pid_are_told_apart"])),
