@@ -1,6 +1,6 @@
 //! Every call of an allocator is there: its kind, address, size and place in the order.
 
-use crate::harness::{Capture, Event, Ran, Recording, c, cpp, cpp_library, library, record};
+use crate::harness::{Capture, Event, Ran, Recording, c, cpp, cpp_library, library, record, skip};
 use std::path::Path;
 
 /// The line with which the program announces an event.
@@ -125,6 +125,32 @@ fn pages_of_forms_are_the_allocators() {
     let found = numbers.map(|name| mappings[name].as_u64().unwrap());
     let (own, of_forms) = (10 << 20, 18 * 8192);
     assert_eq!(found, [10 + 18, own + of_forms, 18, of_forms, own], "{mappings:#}");
+}
+
+/// Check that a mapping counts which `mremap` makes beside the old one, that one which it empties is still there, and that the break is
+/// where it is, whatever libc says.
+#[test]
+fn mappings_that_stay_when_they_are_moved_count() {
+    const MIB: i64 = 1 << 20;
+    let (ran, capture) = record(c("moves_its_pages").build()).run();
+    if ran.code == 77 {
+        return skip("mappings that stay", "the kernel has none");
+    }
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let mappings = &capture.info()["mappings"];
+    let expected = [
+        ("mmap_calls", 3 + 2),
+        ("mmap_bytes", (8 + 16 + 32 + 8 + 16) * MIB),
+        ("mremap_calls", 2),
+        ("mremap_growth_bytes", 32 * MIB),
+        ("munmap_calls", 2),
+        ("own_peak_bytes", 112 * MIB),
+        ("brk_calls", 3),
+        ("brk_growth_bytes", MIB),
+    ];
+    for (name, value) in expected {
+        assert_eq!(mappings[name], value, "{name}: {mappings:#}");
+    }
 }
 
 /// Check that a plug-in of a C program may start a thread while it is loaded, and wait for it: in that thread nothing waits for the

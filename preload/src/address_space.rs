@@ -12,6 +12,7 @@
 //!
 //! The maximum has room for growth from the beginning, since nobody but root may raise it.
 
+use crate::arch;
 use crate::modules;
 use crate::reservation;
 use crate::sandbox::{self, Need};
@@ -100,7 +101,8 @@ pub(crate) fn set(asked: Limit, before: Limit, call: impl FnOnce(Limit) -> i32) 
     let own = own();
     let limit = asked.beside(own, before);
     let result = call(limit);
-    if result == 0 {
+    // That of a child of vfork is not its parent's, whose memory this is.
+    if result == 0 && !arch::thread_local().is_in_vfork() {
         ASKED.store(asked);
         SET.store(limit);
         // Release pairs with the Acquire load in `adjust`: the words above are there.

@@ -31,7 +31,8 @@ const PRELOAD: &[u8] = b"LD_PRELOAD";
 const SHELL: &CStr = c"/bin/sh";
 /// Largest copy that lies on the stack, in bytes: a thread has at least 16 KiB of it.
 const SMALL: usize = 4096;
-/// The same in a child of vfork, where nothing may be mapped. An even larger environment is passed on as it is.
+/// The same in a child of vfork, where nothing may be mapped. An even larger environment is passed on as it is, and so is one that is not
+/// small where a child has its parent's memory in another way.
 const SMALL_IN_VFORK: usize = 1 << 16;
 
 /// The path under which the loader knows this library, null while that is unknown.
@@ -217,7 +218,7 @@ impl Change {
         if bytes <= SMALL || in_vfork && bytes <= SMALL_IN_VFORK {
             return on_stack(bytes, &mut function);
         }
-        let memory = if in_vfork { null_mut() } else { sys::map_private(bytes) };
+        let memory = if in_vfork || is_guest() { null_mut() } else { sys::map_private(bytes) };
         if !memory.is_null() {
             function(memory.cast());
             // SAFETY: the call that was given the copy is over, and has failed or has made a process of its own.
@@ -305,6 +306,12 @@ pub(crate) fn entries(list: Strings) -> impl Iterator<Item = *const c_char> {
         let entry = unsafe { list.wrapping_add(index).read() };
         (!entry.is_null()).then_some(entry)
     })
+}
+
+/// True in a process that has its parent's memory without `vfork`, as a runtime makes it by `clone`. How large its stack is nobody knows.
+#[cold]
+fn is_guest() -> bool {
+    process::epoch_in_session() != 0 && !process::is_itself()
 }
 
 fn follows() -> bool {

@@ -41,7 +41,7 @@ pub(crate) enum Call {
     Other,
 }
 
-/// Where the block is that a call has returned, 0 for none. It is looked at only where calls are told apart.
+/// The address of the block that a call has returned, 0 for none. Looked at only where the call cannot be recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Returned(pub(crate) usize);
 
@@ -94,7 +94,7 @@ impl Busy {
         Some(busy)
     }
 
-    /// Ends such a hook. It is given back if something has come up that is to be done at its end.
+    /// Ends such a hook, or gives it back if something has come up that is to be done at its end.
     #[inline(always)]
     pub(crate) fn leave_as_usual(self) -> Option<Busy> {
         fence();
@@ -160,7 +160,7 @@ impl Busy {
         self
     }
 
-    /// Does what a signal handler could not do that wanted the recording to stop or to go on.
+    /// Stops the recording or lets it go on, as a signal handler wanted that had interrupted a hook.
     fn switch(&mut self) {
         if Attention::Switched.is_called(self.local) {
             Attention::Switched.dismiss(self.local);
@@ -211,7 +211,7 @@ impl Drop for Busy {
     }
 }
 
-/// Something is not as usual. Of the caller it takes the words.
+/// Something is unusual. Takes the caller's words, since it is seldom called.
 #[cold]
 #[inline(never)]
 fn enter_otherwise(local: &'static ThreadLocal, call: Call, ip: u64, sp: u64, bp: u64) -> Option<Busy> {
@@ -231,7 +231,7 @@ fn enter_otherwise(local: &'static ThreadLocal, call: Call, ip: u64, sp: u64, bp
 fn was_left(local: &ThreadLocal, sp: usize) -> bool {
     local.is_hook_left(sp)
         && sandbox::allows(Need::SignalStack)
-        // What cannot be told is taken for the case in which nothing is done.
+        // Where that cannot be told the hook counts as still at work.
         && arch::signal_stack().is_some_and(|flags| {
             flags & libc::SS_ONSTACK == 0 && (flags & libc::SS_DISABLE == 0 || !signal_stacks::are_disarmed())
         })

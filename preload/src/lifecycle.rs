@@ -4,6 +4,7 @@ use crate::arch;
 use crate::c_library;
 use crate::process;
 use crate::real::{self, own_call};
+use crate::sandbox;
 use crate::thread_local::{Attention, ThreadLocal, Work};
 use crate::tracker;
 use core::ffi::{c_int, c_void};
@@ -160,6 +161,9 @@ pub(crate) fn around_fork(fork: impl FnOnce() -> Option<c_int>) -> c_int {
     local.fork.set(tracker::forking());
     // What was no function fails like a fork for which there is no room.
     let result = fork().unwrap_or(-1);
+    if result == 0 {
+        sandbox::leave_vfork();
+    }
     process::recover(crate::connect::close_held);
     if process::is_recorded() && process::epoch() == 0 {
         if local.work() == Work::Hook { process::part() } else { tracker::joining() }

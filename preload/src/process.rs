@@ -532,6 +532,8 @@ fn forget_parent(arriving: u32) -> bool {
     if is_new {
         ARRIVALS.store(arriving, Ordering::Relaxed);
         crate::thread::forget_owners();
+        // A thread that is not here may have been at its rules when they were copied.
+        modules::note_unloading();
     }
     is_new
 }
@@ -550,4 +552,20 @@ pub(crate) fn count_thread() -> &'static AtomicU32 {
     // Relaxed here and where it is read: whoever has seen something that a thread did after this has seen this.
     threads.fetch_add(1, Ordering::Relaxed);
     threads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that rules count as old in a child of fork: they were copied while other threads of its parent's may have written them.
+    #[test]
+    fn rules_of_a_parent_are_void_in_its_child() {
+        assert!(page_for_session());
+        // As fork leaves it.
+        page().expect("mapped just now").is_known.store(0, Ordering::Relaxed);
+        let before = modules::generation();
+        begin_alone_after_fork(0);
+        assert_ne!(modules::generation(), before);
+    }
 }

@@ -16,8 +16,8 @@
 //! with the probability 1 − exp(−s / interval), independent of all others, whatever became of the calls before it.
 //! Calls that fail, those that an allocator makes of itself and those that the guard refuses count down, too.
 //!
-//! So a *large* block ends the countdown, whatever is left of it, and is decided by a new draw: it is not passed on by a jump, and
-//! a call for one that fails is noticed. That costs no instruction of others.
+//! So a *large* block ends the countdown, whatever is left of it, and is decided by a new draw. It is never passed on by a jump, so a call
+//! for one that fails is noticed, and other calls pay no instruction for that.
 //!
 //! No distance is longer than [`CERTAIN`] intervals, so a block of that size is always recorded; that changes the
 //! probability of no smaller one. A block of 0 bytes counts as one of 1.
@@ -34,7 +34,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub(crate) const UNDRAWN: i64 = -(1 << 62);
 /// What was drawn stays above, what was not stays below.
 const DRAWN: i64 = -(1 << 55);
-/// More than a countdown that was drawn can have left, with what handlers take off it meanwhile.
+/// More than is ever left of a countdown that was drawn, whatever handlers take off it meanwhile.
 const LARGE_WEIGHT: i64 = 1 << 56;
 /// Bytes from which on libc asks the kernel for a block, unless the program has it otherwise.
 const LARGE: usize = 128 << 10;

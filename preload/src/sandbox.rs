@@ -25,6 +25,7 @@ use crate::arch;
 use crate::guard::{self, Busy};
 use crate::pieces;
 use crate::stack::Caller;
+use crate::thread_local::Vforked;
 use core::sync::atomic::{AtomicU32, Ordering};
 use shared_ring::bpf::{Call, Instruction};
 use shared_ring::system_calls::{self, Answer};
@@ -102,14 +103,38 @@ const fn call(number: i64, arguments: [u64; 6]) -> Call {
 // Relaxed everywhere: a thread that installs a filter for all others, who are at work, is as late as it is.
 static FORBIDDEN: AtomicU32 = AtomicU32::new(0);
 
+/// The needs that are forbidden to the calling thread.
+fn forbidden() -> u32 {
+    FORBIDDEN.load(Ordering::Relaxed) | in_vfork(arch::thread_local().vforked())
+}
+
+/// Those of a child of vfork, which may forbid itself what its parent may still do. Its memory is its parent's, so there is but a byte
+/// for it: all of them count as forbidden when any is, except to begin a recording, which is the affair of what it executes.
+fn in_vfork(child: Vforked) -> u32 {
+    const BEGIN: u32 = Need::Begin as u32;
+    [(child.may_not_begin, BEGIN), (child.is_confined, !BEGIN)]
+        .into_iter()
+        .filter(|(is_so, _)| *is_so)
+        .fold(0, |all, (_, needs)| all | needs)
+}
+
 /// True while nothing forbids this.
 pub(crate) fn allows(need: Need) -> bool {
-    FORBIDDEN.load(Ordering::Relaxed) & need as u32 == 0
+    forbidden() & need as u32 == 0
 }
 
 /// True once anything is forbidden.
 pub(crate) fn is_confined() -> bool {
-    FORBIDDEN.load(Ordering::Relaxed) != 0
+    forbidden() != 0
+}
+
+/// The process was forked just now, perhaps by a child of vfork: then it has memory of its own again, and what that child had forbidden
+/// itself holds for all of it.
+#[cold]
+pub(crate) fn leave_vfork() {
+    let local = arch::thread_local();
+    FORBIDDEN.fetch_or(in_vfork(local.vforked()), Ordering::Relaxed);
+    local.set_vforked(Vforked::default());
 }
 
 /// A mode or filter that is about to be installed.
@@ -131,24 +156,29 @@ pub(crate) enum Rule<'a> {
 pub(crate) struct Prepared {
     forbidden: u32,
     is_muted: bool,
+    vforked: Vforked,
 }
 
 /// A rule is about to be installed.
 #[cold]
 pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
-    let before = Prepared {
-        forbidden: FORBIDDEN.load(Ordering::Relaxed),
-        is_muted: matches!(rule, Rule::Strict | Rule::Counter),
-    };
+    let local = arch::thread_local();
+    let vforked = local.vforked();
+    let is_muted = !vforked.is_it && matches!(rule, Rule::Strict | Rule::Counter);
+    let before = Prepared { forbidden: FORBIDDEN.load(Ordering::Relaxed), is_muted, vforked };
+    if vforked.is_it {
+        local.set_vforked(confined(vforked, rule));
+        return before;
+    }
     match rule {
         Rule::Unreadable => {}
-        Rule::Strict => arch::thread_local().mute(),
+        Rule::Strict => local.mute(),
         Rule::Counter => {
             // What it does from here on is lost, and nothing of that has a time.
             if let Some(mut busy) = Busy::enter_to_tell() {
                 busy.state().begin_gap();
             }
-            arch::thread_local().mute();
+            local.mute();
             FORBIDDEN.fetch_or(Need::Counter as u32, Ordering::Relaxed);
         }
         Rule::Filter(program) => {
@@ -167,10 +197,29 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
     before
 }
 
-/// The calling thread may read the counter again. Those that it has made meanwhile may not.
+/// What a child of vfork may still do under a rule of its own.
+fn confined(child: Vforked, rule: Rule<'_>) -> Vforked {
+    let forbidden = match rule {
+        Rule::Unreadable => 0,
+        // What it executes finds out by itself.
+        Rule::Counter => Need::Counter as u32,
+        Rule::Strict => u32::MAX,
+        Rule::Filter(program) => forbidden_by(program),
+    };
+    Vforked {
+        is_confined: child.is_confined || forbidden & !(Need::Begin as u32) != 0,
+        may_not_begin: child.may_not_begin || forbidden & Need::Begin as u32 != 0,
+        ..child
+    }
+}
+
+/// The calling thread may read the counter again. Those that it has made meanwhile may not, nor, if it is a child of vfork, may its parent.
 #[cold]
 pub(crate) fn allow_counter() {
-    arch::thread_local().unmute();
+    let local = arch::thread_local();
+    if !local.is_in_vfork() {
+        local.unmute();
+    }
 }
 
 /// Finds out what a process was forbidden before it began, as far as that can be asked.
@@ -187,6 +236,9 @@ impl Prepared {
     pub(crate) fn undo(self) {
         if self.is_muted {
             arch::thread_local().unmute();
+        }
+        if self.vforked.is_it {
+            return arch::thread_local().set_vforked(self.vforked);
         }
         FORBIDDEN.store(self.forbidden, Ordering::Relaxed);
     }

@@ -50,7 +50,7 @@ impl Caller {
         Self { registers: crate::arch::here() }
     }
 
-    /// As words, for functions that are called now and then: what goes to one as a whole is written to memory each time, needed or not.
+    /// As words, for functions that are seldom called: as a whole it would be written to memory before each look whether they are.
     #[inline(always)]
     pub(crate) fn into_words(self) -> [u64; 3] {
         let Registers { ip, sp, bp } = self.registers;
@@ -69,7 +69,7 @@ impl Caller {
         self.registers.sp as usize
     }
 
-    /// True when it is the agent itself: a function that one of its hooks had called has jumped on to another one.
+    /// True when it is the agent itself: a function that a hook has called went on to another hook by a jump.
     fn is_own(self) -> bool {
         modules::is_own(self.registers.ip.lookup())
     }
@@ -250,7 +250,7 @@ impl ThreadState {
         is_found && !is_interrupted
     }
 
-    /// Gets to know the whole stack that the thread is on, since nobody may be asked later.
+    /// Finds out how far the stack reaches that the thread is on, since the kernel may not be asked later.
     #[cold]
     pub(crate) fn learn_stack(&mut self) {
         let caller = Caller::here();

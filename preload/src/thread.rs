@@ -22,7 +22,7 @@ use crate::thread_local::{Attention, ThreadLocal};
 use crate::{clock, errno, sys};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
-use memory::Memory;
+use memory::{Memory, Parts, Tables};
 use shared_ring::record::{self, DELTA_LIMIT, Record};
 use shared_ring::ring::Producer;
 use shared_ring::segment::RingEntry;
@@ -88,8 +88,7 @@ pub(crate) fn state(busy: &mut Busy) -> &mut ThreadState {
 #[cold]
 pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
     let session = process::session().ok_or(Loss::NoRing)?;
-    let slot = process::slot_index();
-    let tid = sys::thread_id();
+    let (slot, tid) = (process::slot_index(), sys::thread_id());
     let (ring, entry) = claim::ring(&session, slot, tid)?;
     // AcqRel: the collector looks at rings below this count.
     session.segment.header().rings_used.fetch_max(ring as u32 + 1, Ordering::AcqRel);
@@ -99,69 +98,17 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
         entry.release();
         return Err(Loss::NoRing);
     }
-    let behind = memory.wrapping_add(1).cast::<u8>();
-    // SAFETY: the memory is mapped, zeroed at first, aligned for the type, and ours by the ring's claim.
-    let memory = unsafe { &mut *memory };
-    let room = memory.depth as usize;
-    // Release pairs with the Acquire load in `Memory::is_out`; the thread is counted as arriving until it is known here.
-    memory.tid.store(tid, Ordering::Relaxed);
-    memory.owner.store(core::ptr::from_ref(local).cast_mut(), Ordering::Release);
-    memory.missed.clear();
-    let unmappings = modules::unmappings();
-    let generation = modules::generation();
-    if memory.generation == generation {
-        // Rules of an earlier owner are still right, but its pc ids may be those of another session's table.
-        memory.rules.clear_tags();
-    } else {
-        memory.rules.clear();
-        memory.generation = generation;
-    }
-    // SAFETY: `memory` maps so many bytes behind the struct, zeroed at first, aligned by the struct's own alignment, and the
-    // state is their only user.
-    let memos = unsafe { Memos::from_raw(behind, room) }.up_to(depth);
-    let producer = Producer::new(session.segment.ring(ring), &entry.front.head, session.control.tail(ring));
-    let producer = producer.with_bell(session.bell());
-    let now = clock::before();
-    memory.state.write(ThreadState {
-        session,
-        producer,
-        entry,
-        last: now,
-        realloc_serial: 0,
-        is_reallocating: false,
-        sampler: Sampler::new(slot, tid),
-        in_gap: false,
-        lost_allocations: 0,
-        lost_frees: 0,
-        owes_pause: false,
-        uses_tsc: process::uses_tsc(),
-        frees_in_short: process::uses_tsc() && !process::traces_frees(),
-        threads: process::count_thread(),
-        watch: 0,
-        unmappings,
-        generation,
-        memos,
-        accessors: Accessors {
-            memory: StackReader::default(),
-            rules: CachedRules::new(
-                &mut memory.rules,
-                modules::shared_rules(),
-                &Loaded,
-                Scratch::init(&mut memory.scratch),
-            ),
-            labels: Paths::new(session),
-        },
-        kinds: Kinds::default(),
-        script_frames: &mut memory.script_frames,
-    });
-    // SAFETY: written just above.
-    let state = unsafe { memory.state.assume_init_mut() };
+    // SAFETY: it is mapped, for stacks of so many frames, and ours by the ring's claim.
+    let Parts { state, owner, tables } = unsafe { memory::parts(memory, tid, depth) };
+    let state = state.write(ThreadState::new(session, (ring, entry), Sampler::new(slot, tid), tables));
+    let time = state.last;
     // Whatever follows in the ring is this thread's by this record alone.
-    if !state.append(Record::Owner { slot, tid, time: now }, now) {
-        memory.owner.store(core::ptr::null_mut(), Ordering::Relaxed);
+    if !state.append(Record::Owner { slot, tid, time }, time) {
         entry.release();
         return Err(Loss::RingFull);
     }
+    // Release pairs with the Acquire load in `Memory::is_out`; the thread is counted as arriving until it is known there.
+    owner.store(core::ptr::from_ref(local).cast_mut(), Ordering::Release);
     // The session's epoch: the process may be leaving it at this moment.
     local.join_session(state, process::epoch_in_session());
     if !Attention::Exiting.is_called(local) {
@@ -210,6 +157,42 @@ pub(crate) fn abandon(busy: &mut Busy) {
 }
 
 impl ThreadState {
+    /// That of a thread which has just claimed this ring.
+    // Into its memory at once: it is large for a stack.
+    #[inline(always)]
+    fn new(session: Session, (ring, entry): claim::Ring, sampler: Sampler, tables: Tables) -> Self {
+        let Tables { rules, scratch, memos, script_frames, generation, unmappings } = tables;
+        let producer =
+            Producer::new(session.segment.ring(ring), &entry.front.head, session.control.tail(ring));
+        Self {
+            session,
+            producer: producer.with_bell(session.bell()),
+            entry,
+            last: clock::before(),
+            realloc_serial: 0,
+            is_reallocating: false,
+            sampler,
+            in_gap: false,
+            lost_allocations: 0,
+            lost_frees: 0,
+            owes_pause: false,
+            uses_tsc: process::uses_tsc(),
+            frees_in_short: process::uses_tsc() && !process::traces_frees(),
+            threads: process::count_thread(),
+            watch: 0,
+            generation,
+            unmappings,
+            memos,
+            accessors: Accessors {
+                memory: StackReader::default(),
+                rules: CachedRules::new(rules, modules::shared_rules(), &Loaded, Scratch::init(scratch)),
+                labels: Paths::new(session),
+            },
+            kinds: Kinds::default(),
+            script_frames,
+        }
+    }
+
     /// Writes a record of an event that counts as so many allocations and frees.
     // Cost of the short forms: see `allocation` and `free`; this is the way of everything else.
     pub(crate) fn emit(&mut self, record: Record, time: u64, allocations: u64, frees: u64) {

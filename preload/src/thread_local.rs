@@ -9,7 +9,7 @@
 //! | a call of libc's for the agent itself | `OWN_CALL` | any | `begin_own_call` | `end_own_call` | is ours: passed on; an allocation is counted as one of the agent's |
 //! | the program, but may not read the time | `MUTED` | any | `mute` | `unmute` | is passed on, counted as forbidden |
 //! | the next allocator | 0 | stack pointer of the hook | `enter_allocator` | `leave_allocator` | is part of the outer call, unless it is a handler's, which is recorded |
-//! | a child of `vfork` | any of the above | | the shim of `vfork` | the same, in the parent | leaves a note, see `thread::missed` |
+//! | a child of `vfork` | any of the above | | the shim of `vfork` | the same, in the parent; `sandbox::leave_vfork` in a child that it forks | leaves a note, see `thread::missed` |
 //!
 //! ```text
 //!                    ┌── begin_own_call ──► own call (signals are blocked)
@@ -54,7 +54,8 @@ pub(crate) struct ThreadLocal {
     inside: Cell<usize>,
     /// The kind of the next `malloc`, set by the hooks of `operator new` that go on to it.
     pub(crate) kind_hint: Cell<u8>,
-    /// Not 0 in a child of `vfork`, which runs on the parent's memory.
+    /// Not 0 in a child of `vfork`, which runs on the parent's memory: a [`Vforked`]. The shim of `vfork` sets the lowest bit, and puts the
+    /// byte back in the parent.
     in_vfork: Cell<u8>,
     /// What the next hook is to do beside its own work, and at its end: see [`Attention`].
     attention: Cell<u8>,
@@ -127,6 +128,17 @@ pub(crate) enum Work {
     OwnCall,
     /// No hook may be.
     Muted,
+}
+
+/// What is known of a child of `vfork`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Vforked {
+    /// The thread is one.
+    pub(crate) is_it: bool,
+    /// It has forbidden itself some call of the agent's, see [`crate::sandbox`].
+    pub(crate) is_confined: bool,
+    /// It has forbidden itself, and what it executes, to begin a recording.
+    pub(crate) may_not_begin: bool,
 }
 
 /// What `inside` was before, to be put back.
@@ -272,6 +284,18 @@ impl ThreadLocal {
     /// True in a child of `vfork`.
     pub(crate) fn is_in_vfork(&self) -> bool {
         self.in_vfork.get() != 0
+    }
+
+    /// What is known of it as such.
+    pub(crate) fn vforked(&self) -> Vforked {
+        let bits = self.in_vfork.get();
+        Vforked { is_it: bits & 1 != 0, is_confined: bits & 2 != 0, may_not_begin: bits & 4 != 0 }
+    }
+
+    /// Something else is.
+    pub(crate) fn set_vforked(&self, child: Vforked) {
+        let Vforked { is_it, is_confined, may_not_begin } = child;
+        self.in_vfork.set(u8::from(is_it) | u8::from(is_confined) << 1 | u8::from(may_not_begin) << 2);
     }
 }
 

@@ -27,8 +27,8 @@ use shared_ring::name::{MarkKind, Named};
 use shared_ring::record::Record;
 
 /// A call returned a block, or none, whose address is 0. `kind` is a pseudo frame's id, 0 for plain `malloc`.
-// One that returned none comes the same way, since it is told from others only where they part anyway: 0 is in no short form. So those
-// that succeed are not asked.
+// A call that returned none goes the same way. 0 has no short form, so it is told apart where long forms are made, and calls that succeed
+// need no compare for it.
 #[inline(always)]
 pub(crate) fn allocated(
     candidate: Candidate,
@@ -59,12 +59,11 @@ pub(crate) fn failed(size: usize, alignment: usize, error: c_int, kind: u32, cal
     tell_failed(&mut busy, size, alignment, error, kind, caller);
 }
 
-/// The same of a call that was to map pages. One of an allocator is part of the outer call, and many fail for reasons that have nothing to
-/// do with memory.
+/// The same of a call that was to map pages. An allocator's is part of the call that it serves, and many fail for reasons that have nothing
+/// to do with memory.
 #[cold]
 #[inline(never)]
-pub(crate) fn failed_to_map(length: usize, error: c_int, kind: u32) {
-    let caller = Caller::here();
+pub(crate) fn failed_to_map(length: usize, error: c_int, kind: u32, caller: Caller) {
     if !matches!(error, libc::ENOMEM | libc::EAGAIN) {
         return;
     }
@@ -79,18 +78,18 @@ fn tell_failed(busy: &mut Busy, size: usize, alignment: usize, error: c_int, kin
     busy.state().failure(size as u64, alignment as u64, error, stack, clock::after());
 }
 
-/// What became of the end of a block that would have been told in the usual way.
+/// Whether the end of a block was told in the usual way.
 #[derive(Debug)]
 pub(crate) enum Usual {
     /// It is told.
     Told,
-    /// It is told, and the hook is to end now, which is more than usual.
+    /// It is told, but the hook has more to do at its end.
     Attended(Busy),
-    /// Something is not as usual. Nothing was done.
+    /// Something is unusual, and nothing was done.
     Not,
 }
 
-/// A block is about to be freed whose end is wanted: the filter of samples said so. Told if all is as it is nearly always.
+/// A block is about to be freed whose end is wanted, says the filter of samples. Told if nothing is unusual.
 #[inline(always)]
 pub(crate) fn freeing_as_usual(address: usize) -> Usual {
     let Some(mut busy) = Busy::enter_as_usual() else { return Usual::Not };
@@ -119,7 +118,7 @@ pub(crate) fn freeing(address: usize, caller: Caller) {
     }
 }
 
-/// The same, where something is not as usual.
+/// The same, where something is unusual.
 #[cold]
 #[inline(never)]
 pub(crate) fn freeing_otherwise(address: usize, caller: Caller) {
@@ -147,7 +146,7 @@ pub(crate) fn begin_timed() -> Option<u64> {
     if !Attention::Timed.is_called(local) {
         return None;
     }
-    // First, or what tells of other things here would be timed.
+    // First, so that what else is told here is not timed.
     Attention::Timed.dismiss(local);
     let Some(mut busy) = Busy::enter_to_tell() else {
         Attention::Timed.call(local);

@@ -36,6 +36,29 @@ fn forks_past_libc_are_followed() {
     assert_eq!(capture.info()["totals"]["leaked_blocks"], 0);
 }
 
+/// Check that a child of vfork's child, which has memory of its own, is followed, by whichever function it was made, and its parents' counts
+/// are as ever.
+#[test]
+fn forks_in_a_vfork_are_followed() {
+    let (_, capture) = record(c("forks_in_a_vfork").build()).succeed();
+    let all = processes(&capture);
+    assert_eq!(all.len(), 3, "{all:#?}");
+    for child in &all[1..] {
+        let expected =
+            serde_json::json!({"allocations": 50, "inherited_frees": 1, "exit": 7, "forked": true});
+        for (field, value) in expected.as_object().expect("it is one") {
+            assert_eq!(&child[field], value, "{field}: {child:#}");
+        }
+    }
+    for (size, frees) in [(2501, 1), (2502, 100), (2503, 2)] {
+        assert_eq!(capture.row_of_size(size).number("frees"), frees, "{size}");
+    }
+    let totals = capture.info()["totals"].clone();
+    for field in ["unmatched_frees", "leaked_blocks", "conflicts", "lost_allocations"] {
+        assert_eq!(totals[field], 0, "{field}: {totals:#}");
+    }
+}
+
 /// Check that a child which shares its parent's memory ends, fails to execute and executes without anything of that
 /// being taken for its parent's, which goes on being recorded; and that the executed program is followed.
 #[test]
@@ -49,6 +72,16 @@ fn children_on_their_parents_memory_tell_nothing_of_their_end() {
     let parent = &all[0];
     assert_eq!((&parent["ended"], &parent["exit"]), (&"exited".into(), &0.into()), "{parent:#}");
     assert_eq!((all.len(), arguments_of(&capture, "allocates_once")), (2, vec!["clone".to_string()]));
+}
+
+/// Check that children which share their parent's memory leave nothing behind there when they execute with a large environment.
+#[test]
+fn large_environments_are_not_left_behind() {
+    let program = c("shares_memory_with_its_child").build();
+    let (ran, _) = record(program).arg(c("allocates_once").build()).arg("much").run();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let left_behind: u64 = ran.text().trim().parse().expect("a number");
+    assert!(left_behind < 100, "{left_behind} KiB");
 }
 
 /// Check that what children of vfork do to the heap, which is their parent's, is in their parent's count, whether they end,

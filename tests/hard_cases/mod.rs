@@ -53,9 +53,19 @@ const CASES: &[(&str, Answer)] = &[
     ("_Fork, and fork by the system call", Tests(&["forks_past_libc_are_followed"])),
     (
         "vfork and posix_spawn",
-        Tests(&["started_programs_are_followed", "children_of_vfork_leave_their_parents_count_exact"]),
+        Tests(&[
+            "started_programs_are_followed",
+            "children_of_vfork_leave_their_parents_count_exact",
+            "forks_in_a_vfork_are_followed",
+        ]),
     ),
-    ("clone on the parent's memory", Tests(&["children_on_their_parents_memory_tell_nothing_of_their_end"])),
+    (
+        "clone on the parent's memory",
+        Tests(&[
+            "children_on_their_parents_memory_tell_nothing_of_their_end",
+            "large_environments_are_not_left_behind",
+        ]),
+    ),
     ("fork while the dynamic loader is locked", Tests(&["locked_loader_stops_nobody"])),
     ("programs started from a small stack", Tests(&["programs_are_followed_from_small_stacks"])),
     (
@@ -108,7 +118,11 @@ const CASES: &[(&str, Answer)] = &[
     ("setuid programs", Tests(&["programs_that_cannot_be_recorded_are_refused"])),
     (
         "seccomp after the start",
-        Tests(&["sandboxed_programs_live", "strict_mode_ends_a_recording_and_nothing_else"]),
+        Tests(&[
+            "sandboxed_programs_live",
+            "strict_mode_ends_a_recording_and_nothing_else",
+            "children_of_vfork_confine_themselves_alone",
+        ]),
     ),
     ("chroot, and a change of user", Tests(&["programs_with_a_root_of_their_own_are_recorded"])),
     ("pid namespaces", Tests(&["processes_with_the_same_pid_are_told_apart"])),

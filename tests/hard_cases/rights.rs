@@ -46,6 +46,33 @@ fn strict_mode_ends_a_recording_and_nothing_else() {
     assert_eq!(lost["events"], 2 * 150 + 1, "{lost:#}");
 }
 
+/// Check that what a child of vfork forbids itself does not hold for its parent, whose memory it has: that one gets its signals, its limit is
+/// what it was, and what it does and executes is recorded. What the child executes or forks lives.
+#[test]
+fn children_of_vfork_confine_themselves_alone() {
+    let program = c("confines_a_vfork").flags(["-pthread"]).build();
+    let started = c("allocates_once").build();
+    let (ran, capture) = record(program).arg(&started).run();
+    if ran.code == 77 {
+        return skip("children of vfork that confine themselves", "seccomp is not to be had here");
+    }
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(frees(&capture, 2601), 70);
+    let info = capture.info();
+    // What the forked one does, which may not know who it is.
+    assert_eq!(
+        (&info["lost"]["events"], &info["lost"]["by_reason"][0]["reason"]),
+        (&2.into(), &"sandbox".into())
+    );
+    let processes = info["processes"].as_array().expect("a list");
+    let arguments: Vec<_> = processes
+        .iter()
+        .filter(|process| process["name"] == "allocates_once" && process["recorded"] == true)
+        .map(|process| &process["command"][1])
+        .collect();
+    assert_eq!(arguments, ["free"]);
+}
+
 /// Check that a program is recorded that closes every descriptor, and that files which it opens under their numbers are
 /// its own.
 #[test]

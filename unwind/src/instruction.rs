@@ -63,7 +63,7 @@ enum Immediate {
     Far,
 }
 
-/// what an opcode is followed by: whether by a `ModRM` byte, and what then.
+/// What an opcode is followed by: whether by a `ModRM` byte, and what then.
 type Shape = (bool, Immediate);
 
 /// The longest instruction.
@@ -73,42 +73,8 @@ impl Instruction {
     /// The one that `code` begins with; `None` if that is none, or not known.
     pub fn at(code: &[u8]) -> Option<Self> {
         let mut reader = Reader { code, place: 0 };
-        let (mut is_small, mut is_wide, mut is_short_address) = (false, false, false);
-        let mut opcode = reader.byte()?;
-        while let 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 = opcode {
-            is_small |= opcode == 0x66;
-            is_short_address |= opcode == 0x67;
-            opcode = reader.byte()?;
-        }
-        let mut rex = 0;
-        if let 0x40..=0x4f = opcode {
-            rex = opcode;
-            is_wide = opcode & 8 != 0;
-            opcode = reader.byte()?;
-        }
-        let (map, opcode) = match opcode {
-            0x0f => match reader.byte()? {
-                0x38 => (Map::Third, reader.byte()?),
-                0x3a => (Map::Fourth, reader.byte()?),
-                opcode => (Map::Second, opcode),
-            },
-            0xc4 => {
-                let map = Map::of_vector(reader.byte()? & 0x1f)?;
-                reader.byte()?;
-                (map, reader.byte()?)
-            }
-            0xc5 => {
-                reader.byte()?;
-                (Map::Vector, reader.byte()?)
-            }
-            0x62 => {
-                let map = Map::of_vector(reader.byte()? & 7)?;
-                reader.byte()?;
-                reader.byte()?;
-                (map, reader.byte()?)
-            }
-            opcode => (Map::First, opcode),
-        };
+        let (prefixes, first) = reader.prefixes()?;
+        let (map, opcode) = reader.opcode(first)?;
         let (has_modrm, mut immediate) = map.shape(opcode)?;
         let (mut relative, mut extension, mut operands) = (None, 0, None);
         if has_modrm {
@@ -124,50 +90,16 @@ impl Instruction {
                 return None;
             }
         }
-        if relative.is_some() && is_short_address {
+        if relative.is_some() && prefixes.has_short_address {
             return None;
         }
-        let distance = match immediate {
-            Immediate::Near => i32::from(reader.byte()? as i8),
-            Immediate::Far => i32::from_le_bytes(reader.bytes()?),
-            _ => {
-                reader.skip(match immediate {
-                    Immediate::One => 1,
-                    Immediate::Two => 2,
-                    Immediate::Three => 3,
-                    Immediate::Operand | Immediate::Wide if is_small && !is_wide => 2,
-                    Immediate::Wide if is_wide => 8,
-                    Immediate::Operand | Immediate::Wide => 4,
-                    Immediate::Address => {
-                        if is_short_address {
-                            4
-                        } else {
-                            8
-                        }
-                    }
-                    _ => 0,
-                })?;
-                0
-            }
-        };
-        let flow = match (map, opcode) {
-            (Map::First, 0x70..=0x7f) => Flow::Branch(opcode & 15, distance),
-            (Map::Second, 0x80..=0x8f) => Flow::Branch(opcode & 15, distance),
-            (Map::First, 0xe0..=0xe3) => Flow::Loop(distance),
-            (Map::First, 0xe8) => Flow::Call(distance),
-            (Map::First, 0xe9 | 0xeb) => Flow::Jump(distance),
-            (Map::First, 0xff) if matches!(extension, 2 | 3) => Flow::CallAny,
-            (Map::First, 0xff) if matches!(extension, 4 | 5) => Flow::End,
-            (Map::First, 0xc2 | 0xc3 | 0xca..=0xcc | 0xcf | 0xf4) | (Map::Second, 0x0b) => Flow::End,
-            _ => Flow::Next,
-        };
-        let opcode = (map == Map::First).then_some(opcode);
+        let distance = reader.immediate(immediate, prefixes)?;
         (reader.place <= LONGEST).then_some(Self {
             length: reader.place,
-            flow,
+            flow: Flow::of(map, opcode, extension, distance),
             relative,
-            opcode,
-            rex,
+            opcode: (map == Map::First).then_some(opcode),
+            rex: prefixes.rex,
             modrm: operands,
         })
     }
@@ -181,6 +113,41 @@ impl Instruction {
             | Flow::Loop(distance) => Some(distance),
             Flow::Next | Flow::CallAny | Flow::End => None,
         }
+    }
+}
+
+impl Flow {
+    /// That of an opcode, of which a part may stand in the `ModRM` byte, with the distance that follows it.
+    fn of(map: Map, opcode: u8, extension: u8, distance: i32) -> Self {
+        match (map, opcode) {
+            (Map::First, 0x70..=0x7f) => Self::Branch(opcode & 15, distance),
+            (Map::Second, 0x80..=0x8f) => Self::Branch(opcode & 15, distance),
+            (Map::First, 0xe0..=0xe3) => Self::Loop(distance),
+            (Map::First, 0xe8) => Self::Call(distance),
+            (Map::First, 0xe9 | 0xeb) => Self::Jump(distance),
+            (Map::First, 0xff) if matches!(extension, 2 | 3) => Self::CallAny,
+            (Map::First, 0xff) if matches!(extension, 4 | 5) => Self::End,
+            (Map::First, 0xc2 | 0xc3 | 0xca..=0xcc | 0xcf | 0xf4) | (Map::Second, 0x0b) => Self::End,
+            _ => Self::Next,
+        }
+    }
+}
+
+/// What the bytes before an opcode say.
+#[derive(Clone, Copy, Debug, Default)]
+struct Prefixes {
+    /// Operands of two bytes.
+    has_small_operand: bool,
+    /// Addresses of four bytes.
+    has_short_address: bool,
+    /// The REX prefix, 0 for none.
+    rex: u8,
+}
+
+impl Prefixes {
+    /// True for operands of eight bytes.
+    fn has_wide_operand(self) -> bool {
+        self.rex & 8 != 0
     }
 }
 
@@ -200,6 +167,68 @@ impl Reader<'_> {
         let bytes = self.code.get(self.place..)?.first_chunk()?;
         self.place = self.place.wrapping_add(N);
         Some(*bytes)
+    }
+
+    /// All prefixes, and the first byte behind them.
+    fn prefixes(&mut self) -> Option<(Prefixes, u8)> {
+        let mut prefixes = Prefixes::default();
+        let mut next = self.byte()?;
+        while let 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 = next {
+            prefixes.has_small_operand |= next == 0x66;
+            prefixes.has_short_address |= next == 0x67;
+            next = self.byte()?;
+        }
+        if let 0x40..=0x4f = next {
+            prefixes.rex = next;
+            next = self.byte()?;
+        }
+        Some((prefixes, next))
+    }
+
+    /// The last byte of an opcode that begins with `first`, and the map in which it stands.
+    fn opcode(&mut self, first: u8) -> Option<(Map, u8)> {
+        Some(match first {
+            0x0f => match self.byte()? {
+                0x38 => (Map::Third, self.byte()?),
+                0x3a => (Map::Fourth, self.byte()?),
+                opcode => (Map::Second, opcode),
+            },
+            0xc4 => {
+                let map = Map::of_vector(self.byte()? & 0x1f)?;
+                self.skip(1)?;
+                (map, self.byte()?)
+            }
+            0xc5 => {
+                self.skip(1)?;
+                (Map::Vector, self.byte()?)
+            }
+            0x62 => {
+                let map = Map::of_vector(self.byte()? & 7)?;
+                self.skip(2)?;
+                (map, self.byte()?)
+            }
+            opcode => (Map::First, opcode),
+        })
+    }
+
+    /// Reads what comes last; a distance if it is one, else 0.
+    fn immediate(&mut self, immediate: Immediate, prefixes: Prefixes) -> Option<i32> {
+        let is_wide = prefixes.has_wide_operand();
+        let bytes = match immediate {
+            Immediate::Near => return Some(i32::from(self.byte()? as i8)),
+            Immediate::Far => return Some(i32::from_le_bytes(self.bytes()?)),
+            Immediate::None => 0,
+            Immediate::One => 1,
+            Immediate::Two => 2,
+            Immediate::Three => 3,
+            Immediate::Operand | Immediate::Wide if prefixes.has_small_operand && !is_wide => 2,
+            Immediate::Wide if is_wide => 8,
+            Immediate::Operand | Immediate::Wide => 4,
+            Immediate::Address if prefixes.has_short_address => 4,
+            Immediate::Address => 8,
+        };
+        self.skip(bytes)?;
+        Some(0)
     }
 
     fn skip(&mut self, bytes: usize) -> Option<()> {

@@ -58,8 +58,8 @@ shim!(
     pvalloc, 1, 2, pvalloc_body::<Library>
 );
 
-/// A call of the next allocator for a block, recorded when it is wanted.
-// Cost of one that is not: the countdown, and what `is_of_no_interest` compares where that allocator is libc's. Of others:
+/// Calls the next allocator for a block, and records that if it is wanted.
+// Cost of a call that is not recorded: the countdown and, with libc's allocator, the compares of `is_of_no_interest`. Of others see
 // `tracker::allocated`.
 #[inline(always)]
 pub(super) unsafe fn allocate<A: Allocator>(
@@ -77,7 +77,7 @@ pub(super) unsafe fn allocate<A: Allocator>(
     }
     match sampler::candidate(size) {
         None if is_of_no_interest::<A>(local, size) => {
-            // What `operator new` announced is over with it.
+            // If `operator new` has announced a call, this was it.
             local.kind_hint.set(0);
             // The last thing that is done here, so that it is a jump.
             next().unwrap_or_else(|| bootstrap::allocate(size, alignment))
@@ -91,8 +91,9 @@ pub(super) unsafe fn allocate<A: Allocator>(
     }
 }
 
-/// True when a call that is to be no sample may go to the next allocator as it is. There are no news; and either the thread is at rest,
-/// or that allocator calls no hooks of ours and nobody asks for the block: if a call was announced it is this one, and no wrapper waits.
+/// True when a call that is no sample may go straight to the next allocator: nothing has changed since the thread last looked, and either
+/// it is at rest, or that allocator calls none of our hooks and nobody will ask for the block. An announced call is this very one then, and
+/// no wrapper waits for it.
 // Cost: two compares at rest, else four, and two more in C++.
 #[inline(always)]
 fn is_of_no_interest<A: Allocator>(local: &ThreadLocal, size: usize) -> bool {
@@ -102,10 +103,10 @@ fn is_of_no_interest<A: Allocator>(local: &ThreadLocal, size: usize) -> bool {
                 && (local.kind_hint.get() == 0 || (local.size_hint.get() == size && !cxx::are_wrapped())))
 }
 
-// Both other ways are functions of their own, so that each saves the registers that it needs and no others. They take first what
-// `malloc` has in these registers.
+// The other two ways are functions of their own, so that each saves only the registers that it needs. Their first arguments are what
+// `malloc` already has in these registers.
 
-/// A block that is no sample, unless there are news. What `operator new` announced is over with it.
+/// A call that is no sample, unless something has changed since the thread last looked. If `operator new` has announced a call, this is it.
 #[inline(never)]
 unsafe fn pass<A: Allocator>(
     next: impl FnOnce() -> Option<Pointer>,
@@ -143,7 +144,7 @@ fn kind_of(kind: u32, announced: u32) -> u32 {
     if matches!(kind, 0 | pseudo::ALIGNED_ALLOC) { announced } else { kind }
 }
 
-/// A block that is one, or may be: everything is recorded.
+/// A call that is a sample, or may be one; where everything is recorded, any call.
 #[inline(never)]
 unsafe fn allocate_candidate<A: Allocator>(
     next: impl FnOnce() -> Option<Pointer>,
@@ -171,7 +172,7 @@ unsafe fn allocate_candidate<A: Allocator>(
 }
 
 /// The kind and size that a hook of `operator new` announced, if this is the call that it meant: of the same size, or of the
-/// next multiple of the alignment. Another is one of a handler for failed calls, and the announced one is still to come.
+/// next multiple of the alignment. A call of another size is a new-handler's, and the announced one is still to come.
 #[cold]
 fn announced(local: &ThreadLocal, size: usize, alignment: usize) -> Option<(u32, usize)> {
     let (kind, asked_for) = (local.kind_hint.get(), local.size_hint.get());
@@ -182,13 +183,13 @@ fn announced(local: &ThreadLocal, size: usize, alignment: usize) -> Option<(u32,
     })
 }
 
-/// Calls the next allocator, under the mark that it is at work if it may call hooks of ours meanwhile.
+/// Calls the next allocator, marked as at work if it may call hooks of ours.
 #[inline(always)]
 fn marked<A: Allocator>(next: impl FnOnce() -> Option<Pointer>) -> Option<Pointer> {
     if A::is_plain() { next() } else { guarded(next) }
 }
 
-/// Calls the next allocator under the mark that it is at work.
+/// Calls the next allocator, marked as at work.
 #[inline(always)]
 fn guarded<T>(next: impl FnOnce() -> T) -> T {
     let _inside = Inside::of(arch::thread_local());
@@ -307,7 +308,7 @@ pub(super) unsafe fn reallocate<A: Allocator>(
     result
 }
 
-/// A new block by a `realloc` of nothing, or of a block of the bootstrap arena, whose contents go with it.
+/// Gets a block for a `realloc` of nothing, or of a block of the bootstrap arena, whose contents are copied.
 #[inline(always)]
 fn adopt(block: Pointer, size: usize, next: &impl Fn(Pointer) -> Option<Pointer>) -> Option<Pointer> {
     let fresh = next(null_mut());
@@ -441,9 +442,9 @@ shim!(
     free_aligned_sized, 1, 2, release::<Library>
 );
 
-/// A block of libc's is about to be given up. One that it has mapped by itself it unmaps, and calls no hook of ours for that; a stack
-/// may have been in it.
-// Cost: a load of what `free` loads, and a compare.
+/// Notes that libc is about to unmap a block, if it has mapped it for that block alone: no hook of ours will hear of it, and a stack may
+/// lie there.
+// Cost: a load of what `free` will load anyway, and a compare.
 #[inline(always)]
 fn note_mapped(block: Pointer) {
     /// Of a chunk's header in glibc's malloc.
@@ -455,7 +456,7 @@ fn note_mapped(block: Pointer) {
     }
 }
 
-/// What is to free a block, which is about to be.
+/// The function that is to free a block.
 #[inline(always)]
 fn next_free<A: Allocator>(block: Pointer) -> Free {
     match A::plain_free() {
@@ -467,13 +468,13 @@ fn next_free<A: Allocator>(block: Pointer) -> Free {
     }
 }
 
-/// Records the end of a block if it is wanted, publishes that, and frees it then.
-// Cost: two compares at rest or when everything is recorded, else see the other ways.
+/// Records and publishes the end of a block if that is wanted, then frees it.
+// Cost: two compares at rest or when everything is recorded; else see the other ways.
 pub(super) unsafe extern "C" fn release<A: Allocator>(block: Pointer, entry: *const u64, bp: u64) {
     if block.is_null() || bootstrap::owns(block) {
         return;
     }
-    // All ways are jumps.
+    // Each way ends in a jump.
     if filter::takes_all() {
         // SAFETY: the caller passes a block, and the shim's arguments.
         unsafe { release_recorded(block, entry, bp, next_free::<A>(block)) };
@@ -486,8 +487,8 @@ pub(super) unsafe extern "C" fn release<A: Allocator>(block: Pointer, entry: *co
     }
 }
 
-/// The same where some blocks are samples, or none.
-// Cost: what a look at the filter of samples takes, and a compare.
+/// The same where only samples are recorded, or nothing.
+// Cost: a look into the filter of samples, and a compare.
 #[inline(never)]
 unsafe fn release_sample<A: Allocator>(block: Pointer, entry: *const u64, bp: u64) {
     let next = next_free::<A>(block);
@@ -500,7 +501,7 @@ unsafe fn release_sample<A: Allocator>(block: Pointer, entry: *const u64, bp: u6
     }
 }
 
-/// The same of a block that may be one, or when there are news.
+/// The same for a block that may be a sample, or when something has changed since the thread last looked.
 #[inline(never)]
 unsafe fn release_candidate(block: Pointer, entry: *const u64, bp: u64, next: Free) {
     let local = arch::thread_local();
@@ -515,7 +516,7 @@ unsafe fn release_candidate(block: Pointer, entry: *const u64, bp: u64, next: Fr
     }
 }
 
-/// Apart from [`release`], for the sake of registers again. It calls nothing, but goes on to what is next by a jump.
+/// A function of its own for the sake of registers, too: it calls nothing, and leaves by a jump.
 #[inline(never)]
 unsafe fn release_recorded(block: Pointer, entry: *const u64, bp: u64, next: Free) {
     match tracker::freeing_as_usual(block.addr()) {
@@ -528,7 +529,7 @@ unsafe fn release_recorded(block: Pointer, entry: *const u64, bp: u64, next: Fre
     }
 }
 
-/// Ends the hook, and frees the block then.
+/// Ends the hook, then frees the block.
 #[cold]
 #[inline(never)]
 unsafe fn release_attended(block: Pointer, next: Free, busy: Busy) {
@@ -537,8 +538,8 @@ unsafe fn release_attended(block: Pointer, next: Free, busy: Busy) {
     unsafe { next(block) };
 }
 
-/// Records the end of a block in whatever way, and frees it then. If it is to be timed, the usual way is, by which all others went that
-/// it stands for: what is seldom executed takes longer.
+/// Records the end of a block where something is unusual, then frees it. If the hook is only to be timed, it goes the usual way, as all
+/// those did that it stands for: code that seldom runs takes longer.
 #[cold]
 #[inline(never)]
 unsafe fn release_otherwise(block: Pointer, entry: *const u64, bp: u64, next: Free) {
@@ -554,7 +555,7 @@ unsafe fn release_otherwise(block: Pointer, entry: *const u64, bp: u64, next: Fr
     unsafe { next(block) };
 }
 
-/// The next `free`, under the mark that it is at work.
+/// The next `free`, marked as at work.
 unsafe extern "C" fn free_marked<A: Allocator>(block: Pointer) {
     // SAFETY: passed on as it came. Before the next `free` is known nothing but bootstrap blocks can exist.
     let _ = guarded(|| unsafe { A::free(block) });

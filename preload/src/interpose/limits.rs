@@ -8,8 +8,8 @@ const AS: c_uint = libc::RLIMIT_AS;
 
 /// Sets or asks for a limit of this process.
 unsafe fn limit(pid: c_int, resource: c_uint, new: *const Limit, old: *mut Limit) -> c_int {
-    let is_own = pid == 0 || pid.cast_unsigned() == crate::sys::process_id();
-    if resource != AS || !is_own || !address_space::is_shared() {
+    let is_own = || pid == 0 || pid.cast_unsigned() == crate::sys::process_id();
+    if resource != AS || !address_space::is_shared() || !is_own() {
         // SAFETY: passed on as it came.
         return unsafe { real::prlimit(pid, resource, new, old) }.unwrap_or(-1);
     }

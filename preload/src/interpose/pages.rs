@@ -35,7 +35,7 @@ pub(crate) unsafe extern "C" fn mmap(
     if result != FAILED {
         tracker::mapped(result.addr(), length, pseudo::MMAP, in_hook(), Caller::here());
     } else {
-        tracker::failed_to_map(length, errno::get(), pseudo::MMAP);
+        tracker::failed_to_map(length, errno::get(), pseudo::MMAP, Caller::here());
     }
     result
 }
@@ -79,10 +79,17 @@ pub(crate) unsafe extern "C" fn mremap(
     modules::note_unmapping();
     // SAFETY: passed on as it came.
     let result = unsafe { real::mremap(address, old, new, flags, to) }.unwrap_or_else(failed);
-    if result != FAILED {
-        tracker::remapped((address.addr(), old), (result.addr(), new), Caller::here());
+    if result == FAILED {
+        tracker::failed_to_map(new, errno::get(), pseudo::MREMAP, Caller::here());
+    } else if old == 0 {
+        // Of a shared mapping, which stays, this makes another one.
+        tracker::mapped(result.addr(), new, pseudo::MREMAP, in_hook(), Caller::here());
     } else {
-        tracker::failed_to_map(new, errno::get(), pseudo::MREMAP);
+        tracker::remapped((address.addr(), old), (result.addr(), new), Caller::here());
+        if flags & libc::MREMAP_DONTUNMAP != 0 {
+            // The pages have moved; where they were, new ones will come.
+            tracker::mapped(address.addr(), old, pseudo::MREMAP, in_hook(), Caller::here());
+        }
     }
     result
 }
@@ -104,7 +111,13 @@ pub(crate) unsafe extern "C" fn brk(address: Pointer) -> c_int {
     // SAFETY: passed on as it came.
     let result = unsafe { real::brk(address) }.unwrap_or(-1);
     if result == 0 {
-        tracker::broke(address.addr(), Caller::here());
+        tracker::broke(end_of_heap(address), Caller::here());
+    } else {
+        let error = errno::get();
+        // A break that was to go down has asked for nothing.
+        if let Some(more @ 1..) = address.addr().checked_sub(end_of_heap(address)) {
+            tracker::failed_to_map(more, error, pseudo::BRK, Caller::here());
+        }
     }
     result
 }
@@ -115,9 +128,15 @@ pub(crate) unsafe extern "C" fn sbrk(increment: isize) -> Pointer {
     // SAFETY: passed on as it came.
     let result = unsafe { real::sbrk(increment) }.unwrap_or_else(failed);
     if result != FAILED && increment != 0 {
-        tracker::broke(result.addr().wrapping_add_signed(increment), Caller::here());
+        tracker::broke(end_of_heap(result.wrapping_byte_offset(increment)), Caller::here());
     } else if increment > 0 && result == FAILED {
-        tracker::failed_to_map(increment.unsigned_abs(), errno::get(), pseudo::BRK);
+        tracker::failed_to_map(increment.unsigned_abs(), errno::get(), pseudo::BRK, Caller::here());
     }
     result
+}
+
+/// Where the break is; `otherwise` if nobody knows. Libc says that it has moved also where it was to go lower than it can, and stays.
+fn end_of_heap(otherwise: Pointer) -> usize {
+    // SAFETY: moves nothing.
+    unsafe { real::sbrk(0) }.filter(|end| *end != FAILED).unwrap_or(otherwise).addr()
 }

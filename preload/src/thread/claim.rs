@@ -16,7 +16,7 @@ use shared_ring::ring::Producer;
 use shared_ring::segment::RingEntry;
 
 /// A ring, by its number.
-type Ring = (usize, &'static RingEntry);
+pub(super) type Ring = (usize, &'static RingEntry);
 
 /// So many rings may be used without a look.
 const FEW: usize = 64;

@@ -4,6 +4,7 @@
 //! thread to thread.
 
 use super::{ThreadState, missed};
+use crate::modules;
 use crate::provider::{MOST_FRAMES, ScriptFrame};
 use crate::sys;
 use crate::thread_local::ThreadLocal;
@@ -79,6 +80,64 @@ pub(super) fn of_ring(ring: usize, depth: usize) -> *mut Memory {
         place.store(fresh, Ordering::Release);
     }
     fresh
+}
+
+/// What a ring's memory is for its next owner.
+pub(super) struct Parts {
+    /// The place of its state.
+    pub(super) state: &'static mut MaybeUninit<ThreadState>,
+    /// Where it is to be named, once it can be waited for.
+    pub(super) owner: &'static AtomicPtr<ThreadLocal>,
+    pub(super) tables: Tables,
+}
+
+/// What a thread takes stacks with.
+pub(super) struct Tables {
+    pub(super) rules: &'static mut RuleTable,
+    pub(super) scratch: &'static mut MaybeUninit<Scratch>,
+    pub(super) memos: Memos<'static>,
+    pub(super) script_frames: &'static mut [ScriptFrame],
+    /// The generation of modules that the rules are of.
+    pub(super) generation: u32,
+    /// Unmappings up to which the rest is true.
+    pub(super) unmappings: u32,
+}
+
+/// The parts of a memory, for another thread, of this id, and stacks of so many frames.
+///
+/// # Safety
+/// It was given by [`of_ring`] for as many frames, and the caller has claimed the ring.
+pub(super) unsafe fn parts(memory: *mut Memory, tid: u32, depth: usize) -> Parts {
+    let behind = memory.wrapping_add(1).cast::<u8>();
+    // SAFETY: mapped, zeroed at first, aligned for the type, and the caller's alone.
+    let Memory {
+        state,
+        owner,
+        tid: owner_id,
+        depth: room,
+        rules,
+        generation,
+        scratch,
+        missed,
+        script_frames,
+    } = unsafe { &mut *memory };
+    // Relaxed: published with the owner.
+    owner_id.store(tid, Ordering::Relaxed);
+    missed.clear();
+    // First: what is unmapped or unloaded after this look makes the rest void.
+    let unmappings = modules::unmappings();
+    let now = modules::generation();
+    if core::mem::replace(generation, now) == now {
+        // Rules of an earlier owner are still right, but its pc ids may be those of another session's table.
+        rules.clear_tags();
+    } else {
+        rules.clear();
+    }
+    // SAFETY: so many bytes are mapped behind the struct, zeroed at first, aligned by the struct's own alignment, and the state is
+    // their only user.
+    let memos = unsafe { Memos::from_raw(behind, *room as usize) }.up_to(depth);
+    let tables = Tables { rules, scratch, memos, script_frames, generation: now, unmappings };
+    Parts { state, owner, tables }
 }
 
 fn all() -> impl Iterator<Item = &'static Memory> {

@@ -46,6 +46,7 @@ static void by_pvalloc(void *block) { (void)block; }
 BY(by_mmap, "mmap", MUCH, 0, mmap(NULL, much, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
 BY(by_mremap, "mremap", MUCH, 0, mremap(block, 4096, much, MREMAP_MAYMOVE))
 BY(by_sbrk, "brk", MUCH, 0, sbrk((intptr_t)much))
+BY(by_brk, "brk", MUCH, 0, brk((char *)sbrk(0) + much) == 0 ? block : NULL)
 
 /* These say it by what they return. */
 __attribute__((noinline)) static void by_posix_memalign(void) {
@@ -85,8 +86,9 @@ int main(int count, char **words) {
   by_mmap(NULL);
   void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   by_mremap(page);
-  by_sbrk(NULL);
+  by_sbrk(NULL), by_brk(NULL);
   /* None of these is for want of memory. */
+  brk((void *)4096);
   if (mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) return 4;
   if (mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 99, 0) != MAP_FAILED) return 5;
   free(malloc(0)), free(NULL);

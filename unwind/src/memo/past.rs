@@ -9,10 +9,10 @@ use crate::rule::Ordinary;
 use crate::{Kind, Memory, Registers, Rule, arch};
 use core::num::NonZeroU32;
 
-/// A frame that a walk has met, before it is known what its caller's caller … is.
+/// A frame that a walk has met, before its callers are known.
 ///
-/// Soon after it was written it is read. What is read as one there does not lie side by side here: the processor would wait until
-/// both words have left its store buffer.
+/// It is read soon after it was written. Fields that are then loaded together do not lie side by side: one load of two recent stores
+/// would wait until both have left the store buffer.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Fresh {
@@ -42,16 +42,16 @@ pub(super) struct Past {
     identity: Identity,
 }
 
-/// What the value is for that rbp has in a frame.
+/// What the value of rbp in a frame is good for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 enum Bp {
-    /// There is no frame: the word beside this is not a frame's address.
+    /// There is no frame here: the word beside this is no return address.
     #[default]
     NoFrame,
-    /// For nothing.
+    /// Nothing.
     Dead,
-    /// Some older frame is left by way of it.
+    /// An older frame is left by it.
     Live,
 }
 
@@ -63,10 +63,10 @@ impl Bp {
 }
 
 impl Past {
-    /// Beside a word that is not a frame's address.
+    /// Beside a word that is no return address.
     const NONE: Self = Self { label: 0, bp: 0, frames: 0, bp_is: Bp::NoFrame, identity: Identity::NONE };
 
-    /// Whether it is a frame, which has these registers, as far as they matter and the word beside it does not say them.
+    /// Whether it is a frame with these registers, as far as they matter and the word beside it does not tell.
     #[inline(always)]
     fn has(&self, code: u64, sp: u64, bp: u64) -> bool {
         let is_bp = match self.bp_is {
@@ -84,7 +84,7 @@ impl Past {
     }
 }
 
-/// A frame with both.
+/// A frame: its word and what is known beside that.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Seen {
@@ -133,7 +133,7 @@ pub(super) struct Meeting {
 }
 
 impl Candidates<'_> {
-    /// The frame that has these registers, if there is one. A frame that a newer one has pushed out of its place is not found.
+    /// The frame with these registers, if there is one that no newer frame has pushed out of its place.
     #[inline(always)]
     pub(super) fn find(self, code: u64, sp: u64, bp: u64) -> Option<Meeting> {
         let place = self.places.get(sp);
@@ -159,8 +159,8 @@ impl Candidates<'_> {
 ///  └────────────────────────┘     └───────────────────────────────────┴────────┘
 /// ```
 ///
-/// A frame that has called another one has pushed its address just below its stack pointer. So it is known by the very word that is
-/// compared, and *ends* behind that: parse at 4. From a frame with the same address, the same sp and, where it matters, the same
+/// A frame that has called another one has pushed its return address just below its stack pointer. So it is known by the very word that
+/// is compared, and *ends* behind that: parse at 4. From a frame with the same address, the same sp and, where it matters, the same
 /// rbp, a walk leads to the same older frames as last time if all words before its own hold what they held then. Nothing here is
 /// ever trusted: an old stack is a guess that is checked whole.
 ///
@@ -173,16 +173,16 @@ impl Candidates<'_> {
 ///  │ frame of read: x30     │ ──► │ 3 where read returns: in parse    │ parse  │
 /// ```
 ///
-/// The words of a stack are the same then, and fall in the same order, but a frame's own is there only while a callee of it is: that
-/// of the newest means nothing, and a frame that is met gets the word of its next callee. Nobody compares it before, since what
-/// leads on from a frame are the words before its own.
+/// The words are the same then, in the same falling order, but a frame's own word is there only while it has a callee: that of the
+/// newest means nothing, and a frame that is met gets the word of its next callee. Nobody compares it before, since it is the words
+/// before its own that lead on from a frame.
 #[derive(Debug)]
 pub(super) struct Stack<'a> {
     words: &'a mut [SavedWord],
     /// Beside each word, the frame that is known by it.
     pasts: &'a mut [Past],
     len: usize,
-    /// The frame that ends at `len` once more, or none: to see that a stack ends with another one, nobody need look into the lists.
+    /// A copy of the frame that ends at `len`, or none: whoever asks whether that is the newest frame need not look into the lists.
     newest: Seen,
     /// Stack pointer of the oldest frame.
     base: u64,
@@ -228,8 +228,8 @@ impl<'a> Stack<'a> {
         self.past(len).map_or(0, |past| past.frames as usize)
     }
 
-    /// Whether the frame that ends at `len`, on which a chain hangs that has just been found, leads to the same callers as before.
-    /// `reach` is what [`Stack::reach`] says, if somebody has asked; else every word by which it did has to hold what it held.
+    /// Whether the frame that ends at `len`, on which a chain hangs that was just found, leads to the same callers as before. `reach` is
+    /// what [`Stack::reach`] has said, if it was asked; otherwise all words that lead on from the frame are compared.
     #[inline(always)]
     pub(super) fn leads(&self, len: usize, reach: Option<NonZeroU32>, memory: &mut impl Memory) -> bool {
         match reach {
@@ -238,7 +238,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// The same of a frame that a walk has met, which is another one nearly each time.
+    /// The same for a frame that a walk has met, which is a different one nearly each time.
     #[inline(always)]
     pub(super) fn leads_when_met(
         &self,
@@ -258,11 +258,11 @@ impl<'a> Stack<'a> {
         Some(SavedWords::of_stack(self.words.get(..len.wrapping_sub(1))?))
     }
 
-    /// The length up to which all frames lead to the same callers as before. 1 where there is none: at no word of nothing a frame ends.
+    /// The length up to which all frames lead to the same callers as before; 1, at which no frame need end, where there is none.
     #[cold]
     #[inline(never)]
     pub(super) fn reach(&self, memory: &mut impl Memory) -> NonZeroU32 {
-        // Nobody has returned to the newest.
+        // The newest frame's own word leads nowhere.
         let words = self.words.get(..self.len.wrapping_sub(1)).unwrap_or(&[]);
         let unchanged = memory.unchanged(SavedWords::of_stack(words));
         NonZeroU32::MIN.saturating_add(unchanged as u32)
@@ -311,7 +311,7 @@ impl<'a> Stack<'a> {
         Some((self.words.get(root..self.len)?, self.pasts.get(root..self.len)?))
     }
 
-    /// Adds words and frames to those up to `known` that have been there before. The newest of these is returned to by the word `root`.
+    /// Adds words and frames that were there before to those up to `known`. The newest of those is returned to by the word `root`.
     pub(super) fn put_back(&mut self, known: usize, root: SavedWord, words: &[SavedWord], pasts: &[Past]) {
         self.len = known;
         if !arch::PUSHES_RETURN_ADDRESS
@@ -331,12 +331,12 @@ impl<'a> Stack<'a> {
     /// The frames that end up to `len`, to be found by their registers.
     #[inline(always)]
     pub(super) fn candidates(&self, len: usize) -> Candidates<'_> {
-        // There are so many. Said so, or each look would ask whether there are.
+        // There are as many; cut to that, so that no look checks it again.
         let words = self.words.get(..len.min(self.words.len())).unwrap_or(&[]);
         Candidates { words, pasts: self.pasts, places: self.places }
     }
 
-    /// Writes a word, which counts once the length says so, and what is beside it.
+    /// Writes a word and what is beside it. They count once the length says so.
     fn set(&mut self, place: usize, word: SavedWord, past: Past) -> Option<()> {
         *self.words.get_mut(place)? = word;
         *self.pasts.get_mut(place)? = past;
@@ -348,18 +348,18 @@ impl<'a> Stack<'a> {
 
     /// Forgets all but the frames up to `known`, where one ends, and adds those that they have called, the newest first
     /// in `fresh`, as far as they can be remembered. Gives the label of all, if there is one.
-    // One loop names and remembers, and is part of the function that walks: what it needs fits into the registers.
+    // One loop labels and remembers, inlined into the walk, so that all it needs stays in registers.
     #[inline(always)]
     pub(super) fn extend(&mut self, known: usize, fresh: &[Fresh], labels: &mut impl Labels) -> Option<u64> {
         let Past { label, mut frames, bp_is, .. } = *self.past(known)?;
         let mut is_bp_live = bp_is == Bp::Live;
-        // Loose words, which stay in registers, and one bound for both.
+        // Local variables, which stay in registers, and one bound for both lists.
         let mut label = Label::from_bits(label);
         let room = self.words.len().min(self.pasts.len());
         let (words, pasts) = (self.words.get_mut(..room)?, self.pasts.get_mut(..room)?);
         let mut len = known;
         self.len = known;
-        // Whatever the loop comes to, it is not that of the old stack.
+        // However the loop ends, the old newest frame is gone.
         self.newest.past.bp_is = Bp::NoFrame;
         labels.announce(label, fresh.iter().rev().map(|fresh| fresh.number));
         let mut fresh = fresh.iter().rev();
@@ -386,7 +386,7 @@ impl<'a> Stack<'a> {
                 break;
             }
             frames = frames.wrapping_add(1);
-            // Field by field, in registers: a frame that was just written cannot be read back quickly as a whole.
+            // Field by field, from registers: reading back as a whole what was just written in parts is slow.
             if let (Some(word), Some(past)) = (words.get_mut(len), pasts.get_mut(len)) {
                 (word.address, word.value) = (next.sp.wrapping_sub(8), next.code);
                 (past.label, past.bp) = (label.to_bits(), next.bp);
@@ -405,7 +405,7 @@ impl<'a> Stack<'a> {
         Some(labels.extended(label, fresh.map(|fresh| fresh.number))?.to_bits())
     }
 
-    /// The same of the stack that has no frame, whose label is this.
+    /// The same for the stack without frames, which has this label.
     #[inline(never)]
     pub(super) fn begin(&mut self, label: u64, fresh: &[Fresh], labels: &mut impl Labels) -> Option<u64> {
         self.clear();
@@ -420,7 +420,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Adds the outermost frame, with what ends a stack: that it is marked so, or returns to 0. `None` if it can't be remembered.
+    /// Adds the outermost frame with what ends the stack there: a mark, or a return address of 0. `None` if it cannot be remembered.
     #[cold]
     #[inline(never)]
     fn set_outermost(&mut self, fresh: &Fresh, label: u64) -> Option<()> {
@@ -453,8 +453,8 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// Saves a word behind the frame that ends at `len`, by which its callee `fresh` has led there. Gives the new length, `None` if there is
-/// no room, or the word lies in neither frame: then it has no place in an order that falls.
+/// Saves a word behind the frame that ends at `len`, by which its callee `fresh` leads there. Gives the new length; `None` if there is no
+/// room, or the word lies in neither frame and so outside of the falling order.
 #[inline(always)]
 fn save(
     words: &mut [SavedWord],
@@ -471,8 +471,8 @@ fn save(
     Some(len.wrapping_add(1))
 }
 
-/// The word by which `fresh` returns to the frame that ends at `len`, where calls do not push: it becomes that frame's. `None` if it is
-/// not where an ordinary rule leads to from within `fresh`'s own frame.
+/// Gives the frame that ends at `len` the word by which `fresh` returns to it, where calls do not push. `None` if that is not in `fresh`'s
+/// own frame, where an ordinary rule has it.
 #[inline(always)]
 fn save_returns(words: &mut [SavedWord], pasts: &[Past], len: usize, fresh: &Fresh) -> Option<()> {
     let last = len.wrapping_sub(1);
@@ -487,7 +487,7 @@ fn save_returns(words: &mut [SavedWord], pasts: &[Past], len: usize, fresh: &Fre
     Some(())
 }
 
-/// As [`save`], of the rbp of that frame, which `fresh` has saved.
+/// As [`save`], for that frame's rbp, which `fresh` has saved.
 #[inline(always)]
 fn save_bp(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fresh) -> Option<usize> {
     let last = len.wrapping_sub(1);
@@ -497,8 +497,7 @@ fn save_bp(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fres
     save(words, pasts, len, fresh, SavedWord { address, value })
 }
 
-/// The same of the words by which `fresh` has led there that is of one of the rare kinds. `None` also if it can't be remembered: then
-/// no newer frame can.
+/// The same for a frame `fresh` of one of the rare kinds. `None` also if it cannot be remembered, and then no newer frame can.
 #[cold]
 #[inline(never)]
 fn save_unusual(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fresh) -> Option<usize> {

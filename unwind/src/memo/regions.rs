@@ -12,7 +12,7 @@ use core::iter::Rev;
 use core::num::NonZeroU32;
 use core::slice;
 
-/// Walks in which most frames were new, less the others, until matching is given up for a while.
+/// How many more walks with mostly new frames than others there must be before matching is given up for a while.
 const STREAK: u32 = 24;
 /// Walks without matching then.
 const REST: u32 = 256;
@@ -22,7 +22,7 @@ const SHALLOW: usize = 8;
 /// Stacks beside the current one.
 const OTHERS: usize = REGIONS - 1;
 
-/// Most innermost frames that are left out. A stack that somebody has written over may have any number of them.
+/// Most innermost frames that are left out: a stack that was written over may have any number of them.
 const LEFT_OUT: usize = 64;
 
 /// Ways to walk: with all that a stack can be remembered by, or with the frames' numbers alone.
@@ -36,7 +36,7 @@ pub struct Memos<'a> {
     stacks: [Stack<'a>; REGIONS],
     floor: u64,
     top: u64,
-    /// Less one: the one that made room for a region last.
+    /// The index, less one, of the stack that made room for another region last.
     next: usize,
     /// Frames of the walk that is going on, the newest first.
     fresh: &'a mut [Fresh],
@@ -93,14 +93,14 @@ struct Walked {
     count: usize,
 }
 
-/// What is known after a look for a chain that has found none, as one word: a tag by which the newest frames are to be kept if they
-/// are worth it, and above it what [`Stack::reach`] says, if that had to be known.
+/// What a look for a chain that found none has learned, as one word: below, the tag to keep the newest frames by, if they are worth it;
+/// above, what [`Stack::reach`] says, if it had to be asked.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 struct Missed(u64);
 
 impl Missed {
-    /// Where nobody has looked for one.
+    /// Nobody has looked.
     const NOTHING: Self = Self(0);
 
     fn new(tag: Tag, reach: Option<NonZeroU32>) -> Self {
@@ -164,14 +164,14 @@ impl<'a> Memos<'a> {
     /// allocate end here.
     ///
     /// Cost: about 1 cycle for each frame.
-    // Whichever region it lies in: who finds all of the last stack unchanged need not ask where that was.
+    // In whichever region: a stack that is the last one, unchanged, lies where that did.
     #[inline(always)]
     pub fn same(&self, start: Registers, memory: &mut impl Memory) -> Option<u64> {
         self.current().label_if_same(start, memory)
     }
 
-    /// The label of the stack from `start` to its root, as a word. It is for stacks of which [`Memos::same`] knows nothing: of the last one
-    /// again the newest frame is walked.
+    /// The label of the stack from `start` to its root, as a word. To be called when [`Memos::same`] knows nothing: it walks the newest
+    /// frame in any case.
     ///
     /// At most `depth` frames count; a longer stack has that many, the innermost, and ended with [`End::Truncated`].
     /// `None` is what [`Labels`] said of a frame; neither that one nor newer ones are remembered then.
@@ -204,7 +204,7 @@ impl<'a> Memos<'a> {
         self.other_stack(ip.to_bits(), sp, bp, Missed::NOTHING, accessors)
     }
 
-    // Of registers these take the words: what goes to a function as a whole is written to memory.
+    // These take the registers as single words: as a whole they would be passed in memory.
 
     /// The label of a stack that is not remembered.
     #[inline(never)]
@@ -238,7 +238,7 @@ impl<'a> Memos<'a> {
     }
 
     /// The label of a stack that no chain leads to.
-    // A function of its own, which has all registers for itself: what a frame waits for must not go by way of memory.
+    // A function of its own, which has all registers to itself: what the next frame waits for must not go through memory.
     #[inline(never)]
     fn other_stack<M: Memory, R: Rules, L: Labels>(
         &mut self,
@@ -289,8 +289,8 @@ impl<'a> Memos<'a> {
         Some(label)
     }
 
-    /// The label of a stack that has less in common with the last one than it seemed: the frame up to `known` is there again, but its
-    /// callers are others. Or together with the new ones they are too many, and the outermost are to be cut off.
+    /// The label of a stack that has less in common with the last one than it seemed: the frame that ends at `known` is there again, but
+    /// with other callers. Or there are too many frames together with the new ones, and the outermost have to be cut off.
     #[inline(never)]
     fn mend<M: Memory, R: Rules, L: Labels>(
         &mut self,
@@ -313,7 +313,7 @@ impl<'a> Memos<'a> {
         self.begin(end, walked.count, &mut accessors.labels)
     }
 
-    /// The label of a stack that has nothing in common with the last one: of the `count` frames that were walked until this end.
+    /// The label of a stack that has nothing in common with the last one: the `count` frames that were walked, up to this end.
     #[inline(never)]
     fn begin(&mut self, end: End, count: usize, labels: &mut impl Labels) -> Option<u64> {
         let label = labels.empty(end)?;
@@ -354,16 +354,16 @@ impl<'a> Memos<'a> {
         let Walked { met, count } = self.walk::<REMEMBERED, _, _, _>((ip.to_bits(), sp, bp), 0, accessors);
         let end = match met {
             Met::End(end) => end,
-            // Of a walk that does not look at the past.
+            // A walk without candidates meets none.
             Met::Past(_) => End::Broken,
         };
         (end, outermost_first(self.fresh.get(..count).unwrap_or(&[])))
     }
 
-    /// The label of a stack whose newest frames have hung before on an unchanged frame of the last one.
+    /// The label of a stack whose newest frames are known as a chain on an unchanged frame of the last one.
     ///
     /// # Errors
-    /// There is none such.
+    /// They are not.
     #[inline(always)]
     fn recall<M: Memory, R: Rules, L>(
         &mut self,
@@ -380,11 +380,11 @@ impl<'a> Memos<'a> {
         Ok(label)
     }
 
-    /// Collects new frames until an end, or one of the frames of the last stack up to `candidates`, whose callers may be others
-    /// now; what there was, and how many new ones. Of frames that are only `NUMBERED` nothing else is kept. It does not begin at the
-    /// address that is that of a free place in the tables.
-    // The newest frame is not looked for. In the last stack it can only be the newest, of one that is not the same: behind it another
-    // word has changed, most often that of its caller, as where all allocate by one function of a library.
+    /// Collects new frames until the stack ends, or one of the last stack's frames up to `candidates` is met, whose callers may be others by
+    /// now. Gives what it came to, and the number of new frames. Of frames that are only `NUMBERED` nothing else is kept. It must not begin
+    /// at the address that marks a free place in the tables.
+    // The newest frame is not looked for: if it is the last stack's newest, too, the stacks still differ, mostly in its caller, as where
+    // everybody allocates through one function of a library.
     #[inline(always)]
     fn walk<const IS_KEPT: bool, M: Memory, R: Rules, L: Labels>(
         &mut self,
@@ -445,7 +445,7 @@ impl<'a> Memos<'a> {
         }
     }
 
-    /// Takes the stack whose region `sp` lies in: the one with the lowest base that is not below.
+    /// Makes the stack current whose region `sp` lies in: of those with a base at or above it the one with the lowest.
     #[cold]
     #[inline(never)]
     fn choose(&mut self, sp: u64) {
@@ -455,8 +455,8 @@ impl<'a> Memos<'a> {
         }
     }
 
-    /// Takes the stack that has the base of the `count` frames which were just walked, or one that makes room for it.
-    /// False when there are none.
+    /// Makes the stack current that has the same base as the `count` frames which were just walked, or one that makes room for them.
+    /// False when there are no frames.
     #[cold]
     #[inline(never)]
     fn settle(&mut self, count: usize) -> bool {
@@ -477,7 +477,7 @@ impl<'a> Memos<'a> {
         true
     }
 
-    /// Makes a stack the current one, whose base is this. Its region reaches down to the next base.
+    /// Makes a stack with this base current. Its region reaches down to the next lower base.
     fn take(&mut self, index: usize, base: u64) {
         self.stacks.swap(0, index);
         self.top = base;

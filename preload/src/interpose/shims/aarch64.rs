@@ -269,7 +269,7 @@ macro_rules! vfork_call {
             "ldrb w12, [x9, #{in_vfork}]",
             "mov w10, #-1",
             "str w10, [x9]",
-            "mov w10, #1",
+            "orr w10, w12, #1",
             "strb w10, [x9, #{in_vfork}]",
             "mov x0, #{flags}",
             "mov x1, #0",

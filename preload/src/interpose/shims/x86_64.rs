@@ -235,7 +235,7 @@ macro_rules! vfork_call {
             "mov r8d, dword ptr fs:[rsi]",
             "mov r9b, byte ptr fs:[rsi + {in_vfork}]",
             "mov dword ptr fs:[rsi], 0xffffffff",
-            "mov byte ptr fs:[rsi + {in_vfork}], 1",
+            "or byte ptr fs:[rsi + {in_vfork}], 1",
             "mov eax, {number}",
             "syscall",
             "push rdi",
