@@ -15,7 +15,8 @@ use super::parts::{self, Limits, Series};
 use super::record::ON_FULL;
 use super::recording::{Kind, Recording};
 use super::snapshot::by_time;
-use crate::exit::{FAILED, Failure, Outcome};
+use super::whom::{self, Whom, whom};
+use crate::exit::{self, FAILED, Failure, Outcome};
 use crate::log::debug;
 use crate::{message, output};
 use anyhow::{Context, anyhow};
@@ -63,17 +64,17 @@ pub(crate) struct Arguments {
 /// Have the daemon record processes that run already
 #[derive(Args, Debug)]
 pub(crate) struct Start {
-    /// The processes
-    #[arg(required = true, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
-    pids: Vec<u32>,
+    /// The processes: pids, or names, of which all are meant that have them
+    #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
+    processes: Vec<Whom>,
 }
 
 /// Have the daemon end recordings and finish their captures
 #[derive(Args, Debug)]
 pub(crate) struct Stop {
-    /// The processes
-    #[arg(required = true, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
-    pids: Vec<u32>,
+    /// The processes: pids, or names, of which all that are recorded are meant
+    #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
+    processes: Vec<Whom>,
 }
 
 /// Serves until it is told to end.
@@ -123,20 +124,20 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
 
 /// Has the daemon begin.
 pub(crate) fn start(arguments: &Start) -> Outcome {
-    tell("start", &arguments.pids)
+    tell("start", &whom::all(&arguments.processes)?)
 }
 
 /// Has the daemon end.
 pub(crate) fn stop(arguments: &Stop) -> Outcome {
-    tell("stop", &arguments.pids)
+    tell("stop", &whom::all_to_stop(&arguments.processes)?)
 }
 
 fn tell(command: &str, pids: &[u32]) -> Outcome {
-    for pid in pids {
+    exit::of_all(pids.iter().map(|pid| {
         let answer = ask_daemon([command, &pid.to_string()]);
         message::plain(&answer.map_err(|error| Failure::new(FAILED, error))?);
-    }
-    Ok(ExitCode::SUCCESS)
+        Ok(())
+    }))
 }
 
 /// What the daemon has at hand, for the threads of commands and the main thread.

@@ -82,6 +82,19 @@ pub fn preloaded() -> Vec<Preloaded> {
     all
 }
 
+/// One process, if it has the agent. The others are looked at only to learn who records it.
+///
+/// # Errors
+/// When it is gone, or we may not look at it.
+pub(super) fn preloaded_one(pid: u32) -> std::io::Result<Option<Preloaded>> {
+    let maps = maps_of(pid)?;
+    match (maps.has_agent, maps.read) {
+        (false, _) => Ok(None),
+        (true, None) => Ok(describe(pid, maps, &HashMap::new())),
+        (true, Some(_)) => Ok(preloaded().into_iter().find(|process| process.pid == pid)),
+    }
+}
+
 fn describe(pid: u32, maps: Maps, collectors: &HashMap<u64, u32>) -> Option<Preloaded> {
     let collector = maps.read.and_then(|inode| collectors.get(&inode)).copied();
     let state = match (collector, &maps.doorbell) {
