@@ -78,7 +78,8 @@ fn processes_are_recorded_by_name() {
     let collector = attach(&pair.world, name, &["--no-symbolize", "--output", "both.memprof"]);
     assert_eq!(pair.states(), ["recorded", "recorded"]);
     let choice = format!("2 recorded processes are called {name}: {one}, {two}. Give the pid of one");
-    for command in [&["mark", name, "middle"][..], &["scan", name], &["snapshot", name, "now"], &["serve", name]]
+    for command in
+        [&["mark", name, "middle"][..], &["scan", name], &["snapshot", name, "now"], &["serve", name]]
     {
         pair.says(command, 2, &choice);
     }
@@ -124,7 +125,11 @@ fn names_of_nobody_are_refused() {
     let world = World::new();
     for command in ["attach", "detach", "start", "stop", "top", "scan", "snapshot", "ps"] {
         let ran = wait(&world, world.tool([command, "no-such-process"]));
-        assert!(ran.code == 2 && ran.stderr.contains("no process is called no-such-process"), "{}", ran.stderr);
+        assert!(
+            ran.code == 2 && ran.stderr.contains("no process is called no-such-process"),
+            "{}",
+            ran.stderr
+        );
         for word in ["/usr/sbin/nginx", "0", "99999999999", ""] {
             let ran = wait(&world, world.tool([command, word]));
             assert!(ran.code == 2 && ran.stderr.contains("pid"), "{command} {word}: {}", ran.stderr);

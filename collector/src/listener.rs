@@ -265,7 +265,7 @@ impl Host {
         // Shared memory is a file, which may not be larger than files may be.
         let largest_file = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX).saturating_mul(16);
         let geometry = self.rules.geometry.within(hello.address_space.min(largest_file));
-        let mut memory = Memory::new(geometry, self.rules.policy, self.liveness.thread_id())?;
+        let mut memory = Memory::new(geometry, self.rules.policy, self.liveness.keeper()?)?;
         let descriptors = memory.take_descriptors().ok_or(std::io::ErrorKind::NotConnected)?;
         let id = ImageId(self.next.fetch_add(1, Ordering::Relaxed));
         if hello.inside == Inside::Unseen {

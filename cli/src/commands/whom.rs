@@ -91,7 +91,8 @@ impl Whom {
     /// Those of them that are recorded; a failure where none is.
     fn recorded(&self, preloaded: &[Preloaded]) -> Result<Vec<Recorded>, Failure> {
         let pids = self.pids()?;
-        let state = |pid: u32| preloaded.iter().find(|process| process.pid == pid).map(|process| process.state);
+        let state =
+            |pid: u32| preloaded.iter().find(|process| process.pid == pid).map(|process| process.state);
         let recorded: Vec<Recorded> = pids
             .iter()
             .filter_map(|&pid| match state(pid)? {

@@ -25,7 +25,7 @@ fn pid_used_again_has_its_own_end() {
     let mut processes = Processes::new(Rules::default(), Roll::new(Clock::start()));
     let seconds = |number: u64| number * 1_000_000_000;
     for (number, begins) in [10, 20, 30].map(seconds).into_iter().enumerate() {
-        let memory = Memory::new(GEOMETRY, Policy::default(), liveness.thread_id()).unwrap();
+        let memory = Memory::new(GEOMETRY, Policy::default(), liveness.keeper().unwrap()).unwrap();
         let info = Info { pid: FIRST, own_pid: FIRST, start_ticks: begins, ..Info::default() };
         let image = Image::new(ImageId(number as u32), memory, info, liveness.clone(), Arc::default());
         processes.start(&image, 0, &Occupant::found(FIRST, FIRST), None, begins, &mut writer).unwrap();
@@ -48,7 +48,7 @@ fn pid_used_again_has_its_own_end() {
 fn what_ended_long_ago_is_forgotten() {
     for awaits_samples in [false, true] {
         let liveness = Arc::new(Liveness::start().unwrap());
-        let memory = Memory::new(GEOMETRY, Policy::default(), liveness.thread_id()).unwrap();
+        let memory = Memory::new(GEOMETRY, Policy::default(), liveness.keeper().unwrap()).unwrap();
         let info = Info { pid: FIRST, own_pid: FIRST, ..Info::default() };
         let image = Image::new(ImageId(0), memory, info, liveness, Arc::default());
         let folder = tempfile::tempdir().unwrap();

@@ -156,7 +156,7 @@ fn agents_processes_are_known_until_they_are_decided() {
     let shell = played.begin(7, None, true, "make");
     let liveness = Arc::new(Liveness::start().unwrap());
     let geometry = Geometry { rings: 1, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 };
-    let memory = Memory::new(geometry, Policy::default(), liveness.thread_id()).unwrap();
+    let memory = Memory::new(geometry, Policy::default(), liveness.keeper().unwrap()).unwrap();
     let info = Info { pid: 7, own_pid: 7, executable: "/bin/make".into(), ..Info::default() };
     let image = image::Image::new(ImageId(0), memory, info, liveness, Arc::default());
     let (now, occupant) = (played.clock.nanoseconds(played.clock.now()), Occupant::found(7, 7));
