@@ -45,6 +45,7 @@ mod top;
 mod torn;
 mod wake_ups;
 mod ways;
+mod whom;
 
 mod scripts;
 mod told;

@@ -37,6 +37,7 @@ Examples:
   sysprof-memprof ps                             services with the agent preloaded
   sysprof-memprof top 4711                       who holds most of its memory, who allocates now
   sysprof-memprof attach 4711 --duration 60s     record one of them for a minute
+  sysprof-memprof attach nginx                   … or all of a name, until ^C
   sysprof-memprof mark 4711 before               name a moment of its recording, for report --at and diff
   sysprof-memprof snapshot 4711 before           keep what was recorded so far, and go on
 

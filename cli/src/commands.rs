@@ -61,6 +61,7 @@ pub(crate) mod threads;
 pub(crate) mod timeline;
 pub(crate) mod top;
 mod view;
+mod whom;
 
 use crate::args::Command;
 use crate::exit::Outcome;

@@ -77,6 +77,20 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
+/// The outcome of what is done several times, once for each of several processes: each failure is told, and the first one's code is that of
+/// all.
+pub(crate) fn of_all(outcomes: impl Iterator<Item = Result<(), Failure>>) -> Outcome {
+    let mut code = ExitCode::SUCCESS;
+    let mut has_failed = false;
+    for failure in outcomes.filter_map(Result::err) {
+        let of_it = failure.report();
+        if !std::mem::replace(&mut has_failed, true) {
+            code = of_it;
+        }
+    }
+    Ok(code)
+}
+
 /// The code for what came out of rules.
 pub(crate) fn of_rules(outcome: check::Outcome) -> u8 {
     match outcome {

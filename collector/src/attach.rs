@@ -1,6 +1,7 @@
 //! Recording of processes that run already: they have the agent preloaded and lie dormant.
 //!
 //! ```text
+//!  named ────── /proc/*/{stat,exe}: who is called so
 //!  preloaded ── /proc/*/maps: who has the agent, who its doorbell, whose memory is whose ─► Preloaded
 //!  bell ─────── the doorbell's file, locked while one calls: ring it
 //!  confinement  filters on its system calls: whether they would kill it for that
@@ -15,12 +16,14 @@ mod bell;
 mod call;
 mod confinement;
 mod hindrance;
+mod named;
 mod preloaded;
 
 pub use bell::{folders, make_doorbell};
 pub(crate) use call::call;
 pub use call::is_callable;
 pub use hindrance::Hindrance;
+pub use named::named;
 pub use preloaded::{Preloaded, State, preloaded};
 
 use std::io;

@@ -5,7 +5,8 @@
 //!                             one Source for each file of /proc
 //! ```
 //!
-//! A thread of its own, because `/proc` may take its time.
+//! A thread of its own, because `/proc` may take its time. While the writer waits for what it writes to, nothing is read: what would be
+//! is of hours, perhaps, and has no end.
 
 mod machine;
 mod pace;
@@ -18,11 +19,13 @@ pub(crate) use subjects::{Subject, Subjects};
 use crate::clock::Clock;
 use capture::{Counter, CounterKind, ProcessId};
 use pace::Pace;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Instant;
 
 /// Processes that are read in one round: so many take a few milliseconds.
 const MOST: usize = 512;
+/// Readings that wait for the writer, which looks for them once a second at least.
+const QUEUE: usize = 16;
 
 /// Somewhere that counters are read from.
 pub(super) trait Source {
@@ -54,7 +57,7 @@ impl Counters {
         clock: Clock,
         subjects: Subjects,
     ) -> std::io::Result<(Counters, Receiver<Vec<Counter>>)> {
-        let (readings, receiver) = channel();
+        let (readings, receiver) = sync_channel(QUEUE);
         let read = subjects.clone();
         std::thread::Builder::new().name("counters".into()).spawn(move || run(clock, &read, &readings))?;
         Ok((Counters { subjects }, receiver))
@@ -72,7 +75,7 @@ impl Drop for Counters {
     }
 }
 
-fn run(mut clock: Clock, subjects: &Subjects, readings: &Sender<Vec<Counter>>) {
+fn run(mut clock: Clock, subjects: &Subjects, readings: &SyncSender<Vec<Counter>>) {
     let mut sources: [Box<dyn Source>; 4] = [
         Box::new(process::Stat::new()),
         Box::new(rollup::Rollup::default()),
@@ -120,6 +123,26 @@ mod tests {
         assert!(value(None, CounterKind::CollectorRss) > 100_000);
         value(None, CounterKind::CpuBusy);
         assert!(reading.counters.iter().all(|counter| counter.time == 7));
+    }
+
+    /// Check that a writer who takes nothing is not waited for with ever more, and gets what is new when it goes on.
+    #[test]
+    fn readings_that_nobody_takes_are_few() {
+        let subjects = Subjects::default();
+        let (counters, readings) = Counters::start(Clock::start(), subjects.clone()).unwrap();
+        for number in 0..3 * QUEUE as u32 {
+            subjects.add(Subject { process: ProcessId(number), pid: number, start_ticks: 0 });
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        let waiting: Vec<_> = readings.try_iter().take(2 * QUEUE).collect();
+        // One that was on its way came while the others were taken.
+        assert!((QUEUE / 2..=QUEUE + 1).contains(&waiting.len()), "{}", waiting.len());
+        let last = |readings: &[Vec<Counter>]| {
+            readings.last().and_then(|all| all.first()).map(|counter| counter.time)
+        };
+        let later = [readings.recv().unwrap()];
+        assert!(last(&later) > last(&waiting));
+        drop(counters);
     }
 
     /// Check that a pid that another process has by now gives nothing, nor one that is gone.

@@ -41,7 +41,7 @@ impl Bench {
     fn with(geometry: Geometry) -> Bench {
         let liveness = Arc::new(Liveness::start().unwrap());
         let policy = Policy::default();
-        let mut memory = Memory::new(geometry, policy, liveness.thread_id()).unwrap();
+        let mut memory = Memory::new(geometry, policy, liveness.keeper().unwrap()).unwrap();
         // As of a process that has mapped it and is gone.
         drop(memory.take_descriptors());
         let info = Info { pid: std::process::id(), ..Info::default() };
@@ -107,6 +107,37 @@ impl Bench {
         assert!(reader.cut().is_none());
         reader.event_count()
     }
+}
+
+/// Check that frames whose ids are any numbers take no memory up to there.
+#[test]
+fn ids_of_frames_take_no_memory() {
+    let mut bench = Bench::new();
+    let segment = bench.image.memory.segment();
+    segment.slots()[0].claim(std::process::id(), None);
+    let nodes = segment.base().wrapping_add(segment.layout().nodes.offset).cast::<AtomicU64>();
+    // Frames of the outermost stacks: one that there is no room for, and one that was never entered.
+    for (id, pc) in [(1, 1u64 << 24), (2, 1 << 9)] {
+        // SAFETY: there is room for a thousand nodes.
+        unsafe { &*nodes.wrapping_add(id) }.store(pc, Ordering::Relaxed);
+    }
+    let records = [
+        Record::Owner { slot: 0, tid: 1, time: 5 },
+        Record::Alloc { address: 0x10_0000, size: 8, alignment: 0, stack: 1 },
+        Record::Alloc { address: 0x20_0000, size: 8, alignment: 0, stack: 2 },
+    ];
+    for record in records {
+        let (words, length) = encode(record, 1);
+        bench.commit(0, &words[..length]);
+    }
+    bench.round();
+    let [known, frames] = bench.pipeline.stack_tables(bench.image.id).unwrap();
+    assert!(known == 3 && frames <= 1 << GEOMETRY.pcs, "{known} {frames}");
+    let time = bench.clock.now();
+    let mut batch = Batch::default();
+    batch.note(Item { time, image: bench.image.id, what: What::Finished });
+    bench.pipeline.take(&mut batch).unwrap();
+    assert_eq!(bench.pipeline.totals.corrupt, 2);
 }
 
 fn words() -> impl Strategy<Value = Vec<u64>> {

@@ -19,7 +19,7 @@
 //!     │ where only something smaller is kept: distiller, which reads what the writer has written
 //!  sampler ─── CPU samples, from the kernel's rings; tells the writer in batches of its own
 //!  counters ── reads memory and processor time of processes from /proc, ten times a second
-//!  keeper ──── holds the robust futex by which agents see that we died
+//!  keeper ──── holds the robust futexes by which agents see that we died; another one for each 1,024 images
 //! ```
 
 pub mod agent_file;
@@ -61,7 +61,6 @@ mod image;
 pub mod inject;
 mod listener;
 mod listening_socket;
-#[expect(unsafe_code, reason = "the kernel reads a list in our memory when we die")]
 mod liveness;
 #[expect(unsafe_code, reason = "maps the memory that is shared with agents")]
 mod memory;

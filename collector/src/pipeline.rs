@@ -189,6 +189,12 @@ impl Pipeline {
         self.images.get(image).map(|known| &mut known.pools)
     }
 
+    /// Entries of the tables by which stacks of an image are translated.
+    #[cfg(test)]
+    pub(crate) fn stack_tables(&mut self, image: ImageId) -> Option<[usize; 2]> {
+        self.images.get(image).map(|known| known.stacks.sizes())
+    }
+
     /// Brings names of threads up to date and takes stock of frames: called about once a second.
     pub(crate) fn refresh(&mut self) -> Result<(), Error> {
         self.timeline.measure();

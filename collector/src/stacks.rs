@@ -119,13 +119,12 @@ impl Stacks {
             let pseudo = u8::try_from(id).ok().and_then(Pseudo::from_number).unwrap_or(Pseudo::NotTaken);
             writer.frame(Frame::Pseudo(pseudo))?
         } else {
-            match segment.pcs(Opened).pc(id) {
-                Some(pc) => self.code(pc, segment, modules, writer)?,
-                None => {
-                    self.corrupt += 1;
-                    writer.frame(Frame::Pseudo(Pseudo::NotTaken))?
-                }
-            }
+            let Some(pc) = segment.pcs(Opened).pc(id) else {
+                // Not remembered: the id is any number, and the table would have to reach up to it.
+                self.corrupt += 1;
+                return writer.frame(Frame::Pseudo(Pseudo::NotTaken));
+            };
+            self.code(pc, segment, modules, writer)?
         };
         remember(&mut self.frames, id, frame.0);
         Ok(frame)
@@ -155,6 +154,14 @@ impl Stacks {
     }
 }
 
+#[cfg(test)]
+impl Stacks {
+    /// Entries of each table.
+    pub(crate) fn sizes(&self) -> [usize; 2] {
+        [self.nodes.len(), self.frames.len()]
+    }
+}
+
 /// The frame of a line in a function that an interpreter runs. It is named at once, since nothing but the agent knows its
 /// name; its address is made of that and of the line, so it is the same in all processes.
 fn script(
@@ -171,7 +178,7 @@ fn script(
     Ok(frame)
 }
 
-/// Sets `table[id]` to `value` plus one. Ids of a sound agent are dense; the tables bound those of any other.
+/// Sets `table[id]` to `value` plus one. Ids of a sound agent are dense; of any other they are those that its tables have room for.
 fn remember(table: &mut Vec<u32>, id: u32, value: u32) {
     let index = id as usize;
     if table.len() <= index {

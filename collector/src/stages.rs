@@ -45,7 +45,8 @@ impl Stages {
     pub fn new(threads: u32, capture: &Path) -> Stages {
         let liveness = Arc::new(Liveness::start().expect("a thread starts"));
         let policy = Policy::default();
-        let memory = Memory::new(Geometry::default(), policy, liveness.thread_id()).expect("there is memory");
+        let memory = Memory::new(Geometry::default(), policy, liveness.keeper().expect("it has started"))
+            .expect("there is memory");
         let info = Info { pid: std::process::id(), ..Info::default() };
         let image = Image::new(ImageId(0), memory, info, liveness, Arc::default());
         let clock = Clock::start();

@@ -2,8 +2,8 @@
 
 use super::attaching::{Attaching, take_back};
 use super::parts::{Limits, Series};
-use super::record::ON_FULL;
 use super::recording::{Kind, Recording};
+use super::whom::{self, Whom, whom};
 use super::{supervise, view};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::log::debug;
@@ -12,9 +12,8 @@ use crate::stream::Stream;
 use crate::{message, output, values};
 use anyhow::{Context, anyhow};
 use clap::Args;
-use collector::attach::preloaded;
 use collector::commands::ask;
-use collector::launch::{Signal, Signals, lift_descriptor_limit};
+use collector::launch::{Signal, Signals, lift_limits};
 use collector::{NameSearch, Session};
 use std::ffi::OsStr;
 use std::fs;
@@ -34,15 +33,15 @@ use viewer::format::{counted, duration};
 Examples:
   sysprof-memprof attach 4711
   sysprof-memprof attach 4711 --duration 60s -o minute.memprof
-  sysprof-memprof attach $(pidof nginx)                  all of them in one capture
+  sysprof-memprof attach nginx                           all processes of that name in one capture
   sysprof-memprof attach 4711 --sample 512K              cost a few nanoseconds a call, and estimate
   sysprof-memprof attach 4711 --max-size 1G --keep 5     for days: the last captures of 1 GiB each
   sysprof-memprof attach 4711 --aggregate                totals of stacks for days, no single events
   sysprof-memprof attach 4711 --snapshot-every 10m       moments for diff --from 'snapshot 1' --to 'snapshot 2'")]
 pub(crate) struct Arguments {
-    /// The processes
-    #[arg(required = true, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
-    pids: Vec<u32>,
+    /// The processes: pids, or names, of which all are meant that have them now
+    #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
+    processes: Vec<Whom>,
     /// Detach after this time
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     duration: Option<Duration>,
@@ -60,9 +59,10 @@ pub(crate) struct Arguments {
 
 /// Records until it is over.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let pids = whom::all(&arguments.processes)?;
     let capture = match &arguments.recording.output {
         Some(path) => path.clone(),
-        None => default_output(&arguments.pids),
+        None => default_output(&pids),
     };
     if arguments.limits.are_set() && Stream::of(&capture).is_some() {
         return Err(Failure::usage(anyhow!(
@@ -70,15 +70,15 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         )));
     }
     output::prepare(&capture, arguments.recording.force)?;
-    lift_descriptor_limit();
+    lift_limits();
     // Shells let what they start in the background ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let quiet = arguments.recording.quiet;
     let mut series = Series::new(arguments.limits, &capture);
     let mut attaching = Attaching::new(arguments.patience, quiet, !arguments.no_inject, &signals)
         .for_duration(arguments.duration);
-    attaching.prepare(&arguments.pids)?;
-    let (mut session, count) = arguments.begin(capture.clone(), &arguments.pids, &mut attaching)?;
+    attaching.prepare(&pids)?;
+    let (mut session, count) = arguments.begin(capture.clone(), &pids, &mut attaching)?;
     if !quiet {
         let limit = arguments.duration.map(|limit| format!(" for {}, or", duration(limit.as_nanos() as u64)));
         message::plain(&format!(
@@ -127,18 +127,9 @@ impl Arguments {
         attaching: &mut Attaching<'_>,
     ) -> Result<(Session, usize), Failure> {
         let session = self.recording.start(Kind {
-            target: None,
-            output: capture.clone(),
-            passing: None,
-            is_watched: false,
-            attaches: true,
-            command: Vec::new(),
-            socket: None,
-            agent_folder: None,
-            follow: true,
             live: Progress::new(self.recording.quiet).is_wanted(),
             hears_commands: true,
-            on_full: ON_FULL,
+            ..Kind::of_services(capture.clone())
         })?;
         match attaching.all(&session, pids) {
             Ok(count) => Ok((session, count)),
@@ -168,20 +159,4 @@ pub(super) fn discard(session: Session, capture: Option<&Path>) {
 /// The capture into which a collector records a process.
 pub(super) fn capture_of(collector: u32, pid: u32) -> Result<PathBuf, Failure> {
     ask(collector, ["capture", &pid.to_string()]).map(PathBuf::from).map_err(Failure::usage)
-}
-
-/// Who records a process, for commands to the collector.
-pub(super) fn collector_of(pid: u32) -> Result<u32, Failure> {
-    use collector::attach::State;
-    let found = preloaded().into_iter().find(|process| process.pid == pid).map(|process| process.state);
-    match found {
-        Some(State::Recorded(by)) => Ok(by),
-        // One that an attach waits for looks the same.
-        Some(State::Dormant) => Err(Failure::usage(anyhow!(
-            "process {pid} is not recorded: attach to it first. Where an attach waits for its answer, it begins with that"
-        ))),
-        Some(State::Deaf) | None => {
-            Err(Failure::usage(anyhow!("process {pid} is not recorded, or belongs to another user")))
-        }
-    }
 }

@@ -12,10 +12,10 @@
 //! While nobody is recorded there are no sessions: no thread but two that wait, no descriptor of a recording.
 
 use super::parts::{self, Limits, Series};
-use super::record::ON_FULL;
 use super::recording::{Kind, Recording};
 use super::snapshot::by_time;
-use crate::exit::{FAILED, Failure, Outcome};
+use super::whom::{self, Whom, whom};
+use crate::exit::{self, FAILED, Failure, Outcome};
 use crate::log::debug;
 use crate::{message, output};
 use anyhow::{Context, anyhow};
@@ -23,7 +23,7 @@ use clap::Args;
 use collector::Session;
 use collector::attach::make_doorbell;
 use collector::commands::{Answer, Ear, ask_daemon};
-use collector::launch::{Received, Signal, Signals, lift_descriptor_limit};
+use collector::launch::{Received, Signal, Signals, lift_limits};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -63,17 +63,17 @@ pub(crate) struct Arguments {
 /// Have the daemon record processes that run already
 #[derive(Args, Debug)]
 pub(crate) struct Start {
-    /// The processes
-    #[arg(required = true, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
-    pids: Vec<u32>,
+    /// The processes: pids, or names, of which all are meant that have them
+    #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
+    processes: Vec<Whom>,
 }
 
 /// Have the daemon end recordings and finish their captures
 #[derive(Args, Debug)]
 pub(crate) struct Stop {
-    /// The processes
-    #[arg(required = true, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
-    pids: Vec<u32>,
+    /// The processes: pids, or names, of which all that are recorded are meant
+    #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
+    processes: Vec<Whom>,
 }
 
 /// Serves until it is told to end.
@@ -85,7 +85,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     }
     let folder = std::path::absolute(&arguments.folder).context("cannot name the folder")?;
     output::check(&folder.join("capture.memprof"), true)?;
-    lift_descriptor_limit();
+    lift_limits();
     // Before the first thread, which inherits what is blocked.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     if let Err(error) = make_doorbell() {
@@ -123,20 +123,20 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
 
 /// Has the daemon begin.
 pub(crate) fn start(arguments: &Start) -> Outcome {
-    tell("start", &arguments.pids)
+    tell("start", &whom::all(&arguments.processes)?)
 }
 
 /// Has the daemon end.
 pub(crate) fn stop(arguments: &Stop) -> Outcome {
-    tell("stop", &arguments.pids)
+    tell("stop", &whom::all_to_stop(&arguments.processes)?)
 }
 
 fn tell(command: &str, pids: &[u32]) -> Outcome {
-    for pid in pids {
+    exit::of_all(pids.iter().map(|pid| {
         let answer = ask_daemon([command, &pid.to_string()]);
         message::plain(&answer.map_err(|error| Failure::new(FAILED, error))?);
-    }
-    Ok(ExitCode::SUCCESS)
+        Ok(())
+    }))
 }
 
 /// What the daemon has at hand, for the threads of commands and the main thread.
@@ -219,20 +219,7 @@ impl Requests {
 
     /// A recording of those processes that can be recorded; the reason of the last one when that is none.
     fn begin(&self, capture: &Path, pids: &[u32]) -> Result<Session, String> {
-        let session = self.recording.start(Kind {
-            output: capture.to_owned(),
-            passing: None,
-            is_watched: false,
-            attaches: true,
-            command: Vec::new(),
-            socket: None,
-            agent_folder: None,
-            follow: true,
-            target: None,
-            live: false,
-            hears_commands: false,
-            on_full: ON_FULL,
-        });
+        let session = self.recording.start(Kind::of_services(capture.to_owned()));
         let session = session.map_err(|failure| failure.to_text())?;
         let refusals: Vec<_> = pids.iter().filter_map(|pid| session.attach(*pid, PATIENCE).err()).collect();
         match refusals.last() {

@@ -1,6 +1,6 @@
 //! `mark`: names a moment of a recording.
 
-use super::attach::collector_of;
+use super::whom::{Recorded, Whom, whom};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::message;
 use clap::Args;
@@ -19,9 +19,9 @@ Example:
   sysprof-memprof detach 4711
   sysprof-memprof diff service.4711.memprof --from before --to after")]
 pub(crate) struct Arguments {
-    /// A recorded process
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
-    pid: u32,
+    /// A recorded process: its pid, or its name, where no other one that is recorded has it
+    #[arg(value_name = "PID|NAME", value_parser = whom)]
+    process: Whom,
     /// The name, as views are to be asked
     #[arg(value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     name: String,
@@ -29,8 +29,8 @@ pub(crate) struct Arguments {
 
 /// Has the collector set it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let collector = collector_of(arguments.pid)?;
-    let answer = ask(collector, ["mark", &arguments.pid.to_string(), &arguments.name]);
+    let Recorded { pid, collector } = arguments.process.one_recorded()?;
+    let answer = ask(collector, ["mark", &pid.to_string(), &arguments.name]);
     message::plain(&answer.map_err(|error| Failure::new(FAILED, error))?);
     Ok(ExitCode::SUCCESS)
 }

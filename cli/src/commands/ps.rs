@@ -1,5 +1,6 @@
 //! `ps`: who has the agent preloaded.
 
+use super::whom::{self, Whom, whom};
 use crate::exit::Outcome;
 use clap::Args;
 use collector::attach::{Preloaded, State, make_doorbell, preloaded};
@@ -18,6 +19,9 @@ const WIDTH: usize = 60;
 /// of these commands to run makes it, preload-path and install-agent do, too.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Only these: pids, or names, of which all are meant that have them
+    #[arg(value_name = "PID|NAME", value_parser = whom)]
+    processes: Vec<Whom>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -46,7 +50,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if let Err(error) = make_doorbell() {
         crate::log::debug!("there is no doorbell: {error}");
     }
-    let processes = preloaded();
+    let mut processes = preloaded();
+    if !arguments.processes.is_empty() {
+        let wanted = whom::all(&arguments.processes)?;
+        processes.retain(|process| wanted.contains(&process.pid));
+    }
     let mut out = std::io::stdout().lock();
     if arguments.json {
         let document = Document { schema: 1, processes: processes.iter().map(Row::of).collect() };

@@ -1,6 +1,6 @@
 //! `scan`: searches the memory of a recorded process for pointers.
 
-use super::attach::collector_of;
+use super::whom::{Recorded, Whom, whom};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::message;
 use clap::Args;
@@ -19,15 +19,15 @@ Example:
 
 retained shows who keeps memory alive. As often as wanted: each scan is about its moment.")]
 pub(crate) struct Arguments {
-    /// A recorded process
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
-    pid: u32,
+    /// A recorded process: its pid, or its name, where no other one that is recorded has it
+    #[arg(value_name = "PID|NAME", value_parser = whom)]
+    process: Whom,
 }
 
 /// Has the collector do it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let collector = collector_of(arguments.pid)?;
-    let answer = ask(collector, ["scan", &arguments.pid.to_string()]);
+    let Recorded { pid, collector } = arguments.process.one_recorded()?;
+    let answer = ask(collector, ["scan", &pid.to_string()]);
     message::plain(&answer.map_err(|error| Failure::new(FAILED, error))?);
     Ok(ExitCode::SUCCESS)
 }

@@ -7,9 +7,10 @@ mod report;
 mod request;
 mod site;
 
-use super::attach::{capture_of, collector_of};
+use super::attach::capture_of;
 use super::newer::Newer;
 use super::view::{self, Capture};
+use super::whom::{Whom, whom};
 use crate::exit::{Failure, Outcome};
 use crate::message;
 use anyhow::{Context, anyhow};
@@ -26,7 +27,7 @@ use viewer::web::PageOptions;
 ///
 /// It is the page of `html`, from this machine for this machine: the server listens on the loopback interface alone, and
 /// only whoever has the address, which it prints, can ask. It ends with Ctrl-C. Of a capture that is still written the page
-/// shows what is there, and has a button for what has come since. In place of a capture the id of a process that is being
+/// shows what is there, and has a button for what has come since. In place of a capture the id or the name of a process that is being
 /// recorded can be given. Of two captures it is the page of the newer one, with what has changed since the older one. Where
 /// Graphviz is installed, it draws the call graph of what is looked at. What keeps memory alive in a scan is found when it is asked for.
 #[derive(Args, Debug)]
@@ -55,7 +56,7 @@ pub(crate) struct Arguments {
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let capture = &arguments.capture;
     let (shown, older) = arguments.newer.sides(&capture.file);
-    let pid = process_of(shown);
+    let pid = process_of(shown)?;
     let file = pid.map_or_else(|| Ok(shown.to_owned()), recording_of)?;
     // What is no capture is said before anything listens.
     view::moments(&file, capture.no_cache())?;
@@ -78,14 +79,19 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     Err(anyhow!("the listening socket is gone").into())
 }
 
-/// The process that is meant, where a file is none but the id of a process.
-fn process_of(file: &Path) -> Option<u32> {
-    file.to_str().and_then(|text| text.parse().ok()).filter(|_| !file.exists())
+/// The process that is meant, where there is no such file, but perhaps a process of this id or name.
+fn process_of(file: &Path) -> Result<Option<u32>, Failure> {
+    let word = file.to_str().filter(|_| !file.exists()).and_then(|text| whom(text).ok());
+    match word {
+        Some(Whom::Pid(pid)) => Ok(Some(pid)),
+        Some(name) if name.is_anybody() => Ok(Some(name.one_recorded()?.pid)),
+        _ => Ok(None),
+    }
 }
 
 /// The capture into which a process is recorded.
 fn recording_of(pid: u32) -> Result<PathBuf, Failure> {
-    capture_of(collector_of(pid)?, pid)
+    capture_of(Whom::Pid(pid).one_recorded()?.collector, pid)
 }
 
 /// 128 random bits: nobody who does not know the address finds it.

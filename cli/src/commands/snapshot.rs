@@ -1,6 +1,6 @@
 //! `snapshot`: keeps what was recorded so far as a capture of its own, while the recording goes on.
 
-use super::attach::collector_of;
+use super::whom::{Recorded, Whom, whom};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::{message, output};
 use anyhow::{Context, anyhow};
@@ -16,9 +16,9 @@ use std::process::ExitCode;
 /// It can be shown as any other. SIGUSR1 to the collector does the same, into a file named by capture and time.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// A recorded process
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
-    pid: u32,
+    /// A recorded process: its pid, or its name, where no other one that is recorded has it
+    #[arg(value_name = "PID|NAME", value_parser = whom)]
+    process: Whom,
     /// The file, which gets .memprof when it has no ending [default: by process and time]
     #[arg(value_name = "NAME")]
     name: Option<PathBuf>,
@@ -26,14 +26,13 @@ pub(crate) struct Arguments {
 
 /// Has the collector write it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let Arguments { pid, name } = arguments;
-    let file = match name {
+    let Recorded { pid, collector } = arguments.process.one_recorded()?;
+    let file = match &arguments.name {
         Some(name) if name.extension().is_none() => name.with_extension("memprof"),
         Some(name) => name.clone(),
         None => by_time(Path::new(&format!("{pid}.memprof")), Timestamp::now()),
     };
     output::check(&file, false)?;
-    let collector = collector_of(*pid)?;
     // The collector runs in another folder.
     let file = std::path::absolute(file).context("cannot name the file")?;
     let file = file.to_str().ok_or_else(|| Failure::usage(anyhow!("the name of the file is no text")))?;

@@ -13,11 +13,12 @@ mod subject;
 use super::interactive;
 use super::recording::Recording;
 use super::view;
+use super::whom::{Whom, whom};
 use crate::exit::{Failure, Outcome};
 use crate::values;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use collector::launch::{Received, Signal, Signals, lift_descriptor_limit};
+use collector::launch::{Received, Signal, Signals, lift_limits};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use subject::Subject;
@@ -31,14 +32,14 @@ const SHORTEST: Duration = Duration::from_millis(100);
 
 /// Show who holds most of a process' memory and who allocates now, refreshed while it runs
 ///
-/// The process must have been started with the agent preloaded, see ps. It is attached to, and goes on dormant
-/// when you leave. Of one that is recorded already, that recording is shown. What it had allocated before is not
+/// It is attached to, as attach does, and goes on unrecorded when you leave. Of one that is recorded already, that recording is shown. What it had allocated before is not
 /// known: frees of that are counted apart. Nothing is written to disk without --output. Without a terminal, or with
 /// --batch, reports are printed one after the other; the last one when the process ends.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   sysprof-memprof top 4711
+  sysprof-memprof top nginx                      the one process of that name
   sysprof-memprof top 4711 --sort growth         what has grown since
   sysprof-memprof top 4711 --functions           each with all that it calls
   sysprof-memprof top 4711 -o app.memprof        keep the recording, too
@@ -46,9 +47,9 @@ Examples:
   sysprof-memprof top 4711 --batch -n 3          three reports as text
   sysprof-memprof top 4711 --json -d 10          a line of JSON each ten seconds")]
 pub(crate) struct Arguments {
-    /// The process
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
-    pid: u32,
+    /// The process: its pid, or its name, where no other one has it
+    #[arg(value_name = "PID|NAME", value_parser = whom)]
+    process: Whom,
     /// Time between two reports
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = values::duration)]
     delay: Duration,
@@ -128,7 +129,7 @@ impl Sort {
 
 /// Shows it until the user leaves or the process ends.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    lift_descriptor_limit();
+    lift_limits();
     // Shells let what they start in the background ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let mut subject = Subject::open(arguments, &signals)?;

@@ -4,7 +4,7 @@ use super::Refusal;
 use super::bell::{Bell, open_folder};
 use super::confinement::Confinement;
 use super::hindrance::{Hindrance, room};
-use super::preloaded::{Mapped, Preloaded, State, preloaded};
+use super::preloaded::{Mapped, Preloaded, State, preloaded_one};
 use crate::image::Image;
 use crate::listener::{Host, accept, refuse};
 use crate::log::debug;
@@ -122,14 +122,11 @@ fn is_to_have_the_agent(pid: u32) -> bool {
 
 /// The process, if it can be called.
 fn find(pid: u32) -> Result<Preloaded, Refusal> {
-    if let Err(error) = std::fs::read(format!("/proc/{pid}/maps")) {
-        return Err(match error.kind() {
-            io::ErrorKind::PermissionDenied => Refusal::NotYours { pid },
-            _ => Refusal::NoProcess { pid },
-        });
-    }
-    let found = preloaded().into_iter().find(|process| process.pid == pid);
-    let process = found.ok_or(Refusal::NotPreloaded { pid })?;
+    let found = preloaded_one(pid).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => Refusal::NotYours { pid },
+        _ => Refusal::NoProcess { pid },
+    });
+    let process = found?.ok_or(Refusal::NotPreloaded { pid })?;
     match process.state {
         State::Recorded(by) if by != std::process::id() => Err(Refusal::Recorded { pid, by }),
         State::Deaf => Err(Refusal::NoDoorbell { pid }),

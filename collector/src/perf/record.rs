@@ -329,19 +329,32 @@ const ABI_32: u64 = sys::PERF_SAMPLE_REGS_ABI_32 as u64;
 fn map(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed> {
     let (pid, _) = (fields.u32()?, fields.u32()?);
     let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
-    let mut identity = Fields(fields.bytes(24)?);
-    let (mut build_id, mut inode) = (&[][..], 0);
-    if misc & sys::PERF_RECORD_MISC_MMAP_BUILD_ID != 0 {
-        let length = usize::from(identity.u32()?.to_le_bytes()[0]);
-        build_id = identity.bytes(length)?;
-    } else {
-        identity.u64()?;
-        inode = identity.u64()?;
-    }
+    let identity = fields.bytes(24)?;
+    let is_marked = misc & sys::PERF_RECORD_MISC_MMAP_BUILD_ID != 0;
+    let (build_id, inode) = match build_id(identity).filter(|_| is_marked) {
+        Some(build_id) => (build_id, 0),
+        None => (&[][..], inode(identity)?),
+    };
     let protection = fields.u32()?;
     fields.u32()?;
     let is_code = protection & libc::PROT_EXEC.cast_unsigned() != 0;
     Ok(What::Map(Map { pid, start, length, offset, is_code, build_id, inode, path: until_nul(fields.0) }))
+}
+
+/// The build id in what tells mapped files apart; `None` where that can be none. Of several who listen, the kernel marks the records of
+/// those, too, that did not ask for it, once it was written for one that did: what they have is device and inode.
+fn build_id(identity: &[u8]) -> Option<&[u8]> {
+    let (length, rest) = identity.split_first()?;
+    let (build_id, unused) = rest.get(3..)?.split_at_checked(usize::from(*length))?;
+    let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+    (!build_id.is_empty() && is_zero(&rest[..3]) && is_zero(unused)).then_some(build_id)
+}
+
+/// The inode in the same place, behind the numbers of the device.
+fn inode(identity: &[u8]) -> Result<u64, Malformed> {
+    let mut fields = Fields(identity);
+    fields.u64()?;
+    fields.u64()
 }
 
 /// What kernels tell of memory without code where nobody asks for more.

@@ -11,12 +11,12 @@ use super::tasks::Tasks;
 use super::trace::Located;
 use super::unsampled::Told;
 use super::walk::Walk;
-use super::{CpuOptions, Scope};
+use super::{CpuOptions, Plan, Scope};
+use crate::clock::Clock;
 use crate::counters::Subjects;
 use capture::Pseudo;
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
-use symbols::Cache;
 use unwind::Scratch;
 
 /// Records of a process that has ended may come so long after.
@@ -49,20 +49,15 @@ pub(super) struct State {
 
 impl State {
     /// Of a recording that has just begun.
-    pub(super) fn new(
-        sampled: Sampled,
-        options: CpuOptions,
-        tasks: Tasks,
-        max_depth: usize,
-        recorded: Subjects,
-        traces: Vec<Located>,
-    ) -> State {
+    pub(super) fn new(plan: Plan, sampled: Sampled, clock: Clock, recorded: Subjects) -> State {
+        let Plan { options, traces, only, skip, max_depth, cache } = plan;
+        let traces = traces.located;
         let tracepoints = traces.iter().map(|located| located.row.clone()).collect();
         State {
-            tasks,
+            tasks: Tasks::new(only, skip, clock),
             files: Files::default(),
             modules: FxHashMap::default(),
-            kernel: Kernel::default(),
+            kernel: Kernel::new(cache),
             stacks: Stacks::default(),
             scratch: Box::default(),
             batch: Batch { tracepoints, ..Batch::default() },
@@ -73,14 +68,9 @@ impl State {
             options,
             recorded,
             recent: FxHashMap::default(),
-            max_depth,
+            max_depth: max_depth as usize,
             frames: Vec::new(),
         }
-    }
-
-    /// The same, with names of the kernel kept in this place.
-    pub(super) fn with_cache(self, cache: Option<Cache>) -> State {
-        State { kernel: Kernel::new(cache), ..self }
     }
 
     /// Takes in a record, in the order of times.
@@ -222,17 +212,17 @@ impl State {
             added: &mut batch.modules,
         };
         let end = walk.user(user, &mut self.frames);
-        let mut node = EMPTY;
-        let outermost = end.map(Step::End).into_iter().chain(self.frames.iter().rev().copied());
-        for step in outermost {
-            node = stacks.node(node, step, batch);
-        }
         let mut inner = Vec::new();
-        kernel.frames(chain, batch, |frame| inner.push(frame));
-        for frame in inner {
-            node = stacks.node(node, Step::Kernel(frame), batch);
-        }
-        Some((task, node, end))
+        kernel.frames(chain, batch, |frame| inner.push(Step::Kernel(frame)));
+        let outermost = end.map(Step::End).into_iter().chain(self.frames.iter().rev().copied());
+        let node = outermost.chain(inner).try_fold(EMPTY, |node, step| stacks.node(node, step, batch));
+        Some(match node {
+            Some(node) => (task, node, end),
+            None => {
+                self.sampled.unkept += 1;
+                (task, stacks.full(batch), Some(Pseudo::StashFull))
+            }
+        })
     }
 
     /// Knows whose page faults are wanted, where that is not decided by whose events they are.

@@ -23,7 +23,7 @@ pub(super) fn show(arguments: &Arguments, subject: &mut Subject, signals: &Signa
     let rows = arguments.rows();
     let pace = Pace::new(arguments.delay.max(SHORTEST));
     let options = Top {
-        title: format!("top {}", arguments.pid),
+        title: format!("top {}", subject.pid()),
         rows,
         color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
         readings,

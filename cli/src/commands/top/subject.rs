@@ -1,11 +1,11 @@
 //! The recording that is looked at: one of our own, or one that somebody else makes.
 
 use super::super::aggregating::in_memory;
-use super::super::attach::{capture_of, collector_of, discard};
+use super::super::attach::{capture_of, discard};
 use super::super::attaching::{Attaching, take_back};
-use super::super::record::ON_FULL;
 use super::super::recording::Kind;
 use super::super::symbols::in_silence;
+use super::super::whom::{Recorded, Whom};
 use super::super::{supervise, view};
 use super::Arguments;
 use crate::exit::{FAILED, Failure};
@@ -32,6 +32,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 
 /// A process that is looked at.
 pub(super) struct Subject {
+    pid: u32,
     live: Live,
     started: Instant,
     whose: Whose,
@@ -53,20 +54,26 @@ impl Subject {
         if let Err(error) = make_doorbell() {
             debug!("there is no doorbell: {error}");
         }
-        match collector_of(arguments.pid) {
-            Ok(collector) => Subject::follow(arguments, collector),
-            Err(_) => Subject::attach(arguments, signals),
+        let pid = arguments.process.one()?;
+        match Whom::Pid(pid).one_recorded() {
+            Ok(recorded) => Subject::follow(arguments, recorded),
+            Err(_) => Subject::attach(arguments, pid, signals),
         }
     }
 
-    fn new(arguments: &Arguments, reader: Reader<File>, whose: Whose) -> Result<Subject, Failure> {
+    fn new(arguments: &Arguments, pid: u32, reader: Reader<File>, whose: Whose) -> Result<Subject, Failure> {
         let naming = in_silence(arguments.recording.naming());
-        let live = Live::new(reader, arguments.pid, naming).context("cannot start a thread")?;
-        Ok(Subject { live, started: Instant::now(), whose, read: (0, Instant::now()) })
+        let live = Live::new(reader, pid, naming).context("cannot start a thread")?;
+        Ok(Subject { pid, live, started: Instant::now(), whose, read: (0, Instant::now()) })
+    }
+
+    /// The process.
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
     }
 
     /// A recording of our own: in memory, unless the user wants to keep it.
-    fn attach(arguments: &Arguments, signals: &Signals) -> Result<Subject, Failure> {
+    fn attach(arguments: &Arguments, pid: u32, signals: &Signals) -> Result<Subject, Failure> {
         if arguments.recording.is_aggregated() {
             return Err(Failure::usage(anyhow!(
                 "top shows what happens meanwhile, and --aggregate keeps no events: leave it out. Of an aggregated recording \
@@ -93,22 +100,14 @@ impl Subject {
         };
         let mut attaching =
             Attaching::new(arguments.patience, arguments.recording.quiet, !arguments.no_inject, signals);
-        attaching.prepare(&[arguments.pid])?;
+        attaching.prepare(&[pid])?;
         let session = arguments.recording.start(Kind {
-            output: kept.map_or_else(|| PathBuf::from(IN_MEMORY), Path::to_owned),
             passing: passing.clone(),
             is_watched: true,
-            attaches: true,
-            command: Vec::new(),
-            socket: None,
-            agent_folder: None,
-            follow: true,
-            target: None,
-            live: false,
             hears_commands: true,
-            on_full: ON_FULL,
+            ..Kind::of_services(kept.map_or_else(|| PathBuf::from(IN_MEMORY), Path::to_owned))
         })?;
-        if let Err(failure) = attaching.all(&session, &[arguments.pid]) {
+        if let Err(failure) = attaching.all(&session, &[pid]) {
             discard(session, kept);
             return Err(failure);
         }
@@ -117,12 +116,12 @@ impl Subject {
             None => Reader::open(session.output()),
         };
         let whose = Whose::Own { session: Some(Box::new(session)), passing, injected: attaching.injected };
-        Subject::new(arguments, reader.context("cannot read the recording")?, whose)
+        Subject::new(arguments, pid, reader.context("cannot read the recording")?, whose)
     }
 
     /// The recording of another process, from its beginning.
-    fn follow(arguments: &Arguments, collector: u32) -> Result<Subject, Failure> {
-        let pid = arguments.pid;
+    fn follow(arguments: &Arguments, recorded: Recorded) -> Result<Subject, Failure> {
+        let Recorded { pid, collector } = recorded;
         if arguments.recording.output.is_some() {
             return Err(Failure::usage(anyhow!(
                 "process {pid} is already recorded by process {collector}: --output would record it twice. Leave it out, \
@@ -143,7 +142,7 @@ impl Subject {
                 "process {pid} is recorded by process {collector} already: this shows {file}"
             ));
         }
-        Subject::new(arguments, reader, Whose::Others { collector })
+        Subject::new(arguments, pid, reader, Whose::Others { collector })
     }
 
     /// Takes in what was recorded since the last time. Of a recording that is not kept, that is given back.

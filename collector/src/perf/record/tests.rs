@@ -41,6 +41,34 @@ fn records_say_what_was_put_in() {
     }
 }
 
+/// Check that a build id is one that there is room for, with nothing behind it: others get the kernel's mark for it, too, with device and
+/// inode in its place.
+#[test]
+fn marked_inodes_are_no_build_ids() {
+    let of = |identity: &[u8]| {
+        let made = Made::with(sys::PERF_RECORD_MMAP2, sys::PERF_RECORD_MISC_MMAP_BUILD_ID);
+        let made = made.u32(7).u32(7).u64(0x1000).u64(0x2000).u64(0x3000).bytes(identity);
+        let bytes = made.u32(5).u32(2).text(b"/lib/x.so").end(5);
+        match parse(&bytes, Layout::Work).map(|record| record.what) {
+            Ok(What::Map(map)) => (map.build_id.to_vec(), map.inode),
+            other => panic!("{other:?}"),
+        }
+    };
+    let inode = |major: u32, minor: u32, inode: u64, generation: u64| {
+        [&major.to_le_bytes()[..], &minor.to_le_bytes(), &inode.to_le_bytes(), &generation.to_le_bytes()]
+            .concat()
+    };
+    let build_id = |length: u8| {
+        [&[length, 0, 0, 0][..], &vec![0xab; length.into()], &vec![0; 20 - usize::from(length)]].concat()
+    };
+    for length in [1, 8, 16, 20] {
+        assert_eq!(of(&build_id(length)), (vec![0xab; length.into()], 0));
+    }
+    for (major, generation) in [(254, 0), (21, 0), (0, 0), (8, 1 << 40), (259, 7)] {
+        assert_eq!(of(&inode(major, 1, 4711, generation)), (Vec::new(), 4711), "{major}");
+    }
+}
+
 /// Check that records are copied with what they say, wherever they go round the end of a ring, but without room that a stack left.
 #[test]
 fn unfilled_room_is_not_copied() {

@@ -1,5 +1,4 @@
 use super::*;
-use crate::clock::Clock;
 use crate::perf::record::{self, made};
 use crate::perf::registers::{COUNT, Start};
 use perf_event_open_sys::bindings as sys;
@@ -18,8 +17,7 @@ fn state() -> State {
         faults: false,
         scope: Scope::System,
     };
-    let tasks = Tasks::new(Vec::new(), Vec::new(), Clock::start());
-    State::new(Sampled::default(), options, tasks, 64, Subjects::default(), Vec::new())
+    State::new(Plan::of(options), Sampled::default(), Clock::start(), Subjects::default())
 }
 
 /// What a thread's registers say that are from before, in the kernel or not; gives the steps of the stack that is new with it.
@@ -52,4 +50,19 @@ fn registers_from_before_an_exec_are_of_no_program() {
     state.take(3, Layout::Work, record::parse(&map, Layout::Work).unwrap().what);
     let steps = sample(&mut state, true);
     assert!(steps.iter().any(|step| matches!(step, Step::Code { .. })), "{steps:?}");
+}
+
+/// Check that samples go on when there is no room for other stacks, as incomplete ones that are counted, and that known ones are still told.
+#[test]
+fn samples_go_on_without_room_for_stacks() {
+    let mut state = State { stacks: Stacks::of_at_most(1), ..state() };
+    let steps = sample(&mut state, true);
+    assert_eq!(steps.len(), 2, "{steps:?}");
+    assert_eq!(steps[1], Step::End(Pseudo::StashFull));
+    for _ in 0..2 {
+        assert!(sample(&mut state, true).is_empty());
+    }
+    let cpu = &state.sampled.cpu;
+    assert_eq!((cpu.samples, cpu.incomplete, state.sampled.unkept), (3, 3, 3));
+    assert!(state.batch.samples.iter().all(|sample| sample.node == 2));
 }

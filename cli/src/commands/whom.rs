@@ -1,0 +1,214 @@
+//! The processes that a command is about: each named by its pid, or all of a name.
+
+use crate::exit::Failure;
+use anyhow::anyhow;
+use collector::attach::{Preloaded, State, named, preloaded};
+use std::collections::BTreeSet;
+
+/// Processes named in a list of several, which a user reads; the others are counted.
+const NAMED: usize = 10;
+
+/// What a user says of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Whom {
+    Pid(u32),
+    /// The whole name of its executable, or what it calls itself, as `pgrep -x` and `pidof` have it.
+    Name(String),
+}
+
+/// A process that is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    pub(crate) pid: u32,
+    /// Who records it.
+    pub(crate) collector: u32,
+}
+
+/// Reads a word of the command line. Digits alone are a pid.
+pub(crate) fn whom(text: &str) -> Result<Whom, String> {
+    match text.parse() {
+        Ok(0) => Err("no process has the pid 0".to_string()),
+        Ok(pid) => Ok(Whom::Pid(pid)),
+        Err(_) if text.is_empty() || text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Err("a process is named by its pid, or by its whole name".to_string())
+        }
+        Err(_) if text.contains('/') => {
+            Err("a process is named by its pid, or by the name of its executable without folders".to_string())
+        }
+        Err(_) => Ok(Whom::Name(text.to_string())),
+    }
+}
+
+impl Whom {
+    /// The processes that are meant; a failure where nobody has the name.
+    fn pids(&self) -> Result<Vec<u32>, Failure> {
+        match self {
+            // Whether it is there is found out by who needs it.
+            Whom::Pid(pid) => Ok(vec![*pid]),
+            Whom::Name(name) => match named(name) {
+                none if none.is_empty() => Err(Failure::usage(anyhow!("no process is called {name}"))),
+                pids => Ok(pids),
+            },
+        }
+    }
+
+    /// Whether there is such a process.
+    pub(crate) fn is_anybody(&self) -> bool {
+        self.pids().is_ok()
+    }
+
+    /// The one process that is meant.
+    ///
+    /// # Errors
+    /// Where a name has none, or several: then it says which.
+    pub(crate) fn one(&self) -> Result<u32, Failure> {
+        self.only(&self.pids()?, "processes are called")
+    }
+
+    /// The one recorded process that is meant. Of several that have the name, one may be recorded.
+    ///
+    /// # Errors
+    /// Where it is not recorded, nobody has the name, or several have it: then it says which.
+    pub(crate) fn one_recorded(&self) -> Result<Recorded, Failure> {
+        let recorded = self.recorded(&preloaded())?;
+        let pids: Vec<u32> = recorded.iter().map(|process| process.pid).collect();
+        let pid = self.only(&pids, "recorded processes are called")?;
+        recorded.into_iter().find(|process| process.pid == pid).ok_or_else(|| not_recorded(pid))
+    }
+
+    fn only(&self, pids: &[u32], are_called: &str) -> Result<u32, Failure> {
+        match (self, pids) {
+            (_, [pid]) => Ok(*pid),
+            (Whom::Name(name), several) => Err(Failure::usage(anyhow!(
+                "{} {are_called} {name}: {}. Give the pid of one",
+                several.len(),
+                list(several)
+            ))),
+            (Whom::Pid(pid), _) => Err(not_recorded(*pid)),
+        }
+    }
+
+    /// Those of them that are recorded; a failure where none is.
+    fn recorded(&self, preloaded: &[Preloaded]) -> Result<Vec<Recorded>, Failure> {
+        let pids = self.pids()?;
+        let state =
+            |pid: u32| preloaded.iter().find(|process| process.pid == pid).map(|process| process.state);
+        let recorded: Vec<Recorded> = pids
+            .iter()
+            .filter_map(|&pid| match state(pid)? {
+                State::Recorded(collector) => Some(Recorded { pid, collector }),
+                State::Dormant | State::Deaf => None,
+            })
+            .collect();
+        match self {
+            _ if !recorded.is_empty() => Ok(recorded),
+            Whom::Pid(pid) if state(*pid) == Some(State::Dormant) => Err(dormant(*pid)),
+            Whom::Pid(pid) => Err(not_recorded(*pid)),
+            Whom::Name(name) => Err(Failure::usage(anyhow!(
+                "no process called {name} is recorded ({}), or it belongs to another user",
+                list(&pids)
+            ))),
+        }
+    }
+}
+
+/// All processes that are meant, each once.
+///
+/// # Errors
+/// Where a name has none.
+pub(crate) fn all(whom: &[Whom]) -> Result<Vec<u32>, Failure> {
+    let mut all = Vec::new();
+    for one in whom {
+        all.extend(one.pids()?);
+    }
+    Ok(once(all))
+}
+
+/// All recorded processes that are meant, each once, and why there is none where one is meant.
+pub(crate) fn all_recorded(whom: &[Whom]) -> (Vec<Recorded>, Vec<Failure>) {
+    let preloaded = preloaded();
+    let (mut all, mut failures) = (Vec::new(), Vec::new());
+    for one in whom {
+        match one.recorded(&preloaded) {
+            Ok(recorded) => all.extend(recorded),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    let mut seen = BTreeSet::new();
+    all.retain(|process| seen.insert(process.pid));
+    (all, failures)
+}
+
+/// Pids as they are, since who is asked to stop knows best, and of names those that are recorded.
+///
+/// # Errors
+/// Where a name has none.
+pub(crate) fn all_to_stop(whom: &[Whom]) -> Result<Vec<u32>, Failure> {
+    let preloaded = preloaded();
+    let mut all = Vec::new();
+    for one in whom {
+        match one {
+            Whom::Pid(pid) => all.push(*pid),
+            Whom::Name(_) => all.extend(one.recorded(&preloaded)?.iter().map(|process| process.pid)),
+        }
+    }
+    Ok(once(all))
+}
+
+fn once(mut pids: Vec<u32>) -> Vec<u32> {
+    let mut seen = BTreeSet::new();
+    pids.retain(|pid| seen.insert(*pid));
+    pids
+}
+
+fn list(pids: &[u32]) -> String {
+    let named: Vec<String> = pids.iter().take(NAMED).map(u32::to_string).collect();
+    match pids.len().saturating_sub(NAMED) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+fn dormant(pid: u32) -> Failure {
+    // One that an attach waits for looks the same.
+    Failure::usage(anyhow!(
+        "process {pid} is not recorded: attach to it first. Where an attach waits for its answer, it begins with that"
+    ))
+}
+
+fn not_recorded(pid: u32) -> Failure {
+    Failure::usage(anyhow!("process {pid} is not recorded, or belongs to another user"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that digits are pids, that anything else is a name, and that what can be neither is refused.
+    #[test]
+    fn words_are_pids_or_names() {
+        let name = |name: &str| Some(Whom::Name(name.to_string()));
+        let cases = [
+            ("1", Some(Whom::Pid(1))),
+            ("4711", Some(Whom::Pid(4711))),
+            ("0", None),
+            ("", None),
+            ("99999999999", None),
+            ("/usr/sbin/nginx", None),
+            ("nginx", name("nginx")),
+            ("7z", name("7z")),
+            ("-7", name("-7")),
+            ("tmux: server", name("tmux: server")),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(whom(text).ok(), expected, "{text:?}");
+        }
+    }
+
+    /// Check that a list of very many stays a line.
+    #[test]
+    fn long_lists_are_cut() {
+        assert_eq!(list(&[1, 2, 3]), "1, 2, 3");
+        assert_eq!(list(&(1..=12).collect::<Vec<_>>()), "1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more");
+    }
+}
