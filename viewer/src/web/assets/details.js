@@ -2,6 +2,7 @@
 
 import { copyRows, copyText, rowsBelow } from "./copy.js";
 import { el, fill } from "./dom.js";
+import { endsOf } from "./ends.js";
 import { amount, counted, percent, signed } from "./format.js";
 import { written } from "./metric.js";
 import { mapped, sourceAddress } from "./places.js";
@@ -69,7 +70,7 @@ export class Details {
       isFolded && el("p", { class: "quiet" }, TEXT.foldedHelp),
       isKnown ? numbersOf(page, selection) : el("p", { class: "quiet" }, TEXT.details.counting),
       this.actions(label),
-      isKnown && [this.lines(), this.stack()],
+      isKnown && [this.lines(), endsOf(page, selection), this.stack()],
     );
   }
 

@@ -131,6 +131,14 @@ export const TEXT = {
     between: (from, to) => `, from ${from} to ${to}`,
   },
   stacks: { rows: "Rows", byStack: "By stack", byFunction: "By function", stacks: "Stacks", functions: "Functions" },
+  ends: {
+    ends: "What became of its blocks",
+    owners: "Whose blocks it frees",
+    left: "never freed",
+    unseen: "freed, which was not recorded",
+    toNothing: "realloc to size 0",
+    byOthers: (share) => `${share} by other threads`,
+  },
   details: {
     selection: "Selection",
     numbers: "Numbers of the selection",
