@@ -360,7 +360,7 @@ fn pairs_are_written() {
     };
     let expected = "\
 a.memprof: 427 B in 6 allocations
-  freed: 350 B in 4 blocks, 25.0 % of them by another thread than allocated them
+  freed: 350 B in 4 blocks, 25.0 % of them by others: by another thread than the one that had allocated them
   resized by realloc, which makes another block of one: 7 B in 1 block
   never freed: 70 B in 1 block
   lifetime: half of those that were freed lived so long at most
@@ -368,8 +368,8 @@ a.memprof: 427 B in 6 allocations
      bytes      blocks   by others    lifetime  allocated by
      307 B           4      25.0 %     < 10 ms  make (m.c:14) < main
      200 B           2      50.0 %     < 10 ms    freed by release (r.c:17) < drop < main
-     100 B           1         0 %     < 10 ms    freed by clear (c.c:15) < main
-       7 B           1         0 %     < 10 ms    resized by grow (g.c:14) < main
+     100 B           1                 < 10 ms    freed by clear (c.c:15) < main
+       7 B           1                 < 10 ms    resized by grow (g.c:14) < main
       70 B           1                          grow (g.c:14) < main
       70 B           1                            never freed
 1 more stack not shown (--limit)
@@ -381,9 +381,9 @@ a.memprof: 427 B in 6 allocations
         "     bytes      blocks   by others    lifetime  freed by",
         "     250 B           3      33.3 %     < 10 ms  release (r.c:17) < drop < main",
         "     200 B           2      50.0 %     < 10 ms    allocated by make (m.c:14) < main",
-        "      50 B           1         0 %     < 10 ms    allocated by x_new (x.c:15)",
-        "     100 B           1         0 %     < 10 ms  clear (c.c:15) < main",
-        "     100 B           1         0 %     < 10 ms    allocated by make (m.c:14) < main",
+        "      50 B           1                 < 10 ms    allocated by x_new (x.c:15)",
+        "     100 B           1                 < 10 ms  clear (c.c:15) < main",
+        "     100 B           1                 < 10 ms    allocated by make (m.c:14) < main",
         "1 more stack not shown (--limit)",
     ];
     assert_eq!(rows, expected, "{turned}");

@@ -71,7 +71,7 @@ fn others(loaded: &Loaded, row: &FreesRow, style: &Style) -> Vec<String> {
     let said = |(party, parcel): &(Party, Parcel)| {
         let what = what_became(loaded, *party, style, 0);
         let lifetime = parcel.median().map(|age| age.to_string());
-        let by_others = (parcel.by_others.blocks > 0).then(|| by_others(parcel));
+        let by_others = Some(by_others(parcel)).filter(|share| !share.is_empty());
         catalogue::of_blocks(&bytes(parcel.blocks.bytes), parcel.blocks.blocks, &what, lifetime, by_others)
     };
     let more = row.with.len().saturating_sub(OTHERS);

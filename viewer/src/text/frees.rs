@@ -121,11 +121,13 @@ fn explained(rows: &[FreesRow], side: Side) -> Vec<String> {
         format!("{} in {}", bytes(parcel.blocks.bytes), counted(parcel.blocks.blocks, "block"))
     };
     let freed = sum(&|party| matches!(party, Party::Freed(_)));
-    let mut lines = vec![format!(
-        "freed: {}, {} of them by another thread than allocated them",
-        told(&freed),
-        percent(freed.by_others.blocks, freed.blocks.blocks)
-    )];
+    let by_others = match by_others(&freed) {
+        none if none.is_empty() => none,
+        share => {
+            format!(", {share} of them by others: by another thread than the one that had allocated them")
+        }
+    };
+    let mut lines = vec![format!("freed: {}{by_others}", told(&freed))];
     for (what, parcel) in [
         (
             "resized by realloc, which makes another block of one",
@@ -149,8 +151,10 @@ fn numbers(parcel: &Parcel, style: &Style) -> String {
     format!("{size}  {:>10}  {:>10}  {lifetime:>10}", count(parcel.blocks.blocks), by_others(parcel))
 }
 
-/// Which share of what was freed another thread did; nothing where nothing was.
+/// Which share of what was freed another thread did; nothing where none did.
 pub fn by_others(parcel: &Parcel) -> String {
-    let ended = parcel.ended();
-    if ended.blocks == 0 { String::new() } else { percent(parcel.by_others.blocks, ended.blocks) }
+    match parcel.by_others.blocks {
+        0 => String::new(),
+        blocks => percent(blocks, parcel.ended().blocks),
+    }
 }

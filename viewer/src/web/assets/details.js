@@ -59,7 +59,7 @@ export class Details {
     // The page tells again when it knows: what was chosen is to be seen at once.
     const isKnown = page.isPrepared;
     this.element.setAttribute("aria-busy", String(!isKnown));
-    const label = selection.tree.label[selection.node];
+    const { label } = this;
     const { name, short, isFolded } = page.name(label);
     const { module } = page.data.describe(label);
     fill(
@@ -72,6 +72,13 @@ export class Details {
       this.actions(label),
       isKnown && [this.lines(), endsOf(page, selection), this.stack()],
     );
+  }
+
+  /** What the selection is called by: among stacks by the function that its row begins with, and not by what allocates on its behalf. */
+  get label() {
+    const { selection, state } = this.page;
+    const isStack = state.view === "stacks" && selection.fine !== undefined;
+    return selection.tree.label[isStack ? this.page.meaningful(selection.node) : selection.node];
   }
 
   actions(label) {
@@ -135,7 +142,7 @@ export class Details {
     const frames = this.frames();
     const items = frames.slice(0, MOST_FRAMES).map(({ label, file, line, inlined }) => {
       const { short, name, className } = page.name(label);
-      const isSelected = page.selection.tree.label[page.selection.node] === label;
+      const isSelected = this.label === label;
       return el("li", { class: isSelected && "selected" }, el("span", { class: className, title: name }, short), inlined && el("span", { class: "quiet" }, TEXT.details.inlined), file && [" ", placeOf(page, file, line)]);
     });
     const more = frames.length > MOST_FRAMES && el("p", { class: "quiet" }, counted(frames.length - MOST_FRAMES, TEXT.nouns.moreCaller));

@@ -113,7 +113,7 @@ export const TEXT = {
     share: "share",
     function: "function",
     from: "from",
-    stack: "stack, the allocating function first",
+    stack: "stack, the innermost function first",
   },
   tree: { largest: "Open the largest", largestHelp: "what a first look shows", all: "Open all", none: "Close all" },
   copy: {
@@ -397,7 +397,7 @@ export const TEXT = {
     ["s", "keep the flame graph, or the call graph, as an SVG file"],
     ["y, Shift+y", "copy the tree, as text or Markdown"],
     ["arrows, Enter", "in graph, treemap and tables: go, open, zoom"],
-    ["Esc", "zoom out, close"],
+    ["Esc", "close, zoom out, back to all of the time"],
     ["t", "light, dark, as the system has it"],
     ["?", "this help"],
   ],
