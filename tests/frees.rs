@@ -80,12 +80,60 @@ fn reports_tell_who_frees() {
 #[test]
 fn recordings_without_stacks_of_frees_say_how_to_get_them() {
     let (_, capture) = record(c("passes_blocks").build()).succeed();
-    for command in [&["report"][..], &["lines"], &["diff"], &["export", "--format", "folded"]] {
-        let refused = capture.show(&[command, &["--by", "frees"]].concat());
+    let by: [&[&str]; 4] = [&["report"], &["lines"], &["diff"], &["export", "--format", "folded"]];
+    let commands = by.iter().map(|command| [command, &["--by", "frees"][..]].concat());
+    for command in commands.chain([vec!["frees"]]) {
+        let refused = capture.show(&command);
         assert_eq!(refused.code, 2, "{}", refused.stderr);
         assert!(refused.stderr.contains("run --free-stacks"), "{}", refused.stderr);
     }
     assert!(capture.report(&[])["total"].get("frees_here").is_none());
+}
+
+/// Check who frees whose blocks, from both sides: of a thread's blocks that another one frees, of those of an error path that are
+/// forgotten, and of what `realloc` takes; and that choices are of who allocated and of who freed.
+#[test]
+fn owners_are_told_by_both_sides() {
+    let (_, capture) = record(c("hands_over").build()).options(["--free-stacks"]).with_names().succeed();
+    let rows = |arguments: &[&str]| {
+        let document = capture.json(&[&["frees"], arguments].concat());
+        document["rows"].as_array().unwrap().clone()
+    };
+    // Functions and numbers: of the row, then of those below it.
+    let told = |rows: &[Value], name: &str| {
+        let row = rows.iter().find(|row| row["stack"][0]["function"] == name);
+        let row = row.unwrap_or_else(|| panic!("{name}: {rows:#?}"));
+        let said = |one: &Value| {
+            let stack = one["stack"][0]["function"].as_str().unwrap_or("nobody").to_owned();
+            let numbers = [&one["blocks"], &one["bytes"], &one["by_others"]["blocks"]];
+            (one["party"].as_str().unwrap().to_owned(), stack, numbers.map(|number| number.as_i64().unwrap()))
+        };
+        row["with"].as_array().unwrap().iter().map(said).collect::<Vec<_>>()
+    };
+    let party = |party: &str, stack: &str, numbers| (party.to_owned(), stack.to_owned(), numbers);
+    let all = rows(&[]);
+    let expected = [
+        party("freed", "consume", [70, 4480, 70]),
+        party("freed", "refuse", [20, 1280, 0]),
+        party("left", "nobody", [10, 640, 0]),
+    ];
+    assert_eq!(told(&all, "make_message"), expected);
+    assert_eq!(told(&all, "make_list"), [party("resized", "grow_list", [1, 100, 0])]);
+    assert_eq!(told(&all, "grow_list"), [party("freed", "main", [1, 1000, 0])]);
+    let turned = rows(&["--inverted", "--freed-by", "consume or refuse", "--by", "blocks"]);
+    assert_eq!(turned.len(), 2, "{turned:#?}");
+    assert_eq!(told(&turned, "refuse"), [party("allocated", "make_message", [20, 1280, 0])]);
+    assert_eq!(rows(&["--filter", "make_list"]).len(), 1);
+    assert_eq!(rows(&["--size", "64", "--freed-by", "consume"])[0]["blocks"], 70);
+    let text = capture.show(&["frees", "--inverted"]);
+    assert!(text.text().contains("allocated by make_message (hands_over.c:"), "{}", text.text());
+    let refused = capture.show(&["frees", "--freed-by", "thread:worker"]);
+    assert_eq!(
+        (refused.code, refused.stderr.contains("--freed-by chooses stacks")),
+        (2, true),
+        "{}",
+        refused.stderr
+    );
 }
 
 /// Check that a block which is freed twice, for which the program is ended, is told with both frees and its allocation; and that

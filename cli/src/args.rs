@@ -3,10 +3,10 @@
 #[cfg(feature = "sql")]
 use crate::commands::query;
 use crate::commands::{
-    attach, check, completions, daemon, detach, diff, doctor, dump, export, failed, header, history, html,
-    import, info, install_agent, interactive, invalid_frees, leaks, lifetimes, lines, man_pages, mark, pages,
-    preload_path, ps, push, reallocs, record, report, resident, retained, run, scan, serve, sizes, snapshot,
-    temporary, threads, timeline, top,
+    attach, check, completions, daemon, detach, diff, doctor, dump, export, failed, frees, header, history,
+    html, import, info, install_agent, interactive, invalid_frees, leaks, lifetimes, lines, man_pages, mark,
+    pages, preload_path, ps, push, reallocs, record, report, resident, retained, run, scan, serve, sizes,
+    snapshot, temporary, threads, timeline, top,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -97,6 +97,7 @@ pub(crate) enum Command {
     Serve(serve::Arguments),
     Temporary(temporary::Arguments),
     Threads(threads::Arguments),
+    Frees(frees::Arguments),
     Sizes(sizes::Arguments),
     Lifetimes(lifetimes::Arguments),
     Reallocs(reallocs::Arguments),

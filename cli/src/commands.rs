@@ -13,6 +13,7 @@ pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod export;
 pub(crate) mod failed;
+pub(crate) mod frees;
 mod gate;
 pub(crate) mod header;
 pub(crate) mod history;
@@ -90,6 +91,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Serve(arguments) => serve::execute(&arguments),
         Command::Temporary(arguments) => temporary::execute(&arguments),
         Command::Threads(arguments) => threads::execute(&arguments),
+        Command::Frees(arguments) => frees::execute(&arguments),
         Command::Sizes(arguments) => sizes::execute(&arguments),
         Command::Lifetimes(arguments) => lifetimes::execute(&arguments),
         Command::Reallocs(arguments) => reallocs::execute(&arguments),

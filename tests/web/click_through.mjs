@@ -86,9 +86,16 @@ async function lookAtTheTree() {
   await browser.evaluate("document.querySelector('.table.tree .rows .row').click()");
   await browser.settled();
   assert.equal(await rows(), 2);
-  await browser.evaluate("document.querySelector('.table.tree .scroller').focus()");
+  await browser.evaluate("document.querySelector('.table.tree').focus()");
   await browser.key("ArrowRight");
   assert.ok((await rows()) > 2);
+  // Who cannot see which row is the active one is told, and so again after a step.
+  const told = () => browser.evaluate("document.getElementById(document.activeElement.getAttribute('aria-activedescendant'))?.dataset.index");
+  assert.equal(await told(), "0");
+  await browser.key("ArrowDown");
+  assert.equal(await told(), "1");
+  assert.equal(await browser.evaluate("document.querySelector('.table.tree .row.active').id === document.activeElement.getAttribute('aria-activedescendant')"), true);
+  await browser.key("ArrowUp");
 }
 
 async function choose(metric) {

@@ -16,7 +16,7 @@ async function lookAtNothing() {
     if (part === ".functions") await browser.press("[data-by=function]");
     await browser.evaluate(`(() => { const search = document.querySelector("#search"); search.value = "no function is called so"; search.dispatchEvent(new Event("input")); })()`);
     await browser.settled();
-    await browser.evaluate(`document.querySelector('.table${part} .scroller').focus()`);
+    await browser.evaluate(`document.querySelector('.table${part}').focus()`);
     for (const key of ["ArrowDown", "Enter", "ArrowRight", "End", "Home"]) await browser.key(key);
     if (view === "stacks") assert.match(await text(".stacks-view .tools"), /(?<![\d,])0 (stacks|functions)/);
     await browser.evaluate(`(() => { const search = document.querySelector("#search"); search.value = ""; search.dispatchEvent(new Event("input")); })()`);

@@ -8,7 +8,7 @@ import { inflateRawSync } from "node:zlib";
 const [assets, page, expectedFile] = process.argv.slice(2);
 const load = (name) => import(pathToFileURL(`${assets}/${name}.js`).href);
 const { readData } = await load("data");
-const { WholeFunction } = await load("selection");
+const { Selection, WholeFunction } = await load("selection");
 const { byNode, measureRows, metricsOf, written } = await load("metric");
 const { inverted, joined, topDown, totals, functions } = await load("tree");
 
@@ -99,6 +99,30 @@ if (expected.function) {
   const row = expected.functions.functions.find((row) => row.kind === "function" && row.name === expected.function.name);
   assert.deepEqual(selection.sum(allocated), { total: row.total_bytes, self: row.self_bytes });
   assert.equal(selection.lines(allocated).reduce((sum, line) => sum + line.value, 0), row.total_bytes, "lines add up");
+}
+
+// Who frees whose blocks, by the innermost functions of both stacks.
+assert.equal(data.tracesFrees, Boolean(expected.frees));
+if (expected.frees) {
+  const inner = (row) => {
+    const label = data.label[data.columns["row.node"][row]];
+    return data.describe(label).kind === 2 ? name(label) : "?";
+  };
+  const pairs = (sums) => Object.fromEntries([...sums].sort());
+  const add = (sums, key, numbers) => sums.set(key, (sums.get(key) ?? [0, 0, 0]).map((sum, index) => sum + numbers[index]));
+  const [ours, back, theirs] = [new Map(), new Map(), new Map()];
+  const page = { data, tree };
+  const one = (row) => Object.assign(new Selection(page, tree, 0, data.columns["row.node"][row]), { found: Int32Array.of(row) });
+  const numbersOf = ({ blocks, bytes, others }) => [blocks, bytes, others.blocks];
+  for (let row = 0; row < data.rows; row++) {
+    for (const end of one(row).ends("bytes")) add(ours, `${inner(row)} > ${end.by < 0 ? "nobody" : inner(end.by)}`, numbersOf(end));
+    for (const end of one(row).owners("bytes")) add(back, `${inner(end.by)} > ${inner(row)}`, numbersOf(end));
+  }
+  for (const { stack, with: ends } of expected.frees.rows) {
+    for (const end of ends) add(theirs, `${stack[0]?.function ?? "?"} > ${end.stack ? (end.stack[0]?.function ?? "?") : "nobody"}`, [end.blocks, end.bytes, end.by_others.blocks]);
+  }
+  assert.deepEqual(pairs(ours), pairs(theirs), "who frees whose blocks");
+  assert.deepEqual(pairs(back), pairs([...theirs].filter(([key]) => !key.endsWith("nobody"))), "whose blocks are freed by whom");
 }
 
 const { self, total } = functions(tree, own("allocated", "bytes"), data.foldedLabel + 1);

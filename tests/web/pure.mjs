@@ -19,7 +19,7 @@ const { inflate } = await load("inflate");
 const { Kept } = await load("kept");
 const { Loader } = await load("loader");
 const { Named } = await load("named");
-const { isComparable, measureRows, byNode, lastMoment, boundaryNear } = await load("metric");
+const { isComparable, measureRows, byNode, lastMoment, boundariesOf, boundaryNear } = await load("metric");
 const { mapped, shortestEnds, sourceAddress } = await load("places");
 const { asMarkdown, asText } = await load("outline");
 const { opened, ordered, visible } = await load("rows");
@@ -211,6 +211,8 @@ test("what is held at a boundary is the sum of the changes up to it", () => {
   assert.deepEqual(of("allocated", { a: 2, b: 0 }), [0, 300, 50]);
   assert.equal(lastMoment(data), 3);
   assert.deepEqual([0, 0.4e6, 0.6e6, 3.9e6, 9e9].map((time) => boundaryNear(data, time)), [0, 0, 1, 4, 4]);
+  const ranges = [[1e6, 3e6], [0.5e6, 2.5e6], [1.1e6, 1.2e6], [9e9, 9.1e9]];
+  assert.deepEqual(ranges.map(([from, to]) => boundariesOf(data, { from, to })), [[1, 3], [1, 2], [2, 3], [4, 4]]);
 });
 
 test("boxes lie within their callers, side by side, as wide as what they have", () => {

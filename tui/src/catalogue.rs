@@ -34,6 +34,17 @@ pub(crate) const WHAT_WAS_CHOSEN: &str = "what was chosen";
 pub(crate) const THIS_RECORDING: &str = "this recording";
 pub(crate) const STILL_ALLOCATED: &str = "still allocated at the end";
 pub(crate) const FREED_AT_ONCE: &str = "freed by the thread that allocated it, before its next allocation";
+pub(crate) const NO_STACKS_OF_FREES: &str = "This recording has no stacks of frees, so it does not tell who frees whose blocks: run --free-stacks records \
+     them. Which threads free blocks of others, page 0 shows without.";
+pub(crate) const NO_PAGES_OF_SAMPLES: &str = "This recording has samples of blocks, so which pages have none is not known: record without --sample \
+     for that.";
+pub(crate) const PAGES_ARE_WHOLE: &str =
+    "all blocks of a page count, so these numbers are of all stacks, whatever was chosen";
+pub(crate) const ALLOCATED_BY: &str = "allocated by";
+pub(crate) const FREED_BY: &str = "freed by";
+pub(crate) const MEANING_OF_OTHERS: &str =
+    "by others: by another thread than the one that had allocated them";
+pub(crate) const BY_OTHERS: &str = "by others";
 pub(crate) const INNERMOST_LINES: &str =
     "The innermost line of each stack that is not the standard library's";
 pub(crate) const MARKS: &str = "Enter: all pages about what was allocated during the regions of a name";
@@ -167,6 +178,35 @@ pub(crate) fn not_shown(rows: usize, way: &str) -> String {
 /// A copy that is cut, and how to have the rest.
 pub(crate) fn not_copied(rows: usize, way: &str) -> String {
     format!("{} left out: {way}", counted(rows as u64, "more row"))
+}
+
+/// What of some allocations nobody freed.
+pub(crate) fn never_freed(left: &str, all: &str) -> String {
+    format!("{left} of {all} allocated were never freed")
+}
+
+/// What stacks freed.
+pub(crate) fn freed_by_stacks(freed: &str, stacks: usize) -> String {
+    let stacks = counted(stacks as u64, "stack");
+    format!("{freed} freed by {stacks}")
+}
+
+/// What became of some blocks, how long they lived, and which share of them another thread freed.
+pub(crate) fn of_blocks(
+    size: &str,
+    blocks: i64,
+    what: &str,
+    lifetime: Option<String>,
+    by_others: Option<String>,
+) -> String {
+    let blocks = counted(blocks, "block");
+    match lifetime {
+        Some(lifetime) => match by_others {
+            Some(share) => format!("{size} in {blocks} {what}  ({lifetime}, {share} by other threads)"),
+            None => format!("{size} in {blocks} {what}  ({lifetime})"),
+        },
+        None => format!("{size} in {blocks} {what}"),
+    }
 }
 
 /// Regions of a mark that there is no room for.

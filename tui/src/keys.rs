@@ -130,6 +130,18 @@ pub(crate) const BINDINGS: &[Binding] = &[
         "R",
         "marks by name, with how often and how long their regions were",
     ),
+    (
+        key('x'),
+        Command::Page(Page::Frees),
+        "x",
+        "who frees whose blocks, after run --free-stacks; i: from those that free",
+    ),
+    (
+        key('p'),
+        Command::Page(Page::Pages),
+        "p",
+        "whose blocks keep which pages of memory, at the peak or a moment",
+    ),
     (key('+'), Command::ZoomIn, "+ -", "zoom in, zoom out"),
     (key('='), Command::ZoomIn, "", ""),
     (key('-'), Command::ZoomOut, "", ""),
@@ -171,6 +183,11 @@ pub(crate) fn hints(page: Page) -> &'static str {
             "↓ ↑ → ← select  Enter zoom  - out  d as a table  + orange grew  - blue shrank  ? help"
         }
         Page::Diff => "D as a flame graph  5 timeline  ↑ ↓ scroll  y copy  ? help  q leave",
+        Page::Threads => "x who frees whose blocks  ↑ ↓ scroll  m metric  f filter  y copy  ? help  q leave",
+        Page::Sizes => "p pages of memory  ↑ ↓ scroll  m metric  f filter  y copy  ? help  q leave",
+        Page::Frees => "↑ ↓ select  Enter its function  i who frees  f filter  e editor  y copy  ? help",
+        Page::FreesInverted => "↑ ↓ select  Enter its function  i who allocates  f filter  y copy  ? help",
+        Page::Pages => "↑ ↓ scroll  5 then a: another moment  y copy  Backspace back  ? help  q leave",
         Page::Leaks | Page::Temporary => "↑ ↓ select  Enter its function  e editor  f filter  y copy  ? help",
         Page::Retained => "→ open  ← close  Tab lists  , . scan  Enter function  s sort  / search  ? help",
         Page::RetainedStacks => "↑ ↓ select  → in the tree  Tab lists  , . scan  Enter its function  ? help",

@@ -132,6 +132,9 @@ fn execute(model: &mut Model, command: Command) -> Option<Effect> {
             go(model, model.page.next_of_scans(1));
         }
         Command::Lists if model.page == Page::Functions => moves::next_list(model),
+        Command::Invert | Command::Lists if model.page.inverted().is_some() => {
+            model.page.inverted().into_iter().for_each(|page| go(model, page));
+        }
         Command::Lists => {}
         Command::Metric(step) => choose::metric(model, step),
         Command::Sort => choose::sort(model),

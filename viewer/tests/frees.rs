@@ -6,10 +6,13 @@ mod protobuf;
 mod support;
 
 use capture::{Action, Ended, FREE_STACKS, NodeId, ReallocOutcome, ThreadId};
+use proptest::prelude::*;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use support::Made;
-use viewer::analysis::{Amount, Metric, Profile, Site};
+use viewer::analysis::{Amount, Load, Metric, Profile, Site};
+use viewer::lives::{Age, Frees, FreesRow, Order, Parcel, Party, Side};
 use viewer::query::{Filter, Lens, Module, Part, Query};
 use viewer::text::{self, Style};
 use viewer::{ExportOptions, Format, Loaded, Moments, Naming, Recorded, ReportOptions, Shape, json};
@@ -249,4 +252,233 @@ fn exports_hold_frees() {
     assert_eq!((of("freed_here_objects"), of("freed_here_space")), (5, 357));
     let pprof = protobuf::Profile::decode(&export(&without, Format::Pprof));
     assert!(pprof.sample_types.iter().all(|(kind, _)| !kind.starts_with("freed_here")));
+}
+
+/// Who frees whose blocks, asked of a file.
+fn pairs(made: &Made, query: &Query, side: Side, freed_by: Option<&str>) -> (Loaded, Vec<FreesRow>) {
+    let (_folder, path) = written(made);
+    let moments = Moments::open(&path).unwrap();
+    let (loaded, mut frees) = moments.lives(query, None, Naming::Stored, Frees::new).unwrap();
+    if let Some(expression) = freed_by {
+        let expression: viewer::query::Expression = expression.parse().unwrap();
+        frees.keep_freed_by(&mut expression.select(&loaded.tables, &loaded.names));
+    }
+    let rows = frees.finish(side, Order::Bytes);
+    (loaded, rows)
+}
+
+/// Each row and what is below it in words: who, how many blocks, and how many of them another thread freed.
+fn told(loaded: &Loaded, rows: &[FreesRow]) -> Vec<String> {
+    let name = |party: Party| match party.stack().filter(|stack| *stack != NodeId::ROOT) {
+        Some(stack) => {
+            let frame = loaded.tables.nodes[stack.index()].frame;
+            format!("{} {}", party.name(), loaded.names.label(loaded.names.steps(frame)[0].label).name)
+        }
+        None => party.name().to_owned(),
+    };
+    let said = |party, parcel: &Parcel| {
+        format!(
+            "{}: {} {} {}",
+            name(party),
+            parcel.blocks.blocks,
+            parcel.blocks.bytes,
+            parcel.by_others.blocks
+        )
+    };
+    let row = |row: &FreesRow| {
+        let below = row.with.iter().map(|(other, parcel)| format!("  {}", said(*other, parcel)));
+        [said(row.party, &row.sum)].into_iter().chain(below).collect::<Vec<_>>()
+    };
+    rows.iter().flat_map(row).collect()
+}
+
+/// Check each allocating stack with those that free its blocks, and each freeing one with those whose blocks it frees; what `realloc`
+/// makes of a block, what another thread frees, and what nobody does.
+#[test]
+fn allocations_lead_to_frees_and_back() {
+    let made = traced();
+    let (loaded, rows) = pairs(&made, &Query::default(), Side::Allocations, None);
+    let expected = [
+        "allocated make: 4 307 1",
+        "  freed release: 2 200 1",
+        "  freed clear: 1 100 0",
+        "  resized grow: 1 7 0",
+        "allocated grow: 1 70 0",
+        "  left: 1 70 0",
+        "allocated x_new: 1 50 0",
+        "  freed release: 1 50 0",
+    ];
+    assert_eq!(told(&loaded, &rows), expected);
+    let blocks: i64 = rows.iter().map(|row| row.sum.blocks.blocks).sum();
+    assert_eq!(blocks, loaded.profile.total.allocated.blocks);
+    let (loaded, rows) = pairs(&made, &Query::default(), Side::Frees, None);
+    let expected = [
+        "freed release: 3 250 1",
+        "  allocated make: 2 200 1",
+        "  allocated x_new: 1 50 0",
+        "freed clear: 1 100 0",
+        "  allocated make: 1 100 0",
+        "resized grow: 1 7 0",
+        "  allocated make: 1 7 0",
+    ];
+    assert_eq!(told(&loaded, &rows), expected);
+}
+
+/// Check that a choice is of both sides: of who allocated, of who freed, and of the time in which both happened.
+#[test]
+fn pairs_can_be_chosen_by_both_sides() {
+    let made = traced();
+    let chosen = |query: &Query, freed_by| {
+        let (loaded, rows) = pairs(&made, query, Side::Allocations, freed_by);
+        told(&loaded, &rows)
+    };
+    let of_clear = ["allocated make: 1 100 0", "  freed clear: 1 100 0"];
+    assert_eq!(chosen(&Query::default(), Some("clear")), of_clear);
+    assert_eq!(chosen(&Query::default(), Some("nobody")), [""; 0]);
+    let modules = vec![Module("libx.so".to_owned())];
+    let of_library = Query { filter: Filter { modules, ..Filter::default() }, ..Query::default() };
+    assert_eq!(chosen(&of_library, None), ["allocated x_new: 1 50 0", "  freed release: 1 50 0"]);
+    assert_eq!(chosen(&of_library, Some("clear")), [""; 0]);
+    // Events come a millisecond apart: three blocks of `make` come second to fourth, and the first two frees seventh and eighth.
+    let range = Query::of(Part::Range("2ms".parse().unwrap(), "7ms".parse().unwrap()));
+    let expected =
+        ["allocated make: 3 207 0", "  left: 3 207 0", "allocated x_new: 1 50 0", "  left: 1 50 0"];
+    assert_eq!(chosen(&range, None), expected);
+}
+
+/// Check the text of both sides to the letter, and the document.
+#[test]
+fn pairs_are_written() {
+    let made = traced();
+    let text = |side| {
+        let (loaded, rows) = pairs(&made, &Query::default(), side, None);
+        let mut out = Vec::new();
+        text::frees(&mut out, &loaded, &rows, side, 2, &Style { color: false, width: Some(100) }).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        // The file lies anywhere.
+        text[text.find("a.memprof").unwrap()..].to_owned()
+    };
+    let expected = "\
+a.memprof: 427 B in 6 allocations
+  freed: 350 B in 4 blocks, 25.0 % of them by others: by another thread than the one that had allocated them
+  resized by realloc, which makes another block of one: 7 B in 1 block
+  never freed: 70 B in 1 block
+  lifetime: half of those that were freed lived so long at most
+
+     bytes      blocks   by others    lifetime  allocated by
+     307 B           4      25.0 %     < 10 ms  make (m.c:14) < main
+     200 B           2      50.0 %     < 10 ms    freed by release (r.c:17) < drop < main
+     100 B           1                 < 10 ms    freed by clear (c.c:15) < main
+       7 B           1                 < 10 ms    resized by grow (g.c:14) < main
+      70 B           1                          grow (g.c:14) < main
+      70 B           1                            never freed
+1 more stack not shown (--limit)
+";
+    assert_eq!(text(Side::Allocations), expected);
+    let turned = text(Side::Frees);
+    let rows: Vec<&str> = turned.lines().skip(5).collect();
+    let expected = [
+        "     bytes      blocks   by others    lifetime  freed by",
+        "     250 B           3      33.3 %     < 10 ms  release (r.c:17) < drop < main",
+        "     200 B           2      50.0 %     < 10 ms    allocated by make (m.c:14) < main",
+        "      50 B           1                 < 10 ms    allocated by x_new (x.c:15)",
+        "     100 B           1                 < 10 ms  clear (c.c:15) < main",
+        "     100 B           1                 < 10 ms    allocated by make (m.c:14) < main",
+        "1 more stack not shown (--limit)",
+    ];
+    assert_eq!(rows, expected, "{turned}");
+
+    let (loaded, rows) = pairs(&made, &Query::default(), Side::Allocations, None);
+    let mut out = Vec::new();
+    json::frees(&mut out, &loaded, &rows, Side::Allocations, Order::Bytes).unwrap();
+    let document: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!((&document["side"], &document["by"]), (&"allocations".into(), &"bytes".into()));
+    let with = &document["rows"][0]["with"];
+    assert_eq!(
+        (&with[0]["party"], &with[0]["by_others"]["blocks"]),
+        (&"freed".into(), &1.into()),
+        "{with:#}"
+    );
+    assert_eq!(with[0]["stack"][0]["function"], "release");
+    assert_eq!(with[0]["lifetimes"][0]["below_ns"], 10_000_000);
+    let left = &document["rows"][1]["with"][0];
+    assert_eq!(
+        (&left["party"], &left["stack"], &left["lifetimes"][0]["ended"]),
+        (&"left".into(), &Value::Null, &false.into())
+    );
+}
+
+/// Check that the middle lifetime is that of the middle block, and that blocks which were never freed have no part in it.
+#[test]
+fn lifetimes_of_parcels_have_a_middle() {
+    let parcel = |ages: &[(u64, i64)], left: i64| {
+        let age = |&(life, blocks): &(u64, i64)| (Age::of(life), Amount { blocks, bytes: 0 });
+        let left = (left > 0).then_some((Age::LEFT, Amount { blocks: left, bytes: 0 }));
+        Parcel { ages: ages.iter().map(age).chain(left).collect(), ..Parcel::default() }
+    };
+    for (ages, left, expected) in [
+        (&[][..], 0, None),
+        (&[], 7, None),
+        (&[(10, 1)], 100, Some("< 1 µs")),
+        (&[(10, 1), (5_000, 2)], 0, Some("< 10 µs")),
+        (&[(10, 2), (5_000, 2)], 0, Some("< 1 µs")),
+        (&[(10, 2), (5_000, 2), (u64::MAX, 5)], 0, Some("≥ 10 s")),
+    ] {
+        let median = parcel(ages, left).median().map(|age| age.to_string());
+        assert_eq!(median.as_deref(), expected, "{ages:?} {left}");
+    }
+}
+
+proptest! {
+    /// Check both sides against a count by hand of what random threads allocate and free.
+    #[test]
+    fn pairs_add_up(turns in prop::collection::vec((0..3_usize, 0..4_usize, 0..2_usize, 1..100_u64, any::<bool>()), 0..60)) {
+        let mut made = Made::new();
+        made.tables.metadata.options.push((FREE_STACKS.into(), true.to_string()));
+        let (process, one) = made.process("app");
+        let threads = [one, made.thread(process)];
+        let makers = ["main > a", "main > b", "c"].map(|stack| made.stack(stack));
+        let freers = ["main > x", "run > y", "z"].map(|stack| made.stack(stack));
+        let (mut live, mut next) = (Vec::new(), 0x1000);
+        let mut expected: BTreeMap<(NodeId, Option<NodeId>), (i64, i64, i64)> = BTreeMap::new();
+        for (maker, freer, thread, size, takes) in turns {
+            if takes || live.is_empty() {
+                made.alloc(threads[thread], next, size, makers[maker]);
+                live.push((next, size, makers[maker], threads[thread]));
+                next += 0x100;
+                continue;
+            }
+            let (address, size, allocated_by, owner) = live.remove(maker % live.len());
+            let freed_by = freers[freer % 3];
+            free(&mut made, threads[thread], address, freed_by);
+            let sum = expected.entry((allocated_by, Some(freed_by))).or_default();
+            *sum = (sum.0 + 1, sum.1 + size as i64, sum.2 + i64::from(owner != threads[thread]));
+        }
+        for (_, size, allocated_by, _) in live {
+            let sum = expected.entry((allocated_by, None)).or_default();
+            *sum = (sum.0 + 1, sum.1 + size as i64, 0);
+        }
+        made.end(process, one, Ended::Exited(0));
+        let found = |side| {
+            let mut load = Load::watched(&made.tables, Frees::new(&made.tables));
+            made.events.iter().for_each(|event| load.event(event));
+            let rows = load.finish_watched().1.finish(side, Order::Blocks);
+            assert!(rows.is_sorted_by_key(|row| std::cmp::Reverse(row.sum.blocks.blocks)));
+            rows
+        };
+        let numbers = |parcel: &Parcel| (parcel.blocks.blocks, parcel.blocks.bytes, parcel.by_others.blocks);
+        let mut sums = BTreeMap::new();
+        for row in found(Side::Allocations) {
+            let allocated_by = row.party.stack().unwrap();
+            sums.extend(row.with.iter().map(|(end, parcel)| ((allocated_by, end.stack()), numbers(parcel))));
+        }
+        prop_assert_eq!(&sums, &expected);
+        let mut turned = BTreeMap::new();
+        for row in found(Side::Frees) {
+            let freed_by = row.party.stack();
+            turned.extend(row.with.iter().map(|(party, parcel)| ((party.stack().unwrap(), freed_by), numbers(parcel))));
+        }
+        expected.retain(|(_, freed_by), _| freed_by.is_some());
+        prop_assert_eq!(turned, expected);
+    }
 }

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use support::Made;
 use support::fixtures::{rich, sampled, small};
 use viewer::analysis::{Amount, Load, Watch, lines};
-use viewer::lives::{History, Lifetimes, PAGE, Pages, ReallocRow, Reallocs, Sizes, Temporary, Threads};
+use viewer::lives::{
+    Frees, History, Lifetimes, Order, PAGE, Pages, ReallocRow, Reallocs, Side, Sizes, Temporary, Threads,
+};
 use viewer::query::{Part, Query};
 use viewer::text::{self, Style};
 use viewer::{Loaded, Moments, Naming, ReportOptions, Source, json};
@@ -486,6 +488,13 @@ fn documents(made: &Made) -> Vec<(&'static str, String)> {
     let (loaded, watch) = watched(made, |tables| Temporary::new(1_000_000, tables));
     let rows = watch.finish();
     written(|out| text::temporary(out, &loaded, &rows, 1_000_000, 2, &style));
+    let (loaded, watch) = watched(made, Frees::new);
+    let rows = watch.finish(Side::Allocations, Order::Bytes);
+    written(|out| text::frees(out, &loaded, &rows, Side::Allocations, 2, &style));
+    let frees = written(|out| json::frees(out, &loaded, &rows, Side::Allocations, Order::Bytes));
+    documents.push(("frees", frees));
+    let (loaded, watch) = watched(made, |tables| Temporary::new(1_000_000, tables));
+    let rows = watch.finish();
     documents.push(("temporary", written(|out| json::temporary(out, &loaded, &rows, 1_000_000))));
     let (loaded, watch) = watched(made, |_| History::new(0x3000, 10));
     let (entries, earlier) = watch.finish();

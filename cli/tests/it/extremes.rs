@@ -2,8 +2,9 @@
 
 use crate::support::World;
 use capture::{
-    Action, Counter, CounterKind, Create, Ended, Event, Fault, FaultSummary, Frame, Mark, MarkKind, Metadata,
-    NodeId, Process, ProcessEnd, ProcessId, ReallocOutcome, Region, Sample, Summary, Task, Thread, Writer,
+    Action, Counter, CounterKind, Create, Ended, Event, FREE_STACKS, Fault, FaultSummary, Frame, Mark,
+    MarkKind, Metadata, NodeId, Process, ProcessEnd, ProcessId, ReallocOutcome, Region, Sample, Summary,
+    Task, Thread, Writer,
 };
 use std::path::Path;
 
@@ -49,10 +50,13 @@ const VIEWS: &[&str] = &[
     "timeline --from 10% --to 60% --json",
     "temporary",
     "temporary --json",
+    "report --by frees --tree",
     "threads",
     "threads --json",
     "sizes",
     "sizes --json",
+    "frees",
+    "frees --inverted --json",
     "lifetimes",
     "lifetimes --json",
     "reallocs",
@@ -108,6 +112,7 @@ fn write(seed: u64, file: &Path) {
     let metadata = Metadata {
         sample_interval: if dice.next(3) == 0 { dice.number() } else { 0 },
         started_unix_ns: dice.number(),
+        options: vec![(FREE_STACKS.into(), (seed > 0).to_string())],
         ..Metadata::default()
     };
     let mut writer = Writer::create(file, Create::New, &metadata).unwrap();

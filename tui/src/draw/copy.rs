@@ -121,11 +121,22 @@ fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
             let count = list.rows.len() - usize::from(list.left_out > 0);
             let left_out = if count > most { count - most + list.left_out } else { 0 };
             let shown = if count > most { most } else { list.rows.len() };
-            let rows = list.rows.iter().take(shown).map(|row| OutlineRow {
-                numbers: cells(&row.numbers),
-                indent: 0,
-                name: row.name.clone(),
-                is_generated: row.is_of_others(),
+            let rows = list.rows.iter().take(shown).flat_map(|row| {
+                let own = OutlineRow {
+                    numbers: cells(&row.numbers),
+                    indent: 0,
+                    name: row.name.clone(),
+                    is_generated: row.is_of_others(),
+                };
+                // What these say is more than a stack that stands elsewhere, too.
+                let told = if model.page.inverted().is_some() { row.about.as_slice() } else { &[] };
+                let below = told.iter().map(|text| OutlineRow {
+                    indent: 1,
+                    name: text.clone(),
+                    is_generated: true,
+                    ..OutlineRow::default()
+                });
+                std::iter::once(own).chain(below)
             });
             let mut columns = cells(&list.header);
             let last = columns.split_off(columns.len().saturating_sub(1)).join(" ");

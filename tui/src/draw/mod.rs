@@ -71,7 +71,9 @@ fn page(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
         Page::Flame => flame::draw(buffer, body, model, theme),
         Page::Functions => functions::draw(buffer, body, model, theme),
         Page::Time => time::draw(buffer, body, model, theme),
-        Page::Leaks | Page::Temporary | Page::Lines | Page::Marks => list::draw(buffer, model, theme),
+        Page::Leaks | Page::Temporary | Page::Frees | Page::FreesInverted | Page::Lines | Page::Marks => {
+            list::draw(buffer, model, theme)
+        }
         page if page.is_of_scans() => kept::draw(buffer, model, theme),
         _ => document::draw(buffer, body, model, theme),
     }

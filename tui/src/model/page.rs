@@ -1,6 +1,7 @@
 //! The pages.
 
 use crate::work::{Compare, ListTopic, Topic};
+use viewer::lives::Side;
 
 /// What fills the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -32,6 +33,12 @@ pub(crate) enum Page {
     Lifetimes,
     /// Threads and processes.
     Threads,
+    /// Who frees whose blocks, by who allocates.
+    Frees,
+    /// The same by who frees.
+    FreesInverted,
+    /// Whose blocks lie on which pages of memory.
+    Pages,
     /// Source lines.
     Lines,
     /// Marks of the programs, by name.
@@ -82,6 +89,8 @@ impl Page {
         match self {
             Page::Function => Page::Functions,
             Page::Diff | Page::Changes | Page::Marks => Page::Time,
+            Page::Frees | Page::FreesInverted => Page::Threads,
+            Page::Pages => Page::Sizes,
             page if page.is_of_scans() => Page::Retained,
             page => page,
         }
@@ -106,6 +115,15 @@ impl Page {
         Self::OF_SCANS[(place as isize + step).rem_euclid(count) as usize].0
     }
 
+    /// The page that shows the same turned around; none where there is no other.
+    pub(crate) fn inverted(self) -> Option<Page> {
+        match self {
+            Page::Frees => Some(Page::FreesInverted),
+            Page::FreesInverted => Some(Page::Frees),
+            _ => None,
+        }
+    }
+
     /// The text that it is; none where it is no text.
     pub(crate) fn topic(self, compare: Compare) -> Option<Topic> {
         match self {
@@ -113,6 +131,7 @@ impl Page {
             Page::Sizes => Some(Topic::Sizes),
             Page::Lifetimes => Some(Topic::Lifetimes),
             Page::Threads => Some(Topic::Threads),
+            Page::Pages => Some(Topic::Pages),
             Page::Diff => Some(Topic::Diff(compare)),
             _ => None,
         }
@@ -123,6 +142,8 @@ impl Page {
         match self {
             Page::Leaks => Some(ListTopic::Leaks),
             Page::Temporary => Some(ListTopic::Temporary),
+            Page::Frees => Some(ListTopic::Frees(Side::Allocations)),
+            Page::FreesInverted => Some(ListTopic::Frees(Side::Frees)),
             Page::Lines => Some(ListTopic::Lines),
             Page::Marks => Some(ListTopic::Marks),
             Page::Scans => Some(ListTopic::Scans),

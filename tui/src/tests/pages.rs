@@ -4,7 +4,7 @@ use super::User;
 use crate::support::Made;
 use crate::support::fixtures::{small, told};
 use crate::support::golden::check_golden;
-use capture::Ended;
+use capture::{Action, Ended, FREE_STACKS};
 
 /// A program that loads, peaks, and leaks a little.
 pub(super) fn program() -> Made {
@@ -50,12 +50,47 @@ fn pages_look_as_expected() {
             ("sizes", "8"),
             ("lifetimes", "9"),
             ("threads", "0"),
+            ("frees", "x"),
+            ("pages", "p"),
             ("lines", "l"),
             ("marks", "R"),
             ("help", "?"),
             ("filter", "3fparse and"),
         ] {
             let mut user = User::new(&program(), width, height);
+            check_golden(&format!("{width}x{height}/{name}.txt"), &user.press(keys).screen());
+        }
+    }
+}
+
+/// A program whose messages another thread consumes, but for those that are refused or forgotten, with the stacks of frees.
+pub(super) fn traced() -> Made {
+    let mut made = Made::new();
+    made.tables.metadata.options.push((FREE_STACKS.into(), true.to_string()));
+    let (process, one) = made.process("app");
+    let other = made.thread(process);
+    let [make, refuse, consume] =
+        ["main > make_message", "main > serve > refuse", "run > consume"].map(|stack| made.stack(stack));
+    for number in 0..10_u64 {
+        made.alloc(one, 0x1000 + number * 0x100, 64, make);
+        let address = 0x1000 + number * 0x100;
+        match number {
+            0..7 => made.event(other, Action::Free { address, stack: consume }),
+            7 | 8 => made.event(one, Action::Free { address, stack: refuse }),
+            _ => {}
+        }
+    }
+    made.end(process, one, Ended::Exited(0));
+    made.tables.summary = Some(capture::Summary { duration_ns: made.time, ..capture::Summary::default() });
+    made
+}
+
+/// Check what pages about frees look like where these have stacks, from both sides.
+#[test]
+fn pages_of_frees_look_as_expected() {
+    for (width, height) in [(80, 24), (200, 50)] {
+        for (name, keys) in [("frees-of-stacks", "x"), ("frees-inverted", "xi"), ("function-frees", "xv")] {
+            let mut user = User::new(&traced(), width, height);
             check_golden(&format!("{width}x{height}/{name}.txt"), &user.press(keys).screen());
         }
     }
@@ -80,6 +115,7 @@ fn numbers_are_never_cut() {
     made.tables.summary = Some(capture::Summary { duration_ns: made.time, ..capture::Summary::default() });
     let pages = ["1", "2", "2v", "3", "6", "7", "8", "9", "0", "l", "R", "2m", "9<Right>", "0<Right><Right>"];
     whole_numbers(&made, &pages, &[60, 62, 63, 75, 76, 80]);
+    whole_numbers(&traced(), &["x", "xi", "xv"], &[60, 62, 63, 75, 76, 80]);
 }
 
 /// Checks that each number of pages of these widths is one that there is on a wide one. What moves a text to the side is pressed on
@@ -113,7 +149,7 @@ fn nothing_has_all_pages() {
     let mut nothing = Made::new();
     nothing.process("idle");
     for made in [Made::new(), nothing] {
-        for page in "1234567890lRdDK".chars() {
+        for page in "1234567890lRdDKxp".chars() {
             let mut user = User::new(&made, 80, 24);
             user.press(&page.to_string()).press("imo<Right><Enter><Down>/x<Enter>yYe<Back>");
             assert!(user.screen().contains("app.memprof"), "{page}");

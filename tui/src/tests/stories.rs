@@ -1,7 +1,7 @@
 //! What people come for, key by key.
 
 use super::User;
-use super::pages::program;
+use super::pages::{program, traced};
 use crate::draw::{Theme, draw};
 use crate::model::Page;
 use crate::support::Made;
@@ -44,6 +44,55 @@ fn a_leak_leads_to_its_callers_and_back() {
     assert_eq!(user.model.page, Page::Leaks);
     user.press("]");
     assert_eq!(user.model.page, Page::Functions);
+}
+
+/// Check that an allocating stack leads to those that free its blocks, these back to it, and both to their functions; that a copy
+/// has what stands beside; and that a recording without stacks of frees says how to get them.
+#[test]
+fn owners_of_blocks_are_found_from_both_sides() {
+    let mut user = User::new(&traced(), 100, 30);
+    let screen = user.press("x").screen();
+    for text in [
+        "448 B in 7 blocks freed by consume",
+        "128 B in 2 blocks freed by refuse",
+        "64 B in 1 block never freed",
+    ] {
+        assert!(screen.contains(text), "{text}: {screen}");
+    }
+    let screen = user.press("i").screen();
+    assert_eq!(user.model.page, Page::FreesInverted);
+    assert!(screen.contains("448 B in 7 blocks allocated by make_message"), "{screen}");
+    assert!(screen.lines().any(|line| line.contains("100 %") && line.contains("consume")), "{screen}");
+    user.press("<Down>y");
+    let copy = copied(&user);
+    let of_refuse = copy.lines().position(|line| line.contains("refuse")).unwrap();
+    assert!(
+        copy.lines().nth(of_refuse + 1).unwrap().contains("2 blocks allocated by make_message"),
+        "{copy}"
+    );
+    user.press("<Enter>");
+    assert_eq!((user.model.page, user.model.question.metric), (Page::Functions, Metric::Frees));
+    assert_eq!(user.model.function_name().as_deref(), Some("refuse"));
+    user.press("<Back><Tab>");
+    assert_eq!(user.model.page, Page::Frees);
+    let screen = user.press("fnobody<Enter>").screen();
+    assert!(screen.contains("nothing") && !screen.contains("make_message"), "{screen}");
+    let mut user = User::new(&program(), 100, 30);
+    let screen = user.press("x").screen();
+    assert!(screen.contains("run --free-stacks"), "{screen}");
+}
+
+/// Check that the page about pages is of the peak, or of the moment that was chosen, and of all stacks whatever was chosen.
+#[test]
+fn pages_are_of_a_moment() {
+    let mut user = user();
+    let screen = user.press("p").screen();
+    assert!(screen.contains("at 80.0 ms: 82.2 KiB in 41 blocks, on 23 pages"), "{screen}");
+    let at_peak = screen.lines().nth(2).unwrap().to_owned();
+    let screen = user.press("fparse<Enter>").screen();
+    assert!(screen.contains("whatever was chosen") && screen.contains("read_file"), "{screen}");
+    user.press("u5<Home>ap");
+    assert_ne!(user.screen().lines().nth(2).unwrap(), at_peak, "{}", user.screen());
 }
 
 /// Check that callers and what is below a function add up to it.

@@ -122,6 +122,8 @@ pub(super) fn activate(model: &mut Model) {
                 match of_page {
                     Page::Leaks => model.question.metric = Metric::Leaked,
                     Page::Temporary => model.question.metric = Metric::Temporary,
+                    Page::Frees => model.question.metric = Metric::Bytes,
+                    Page::FreesInverted => model.question.metric = Metric::Frees,
                     page if page.is_of_scans() => super::scans::ask_for_moment(model),
                     _ => {}
                 }

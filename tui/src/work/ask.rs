@@ -19,7 +19,7 @@ use viewer::analysis::{
 };
 use viewer::format::{bytes, duration, percent};
 use viewer::graph::{Pace, WhichScan};
-use viewer::lives::{Lifetimes, Sizes, Threads};
+use viewer::lives::{Frees, Lifetimes, Order, Pages, Sizes, Threads};
 use viewer::query::{Anchor, Lens, Part, Query};
 use viewer::suppression::Suppressions;
 use viewer::text::{self, Style, Units, escape, fit_name, stack_line};
@@ -101,11 +101,17 @@ impl Asked {
             }
             Request::Changes(compare) => Answer::Changes(Arc::new(self.changes(*compare)?)),
             Request::History(range) => Answer::History(Arc::new(self.history(*range)?)),
+            Request::Text(Topic::Pages, ..) if self.moments()?.tables().metadata.sample_interval > 0 => {
+                Answer::Failed(catalogue::NO_PAGES_OF_SAMPLES.to_owned())
+            }
             Request::Text(topic, question, width) => {
                 Answer::Text(Arc::new(self.text(*topic, question, *width)?))
             }
             Request::Detail(name, question, width) => {
                 Answer::Text(Arc::new(self.detail(name, question, *width)?))
+            }
+            Request::List(ListTopic::Frees(_), _) if !self.moments()?.tables().metadata.traces_frees() => {
+                Answer::Failed(catalogue::NO_STACKS_OF_FREES.to_owned())
             }
             Request::List(topic, question) => Answer::List(Arc::new(self.list(*topic, question)?)),
             Request::Retained(number) => self.retained(*number)?,
@@ -197,6 +203,19 @@ impl Asked {
                 let (loaded, threads) = self.moments()?.lives(&query, filter, naming, Threads::new)?;
                 text::threads(&mut out, &loaded, &threads.finish(), TEXT_ROWS, &style)?;
             }
+            Topic::Pages => {
+                let at = match question.part.clone() {
+                    Part::Whole => Anchor::Peak.into(),
+                    Part::At(when) | Part::Range(_, when) => when,
+                };
+                let (query, with_ended) = (Query::of(Part::At(at.clone())), at == Anchor::End.into());
+                let (loaded, pages) =
+                    self.moments()?.lives(&query, None, naming, |tables| Pages::new(with_ended, tables))?;
+                if filter.is_some() || question.during.is_some() {
+                    writeln!(out, "{}", catalogue::PAGES_ARE_WHOLE)?;
+                }
+                text::pages(&mut out, &loaded, &pages.finish(), TEXT_ROWS, &style)?;
+            }
             Topic::Diff(compare) => {
                 let (compared, metric) = self.compared(compare)?;
                 for tree in [false, true] {
@@ -282,6 +301,12 @@ impl Asked {
             }
             ListTopic::Temporary => {
                 Ok(stacks(self.loaded(question)?, Metric::Temporary, catalogue::FREED_AT_ONCE))
+            }
+            ListTopic::Frees(side) => {
+                let (filter, naming) = (question.lens.filter.as_ref(), self.options.naming.clone());
+                let (loaded, frees) = self.moments()?.lives(&question.query(), filter, naming, Frees::new)?;
+                let rows = frees.finish(side, Order::default());
+                Ok(super::frees::frees(Arc::new(loaded), &rows, side))
             }
             ListTopic::Lines => Ok(source_lines(self.loaded(question)?, question.metric)),
             ListTopic::Marks => Ok(super::marks::marks(self.loaded(&Question::default())?)),

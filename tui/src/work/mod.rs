@@ -3,6 +3,7 @@
 mod answer;
 mod ask;
 mod document;
+mod frees;
 mod identity;
 mod kept;
 mod kept_lists;

@@ -4,6 +4,7 @@ use crate::catalogue;
 use std::path::PathBuf;
 use viewer::analysis::{LabelId, Metric};
 use viewer::format::duration;
+use viewer::lives::Side;
 use viewer::query::{Anchor, Filter, Lens, Part, Query, When};
 use viewer::text::escape;
 
@@ -92,6 +93,8 @@ pub(crate) enum Topic {
     Lifetimes,
     /// Threads and processes.
     Threads,
+    /// Whose blocks lie on which pages of memory.
+    Pages,
     /// What changed.
     Diff(Compare),
 }
@@ -103,6 +106,8 @@ pub(crate) enum ListTopic {
     Leaks,
     /// What was freed right after it was allocated.
     Temporary,
+    /// Who frees whose blocks, from a side.
+    Frees(Side),
     /// Source lines.
     Lines,
     /// Marks of the programs, by name.

@@ -9,6 +9,7 @@
 mod address_map;
 mod age;
 mod freed;
+mod frees;
 mod heaps;
 mod history;
 mod invalid_frees;
@@ -23,6 +24,7 @@ mod threads;
 
 pub use address_map::{AddressMap, MapCell, MapTable};
 pub use age::Age;
+pub use frees::{Frees, FreesRow, Order, Parcel, Party, Passed, Side};
 pub use heaps::{Heap, HighestBlock};
 pub use history::{Entry, History, Turn};
 pub use invalid_frees::{Block, Cause, InvalidFreeRow, InvalidFrees, Return, Suspects};

@@ -1,12 +1,15 @@
 //! Everything about one function.
 
 use super::Moments;
-use crate::analysis::{LabelId, LineCost, Names, lines_of, passing_through};
-use crate::lives::{Shape, Shapes};
+use crate::analysis::{Birth, Death, LabelId, Life, LineCost, Names, Watch, lines_of, passing_through};
+use crate::lives::{Frees, Parcel, Party, Passed, Shape, Shapes};
 use crate::loaded::Loaded;
 use crate::open::{Error, named};
 use crate::query::{Expression, Lens, Query, Unknown};
 use crate::symbolize::{Naming, Needed};
+use capture::{NodeId, Tables};
+use std::cmp::Reverse;
+use std::collections::HashMap;
 
 /// What there is to know of a function: of all stacks on which it stands.
 #[derive(Debug)]
@@ -18,6 +21,68 @@ pub struct FunctionDetail {
     pub lines: Vec<LineCost>,
     /// The blocks of these stacks by size, and by how long they lived.
     pub shape: Shape,
+    /// What became of these blocks, and whose blocks the function's own stacks free; none where stacks of frees were not recorded.
+    pub frees: Option<FunctionFrees>,
+}
+
+/// With which stacks those of a function share blocks, those with most bytes first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionFrees {
+    /// What became of the blocks that they allocate.
+    pub ends: Vec<(Party, Parcel)>,
+    /// Who allocated the blocks that they free.
+    pub owners: Vec<(Party, Parcel)>,
+}
+
+impl FunctionFrees {
+    fn new(frees: Frees, is_on: impl Fn(NodeId) -> bool) -> Self {
+        let (mut ends, mut owners) = (HashMap::<Party, Parcel>::new(), HashMap::<Party, Parcel>::new());
+        for Passed { allocated_by, end, parcel, .. } in frees.parcels() {
+            if is_on(allocated_by) {
+                ends.entry(end).or_default().add(&parcel);
+            }
+            if end.stack().is_some_and(&is_on) {
+                owners.entry(Party::Allocated(allocated_by)).or_default().add(&parcel);
+            }
+        }
+        let most_first = |parties: HashMap<Party, Parcel>| {
+            let mut parties: Vec<(Party, Parcel)> = parties.into_iter().collect();
+            parties.sort_by_key(|(party, parcel)| {
+                (Reverse((parcel.blocks.bytes, parcel.blocks.blocks)), *party)
+            });
+            parties
+        };
+        Self { ends: most_first(ends), owners: most_first(owners) }
+    }
+}
+
+/// Observes a pass for what single blocks tell of a function.
+struct Blocks {
+    shapes: Shapes,
+    frees: Option<Frees>,
+}
+
+impl Blocks {
+    fn new(tables: &Tables) -> Self {
+        let frees = tables.metadata.traces_frees().then(|| Frees::new(tables));
+        Self { shapes: Shapes::new(tables), frees }
+    }
+}
+
+impl Watch for Blocks {
+    /// When the block was made.
+    type Kept = u64;
+
+    fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
+        self.shapes.born(birth, None)
+    }
+
+    fn died(&mut self, life: &Life<u64>, death: &Death) {
+        self.shapes.died(life, death);
+        if let Some(frees) = &mut self.frees {
+            frees.died(life, death);
+        }
+    }
 }
 
 impl Moments {
@@ -40,17 +105,18 @@ impl Moments {
         if expression.is_some_and(Expression::asks_for_threads) {
             self.tell_threads_apart();
         }
-        let (mut profile, shapes) = self.watched(query, selection, Shapes::new)?;
+        let (mut profile, Blocks { shapes, frees }) = self.watched(query, selection, Blocks::new)?;
         let passes = passing_through(&tables, &names, label);
-        let is_on = |node: capture::NodeId| passes.get(node.index()) == Some(&true);
+        let is_on = |node: NodeId| passes.get(node.index()) == Some(&true);
         profile.retain(|_, node| is_on(node));
         let mut shape = Shape::default();
         shapes.finish().iter().filter(|row| is_on(row.node)).for_each(|row| shape.add(row));
+        let frees = frees.map(|frees| FunctionFrees::new(frees, is_on));
         let loaded = Loaded { looked_up, heap: self.heap, ..Loaded::new(tables, profile, self.source) };
         let loaded = Lens { filter: expression.cloned(), ..Lens::default() }.apply(loaded);
         let label = label_of(&loaded.names, name)?;
         let lines = lines_of(&loaded.profile, &loaded.tables, &loaded.names, |one| one == label);
-        Ok((loaded, FunctionDetail { label, lines, shape }))
+        Ok((loaded, FunctionDetail { label, lines, shape, frees }))
     }
 }
 

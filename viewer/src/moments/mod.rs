@@ -19,7 +19,7 @@ mod regions;
 mod replay;
 mod residency;
 
-pub use function::FunctionDetail;
+pub use function::{FunctionDetail, FunctionFrees};
 
 use crate::analysis::{
     Amount, Counters, Instant, Profile, SampleSites, Span, add_idle_threads, name_threads, owners, threads,

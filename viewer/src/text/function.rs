@@ -2,6 +2,7 @@
 
 use super::columns::Columns;
 use super::escape::{escape, fit};
+use super::frees::parties;
 use super::headline::headline;
 use super::place::place;
 use super::stack_line::{header, rest_by};
@@ -54,7 +55,10 @@ pub fn function(
     let sizes = detail.shape.sizes.iter().map(|(class, amount)| (class.to_string(), *amount));
     classes(out, "size", sizes.collect(), style)?;
     let ages = detail.shape.ages.iter().map(|(age, amount)| (age.to_string(), *amount));
-    classes(out, "lifetime", ages.collect(), style)
+    classes(out, "lifetime", ages.collect(), style)?;
+    let Some(frees) = &detail.frees else { return Ok(()) };
+    parties(out, loaded, &frees.ends, "its blocks", limit, style)?;
+    parties(out, loaded, &frees.owners, "blocks that it frees", limit, style)
 }
 
 /// `     1,234   12.3 %    45.6 KiB    ≤ 64 B  ██████`.

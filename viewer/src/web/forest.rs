@@ -11,7 +11,7 @@
 use crate::analysis::{
     Amount, Cost, Diff, DiffRow, Flow, History, LabelId, Names, StackMap, Step, call_kind,
 };
-use crate::lives::{Age, SizeClass, StackShape};
+use crate::lives::{Age, Party, Passed, SizeClass, StackShape};
 use crate::loaded::Loaded;
 use capture::{NodeId, ProcessId, StringId, Tables};
 use hashbrown::HashMap;
@@ -47,6 +47,36 @@ pub(super) struct Row {
     pub(super) sizes: Vec<(u32, Amount)>,
     /// By the number of their lifetime, rising.
     pub(super) ages: Vec<(u32, Amount)>,
+    /// What became of the blocks, rising by that.
+    pub(super) ends: Vec<(BlocksEnd, Ended)>,
+}
+
+/// How blocks of a row ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum BlocksEnd {
+    /// Never freed.
+    Left,
+    /// Freed, and no free of them was recorded.
+    Unseen,
+    /// By `realloc`, to size 0, of which no stack is known.
+    ToNothing,
+    /// By the stack of this row of the forest.
+    By(u32),
+}
+
+/// So many blocks that ended so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) blocks: Amount,
+    /// Those of them that another thread freed than the one that had allocated them.
+    pub(super) by_others: Amount,
+}
+
+impl AddAssign for Ended {
+    fn add_assign(&mut self, other: Self) {
+        self.blocks += other.blocks;
+        self.by_others += other.by_others;
+    }
 }
 
 /// What a comparison says of a row beside what it costs.
@@ -62,7 +92,7 @@ pub(super) struct Change {
 impl Row {
     /// Numbers beside its costs: each takes its room in a page.
     pub(super) fn entries(&self) -> usize {
-        self.changes.len() + self.during.len() + self.sizes.len() + self.ages.len()
+        self.changes.len() + self.during.len() + self.sizes.len() + self.ages.len() + self.ends.len()
     }
 
     /// Takes in those of another one.
@@ -77,6 +107,7 @@ impl Row {
         add(&mut self.during, &other.during);
         add(&mut self.sizes, &other.sizes);
         add(&mut self.ages, &other.ages);
+        add(&mut self.ends, &other.ends);
     }
 }
 
@@ -132,6 +163,11 @@ impl Forest {
             process: names.process(shape.process),
             node: shape.node,
             adds: Adds::Shape(shape),
+        }));
+        items.extend(history.frees.iter().map(|passed| Item {
+            process: names.process(passed.process),
+            node: passed.allocated_by,
+            adds: Adds::Passed(passed),
         }));
         items.sort_by_key(|item| (item.process, item.node));
         for of_process in items.chunk_by(|a, b| a.process == b.process) {
@@ -189,6 +225,8 @@ enum Adds<'a> {
     Shape(&'a StackShape),
     /// What was allocated in the regions of this number.
     During(u32, Amount),
+    /// What became of its blocks.
+    Passed(&'a Passed),
 }
 
 struct Builder<'a> {
@@ -257,7 +295,24 @@ impl<'a> Builder<'a> {
                 }
                 Adds::Site(site) => self.forest.of_sites[site] = row,
                 Adds::Shape(shape) => self.shape(row, shape),
+                Adds::Passed(Passed { end, parcel, .. }) => {
+                    let end = self.end(*end, stacks);
+                    let ended = Ended { blocks: parcel.blocks, by_others: parcel.by_others };
+                    add(&mut self.forest.rows[row].ends, &[(end, ended)]);
+                }
                 Adds::During(region, amount) => add(&mut self.forest.rows[row].during, &[(region, amount)]),
+            }
+        }
+    }
+
+    /// How blocks ended, by the row of who freed them, which is there though it may have allocated nothing.
+    fn end(&mut self, end: Party, stacks: &mut StackMap<'_>) -> BlocksEnd {
+        match end {
+            Party::Left => BlocksEnd::Left,
+            Party::Unseen => BlocksEnd::Unseen,
+            Party::Freed(NodeId::ROOT) => BlocksEnd::ToNothing,
+            Party::Freed(node) | Party::Resized(node) | Party::Allocated(node) => {
+                BlocksEnd::By(number(self.row(node, stacks)))
             }
         }
     }
@@ -308,7 +363,7 @@ fn number(place: usize) -> u32 {
 }
 
 /// Adds amounts to others, both by slice, or whatever else they are of, rising.
-pub(super) fn add<T: Copy + AddAssign>(sum: &mut Vec<(u32, T)>, changes: &[(u32, T)]) {
+pub(super) fn add<K: Copy + Ord, T: Copy + AddAssign>(sum: &mut Vec<(K, T)>, changes: &[(K, T)]) {
     if sum.is_empty() {
         sum.extend_from_slice(changes);
         return;

@@ -9,7 +9,7 @@
 //! ```
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 45] = [
+const MODULES: [(&str, &str); 46] = [
     ("text", include_str!("assets/text.js")),
     ("format", include_str!("assets/format.js")),
     ("inflate", include_str!("assets/inflate.js")),
@@ -46,6 +46,7 @@ const MODULES: [(&str, &str); 45] = [
     ("spectrum_view", include_str!("assets/spectrum_view.js")),
     ("threads_view", include_str!("assets/threads_view.js")),
     ("marks_view", include_str!("assets/marks_view.js")),
+    ("ends", include_str!("assets/ends.js")),
     ("details", include_str!("assets/details.js")),
     ("map_view", include_str!("assets/map_view.js")),
     ("kept", include_str!("assets/kept.js")),

@@ -32,7 +32,7 @@ pub use recorder::Recorder;
 pub use slicer::Slice;
 pub use spectrum::{SizeClass, Spectrum};
 
-use crate::lives::StackShape;
+use crate::lives::{Passed, StackShape};
 use capture::{NodeId, ProcessId};
 
 /// The changes of the heap over time.
@@ -50,6 +50,8 @@ pub struct History {
     pub crossings: Vec<Crossing>,
     /// By stack, the sizes and the lifetimes of its blocks.
     pub shapes: Vec<StackShape>,
+    /// By stack, what became of its blocks; nothing where stacks of frees were not recorded.
+    pub frees: Vec<Passed>,
     /// What was allocated in regions that programs mark.
     pub during: Vec<During>,
 }

@@ -8,7 +8,7 @@ use super::spectrum::Spectrum;
 use crate::analysis::cost::Amount;
 use crate::analysis::estimate::Estimator;
 use crate::analysis::watch::{Birth, Death, End, Instant, Life, Moved, Watch};
-use crate::lives::Shapes;
+use crate::lives::{Frees, Shapes};
 use capture::{Ended, Event, NodeId, ProcessId, Sampling, Tables};
 
 /// Writes the history of the pass that it observes.
@@ -20,6 +20,7 @@ pub struct Recorder {
     crossings: Crossings,
     regions: Regions,
     shapes: Shapes,
+    frees: Option<Frees>,
 }
 
 impl Recorder {
@@ -32,6 +33,7 @@ impl Recorder {
             crossings: Crossings::default(),
             regions: Regions::new(tables),
             shapes: Shapes::new(tables),
+            frees: tables.metadata.traces_frees().then(|| Frees::new(tables)),
         }
     }
 
@@ -40,7 +42,8 @@ impl Recorder {
         let spectrum = self.spectrum.whole(&self.estimator);
         let during = self.regions.finish(&self.estimator);
         let (crossings, shapes) = (self.crossings.finish(&self.estimator), self.shapes.finish());
-        History { spectrum, crossings, during, shapes, ..self.slices.finish() }
+        let frees = self.frees.map(|frees| frees.parcels().collect()).unwrap_or_default();
+        History { spectrum, crossings, during, shapes, frees, ..self.slices.finish() }
     }
 }
 
@@ -75,6 +78,9 @@ impl Watch for Recorder {
         }
         self.slices.block_died(life, death, block);
         self.shapes.died(life, death);
+        if let Some(frees) = &mut self.frees {
+            frees.died(life, death);
+        }
     }
 
     fn moved(&mut self, at: Instant, process: ProcessId, node: NodeId, moved: &Moved) {

@@ -1,10 +1,9 @@
 //! `lifetimes --json`: how long blocks live.
 
-use super::start::{AmountFields, Start, stack};
-use crate::analysis::Amount;
+use super::start::{AgeFields, AmountFields, Start, stack};
 use crate::json::stack::Stack;
 use crate::json::write_document;
-use crate::lives::{Age, LifeTable};
+use crate::lives::LifeTable;
 use crate::loaded::Loaded;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -25,15 +24,6 @@ struct LifeFields<'a> {
     lifetimes: Vec<AgeFields>,
 }
 
-/// Blocks of one class of lifetimes.
-#[derive(Serialize)]
-struct AgeFields {
-    below_ns: Option<u64>,
-    ended: bool,
-    #[serde(flatten)]
-    amount: AmountFields,
-}
-
 #[derive(Serialize)]
 struct CellFields {
     first: u64,
@@ -47,20 +37,15 @@ struct CellFields {
 /// # Errors
 /// Those of the writer.
 pub fn lifetimes(out: &mut dyn Write, loaded: &Loaded, table: &LifeTable) -> io::Result<()> {
-    let age = |age: Age, amount: Amount| AgeFields {
-        below_ns: age.end_ns(),
-        ended: age != Age::LEFT,
-        amount: amount.into(),
-    };
     let rows = table.stacks.iter().map(|row| LifeFields {
         stack: stack(loaded, row.node),
         amount: row.total.into(),
-        lifetimes: row.ages.iter().map(|&(of, amount)| age(of, amount)).collect(),
+        lifetimes: row.ages.iter().map(|&(age, amount)| AgeFields::new(age, amount)).collect(),
     });
     let map = table.map.iter().map(|cell| CellFields {
         first: cell.size.first(),
         last: cell.size.last(),
-        age: age(cell.age, cell.amount),
+        age: AgeFields::new(cell.age, cell.amount),
     });
     let document = LifetimesDocument {
         start: Start::new(loaded, "lifetimes"),

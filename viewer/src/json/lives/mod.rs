@@ -1,6 +1,7 @@
 //! Documents about the lives of blocks, and about lines.
 
 mod failed;
+mod frees;
 mod history;
 mod invalid_frees;
 mod lifetimes;
@@ -14,6 +15,7 @@ mod temporary;
 mod threads;
 
 pub use failed::failed;
+pub use frees::frees;
 pub use history::history;
 pub use invalid_frees::invalid_frees;
 pub use lifetimes::lifetimes;

@@ -4,6 +4,7 @@ use crate::analysis::Amount;
 use crate::json::cost::CostFields;
 use crate::json::head::Head;
 use crate::json::stack::Stack;
+use crate::lives::Age;
 use crate::loaded::Loaded;
 use capture::{NodeId, Sampling, ThreadId};
 use serde::Serialize;
@@ -39,6 +40,21 @@ pub(super) struct AmountFields {
 impl From<Amount> for AmountFields {
     fn from(Amount { blocks, bytes }: Amount) -> Self {
         Self { blocks, bytes }
+    }
+}
+
+/// Blocks of one class of lifetimes.
+#[derive(Serialize)]
+pub(super) struct AgeFields {
+    below_ns: Option<u64>,
+    ended: bool,
+    #[serde(flatten)]
+    amount: AmountFields,
+}
+
+impl AgeFields {
+    pub(super) fn new(age: Age, amount: Amount) -> Self {
+        Self { below_ns: age.end_ns(), ended: age != Age::LEFT, amount: amount.into() }
     }
 }
 

@@ -112,6 +112,7 @@ export class Data extends Stacks {
     /** Where the entries of each row begin, by kind of class. */
     this.firstOf = { sized: sizes, aged: ages };
     this.firstDuring = starts(columns["row.during"] ?? new Int32Array(this.rows));
+    this.firstEnd = starts(columns["row.ends"] ?? new Int32Array(this.rows));
     // When all programs have ended, what the recording still did is of no interest.
     this.isRunning = (head.info.processes ?? []).some((process) => process.recorded && process.ended === "running");
     this.end = Math.max(columns["slice.end"][this.slices - 1] || 0, this.isRunning ? head.info.duration_ns : 0, 1);
@@ -126,6 +127,11 @@ export class Data extends Stacks {
   labelOf(id) {
     this.labelsById ??= new Map(Array.from(this.columns["label.id"], (number, label) => [number, label]));
     return this.labelsById.get(id) ?? -1;
+  }
+
+  /** Whether it is known who freed whose blocks. */
+  get tracesFrees() {
+    return this.columns["row.ends"] !== undefined;
   }
 
   /** Time of a boundary; 0 is the beginning, the others end a slice each. */

@@ -2,6 +2,7 @@
 
 import { copyRows, copyText, rowsBelow } from "./copy.js";
 import { el, fill } from "./dom.js";
+import { endsOf } from "./ends.js";
 import { amount, counted, percent, signed } from "./format.js";
 import { written } from "./metric.js";
 import { mapped, sourceAddress } from "./places.js";
@@ -58,7 +59,7 @@ export class Details {
     // The page tells again when it knows: what was chosen is to be seen at once.
     const isKnown = page.isPrepared;
     this.element.setAttribute("aria-busy", String(!isKnown));
-    const label = selection.tree.label[selection.node];
+    const { label } = this;
     const { name, short, isFolded } = page.name(label);
     const { module } = page.data.describe(label);
     fill(
@@ -69,8 +70,15 @@ export class Details {
       isFolded && el("p", { class: "quiet" }, TEXT.foldedHelp),
       isKnown ? numbersOf(page, selection) : el("p", { class: "quiet" }, TEXT.details.counting),
       this.actions(label),
-      isKnown && [this.lines(), this.stack()],
+      isKnown && [this.lines(), endsOf(page, selection), this.stack()],
     );
+  }
+
+  /** What the selection is called by: among stacks by the function that its row begins with, and not by what allocates on its behalf. */
+  get label() {
+    const { selection, state } = this.page;
+    const isStack = state.view === "stacks" && selection.fine !== undefined;
+    return selection.tree.label[isStack ? this.page.meaningful(selection.node) : selection.node];
   }
 
   actions(label) {
@@ -134,7 +142,7 @@ export class Details {
     const frames = this.frames();
     const items = frames.slice(0, MOST_FRAMES).map(({ label, file, line, inlined }) => {
       const { short, name, className } = page.name(label);
-      const isSelected = page.selection.tree.label[page.selection.node] === label;
+      const isSelected = this.label === label;
       return el("li", { class: isSelected && "selected" }, el("span", { class: className, title: name }, short), inlined && el("span", { class: "quiet" }, TEXT.details.inlined), file && [" ", placeOf(page, file, line)]);
     });
     const more = frames.length > MOST_FRAMES && el("p", { class: "quiet" }, counted(frames.length - MOST_FRAMES, TEXT.nouns.moreCaller));

@@ -2,6 +2,7 @@
 
 import { numbersOf, placeOf } from "./details.js";
 import { el, fill } from "./dom.js";
+import { endsOf } from "./ends.js";
 import { amount, bytes, count, counted, percent, signed } from "./format.js";
 import { bar } from "./overview.js";
 import { WholeFunction } from "./selection.js";
@@ -31,6 +32,7 @@ export class FunctionView {
       el("section", { class: "card" }, el("h2", {}, name), module && el("p", { class: "quiet path" }, module), numbersOf(page, this.selection)),
       this.lines(),
       el("div", { class: "pair" }, this.classes("sized", TEXT.function.sizes, head.sizes), this.classes("aged", TEXT.function.lifetimes, head.ages)),
+      page.data.tracesFrees && el("section", { class: "card" }, endsOf(page, this.selection)),
     );
   }
 

@@ -225,7 +225,7 @@ class Frame {
       t: () => this.nextTheme(),
       y: () => this.copy("text"),
       Y: () => this.copy("markdown"),
-      Escape: () => this.views[state.view].escape?.() || (page.selection ? page.select(null) : page.update({ focus: 0 })),
+      Escape: () => this.views[state.view].escape?.() || this.leave(),
     };
     const view = Object.keys(VIEW_CLASSES)[Number(event.key) - 1];
     const isTab = event.target.getAttribute?.("role") === "tab" && TAB_KEYS.has(event.key);
@@ -234,6 +234,14 @@ class Frame {
     else if (actions[event.key]) actions[event.key]();
     else return;
     event.preventDefault();
+  }
+
+  /** Leaves what was gone into last: a selection, a node that the view begins with, a range of time in detail. */
+  leave() {
+    const { page } = this;
+    if (page.selection) page.select(null);
+    else if (page.state.focus > 0) page.update({ focus: 0 });
+    else if (page.canAsk && page.state.to > 0) page.detail(0, 0);
   }
 
   nextTab(key) {
@@ -311,8 +319,7 @@ class Report {
   show(data, range) {
     this.page?.leave();
     this.carry(data);
-    Object.assign(this, { data, range, page: new Page(data) });
-    this.page.canAsk = this.canAsk;
+    Object.assign(this, { data, range, page: new Page(data, this.canAsk) });
     new Frame(this.page, this).build();
     this.settle();
     whenIdle(this.page.preparations(), this.page.left.signal);
@@ -334,7 +341,10 @@ class Report {
 
   fail(error) {
     this.page?.leave();
-    fill(document.body, el("p", { class: "unreadable" }, TEXT.unreadable + error.message));
+    // A link may lead to a time that this recording does not have.
+    const isZoomed = this.canAsk && rangeOf(location.hash).to > 0;
+    const back = isZoomed && el("p", {}, el("a", { id: "all", href: carried(location.hash, true) }, TEXT.detail.all));
+    fill(document.body, el("p", { class: "unreadable" }, TEXT.unreadable + error.message), back);
     this.settle();
     throw error;
   }

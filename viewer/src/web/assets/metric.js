@@ -144,6 +144,12 @@ export function boundaryBefore(data, time) {
   return after > 0 && data.time(after) > time ? after - 1 : after;
 }
 
+/** The boundaries of a range, between which something lies: it may end within a slice, as that of a link to a recording that has grown does. */
+export function boundariesOf(data, { from, to }) {
+  const first = boundaryAfter(data, from);
+  return [first, Math.max(boundaryBefore(data, to), Math.min(first + 1, data.slices))];
+}
+
 /** The boundary nearest to a time. */
 export function boundaryNear(data, time) {
   const after = boundaryAfter(data, time);

@@ -2,7 +2,7 @@
 
 import { Curves } from "./curves.js";
 import { amount, duration, moment, percent, signed } from "./format.js";
-import { bothSides, boundaryAfter, byNode, heldAt, isComparable, lastMoment, measureRows, metricsOf, written } from "./metric.js";
+import { bothSides, boundariesOf, byNode, heldAt, isComparable, lastMoment, measureRows, metricsOf, written } from "./metric.js";
 import { Named } from "./named.js";
 import { fileName } from "./places.js";
 import { Selection } from "./selection.js";
@@ -33,14 +33,19 @@ class Kept {
 }
 
 export class Page extends Named {
-  constructor(data) {
+  /** `canAsk` where there is a server that shows a range of time in detail. */
+  constructor(data, canAsk) {
     super(data);
-    const { from, to } = rangeOf(location.hash);
-    // In detail the cursors are around it.
-    const [a, b] = to > 0 ? [boundaryAfter(data, from), boundaryAfter(data, to)] : [0, lastMoment(data)];
+    this.canAsk = canAsk;
+    const range = rangeOf(location.hash);
+    const whole = [0, lastMoment(data)];
+    const around = range.to > 0 ? boundariesOf(data, range) : whole;
+    // In detail the cursors are around it. Without a server there is no detail, and they only show where it is.
+    const [a, b] = canAsk ? around : whole;
     this.metrics = metricsOf(data);
     this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, mark: data.regions[0] ?? 0, function: -1, focus: 0, scan: 0, part: "tree", kept: 0, least: "0.5", most: "80", rows: "stack", cells: "held", inverted: false, against: data.before !== null, query: "", theme: "", from: 0, to: 0 };
-    this.state = fromFragment(location.hash, this.first, data.slices);
+    this.state = fromFragment(location.hash, { ...this.first, a: around[0], b: around[1] }, data.slices);
+    if (!canAsk) Object.assign(this.state, { from: 0, to: 0 });
     if (!this.metrics.includes(this.state.metric)) this.state.metric = this.first.metric;
     if (!data.regions.includes(this.state.mark)) this.state.mark = this.first.mark;
     this.selection = null;

@@ -100,6 +100,31 @@ export class Selection {
     return [...sums.values()].sort((a, b) => a.place - b.place);
   }
 
+  /** What became of its blocks: by the row that freed them, or the reason why none did (see `ends.js`), the most first. */
+  ends(unit) {
+    const { firstEnd, columns } = this.page.data;
+    const sums = new Map();
+    for (const row of this.rows) {
+      for (let end = firstEnd[row]; end < firstEnd[row + 1]; end++) addEnd(sums, columns["ended.by"][end], columns, end);
+    }
+    return largestFirst(sums, unit);
+  }
+
+  /** Whose blocks it frees: by the row that had allocated them, the most first. */
+  // Cost: a look at each end of every row.
+  owners(unit) {
+    const { firstEnd, columns, rows } = this.page.data;
+    const isIn = new Uint8Array(rows);
+    for (const row of this.rows) isIn[row] = 1;
+    const sums = new Map();
+    for (let row = 0; row < rows; row++) {
+      for (let end = firstEnd[row]; end < firstEnd[row + 1]; end++) {
+        if (columns["ended.by"][end] >= 0 && isIn[columns["ended.by"][end]]) addEnd(sums, row, columns, end);
+      }
+    }
+    return largestFirst(sums, unit);
+  }
+
   /** The page's nodes that it stands for: one for each line that the function was called from. */
   get fines() {
     return this.isTopDown ? this.tree.fines(this.node) : new Int32Array(0);
@@ -162,6 +187,20 @@ export class WholeFunction extends Selection {
     }
     return [...lines.values()].filter(({ value }) => value !== 0).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   }
+}
+
+/** Adds an end of blocks to those of a row. */
+function addEnd(sums, by, columns, end) {
+  const sum = sums.get(by) ?? { by, bytes: 0, blocks: 0, others: { bytes: 0, blocks: 0 } };
+  for (const unit of ["bytes", "blocks"]) {
+    sum[unit] += columns[`ended.${unit}`][end];
+    sum.others[unit] += columns[`ended.others.${unit}`][end];
+  }
+  sums.set(by, sum);
+}
+
+function largestFirst(sums, unit) {
+  return [...sums.values()].sort((a, b) => b[unit] - a[unit] || a.by - b.by);
 }
 
 function sumOf(rows, values) {

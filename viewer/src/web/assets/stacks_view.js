@@ -101,13 +101,19 @@ export class StacksView {
     const other = page.state.unit === "bytes" ? "blocks" : "bytes";
     const [values, others] = [page.measuredRows(page.state.unit), page.measuredRows(other)];
     const [nodes, calls] = [data.columns["row.node"], data.columns["row.call"]];
+    const isOfFrees = page.state.metric === "frees";
     const rows = [];
     for (let row = 0; row < data.rows; row++) {
       if (values[row] === 0 && others[row] === 0) continue;
       const fine = nodes[row];
-      rows.push({ fine, node: page.tree.of[fine], value: values[row], other: others[row], call: data.head.calls[calls[row]] ?? "" });
+      rows.push({ fine, node: page.tree.of[fine], value: values[row], other: others[row], call: this.call(calls[row], isOfFrees) });
     }
     return rows;
+  }
+
+  /** The function of the allocator that was called. A stack without a name for it has called `malloc`, or `free`, if that is measured. */
+  call(number, isOfFrees) {
+    return number === 0 && isOfFrees ? "free" : (this.page.data.head.calls[number] ?? "");
   }
 
   functionRows() {

@@ -5,6 +5,9 @@ import { el, fill } from "./dom.js";
 /** Height of a row in pixels, as in the style sheet. */
 const HEIGHT = 24;
 
+/** Tables so far: rows of each are known by names of their own. */
+let tables = 0;
+
 /** Browsers draw elements up to some ten million pixels high; longer tables scroll in larger steps. */
 const HIGHEST = 8_000_000;
 
@@ -17,16 +20,19 @@ export class VirtualTable {
     Object.assign(this, options);
     this.rows = [];
     this.active = 0;
+    this.number = tables++;
     this.head = el("div", { class: "row head", role: "row" });
     this.body = el("div", { class: "rows", role: "presentation" });
     this.space = el("div", { class: "space", role: "presentation" }, this.body);
-    this.scroller = el("div", { class: "scroller", tabindex: 0, role: "presentation", onscroll: () => this.draw() }, this.space);
-    this.element = el("div", { class: `table ${options.name}`, role: "treegrid", "aria-label": options.label }, this.head, this.scroller);
-    this.scroller.addEventListener("keydown", (event) => this.key(event));
+    this.scroller = el("div", { class: "scroller", tabindex: -1, role: "presentation", onscroll: () => this.draw() }, this.space);
+    this.element = el("div", { class: `table ${options.name}`, tabindex: 0, role: "treegrid", "aria-label": options.label }, this.head, this.scroller);
+    this.element.addEventListener("keydown", (event) => this.key(event));
     this.body.addEventListener("click", (event) => {
       const row = event.target.closest(".row");
       if (!row || event.target.closest("a")) return;
       this.active = Number(row.dataset.index);
+      // Rows come and go, so it is the table that has the focus, and says which row is the active one.
+      this.element.focus({ preventScroll: true });
       this.onActivate?.(this.active, event);
       this.draw();
     });
@@ -72,11 +78,18 @@ export class VirtualTable {
     const drawn = [];
     for (let index = first; index < last; index++) drawn.push(this.drawRow(index));
     fill(this.body, drawn);
+    const isInSight = this.active >= first && this.active < last;
+    if (isInSight) this.element.setAttribute("aria-activedescendant", this.idOf(this.active));
+    else this.element.removeAttribute("aria-activedescendant");
+  }
+
+  idOf(index) {
+    return `row-${this.number}-${index}`;
   }
 
   drawRow(index) {
     const row = this.rows[index];
-    const attributes = { class: "row", role: "row", "aria-rowindex": index + 2, "data-index": index, ...this.rowAttributes?.(row) };
+    const attributes = { class: "row", id: this.idOf(index), role: "row", "aria-rowindex": index + 2, "data-index": index, ...this.rowAttributes?.(row) };
     if (index === this.active) attributes.class += " active";
     const cells = this.columns.map(({ key, className }) => el("div", { class: `cell ${className ?? ""}`, role: "gridcell" }, this.cell(row, key)));
     return el("div", attributes, cells);
@@ -85,6 +98,8 @@ export class VirtualTable {
   key(event) {
     // Of no rows, as a search may leave, none can be moved to or activated.
     if (this.rows.length === 0) return;
+    // A title that sorts, or a link, does what it does.
+    if (event.target.closest("button, a")) return;
     const page = Math.max(Math.floor(this.scroller.clientHeight / HEIGHT) - 1, 1);
     const steps = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page, Home: -Infinity, End: Infinity };
     if (event.key in steps) {

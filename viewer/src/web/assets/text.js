@@ -113,7 +113,7 @@ export const TEXT = {
     share: "share",
     function: "function",
     from: "from",
-    stack: "stack, the allocating function first",
+    stack: "stack, the innermost function first",
   },
   tree: { largest: "Open the largest", largestHelp: "what a first look shows", all: "Open all", none: "Close all" },
   copy: {
@@ -131,6 +131,14 @@ export const TEXT = {
     between: (from, to) => `, from ${from} to ${to}`,
   },
   stacks: { rows: "Rows", byStack: "By stack", byFunction: "By function", stacks: "Stacks", functions: "Functions" },
+  ends: {
+    ends: "What became of its blocks",
+    owners: "Whose blocks it frees",
+    left: "never freed",
+    unseen: "freed, which was not recorded",
+    toNothing: "realloc to size 0",
+    byOthers: (share) => `${share} by other threads`,
+  },
   details: {
     selection: "Selection",
     numbers: "Numbers of the selection",
@@ -389,7 +397,7 @@ export const TEXT = {
     ["s", "keep the flame graph, or the call graph, as an SVG file"],
     ["y, Shift+y", "copy the tree, as text or Markdown"],
     ["arrows, Enter", "in graph, treemap and tables: go, open, zoom"],
-    ["Esc", "zoom out, close"],
+    ["Esc", "close, zoom out, back to all of the time"],
     ["t", "light, dark, as the system has it"],
     ["?", "this help"],
   ],

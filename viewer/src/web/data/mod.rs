@@ -12,7 +12,7 @@ mod stacks;
 
 use super::columns::{Column, Columns};
 use super::fold::Folded;
-use super::forest::{Forest, Row};
+use super::forest::{BlocksEnd, Ended, Forest, Row};
 use super::overview::Overview;
 use super::texts::Texts;
 use super::{Drawing, PageOptions};
@@ -27,6 +27,7 @@ use serde::Serialize;
 use serde_json::Value;
 pub(super) use stacks::Stacks;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 
 /// Version of the data: the scripts are in the same file, so nobody else needs to read it.
@@ -115,6 +116,7 @@ impl Fixed {
         let stacks = Stacks { loaded: parts.loaded, forest: parts.forest, sources };
         stacks.write(&mut writer.columns, &mut writer.texts, folded);
         writer.rows(&folded.rows);
+        writer.ends(folded);
         if parts.older.is_some() {
             writer.compared(&folded.rows);
         }
@@ -213,6 +215,36 @@ impl Writer<'_> {
         };
         classes(["row.sizes", "sized.class", "sized.bytes", "sized.blocks"], |row| &row.sizes);
         classes(["row.ages", "aged.class", "aged.bytes", "aged.blocks"], |row| &row.ages);
+    }
+
+    /// What became of the blocks of rows; nothing where stacks of frees were not recorded.
+    fn ends(&mut self, folded: &Folded) {
+        if !self.parts.loaded.tables.metadata.traces_frees() {
+            return;
+        }
+        // Several that free may be one row now.
+        let place = |end: BlocksEnd| match end {
+            BlocksEnd::Left => -1,
+            BlocksEnd::Unseen => -2,
+            BlocksEnd::ToNothing => -3,
+            BlocksEnd::By(row) => folded.row_of.get(row as usize).map_or(-2, |&row| i64::from(row)),
+        };
+        let ends: Vec<BTreeMap<i64, Ended>> = (folded.rows.iter())
+            .map(|row| {
+                row.ends.iter().fold(BTreeMap::new(), |mut ends, &(end, ended)| {
+                    *ends.entry(place(end)).or_default() += ended;
+                    ends
+                })
+            })
+            .collect();
+        let columns = &mut self.columns;
+        columns.numbers("row.ends", ends.iter().map(|ends| ends.len() as i64));
+        let all = || ends.iter().flatten();
+        columns.numbers("ended.by", all().map(|(by, _)| *by));
+        columns.numbers("ended.bytes", all().map(|(_, ended)| ended.blocks.bytes));
+        columns.numbers("ended.blocks", all().map(|(_, ended)| ended.blocks.blocks));
+        columns.numbers("ended.others.bytes", all().map(|(_, ended)| ended.by_others.bytes));
+        columns.numbers("ended.others.blocks", all().map(|(_, ended)| ended.by_others.blocks));
     }
 
     /// What rows had in the older of two captures, and what the comparison counts for another row than the one that has it.

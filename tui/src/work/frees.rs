@@ -1,0 +1,80 @@
+//! Who frees whose blocks: a row for each stack of a side, and below it what those of the other side did.
+
+use super::answer::{StackList, StackRow};
+use super::ask::{LIST_ROWS, place_of};
+use super::kept::WIDE;
+use crate::catalogue;
+use capture::NodeId;
+use std::sync::Arc;
+use viewer::Loaded;
+use viewer::analysis::Amount;
+use viewer::format::{bytes, count};
+use viewer::lives::{FreesRow, Parcel, Party, Side};
+use viewer::text::{Style, by_others, stack_line, what_became};
+
+/// Others that are told of a row.
+const OTHERS: usize = 5;
+
+/// Rows of a side.
+pub(super) fn frees(loaded: Arc<Loaded>, rows: &[FreesRow], side: Side) -> StackList {
+    let style = Style { color: false, width: Some(WIDE) };
+    let row = |row: &FreesRow| {
+        let node = row.party.stack().filter(|node| *node != NodeId::ROOT);
+        let name = |node| stack_line(&loaded, node, &style, 0);
+        StackRow {
+            numbers: numbers(&row.sum),
+            name: node.map_or_else(|| what_became(&loaded, row.party, &style, 0), name),
+            node,
+            place: node.and_then(|node| place_of(&loaded, node)),
+            mark: None,
+            about: others(&loaded, row, &style),
+        }
+    };
+    let left_out = rows.len().saturating_sub(LIST_ROWS);
+    let more = StackRow::of_others(left_out, catalogue::SEE_BY_CHOOSING);
+    let of = match side {
+        Side::Allocations => catalogue::ALLOCATED_BY,
+        Side::Frees => catalogue::FREED_BY,
+    };
+    let header =
+        format!("{:>10}  {:>10}  {:>9}  {:>8}  {of}", "bytes", "blocks", catalogue::BY_OTHERS, "lifetime");
+    StackList {
+        about: vec![about(rows, side), catalogue::MEANING_OF_OTHERS.to_owned()],
+        header,
+        numbers: [43, 22],
+        rows: rows.iter().take(LIST_ROWS).map(row).chain(more).collect(),
+        left_out,
+        loaded: loaded.clone(),
+    }
+}
+
+/// `  12.3 MiB       1,234     50.0 %    < 1 ms`.
+fn numbers(parcel: &Parcel) -> String {
+    let Amount { blocks, bytes: size } = parcel.blocks;
+    let lifetime = parcel.median().map_or(String::new(), |age| age.to_string());
+    format!("{:>10}  {:>10}  {:>9}  {lifetime:>8}", bytes(size), count(blocks), by_others(parcel))
+}
+
+/// What is shown, in a line.
+fn about(rows: &[FreesRow], side: Side) -> String {
+    let sum = rows.iter().fold(Amount::ZERO, |sum, row| sum + row.sum.blocks);
+    let left = rows.iter().flat_map(|row| &row.with).filter(|(party, _)| *party == Party::Left);
+    let left = left.fold(Amount::ZERO, |sum, (_, parcel)| sum + parcel.blocks);
+    match side {
+        Side::Allocations => catalogue::never_freed(&bytes(left.bytes), &bytes(sum.bytes)),
+        Side::Frees => catalogue::freed_by_stacks(&bytes(sum.bytes), rows.len()),
+    }
+}
+
+/// What became of a row's blocks, or who had allocated them, a line each.
+fn others(loaded: &Loaded, row: &FreesRow, style: &Style) -> Vec<String> {
+    let said = |(party, parcel): &(Party, Parcel)| {
+        let what = what_became(loaded, *party, style, 0);
+        let lifetime = parcel.median().map(|age| age.to_string());
+        let by_others = Some(by_others(parcel)).filter(|share| !share.is_empty());
+        catalogue::of_blocks(&bytes(parcel.blocks.bytes), parcel.blocks.blocks, &what, lifetime, by_others)
+    };
+    let more = row.with.len().saturating_sub(OTHERS);
+    let rest = (more > 0).then(|| catalogue::more_stacks(more));
+    row.with.iter().take(OTHERS).map(said).chain(rest).collect()
+}

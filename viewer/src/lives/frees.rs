@@ -1,0 +1,277 @@
+//! Who frees whose blocks: from the stacks that allocate to those that free, and back.
+//!
+//! ```text
+//!  allocated by   and then                        turned around: freed by   allocated by
+//!  parse ───────► 90 freed by close               close ──────────────────► 90 by parse, 5 by lex
+//!         └─────► 10 never freed                  evict ──────────────────► 7 by lex
+//!  lex ─────────► 5 freed by close, 7 by evict
+//! ```
+//!
+//! One who frees where others allocate is an owner, which types of C do not tell.
+
+use super::age::Age;
+use crate::analysis::{Amount, Birth, Death, End, Life, Tally, Watch};
+use crate::query::Selection;
+use capture::{NodeId, ProcessId, Sampling, Tables};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// Observes a pass for pairs of stacks that allocate and that free. Keeps two sums for each pair, class of lifetimes and process.
+#[derive(Debug)]
+pub struct Frees {
+    sampling: Option<Sampling>,
+    /// Of each all blocks, and those that another thread freed than the one that had allocated them.
+    sums: HashMap<Pair, [Tally; 2]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Pair {
+    process: ProcessId,
+    allocated_by: NodeId,
+    end: Party,
+    age: Age,
+}
+
+/// What a stack did to blocks, or what became of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Party {
+    /// It allocated them.
+    Allocated(NodeId),
+    /// It freed them; [`NodeId::ROOT`] where `realloc` did, to size 0.
+    Freed(NodeId),
+    /// It made other blocks of them with `realloc`.
+    Resized(NodeId),
+    /// Their addresses were handed out again, so they were freed, though no free of them was recorded.
+    Unseen,
+    /// They were never freed.
+    Left,
+}
+
+/// So many blocks, and how they ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parcel {
+    /// All of them.
+    pub blocks: Amount,
+    /// Those that another thread freed than the one that had allocated them.
+    pub by_others: Amount,
+    /// By how long they lived, the shortest first; classes without a block are left out.
+    pub ages: Vec<(Age, Amount)>,
+}
+
+/// What became of some blocks of a stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// Whose blocks they were.
+    pub process: ProcessId,
+    /// With which stack they were allocated.
+    pub allocated_by: NodeId,
+    /// How they ended.
+    pub end: Party,
+    /// The blocks.
+    pub parcel: Parcel,
+}
+
+/// A stack, and those that it shares blocks with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FreesRow {
+    /// Which, and what it does.
+    pub party: Party,
+    /// Its blocks.
+    pub sum: Parcel,
+    /// The same by those who did the other thing, the most first.
+    pub with: Vec<(Party, Parcel)>,
+}
+
+/// From which side pairs are looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Side {
+    /// A row for each stack that allocates.
+    #[default]
+    Allocations,
+    /// A row for each stack that frees.
+    Frees,
+}
+
+/// What is much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Many bytes.
+    #[default]
+    Bytes,
+    /// Many blocks.
+    Blocks,
+}
+
+impl Party {
+    /// The stack; none where nobody was seen.
+    pub fn stack(self) -> Option<NodeId> {
+        match self {
+            Self::Allocated(node) | Self::Freed(node) | Self::Resized(node) => Some(node),
+            Self::Unseen | Self::Left => None,
+        }
+    }
+
+    /// As documents call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allocated(_) => "allocated",
+            Self::Freed(_) => "freed",
+            Self::Resized(_) => "resized",
+            Self::Unseen => "unseen",
+            Self::Left => "left",
+        }
+    }
+
+    /// True of those that somebody was seen to free.
+    pub fn is_free(self) -> bool {
+        matches!(self, Self::Freed(_) | Self::Resized(_))
+    }
+
+    fn of(end: End) -> Self {
+        match end {
+            End::Freed { stack, .. } => Self::Freed(stack),
+            End::Resized { stack, .. } => Self::Resized(stack),
+            End::Displaced { .. } => Self::Unseen,
+            End::Left { .. } => Self::Left,
+        }
+    }
+}
+
+impl Side {
+    /// As documents call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allocations => "allocations",
+            Self::Frees => "frees",
+        }
+    }
+}
+
+impl Order {
+    /// As documents call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Blocks => "blocks",
+        }
+    }
+
+    /// What comes first has most of it.
+    fn rank(self, amount: Amount) -> Reverse<(i64, i64)> {
+        Reverse(match self {
+            Self::Bytes => (amount.bytes, amount.blocks),
+            Self::Blocks => (amount.blocks, amount.bytes),
+        })
+    }
+}
+
+impl Parcel {
+    /// The class of lifetimes that the middle one of those blocks is in that were seen to end; none where none was.
+    pub fn median(&self) -> Option<Age> {
+        let ended = || self.ages.iter().filter(|(age, _)| *age != Age::LEFT);
+        // Wide enough for what a hostile capture says.
+        let count: i128 = ended().map(|(_, amount)| i128::from(amount.blocks)).sum();
+        let mut before = 0_i128;
+        ended().find_map(|&(age, amount)| {
+            before += i128::from(amount.blocks);
+            (2 * before >= count && count > 0).then_some(age)
+        })
+    }
+
+    /// Those that were seen to end.
+    pub fn ended(&self) -> Amount {
+        let ended = self.ages.iter().filter(|(age, _)| *age != Age::LEFT);
+        ended.fold(Amount::ZERO, |sum, (_, amount)| sum + *amount)
+    }
+
+    /// Takes in those of another one.
+    pub(crate) fn add(&mut self, other: &Parcel) {
+        self.blocks += other.blocks;
+        self.by_others += other.by_others;
+        other.ages.iter().for_each(|&(age, amount)| self.add_age(age, amount));
+    }
+
+    fn add_age(&mut self, age: Age, amount: Amount) {
+        match self.ages.binary_search_by_key(&age, |(age, _)| *age) {
+            Ok(at) => self.ages[at].1 += amount,
+            Err(at) => self.ages.insert(at, (age, amount)),
+        }
+    }
+}
+
+impl Frees {
+    /// For the capture with these tables.
+    pub fn new(tables: &Tables) -> Self {
+        Self { sampling: Sampling::new(tables.metadata.sample_interval), sums: HashMap::new() }
+    }
+
+    /// Forgets blocks that were not seen to be freed by a stack which is selected.
+    pub fn keep_freed_by(&mut self, selection: &mut Selection<'_>) {
+        self.sums.retain(|pair, _| {
+            let stack = pair.end.stack();
+            stack.is_some_and(|stack| selection.contains(pair.process, None, stack))
+        });
+    }
+
+    /// The stacks of a side, those with most first. Of those that free there is no row for blocks that nobody was seen to free.
+    pub fn finish(self, side: Side, order: Order) -> Vec<FreesRow> {
+        let mut rows: HashMap<Party, HashMap<Party, Parcel>> = HashMap::new();
+        for Passed { allocated_by, end, parcel, .. } in self.parcels() {
+            let allocation = Party::Allocated(allocated_by);
+            let (party, other) = match side {
+                Side::Allocations => (allocation, end),
+                Side::Frees if end.is_free() => (end, allocation),
+                Side::Frees => continue,
+            };
+            rows.entry(party).or_default().entry(other).or_default().add(&parcel);
+        }
+        let row = |(party, with): (Party, HashMap<Party, Parcel>)| {
+            let mut with: Vec<(Party, Parcel)> = with.into_iter().collect();
+            with.sort_by_key(|(other, parcel)| (order.rank(parcel.blocks), *other));
+            let mut sum = Parcel::default();
+            with.iter().for_each(|(_, parcel)| sum.add(parcel));
+            FreesRow { party, sum, with }
+        };
+        let mut rows: Vec<FreesRow> = rows.into_iter().map(row).collect();
+        rows.sort_by_key(|row| (order.rank(row.sum.blocks), row.party));
+        rows
+    }
+
+    /// Who allocated, what became of it, and how much, in parts.
+    pub(crate) fn parcels(self) -> impl Iterator<Item = Passed> {
+        let mut sums: Vec<(Pair, [Tally; 2])> = self.sums.into_iter().collect();
+        sums.sort_unstable_by_key(|(pair, _)| *pair);
+        let amounts = |at: usize| Tally::amounts(sums.iter().map(|(_, tallies)| &tallies[at]));
+        let (blocks, by_others) = (amounts(0), amounts(1));
+        sums.into_iter().zip(blocks).zip(by_others).map(|(((pair, _), blocks), by_others)| {
+            let Pair { process, allocated_by, end, age } = pair;
+            Passed {
+                process,
+                allocated_by,
+                end,
+                parcel: Parcel { blocks, by_others, ages: vec![(age, blocks)] },
+            }
+        })
+    }
+}
+
+impl Watch for Frees {
+    /// When the block was made.
+    type Kept = u64;
+
+    fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
+        birth.at.time
+    }
+
+    fn died(&mut self, life: &Life<u64>, death: &Death) {
+        let age = Age::at(death, life.kept);
+        let pair = Pair { process: life.process, allocated_by: life.node, end: Party::of(death.end), age };
+        let [all, by_others] = self.sums.entry(pair).or_insert_with(|| [Tally::new(self.sampling); 2]);
+        all.add(life.size);
+        if let End::Freed { thread, .. } | End::Resized { thread, .. } = death.end
+            && thread != life.thread
+        {
+            by_others.add(life.size);
+        }
+    }
+}

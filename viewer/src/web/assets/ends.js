@@ -1,0 +1,42 @@
+// Who frees whose blocks, of a selection: what became of the blocks that it allocated, and who had allocated those that it freed.
+
+import { el } from "./dom.js";
+import { amount, counted, percent } from "./format.js";
+import { TEXT } from "./text.js";
+
+/** Why blocks have no row that freed them, by the number that stands for it, as `data/mod.rs` numbers them. */
+const REASONS = { [-1]: TEXT.ends.left, [-2]: TEXT.ends.unseen, [-3]: TEXT.ends.toNothing };
+
+const MOST = 8;
+
+/** Both lists, or nothing where stacks of frees were not recorded. */
+export function endsOf(page, selection) {
+  if (!page.data.tracesFrees) return null;
+  const { unit } = page.state;
+  return [list(page, selection.ends(unit), TEXT.ends.ends, "ends"), list(page, selection.owners(unit), TEXT.ends.owners, "owners")];
+}
+
+function list(page, all, title, name) {
+  if (all.length === 0) return null;
+  const { unit } = page.state;
+  const whole = all.reduce((sum, end) => sum + end[unit], 0);
+  const rows = all.slice(0, MOST).map((end) =>
+    el("tr", {}, el("td", { class: "number" }, amount(end[unit], unit)), el("td", { class: "number quiet" }, percent(end[unit], whole)), el("td", {}, stackOf(page, end.by), " ", byOthers(end, unit))),
+  );
+  const rest = all.slice(MOST).reduce((sum, end) => sum + end[unit], 0);
+  const more = all.length > MOST && el("tr", {}, el("td", { class: "number" }, amount(rest, unit)), el("td", {}), el("td", { class: "quiet" }, counted(all.length - MOST, TEXT.nouns.moreStack)));
+  return [el("h3", {}, title, el("span", { class: "quiet" }, ` ${TEXT.function.whole}`)), el("table", { class: `lines ${name}`, "aria-label": title }, el("tbody", {}, rows, more))];
+}
+
+/** A stack that can be selected, or why there is none. */
+function stackOf(page, row) {
+  if (row < 0) return el("span", { class: "quiet" }, REASONS[row]);
+  const fine = page.data.columns["row.node"][row];
+  const node = page.tree.of[fine];
+  return el("button", { class: "plain", title: page.chain(node, 12), onclick: () => page.select(page.tree, node, fine) }, page.chain(node, 2));
+}
+
+/** Which part another thread freed than the one that had allocated it; nothing where that is none. */
+function byOthers(end, unit) {
+  return end.others[unit] > 0 && el("span", { class: "quiet" }, TEXT.ends.byOthers(percent(end.others[unit], end[unit])));
+}
