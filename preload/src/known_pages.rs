@@ -14,10 +14,10 @@ const PLACES: usize = 4096;
 
 /// Pages that belong to no module: where code made at run time lies. A module can come to lie there only after the page
 /// was unmapped.
-pub(crate) static FOREIGN: KnownPages = KnownPages::NONE;
+pub(crate) static FOREIGN: KnownPages = KnownPages::none();
 
 /// Pages of modules. libc unloads modules of its own without telling: these are to be asked about while the loader has their module.
-pub(crate) static OF_MODULES: KnownPages = KnownPages::NONE;
+pub(crate) static OF_MODULES: KnownPages = KnownPages::none();
 
 /// A page in each place: its number above, the low 28 bits of the number of unmappings below. Relaxed everywhere: a word is
 /// complete in itself, and a thread that sees an old one asks again.
@@ -28,7 +28,9 @@ fn word(address: u64) -> u64 {
 }
 
 impl KnownPages {
-    const NONE: Self = KnownPages([const { AtomicU64::new(0) }; PLACES]);
+    const fn none() -> Self {
+        KnownPages([const { AtomicU64::new(0) }; PLACES])
+    }
 
     fn place(&self, address: u64) -> Option<&AtomicU64> {
         let page = address >> PAGE;
@@ -64,7 +66,7 @@ mod tests {
     /// Check that a page is known once it was learned, and that those which cannot be read never are: the first one, too.
     #[test]
     fn only_what_can_be_read_is_known() {
-        let pages = KnownPages::NONE;
+        let pages = KnownPages::none();
         let word = 1_u64;
         let address = (&raw const word).addr() as u64;
         assert!(!pages.has(address) && pages.learn(address) && pages.has(address));
