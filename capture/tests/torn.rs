@@ -98,6 +98,7 @@ fn full_disk_leaves_a_readable_file() {
                 _ => self.bytes.write(&bytes[..room]),
             }
         }
+
         fn flush(&mut self) -> std::io::Result<()> {
             Ok(())
         }

@@ -209,6 +209,7 @@ impl Change {
             let function = unsafe { &mut *function.cast::<F>() };
             function(memory);
         }
+
         fn on_stack<F: FnMut(*mut u8)>(bytes: usize, function: &mut F) {
             // SAFETY: so much stack is left to any thread that calls an exec, which libc's own functions take, too.
             unsafe { arch::with_stack(bytes, enter::<F>, core::ptr::from_mut(function).cast()) };

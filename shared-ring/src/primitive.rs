@@ -18,6 +18,7 @@ pub(crate) fn prefetch(word: &AtomicU32) {
     unsafe {
         core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(word.as_ptr().cast());
     }
+
     #[cfg(not(all(target_arch = "x86_64", not(loom))))]
     let _ = word;
 }
