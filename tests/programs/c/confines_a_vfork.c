@@ -1,5 +1,6 @@
 /* Children of vfork confine themselves, each in another way, and end, execute the program in the argument, or fork. Their parent, whose memory
-   they have, is as free as before: it gets its signals, starts threads that allocate, and what it executes is recorded. */
+   they have, is as free as before: it gets its signals, starts threads that allocate, and what it executes is recorded. In the end a thread
+   confines itself while another one waits in vfork, which gets its signals, too. */
 #include "say.h"
 
 #include "filter.h"
@@ -14,6 +15,19 @@ static volatile sig_atomic_t signals;
 static void handle(int signal) {
   (void)signal;
   signals++;
+}
+
+static volatile int step;
+
+static void *waits_in_vfork(void *result) {
+  pid_t child = vfork();
+  if (child == 0) {
+    step = 1;
+    while (step == 1) continue;
+    _exit(0);
+  }
+  raise(SIGUSR1);
+  return child > 0 ? result : NULL;
 }
 
 static void *work(void *nothing) {
@@ -78,5 +92,12 @@ int main(int count, char **arguments) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, work, NULL) != 0 || pthread_join(thread, NULL) != 0) return 60 + way;
   }
-  return 0;
+  pthread_t thread;
+  void *result = NULL;
+  if (pthread_create(&thread, NULL, waits_in_vfork, &thread) != 0) return 70;
+  while (step == 0) continue;
+  if (kill_for(SYS_gettid)) return 77;
+  step = 2;
+  if (pthread_join(thread, &result) != 0 || result == NULL) return 71;
+  return signals == 8 ? 0 : 72;
 }
