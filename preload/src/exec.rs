@@ -78,7 +78,7 @@ fn is_in_reach() -> bool {
     }
     // SAFETY: the loader's string for a library that is never unloaded.
     let path = unsafe { CStr::from_ptr(name) };
-    // The first one is about the real user, without capabilities, which the next program loses; the second one about the effective one.
+    // The first asks for the real user, without capabilities, which the next program loses; the second for the effective one.
     rustix::fs::access(path, Access::READ_OK).is_ok()
         && rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).is_ok()
 }

@@ -28,7 +28,7 @@ const PRECEDENCE_NS: u64 = 1_000_000_000;
 static FIRST_TO_PART: AtomicPtr<ThreadLocal> = AtomicPtr::new(core::ptr::null_mut());
 /// The thread key plus one, 0 while there is none.
 static KEY: AtomicU32 = AtomicU32::new(0);
-/// All of that was asked for. Copied by fork, as libc's lists are.
+/// libc was asked for all of that. Copied by fork, as its lists are.
 static IS_PREPARED: AtomicBool = AtomicBool::new(false);
 
 /// Runs when the loader has set everything up, before `main`.

@@ -104,7 +104,7 @@ pub(crate) fn start() -> bool {
     if RULES.load(Ordering::Relaxed).is_null() {
         RULES.store(sys::map_private(SHARED_RULES * size_of::<SharedSlot>()).cast(), Ordering::Release);
     } else {
-        // Nothing has told, since the last session, when libc unloaded modules by itself, nor would it from now on.
+        // Of modules that libc has unloaded by itself since the last session nobody has told.
         shared_rules().invalidate(1..u64::MAX);
         table().clear();
         note_unloading();
@@ -184,7 +184,7 @@ fn describe(address: u64) -> Option<Entry> {
         build_id: image.build_id.as_ref().map_or(&[], |id| id.as_bytes()),
         path: path_of(&found),
     };
-    // What is around the start is compared later; of a module that is mapped with holes it is another part than around the address.
+    // The part around the start is what is compared later. In a module that is mapped with holes it is not the one around the address.
     let mapping = mapping(&loader::find(start).unwrap_or(found));
     let (hdr, segment) = image
         .tables

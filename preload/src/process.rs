@@ -62,7 +62,7 @@ struct Page {
 /// The page, null until the process first wants to be connected; it stays.
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Of a process that has done nothing yet: no thread ever has it.
+/// The epoch of a process that has done nothing yet. No thread ever has it.
 static NO_EPOCH: AtomicU32 = AtomicU32::new(0);
 /// The word that all threads compare: in the page, or the doorbell's.
 static EPOCH: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const NO_EPOCH).cast_mut());
@@ -342,7 +342,7 @@ pub(crate) fn hear_in(folder: &[u8]) -> bool {
     is_found
 }
 
-/// Lets no hook begin in a session: threads have another epoch than the doorbell's.
+/// Lets no hook begin in a session any more: what threads compare their epoch with is the doorbell's word from here on.
 pub(crate) fn turn_away() {
     filter::refuse();
     CONTROL.store((&raw const SILENCE).cast_mut(), Ordering::Relaxed);
@@ -383,15 +383,15 @@ pub(crate) fn withdraw() -> bool {
     STATE.load(Ordering::Acquire) != LEAVING || departure::settle()
 }
 
-/// True when nothing is recorded, nor anybody waited for, and nobody has called since the thread found that out: its calls may go to
-/// the next allocator as they are. Always false where that one may call hooks of ours.
+/// True when the thread has found that nothing is recorded and nobody waited for, and nobody has called since: its calls may go straight
+/// to the next allocator. Always false where that one may call hooks of ours.
 // Cost: two compares, of a byte and a word of the thread's.
 #[inline(always)]
 pub(crate) fn is_at_rest(local: &ThreadLocal) -> bool {
     local.is_at_rest() && !has_news(local)
 }
 
-/// True when something has changed since the thread last found out what there is for it to do: it is to [`hear`].
+/// True when something has changed since the thread last found out what there is for it to do: it has to [`hear`].
 #[inline(always)]
 pub(crate) fn has_news(local: &ThreadLocal) -> bool {
     !local.has_heard(epoch())

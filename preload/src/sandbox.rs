@@ -99,6 +99,9 @@ const fn call(number: i64, arguments: [u64; 6]) -> Call {
     Call { number, arguments }
 }
 
+const BEGIN: u32 = Need::Begin as u32;
+const FILES: u32 = Need::Files as u32;
+
 /// The needs that are forbidden. Copied by fork, as filters are.
 // Relaxed everywhere: a thread that installs a filter for all others, who are at work, is as late as it is.
 static FORBIDDEN: AtomicU32 = AtomicU32::new(0);
@@ -109,10 +112,9 @@ fn forbidden() -> u32 {
 }
 
 /// Those of a child of vfork, which may forbid itself what its parent may still do. Its memory is its parent's, so there is but a byte
-/// for it: all of them count as forbidden when any is, except to begin a recording, which is the affair of what it executes.
+/// for it: all count as forbidden when any is, except for the two that decide how it executes a program.
 fn in_vfork(child: Vforked) -> u32 {
-    const BEGIN: u32 = Need::Begin as u32;
-    [(child.may_not_begin, BEGIN), (child.is_confined, !BEGIN)]
+    [(child.may_not_begin, BEGIN), (child.may_not_read, FILES), (child.is_confined, !(BEGIN | FILES))]
         .into_iter()
         .filter(|(is_so, _)| *is_so)
         .fold(0, |all, (_, needs)| all | needs)
@@ -207,8 +209,9 @@ fn confined(child: Vforked, rule: Rule<'_>) -> Vforked {
         Rule::Filter(program) => forbidden_by(program),
     };
     Vforked {
-        is_confined: child.is_confined || forbidden & !(Need::Begin as u32) != 0,
-        may_not_begin: child.may_not_begin || forbidden & Need::Begin as u32 != 0,
+        is_confined: child.is_confined || forbidden & !(BEGIN | FILES) != 0,
+        may_not_begin: child.may_not_begin || forbidden & BEGIN != 0,
+        may_not_read: child.may_not_read || forbidden & FILES != 0,
         ..child
     }
 }

@@ -139,6 +139,8 @@ pub(crate) struct Vforked {
     pub(crate) is_confined: bool,
     /// It has forbidden itself, and what it executes, to begin a recording.
     pub(crate) may_not_begin: bool,
+    /// It has forbidden itself to read files.
+    pub(crate) may_not_read: bool,
 }
 
 /// What `inside` was before, to be put back.
@@ -288,14 +290,15 @@ impl ThreadLocal {
 
     /// What is known of it as such.
     pub(crate) fn vforked(&self) -> Vforked {
-        let bits = self.in_vfork.get();
-        Vforked { is_it: bits & 1 != 0, is_confined: bits & 2 != 0, may_not_begin: bits & 4 != 0 }
+        let has = |bit: u8| self.in_vfork.get() & bit != 0;
+        Vforked { is_it: has(1), is_confined: has(2), may_not_begin: has(4), may_not_read: has(8) }
     }
 
     /// Something else is.
     pub(crate) fn set_vforked(&self, child: Vforked) {
-        let Vforked { is_it, is_confined, may_not_begin } = child;
-        self.in_vfork.set(u8::from(is_it) | u8::from(is_confined) << 1 | u8::from(may_not_begin) << 2);
+        let Vforked { is_it, is_confined, may_not_begin, may_not_read } = child;
+        let bits = [(is_it, 1), (is_confined, 2), (may_not_begin, 4), (may_not_read, 8)];
+        self.in_vfork.set(bits.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, bit)| all | bit));
     }
 }
 

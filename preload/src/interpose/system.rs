@@ -241,14 +241,17 @@ vfork_call!(
     vfork, hold_signals, release_signals, vfork_failed
 );
 
+/// Stands for signals that are not held. No thread blocks all that there are.
+const NOT_HELD: u64 = u64::MAX;
+
 /// Blocks all signals, where that is allowed; those that were blocked before.
 extern "C" fn hold_signals() -> u64 {
-    if sandbox::allows(Need::Map) { arch::block_signals(u64::MAX) } else { 0 }
+    if sandbox::allows(Need::Map) { arch::block_signals(u64::MAX) } else { NOT_HELD }
 }
 
-/// Undoes it, in the parent and in the child.
+/// Undoes it, in the parent and in the child. What another thread has forbidden meanwhile is no reason not to.
 extern "C" fn release_signals(blocked: u64) {
-    if sandbox::allows(Need::Map) {
+    if blocked != NOT_HELD {
         arch::block_signals(blocked);
     }
 }

@@ -20,7 +20,7 @@ pub(super) type Ring = (usize, &'static RingEntry);
 
 /// So many rings may be used without a look.
 const FEW: usize = 64;
-/// Of so many calls in vain for a ring one looks at all threads again: there may be thousands, each of which is asked for.
+/// One in so many vain calls for a ring looks at all threads again: there may be thousands, and a look takes a system call for each.
 const LOOKS: u32 = 256;
 /// Calls in vain since a ring was last taken back.
 static IN_VAIN: AtomicU32 = AtomicU32::new(0);

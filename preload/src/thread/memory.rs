@@ -121,7 +121,8 @@ pub(super) unsafe fn parts(memory: *mut Memory, tid: u32, depth: usize) -> Parts
         missed,
         script_frames,
     } = unsafe { &mut *memory };
-    // Relaxed: published with the owner.
+    // Relaxed, both: the id is published with the next owner. The last one may have ended without a word.
+    owner.store(core::ptr::null_mut(), Ordering::Relaxed);
     owner_id.store(tid, Ordering::Relaxed);
     missed.clear();
     // First: what is unmapped or unloaded after this look makes the rest void.

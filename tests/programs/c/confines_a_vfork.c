@@ -1,5 +1,6 @@
-/* Children of vfork confine themselves, each in another way, and end, execute the program in the argument, or fork. Their parent, whose memory
-   they have, is as free as before: it gets its signals, starts threads that allocate, and what it executes is recorded. */
+/* Children of vfork confine themselves, each in another way, and end, execute a program of the arguments, or fork. Their parent, whose memory
+   they have, is as free as before: it gets its signals, starts threads that allocate, and what it executes is recorded. In the end a thread
+   confines itself while another one waits in vfork, which gets its signals, too. */
 #include "say.h"
 
 #include "filter.h"
@@ -8,12 +9,25 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-static char *path;
+static char *path, *second;
 static volatile sig_atomic_t signals;
 
 static void handle(int signal) {
   (void)signal;
   signals++;
+}
+
+static volatile int step;
+
+static void *waits_in_vfork(void *result) {
+  pid_t child = vfork();
+  if (child == 0) {
+    step = 1;
+    while (step == 1) continue;
+    _exit(0);
+  }
+  raise(SIGUSR1);
+  return child > 0 ? result : NULL;
 }
 
 static void *work(void *nothing) {
@@ -53,18 +67,26 @@ static void confine(int way) {
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)) _exit(77);
     syscall(SYS_exit, 15);
     break;
+  case 6:
+    if (second == NULL) _exit(0);
+    if (refuse(SYS_gettid)) _exit(77);
+    path = second;
+    execute("alone");
+    break;
   default: execute("free");
   }
 }
 
 int main(int count, char **arguments) {
   if (count < 2) return 1;
-  path = arguments[1];
+  char *first = arguments[1];
+  second = count > 2 ? arguments[2] : NULL;
   signal(SIGUSR1, handle);
-  const struct rlimit limit = {1ul << 42, 1ul << 42};
+  const struct rlimit limit = {1ul << 46, 1ul << 46};
   if (setrlimit(RLIMIT_AS, &limit) != 0) return 2;
-  const int codes[] = {10, 0, 12, 13, 14, 15, 0};
-  for (volatile int way = 0; way < 7; way++) {
+  const int codes[] = {10, 0, 12, 13, 14, 15, 0, 0};
+  for (volatile int way = 0; way < 8; way++) {
+    path = first;
     int status;
     pid_t child = vfork();
     if (child == 0) confine(way);
@@ -78,5 +100,12 @@ int main(int count, char **arguments) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, work, NULL) != 0 || pthread_join(thread, NULL) != 0) return 60 + way;
   }
-  return 0;
+  pthread_t thread;
+  void *result = NULL;
+  if (pthread_create(&thread, NULL, waits_in_vfork, &thread) != 0) return 70;
+  while (step == 0) continue;
+  if (kill_for(SYS_gettid)) return 77;
+  step = 2;
+  if (pthread_join(thread, &result) != 0 || result == NULL) return 71;
+  return signals == 9 ? 0 : 72;
 }
