@@ -61,7 +61,7 @@ pub(crate) use owners::GRACE;
 pub(crate) use registers::{COUNT as REGISTERS, NUMBERS as REGISTER_NUMBERS, Start};
 pub(crate) use sampler::{Sampled, Sampler};
 pub(crate) use space::{Mapping, Space, View};
-pub(crate) use stacks::marker;
+pub(crate) use stacks::{marker, remark_on_unkept};
 pub(crate) use strangers::remark_on_strangers;
 pub(crate) use trace::Traces;
 pub use trace::{NoTrace, Trace};

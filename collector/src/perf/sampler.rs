@@ -56,6 +56,8 @@ pub(crate) struct Sampled {
     pub(crate) nameless: u64,
     /// Records of what processes execute and map that there was no room for.
     pub(crate) untold: u64,
+    /// Stacks that there was no room for.
+    pub(crate) unkept: u64,
 }
 
 /// The sampler, from the outside.

@@ -1,28 +1,78 @@
 //! Sampled stacks, each once.
+//!
+//! Programs go new ways for as long as they run: of a whole system on which compilers are at work, each sample brings three frames of stacks
+//! that were not there before. Each takes some 60 bytes here and with the writer, so there is an end to them, as there is in the memory
+//! that agents have for theirs.
 
 use super::batch::{Batch, Step};
 use capture::Pseudo;
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 use unwind::End;
 
 /// The stack without frames.
 pub(super) const EMPTY: u32 = 0;
 
+/// Most stacks, those that others go on from included: as many as an agent has room for.
+const MOST: usize = 1 << 24;
+
 /// The stacks seen so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Stacks {
-    ids: FxHashMap<(u32, Step), u32>,
+    most: usize,
+    /// Numbers of steps: they are far fewer, and larger.
+    steps: FxHashMap<Step, u32>,
+    /// By the stack that a step is called from, and its number.
+    ids: FxHashMap<(u32, u32), u32>,
+}
+
+impl Default for Stacks {
+    fn default() -> Stacks {
+        Stacks::of_at_most(MOST)
+    }
 }
 
 impl Stacks {
-    /// The stack of `step`, called from `parent`.
-    pub(super) fn node(&mut self, parent: u32, step: Step, batch: &mut Batch) -> u32 {
-        let next = self.ids.len() as u32 + 1;
-        *self.ids.entry((parent, step)).or_insert_with(|| {
-            batch.nodes.push((parent, step));
-            next
-        })
+    pub(super) fn of_at_most(most: usize) -> Stacks {
+        Stacks { most, steps: FxHashMap::default(), ids: FxHashMap::default() }
     }
+
+    /// The stack of `step`, called from `parent`; `None` where there is no room for another one.
+    pub(super) fn node(&mut self, parent: u32, step: Step, batch: &mut Batch) -> Option<u32> {
+        if self.ids.len() < self.most {
+            return Some(self.enter(parent, step, batch));
+        }
+        self.ids.get(&(parent, *self.steps.get(&step)?)).copied()
+    }
+
+    /// The one that stands for all for which there was no room.
+    #[cold]
+    pub(super) fn full(&mut self, batch: &mut Batch) -> u32 {
+        self.enter(EMPTY, Step::End(Pseudo::StashFull), batch)
+    }
+
+    fn enter(&mut self, parent: u32, step: Step, batch: &mut Batch) -> u32 {
+        let next = self.steps.len() as u32;
+        let number = *self.steps.entry(step).or_insert(next);
+        let next = self.ids.len() as u32 + 1;
+        match self.ids.entry((parent, number)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(room) => {
+                batch.nodes.push((parent, step));
+                *room.insert(next)
+            }
+        }
+    }
+}
+
+/// What the user is told of stacks for which there was no room.
+pub(crate) fn remark_on_unkept(stacks: u64) -> Option<String> {
+    (stacks > 0).then(|| {
+        format!(
+            "Stacks of samples that could not be kept: {stacks}. They show as [stash full]: a recording holds 16 million different frames in \
+             stacks of samples. Sample less often (--frequency), or let it go on in another capture (--max-size)."
+        )
+    })
 }
 
 /// The outermost frame of a stack that ends so; none where it is complete.
@@ -32,5 +82,42 @@ pub(crate) fn marker(end: End) -> Option<Pseudo> {
         End::Truncated => Some(Pseudo::Truncated),
         End::NoUnwindInfo => Some(Pseudo::NoUnwindInfo),
         End::Broken | End::Unreadable => Some(Pseudo::Broken),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(address: u64) -> Step {
+        Step::Code { module: 0, address, exact: true }
+    }
+
+    /// Check that stacks have an end, that those which were there before are still found then, and that all others are one.
+    #[test]
+    fn stacks_have_an_end() {
+        let (mut stacks, mut batch) = (Stacks::of_at_most(100), Batch::default());
+        let mut nodes = Vec::new();
+        for address in 0..100 {
+            let parent = nodes.last().copied().unwrap_or(EMPTY);
+            nodes.push(stacks.node(parent, step(address % 10), &mut batch).unwrap());
+        }
+        assert_eq!(nodes, Vec::from_iter(1..=100));
+        for address in 0..1000 {
+            assert_eq!(stacks.node(EMPTY, step(address + 1), &mut batch), None);
+        }
+        assert_eq!([stacks.full(&mut batch), stacks.full(&mut batch)], [101, 101]);
+        assert_eq!(stacks.node(EMPTY, step(0), &mut batch), Some(1));
+        assert_eq!(stacks.node(99, step(9), &mut batch), Some(100));
+        assert_eq!((batch.nodes.len(), stacks.ids.len()), (101, 101));
+        assert!(stacks.steps.len() <= 11 && batch.nodes[100] == (EMPTY, Step::End(Pseudo::StashFull)));
+    }
+
+    /// Check that nothing is said where there was room, and else how many there were.
+    #[test]
+    fn unkept_stacks_are_told() {
+        assert_eq!(remark_on_unkept(0), None);
+        let told = remark_on_unkept(7).unwrap();
+        assert!(told.contains("kept: 7. ") && !told.contains("  ") && told.ends_with('.'), "{told}");
     }
 }

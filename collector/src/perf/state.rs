@@ -222,17 +222,17 @@ impl State {
             added: &mut batch.modules,
         };
         let end = walk.user(user, &mut self.frames);
-        let mut node = EMPTY;
-        let outermost = end.map(Step::End).into_iter().chain(self.frames.iter().rev().copied());
-        for step in outermost {
-            node = stacks.node(node, step, batch);
-        }
         let mut inner = Vec::new();
-        kernel.frames(chain, batch, |frame| inner.push(frame));
-        for frame in inner {
-            node = stacks.node(node, Step::Kernel(frame), batch);
-        }
-        Some((task, node, end))
+        kernel.frames(chain, batch, |frame| inner.push(Step::Kernel(frame)));
+        let outermost = end.map(Step::End).into_iter().chain(self.frames.iter().rev().copied());
+        let node = outermost.chain(inner).try_fold(EMPTY, |node, step| stacks.node(node, step, batch));
+        Some(match node {
+            Some(node) => (task, node, end),
+            None => {
+                self.sampled.unkept += 1;
+                (task, stacks.full(batch), Some(Pseudo::StashFull))
+            }
+        })
     }
 
     /// Knows whose page faults are wanted, where that is not decided by whose events they are.

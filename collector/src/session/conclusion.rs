@@ -6,7 +6,7 @@ use super::scanning::Scanned;
 use super::writing::Whole;
 use crate::background::in_background;
 use crate::listener::Closed;
-use crate::perf::{Sampled, remark_on_nameless, remark_on_strangers};
+use crate::perf::{Sampled, remark_on_nameless, remark_on_strangers, remark_on_unkept};
 use crate::pipeline::Pipeline;
 use crate::symbolize::{Wanted, symbolize};
 use crate::writing::overhead;
@@ -62,6 +62,7 @@ impl Conclusion {
             scanned.remark(),
             closed.remark_on_missed(),
             remark_on_nameless(sampled.nameless, sampled.untold),
+            remark_on_unkept(sampled.unkept),
             self.follows.then(|| remark_on_strangers(&sampled.without_agent)).flatten(),
         ];
         let mut summary = whole.summary(sampled, unrecorded);

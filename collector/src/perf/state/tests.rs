@@ -53,3 +53,18 @@ fn registers_from_before_an_exec_are_of_no_program() {
     let steps = sample(&mut state, true);
     assert!(steps.iter().any(|step| matches!(step, Step::Code { .. })), "{steps:?}");
 }
+
+/// Check that samples go on when there is no room for other stacks, as incomplete ones that are counted, and that known ones are still told.
+#[test]
+fn samples_go_on_without_room_for_stacks() {
+    let mut state = State { stacks: Stacks::of_at_most(1), ..state() };
+    let steps = sample(&mut state, true);
+    assert_eq!(steps.len(), 2, "{steps:?}");
+    assert_eq!(steps[1], Step::End(Pseudo::StashFull));
+    for _ in 0..2 {
+        assert!(sample(&mut state, true).is_empty());
+    }
+    let cpu = &state.sampled.cpu;
+    assert_eq!((cpu.samples, cpu.incomplete, state.sampled.unkept), (3, 3, 3));
+    assert!(state.batch.samples.iter().all(|sample| sample.node == 2));
+}
