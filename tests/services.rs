@@ -138,6 +138,32 @@ fn nobody_answers_in_the_middle_of_an_allocator() {
     server.stop();
 }
 
+/// Check that limits which a user has, and may raise, are in nobody's way who attaches, and that to reach one that is left is not the
+/// collector's end: a failed write says so.
+#[test]
+fn limits_of_the_collector_are_lifted() {
+    let server = Service::new(1);
+    let script = "ulimit -S -f 100; ulimit -S -n 20; exec \"$@\"";
+    for command in ["attach", "top"] {
+        let tool = server.tool(command, &["--no-symbolize", "--output", &format!("{command}.memprof")]);
+        let mut shell = server.world.command("sh");
+        shell.args(["-c", script, "sh"]).arg(tool.get_program()).args(tool.get_args());
+        shell.envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let collector = start(&server.world, shell);
+        wait_for("the recording", || server.row()["state"] == "recorded");
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", collector.pid().as_raw_nonzero())).unwrap();
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+        let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+        assert_ne!(ignored & 1 << (Signal::XFSZ.as_raw() - 1), 0, "{command}");
+        collector.signal(Signal::INT);
+        let ran = collector.wait();
+        assert_eq!(ran.code, 0, "{command}: {}", ran.stderr);
+        server.wait_until_it_has_left();
+    }
+    server.stop();
+}
+
 /// Check that a recording is left soon after the last hook has ended which was at work in it when it was over, however little
 /// the process allocates.
 #[test]

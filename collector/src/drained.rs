@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::exit_scans::ExitScan;
 use crate::image::{End, Image};
-use crate::item::{Counters, Item, Origin, What};
+use crate::item::{Arrival, Counters, Item, Origin, What};
 use crate::log::debug;
 use crate::merge::{Merger, StreamId};
 use crate::merge_key::Rank;
@@ -244,7 +244,7 @@ impl Drained {
                         let (image, occupant) = (image.clone(), occupant.clone());
                         watcher.ask(Request::Watch { image, slot, occupant });
                     }
-                    let what = What::Started { slot, occupant, origin };
+                    let what = What::Started(Arrival { slot, occupant, origin });
                     notes.push(Item { time, image: image.id, what });
                 }
             }

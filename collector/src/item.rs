@@ -22,12 +22,21 @@ pub(crate) struct Item {
 pub(crate) enum What {
     /// An image was connected.
     Image(Arc<Image>),
-    /// A process of the image has a slot, and who forked it.
-    Started { slot: u32, occupant: Arc<Occupant>, origin: Option<Origin> },
+    /// A process of the image has a slot.
+    Started(Arrival),
     /// A process of the image ended.
     Ended { slot: u32, end: End, counters: Box<Counters> },
     /// Nothing of the image comes any more.
     Finished,
+}
+
+/// A process that has a slot of an image.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) slot: u32,
+    pub(crate) occupant: Arc<Occupant>,
+    /// `None` for the process that connected.
+    pub(crate) origin: Option<Origin>,
 }
 
 /// Where a forked process comes from.

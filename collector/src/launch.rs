@@ -36,7 +36,7 @@ use std::process::ExitStatus;
 
 pub use environment::Environment;
 pub use family::{Descendant, Ended, adopt_orphans, descendants, has_children, reap};
-pub use inherited::{lift_descriptor_limit, lift_file_limit};
+pub use inherited::lift_limits;
 pub use signals::{Blocked, Origin, Received, Signal, Signals, block_signals};
 
 /// A command that is ready to be started.

@@ -71,6 +71,17 @@ impl Failures {
     }
 }
 
+/// Where images go whose agents were answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Outlet {
+    /// To the drain thread, …
+    pub(crate) images: mpsc::Sender<Arc<Image>>,
+    /// … which this wakes.
+    pub(crate) bell: Arc<Bell>,
+    /// Whoever sees their processes end.
+    pub(crate) watcher: Watcher,
+}
+
 /// Where agents connect.
 #[derive(Debug)]
 pub(crate) struct Listener {
@@ -90,25 +101,13 @@ impl Listener {
         path: Option<&Path>,
         folder: Option<&Path>,
         rules: Rules,
-        liveness: Arc<Liveness>,
-        images: mpsc::Sender<Arc<Image>>,
-        bell: Arc<Bell>,
-        watcher: Watcher,
+        outlet: Outlet,
     ) -> Result<Listener, Error> {
         let (socket, name) = open(path)?;
         let failed = |source| Error::System { what: "make an eventfd", source };
         let over = Arc::new(Alarm::new().map_err(failed)?);
-        let host = Arc::new(Host {
-            rules,
-            liveness,
-            images,
-            bell,
-            watcher,
-            known: Mutex::new(Vec::new()),
-            next: AtomicU32::new(0),
-            failures: Arc::default(),
-            missed: Arc::default(),
-        });
+        let failed = |source| Error::System { what: "start a thread", source };
+        let host = Arc::new(Host::new(rules, outlet).map_err(failed)?);
         let mut listener = Listener { name, host, beside: None, over, threads: Vec::new() };
         listener.serve(socket)?;
         listener.listen_beside(folder);
@@ -189,15 +188,25 @@ pub(crate) struct Host {
     missed: Arc<MissedAllocators>,
     rules: Rules,
     liveness: Arc<Liveness>,
-    images: mpsc::Sender<Arc<Image>>,
-    bell: Arc<Bell>,
-    watcher: Watcher,
+    outlet: Outlet,
     /// Images that may still live, to notice an exec.
     known: Mutex<Vec<std::sync::Weak<Image>>>,
     next: AtomicU32,
 }
 
 impl Host {
+    fn new(rules: Rules, outlet: Outlet) -> std::io::Result<Host> {
+        Ok(Host {
+            rules,
+            outlet,
+            liveness: Arc::new(Liveness::start()?),
+            known: Mutex::default(),
+            next: AtomicU32::new(0),
+            failures: Arc::default(),
+            missed: Arc::default(),
+        })
+    }
+
     /// Answers agents as they speak, whoever else is silent, until the recording is over.
     fn serve(&self, mut listening: ListeningSocket, over: &Alarm) {
         let mut pending: Vec<Pending> = Vec::new();
@@ -274,7 +283,7 @@ impl Host {
         // Libraries have used its allocator before it was led to the agent.
         let attached = info.attached || hello.inside == Inside::Led;
         let info = Info { attached, connected: clock::now(self.rules.policy.tsc), ..info };
-        Ok((Image::new(id, memory, info, self.liveness.clone(), self.bell.clone()), descriptors))
+        Ok((Image::new(id, memory, info, self.liveness.clone(), self.outlet.bell.clone()), descriptors))
     }
 
     /// Has an image watched, drained and written.
@@ -283,9 +292,10 @@ impl Host {
             known.push(Arc::downgrade(&image));
         }
         let occupant = Arc::new(Occupant::found(image.info.own_pid, pid));
-        self.watcher.ask(Request::Watch { image: image.clone(), slot: 0, occupant });
-        let _ = self.images.send(image);
-        self.bell.ring();
+        let Outlet { images, bell, watcher } = &self.outlet;
+        watcher.ask(Request::Watch { image: image.clone(), slot: 0, occupant });
+        let _ = images.send(image);
+        bell.ring();
     }
 
     /// Tells the images of a process that their recording is over; false when there are none.
@@ -381,10 +391,10 @@ mod tests {
             only: Vec::new(),
             skip: Vec::new(),
         };
-        let liveness = Arc::new(Liveness::start().unwrap());
         let (images, connected) = mpsc::channel();
         let (watcher, _) = Watcher::start(crate::clock::Clock::start()).unwrap();
-        let listener = Listener::start(None, None, rules, liveness, images, Arc::default(), watcher).unwrap();
+        let outlet = Outlet { images, bell: Arc::default(), watcher };
+        let listener = Listener::start(None, None, rules, outlet).unwrap();
         let connect = || {
             let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
             let name = listener.name().as_os_str().as_bytes().strip_prefix(b"@").unwrap();

@@ -7,9 +7,8 @@ mod threads;
 use crate::counters::{Subject, Subjects};
 use crate::exit_scans::Place;
 use crate::image::{Image, ImageId};
-use crate::item::Origin;
+use crate::item::{Arrival, Origin};
 use crate::numbers::Roll;
-use crate::occupant::Occupant;
 use crate::process::{self, Info};
 use capture::{Ended, Error, Process, ProcessId, Thread, ThreadId, Writer};
 use images::{Images, Known};
@@ -98,16 +97,15 @@ impl Processes {
         self.images.in_place(place)
     }
 
-    /// A process has a slot: its image, unless it is known already; whether it is new.
+    /// A process has a slot of this image since this time; false where that was known already.
     pub(crate) fn start(
         &mut self,
         image: &Image,
-        slot: u32,
-        occupant: &Occupant,
-        origin: Option<Origin>,
+        arrival: &Arrival,
         time: u64,
         writer: &mut Writer,
     ) -> Result<bool, Error> {
+        let Arrival { slot, ref occupant, origin } = *arrival;
         if self.alive.contains_key(&(image.id, slot)) {
             return Ok(false);
         }

@@ -36,7 +36,7 @@ use crate::commands::{Ear, Obey};
 use crate::counters::Counters;
 use crate::distil;
 use crate::drain::Drain;
-use crate::listener::Listener;
+use crate::listener::{Listener, Outlet};
 use crate::orders;
 use crate::perf::Traces;
 use crate::queue::queue;
@@ -128,8 +128,8 @@ impl Session {
         let (watcher, watching) = Watching::start(clock)?;
         let (to_drain, images) = mpsc::channel();
         let bell = Arc::new(Bell::default());
-        let listener =
-            listening::start(&options, clock, scan_at_exit, to_drain, bell.clone(), watcher.clone())?;
+        let outlet = Outlet { images: to_drain, bell: bell.clone(), watcher: watcher.clone() };
+        let listener = listening::start(&options, clock, scan_at_exit, outlet)?;
         // Not before that was possible: a file that is replaced does not come back.
         let pipeline = output::begin(&options, clock)?;
         let subjects = pipeline.processes.subjects.clone();

@@ -2,7 +2,6 @@
 
 use super::attaching::{Attaching, take_back};
 use super::parts::{Limits, Series};
-use super::record::ON_FULL;
 use super::recording::{Kind, Recording};
 use super::whom::{self, Whom, whom};
 use super::{supervise, view};
@@ -14,7 +13,7 @@ use crate::{message, output, values};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use collector::commands::ask;
-use collector::launch::{Signal, Signals, lift_descriptor_limit};
+use collector::launch::{Signal, Signals, lift_limits};
 use collector::{NameSearch, Session};
 use std::ffi::OsStr;
 use std::fs;
@@ -71,7 +70,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         )));
     }
     output::prepare(&capture, arguments.recording.force)?;
-    lift_descriptor_limit();
+    lift_limits();
     // Shells let what they start in the background ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let quiet = arguments.recording.quiet;
@@ -128,18 +127,9 @@ impl Arguments {
         attaching: &mut Attaching<'_>,
     ) -> Result<(Session, usize), Failure> {
         let session = self.recording.start(Kind {
-            target: None,
-            output: capture.clone(),
-            passing: None,
-            is_watched: false,
-            attaches: true,
-            command: Vec::new(),
-            socket: None,
-            agent_folder: None,
-            follow: true,
             live: Progress::new(self.recording.quiet).is_wanted(),
             hears_commands: true,
-            on_full: ON_FULL,
+            ..Kind::of_services(capture.clone())
         })?;
         match attaching.all(&session, pids) {
             Ok(count) => Ok((session, count)),

@@ -12,7 +12,6 @@
 //! While nobody is recorded there are no sessions: no thread but two that wait, no descriptor of a recording.
 
 use super::parts::{self, Limits, Series};
-use super::record::ON_FULL;
 use super::recording::{Kind, Recording};
 use super::snapshot::by_time;
 use super::whom::{self, Whom, whom};
@@ -24,7 +23,7 @@ use clap::Args;
 use collector::Session;
 use collector::attach::make_doorbell;
 use collector::commands::{Answer, Ear, ask_daemon};
-use collector::launch::{Received, Signal, Signals, lift_descriptor_limit};
+use collector::launch::{Received, Signal, Signals, lift_limits};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -86,7 +85,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     }
     let folder = std::path::absolute(&arguments.folder).context("cannot name the folder")?;
     output::check(&folder.join("capture.memprof"), true)?;
-    lift_descriptor_limit();
+    lift_limits();
     // Before the first thread, which inherits what is blocked.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     if let Err(error) = make_doorbell() {
@@ -220,20 +219,7 @@ impl Requests {
 
     /// A recording of those processes that can be recorded; the reason of the last one when that is none.
     fn begin(&self, capture: &Path, pids: &[u32]) -> Result<Session, String> {
-        let session = self.recording.start(Kind {
-            output: capture.to_owned(),
-            passing: None,
-            is_watched: false,
-            attaches: true,
-            command: Vec::new(),
-            socket: None,
-            agent_folder: None,
-            follow: true,
-            target: None,
-            live: false,
-            hears_commands: false,
-            on_full: ON_FULL,
-        });
+        let session = self.recording.start(Kind::of_services(capture.to_owned()));
         let session = session.map_err(|failure| failure.to_text())?;
         let refusals: Vec<_> = pids.iter().filter_map(|pid| session.attach(*pid, PATIENCE).err()).collect();
         match refusals.last() {

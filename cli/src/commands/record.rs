@@ -8,15 +8,10 @@ use crate::progress::Progress;
 use crate::{agent, message, output};
 use anyhow::Context;
 use clap::Args;
-use collector::OnFull;
-use collector::launch::{Signal, Signals, lift_descriptor_limit, lift_file_limit};
+use collector::launch::{Signal, Signals, lift_limits};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
-
-/// Services lose events rather than wait noticeably.
-pub(super) const ON_FULL: (OnFull, Duration) = (OnFull::Drop, Duration::from_millis(10));
 
 /// Record programs that are started by hand with the agent preloaded
 ///
@@ -42,8 +37,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         None => output::default_name(OsStr::new("record"), std::process::id()),
     };
     output::prepare(&capture, arguments.recording.force)?;
-    lift_file_limit();
-    lift_descriptor_limit();
+    lift_limits();
     let agent = agent::provide().map_err(Failure::usage)?;
     // Shells let what they start in the background ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
@@ -51,18 +45,11 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     // Programs start in other folders than this one, so they need the whole path.
     let socket = std::path::absolute(&arguments.listen).context("cannot name the socket")?;
     let session = arguments.recording.start(Kind {
-        output: capture.clone(),
-        passing: None,
-        is_watched: false,
         attaches: false,
-        command: Vec::new(),
         socket: Some(socket),
-        agent_folder: None,
-        follow: true,
-        target: None,
         live: progress.is_wanted(),
         hears_commands: true,
-        on_full: ON_FULL,
+        ..Kind::of_services(capture.clone())
     })?;
     debug!("recording to {} on {}", capture.display(), session.socket().display());
     if !arguments.recording.quiet {

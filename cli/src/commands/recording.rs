@@ -20,6 +20,9 @@ use viewer::Naming;
 /// How often a capture grows that somebody reads meanwhile.
 const WATCHED: Duration = Duration::from_millis(200);
 
+/// Services lose events rather than wait noticeably.
+const SERVICES_ON_FULL: (OnFull, Duration) = (OnFull::Drop, Duration::from_millis(10));
+
 /// Frames of a stack that are recorded unless something else is said.
 const MAX_DEPTH: u32 = 1024;
 
@@ -165,6 +168,26 @@ pub(crate) struct Kind {
     pub(crate) hears_commands: bool,
     /// The policy and its longest wait when the user says nothing.
     pub(crate) on_full: (OnFull, Duration),
+}
+
+impl Kind {
+    /// That of services, which run already and come into the recording by being attached to.
+    pub(crate) fn of_services(output: PathBuf) -> Kind {
+        Kind {
+            output,
+            passing: None,
+            is_watched: false,
+            attaches: true,
+            command: Vec::new(),
+            socket: None,
+            agent_folder: None,
+            follow: true,
+            target: None,
+            live: false,
+            hears_commands: false,
+            on_full: SERVICES_ON_FULL,
+        }
+    }
 }
 
 impl Recording {

@@ -23,9 +23,7 @@ use crate::{agent, message, output};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use clap::builder::FalseyValueParser;
-use collector::launch::{
-    Environment, Launch, Signals, adopt_orphans, lift_descriptor_limit, lift_file_limit,
-};
+use collector::launch::{Environment, Launch, Signals, adopt_orphans, lift_limits};
 use collector::{OnFull, target};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -104,8 +102,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     }
     let naming = arguments.recording.naming_afterwards();
     let gate = arguments.check.as_deref().map(|rules| Gate::new(rules, naming, has_output)).transpose()?;
-    lift_file_limit();
-    lift_descriptor_limit();
+    lift_limits();
     let agent = agent::provide().map_err(Failure::usage)?;
     for remark in &target.remarks {
         message::warning(remark);

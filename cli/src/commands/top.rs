@@ -18,7 +18,7 @@ use crate::exit::{Failure, Outcome};
 use crate::values;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use collector::launch::{Received, Signal, Signals, lift_descriptor_limit};
+use collector::launch::{Received, Signal, Signals, lift_limits};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use subject::Subject;
@@ -129,7 +129,7 @@ impl Sort {
 
 /// Shows it until the user leaves or the process ends.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    lift_descriptor_limit();
+    lift_limits();
     // Shells let what they start in the background ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let mut subject = Subject::open(arguments, &signals)?;

@@ -1,6 +1,5 @@
 //! What this process was given and changes for itself: the disposition of SIGPIPE and standard streams that were closed,
-//! by the Rust runtime before `main`; the limits on the size of files and the number of descriptors, by [`lift_file_limit`] and
-//! [`lift_descriptor_limit`]. The target is to get all of it as it was.
+//! by the Rust runtime before `main`; the limits on the size of files and the number of descriptors, by [`lift_limits`]. The target is to get all of it as it was.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -38,10 +37,12 @@ extern "C" fn look() {
     CLOSED.store(closed, Ordering::Relaxed);
 }
 
-/// Raises the limit on the size of files (`ulimit -f`) as far as this process may, for itself and not for targets: a
-/// recording needs the agent's file, shared memory and the capture. To go beyond what is left is an error of the write,
-/// and not the end of the process.
-pub fn lift_file_limit() {
+/// Raises the limits of which every recording takes more than other programs do as far as this process may, for itself and not for
+/// targets.
+///
+/// The size of files (`ulimit -f`): the agent's, shared memory, the capture. To go beyond what is left is an error of the write then, and
+/// not the end of the process. The number of descriptors (`ulimit -n`): one for each process, and some for its memory.
+pub fn lift_limits() {
     if !super::signals::is_ignored(libc::SIGXFSZ) {
         // SAFETY: SIG_IGN is a valid action for SIGXFSZ.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
@@ -49,10 +50,6 @@ pub fn lift_file_limit() {
         SIGXFSZ_TAKEN.store(true, Ordering::Relaxed);
     }
     lift(Resource::Fsize, &FILE_LIMIT);
-}
-
-/// Raises the limit on descriptors (`ulimit -n`) in the same way: a recording takes one for each process, and some for its memory.
-pub fn lift_descriptor_limit() {
     lift(Resource::Nofile, &DESCRIPTOR_LIMIT);
 }
 

@@ -18,11 +18,9 @@ use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
 use super::ring::Ran;
 use super::state::State;
 use super::strangers::Strangers;
-use super::tasks::Tasks;
 use super::time::Times;
-use super::trace::Traces;
 use super::unsampled::{self, Told};
-use super::{CpuOptions, Scope};
+use super::{CpuOptions, Plan, Scope};
 use crate::alarm::Alarm;
 use crate::clock::{Clock, thread_cpu_ns};
 use crate::counters::Subjects;
@@ -33,7 +31,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use symbols::Cache;
 
 /// Longest time between two looks at the rings: busy ones wake.
 const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
@@ -70,27 +67,24 @@ pub(crate) struct Sampler {
 
 impl Sampler {
     /// Opens the events and starts the thread, whose batches come out of the receiver. `recorded` are the processes that
-    /// agents tell of; `cache` is where names of the kernel may be kept.
+    /// agents tell of.
     ///
     /// # Errors
     /// The summary of a recording without samples and page faults: it says why.
     pub(crate) fn start(
-        options: CpuOptions,
-        mut traces: Traces,
-        (only, skip): (Vec<String>, Vec<String>),
-        max_depth: u32,
+        mut plan: Plan,
         clock: Clock,
         recorded: Subjects,
-        cache: Option<Cache>,
     ) -> Result<(Sampler, Samples), Box<Sampled>> {
-        let options = options.bounded();
+        plan.options = plan.options.bounded();
+        let options = plan.options;
         let refused = |error| {
             let refused = Refusal::new(error, options.scope, PROCESSORS).text();
             Box::new(Sampled { cpu: CpuSummary { refused, ..CpuSummary::default() }, ..Sampled::default() })
         };
-        let mut events = Events::open(options, &mut traces, clock.is_tsc());
+        let mut events = Events::open(options, &mut plan.traces, clock.is_tsc());
         let mut sampled = told(&mut events, options);
-        sampled.trace.refused = traces.refused;
+        sampled.trace.refused.clone_from(&plan.traces.refused);
         if events.channels.is_empty() {
             return Err(Box::new(sampled));
         }
@@ -101,9 +95,7 @@ impl Sampler {
         let lengths: Vec<usize> = events.channels.iter().map(|channel| channel.ring.length()).collect();
         debug!("{}, rings of {lengths:?} bytes, {:?}", sampled.cpu.event, events.clock);
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
-            let (tasks, max_depth) = (Tasks::new(only, skip, clock), max_depth as usize);
-            let state =
-                State::new(sampled, options, tasks, max_depth, recorded, traces.located).with_cache(cache);
+            let state = State::new(plan, sampled, clock, recorded);
             Round::new(events, state, clock, batches).run(&heard, &stopped)
         });
         Ok((Sampler { thread: thread.map_err(refused)?, alarm, stop }, Samples::from(receiver)))
@@ -386,8 +378,7 @@ mod tests {
             faults: false,
             scope: Scope::System,
         };
-        let tasks = Tasks::new(Vec::new(), Vec::new(), Clock::start());
-        let state = State::new(Sampled::default(), options, tasks, 64, Subjects::default(), Vec::new());
+        let state = State::new(Plan::of(options), Sampled::default(), Clock::start(), Subjects::default());
         let (batches, receiver) = mpsc::sync_channel(QUEUE);
         (Round::new(events, state, Clock::start(), batches), receiver)
     }

@@ -11,12 +11,12 @@ use super::tasks::Tasks;
 use super::trace::Located;
 use super::unsampled::Told;
 use super::walk::Walk;
-use super::{CpuOptions, Scope};
+use super::{CpuOptions, Plan, Scope};
+use crate::clock::Clock;
 use crate::counters::Subjects;
 use capture::Pseudo;
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
-use symbols::Cache;
 use unwind::Scratch;
 
 /// Records of a process that has ended may come so long after.
@@ -49,20 +49,15 @@ pub(super) struct State {
 
 impl State {
     /// Of a recording that has just begun.
-    pub(super) fn new(
-        sampled: Sampled,
-        options: CpuOptions,
-        tasks: Tasks,
-        max_depth: usize,
-        recorded: Subjects,
-        traces: Vec<Located>,
-    ) -> State {
+    pub(super) fn new(plan: Plan, sampled: Sampled, clock: Clock, recorded: Subjects) -> State {
+        let Plan { options, traces, only, skip, max_depth, cache } = plan;
+        let traces = traces.located;
         let tracepoints = traces.iter().map(|located| located.row.clone()).collect();
         State {
-            tasks,
+            tasks: Tasks::new(only, skip, clock),
             files: Files::default(),
             modules: FxHashMap::default(),
-            kernel: Kernel::default(),
+            kernel: Kernel::new(cache),
             stacks: Stacks::default(),
             scratch: Box::default(),
             batch: Batch { tracepoints, ..Batch::default() },
@@ -73,14 +68,9 @@ impl State {
             options,
             recorded,
             recent: FxHashMap::default(),
-            max_depth,
+            max_depth: max_depth as usize,
             frames: Vec::new(),
         }
-    }
-
-    /// The same, with names of the kernel kept in this place.
-    pub(super) fn with_cache(self, cache: Option<Cache>) -> State {
-        State { kernel: Kernel::new(cache), ..self }
     }
 
     /// Takes in a record, in the order of times.

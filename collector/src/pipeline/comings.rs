@@ -3,8 +3,7 @@
 use super::Pipeline;
 use super::known::{Known, Owner};
 use crate::image::{End, ImageId};
-use crate::item::{Counters, Item, Origin, What};
-use crate::occupant::Occupant;
+use crate::item::{Arrival, Counters, Item, What};
 use capture::{Action, Error, ThreadId};
 use std::sync::atomic::Ordering;
 
@@ -20,28 +19,15 @@ impl Pipeline {
                 self.images.add(item.image, Known::new(image));
                 Ok(())
             }
-            What::Started { slot, occupant, origin } => self.started(item.image, slot, &occupant, origin),
+            What::Started(arrival) => self.started(item.image, &arrival),
             What::Ended { slot, end, counters } => self.ended(item.image, slot, end, &counters),
             What::Finished => self.finished(item.image),
         }
     }
 
-    fn started(
-        &mut self,
-        image: ImageId,
-        slot: u32,
-        occupant: &Occupant,
-        origin: Option<Origin>,
-    ) -> Result<(), Error> {
+    fn started(&mut self, image: ImageId, arrival: &Arrival) -> Result<(), Error> {
         let Some(known) = self.images.get(image) else { return Ok(()) };
-        if self.processes.start(
-            &known.image,
-            slot,
-            occupant,
-            origin,
-            self.timeline.last(),
-            &mut self.writer,
-        )? {
+        if self.processes.start(&known.image, arrival, self.timeline.last(), &mut self.writer)? {
             known.modules.find_all(&known.segment, &mut self.writer)?;
         }
         Ok(())

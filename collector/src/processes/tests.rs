@@ -4,6 +4,7 @@ use crate::clock::Clock;
 use crate::image::End;
 use crate::liveness::Liveness;
 use crate::memory::{Memory, Policy};
+use crate::occupant::Occupant;
 use capture::{Create, Metadata, Reader, Summary};
 use shared_ring::Geometry;
 use std::sync::Arc;
@@ -13,6 +14,10 @@ const GEOMETRY: Geometry =
 const FORKS: u32 = 3 * ENDED as u32;
 /// No process has such a number.
 const FIRST: u32 = 1 << 30;
+
+fn arrival(slot: u32, pid: u32, origin: Option<Origin>) -> Arrival {
+    Arrival { slot, occupant: Arc::new(Occupant::found(pid, pid)), origin }
+}
 
 /// Check that of processes that had one pid after each other each has its own end, whoever asks for it when, and that one which
 /// nobody has waited for has none.
@@ -28,7 +33,7 @@ fn pid_used_again_has_its_own_end() {
         let memory = Memory::new(GEOMETRY, Policy::default(), liveness.keeper().unwrap()).unwrap();
         let info = Info { pid: FIRST, own_pid: FIRST, start_ticks: begins, ..Info::default() };
         let image = Image::new(ImageId(number as u32), memory, info, liveness.clone(), Arc::default());
-        processes.start(&image, 0, &Occupant::found(FIRST, FIRST), None, begins, &mut writer).unwrap();
+        processes.start(&image, &arrival(0, FIRST, None), begins, &mut writer).unwrap();
         processes.end(image.id, 0, End::Gone(None), begins + seconds(5), &mut writer).unwrap();
     }
     for (time, code) in [(9, 9), (17, 1), (27, 2)] {
@@ -57,11 +62,11 @@ fn what_ended_long_ago_is_forgotten() {
         let rules = Rules { awaits_samples, reuses_threads: !awaits_samples, ..Rules::default() };
         let began = Instant::now();
         let mut processes = Processes::new(rules, Roll::new(Clock::start()));
-        processes.start(&image, 0, &Occupant::found(FIRST, FIRST), None, 0, &mut writer).unwrap();
+        processes.start(&image, &arrival(0, FIRST, None), 0, &mut writer).unwrap();
         for fork in 1..=FORKS {
             let origin = Some(Origin { slot: 0, pid: FIRST, fork });
             let told = FIRST + fork;
-            processes.start(&image, 1, &Occupant::found(told, told), origin, 0, &mut writer).unwrap();
+            processes.start(&image, &arrival(1, told, origin), 0, &mut writer).unwrap();
             let (process, _) = processes.owner(image.id, 1).unwrap();
             assert_eq!(processes.last_thread(process), None);
             for tid in [told, 1] {

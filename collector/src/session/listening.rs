@@ -1,31 +1,21 @@
 //! The listener as a recording needs it.
 
-use super::no_thread;
 use crate::clock::Clock;
-use crate::image::Image;
-use crate::listener::{Listener, Rules};
-use crate::liveness::Liveness;
+use crate::listener::{Listener, Outlet, Rules};
 use crate::memory::Policy;
-use crate::sleeper::Bell;
-use crate::watcher::Watcher;
 use crate::{Error, OnFull, Options};
 use shared_ring::Geometry;
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
-use std::sync::{Arc, mpsc};
 
-/// Begins to answer agents. Their images go to the drain thread, which the bell wakes.
+/// Begins to answer agents.
 pub(super) fn start(
     options: &Options,
     clock: Clock,
     scan_at_exit: bool,
-    images: mpsc::Sender<Arc<Image>>,
-    bell: Arc<Bell>,
-    watcher: Watcher,
+    outlet: Outlet,
 ) -> Result<Listener, Error> {
-    let liveness = Arc::new(Liveness::start().map_err(no_thread)?);
     let (socket, folder) = (options.socket.as_deref(), options.agent_folder.as_deref());
-    let rules = rules(options, clock, scan_at_exit);
-    Listener::start(socket, folder, rules, liveness, images, bell, watcher)
+    Listener::start(socket, folder, rules(options, clock, scan_at_exit), outlet)
 }
 
 /// What agents that connect are answered by.

@@ -3,7 +3,7 @@
 use crate::Options;
 use crate::clock::Clock;
 use crate::counters::Subjects;
-use crate::perf::{Sampled, Sampler, Samples, Traces};
+use crate::perf::{Plan, Sampled, Sampler, Samples, Traces};
 
 /// Processors are sampled, or this says why not.
 #[derive(Debug)]
@@ -18,9 +18,15 @@ impl Sampling {
         recorded: Subjects,
     ) -> (Sampling, Samples) {
         let Some(cpu) = options.cpu else { return (Sampling(Err(Box::default())), Samples::none()) };
-        let (depth, cache) = (options.max_depth.max(1), options.symbols.cache.clone());
-        let chosen = (options.only.clone(), options.skip.clone());
-        match Sampler::start(cpu, traces, chosen, depth, clock, recorded, cache) {
+        let plan = Plan {
+            options: cpu,
+            traces,
+            only: options.only.clone(),
+            skip: options.skip.clone(),
+            max_depth: options.max_depth.max(1),
+            cache: options.symbols.cache.clone(),
+        };
+        match Sampler::start(plan, clock, recorded) {
             Ok((sampler, samples)) => (Sampling(Ok(sampler)), samples),
             Err(sampled) => (Sampling(Err(sampled)), Samples::none()),
         }

@@ -3,7 +3,6 @@
 use super::super::aggregating::in_memory;
 use super::super::attach::{capture_of, discard};
 use super::super::attaching::{Attaching, take_back};
-use super::super::record::ON_FULL;
 use super::super::recording::Kind;
 use super::super::symbols::in_silence;
 use super::super::whom::{Recorded, Whom};
@@ -103,18 +102,10 @@ impl Subject {
             Attaching::new(arguments.patience, arguments.recording.quiet, !arguments.no_inject, signals);
         attaching.prepare(&[pid])?;
         let session = arguments.recording.start(Kind {
-            output: kept.map_or_else(|| PathBuf::from(IN_MEMORY), Path::to_owned),
             passing: passing.clone(),
             is_watched: true,
-            attaches: true,
-            command: Vec::new(),
-            socket: None,
-            agent_folder: None,
-            follow: true,
-            target: None,
-            live: false,
             hears_commands: true,
-            on_full: ON_FULL,
+            ..Kind::of_services(kept.map_or_else(|| PathBuf::from(IN_MEMORY), Path::to_owned))
         })?;
         if let Err(failure) = attaching.all(&session, &[pid]) {
             discard(session, kept);

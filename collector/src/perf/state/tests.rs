@@ -1,5 +1,4 @@
 use super::*;
-use crate::clock::Clock;
 use crate::perf::record::{self, made};
 use crate::perf::registers::{COUNT, Start};
 use perf_event_open_sys::bindings as sys;
@@ -18,8 +17,7 @@ fn state() -> State {
         faults: false,
         scope: Scope::System,
     };
-    let tasks = Tasks::new(Vec::new(), Vec::new(), Clock::start());
-    State::new(Sampled::default(), options, tasks, 64, Subjects::default(), Vec::new())
+    State::new(Plan::of(options), Sampled::default(), Clock::start(), Subjects::default())
 }
 
 /// What a thread's registers say that are from before, in the kernel or not; gives the steps of the stack that is new with it.
