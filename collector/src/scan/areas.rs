@@ -61,6 +61,13 @@ pub(super) struct Image {
     pub(super) is_fixed: bool,
 }
 
+impl Image {
+    /// Its gaps, where it begins here.
+    fn gaps_at(&self, start: u64) -> impl Iterator<Item = Range<u64>> {
+        self.gaps.iter().map(move |gap| start.wrapping_add(gap.start)..start.wrapping_add(gap.end))
+    }
+}
+
 /// Files of which any mapping is code.
 fn files_of_modules(mappings: &[Mapping]) -> HashSet<(u64, u64)> {
     mappings.iter().filter(|mapping| mapping.is_executable).map(Mapping::file).collect()
@@ -100,92 +107,145 @@ pub(super) fn of(
     let mut stacks = stacks.to_vec();
     stacks.sort_by_key(|stack| stack.pointer);
     let mut places = Vec::new();
-    // The module that the mappings are of: its first mapping, the end of what was mapped of it so far, and that of its variables.
-    let mut module: Option<(&Mapping, u64, Option<u64>)> = None;
+    let mut module: Option<Module<'_>> = None;
     let is_musl = mappings.iter().any(Mapping::is_musl);
     let mut left: Vec<Range<u64>> = Vec::new();
     let mut guard = 0;
     for mapping in mappings {
         let is_guarded = guard == mapping.start;
         guard = if mapping.is_readable || mapping.is_writable { 0 } else { mapping.end };
-        let is_file = !mapping.is_shared && mapping.inode != 0 && !mapping.is_anonymous();
-        if is_file && code.contains(&mapping.file()) {
-            let (first, end) = match module {
-                Some((first, _, Some(end))) if first.file() == mapping.file() && mapping.start < end => {
-                    (first, Some(end))
-                }
-                Some((first, _, None)) if first.file() == mapping.file() && mapping.offset != 0 => {
-                    (first, None)
-                }
+        let is_modules = mapping.is_private_file() && code.contains(&mapping.file());
+        if is_modules {
+            match &mut module {
+                Some(module) if module.goes_on_with(mapping) => module.mapped = mapping.end,
                 _ => {
                     let image = image(mapping.start);
                     if mapping.is_own && is_musl {
                         // What musl may have made blocks of lies beside what is ours.
-                        let gaps = image.iter().flat_map(|image| &image.gaps);
-                        left.extend(gaps.map(|gap| {
-                            mapping.start.wrapping_add(gap.start)..mapping.start.wrapping_add(gap.end)
-                        }));
+                        left.extend(image.iter().flat_map(|image| image.gaps_at(mapping.start)));
                     }
-                    (mapping, image.map(|image| mapping.start.saturating_add(image.length)))
+                    module = Some(Module::new(mapping, image));
                 }
-            };
-            module = Some((first, mapping.end, end));
+            }
         }
-        let within = |start, end, kind, name: &str| Place {
+        let piece = Piece { mapping, module: module.as_ref(), is_modules, is_guarded };
+        if piece.is_ours() && mapping.is_writable {
+            let here = left.iter().filter(|gap| mapping.start <= gap.start && gap.end <= mapping.end);
+            places.extend(here.map(|gap| piece.part(gap.start, gap.end, AreaKind::Anonymous, "")));
+        }
+        if piece.is_searched() {
+            let is_here = |stack: &&Stack| (mapping.start..mapping.end).contains(&stack.pointer);
+            let here: Vec<Stack> = stacks.iter().filter(is_here).copied().collect();
+            piece.search(pid, &here, &mut places);
+        }
+    }
+    add_missing(&stacks, &mut places);
+    places
+}
+
+/// The module that the mappings at hand are of.
+struct Module<'m> {
+    /// Its first mapping.
+    first: &'m Mapping,
+    /// The end of what was mapped of it so far.
+    mapped: u64,
+    /// The end of its variables; `None` where its header tells nothing.
+    end: Option<u64>,
+}
+
+impl<'m> Module<'m> {
+    fn new(first: &'m Mapping, image: Option<Image>) -> Module<'m> {
+        let end = image.map(|image| first.start.saturating_add(image.length));
+        Module { first, mapped: first.end, end }
+    }
+
+    /// True of a further mapping of it, not the first one of the same file that is loaded once more.
+    fn goes_on_with(&self, mapping: &Mapping) -> bool {
+        let is_within = self.end.map_or(mapping.offset != 0, |end| mapping.start < end);
+        self.first.file() == mapping.file() && is_within
+    }
+
+    /// Where its variables end in memory without a file; nowhere, if there are none.
+    fn border(&self, mapping: &Mapping) -> Option<u64> {
+        // Where the file's header tells nothing, what adjoins it is taken for its variables.
+        let end = self.end.or((self.mapped == mapping.start).then_some(mapping.end))?;
+        (mapping.start >= self.mapped).then_some(end.min(mapping.end))
+    }
+
+    /// Where the beginning of its file is mapped.
+    fn base(&self) -> u64 {
+        if self.first.offset == 0 { self.first.start } else { 0 }
+    }
+}
+
+/// A mapping with what is known of it.
+struct Piece<'m> {
+    mapping: &'m Mapping,
+    /// The last module before it, which may end within it.
+    module: Option<&'m Module<'m>>,
+    /// It is one of that module's file.
+    is_modules: bool,
+    /// Right before it lies memory without any access.
+    is_guarded: bool,
+}
+
+impl Piece<'_> {
+    /// True of the agent's, and of its variables.
+    fn is_ours(&self) -> bool {
+        let is_its = self.module.is_some_and(|module| module.first.is_own);
+        self.mapping.is_own || is_its && self.mapping.is_anonymous()
+    }
+
+    /// Memory that was written may be made read-only, and blocks may be closed altogether: pointers lead there.
+    fn is_searched(&self) -> bool {
+        let mapping = self.mapping;
+        let may_hold = mapping.is_writable || mapping.is_written || mapping.is_anonymous();
+        let is_code = mapping.is_executable && !mapping.is_writable;
+        may_hold && !is_code && !mapping.is_device && !mapping.is_own
+    }
+
+    fn part(&self, start: u64, end: u64, kind: AreaKind, name: &str) -> Place {
+        Place {
             start,
             end,
             kind,
             tid: 0,
             name: name.to_owned(),
             base: 0,
-            is_there: mapping.is_there && mapping.is_readable,
-            is_guarded: is_guarded && start == mapping.start,
-        };
-        let is_ours =
-            mapping.is_own || module.is_some_and(|(file, ..)| file.is_own) && mapping.is_anonymous();
-        if is_ours && mapping.is_writable {
-            let here = left.iter().filter(|gap| mapping.start <= gap.start && gap.end <= mapping.end);
-            places.extend(here.map(|gap| within(gap.start, gap.end, AreaKind::Anonymous, "")));
-        }
-        // Memory that was written may be made read-only, and blocks may be closed altogether: pointers lead there.
-        let may_hold = mapping.is_writable || mapping.is_written || mapping.is_anonymous();
-        if !may_hold || mapping.is_executable && !mapping.is_writable || mapping.is_device || mapping.is_own {
-            continue;
-        }
-        let whole = |kind, name: &str| within(mapping.start, mapping.end, kind, name);
-        let here: Vec<Stack> = stacks
-            .iter()
-            .copied()
-            .filter(|stack| (mapping.start..mapping.end).contains(&stack.pointer))
-            .collect();
-        match mapping.path.as_str() {
-            "[stack]" => main_stack(&Place { tid: pid, ..whole(AreaKind::Stack, "") }, &here, &mut places),
-            "[heap]" => split(whole(AreaKind::Heap, ""), &here, &mut places),
-            _ if mapping.is_anonymous() => {
-                let end_of_module = module.and_then(|(_, mapped, end)| {
-                    // Where the file's header tells nothing, what adjoins it is taken for its variables.
-                    let end = end.or((mapped == mapping.start).then_some(mapping.end))?;
-                    (mapping.start >= mapped).then_some(end.min(mapping.end))
-                });
-                let border = end_of_module.unwrap_or(0).max(mapping.start);
-                if let Some((file, ..)) = module.filter(|(file, ..)| border > mapping.start && !file.is_own) {
-                    let place = within(mapping.start, border, AreaKind::Variables, &file.path);
-                    split(Place { base: base_of(file), ..place }, &here, &mut places);
-                }
-                if border < mapping.end {
-                    split(within(border, mapping.end, AreaKind::Anonymous, ""), &here, &mut places);
-                }
-            }
-            path if path.starts_with('[') && !path.starts_with("[anon_shmem:") => {}
-            path if is_file && code.contains(&mapping.file()) => {
-                let base = module.map_or(0, |(first, ..)| base_of(first));
-                split(Place { base, ..whole(AreaKind::Variables, path) }, &here, &mut places);
-            }
-            path => split(whole(AreaKind::Other, path), &here, &mut places),
+            is_there: self.mapping.is_there && self.mapping.is_readable,
+            is_guarded: self.is_guarded && start == self.mapping.start,
         }
     }
-    add_missing(&stacks, &mut places);
-    places
+
+    /// All that is searched of it, with the stacks of threads that stand in it.
+    fn search(&self, pid: u32, here: &[Stack], places: &mut Vec<Place>) {
+        let mapping = self.mapping;
+        let whole = |kind, name: &str| self.part(mapping.start, mapping.end, kind, name);
+        match mapping.path.as_str() {
+            "[stack]" => main_stack(&Place { tid: pid, ..whole(AreaKind::Stack, "") }, here, places),
+            "[heap]" => split(whole(AreaKind::Heap, ""), here, places),
+            _ if mapping.is_anonymous() => self.search_anonymous(here, places),
+            path if path.starts_with('[') && !path.starts_with("[anon_shmem:") => {}
+            path if self.is_modules => {
+                let base = self.module.map_or(0, Module::base);
+                split(Place { base, ..whole(AreaKind::Variables, path) }, here, places);
+            }
+            path => split(whole(AreaKind::Other, path), here, places),
+        }
+    }
+
+    /// Memory without a file, which may begin with variables of the module before it.
+    fn search_anonymous(&self, here: &[Stack], places: &mut Vec<Place>) {
+        let Mapping { start, end, .. } = *self.mapping;
+        let border = self.module.and_then(|module| module.border(self.mapping)).unwrap_or(0).max(start);
+        if let Some(module) = self.module.filter(|module| border > start && !module.first.is_own) {
+            let place = self.part(start, border, AreaKind::Variables, &module.first.path);
+            split(Place { base: module.base(), ..place }, here, places);
+        }
+        if border < end {
+            split(self.part(border, end, AreaKind::Anonymous, ""), here, places);
+        }
+    }
 }
 
 /// The first thread's stack: all of it is stack, whoever runs there. Where nobody seems to, all of it is searched.
@@ -238,11 +298,6 @@ fn split(whole: Place, here: &[Stack], places: &mut Vec<Place>) {
         let is_guarded = whole.is_guarded && cursor == whole.start;
         places.push(Place { start: cursor, is_guarded, ..whole });
     }
-}
-
-/// Where the beginning of a module's file is mapped, of which this is the first mapping.
-fn base_of(first: &Mapping) -> u64 {
-    if first.offset == 0 { first.start } else { 0 }
 }
 
 fn red_zone(stack: &Stack, least: u64) -> u64 {

@@ -56,6 +56,11 @@ impl Mapping {
         name.starts_with("ld-musl-") || self.path.ends_with("-linux-musl/libc.so")
     }
 
+    /// True of a file's memory that is nobody else's.
+    pub(super) fn is_private_file(&self) -> bool {
+        !self.is_shared && self.inode != 0 && !self.is_anonymous()
+    }
+
     /// True of memory that is nobody else's and no file's.
     pub(super) fn is_anonymous(&self) -> bool {
         let path = self.path.as_str();
