@@ -3,7 +3,7 @@
 //! They stop on their way out of the kernel, however late that is, and can be let go only then. So they are kept, by the thread of
 //! ours that traces them, and looked at until they do.
 
-use super::remote::go_on;
+use super::remote::go_on_unseen;
 use super::tracee::Tracee;
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -42,11 +42,7 @@ pub(crate) fn let_go() {
         match tracee.has_stopped() {
             Ok(false) => keep(tracee),
             Ok(true) => {
-                let thread = tracee.id();
-                if tracee.signal() == 0 {
-                    // The files of a thread are found by its own number, too.
-                    let _ = tracee.registers().and_then(|registers| go_on(thread, &tracee, registers));
-                }
+                go_on_unseen(&tracee);
                 drop(ManuallyDrop::into_inner(tracee));
             }
             Err(_) => {}

@@ -138,6 +138,14 @@ pub(crate) fn go_on(pid: u32, thread: &Tracee, mut registers: user_regs_struct) 
     Ok(())
 }
 
+/// The same for a thread that has stopped when nobody wanted that of it any more.
+pub(super) fn go_on_unseen(thread: &Tracee) {
+    if thread.signal() == 0 {
+        // The files of a thread are found by its own number, too.
+        let _ = thread.registers().and_then(|registers| go_on(thread.id(), thread, registers));
+    }
+}
+
 fn is_cut(registers: &user_regs_struct) -> bool {
     registers.rax.cast_signed() == CUT && REPEATED.contains(&registers.orig_rax.cast_signed())
 }

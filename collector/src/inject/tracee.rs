@@ -5,6 +5,7 @@
 //! stopped cannot be let go, and is kept until it has.
 
 use super::late;
+use super::remote::go_on_unseen;
 use libc::{c_int, c_long, c_uint, c_void, iovec, pid_t, user_regs_struct};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -321,8 +322,11 @@ impl Drop for Tracee {
         if self.is_gone {
             return;
         }
-        if self.stop.is_none() && self.interrupt().is_ok() {
-            let _ = self.wait_interrupted(Instant::now() + Duration::from_millis(100));
+        if self.stop.is_none()
+            && self.interrupt().is_ok()
+            && matches!(self.wait_interrupted(Instant::now() + Duration::from_millis(100)), Ok(true))
+        {
+            go_on_unseen(self);
         }
         if self.is_gone {
             return;
@@ -377,4 +381,53 @@ fn request(what: c_uint, thread: pid_t, address: usize, data: usize) -> io::Resu
     // outlive the call and are as large as said.
     let result = unsafe { libc::ptrace(what, thread, pointer(address), pointer(data)) };
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::epoll;
+    use std::fs;
+    use std::process::Command;
+
+    /// Says that this process is the one that waits.
+    const WAITS: &str = "SYSPROF_MEMPROF_TEST_WAITS";
+
+    /// A thread of a process that waits in a call which the kernel does not make again by itself.
+    fn waiting(pid: u32) -> Option<u32> {
+        fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten().find_map(|task| {
+            let call = fs::read_to_string(task.path().join("syscall")).ok()?;
+            let number: c_long = call.split(' ').next()?.parse().ok()?;
+            let waits = [libc::SYS_epoll_wait, libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2];
+            waits.contains(&number).then(|| task.file_name().to_str()?.parse().ok())?
+        })
+    }
+
+    /// Check that a thread which is let go before it has stopped does not notice that it stops then: its call goes on.
+    #[test]
+    fn calls_of_threads_that_are_given_up_go_on() {
+        if std::env::var_os(WAITS).is_some() {
+            let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+            let time = rustix::time::Timespec { tv_sec: 1, tv_nsec: 0 };
+            let waited =
+                epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut Vec::with_capacity(1)), Some(&time));
+            assert_eq!(waited, Ok(0));
+            return;
+        }
+        let test = "inject::tracee::tests::calls_of_threads_that_are_given_up_go_on";
+        let mut own = Command::new(std::env::current_exe().unwrap());
+        let mut child = own.args(["--exact", test]).env(WAITS, "1").spawn().unwrap();
+        let began = Instant::now();
+        let thread = loop {
+            match waiting(child.id()) {
+                Some(thread) => break thread,
+                None => assert!(began.elapsed() < Duration::from_secs(60), "it does not wait"),
+            }
+        };
+        for _ in 0..10 {
+            drop(Tracee::seize(thread).unwrap());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(child.wait().unwrap().success());
+    }
 }
