@@ -65,8 +65,8 @@ impl Pair {
     }
 }
 
-/// Check that all processes of a name are recorded, in one capture, and detached from again, and that commands about one recorded process
-/// take the name when just one of them is recorded, and else say which there are.
+/// Check that all processes of a name are recorded, in one capture, and detached from again, that commands about a recording take the name,
+/// and that those about one process do when just one of them is meant, and else say which there are.
 #[test]
 fn processes_are_recorded_by_name() {
     let pair = Pair::new();
@@ -75,16 +75,13 @@ fn processes_are_recorded_by_name() {
     assert_eq!(pair.states(), ["dormant", "dormant"]);
     pair.says(&["mark", name, "early"], 2, &format!("is recorded ({one}, {two})"));
 
-    let collector = attach(&pair.world, name, &["--no-symbolize", "--output", "both.memprof"]);
+    let collector = attach(&pair.world, name, &["--no-symbolize", "--output", "all.memprof"]);
     assert_eq!(pair.states(), ["recorded", "recorded"]);
     let choice = format!("2 recorded processes are called {name}: {one}, {two}. Give the pid of one");
-    for command in
-        [&["mark", name, "middle"][..], &["scan", name], &["snapshot", name, "now"], &["serve", name]]
-    {
-        pair.says(command, 2, &choice);
-    }
+    pair.says(&["scan", name], 2, &choice);
     pair.says(&["top", name], 2, &format!("2 processes are called {name}: {one}, {two}"));
-    pair.says(&["mark", &one, "middle"], 0, "marked middle");
+    pair.says(&["mark", name, "middle"], 0, "marked middle");
+    pair.says(&["snapshot", name, "both"], 0, "both.memprof");
     pair.says(&["detach", &two], 0, "goes on unrecorded");
     wait_for("the end of its recording", || pair.states() == ["recorded", "dormant"]);
     pair.says(&["mark", name, "late"], 0, "marked late");
@@ -92,9 +89,12 @@ fn processes_are_recorded_by_name() {
     pair.says(&["detach", name], 0, &format!("process {one} goes on unrecorded"));
     assert_eq!(collector.wait().code, 0);
 
-    let both = info(&pair.world, "both.memprof");
-    assert_eq!(both["processes"].as_array().map(Vec::len), Some(2), "{both:#}");
-    assert!(number(&both, "/totals/allocations") > 0);
+    for (file, marks) in [("all.memprof", 4), ("both.memprof", 2)] {
+        let told = info(&pair.world, file);
+        assert_eq!(told["processes"].as_array().map(Vec::len), Some(2), "{told:#}");
+        assert!(number(&told, "/totals/allocations") > 0);
+        assert_eq!(told["marks"].as_array().map(Vec::len), Some(marks), "{:#}", told["marks"]);
+    }
     pair.end();
 }
 
@@ -112,6 +112,10 @@ fn daemon_records_by_name() {
     pair.says(&["start", &one], 0, "recording process");
     pair.says(&["start", name], 1, &format!("recording process {two} to"));
     assert_eq!(pair.states(), ["recorded", "recorded"]);
+    let choice = format!("2 recorded processes are called {name}: {one}, {two}. Give the pid of one");
+    for command in [&["mark", name, "here"][..], &["snapshot", name, "now"], &["serve", name]] {
+        pair.says(command, 2, &choice);
+    }
     pair.says(&["stop", "4194303", name], 1, &format!("process {two} goes on unrecorded"));
     wait_for("the end of the recordings", || pair.states() == ["dormant", "dormant"]);
     daemon.signal(Signal::TERM);

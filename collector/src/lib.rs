@@ -69,6 +69,7 @@ mod out_of_memory;
 mod peer;
 mod pending;
 mod socket;
+mod unrecorded;
 mod watcher;
 
 mod drain;

@@ -16,6 +16,7 @@ use crate::pending::{Pending, ready};
 use crate::process::Info;
 use crate::sleeper::Bell;
 use crate::socket::{beside, open};
+use crate::unrecorded::Unrecorded;
 use crate::watcher::{Request, Watcher};
 use rustix::fd::OwnedFd;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
@@ -38,37 +39,6 @@ pub(crate) struct Rules {
     pub(crate) policy: Policy,
     pub(crate) only: Vec<String>,
     pub(crate) skip: Vec<String>,
-}
-
-/// Agents that could not be recorded though they should have been.
-#[derive(Debug, Default)]
-struct Failures(Mutex<(u64, String)>);
-
-impl Failures {
-    fn add(&self, error: &std::io::Error) {
-        if let Ok(mut failures) = self.0.lock() {
-            failures.0 += 1;
-            failures.1 = match error.raw_os_error() {
-                Some(libc::EFBIG) => {
-                    format!("{error}; its memory is shared by a file: allow larger ones (ulimit -f)")
-                }
-                Some(libc::EPERM) => {
-                    format!("{error}; a sandbox may forbid memfd_create, as sysprof-memprof doctor tells")
-                }
-                Some(libc::EMFILE) => format!("{error}; allow more of them (ulimit -n)"),
-                _ => error.to_string(),
-            };
-        }
-    }
-
-    /// One sentence for the user, when there were any.
-    fn remark(&self) -> Option<String> {
-        let failures = self.0.lock().ok()?;
-        let (count, last) = &*failures;
-        (*count > 0).then(|| {
-            format!("Processes that could not be recorded: {count}, the last one because of: {last}.")
-        })
-    }
 }
 
 /// Where images go whose agents were answered.
@@ -135,7 +105,7 @@ impl Listener {
 
     /// Takes no agent in any more. Those that wait are told so.
     pub(crate) fn stop(self) -> Closed {
-        Closed { failures: self.host.failures.clone(), missed: self.host.missed.clone() }
+        Closed { unrecorded: self.host.unrecorded.clone(), missed: self.host.missed.clone() }
     }
 
     /// What answers, for agents that connect elsewhere.
@@ -165,14 +135,14 @@ impl Drop for Listener {
 /// What a listener leaves that is closed: no agent comes any more.
 #[derive(Debug)]
 pub(crate) struct Closed {
-    failures: Arc<Failures>,
+    unrecorded: Arc<Unrecorded>,
     missed: Arc<MissedAllocators>,
 }
 
 impl Closed {
     /// What the user should know of agents that were not recorded.
-    pub(crate) fn remark_on_failures(&self) -> Option<String> {
-        self.failures.remark()
+    pub(crate) fn remark_on_unrecorded(&self) -> Option<String> {
+        self.unrecorded.remark()
     }
 
     /// The same of allocators of which nothing was seen.
@@ -184,7 +154,7 @@ impl Closed {
 /// Answers agents and takes their processes in.
 #[derive(Debug)]
 pub(crate) struct Host {
-    failures: Arc<Failures>,
+    unrecorded: Arc<Unrecorded>,
     missed: Arc<MissedAllocators>,
     rules: Rules,
     liveness: Arc<Liveness>,
@@ -202,7 +172,7 @@ impl Host {
             liveness: Arc::new(Liveness::start()?),
             known: Mutex::default(),
             next: AtomicU32::new(0),
-            failures: Arc::default(),
+            unrecorded: Arc::default(),
             missed: Arc::default(),
         })
     }
@@ -235,7 +205,7 @@ impl Host {
     fn note(&self, result: std::io::Result<()>) {
         if let Err(error) = result {
             debug!("an agent could not be answered: {error}");
-            self.failures.add(&error);
+            self.unrecorded.add(&error);
         }
     }
 
@@ -368,19 +338,6 @@ mod tests {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, recv};
     use shared_ring::handshake::Purpose;
     use std::time::Instant;
-
-    /// Check that what keeps processes from being recorded is told with what helps, the last reason for all.
-    #[test]
-    fn failures_say_what_helps() {
-        let failures = Failures::default();
-        assert_eq!(failures.remark(), None);
-        let cases = [(libc::EPERM, "memfd_create"), (libc::EFBIG, "ulimit -f"), (libc::EMFILE, "ulimit -n")];
-        for (count, (error, helps)) in (1..).zip(cases) {
-            failures.add(&std::io::Error::from_raw_os_error(error));
-            let remark = failures.remark().unwrap();
-            assert!(remark.contains(&format!("recorded: {count}, ")) && remark.contains(helps), "{remark}");
-        }
-    }
 
     /// Check that agents which say nothing delay nobody, and are let go when the recording is over.
     #[test]

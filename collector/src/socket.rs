@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use rustix::fd::OwnedFd;
+use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -26,11 +27,10 @@ pub(crate) fn open(path: Option<&Path>) -> Result<(OwnedFd, PathBuf), Error> {
             SocketAddrUnix::new(&name).map_err(failed)?
         }
     };
+    // Only the same user, and root, may connect: the file gets the mode of the socket. Once it is there, its name may lead to anything, where
+    // the folder is somebody else's.
+    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR).map_err(failed)?;
     rustix::net::bind(&socket, &address).map_err(failed)?;
-    if address.path().is_some() {
-        // Only the same user, and root, may connect.
-        rustix::fs::chmod(&name, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).map_err(failed)?;
-    }
     rustix::net::listen(&socket, 1024).map_err(failed)?;
     Ok((socket, name))
 }
@@ -65,4 +65,40 @@ fn remove_stale(path: &Path) {
 fn random() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Check that nobody else may connect, from the socket's first moment on, and that the owner of its folder who puts a link in its place
+    /// does not have the mode of another file changed.
+    #[test]
+    fn links_in_its_place_lead_nowhere() {
+        let (folder, ours) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+        std::fs::set_permissions(ours.path(), PermissionsExt::from_mode(0o644)).unwrap();
+        let place = folder.path().join("socket");
+        let opened = open(Some(&place)).unwrap();
+        assert_eq!(std::fs::metadata(&place).unwrap().mode() & 0o7777, 0o600);
+        drop(opened);
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let link = folder.path().join("link");
+                while !is_over.load(Ordering::Relaxed) {
+                    if place.exists() && symlink(ours.path(), &link).is_ok() {
+                        let _ = std::fs::rename(&link, &place);
+                    }
+                }
+            });
+            for _ in 0..4000 {
+                let _ = open(Some(&place));
+                let _ = std::fs::remove_file(&place);
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(ours.path().metadata().unwrap().mode() & 0o7777, 0o644);
+    }
 }

@@ -19,7 +19,7 @@ Example:
   sysprof-memprof detach 4711
   sysprof-memprof diff service.4711.memprof --from before --to after")]
 pub(crate) struct Arguments {
-    /// A recorded process: its pid, or its name, where no other one that is recorded has it
+    /// A recorded process: its pid, or its name, where all that are recorded and have it are in one capture
     #[arg(value_name = "PID|NAME", value_parser = whom)]
     process: Whom,
     /// The name, as views are to be asked
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
 
 /// Has the collector set it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let Recorded { pid, collector } = arguments.process.one_recorded()?;
+    let Recorded { pid, collector } = arguments.process.of_one_recording()?;
     let answer = ask(collector, ["mark", &pid.to_string(), &arguments.name]);
     message::plain(&answer.map_err(|error| Failure::new(FAILED, error))?);
     Ok(ExitCode::SUCCESS)

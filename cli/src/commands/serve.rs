@@ -84,7 +84,7 @@ fn process_of(file: &Path) -> Result<Option<u32>, Failure> {
     let word = file.to_str().filter(|_| !file.exists()).and_then(|text| whom(text).ok());
     match word {
         Some(Whom::Pid(pid)) => Ok(Some(pid)),
-        Some(name) if name.is_anybody() => Ok(Some(name.one_recorded()?.pid)),
+        Some(name) if name.is_anybody() => Ok(Some(name.of_one_recording()?.pid)),
         _ => Ok(None),
     }
 }

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 /// It can be shown as any other. SIGUSR1 to the collector does the same, into a file named by capture and time.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// A recorded process: its pid, or its name, where no other one that is recorded has it
+    /// A recorded process: its pid, or its name, where all that are recorded and have it are in one capture
     #[arg(value_name = "PID|NAME", value_parser = whom)]
     process: Whom,
     /// The file, which gets .memprof when it has no ending [default: by process and time]
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 
 /// Has the collector write it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let Recorded { pid, collector } = arguments.process.one_recorded()?;
+    let Recorded { pid, collector } = arguments.process.of_one_recording()?;
     let file = match &arguments.name {
         Some(name) if name.extension().is_none() => name.with_extension("memprof"),
         Some(name) => name.clone(),

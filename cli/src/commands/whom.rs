@@ -3,6 +3,7 @@
 use crate::exit::Failure;
 use anyhow::anyhow;
 use collector::attach::{Preloaded, State, named, preloaded};
+use collector::commands::ask;
 use std::collections::BTreeSet;
 
 /// Processes named in a list of several, which a user reads; the others are counted.
@@ -74,6 +75,28 @@ impl Whom {
         let pids: Vec<u32> = recorded.iter().map(|process| process.pid).collect();
         let pid = self.only(&pids, "recorded processes are called")?;
         recorded.into_iter().find(|process| process.pid == pid).ok_or_else(|| not_recorded(pid))
+    }
+
+    /// One recorded process that is meant, for what is about its whole recording: of several it is the first, if all are in one capture.
+    ///
+    /// # Errors
+    /// As [`Whom::one_recorded`], where they are in several captures.
+    pub(crate) fn of_one_recording(&self) -> Result<Recorded, Failure> {
+        let recorded = self.recorded(&preloaded())?;
+        let capture = |process: &Recorded| ask(process.collector, ["capture", &process.pid.to_string()]).ok();
+        match recorded.as_slice() {
+            [first, others @ ..] if !others.is_empty() => {
+                let is_theirs = capture(first).map(|path| (first.collector, path));
+                let is_same =
+                    |other: &Recorded| capture(other).map(|path| (other.collector, path)) == is_theirs;
+                if is_theirs.is_some() && others.iter().all(is_same) {
+                    Ok(*first)
+                } else {
+                    self.one_recorded()
+                }
+            }
+            _ => self.one_recorded(),
+        }
     }
 
     fn only(&self, pids: &[u32], are_called: &str) -> Result<u32, Failure> {

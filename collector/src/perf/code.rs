@@ -6,8 +6,9 @@ use object::read::elf::{FileHeader, ProgramHeader, Sym};
 use symbols::{Binary, ModuleFile, Reason};
 use unwind::{Sections, SharedRules, SharedSlot, Text};
 
-/// Rules that are kept for a file: those of its hot addresses find a place.
+/// Most rules that are kept for a file: those of its hot addresses find a place. A small one has a place for so many bytes of code.
 const KEPT: usize = 1 << 13;
+const CODE_OF_RULE: u64 = 64;
 /// Program headers that are looked at.
 const MOST_HEADERS: usize = 128;
 
@@ -70,7 +71,11 @@ impl Code {
 
     fn new(bytes: Bytes, file: ModuleFile) -> Result<Code, Reason> {
         let (segments, hdr) = headers(bytes.get()).ok_or(Reason::UnreadableElf)?;
-        let kept = (0..KEPT).map(|_| SharedSlot::new()).collect();
+        let code = segments.iter().filter(|segment| segment.is_code);
+        let places =
+            code.fold(0, |places: u64, segment| places.saturating_add(segment.length / CODE_OF_RULE));
+        let most = usize::try_from(places).unwrap_or(KEPT).min(KEPT).next_power_of_two();
+        let kept = (0..most).map(|_| SharedSlot::new()).collect();
         let text = legible(bytes.get(), &segments);
         Ok(Code { bytes, file, segments, hdr, kept, text })
     }

@@ -1,4 +1,8 @@
 //! All files that sampled processes map, each once.
+//!
+//! A file is open from the first sample that needs it on, with its contents mapped and some of its rules kept. What compilers and tests make
+//! on a machine that is sampled for days has no end, and what is mapped keeps its place on the disk when it is removed; so of very many
+//! those are closed that were needed longest ago, and opened again if they are needed once more.
 
 use super::code::Code;
 use crate::modules::VDSO;
@@ -9,6 +13,9 @@ use symbols::{ModuleFile, Reason};
 
 /// Files that are told apart; what comes beyond has no names and no tables.
 const MOST: usize = 1 << 16;
+
+/// Most files that stay open from one round to the next; of more, half as many do.
+const MOST_OPEN: usize = 1 << 10;
 
 /// Position of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,17 +36,35 @@ struct File {
     key: Key,
     /// Opened when the first sample needs it.
     code: OnceCell<Result<Code, Reason>>,
+    /// The last round that needed it.
+    needed: Cell<u64>,
 }
 
 /// The files.
-#[derive(Default)]
 pub(crate) struct Files {
+    most_open: usize,
+    round: u64,
+    open: Cell<usize>,
     /// They were mapped long ago, perhaps on another machine.
     are_of_a_file: bool,
     ids: FxHashMap<Key, FileId>,
     files: Vec<File>,
     /// Files that were parsed.
     pub(super) opened: Cell<u64>,
+}
+
+impl Default for Files {
+    fn default() -> Files {
+        Files {
+            most_open: MOST_OPEN,
+            round: 0,
+            open: Cell::new(0),
+            are_of_a_file: false,
+            ids: FxHashMap::default(),
+            files: Vec::new(),
+            opened: Cell::new(0),
+        }
+    }
 }
 
 impl Files {
@@ -61,7 +86,7 @@ impl Files {
             return Some(*known);
         }
         let id = FileId(u32::try_from(self.files.len()).ok().filter(|_| self.files.len() < MOST)?);
-        self.files.push(File { key: key.clone(), code: OnceCell::new() });
+        self.files.push(File { key: key.clone(), code: OnceCell::new(), needed: Cell::new(0) });
         self.ids.insert(key, id);
         Some(id)
     }
@@ -69,11 +94,29 @@ impl Files {
     /// Its contents, opened on behalf of a process that maps it.
     pub(crate) fn code(&self, id: FileId, pid: u32) -> Option<&Code> {
         let file = self.files.get(id.0 as usize)?;
+        file.needed.set(self.round);
         let code = file.code.get_or_init(|| {
             self.opened.set(self.opened.get() + 1);
-            if self.are_of_a_file { open_now(&file.key) } else { open(&file.key, pid) }
+            let code = if self.are_of_a_file { open_now(&file.key) } else { open(&file.key, pid) };
+            self.open.set(self.open.get() + usize::from(code.is_ok()));
+            code
         });
         code.as_ref().ok()
+    }
+
+    /// All samples up to now were read: closes files, if too many are open.
+    pub(super) fn end_round(&mut self) {
+        self.round += 1;
+        if self.open.get() <= self.most_open {
+            return;
+        }
+        let mut open: Vec<&mut File> =
+            self.files.iter_mut().filter(|file| matches!(file.code.get(), Some(Ok(_)))).collect();
+        open.sort_by_key(|file| file.needed.get());
+        let stay = self.most_open / 2;
+        let close = open.len().saturating_sub(stay);
+        open.into_iter().take(close).for_each(|file| drop(file.code.take()));
+        self.open.set(stay);
     }
 
     /// What the kernel said about it.
@@ -158,6 +201,37 @@ mod tests {
         for path in [&b""[..], b"//anon", b"[heap]", b"[vsyscall]", b"anon_inode:x"] {
             assert_eq!(files.id(path, &[], 0), None);
         }
+    }
+
+    /// Check that of too many files those are closed that were needed longest ago, with nothing of them left in memory, and that they are
+    /// opened again when they are needed, if they are there.
+    #[test]
+    fn files_are_closed_that_nobody_needs() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths: Vec<PathBuf> = (0..6).map(|number| folder.path().join(format!("true-{number}"))).collect();
+        for path in &paths {
+            std::fs::copy("/bin/true", path).unwrap();
+        }
+        let mut files = Files { most_open: 4, ..Files::default() };
+        let ids: Vec<FileId> =
+            paths.iter().map(|path| files.id(path.to_str().unwrap().as_bytes(), &[], 0).unwrap()).collect();
+        let mapped = || {
+            let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+            Vec::from_iter(paths.iter().map(|path| maps.contains(path.to_str().unwrap())))
+        };
+        let own = std::process::id();
+        for id in &ids[..4] {
+            assert!(files.code(*id, own).is_some());
+            files.end_round();
+        }
+        assert_eq!(mapped(), [true, true, true, true, false, false]);
+        assert!(files.code(ids[0], own).is_some() && files.code(ids[4], own).is_some());
+        files.end_round();
+        assert_eq!(mapped(), [true, false, false, false, true, false]);
+        std::fs::remove_file(&paths[2]).unwrap();
+        assert!(files.code(ids[1], own).is_some() && files.code(ids[2], own).is_none());
+        assert_eq!((files.open.get(), files.opened.get()), (3, 7));
+        assert_eq!(files.file(ids[2], own).path, paths[2]);
     }
 
     /// Check that a file with another build id than the mapped one is not read.

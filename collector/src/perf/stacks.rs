@@ -1,8 +1,8 @@
 //! Sampled stacks, each once.
 //!
-//! Programs go new ways for as long as they run: of a whole system on which compilers are at work, each sample brings three frames of stacks
-//! that were not there before. Each takes some 60 bytes here and with the writer, so there is an end to them, as there is in the memory
-//! that agents have for theirs.
+//! Programs go new ways for as long as they run: of a whole system on which compilers are at work, each sample brings two or three frames of
+//! stacks that were not there before. Each takes some 80 bytes here and with the writer, so there is an end to them, as there is in the
+//! memory that agents have for theirs.
 
 use super::batch::{Batch, Step};
 use capture::Pseudo;

@@ -242,6 +242,7 @@ impl State {
 
     /// All records up to now are there.
     pub(super) fn end_round(&mut self) {
+        self.files.end_round();
         self.batch.faults.extend(self.pairs.rest());
         self.batch.faults.sort_by_key(|fault| fault.ticks);
     }

@@ -58,7 +58,7 @@ impl Conclusion {
         let sampled = whole.pipeline.finish_samples(sampled)?;
         let further = [
             whole.pipeline.names.remark(),
-            closed.remark_on_failures(),
+            closed.remark_on_unrecorded(),
             scanned.remark(),
             closed.remark_on_missed(),
             remark_on_nameless(sampled.nameless, sampled.untold),

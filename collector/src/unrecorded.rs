@@ -1,0 +1,64 @@
+//! Agents that could not be recorded though they should have been.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+/// How many there were, by reason.
+#[derive(Debug, Default)]
+pub(crate) struct Unrecorded(Mutex<BTreeMap<String, u64>>);
+
+impl Unrecorded {
+    /// One more.
+    pub(crate) fn add(&self, error: &io::Error) {
+        let mut reasons = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *reasons.entry(reason(error)).or_default() += 1;
+    }
+
+    /// One sentence for the user, when there were any: with the reason that most of them have. Where many cannot be, some go before they
+    /// are told so, which is another reason and helps nobody.
+    pub(crate) fn remark(&self) -> Option<String> {
+        let reasons = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (reason, _) = reasons.iter().max_by_key(|(_, count)| **count)?;
+        let count: u64 = reasons.values().sum();
+        let because = if reasons.len() == 1 { "because of" } else { "most of them because of" };
+        Some(format!("Processes that could not be recorded: {count}, {because}: {reason}."))
+    }
+}
+
+/// What the system says, and what helps.
+fn reason(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EFBIG) => {
+            format!("{error}; its memory is shared by a file: allow larger ones (ulimit -f)")
+        }
+        Some(libc::EPERM) => {
+            format!("{error}; a sandbox may forbid memfd_create, as sysprof-memprof doctor tells")
+        }
+        Some(libc::EMFILE) => format!("{error}; allow more of them (ulimit -n)"),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that what keeps processes from being recorded is told with what helps, and that of several reasons the most frequent one is.
+    #[test]
+    fn reasons_say_what_helps() {
+        let unrecorded = Unrecorded::default();
+        assert_eq!(unrecorded.remark(), None);
+        let cases = [
+            (libc::EPERM, 1, "recorded: 1, because of: ", "memfd_create"),
+            (libc::EFBIG, 2, "recorded: 3, most of them because of: ", "ulimit -f"),
+            (libc::EMFILE, 9, "recorded: 12, most of them because of: ", "ulimit -n"),
+            (libc::EPIPE, 1, "recorded: 13, most of them because of: ", "ulimit -n"),
+        ];
+        for (error, count, begin, helps) in cases {
+            (0..count).for_each(|_| unrecorded.add(&io::Error::from_raw_os_error(error)));
+            let remark = unrecorded.remark().unwrap();
+            assert!(remark.contains(begin) && remark.contains(helps), "{remark}");
+        }
+    }
+}
