@@ -276,6 +276,30 @@ export const TEXT = {
     unknown: "Not known: of a sampled or aggregated recording nobody knows where all blocks lie.",
     columns: ["address", "pid", "live, bytes", "stacks", "largest"],
   },
+  pages: {
+    moreHeap: "more heap",
+    fullness: {
+      title: "How full pages were at the peak",
+      heads: ["filled", "pages", "share", ""],
+      under: (percent) => `under ${percent} %`,
+      between: (from, to) => `${from} to ${to} %`,
+      over: (percent) => `over ${percent} %`,
+      said: (pages, share) => `${pages} of pages with a block on them, of which blocks fill ${share}`,
+    },
+    heaps: {
+      title: "Freed, and still held by the allocator",
+      heads: ["under", "above", "pages", "block", "highest block"],
+      nothing: "Nothing: no page was without a block of those that had been freed.",
+      said: (under, above) => `${under} under the highest block of a heap, which malloc_trim(0) would give back; ${above} above it, which glibc gives back by itself, but for 128 KiB or more`,
+      of: (size, library) => `${size} in pages without a block, as far as ${library} has them still`,
+      ends: "none: all were freed",
+    },
+    stacks: {
+      title: "Who kept pages at the peak",
+      heads: ["empty", "alone", "pages", "held", "blocks", "stack"],
+      help: "empty: bytes of these pages that no block fills, in equal parts for the stacks on each page; alone: pages with blocks of nobody else, which could go back to the system without these",
+    },
+  },
   retained: {
     title: (number, process, pid) => `Retained in scan ${number}, ${process} (${pid})`,
     flame: (title, from, sum) => `What keeps what: ${title}, from ${from}: ${sum}. The tree has the same numbers as a table.`,
