@@ -38,20 +38,21 @@ function fullness(pages) {
 
 /** What lies free in heaps, under and above their highest blocks. */
 function heaps(data, pages) {
-  const { title, heads, nothing, said, of, ends } = TEXT.pages.heaps;
-  const freed = pages.freed_under_bytes + pages.freed_above_bytes;
+  const { title, heads, nothing, under: below, above: over, of, ends } = TEXT.pages.heaps;
+  const [under, above] = [pages.freed_under_bytes, pages.freed_above_bytes];
+  const freed = under + above;
   const card = (...parts) => el("section", { class: "card" }, el("h2", {}, title), parts);
   if (freed === 0) return card(el("p", { class: "quiet" }, nothing));
   if (pages.library) return card(el("p", { class: "quiet" }, of(bytes(freed), pages.library)));
-  const row = ({ under, above, pages: used, block, stack }) =>
-    el("tr", {}, [under, above, used].map((size) => number(bytes(size))), number(block === null ? "" : bytes(block)), el("td", {}, stack === null ? el("span", { class: "quiet" }, ends) : data.text(stack)));
-  return card(el("p", { class: "quiet" }, said(bytes(pages.freed_under_bytes), bytes(pages.freed_above_bytes))), list(title, heads, pages.heaps.map(row), 4), more(pages.heaps_left_out, TEXT.pages.moreHeap));
+  const row = ({ pages: used, block, stack, ...free }) =>
+    el("tr", {}, [free.under, free.above, used].map((size) => number(bytes(size))), number(block === null ? "" : bytes(block)), el("td", { class: "stack" }, stack === null ? el("span", { class: "quiet" }, ends) : data.text(stack)));
+  return card(el("p", { class: "quiet" }, below(bytes(under)), above > 0 && over(bytes(above))), list(title, heads, pages.heaps.map(row), 4), more(pages.heaps_left_out, TEXT.pages.moreHeap));
 }
 
 /** The stacks that most empty bytes are due to. */
 function stacks(data, pages) {
   const { title, heads, help } = TEXT.pages.stacks;
   const row = ({ empty, alone, pages: on, held, blocks, stack }) =>
-    el("tr", {}, [empty, alone, on, held].map((size) => number(bytes(size))), number(count(blocks)), el("td", {}, data.text(stack)));
+    el("tr", {}, [empty, alone, on, held].map((size) => number(bytes(size))), number(count(blocks)), el("td", { class: "stack" }, data.text(stack)));
   return el("section", { class: "card" }, el("h2", {}, title), el("p", { class: "quiet" }, help), list(title, heads, pages.stacks.map(row), 5), more(pages.stacks_left_out, TEXT.nouns.moreStack));
 }

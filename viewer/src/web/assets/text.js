@@ -289,8 +289,9 @@ export const TEXT = {
     heaps: {
       title: "Freed, and still held by the allocator",
       heads: ["under", "above", "pages", "block", "highest block"],
-      nothing: "Nothing: no page was without a block of those that had been freed.",
-      said: (under, above) => `${under} under the highest block of a heap, which malloc_trim(0) would give back; ${above} above it, which glibc gives back by itself, but for 128 KiB or more`,
+      nothing: "Nothing: every page with a freed block had others on it.",
+      under: (size) => `${size} under the highest block of a heap: malloc_trim(0) would give it back. `,
+      above: (size) => `${size} above it: glibc gives that back by itself, but for 128 KiB or more.`,
       of: (size, library) => `${size} in pages without a block, as far as ${library} has them still`,
       ends: "none: all were freed",
     },
