@@ -12,9 +12,9 @@ export function pagesOf({ data }) {
   return [el("div", { class: "pair" }, fullness(pages), heaps(data, pages)), stacks(data, pages)];
 }
 
-function list(title, heads, rows, numbers) {
+function list(title, heads, rows, numbers, name = "") {
   const head = heads.map((name, index) => el("th", { scope: "col", class: index < numbers && "number" }, name));
-  return el("div", { class: "long" }, el("table", { class: "list", "aria-label": title }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows)));
+  return el("div", { class: "long" }, el("table", { class: `list ${name}`, "aria-label": title }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows)));
 }
 
 const number = (text) => el("td", { class: "number" }, text);
@@ -54,5 +54,5 @@ function stacks(data, pages) {
   const { title, heads, help } = TEXT.pages.stacks;
   const row = ({ empty, alone, pages: on, held, blocks, stack }) =>
     el("tr", {}, [empty, alone, on, held].map((size) => number(bytes(size))), number(count(blocks)), el("td", { class: "stack" }, data.text(stack)));
-  return el("section", { class: "card" }, el("h2", {}, title), el("p", { class: "quiet" }, help), list(title, heads, pages.stacks.map(row), 5), more(pages.stacks_left_out, TEXT.nouns.moreStack));
+  return el("section", { class: "card" }, el("h2", {}, title), el("p", { class: "quiet" }, help), list(title, heads, pages.stacks.map(row), 5, "keepers"), more(pages.stacks_left_out, TEXT.nouns.moreStack));
 }

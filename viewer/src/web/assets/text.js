@@ -78,7 +78,7 @@ export const TEXT = {
     open: "Click a function for its lines, sizes and lifetimes; drag to move.",
     alone: "Of the newer capture alone.",
     whole: "As the page was made: sysprof-memprof serve draws every measure, at any cut-off.",
-    drawing: "Graphviz draws …",
+    drawing: "Graphviz is drawing …",
     nothing: "Nothing of this measure.",
     lacks: {
       graphviz: "Call graphs are drawn by Graphviz, which is not installed on the machine that shows this capture. Install its package (graphviz), then look again.",
@@ -170,7 +170,7 @@ export const TEXT = {
     uncertain: (bytes, blocks, interruption) =>
       `${bytes} in ${blocks} are uncertain: alive across ${interruption}, so their free may not have been recorded.`,
     interruptions: { gap: "a gap", pause: "a pause", both: "a gap or a pause" },
-    estimates: (interval) => `Numbers are estimates from samples, one in ${interval} of allocations on average; a stack with ten samples is right to a third.`,
+    estimates: (interval) => `Numbers are estimates from samples, one in ${interval} of allocations on average; a stack with ten samples is accurate to about a third.`,
     folded: (stacks, allocations, bytes, share, peak, leaked) =>
       `To keep this page small, the ${stacks} stand below their callers as “smaller ones”: ${allocations} of ${bytes} (${share} of all), ${peak} at the peak, ${leaked} leaked.`,
     leftOut: (rows) => `${rows} of lists are not in this page; info shows them.`,
@@ -217,8 +217,8 @@ export const TEXT = {
     corner: "allocated by ╲ freed by",
     sum: "sum",
     thread: "thread",
-    crossed: (crossed, total, share) => ` ${crossed} of ${total} (${share}) were freed by another thread. All of the capture.`,
-    own: " Every block was freed by the thread that had allocated it. All of the capture.",
+    crossed: (crossed, total, share) => ` ${crossed} of ${total} (${share}) were freed by another thread, in the whole capture.`,
+    own: " Every block that was freed was freed by the thread that had allocated it, in the whole capture.",
   },
   timeline: {
     name: "Timeline",
@@ -260,9 +260,9 @@ export const TEXT = {
     sizes: "Sizes",
     lifetimes: "Lifetimes",
     columns: ["", "allocations", "share", "bytes", ""],
-    whole: "All of the capture.",
+    whole: "in the whole capture",
     unknown: "not known",
-    nothing: "Nothing of this.",
+    nothing: "Nothing to show.",
   },
   map: {
     colour: "Colour by",
@@ -273,7 +273,7 @@ export const TEXT = {
     different: "different stack",
     moreCell: "more cell",
     empty: "Nothing was held at the peak.",
-    unknown: "Not known: of a sampled or aggregated recording nobody knows where all blocks lie.",
+    unknown: "Not known: a sampled or aggregated recording does not tell where all blocks lie.",
     columns: ["address", "pid", "live, bytes", "stacks", "largest"],
   },
   pages: {
@@ -321,17 +321,17 @@ export const TEXT = {
     means: "Who retains a block keeps it alive: without it nobody could reach the block. Whatever looks like a pointer counts as one.",
     fixed: "A scan is of its own moment: cursors, the range of time, measures and marks change nothing here. The search does mark what it finds.",
     partial: "Not all blocks are known: memory outside of those that are holds others as if it were in use, so more may be unreachable.",
-    unread: (bytes) => `${bytes} of memory could not be read: what is held from there alone counts as unreachable.`,
-    lost: (pointers) => `${pointers} had no room: what is held from there alone counts as unreachable.`,
+    unread: (bytes) => `${bytes} of memory could not be read: what is held only from there counts as unreachable.`,
+    lost: (pointers) => `${pointers} had no room: what is held only from there counts as unreachable.`,
     tooMany: (pointers) => `${pointers} not looked at: there are too many.`,
     freedLater: (bytes, blocks) => `${bytes} in ${blocks} of what seems unreachable was freed later: it was held in another form.`,
     overlapping: (bytes, blocks) => `${bytes} in ${blocks} not looked at: they lie in others.`,
     leftOut: {
       tree: (rows, bytes, share) => `The tree has the largest rows; ${rows}, each with what is below it, are folded as “smaller ones”: ${bytes}, ${share} of all.`,
-      stacks: (stacks, bytes) => `${stacks} are not in the table, which have ${bytes} of their own.`,
-      roots: (roots, bytes) => `${roots} are not in the table, which retain ${bytes}.`,
-      classes: (classes, bytes) => `${classes} are not in the table, which retain ${bytes}.`,
-      unreachable: (stacks, bytes) => `${stacks} are not in the table, with ${bytes} in all.`,
+      stacks: (stacks, bytes) => `${stacks} with ${bytes} of their own are not in the table.`,
+      roots: (roots, bytes) => `${roots} that retain ${bytes} are not in the table.`,
+      classes: (classes, bytes) => `${classes} that retain ${bytes} are not in the table.`,
+      unreachable: (stacks, bytes) => `${stacks} with ${bytes} in all are not in the table.`,
     },
     columns: {
       all: "retained",
@@ -360,7 +360,7 @@ export const TEXT = {
     computing: "Finding what keeps what: of millions of blocks that takes some seconds …",
     failed: "What this scan found cannot be shown: ",
     grown: "The recording has gone on since this page was loaded: choose “Up to now”.",
-    elsewhere: (number) => `This scan is not in the page, which has the largest alone: sysprof-memprof retained --scan ${number} shows it, and serve does here.`,
+    elsewhere: (number) => `This scan is not in the page, which has only the largest: sysprof-memprof retained --scan ${number} shows it, and serve does here.`,
     none: "Nobody has searched the memory of a process, so it is not known who keeps what alive.",
     how_to: [
       ["sysprof-memprof scan PID", "of a process that is being recorded, at any moment"],
