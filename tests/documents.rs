@@ -42,6 +42,7 @@ fn promises(page: &str) -> &'static [&'static str] {
         "find-a-double-free" => {
             &["it was ended: exit code 134", "freed twice", "freed first", "fill_cache", "drop_cache"]
         }
+        "find-who-frees" => &["freed by drop_cache", "allocated by fill_cache", "never freed"],
         "find-who-ran-out-of-memory" => {
             &["it was ended: exit code 134", "malloc of 128 TiB failed", "no memory (ENOMEM)", "make_table"]
         }
@@ -92,6 +93,8 @@ pages! {
     leak_is_found "find-a-leak",
     /// Check that the page leads to both frees and the allocation.
     double_free_is_found "find-a-double-free",
+    /// Check that the page leads to who owns the blocks of the cache, from both sides.
+    owners_are_found "find-who-frees",
     /// Check that the page leads to who asked for more than there is.
     memory_that_is_not_there_is_found "find-who-ran-out-of-memory",
     /// Check that the page leads to the variables that keep memory, at the end and while a service runs.

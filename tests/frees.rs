@@ -123,6 +123,15 @@ fn owners_are_told_by_both_sides() {
     let turned = rows(&["--inverted", "--freed-by", "consume or refuse", "--by", "blocks"]);
     assert_eq!(turned.len(), 2, "{turned:#?}");
     assert_eq!(told(&turned, "refuse"), [party("allocated", "make_message", [20, 1280, 0])]);
+    let functions = rows(&["--functions", "--inverted"]);
+    let of = |name: &str| {
+        functions.iter().find(|row| row["function"] == name).unwrap()["with"][0]["function"].clone()
+    };
+    assert_eq!(
+        [of("consume"), of("refuse"), of("grow_list")],
+        ["make_message", "make_message", "make_list"],
+        "{functions:#?}"
+    );
     assert_eq!(rows(&["--filter", "make_list"]).len(), 1);
     assert_eq!(rows(&["--size", "64", "--freed-by", "consume"])[0]["blocks"], 70);
     let text = capture.show(&["frees", "--inverted"]);

@@ -83,6 +83,7 @@ fn expectation(capture: &Capture) -> PathBuf {
     assert_eq!(copied.code, 0, "{}", copied.stderr);
     let document = json!({
         "copied": copied.text(),
+        "pages": capture.show(&["pages", "--json"]).code.eq(&0).then(|| capture.json(&["pages"])),
         "frees": frees.map(|_| json!({ "rows": capture.json(&["frees"])["rows"] })),
         "function": function_of(capture, &functions),
         "during": during.collect::<serde_json::Map<_, _>>(),

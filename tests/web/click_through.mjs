@@ -230,11 +230,14 @@ async function lookAtTheMap() {
   assert.equal(await browser.evaluate("document.querySelector('.map-view [aria-pressed=true]').dataset.by"), "stacks");
   await browser.evaluate("document.querySelector('.map-view summary').click()");
   await browser.settled();
-  const rows = await browser.evaluate("[...document.querySelectorAll('.map-view table tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent))");
+  const rows = await browser.evaluate("[...document.querySelectorAll('.map-view .same-numbers tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent))");
   // Every byte of the peak lies on a cell; the table has the first ones.
   assert.ok((await text(".map-view > p")).includes(`${bytes(totals.peak_bytes)} in`), await text(".map-view > p"));
   if (rows.length < 1000) assert.equal(rows.reduce((sum, [, , held]) => sum + Number(held.replaceAll(",", "")), 0), totals.peak_bytes);
   assert.ok(rows.every(([address, , held, stacks, largest]) => /^0x[0-9a-f]+$/.test(address) && held !== "0" && stacks !== "0" && largest !== ""));
+  // Whose blocks keep which pages, below the map.
+  const kept = await text(".map-view .pair");
+  assert.ok(kept.includes(bytes(expected.pages.page_bytes)), kept);
   const { x, y } = await box("canvas.map");
   await browser.send("Input.dispatchMouseEvent", { type: "mouseMoved", x: x + 8, y: y + 5 });
   await browser.settled();

@@ -101,6 +101,20 @@ if (expected.function) {
   assert.equal(selection.lines(allocated).reduce((sum, line) => sum + line.value, 0), row.total_bytes, "lines add up");
 }
 
+// Whose blocks keep which pages, as far as the page has room.
+const { pages } = data.head;
+assert.equal(Boolean(pages), Boolean(expected.pages));
+if (pages) {
+  const json = expected.pages;
+  for (const field of ["page_size", "page_bytes", "empty_bytes", "freed_under_bytes", "freed_above_bytes"]) assert.equal(pages[field], json[field], field);
+  assert.deepEqual(pages.by_fullness, json.by_fullness.map(({ below_percent: below, page_bytes: size }) => [below, size]));
+  const kept = json.stacks.map(({ pid, empty_bytes: empty, alone_bytes: alone, page_bytes: on, held }) => ({ pid, empty, alone, pages: on, held: held.bytes, blocks: held.blocks }));
+  assert.deepEqual(pages.stacks.map(({ stack, ...numbers }) => numbers), kept.slice(0, pages.stacks.length));
+  assert.equal(pages.stacks.length + pages.stacks_left_out, kept.length);
+  const free = json.heaps.filter((heap) => heap.freed_under_bytes + heap.freed_above_bytes > 0);
+  assert.deepEqual(pages.heaps.map(({ under, above, pages: used, block }) => [under, above, used, block]), free.slice(0, pages.heaps.length).map((heap) => [heap.freed_under_bytes, heap.freed_above_bytes, heap.page_bytes, heap.highest_block?.size ?? null]));
+}
+
 // Who frees whose blocks, by the innermost functions of both stacks.
 assert.equal(data.tracesFrees, Boolean(expected.frees));
 if (expected.frees) {

@@ -35,12 +35,10 @@ await browser.withoutFaults(async () => {
   await browser.follow("#all");
   assert.equal(await browser.evaluate("location.hash.includes('from=')"), false);
   assert.equal(await slices(), coarse);
-  // So does Escape, from a link to a range that ends within a slice: the cursors are within it.
+  // So does Escape, from a link to a range that ends within a slice.
   const { duration_ns: duration } = expected.info;
   const [from, to] = [Math.floor(duration / 4), Math.floor((duration * 3) / 4) + 1];
   await browser.open(address, `#view=tree&from=${from}&to=${to}`);
-  const last = await browser.evaluate("Number(document.querySelectorAll('input[type=range]')[1].value)");
-  assert.ok(last >= 1 && last < (await slices()), `${last} of ${await slices()}`);
   await browser.evaluate("document.documentElement.dataset.ready = 'no'; true");
   await browser.key("Escape");
   await browser.until("document.documentElement.dataset.ready === 'true' && !location.hash.includes('from=')");

@@ -54,7 +54,7 @@ pub use compare::{Compared, Side, compare_captures, compare_moments};
 pub use copy::{Copied, Redaction, copy};
 pub use export::{Events, ExportOptions, Format, export};
 pub use loaded::{Loaded, MarkRow, Source};
-pub use moments::{FunctionDetail, FunctionFrees, Moments};
+pub use moments::{FunctionDetail, FunctionFrees, Moments, PeakMemory};
 pub use open::{Error, Recorded, dump, dump_hits, dump_json, dump_samples, open, open_with_history};
 pub use options::{DiffOptions, DumpOptions, ReportOptions, ResidentBy, Shape};
 pub use side_index::Cache;

@@ -5,9 +5,8 @@ use crate::export::Events;
 use crate::format::duration;
 use crate::graph::WhichScan;
 use crate::json;
-use crate::lives::MapTable;
 use crate::loaded::{Loaded, Source};
-use crate::moments::Moments;
+use crate::moments::{Moments, PeakMemory};
 use crate::options::DumpOptions;
 use crate::query::{Query, Unknown};
 use crate::samples::SampleDump;
@@ -92,7 +91,10 @@ pub fn open(path: &Path, naming: Naming) -> Result<Loaded, Error> {
 ///
 /// # Errors
 /// Those of [`open`].
-pub fn open_with_history(path: &Path, naming: Naming) -> Result<(Loaded, History, Option<MapTable>), Error> {
+pub fn open_with_history(
+    path: &Path,
+    naming: Naming,
+) -> Result<(Loaded, History, Option<PeakMemory>), Error> {
     let mut moments = Moments::open(path)?;
     let (profile, history) = moments.history()?;
     let map = moments.map_at_peak(&profile, crate::web::MOST_CELLS)?;

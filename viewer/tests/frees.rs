@@ -408,6 +408,51 @@ a.memprof: 427 B in 6 allocations
     );
 }
 
+/// Check that stacks with the same innermost function are one row, wherever they differ, with what nobody freed beside.
+#[test]
+fn pairs_are_told_by_function() {
+    let mut made = traced();
+    let (thread, other) = (ThreadId(0), made.stack("main > batch > make"));
+    made.events.pop();
+    made.alloc(thread, 0x9000, 1000, other);
+    made.alloc(thread, 0xa000, 3, other);
+    let drop = made.stack("main > drop > release");
+    free(&mut made, thread, 0x9000, drop);
+    made.end(capture::ProcessId(0), thread, Ended::Exited(0));
+    let (_folder, path) = written(&made);
+    let rows = |side| {
+        let moments = Moments::open(&path).unwrap();
+        let (loaded, frees) = moments.lives(&Query::default(), None, Naming::Stored, Frees::new).unwrap();
+        let rows = frees.finish_functions(side, Order::Bytes, &loaded.tables, &loaded.names);
+        (loaded, rows)
+    };
+    let (loaded, found) = rows(Side::Allocations);
+    let mut out = Vec::new();
+    text::frees_of_functions(&mut out, &loaded, &found, Side::Allocations, 1, &Style::default()).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let expected = [
+        "  1.28 KiB           6      20.0 %     < 10 ms  make",
+        "  1.17 KiB           3      33.3 %     < 10 ms    freed by release",
+        "     100 B           1                 < 10 ms    freed by clear",
+        "       7 B           1                 < 10 ms    resized by grow",
+        "       3 B           1                            never freed",
+        "2 more functions not shown (--limit)",
+    ];
+    let lines: Vec<&str> = text.lines().skip(7).collect();
+    assert_eq!(lines, expected, "{text}");
+    let (loaded, found) = rows(Side::Frees);
+    let mut out = Vec::new();
+    json::frees_of_functions(&mut out, &loaded, &found, Side::Frees, Order::Bytes).unwrap();
+    let document: Value = serde_json::from_slice(&out).unwrap();
+    let [first, with] = [&document["rows"][0], &document["rows"][0]["with"][0]];
+    assert_eq!((&first["function"], &first["blocks"]), (&"release".into(), &4.into()), "{document:#}");
+    assert_eq!(
+        (&with["party"], &with["function"], &with["bytes"]),
+        (&"allocated".into(), &"make".into(), &1200.into())
+    );
+    assert!(first.get("stack").is_none());
+}
+
 /// Check that the middle lifetime is that of the middle block, and that blocks which were never freed have no part in it.
 #[test]
 fn lifetimes_of_parcels_have_a_middle() {

@@ -73,8 +73,8 @@ fn the_text_says_what_keeps_what() {
     let text = |limit| written(|out, loaded, scanned| text::retained(out, loaded, scanned, limit, &style));
     let expected = r"
 app.memprof at 0 ns: app (1000) held 214 B in 9 blocks, 79 B in 4 blocks of it unreachable
-warning: 4.00 KiB of memory could not be read: what is held from there alone counts as unreachable
-warning: 1 pointer had no room: what is held from there alone counts as unreachable
+warning: 4.00 KiB of memory could not be read: what is held only from there counts as unreachable
+warning: 1 pointer had no room: what is held only from there counts as unreachable
 warning: 40 B in 1 block of what seems unreachable was freed later: it was held in another form
 warning: 3 B in 1 block not looked at: they lie in others
   scan 2 of 3: the process stood still for 2.50 ms while 5.00 MiB were searched

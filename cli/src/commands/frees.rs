@@ -18,6 +18,7 @@ use viewer::{json, text};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
+  sysprof-memprof frees app.memprof --functions                       which function frees what which one allocates
   sysprof-memprof frees app.memprof --filter 'make_buffer'            who frees the blocks of make_buffer
   sysprof-memprof frees app.memprof --freed-by 'cache_*' --inverted   whose blocks the functions of the cache free")]
 pub(crate) struct Arguments {
@@ -26,6 +27,9 @@ pub(crate) struct Arguments {
     /// From the stacks that free to those that allocate
     #[arg(long)]
     inverted: bool,
+    /// By function instead of by stack: the innermost one of each that is not the allocator's or a wrapper's
+    #[arg(long)]
+    functions: bool,
     /// Only blocks that were freed by stacks that this selects, as in 'close* and not module:libssl*'
     #[arg(long, value_name = "EXPRESSION")]
     freed_by: Option<Expression>,
@@ -63,6 +67,18 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         By::Bytes => Order::Bytes,
         By::Blocks => Order::Blocks,
     };
+    if arguments.functions {
+        let rows = watch.finish_functions(side, order, &loaded.tables, &loaded.names);
+        return arguments.lives.print(|out, form| {
+            match form {
+                Form::Text(limit, style) => {
+                    text::frees_of_functions(out, &loaded, &rows, side, limit, style)?
+                }
+                Form::Json => json::frees_of_functions(out, &loaded, &rows, side, order)?,
+            }
+            Ok(())
+        });
+    }
     let rows = watch.finish(side, order);
     arguments.lives.print(|out, form| {
         match form {

@@ -57,6 +57,7 @@ const VIEWS: &[&str] = &[
     "sizes --json",
     "frees",
     "frees --inverted --json",
+    "frees --functions",
     "lifetimes",
     "lifetimes --json",
     "reallocs",

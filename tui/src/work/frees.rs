@@ -4,7 +4,6 @@ use super::answer::{StackList, StackRow};
 use super::ask::{LIST_ROWS, place_of};
 use super::kept::WIDE;
 use crate::catalogue;
-use capture::NodeId;
 use std::sync::Arc;
 use viewer::Loaded;
 use viewer::analysis::Amount;
@@ -19,7 +18,7 @@ const OTHERS: usize = 5;
 pub(super) fn frees(loaded: Arc<Loaded>, rows: &[FreesRow], side: Side) -> StackList {
     let style = Style { color: false, width: Some(WIDE) };
     let row = |row: &FreesRow| {
-        let node = row.party.stack().filter(|node| *node != NodeId::ROOT);
+        let node = row.party.stack();
         let name = |node| stack_line(&loaded, node, &style, 0);
         StackRow {
             numbers: numbers(&row.sum),

@@ -46,7 +46,7 @@ pub struct Reach {
     pub partial: usize,
     /// Bytes of memory that could not be read.
     pub unread: u64,
-    /// Pointers for which there was no room: what is held from there alone counts as unreachable, as with unread memory.
+    /// Pointers for which there was no room: what is held only from there counts as unreachable, as with unread memory.
     pub lost: u64,
     /// Blocks that seemed unreachable and were freed later. They are in no number.
     pub freed_later: Amount,

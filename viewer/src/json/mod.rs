@@ -34,8 +34,8 @@ pub use info::info;
 pub use leaks::leaks;
 pub(crate) use lives::ScannedFields;
 pub use lives::{
-    failed, frees, history, invalid_frees, lifetimes, lines, pages, reallocs, retained, sizes, temporary,
-    threads,
+    failed, frees, frees_of_functions, history, invalid_frees, lifetimes, lines, pages, reallocs, retained,
+    sizes, temporary, threads,
 };
 pub use report::report;
 pub use resident::resident;

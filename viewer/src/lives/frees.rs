@@ -10,11 +10,12 @@
 //! One who frees where others allocate is an owner, which types of C do not tell.
 
 use super::age::Age;
-use crate::analysis::{Amount, Birth, Death, End, Life, Tally, Watch};
+use crate::analysis::{Amount, Birth, Death, End, LabelId, Life, Names, Tally, Watch, meaningful};
 use crate::query::Selection;
 use capture::{NodeId, ProcessId, Sampling, Tables};
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::hash::Hash;
 
 /// Observes a pass for pairs of stacks that allocate and that free. Keeps two sums for each pair, class of lifetimes and process.
 #[derive(Debug)]
@@ -32,15 +33,17 @@ struct Pair {
     age: Age,
 }
 
-/// What a stack did to blocks, or what became of them.
+/// What a stack, or whatever stands for it, did to blocks; or what became of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Party {
+pub enum Party<S = NodeId> {
     /// It allocated them.
-    Allocated(NodeId),
-    /// It freed them; [`NodeId::ROOT`] where `realloc` did, to size 0.
-    Freed(NodeId),
+    Allocated(S),
+    /// It freed them.
+    Freed(S),
     /// It made other blocks of them with `realloc`.
-    Resized(NodeId),
+    Resized(S),
+    /// They were freed by `realloc` to size 0, of which no stack is known.
+    ToNothing,
     /// Their addresses were handed out again, so they were freed, though no free of them was recorded.
     Unseen,
     /// They were never freed.
@@ -73,13 +76,13 @@ pub struct Passed {
 
 /// A stack, and those that it shares blocks with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FreesRow {
+pub struct FreesRow<S = NodeId> {
     /// Which, and what it does.
-    pub party: Party,
+    pub party: Party<S>,
     /// Its blocks.
     pub sum: Parcel,
     /// The same by those who did the other thing, the most first.
-    pub with: Vec<(Party, Parcel)>,
+    pub with: Vec<(Party<S>, Parcel)>,
 }
 
 /// From which side pairs are looked at.
@@ -103,19 +106,43 @@ pub enum Order {
 }
 
 impl Party {
+    fn of(end: End) -> Self {
+        match end {
+            End::Freed { stack: NodeId::ROOT, .. } => Self::ToNothing,
+            End::Freed { stack, .. } => Self::Freed(stack),
+            End::Resized { stack, .. } => Self::Resized(stack),
+            End::Displaced { .. } => Self::Unseen,
+            End::Left { .. } => Self::Left,
+        }
+    }
+}
+
+impl<S> Party<S> {
     /// The stack; none where nobody was seen.
-    pub fn stack(self) -> Option<NodeId> {
+    pub fn stack(self) -> Option<S> {
         match self {
-            Self::Allocated(node) | Self::Freed(node) | Self::Resized(node) => Some(node),
-            Self::Unseen | Self::Left => None,
+            Self::Allocated(stack) | Self::Freed(stack) | Self::Resized(stack) => Some(stack),
+            Self::ToNothing | Self::Unseen | Self::Left => None,
+        }
+    }
+
+    /// The same of what stands for the stack.
+    pub(crate) fn map<T>(self, of: impl FnOnce(S) -> T) -> Party<T> {
+        match self {
+            Self::Allocated(stack) => Party::Allocated(of(stack)),
+            Self::Freed(stack) => Party::Freed(of(stack)),
+            Self::Resized(stack) => Party::Resized(of(stack)),
+            Self::ToNothing => Party::ToNothing,
+            Self::Unseen => Party::Unseen,
+            Self::Left => Party::Left,
         }
     }
 
     /// As documents call it.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Allocated(_) => "allocated",
-            Self::Freed(_) => "freed",
+            Self::Freed(_) | Self::ToNothing => "freed",
             Self::Resized(_) => "resized",
             Self::Unseen => "unseen",
             Self::Left => "left",
@@ -123,17 +150,8 @@ impl Party {
     }
 
     /// True of those that somebody was seen to free.
-    pub fn is_free(self) -> bool {
-        matches!(self, Self::Freed(_) | Self::Resized(_))
-    }
-
-    fn of(end: End) -> Self {
-        match end {
-            End::Freed { stack, .. } => Self::Freed(stack),
-            End::Resized { stack, .. } => Self::Resized(stack),
-            End::Displaced { .. } => Self::Unseen,
-            End::Left { .. } => Self::Left,
-        }
+    pub fn is_free(&self) -> bool {
+        matches!(self, Self::Freed(_) | Self::Resized(_) | Self::ToNothing)
     }
 }
 
@@ -215,9 +233,32 @@ impl Frees {
 
     /// The stacks of a side, those with most first. Of those that free there is no row for blocks that nobody was seen to free.
     pub fn finish(self, side: Side, order: Order) -> Vec<FreesRow> {
-        let mut rows: HashMap<Party, HashMap<Party, Parcel>> = HashMap::new();
+        self.finish_by(side, order, |stack| stack)
+    }
+
+    /// The same with the innermost function of each stack that is not the allocator's or a wrapper's in its place: stacks that differ
+    /// elsewhere are one row.
+    pub fn finish_functions(
+        self,
+        side: Side,
+        order: Order,
+        tables: &Tables,
+        names: &Names,
+    ) -> Vec<FreesRow<LabelId>> {
+        self.finish_by(side, order, |stack| {
+            meaningful(tables, names, stack).next().map_or(LabelId::EVERYTHING, |(_, step)| step.label)
+        })
+    }
+
+    fn finish_by<S: Copy + Ord + Hash>(
+        self,
+        side: Side,
+        order: Order,
+        of: impl Fn(NodeId) -> S,
+    ) -> Vec<FreesRow<S>> {
+        let mut rows: HashMap<Party<S>, HashMap<Party<S>, Parcel>> = HashMap::new();
         for Passed { allocated_by, end, parcel, .. } in self.parcels() {
-            let allocation = Party::Allocated(allocated_by);
+            let (allocation, end) = (Party::Allocated(of(allocated_by)), end.map(&of));
             let (party, other) = match side {
                 Side::Allocations => (allocation, end),
                 Side::Frees if end.is_free() => (end, allocation),
@@ -225,14 +266,14 @@ impl Frees {
             };
             rows.entry(party).or_default().entry(other).or_default().add(&parcel);
         }
-        let row = |(party, with): (Party, HashMap<Party, Parcel>)| {
-            let mut with: Vec<(Party, Parcel)> = with.into_iter().collect();
+        let row = |(party, with): (Party<S>, HashMap<Party<S>, Parcel>)| {
+            let mut with: Vec<(Party<S>, Parcel)> = with.into_iter().collect();
             with.sort_by_key(|(other, parcel)| (order.rank(parcel.blocks), *other));
             let mut sum = Parcel::default();
             with.iter().for_each(|(_, parcel)| sum.add(parcel));
             FreesRow { party, sum, with }
         };
-        let mut rows: Vec<FreesRow> = rows.into_iter().map(row).collect();
+        let mut rows: Vec<FreesRow<S>> = rows.into_iter().map(row).collect();
         rows.sort_by_key(|row| (order.rank(row.sum.blocks), row.party));
         rows
     }

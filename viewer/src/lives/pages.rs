@@ -25,14 +25,19 @@ use std::collections::HashMap;
 /// Bytes of a page, on all processors that we record on.
 pub const PAGE: u64 = 4096;
 
-/// Observes a pass for the pages on which blocks lie at its end. Keeps one entry for each block and page, but for blocks of
-/// many pages, which have those within them to themselves.
+/// Entries that are kept as they are: fewer in tests, so that these have more.
+const FEW: usize = if cfg!(test) { 4 } else { 1 << 16 };
+
+/// Observes a pass for the pages on which blocks lie at its end. Keeps about two entries for each stack and page, and for each block of
+/// many pages, which has those within it to itself.
 #[derive(Debug)]
 pub struct Pages {
     with_ended: bool,
     rows: HashMap<(ProcessId, NodeId), u32>,
     stacks: Vec<StackPages>,
     entries: Vec<Entry>,
+    /// How many there were when they were last condensed.
+    condensed: usize,
     freed: Freed,
     /// By thread, whose it is.
     owners: Vec<ProcessId>,
@@ -103,6 +108,7 @@ impl Pages {
             rows: HashMap::new(),
             stacks: Vec::new(),
             entries: Vec::new(),
+            condensed: 0,
             freed: Freed::default(),
             owners: tables.threads.iter().map(|thread| thread.process).collect(),
             becomes_another: tables
@@ -115,17 +121,8 @@ impl Pages {
 
     /// The table.
     pub fn finish(mut self) -> PageTable {
-        self.entries.sort_unstable();
-        // A stack has as a rule many blocks on a page.
-        self.entries.dedup_by(|next, entry| {
-            let place = |entry: &Entry| (entry.process, entry.page, entry.row, entry.pages, entry.is_mapped);
-            let is_same = place(next) == place(entry);
-            if is_same {
-                entry.filled += next.filled;
-                (entry.address, entry.size) = (entry.address, entry.size).max((next.address, next.size));
-            }
-            is_same
-        });
+        self.number_rows();
+        self.condense();
         let heaps = self.heaps();
         let mut accesses = Vec::with_capacity(self.entries.len());
         let mut by_fullness = [0; FULLNESS.len() + 1];
@@ -159,11 +156,34 @@ impl Pages {
             let row = &self.stacks[row as usize];
             (Reverse((row.empty, row.pages.alone, row.pages.total, row.held.bytes)), row.process, row.node)
         });
-        let mut places = vec![0; order.len()];
-        (0..).zip(&order).for_each(|(place, &row)| places[row as usize] = place);
+        let places = places_of(&order);
         accesses.iter_mut().for_each(|access| access.node = places[access.node as usize - 1]);
         let stacks = order.iter().map(|&row| self.stacks[row as usize].clone()).collect();
         PageTable { held, pages: found[0].total, empty, by_fullness, stacks, heaps, accesses }
+    }
+
+    /// Numbers rows by their stacks. Blocks that are left at the end come in any order, and what cannot be split evenly goes to the first.
+    fn number_rows(&mut self) {
+        let mut order: Vec<u32> = (0..).take(self.stacks.len()).collect();
+        order.sort_by_key(|&row| (self.stacks[row as usize].process, self.stacks[row as usize].node));
+        let places = places_of(&order);
+        self.entries.iter_mut().for_each(|entry| entry.row = places[entry.row as usize]);
+        self.stacks.sort_by_key(|row| (row.process, row.node));
+    }
+
+    /// Makes one entry of those of a stack on a page, and puts them in order.
+    fn condense(&mut self) {
+        self.entries.sort_unstable();
+        self.entries.dedup_by(|next, entry| {
+            let place = |entry: &Entry| (entry.process, entry.page, entry.row, entry.pages, entry.is_mapped);
+            let is_same = place(next) == place(entry);
+            if is_same {
+                entry.filled = entry.filled.saturating_add(next.filled);
+                (entry.address, entry.size) = (entry.address, entry.size).max((next.address, next.size));
+            }
+            is_same
+        });
+        self.condensed = self.entries.len();
     }
 
     /// What lies free in heaps, by the entries of blocks in the order of pages.
@@ -186,6 +206,10 @@ impl Pages {
     fn add(&mut self, process: ProcessId, node: NodeId, address: u64, size: u64) {
         let next = u32::try_from(self.stacks.len()).unwrap_or(u32::MAX);
         let row = *self.rows.entry((process, node)).or_insert(next);
+        // A stack has as a rule many blocks on a page.
+        if self.entries.len() > 2 * self.condensed + FEW {
+            self.condense();
+        }
         if row == next {
             let (held, pages) = (Amount::ZERO, Use::default());
             self.stacks.push(StackPages { process, node, held, pages, empty: 0 });
@@ -215,6 +239,13 @@ impl Entry {
     fn range(&self) -> std::ops::Range<u64> {
         self.page..self.page.saturating_add(self.pages)
     }
+}
+
+/// The place of each number in an order of them.
+fn places_of(order: &[u32]) -> Vec<u32> {
+    let mut places = vec![0; order.len()];
+    (0..).zip(order).for_each(|(place, &row)| places[row as usize] = place);
+    places
 }
 
 pub(super) fn signed(bytes: u64) -> i64 {

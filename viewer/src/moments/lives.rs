@@ -13,7 +13,6 @@ use crate::symbolize::{Naming, Needed};
 use capture::Tables;
 
 impl Moments {
-    /// Gives each thread rows of its own from now on.
     /// Counts from now on as a lens needs it.
     ///
     /// # Errors
@@ -26,6 +25,7 @@ impl Moments {
         Ok(())
     }
 
+    /// Gives each thread rows of its own from now on.
     pub(crate) fn tell_threads_apart(&mut self) {
         self.by_threads = true;
         self.whole = None;

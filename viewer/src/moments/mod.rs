@@ -20,6 +20,7 @@ mod replay;
 mod residency;
 
 pub use function::{FunctionDetail, FunctionFrees};
+pub use recorded::PeakMemory;
 
 use crate::analysis::{
     Amount, Counters, Instant, Profile, SampleSites, Span, add_idle_threads, name_threads, owners, threads,

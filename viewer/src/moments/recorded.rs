@@ -2,9 +2,46 @@
 
 use super::Moments;
 use super::pass::Pass;
-use crate::analysis::{Detail, History, Instant, Load, Profile, Recorder, Span};
-use crate::lives::{AddressMap, MapTable};
+use crate::analysis::{Birth, Death, Detail, History, Instant, Life, Load, Profile, Recorder, Span, Watch};
+use crate::lives::{AddressMap, MapTable, PageTable, Pages};
 use crate::open::Error;
+use capture::{Event, Tables};
+
+/// Memory as it was at the peak.
+#[derive(Clone, Debug, Default)]
+pub struct PeakMemory {
+    /// Where blocks lay.
+    pub map: MapTable,
+    /// Whose blocks kept which pages.
+    pub pages: PageTable,
+}
+
+/// Observes a pass for where blocks lie at its end.
+struct Lying {
+    map: AddressMap,
+    pages: Pages,
+}
+
+impl Lying {
+    fn new(tables: &Tables) -> Self {
+        Self { map: AddressMap::default(), pages: Pages::new(false, tables) }
+    }
+}
+
+impl Watch for Lying {
+    type Kept = ();
+
+    fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
+
+    fn died(&mut self, life: &Life<()>, death: &Death) {
+        self.map.died(life, death);
+        self.pages.died(life, death);
+    }
+
+    fn event(&mut self, at: Instant, event: &Event) {
+        self.pages.event(at, event);
+    }
+}
 
 impl Moments {
     /// The numbers of all of the allocators' heaps, and their history, from one pass.
@@ -21,24 +58,24 @@ impl Moments {
         Ok((profile, recorder.finish()))
     }
 
-    /// Where the blocks lay that were held at the peak of a profile of the whole, in at most so many cells; none where single
-    /// blocks are not known.
+    /// Where the blocks lay that were held at the peak of a profile of the whole, in at most so many cells, and whose pages they kept;
+    /// none where single blocks are not known.
     ///
     /// # Errors
     /// Those of the file.
     // Cost: a pass over the events up to there.
-    pub fn map_at_peak(&mut self, whole: &Profile, most: usize) -> Result<Option<MapTable>, Error> {
+    pub fn map_at_peak(&mut self, whole: &Profile, most: usize) -> Result<Option<PeakMemory>, Error> {
         let metadata = &self.reader.tables().metadata;
         if metadata.aggregate().is_some() || metadata.sample_interval > 0 {
             return Ok(None);
         }
         let peak = Instant { position: whole.peak.position, time: whole.peak.time };
-        let load = Load::watched(self.reader.tables(), AddressMap::default());
+        let load = Load::watched(self.reader.tables(), Lying::new(self.reader.tables()));
         let mut pass = Pass::new(load, None);
         let read = self.run(&mut pass, 0, Span::At(peak));
-        let (_, map) = self.end_pass(pass, Span::At(peak));
+        let (_, Lying { map, pages }) = self.end_pass(pass, Span::At(peak));
         self.note_damage(read)?;
-        Ok(Some(map.finish(most)))
+        Ok(Some(PeakMemory { map: map.finish(most), pages: pages.finish() }))
     }
 
     /// The slices of a history, as fine as they can be between two times, in nanoseconds since the recording began, and in one piece

@@ -74,18 +74,8 @@ pub fn diff(
 
 /// `app.memprof from 1.00 s to 2.00 s: +1.00 MiB in +16 blocks still allocated`, and what that is made of.
 fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &Style) -> io::Result<()> {
-    let Compared { diff, before, after, two_captures, .. } = compared;
-    let side = |side: &Side| {
-        let at = side.at.map_or(String::new(), |at| format!(" at {}", span_at(at)));
-        format!("{}{at}", escape(&side.source.file))
-    };
-    let sides = match two_captures {
-        true => format!("{} to {}", side(before), side(after)),
-        false => {
-            let at = |side: &Side| side.at.map_or(String::new(), span_at);
-            format!("{} from {} to {}", escape(&after.source.file), at(before), at(after))
-        }
-    };
+    let Compared { diff, two_captures, .. } = compared;
+    let sides = both_sides(compared);
     let (from, to, delta) = (metric.of(&diff.before), metric.of(&diff.after), metric.of(&diff.delta()));
     let spread = metric.of(&diff.spread());
     let blocks = match spread.blocks_error() {
@@ -114,6 +104,26 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
         matched(out, diff, metric, sizes.0)?;
         nameless(out, compared, metric, style)?;
     }
+    doubts(out, compared, style)?;
+    estimated(out, compared, style)
+}
+
+/// What is compared with what, and when that was.
+fn both_sides(Compared { before, after, two_captures, .. }: &Compared) -> String {
+    let at = |side: &Side| side.at.map_or(String::new(), span_at);
+    if !two_captures {
+        return format!("{} from {} to {}", escape(&after.source.file), at(before), at(after));
+    }
+    let side = |side: &Side| {
+        let at = if side.at.is_some() { format!(" at {}", at(side)) } else { String::new() };
+        format!("{}{at}", escape(&side.source.file))
+    };
+    format!("{} to {}", side(before), side(after))
+}
+
+/// What makes the numbers of either side less than certain.
+fn doubts(out: &mut dyn Write, compared: &Compared, style: &Style) -> io::Result<()> {
+    let Compared { diff, before, after, two_captures, .. } = compared;
     for side in [before, after] {
         if let Some(late) = side.at.zip(side.ended).and_then(|(at, ended)| after_end(at, ended)) {
             let text = format!("warning: {}: {late}", escape(&side.source.file));
@@ -134,17 +144,26 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
         }
     }
     let uncertain = diff.delta().uncertain;
-    if !uncertain.is_zero() {
-        // Not "of it": what became uncertain may have been there before, and is no part of the change then.
-        let text = format!(
-            "warning: {} in {} {} uncertain: alive across {}, so their free may have been lost",
-            signed_bytes(uncertain.bytes),
-            signed(uncertain.blocks),
-            if uncertain.blocks.abs() == 1 { "block" } else { "blocks" },
-            interruption(before.gaps + after.gaps, before.pauses + after.pauses)
-        );
-        writeln!(out, "{}", style.paint(Role::Warning, text))?;
+    if uncertain.is_zero() {
+        return Ok(());
     }
+    // Not "of it": what became uncertain may have been there before, and is no part of the change then.
+    let text = format!(
+        "warning: {} in {} {} uncertain: alive across {}, so their free may have been lost",
+        signed_bytes(uncertain.bytes),
+        signed(uncertain.blocks),
+        if uncertain.blocks.abs() == 1 { "block" } else { "blocks" },
+        interruption(before.gaps + after.gaps, before.pauses + after.pauses)
+    );
+    writeln!(out, "{}", style.paint(Role::Warning, text))
+}
+
+/// Says which side is sampled, if one is.
+fn estimated(
+    out: &mut dyn Write,
+    Compared { before, after, .. }: &Compared,
+    style: &Style,
+) -> io::Result<()> {
     let which = match [before, after].map(|side| side.sampling.is_some()) {
         [true, true] => "sampled".to_owned(),
         [true, false] => format!("{} is sampled", escape(&before.source.file)),

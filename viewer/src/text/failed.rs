@@ -74,7 +74,7 @@ fn limits(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     if !tables.metadata.tells_failed_calls() {
         writeln!(
             out,
-            "  the recording does not tell of them: an earlier version has made it, or it is imported"
+            "  the recording does not tell of them: an earlier version made it, or it was imported"
         )?;
     }
     if profile.sampling.is_some() {

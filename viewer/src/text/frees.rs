@@ -1,9 +1,10 @@
 //! `frees`: who frees whose blocks.
 
 use super::headline::headline;
+use super::place::fit_name;
 use super::stack_line::{header, rest, rest_by, stack_line};
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Metric};
+use crate::analysis::{Amount, LabelId, Metric};
 use crate::format::{bytes, count, counted, percent};
 use crate::lives::{FreesRow, Parcel, Party, Side};
 use crate::loaded::Loaded;
@@ -26,32 +27,79 @@ pub fn frees(
     limit: usize,
     style: &Style,
 ) -> io::Result<()> {
-    headline(out, loaded, Metric::Bytes, style)?;
-    for line in explained(rows, side) {
-        writeln!(out, "  {}", style.paint(Role::Detail, line))?;
-    }
-    writeln!(out)?;
-    let of = match side {
-        Side::Allocations => "allocated by",
-        Side::Frees => "freed by",
+    let line = |stack, used| stack_line(loaded, stack, style, used);
+    let written = Written { loaded, style, noun: "more stack", line: &line };
+    written.rows(out, rows, side, limit)
+}
+
+/// The same of functions.
+///
+/// # Errors
+/// Those of the writer.
+pub fn frees_of_functions(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    rows: &[FreesRow<LabelId>],
+    side: Side,
+    limit: usize,
+    style: &Style,
+) -> io::Result<()> {
+    let line = |label, used| match label {
+        LabelId::EVERYTHING => "[no stack]".to_owned(),
+        label => fit_name(&loaded.names, label, style.room(used)),
     };
-    header(out, style, &format!("{}  {of}", titles()))?;
-    for row in rows.iter().take(limit) {
-        let stack = style.paint(Role::Function, party(loaded, row.party, "", style, WIDTH));
-        writeln!(out, "{}  {stack}", numbers(&row.sum, style))?;
+    let written = Written { loaded, style, noun: "more function", line: &line };
+    written.rows(out, rows, side, limit)
+}
+
+/// How rows are written.
+struct Written<'a, S> {
+    loaded: &'a Loaded,
+    style: &'a Style,
+    noun: &'static str,
+    /// What stands for a stack, in the columns that are left behind so many.
+    line: &'a dyn Fn(S, usize) -> String,
+}
+
+impl<S: Copy> Written<'_, S> {
+    fn rows(&self, out: &mut dyn Write, rows: &[FreesRow<S>], side: Side, limit: usize) -> io::Result<()> {
+        let style = self.style;
+        headline(out, self.loaded, Metric::Bytes, style)?;
+        for line in explained(rows, side) {
+            writeln!(out, "  {}", style.paint(Role::Detail, line))?;
+        }
+        let of = match side {
+            Side::Allocations => "allocated by",
+            Side::Frees => "freed by",
+        };
+        writeln!(out)?;
+        header(out, style, &format!("{}  {of}", titles()))?;
+        for row in rows.iter().take(limit) {
+            let who = match row.party.stack() {
+                Some(stack) => (self.line)(stack, WIDTH),
+                None => what_it_does(row.party).to_owned(),
+            };
+            writeln!(out, "{}  {}", numbers(&row.sum, style), style.paint(Role::Function, who))?;
+            self.others(out, row)?;
+        }
+        rest(out, style, rows.len().saturating_sub(limit), self.noun)
+    }
+
+    /// Those that a row shares blocks with.
+    fn others(&self, out: &mut dyn Write, row: &FreesRow<S>) -> io::Result<()> {
+        let style = self.style;
         for (other, parcel) in row.with.iter().take(OTHERS) {
-            let what = party(loaded, *other, what_it_does(*other), style, WIDTH + 2);
+            let what = said(*other, WIDTH + 2, self.line);
             writeln!(out, "{}    {}", numbers(parcel, style), style.paint(Role::Detail, what))?;
         }
         let more = &row.with[row.with.len().min(OTHERS)..];
-        if !more.is_empty() {
-            let sum = more.iter().fold(Amount::ZERO, |sum, (_, parcel)| sum + parcel.blocks);
-            let text =
-                format!("{} of {} (--json)", counted(more.len() as u64, "more stack"), bytes(sum.bytes));
-            writeln!(out, "{:WIDTH$}    {}", "", style.paint(Role::Detail, text))?;
+        if more.is_empty() {
+            return Ok(());
         }
+        let sum = more.iter().fold(Amount::ZERO, |sum, (_, parcel)| sum + parcel.blocks);
+        let text = format!("{} of {} (--json)", counted(more.len() as u64, self.noun), bytes(sum.bytes));
+        writeln!(out, "{:WIDTH$}    {}", "", style.paint(Role::Detail, text))
     }
-    rest(out, style, rows.len().saturating_sub(limit), "more stack")
 }
 
 /// Writes what became of blocks, or who had allocated them, at most `limit`; nothing where there is none.
@@ -81,33 +129,32 @@ fn titles() -> String {
 
 /// `freed by close (io.c:12) < main`, in the columns that are left.
 pub fn what_became(loaded: &Loaded, other: Party, style: &Style, used: usize) -> String {
-    party(loaded, other, what_it_does(other), style, used)
+    said(other, used, &|stack, used| stack_line(loaded, stack, style, used))
 }
 
-/// What stands before a stack below a row.
-fn what_it_does(party: Party) -> &'static str {
+fn said<S: Copy>(party: Party<S>, used: usize, line: &dyn Fn(S, usize) -> String) -> String {
+    let before = what_it_does(party);
+    match party.stack() {
+        Some(stack) => format!("{before}{}", line(stack, used + before.len())),
+        None => before.to_owned(),
+    }
+}
+
+/// What is said of a party, before its stack if it has one.
+fn what_it_does<S>(party: Party<S>) -> &'static str {
     match party {
         Party::Allocated(_) => "allocated by ",
         Party::Freed(_) => "freed by ",
         Party::Resized(_) => "resized by ",
+        Party::ToNothing => "freed by realloc to size 0",
         Party::Unseen => "freed, which was not recorded",
         Party::Left => "never freed",
     }
 }
 
-fn party(loaded: &Loaded, party: Party, before: &str, style: &Style, used: usize) -> String {
-    match party {
-        Party::Freed(capture::NodeId::ROOT) => format!("{before}realloc to size 0"),
-        _ => match party.stack() {
-            Some(stack) => format!("{before}{}", stack_line(loaded, stack, style, used + before.len())),
-            None => before.to_owned(),
-        },
-    }
-}
-
 /// What became of all of them, and what the columns mean.
-fn explained(rows: &[FreesRow], side: Side) -> Vec<String> {
-    let sum = |of: &dyn Fn(Party) -> bool| {
+fn explained<S: Copy>(rows: &[FreesRow<S>], side: Side) -> Vec<String> {
+    let sum = |of: &dyn Fn(Party<S>) -> bool| {
         let with = rows
             .iter()
             .flat_map(|row| row.with.iter().map(move |(other, parcel)| (row.party, other, parcel)));
@@ -120,7 +167,7 @@ fn explained(rows: &[FreesRow], side: Side) -> Vec<String> {
     let told = |parcel: &Parcel| {
         format!("{} in {}", bytes(parcel.blocks.bytes), counted(parcel.blocks.blocks, "block"))
     };
-    let freed = sum(&|party| matches!(party, Party::Freed(_)));
+    let freed = sum(&|party| matches!(party, Party::Freed(_) | Party::ToNothing));
     let by_others = match by_others(&freed) {
         none if none.is_empty() => none,
         share => {
@@ -133,8 +180,8 @@ fn explained(rows: &[FreesRow], side: Side) -> Vec<String> {
             "resized by realloc, which makes another block of one",
             sum(&|party| matches!(party, Party::Resized(_))),
         ),
-        ("freed, which was not recorded", sum(&|party| party == Party::Unseen)),
-        ("never freed", sum(&|party| party == Party::Left)),
+        ("freed, which was not recorded", sum(&|party| matches!(party, Party::Unseen))),
+        ("never freed", sum(&|party| matches!(party, Party::Left))),
     ] {
         if !parcel.blocks.is_zero() {
             lines.push(format!("{what}: {}", told(&parcel)));

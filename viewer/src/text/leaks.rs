@@ -134,14 +134,11 @@ fn reached(out: &mut dyn Write, reach: &Reach, suppressed: Option<&Suppressed>) 
     }
     if reach.unread > 0 {
         let unread = bytes(reach.unread.min(i64::MAX as u64).cast_signed());
-        writeln!(
-            out,
-            "  {unread} of memory could not be read: what is held from there alone is listed, too"
-        )?;
+        writeln!(out, "  {unread} of memory could not be read: what is held only from there is listed, too")?;
     }
     if reach.lost > 0 {
         let pointers = counted(reach.lost, "pointer");
-        writeln!(out, "  {pointers} had no room: what is held from there alone is listed, too")?;
+        writeln!(out, "  {pointers} had no room: what is held only from there is listed, too")?;
     }
     if !reach.freed_later.is_zero() {
         let freed = estimate::held(reach.freed_later, Spread::ZERO);

@@ -52,7 +52,7 @@ pub use diff::diff;
 pub use dump::Dump;
 pub use escape::{columns, escape, fit};
 pub use failed::failed;
-pub use frees::{by_others, frees, what_became};
+pub use frees::{by_others, frees, frees_of_functions, what_became};
 pub use function::function;
 pub use headline::unsampled_texts;
 pub(crate) use headline::warning_texts;

@@ -55,12 +55,12 @@ fn missing(scanned: &Scanned) -> Vec<String> {
     if scan.unread > 0 {
         let unread = size(scan.unread);
         missing.push(format!(
-            "{unread} of memory could not be read: what is held from there alone counts as unreachable"
+            "{unread} of memory could not be read: what is held only from there counts as unreachable"
         ));
     }
     if scan.lost > 0 {
         missing.push(format!(
-            "{} had no room: what is held from there alone counts as unreachable",
+            "{} had no room: what is held only from there counts as unreachable",
             counted(scan.lost, "pointer")
         ));
     }

@@ -13,7 +13,7 @@ use crate::analysis::{
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
-use capture::{Ended, MarkKind, Process};
+use capture::{Ended, MarkKind, Overhead, Process};
 use std::io::{self, Write};
 
 /// Stacks named.
@@ -93,29 +93,27 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
     facts.extend(failed_text(loaded).map(|text| ("failed", text)));
     facts.push(("lost", counted(loaded.lost_events(), "event")));
     facts.push(("stacks", stacks(loaded)));
-    let nameless = nameless(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes);
-    if !nameless.is_empty() {
-        let addresses = nameless.iter().map(|nameless| nameless.frames).sum::<u64>();
-        facts.push((
-            "names",
-            format!(
-                "none for {} of {}; info says why",
-                count(addresses),
-                counted(loaded.addresses(), "address")
-            ),
-        ));
-    }
-    if let Some(summary) = &loaded.tables.summary {
-        let cost = &summary.overhead;
-        let agent = duration(cost.agent_cpu_ns);
-        let collector = duration(cost.collector_cpu_ns);
-        let waited = match cost.wait_ns {
-            0 => String::new(),
-            wait => format!(", {} of waiting", duration(wait)),
-        };
-        facts.push(("cost", format!("{agent} of CPU in the program, {collector} in the collector{waited}")));
-    }
+    facts.extend(unnamed(loaded).map(|text| ("names", text)));
+    facts.extend(loaded.tables.summary.as_ref().map(|summary| ("cost", cost(&summary.overhead))));
     facts
+}
+
+/// How many addresses have no name; none where all have one.
+fn unnamed(loaded: &Loaded) -> Option<String> {
+    let nameless = nameless(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes);
+    let addresses = nameless.iter().map(|nameless| nameless.frames).sum::<u64>();
+    let all = counted(loaded.addresses(), "address");
+    (!nameless.is_empty()).then(|| format!("none for {} of {all}; info says why", count(addresses)))
+}
+
+/// What the recording took.
+fn cost(overhead: &Overhead) -> String {
+    let (agent, collector) = (duration(overhead.agent_cpu_ns), duration(overhead.collector_cpu_ns));
+    let waited = match overhead.wait_ns {
+        0 => String::new(),
+        wait => format!(", {} of waiting", duration(wait)),
+    };
+    format!("{agent} of CPU in the program, {collector} in the collector{waited}")
 }
 
 fn threads(loaded: &Loaded) -> String {

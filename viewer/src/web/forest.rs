@@ -310,7 +310,7 @@ impl<'a> Builder<'a> {
         match end {
             Party::Left => BlocksEnd::Left,
             Party::Unseen => BlocksEnd::Unseen,
-            Party::Freed(NodeId::ROOT) => BlocksEnd::ToNothing,
+            Party::ToNothing => BlocksEnd::ToNothing,
             Party::Freed(node) | Party::Resized(node) | Party::Allocated(node) => {
                 BlocksEnd::By(number(self.row(node, stacks)))
             }

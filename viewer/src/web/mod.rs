@@ -44,8 +44,8 @@ pub use page::{MOST_BYTES, MOST_CELLS, Packer};
 pub use scan::{HeldScans, scan};
 
 use crate::analysis::History;
-use crate::lives::MapTable;
 use crate::loaded::Loaded;
+use crate::moments::PeakMemory;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -102,10 +102,10 @@ pub fn page(
     out: &mut dyn Write,
     loaded: &Loaded,
     history: &History,
-    map: Option<MapTable>,
+    memory: Option<PeakMemory>,
     beside: Option<Beside>,
     scans: &HeldScans,
     options: &PageOptions,
 ) -> io::Result<()> {
-    page::write(out, loaded, history, map, beside, scans, options)
+    page::write(out, loaded, history, memory, beside, scans, options)
 }

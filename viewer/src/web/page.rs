@@ -10,8 +10,8 @@ use super::pieces::Pieces;
 use super::scan::HeldScans;
 use super::script::script;
 use crate::analysis::History;
-use crate::lives::MapTable;
 use crate::loaded::Loaded;
+use crate::moments::PeakMemory;
 use crate::sources::Sources;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -40,7 +40,7 @@ pub(super) fn write(
     out: &mut dyn Write,
     loaded: &Loaded,
     history: &History,
-    map: Option<MapTable>,
+    memory: Option<PeakMemory>,
     beside: Option<Beside>,
     scans: &HeldScans,
     options: &PageOptions,
@@ -49,7 +49,7 @@ pub(super) fn write(
     let room = MOST_BYTES - PAGE.len() - STYLE.len() - script.len() - scans.len() - 1000;
     // Three bytes become four letters.
     let size = Size { room: room / 4 * 3, compression: Compression::default() };
-    let mut packer = Packer::new(loaded, history, map, beside, options)?;
+    let mut packer = Packer::new(loaded, history, memory, beside, options)?;
     let encoded = STANDARD.encode(packer.pack(loaded, [history; 2], options, size)?);
     assemble(out, &script, &policy(&script, "'none'"), [&encoded, &scans])
 }
@@ -95,7 +95,7 @@ struct Size {
 pub struct Packer {
     forest: Forest,
     sources: RefCell<Sources>,
-    map: Option<MapTable>,
+    memory: Option<PeakMemory>,
     overview: Overview,
     /// What the older of two captures says of itself.
     older: Option<Overview>,
@@ -112,7 +112,7 @@ impl Packer {
     pub fn new(
         loaded: &Loaded,
         history: &History,
-        map: Option<MapTable>,
+        memory: Option<PeakMemory>,
         beside: Option<Beside>,
         options: &PageOptions,
     ) -> io::Result<Self> {
@@ -122,7 +122,7 @@ impl Packer {
             Some(Beside { newer, older, .. }) => (newer, Some(older)),
             None => (overview(loaded)?, None),
         };
-        Ok(Self { forest, sources, map, overview, older, pieces: None })
+        Ok(Self { forest, sources, memory, overview, older, pieces: None })
     }
 
     /// The data of a history, for a server that is near: quickly made. `whole` is the history of all of the time, and `history`
@@ -150,9 +150,9 @@ impl Packer {
     }
 
     fn parts<'a>(&'a self, loaded: &'a Loaded, whole: &'a History, options: &'a PageOptions) -> Parts<'a> {
-        let Self { forest, sources, map, overview, older, .. } = self;
-        let (map, older) = (map.as_ref(), older.as_ref());
-        Parts { loaded, history: whole, options, forest, sources, map, overview, older }
+        let Self { forest, sources, memory, overview, older, .. } = self;
+        let (memory, older) = (memory.as_ref(), older.as_ref());
+        Parts { loaded, history: whole, options, forest, sources, memory, overview, older }
     }
 
     fn pack(

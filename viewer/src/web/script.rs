@@ -9,7 +9,7 @@
 //! ```
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 46] = [
+const MODULES: [(&str, &str); 47] = [
     ("text", include_str!("assets/text.js")),
     ("format", include_str!("assets/format.js")),
     ("inflate", include_str!("assets/inflate.js")),
@@ -48,6 +48,7 @@ const MODULES: [(&str, &str); 46] = [
     ("marks_view", include_str!("assets/marks_view.js")),
     ("ends", include_str!("assets/ends.js")),
     ("details", include_str!("assets/details.js")),
+    ("pages_list", include_str!("assets/pages_list.js")),
     ("map_view", include_str!("assets/map_view.js")),
     ("kept", include_str!("assets/kept.js")),
     ("kept_lists", include_str!("assets/kept_lists.js")),

@@ -1,37 +1,50 @@
 //! `frees --json`: who frees whose blocks.
 
 use super::start::{AgeFields, AmountFields, Start, recorded_stack};
+use crate::analysis::LabelId;
 use crate::json::stack::Stack;
 use crate::json::write_document;
 use crate::lives::{FreesRow, Order, Parcel, Party, Side};
 use crate::loaded::Loaded;
+use capture::NodeId;
 use serde::Serialize;
 use std::io::{self, Write};
 
 #[derive(Serialize)]
-struct FreesDocument<'a> {
+struct FreesDocument<'a, S> {
     #[serde(flatten)]
     start: Start<'a>,
     side: &'static str,
     by: &'static str,
-    rows: Vec<RowFields<'a>>,
+    rows: Vec<RowFields<S>>,
 }
 
 #[derive(Serialize)]
-struct RowFields<'a> {
+struct RowFields<S> {
     #[serde(flatten)]
-    party: PartyFields<'a>,
-    with: Vec<PartyFields<'a>>,
+    party: PartyFields<S>,
+    with: Vec<PartyFields<S>>,
 }
 
 #[derive(Serialize)]
-struct PartyFields<'a> {
+struct PartyFields<S> {
     party: &'static str,
-    stack: Option<Stack<'a>>,
+    #[serde(flatten)]
+    who: S,
     #[serde(flatten)]
     amount: AmountFields,
     by_others: AmountFields,
     lifetimes: Vec<AgeFields>,
+}
+
+#[derive(Serialize)]
+struct StackFields<'a> {
+    stack: Option<Stack<'a>>,
+}
+
+#[derive(Serialize)]
+struct FunctionFields<'a> {
+    function: Option<&'a str>,
 }
 
 /// Writes `frees --json` of the rows of a side in an order.
@@ -45,20 +58,47 @@ pub fn frees(
     side: Side,
     order: Order,
 ) -> io::Result<()> {
-    let rows = rows.iter().map(|row| RowFields {
-        party: fields(loaded, row.party, &row.sum),
-        with: row.with.iter().map(|(other, parcel)| fields(loaded, *other, parcel)).collect(),
-    });
-    let (start, side, by) = (Start::new(loaded, "frees"), side.name(), order.name());
-    write_document(out, &FreesDocument { start, side, by, rows: rows.collect() })
+    let who =
+        |node: Option<NodeId>| StackFields { stack: node.and_then(|node| recorded_stack(loaded, node)) };
+    document(out, loaded, rows, (side, order), who)
 }
 
-fn fields<'a>(loaded: &'a Loaded, party: Party, parcel: &Parcel) -> PartyFields<'a> {
-    PartyFields {
+/// The same of functions.
+///
+/// # Errors
+/// Those of the writer.
+pub fn frees_of_functions(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    rows: &[FreesRow<LabelId>],
+    side: Side,
+    order: Order,
+) -> io::Result<()> {
+    let who = |label: Option<LabelId>| {
+        let label = label.filter(|&label| label != LabelId::EVERYTHING);
+        FunctionFields { function: label.map(|label| loaded.names.label(label).name.as_str()) }
+    };
+    document(out, loaded, rows, (side, order), who)
+}
+
+fn document<S: Copy, W: Serialize>(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    rows: &[FreesRow<S>],
+    (side, order): (Side, Order),
+    who: impl Fn(Option<S>) -> W,
+) -> io::Result<()> {
+    let fields = |party: Party<S>, parcel: &Parcel| PartyFields {
         party: party.name(),
-        stack: party.stack().and_then(|stack| recorded_stack(loaded, stack)),
+        who: who(party.stack()),
         amount: parcel.blocks.into(),
         by_others: parcel.by_others.into(),
         lifetimes: parcel.ages.iter().map(|&(age, amount)| AgeFields::new(age, amount)).collect(),
-    }
+    };
+    let rows = rows.iter().map(|row| RowFields {
+        party: fields(row.party, &row.sum),
+        with: row.with.iter().map(|(other, parcel)| fields(*other, parcel)).collect(),
+    });
+    let (start, side, by) = (Start::new(loaded, "frees"), side.name(), order.name());
+    write_document(out, &FreesDocument { start, side, by, rows: rows.collect() })
 }

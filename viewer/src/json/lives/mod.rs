@@ -15,7 +15,7 @@ mod temporary;
 mod threads;
 
 pub use failed::failed;
-pub use frees::frees;
+pub use frees::{frees, frees_of_functions};
 pub use history::history;
 pub use invalid_frees::invalid_frees;
 pub use lifetimes::lifetimes;

@@ -9,23 +9,26 @@ const REASONS = { [-1]: TEXT.ends.left, [-2]: TEXT.ends.unseen, [-3]: TEXT.ends.
 
 const MOST = 8;
 
-/** Both lists, or nothing where stacks of frees were not recorded. */
+/** Both lists, each with its title; fewer where there is nothing to list, as where stacks of frees were not recorded. */
 export function endsOf(page, selection) {
-  if (!page.data.tracesFrees) return null;
+  if (!page.data.tracesFrees) return [];
   const { unit } = page.state;
-  return [list(page, selection.ends(unit), TEXT.ends.ends, "ends"), list(page, selection.owners(unit), TEXT.ends.owners, "owners")];
+  const lists = [
+    { title: TEXT.ends.ends, name: "ends", all: selection.ends(unit) },
+    { title: TEXT.ends.owners, name: "owners", all: selection.owners(unit) },
+  ];
+  return lists.filter(({ all }) => all.length > 0).map(({ title, name, all }) => ({ title, list: list(page, all, title, name) }));
 }
 
 function list(page, all, title, name) {
-  if (all.length === 0) return null;
   const { unit } = page.state;
   const whole = all.reduce((sum, end) => sum + end[unit], 0);
   const rows = all.slice(0, MOST).map((end) =>
-    el("tr", {}, el("td", { class: "number" }, amount(end[unit], unit)), el("td", { class: "number quiet" }, percent(end[unit], whole)), el("td", {}, stackOf(page, end.by), " ", byOthers(end, unit))),
+    el("tr", {}, el("td", { class: "number" }, amount(end[unit], unit)), el("td", { class: "number quiet" }, percent(end[unit], whole)), el("td", { class: "name" }, stackOf(page, end.by), byOthers(end, unit))),
   );
   const rest = all.slice(MOST).reduce((sum, end) => sum + end[unit], 0);
   const more = all.length > MOST && el("tr", {}, el("td", { class: "number" }, amount(rest, unit)), el("td", {}), el("td", { class: "quiet" }, counted(all.length - MOST, TEXT.nouns.moreStack)));
-  return [el("h3", {}, title, el("span", { class: "quiet" }, ` ${TEXT.function.whole}`)), el("table", { class: `lines ${name}`, "aria-label": title }, el("tbody", {}, rows, more))];
+  return el("table", { class: `lines ${name}`, "aria-label": title }, el("tbody", {}, rows, more));
 }
 
 /** A stack that can be selected, or why there is none. */
@@ -38,5 +41,5 @@ function stackOf(page, row) {
 
 /** Which part another thread freed than the one that had allocated it; nothing where that is none. */
 function byOthers(end, unit) {
-  return end.others[unit] > 0 && el("span", { class: "quiet" }, TEXT.ends.byOthers(percent(end.others[unit], end[unit])));
+  return end.others[unit] > 0 && el("div", { class: "quiet" }, TEXT.ends.byOthers(percent(end.others[unit], end[unit])));
 }

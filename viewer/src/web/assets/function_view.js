@@ -32,7 +32,7 @@ export class FunctionView {
       el("section", { class: "card" }, el("h2", {}, name), module && el("p", { class: "quiet path" }, module), numbersOf(page, this.selection)),
       this.lines(),
       el("div", { class: "pair" }, this.classes("sized", TEXT.function.sizes, head.sizes), this.classes("aged", TEXT.function.lifetimes, head.ages)),
-      page.data.tracesFrees && el("section", { class: "card" }, endsOf(page, this.selection)),
+      el("div", { class: "pair" }, endsOf(page, this.selection).map(({ title, list }) => el("section", { class: "card" }, el("h2", {}, title, el("span", { class: "quiet" }, ` ${TEXT.function.whole}`)), list))),
     );
   }
 

@@ -3,6 +3,7 @@
 import { isDark } from "./colour.js";
 import { el, fill, prepare, table } from "./dom.js";
 import { bytes, count, counted, percent } from "./format.js";
+import { pagesOf } from "./pages_list.js";
 import { CELLS } from "./state.js";
 import { TEXT } from "./text.js";
 
@@ -22,7 +23,7 @@ export class MapView {
     this.tools = el("div", { class: "tools", role: "group", "aria-label": TEXT.map.colour }, CELLS.map((cells) => el("button", { "data-by": cells, onclick: () => page.update({ cells }) }, TEXT.map[cells])));
     this.said = el("p", { class: "quiet" });
     this.list = el("details", { class: "same-numbers", ontoggle: () => this.drawList() });
-    this.element = el("div", { class: "map-view", tabindex: -1 }, this.tools, this.said, this.holder, this.list);
+    this.element = el("div", { class: "map-view", tabindex: -1 }, this.tools, this.said, this.holder, this.list, pagesOf(page));
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
     new ResizeObserver(() => this.update()).observe(this.holder);

@@ -14,7 +14,7 @@ const MOST_MARKS: usize = 2000;
 const MOST_REGIONS: usize = 4000;
 
 /// Columns of a stack in the map of memory.
-const WIDTH_OF_A_STACK: usize = 120;
+pub(super) const WIDTH_OF_A_STACK: usize = 120;
 
 /// Pairs of threads that a page shows.
 const MOST_CROSSINGS: usize = 2000;
@@ -59,7 +59,7 @@ impl Writer<'_> {
 
     /// Where the blocks lay that were held at the peak.
     pub(super) fn map(&mut self) {
-        let Some(map) = self.parts.map else { return };
+        let Some(map) = self.parts.memory.map(|memory| &memory.map) else { return };
         let loaded = self.parts.loaded;
         let process =
             |id: ProcessId| loaded.tables.processes.get(id.index()).map_or(0, |process| process.pid);

@@ -8,6 +8,7 @@
 
 mod lists;
 mod over_time;
+mod pages;
 mod stacks;
 
 use super::columns::{Column, Columns};
@@ -17,12 +18,14 @@ use super::overview::Overview;
 use super::texts::Texts;
 use super::{Drawing, PageOptions};
 use crate::analysis::{Amount, Flow, History, Metric};
-use crate::lives::{Age, MapTable, SizeClass};
+use crate::lives::{Age, SizeClass};
 use crate::loaded::Loaded;
+use crate::moments::PeakMemory;
 use crate::sources::Sources;
 use capture::Pseudo;
 use lists::{MarkFields, RegionFields, ThreadFields};
 pub(super) use over_time::over_time;
+use pages::PagesFields;
 use serde::Serialize;
 use serde_json::Value;
 pub(super) use stacks::Stacks;
@@ -61,6 +64,7 @@ struct Head<'a> {
     marks: &'a [MarkFields],
     regions: &'a [RegionFields],
     cell_bytes: Option<u64>,
+    pages: Option<&'a PagesFields>,
     drawing: Option<&'a Drawing>,
     sizes: Vec<String>,
     ages: Vec<String>,
@@ -84,7 +88,7 @@ pub(super) struct Parts<'a> {
     pub(super) options: &'a PageOptions,
     pub(super) forest: &'a Forest,
     pub(super) sources: &'a RefCell<Sources>,
-    pub(super) map: Option<&'a MapTable>,
+    pub(super) memory: Option<&'a PeakMemory>,
     pub(super) overview: &'a Overview,
     /// What the older of two captures says of itself.
     pub(super) older: Option<&'a Overview>,
@@ -106,6 +110,7 @@ pub(super) struct Fixed {
     threads: Vec<ThreadFields>,
     marks: Vec<MarkFields>,
     regions: Vec<RegionFields>,
+    pages: Option<PagesFields>,
     folded: FoldedFields,
 }
 
@@ -123,6 +128,7 @@ impl Fixed {
         writer.spectrum();
         let threads = writer.crossings();
         writer.map();
+        let pages = writer.pages();
         let marks = writer.marks();
         let regions = writer.regions();
         let Writer { texts, columns, .. } = writer;
@@ -133,7 +139,7 @@ impl Fixed {
             peak_bytes: folded.cost.peak.bytes,
             leaked_bytes: folded.cost.leaked.bytes,
         };
-        Self { columns, texts, threads, marks, regions, folded }
+        Self { columns, texts, threads, marks, regions, pages, folded }
     }
 
     /// What stands before the columns of both.
@@ -152,7 +158,8 @@ impl Fixed {
             threads: &self.threads,
             marks: &self.marks,
             regions: &self.regions,
-            cell_bytes: parts.map.map(|map| map.cell_bytes),
+            cell_bytes: parts.memory.map(|memory| memory.map.cell_bytes),
+            pages: self.pages.as_ref(),
             drawing: parts.options.drawing.as_ref(),
             sizes: parts.forest.sizes.iter().map(SizeClass::to_string).collect(),
             ages: parts.forest.ages.iter().map(Age::to_string).collect(),
