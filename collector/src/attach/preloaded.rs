@@ -193,6 +193,7 @@ mod tests {
         // A private or writable mapping of some other doorbell is none.
         assert_eq!(parse("7f10-7f11 rw-s 00000000 00:19 79   /home/doorbell").doorbell, None);
     }
+
     /// Bytes that this thread has read from files.
     fn read_so_far() -> Option<u64> {
         let told = fs::read_to_string("/proc/thread-self/io").ok()?;

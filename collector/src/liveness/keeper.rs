@@ -130,6 +130,7 @@ fn keep(inbox: &mpsc::Receiver<Command>) {
                 images.retain(|known| *known != image);
                 done
             }
+
             #[cfg(test)]
             Command::Die => {
                 Box::leak(head);
@@ -144,6 +145,7 @@ fn keep(inbox: &mpsc::Receiver<Command>) {
     // SAFETY: an empty list.
     unsafe { link(start, &[]) };
 }
+
 /// Registers the list for the calling thread.
 ///
 /// # Safety

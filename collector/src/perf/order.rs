@@ -222,6 +222,7 @@ mod tests {
             fn take(&mut self, ticks: u64, _: Layout, _: What<'_>) {
                 self.0.push(ticks);
             }
+
             fn meanwhile(&mut self, order: &mut Order) {
                 let time = 100 + self.0.len() as u64;
                 order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(7, time)));
