@@ -221,8 +221,11 @@ impl Drained {
         let now = sweep.clock.now().saturating_add(EPSILON);
         let Sweep { merger, counts, watcher, .. } = sweep;
         let mut notes = Vec::new();
+        // Of an exec the last word counts: whoever says it without end is to keep nobody busy.
+        let mut exec = None;
         let checked = merger.stream(source.stream).check(now, is_cut, |before, time, record| match record {
             Record::Owner { slot, .. } => {
+                exec.take().into_iter().for_each(|request| watcher.ask(request));
                 see(slots, source.slot, before);
                 source.slot = slot;
                 counts.threads.fetch_add(1, Ordering::Relaxed);
@@ -248,9 +251,10 @@ impl Drained {
                     notes.push(Item { time, image: image.id, what });
                 }
             }
-            Record::Exec => watcher.ask(Request::Exec { image: image.id, slot: source.slot }),
-            _ => watcher.ask(Request::ExecFailed { image: image.id, slot: source.slot }),
+            Record::Exec => exec = Some(Request::Exec { image: image.id, slot: source.slot }),
+            _ => exec = Some(Request::ExecFailed { image: image.id, slot: source.slot }),
         });
+        exec.into_iter().for_each(|request| watcher.ask(request));
         see(slots, source.slot, merger.stream(source.stream).time());
         notes.into_iter().for_each(|item| merger.note(item, Rank::Other));
         counts.events.fetch_add(checked?, Ordering::Relaxed);

@@ -11,6 +11,7 @@ use crate::process::Info;
 use crate::processes::Rules;
 use crate::queue::{Received, queue};
 use crate::snapshot;
+use crate::watcher::Request;
 use capture::{Create, Metadata, Reader, Summary, Writer};
 use proptest::prelude::*;
 use shared_ring::Geometry;
@@ -203,6 +204,28 @@ fn records_survive_any_cut() {
     assert_eq!(bench.counts.corrupt.load(Ordering::Relaxed), 0);
     // Process start and thread start beside the allocations.
     assert_eq!(bench.events(), committed + 2);
+}
+
+/// Check that a process which says without end that it executes a program, or has failed to, asks no more of others than one that says it once,
+/// and that its last word counts.
+#[test]
+fn endless_execs_keep_nobody_busy() {
+    let mut bench = Bench::with(Geometry { ring_words: 12, ..GEOMETRY });
+    let asked;
+    (bench.watcher, asked) = Watcher::idle();
+    bench.image.memory.segment().slots()[0].claim(std::process::id(), None);
+    let owner = encode(Record::Owner { slot: 0, tid: 1, time: 5 }, 0);
+    bench.commit(0, &owner.0[..owner.1]);
+    for record in [Record::Exec, Record::ExecFailed].into_iter().cycle().take(2001) {
+        let (words, length) = encode(record, 0);
+        bench.commit(0, &words[..length]);
+    }
+    let Bench { drained, merger, counts, watcher, clock, .. } = &mut bench;
+    assert!(drained.sweep(&mut Sweep { turn: 4000, merger, counts, watcher, clock }) > 2000);
+    let asked: Vec<Request> = asked.try_iter().collect();
+    let is_exec = |request: &Request| matches!(request, Request::Exec { .. } | Request::ExecFailed { .. });
+    assert_eq!(asked.iter().filter(|request| is_exec(request)).count(), 1);
+    assert!(matches!(asked.last(), Some(Request::Exec { slot: 0, .. })));
 }
 
 /// Check that a process is handed over once which says again and again that it waits at its end, and that its slot is clean for the next.

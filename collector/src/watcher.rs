@@ -61,6 +61,13 @@ impl Watcher {
         Ok((Watcher { requests, alarm }, thread))
     }
 
+    /// One without a thread, and what it is asked for.
+    #[cfg(test)]
+    pub(crate) fn idle() -> (Watcher, mpsc::Receiver<Request>) {
+        let (requests, inbox) = mpsc::channel();
+        (Watcher { requests, alarm: Arc::new(Alarm::new().unwrap()) }, inbox)
+    }
+
     /// Asks for something.
     pub(crate) fn ask(&self, request: Request) {
         // The thread outlives all who ask.
