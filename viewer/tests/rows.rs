@@ -4,7 +4,7 @@ mod support;
 
 use capture::{Action, CounterKind, Ended, MarkKind, NodeId, Pseudo, Summary};
 use support::Made;
-use viewer::analysis::{Metric, Share};
+use viewer::analysis::{Metric, Share, rows};
 use viewer::outline::Form;
 use viewer::text::{self, Style};
 use viewer::{Loaded, ReportOptions, Shape};
@@ -151,6 +151,47 @@ fn calls_of_the_allocator_tell_rows_apart() {
         ["grow (g.c:14)", "via malloc < main < _start", "via calloc < main < _start", "< _start"],
         "{report}"
     );
+}
+
+/// Check that a stack of several processes is one row with what all of them have, however they take turns.
+#[test]
+fn a_stack_of_several_processes_is_one_row() {
+    let mut made = Made::new();
+    let stacks = ["main > large", "main > small"].map(|stack| made.stack(stack));
+    for number in 0..3 {
+        let (id, thread) = made.process("app");
+        for (stack, size) in stacks.into_iter().zip([1000, 10]) {
+            made.alloc(thread, 0x1000 * size + 0x100 * number, size + number, stack);
+        }
+        made.end(id, thread, Ended::Exited(0));
+    }
+    let loaded = made.loaded("app.memprof");
+    let costs: Vec<(NodeId, i64, i64)> = rows(&loaded.profile, Metric::Bytes)
+        .iter()
+        .map(|row| (row.node, row.cost.allocated.bytes, row.cost.allocated.blocks))
+        .collect();
+    assert_eq!(costs, [(stacks[0], 3003, 3), (stacks[1], 33, 3)]);
+}
+
+/// Check that summaries tell of blocks that ended unseen, where their places were given out again, and of processes that ran on, of many
+/// only so many by name.
+#[test]
+fn what_was_not_seen_is_told() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let stack = made.stack("main");
+    made.alloc(thread, 0x1000, 10, stack);
+    made.alloc(thread, 0x1000, 20, stack);
+    made.tables.summary = Some(Summary {
+        unrecorded: (1..=12).map(|pid| format!("{pid} worker")).collect(),
+        ..Summary::default()
+    });
+    let mut out = Vec::new();
+    text::summary(&mut out, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
+    let summary = String::from_utf8(out).unwrap();
+    assert!(summary.contains("1 block ended without a recorded free"), "{summary}");
+    assert!(summary.contains("  still running when the recording ended: 1 worker, 2 worker, "), "{summary}");
+    assert!(summary.contains(", 10 worker and 2 more\n"), "{summary}");
 }
 
 /// Check that stacks which differ only further out than is written do not name a function of the allocator, which both have called.
