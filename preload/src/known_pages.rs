@@ -23,6 +23,11 @@ pub(crate) static OF_MODULES: KnownPages = KnownPages::none();
 /// complete in itself, and a thread that sees an old one asks again.
 pub(crate) struct KnownPages([AtomicU64; PLACES]);
 
+/// True of two addresses on one page.
+pub(crate) fn share_a_page(one: u64, other: u64) -> bool {
+    one >> PAGE == other >> PAGE
+}
+
 fn word(address: u64) -> u64 {
     (address >> PAGE) << 28 | u64::from(modules::unmappings() >> 1 & ((1 << 28) - 1))
 }

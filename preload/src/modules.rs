@@ -10,7 +10,7 @@ use crate::arch;
 use crate::c_library;
 use crate::functions;
 use crate::hash;
-use crate::known_pages::{FOREIGN, OF_MODULES};
+use crate::known_pages::{FOREIGN, OF_MODULES, share_a_page};
 use crate::loader::{self, LinkMap, Object};
 use crate::process;
 use crate::sys;
@@ -375,8 +375,7 @@ impl Modules for Loaded {
     fn code(&self, address: u64) -> Option<[u8; 16]> {
         let mut bytes = [0; 16];
         let last = address.checked_add(15)?;
-        let is_one_page = address / 4096 == last / 4096;
-        if !is_readable(address) || !is_one_page && !is_readable(last) {
+        if !is_readable(address) || !share_a_page(address, last) && !is_readable(last) {
             return None;
         }
         // SAFETY: the pages of both ends were just found readable, and sixteen bytes touch no other one.

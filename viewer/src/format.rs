@@ -65,6 +65,21 @@ pub fn counted(value: impl Into<i128>, noun: &str) -> String {
     format!("{} {noun}{ending}", count(value))
 }
 
+/// Names in a line: all of them, or so many and how many there are beside.
+///
+/// ```
+/// # use viewer::format::listed;
+/// assert_eq!(listed(&["a", "b"], 2), "a, b");
+/// assert_eq!(listed(&["a", "b", "c"], 2), "a, b and 1 more");
+/// ```
+pub fn listed(names: &[impl AsRef<str>], most: usize) -> String {
+    let named = names.iter().take(most).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => named,
+        more => format!("{named} and {} more", count(more as u64)),
+    }
+}
+
 /// A part of a whole in percent: nothing of nothing is 0, and what is there is never shown as nothing, nor what
 /// is missing as all.
 ///

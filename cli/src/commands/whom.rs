@@ -5,6 +5,7 @@ use anyhow::anyhow;
 use collector::attach::{Preloaded, State, named, preloaded};
 use collector::commands::ask;
 use std::collections::BTreeSet;
+use viewer::format::listed;
 
 /// Processes named in a list of several, which a user reads; the others are counted.
 const NAMED: usize = 10;
@@ -71,10 +72,13 @@ impl Whom {
     /// # Errors
     /// Where it is not recorded, nobody has the name, or several have it: then it says which.
     pub(crate) fn one_recorded(&self) -> Result<Recorded, Failure> {
-        let recorded = self.recorded(&preloaded())?;
+        self.only_recorded(&self.recorded(&preloaded())?)
+    }
+
+    fn only_recorded(&self, recorded: &[Recorded]) -> Result<Recorded, Failure> {
         let pids: Vec<u32> = recorded.iter().map(|process| process.pid).collect();
         let pid = self.only(&pids, "recorded processes are called")?;
-        recorded.into_iter().find(|process| process.pid == pid).ok_or_else(|| not_recorded(pid))
+        recorded.iter().find(|process| process.pid == pid).copied().ok_or_else(|| not_recorded(pid))
     }
 
     /// One recorded process that is meant, for what is about its whole recording: of several it is the first, if all are in one capture.
@@ -92,10 +96,10 @@ impl Whom {
                 if is_theirs.is_some() && others.iter().all(is_same) {
                     Ok(*first)
                 } else {
-                    self.one_recorded()
+                    self.only_recorded(&recorded)
                 }
             }
-            _ => self.one_recorded(),
+            _ => self.only_recorded(&recorded),
         }
     }
 
@@ -185,11 +189,7 @@ fn once(mut pids: Vec<u32>) -> Vec<u32> {
 }
 
 fn list(pids: &[u32]) -> String {
-    let named: Vec<String> = pids.iter().take(NAMED).map(u32::to_string).collect();
-    match pids.len().saturating_sub(NAMED) {
-        0 => named.join(", "),
-        more => format!("{} and {more} more", named.join(", ")),
-    }
+    listed(&Vec::from_iter(pids.iter().map(u32::to_string)), NAMED)
 }
 
 fn dormant(pid: u32) -> Failure {

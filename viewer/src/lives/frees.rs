@@ -175,7 +175,7 @@ impl Order {
     }
 
     /// What comes first has most of it.
-    fn rank(self, amount: Amount) -> Reverse<(i64, i64)> {
+    pub(crate) fn rank(self, amount: Amount) -> Reverse<(i64, i64)> {
         Reverse(match self {
             Self::Bytes => (amount.bytes, amount.blocks),
             Self::Blocks => (amount.blocks, amount.bytes),

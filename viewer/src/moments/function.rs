@@ -2,13 +2,12 @@
 
 use super::Moments;
 use crate::analysis::{Birth, Death, LabelId, Life, LineCost, Names, Watch, lines_of, passing_through};
-use crate::lives::{Frees, Parcel, Party, Passed, Shape, Shapes};
+use crate::lives::{Frees, Order, Parcel, Party, Passed, Shape, Shapes};
 use crate::loaded::Loaded;
 use crate::open::{Error, named};
 use crate::query::{Expression, Lens, Query, Unknown};
 use crate::symbolize::{Naming, Needed};
 use capture::{NodeId, Tables};
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// What there is to know of a function: of all stacks on which it stands.
@@ -47,9 +46,7 @@ impl FunctionFrees {
         }
         let most_first = |parties: HashMap<Party, Parcel>| {
             let mut parties: Vec<(Party, Parcel)> = parties.into_iter().collect();
-            parties.sort_by_key(|(party, parcel)| {
-                (Reverse((parcel.blocks.bytes, parcel.blocks.blocks)), *party)
-            });
+            parties.sort_by_key(|(party, parcel)| (Order::Bytes.rank(parcel.blocks), *party));
             parties
         };
         Self { ends: most_first(ends), owners: most_first(owners) }

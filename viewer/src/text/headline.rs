@@ -6,7 +6,7 @@ use super::estimate;
 use super::style::{Role, Style};
 use super::traced::TracedUnit;
 use crate::analysis::{Amount, Instant, Metric, Profile, Span};
-use crate::format::{count, counted, counted as plain, duration};
+use crate::format::{count, counted, counted as plain, duration, listed};
 use crate::loaded::Loaded;
 use crate::query::Seen;
 use capture::Lost;
@@ -245,13 +245,8 @@ const MOST_NAMED: usize = 10;
 pub(super) fn remark_texts(loaded: &Loaded) -> Vec<String> {
     let Some(summary) = &loaded.tables.summary else { return Vec::new() };
     let unrecorded = &summary.unrecorded;
-    let named = unrecorded.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = match unrecorded.len().saturating_sub(MOST_NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let ran_on =
-        (!unrecorded.is_empty()).then(|| format!("still running when the recording ended: {named}{more}"));
+    let ran_on = (!unrecorded.is_empty())
+        .then(|| format!("still running when the recording ended: {}", listed(unrecorded, MOST_NAMED)));
     summary.remarks.iter().cloned().chain(ran_on).collect()
 }
 

@@ -3,7 +3,7 @@
 use super::escape::{escape, fit};
 use super::style::{Role, Style};
 use crate::analysis::{Metric, Nameless, file_name, nameless};
-use crate::format::{count, percent};
+use crate::format::{count, listed, percent};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 use symbols::Reason;
@@ -60,15 +60,10 @@ fn what(loaded: &Loaded, nameless: &Nameless) -> String {
     let mut files: Vec<&str> = modules.map(|module| file_name(&module.path)).collect();
     files.sort_unstable();
     files.dedup();
-    let more = files.len().saturating_sub(FILES);
-    files.truncate(FILES);
     let reason = nameless.reason.as_deref().unwrap_or("No name was looked up");
     let mut text = reason.to_owned();
     if !files.is_empty() {
-        text += &format!(": {}", files.join(", "));
-    }
-    if more > 0 {
-        text += &format!(" and {more} more");
+        text += &format!(": {}", listed(&files, FILES));
     }
     escape(&text).into_owned()
 }

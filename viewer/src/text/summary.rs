@@ -11,7 +11,7 @@ use crate::analysis::{
     Metric, ProcessTitles, StackState, early_ends, nameless, rows_as_read, stack_states, state_share,
 };
 use crate::ended::ended_text;
-use crate::format::{bytes, count, counted, duration, percent};
+use crate::format::{bytes, count, counted, duration, listed, percent};
 use crate::loaded::Loaded;
 use capture::{Ended, MarkKind, Overhead, Process};
 use std::io::{self, Write};
@@ -130,15 +130,11 @@ fn killed(loaded: &Loaded) -> Option<String> {
         |process: &&Process| process.end.as_ref().is_some_and(|end| matches!(end.ended, Ended::Signaled(_)));
     let killed: Vec<&Process> = loaded.tables.processes.iter().filter(by_signal).collect();
     let titles = ProcessTitles::new(&loaded.tables.processes);
-    let named = killed.iter().take(NAMED).filter_map(|process| {
+    let named = killed.iter().filter_map(|process| {
         let how = ended_text(process.end.as_ref()?.ended);
         Some(format!("{} ({}) by {how}", escape(&titles.of(process)), process.pid))
     });
-    let mut text = named.collect::<Vec<_>>().join(", ");
-    if killed.len() > NAMED {
-        text += &format!(" and {} more", count((killed.len() - NAMED) as u64));
-    }
-    (!killed.is_empty()).then_some(text)
+    (!killed.is_empty()).then(|| listed(&Vec::from_iter(named), NAMED))
 }
 
 /// Processes that were attached to and have executed a program: it does not know of the recording.
