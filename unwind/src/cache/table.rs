@@ -2,8 +2,9 @@
 
 use crate::{CodeAddress, Rule};
 
-/// Sets of two ways.
-const SETS: usize = 512;
+/// Sets of two ways. Of the few hundred addresses that a program's stacks come to by turns few share one then: which way has a rule is
+/// not foreseen.
+const SETS: usize = 1024;
 
 /// One cached rule and its tag. The key is the compact form of the address; 0 is a free place.
 #[derive(Clone, Copy)]
@@ -28,7 +29,7 @@ const EMPTY: Set = Set { entries: [FREE; 2] };
 /// The rules that one thread used last, and a number of the caller's for each.
 ///
 /// ```text
-///  0              24             48       64            32 KiB
+///  0              24             48       64            64 KiB
 ///  ┌──────────────┬──────────────┬────────┬───────────┬───┐
 ///  │ key rule tag │ key rule tag │ unused │ set 1     │ … │
 ///  └──────────────┴──────────────┴────────┴───────────┴───┘
@@ -40,7 +41,7 @@ pub struct RuleTable {
     sets: [Set; SETS],
 }
 
-const _: () = assert!(size_of::<Entry>() == 24 && size_of::<RuleTable>() == 32 << 10);
+const _: () = assert!(size_of::<Entry>() == 24 && size_of::<RuleTable>() == 64 << 10);
 
 /// A rule that was just found or kept, and its set, where it is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

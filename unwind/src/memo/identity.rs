@@ -17,7 +17,9 @@ impl Identity {
     #[inline(always)]
     pub(super) fn of(code: u64, sp: u64) -> Self {
         let mut identity = Self::NONE;
-        identity.0.iter_mut().zip([code, sp]).for_each(|(own, value)| *own = value);
+        if let [own_code, own_sp] = identity.0.as_mut_slice() {
+            (*own_code, *own_sp) = (code, sp);
+        }
         identity
     }
 

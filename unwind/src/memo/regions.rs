@@ -184,24 +184,52 @@ impl<'a> Memos<'a> {
         start: Registers,
         accessors: &mut Accessors<M, R, L>,
     ) -> Option<u64> {
+        let Registers { ip, sp, bp } = start;
+        if sp <= self.floor || sp > self.top {
+            return self.stack_elsewhere(ip.to_bits(), sp, bp, accessors);
+        }
+        self.stack_here(ip.to_bits(), sp, bp, accessors)
+    }
+
+    /// The label of a stack in the region of another one, or in none.
+    // A function of its own, so that the way of all other stacks needs no frame.
+    #[cold]
+    #[inline(never)]
+    fn stack_elsewhere<M: Memory, R: Rules, L: Labels>(
+        &mut self,
+        code: u64,
+        sp: u64,
+        bp: u64,
+        accessors: &mut Accessors<M, R, L>,
+    ) -> Option<u64> {
+        self.choose(sp);
+        let start = Registers { ip: CodeAddress::from_bits(code), sp, bp };
+        match self.same(start, &mut accessors.memory) {
+            None => self.stack_here(code, sp, bp, accessors),
+            label => label,
+        }
+    }
+
+    /// The label of a stack in the current region.
+    #[inline(always)]
+    fn stack_here<M: Memory, R: Rules, L: Labels>(
+        &mut self,
+        code: u64,
+        sp: u64,
+        bp: u64,
+        accessors: &mut Accessors<M, R, L>,
+    ) -> Option<u64> {
         // The key of this address would be that of a free place in the tables.
-        if start.ip == CodeAddress::Return(0) {
+        if code == CodeAddress::Return(0).to_bits() {
             return accessors.labels.empty(End::Broken);
         }
-        if start.sp <= self.floor || start.sp > self.top {
-            self.choose(start.sp);
-            if let Some(label) = self.same(start, &mut accessors.memory) {
-                return Some(label);
-            }
-        }
-        let Registers { ip, sp, bp } = start;
         if self.rest != 0 {
-            return self.passing_stack(ip.to_bits(), sp, bp, accessors);
+            return self.passing_stack(code, sp, bp, accessors);
         }
         if self.branches.are_due() {
-            return self.recalled_stack(ip.to_bits(), sp, bp, accessors);
+            return self.recalled_stack(code, sp, bp, accessors);
         }
-        self.other_stack(ip.to_bits(), sp, bp, Missed::NOTHING, accessors)
+        self.other_stack(code, sp, bp, Missed::NOTHING, accessors)
     }
 
     // These take the registers as single words: as a whole they would be passed in memory.
