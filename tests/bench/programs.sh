@@ -6,6 +6,7 @@
 #   dormant     with the agent, and nobody who records
 #   libunwind   with a preloaded library that takes stacks and forgets them
 #   recorded    under run
+#   bare        the same without samples of the CPU, which heaptrack does not take either
 #   sampled     under run --sample 512K
 #   heaptrack, raw
 
@@ -66,6 +67,7 @@ run_modes() {
         stat -c 'size %s' capture
     } >facts_of_run
     note "$key" recorded <facts_of_run
+    self_measured bare "$@" | note "$key" bare
     [[ ! $can_sample ]] || self_measured sampled "$@" | note "$key" sampled
     [[ $has_heaptrack ]] || return 0
     self_measured by_heaptrack "$@" | note "$key" heaptrack
@@ -93,11 +95,11 @@ row_of_program() {
         END { each = median("recorded", "totals.allocations") / median("native", "pairs") }'
     summarize "$name/$depth" "$helpers"'
         END {
-            printf "| %s %d | %s | %s | %s | %s | %s | %s | **%s** | %s | %s | %s | %s |\n", name, depth,
+            printf "| %s %d | %s | %s | %s | %s | %s | %s | **%s** | %s | %s | %s | %s | %s |\n", name, depth,
                 number(median("native", "pair") / each), added("hook", "pair"), added("dormant", "pair"),
-                added("libunwind", "pair"), added("recorded", "malloc"), added("recorded", "free"),
+                added("libunwind", "pair"), added("bare", "malloc"), added("bare", "free"), added("bare", "pair"),
                 added("recorded", "pair"), added("sampled", "pair"), added("heaptrack", "pair"), added("raw", "pair"),
-                ratio(over_native("recorded"), over_native("heaptrack"))
+                ratio(over_native("bare"), over_native("heaptrack"))
         }' -v name="$name" -v depth="$depth"
     summarize "$name/$depth" "$helpers"'
         END {
@@ -121,11 +123,12 @@ table_of_programs() {
 
 CPU time inside the program, ns. *native* is an allocation and its free; the others are added to that by a preloaded
 library that does nothing (*hook*), by the agent while nobody records (*dormant*), by libunwind's `unw_backtrace` alone,
-and by recording. The last column is ours : heaptrack's. heaptrack keeps 64 frames of a stack, so its figures for 200
-are those for 64.
+and by recording. *malloc*, *free* and *both* are without samples of the CPU, which heaptrack does not take either;
+*with CPU* is both with them. The last column is ours : heaptrack's. heaptrack keeps 64 frames of a stack, so its figures
+for 200 are those for 64.
 
-| program, frames | native | hook | dormant | libunwind | malloc | free | both | sampled | heaptrack | its --raw | ratio |
-|---|---|---|---|---|---|---|---|---|---|---|---|
+| program, frames | native | hook | dormant | libunwind | malloc | free | both | with CPU | sampled | heaptrack | its --raw | ratio |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|
 END_OF_HEAD
     while read -r name depth pairs spread; do
         # Programs of one thread stay on the first processor, so that what records them has the other one.
