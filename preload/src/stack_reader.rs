@@ -172,16 +172,16 @@ impl StackReader {
 
     /// True when all `words`, whose addresses are aligned and fall, lie where the walk began.
     #[inline(always)]
-    fn spans(&self, words: &[SavedWord]) -> bool {
+    fn spans<W: AsRef<SavedWord> + Copy>(&self, words: &[W]) -> bool {
         let (Some(highest), Some(lowest)) = (words.first(), words.last()) else { return true };
-        self.here.spans(lowest.address, highest.address)
+        self.here.spans(lowest.as_ref().address, highest.as_ref().address)
     }
 
     /// As `unchanged`, word by word, which may lie in pages that nobody has asked for yet.
     #[cold]
     #[inline(never)]
-    fn unchanged_anywhere(&mut self, words: &[SavedWord]) -> usize {
-        words.iter().take_while(|word| self.read(word.address) == Some(word.value)).count()
+    fn unchanged_anywhere<W: AsRef<SavedWord> + Copy>(&mut self, words: &[W]) -> usize {
+        words.iter().map(AsRef::as_ref).take_while(|word| self.read(word.address) == Some(word.value)).count()
     }
 
     // Says so and does not read: what it read would come back by way of memory, and the next frame wait for it.
@@ -247,7 +247,7 @@ impl Memory for StackReader {
     }
 
     #[inline(always)]
-    fn unchanged(&mut self, words: SavedWords<'_>) -> usize {
+    fn unchanged<W: AsRef<SavedWord> + Copy>(&mut self, words: SavedWords<'_, W>) -> usize {
         if cfg!(feature = "forgetful") && self.holds(words) {
             return words.as_slice().len();
         }
@@ -260,7 +260,7 @@ impl Memory for StackReader {
     }
 
     #[inline(always)]
-    fn holds(&mut self, words: SavedWords<'_>) -> bool {
+    fn holds<W: AsRef<SavedWord> + Copy>(&mut self, words: SavedWords<'_, W>) -> bool {
         let words = wanted(words);
         if !self.spans(words) {
             return self.unchanged_anywhere(words) == words.len();
@@ -270,7 +270,7 @@ impl Memory for StackReader {
     }
 
     #[inline(always)]
-    fn holds_any_number(&mut self, words: SavedWords<'_>) -> bool {
+    fn holds_any_number<W: AsRef<SavedWord> + Copy>(&mut self, words: SavedWords<'_, W>) -> bool {
         let words = wanted(words);
         if !self.spans(words) {
             return self.unchanged_anywhere(words) == words.len();
@@ -282,7 +282,7 @@ impl Memory for StackReader {
 
 /// The words to be compared: all of them, but for the control of `scripts/soundness`.
 #[inline(always)]
-fn wanted(words: SavedWords<'_>) -> &[SavedWord] {
+fn wanted<W: AsRef<SavedWord> + Copy>(words: SavedWords<'_, W>) -> &[W] {
     let words = words.as_slice();
     #[cfg(feature = "forgetful")]
     let words = words.get(words.len().saturating_sub(4)..).unwrap_or(words);
@@ -305,12 +305,12 @@ unsafe fn holds(word: &SavedWord) -> bool {
 /// All can be read.
 // A function of its own, which has all registers for itself.
 #[inline(never)]
-unsafe fn unchanged_here(words: &[SavedWord]) -> usize {
+unsafe fn unchanged_here<W: AsRef<SavedWord> + Copy>(words: &[W]) -> usize {
     // SAFETY: the caller vouches for all of them.
-    let holds = |word: &SavedWord| unsafe { holds(word) };
+    let holds = |word: &W| unsafe { holds(word.as_ref()) };
     // By fours: fewer ends to look for.
     let mut count = 0;
-    while let Some([a, b, c, d]) = words.get(count..).and_then(<[SavedWord]>::first_chunk)
+    while let Some([a, b, c, d]) = words.get(count..).and_then(<[W]>::first_chunk)
         && holds(a)
         && holds(b)
         && holds(c)
@@ -330,9 +330,9 @@ unsafe fn unchanged_here(words: &[SavedWord]) -> usize {
 /// All can be read.
 // By eights and fours, with one branch for each word: this is what a hook in a deep stack does most.
 #[inline(always)]
-unsafe fn hold(words: &[SavedWord]) -> bool {
+unsafe fn hold<W: AsRef<SavedWord> + Copy>(words: &[W]) -> bool {
     // SAFETY: the caller vouches for all of them.
-    let holds = |word: &SavedWord| unsafe { holds(word) };
+    let holds = |word: &W| unsafe { holds(word.as_ref()) };
     let (eights, rest) = words.as_chunks::<8>();
     for words in eights {
         if !words.iter().all(holds) {
@@ -358,9 +358,9 @@ unsafe fn hold(words: &[SavedWord]) -> bool {
 /// # Safety
 /// All can be read.
 #[inline(always)]
-unsafe fn hold_in_blocks(words: &[SavedWord]) -> bool {
+unsafe fn hold_in_blocks<W: AsRef<SavedWord> + Copy>(words: &[W]) -> bool {
     // SAFETY: the caller vouches for all of them.
-    let holds = |word: &SavedWord| unsafe { holds(word) };
+    let holds = |word: &W| unsafe { holds(word.as_ref()) };
     let Some((oldest, mut newer)) = words.split_first_chunk::<BLOCK>() else {
         // SAFETY: as above.
         return unsafe { hold(words) };

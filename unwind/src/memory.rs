@@ -20,20 +20,20 @@ pub trait Memory {
     ///
     /// An implementation that knows a readable range may compare the two ends with it, and read without further checks.
     #[inline(always)]
-    fn unchanged(&mut self, words: SavedWords<'_>) -> usize {
-        let is_unchanged = |word: &SavedWord| self.read(word.address) == Some(word.value);
-        words.as_slice().iter().copied().take_while(is_unchanged).count()
+    fn unchanged<W: AsRef<SavedWord> + Copy>(&mut self, words: SavedWords<'_, W>) -> usize {
+        let is_unchanged = |word: &&SavedWord| self.read(word.address) == Some(word.value);
+        words.as_slice().iter().map(AsRef::as_ref).take_while(is_unchanged).count()
     }
 
     /// Whether all `words` can be read and hold their value.
     #[inline(always)]
-    fn holds(&mut self, words: SavedWords<'_>) -> bool {
+    fn holds<W: AsRef<SavedWord> + Copy>(&mut self, words: SavedWords<'_, W>) -> bool {
         self.unchanged(words) == words.as_slice().len()
     }
 
     /// The same where there are seldom as many words as the last time.
     #[inline(always)]
-    fn holds_any_number(&mut self, words: SavedWords<'_>) -> bool {
+    fn holds_any_number<W: AsRef<SavedWord> + Copy>(&mut self, words: SavedWords<'_, W>) -> bool {
         self.holds(words)
     }
 }
@@ -50,17 +50,17 @@ impl<M: Memory + ?Sized> Memory for &mut M {
     }
 
     #[inline(always)]
-    fn unchanged(&mut self, words: SavedWords<'_>) -> usize {
+    fn unchanged<W: AsRef<SavedWord> + Copy>(&mut self, words: SavedWords<'_, W>) -> usize {
         (**self).unchanged(words)
     }
 
     #[inline(always)]
-    fn holds(&mut self, words: SavedWords<'_>) -> bool {
+    fn holds<W: AsRef<SavedWord> + Copy>(&mut self, words: SavedWords<'_, W>) -> bool {
         (**self).holds(words)
     }
 
     #[inline(always)]
-    fn holds_any_number(&mut self, words: SavedWords<'_>) -> bool {
+    fn holds_any_number<W: AsRef<SavedWord> + Copy>(&mut self, words: SavedWords<'_, W>) -> bool {
         (**self).holds_any_number(words)
     }
 }

@@ -1,6 +1,6 @@
 //! Call frame tables and memories made to order, for the tests of this crate.
 
-use crate::{Memory, Modules, SavedWords, Sections, arch};
+use crate::{Memory, Modules, SavedWord, SavedWords, Sections, arch};
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
@@ -144,9 +144,10 @@ impl Memory for Words {
         self.0.get(&address).copied()
     }
 
-    fn unchanged(&mut self, words: SavedWords<'_>) -> usize {
-        let words = words.as_slice();
-        assert!(words.is_sorted_by(|one, next| one.address > next.address), "{words:x?} do not fall");
-        words.iter().take_while(|word| self.read(word.address) == Some(word.value)).count()
+    fn unchanged<W: AsRef<SavedWord> + Copy>(&mut self, words: SavedWords<'_, W>) -> usize {
+        let words = words.as_slice().iter().map(AsRef::as_ref);
+        let do_fall = words.clone().is_sorted_by(|one, next| one.address > next.address);
+        assert!(do_fall, "{:x?} do not fall", words.collect::<Vec<_>>());
+        words.take_while(|word| self.read(word.address) == Some(word.value)).count()
     }
 }

@@ -73,11 +73,13 @@ impl Branch {
 
     /// Takes the frames of `stack` after the one that ends at `known`, if there is room.
     pub(super) fn fill(&mut self, stack: &Stack<'_>, known: usize) -> Option<()> {
-        let (words, pasts) = stack.from(known)?;
-        self.words.get_mut(..words.len())?.copy_from_slice(words);
-        self.pasts.get_mut(..pasts.len())?.copy_from_slice(pasts);
+        let chain = stack.from(known)?;
+        let (words, pasts) = (self.words.get_mut(..chain.len())?, self.pasts.get_mut(..chain.len())?);
+        for ((word, past), seen) in words.iter_mut().zip(pasts).zip(chain) {
+            (*word, *past) = seen.parts();
+        }
         (self.newest, self.root) = (stack.seen(stack.len())?, stack.seen(known)?);
-        (self.known, self.count) = (known as u32, words.len().checked_sub(1)? as u32);
+        (self.known, self.count) = (known as u32, chain.len().checked_sub(1)? as u32);
         Some(())
     }
 }
@@ -85,7 +87,7 @@ impl Branch {
 /// What the first word holds that is another one, from the newest frame on.
 #[cold]
 #[inline(never)]
-fn first_change(words: SavedWords<'_>, memory: &mut impl Memory) -> u64 {
+fn first_change(words: SavedWords<'_, SavedWord>, memory: &mut impl Memory) -> u64 {
     let mut newest_first =
         words.as_slice().iter().rev().map(|saved| (memory.read(saved.address), saved.value));
     newest_first.find(|(value, saved)| *value != Some(*saved)).and_then(|(value, _)| value).unwrap_or(0)

@@ -2,9 +2,8 @@
 
 use super::branch::Branch;
 use super::branches::Branches;
-use super::past::{Fresh, Past, Stack};
+use super::past::{Fresh, Seen, Stack};
 use super::places::Places;
-use super::saved::SavedWord;
 use super::tag::{PLACES, Tags};
 use core::array;
 use core::slice::from_raw_parts_mut;
@@ -15,8 +14,8 @@ pub(super) const REGIONS: usize = 4;
 /// Memory for stacks of up to `depth` frames; what is not reached is not touched.
 ///
 /// ```text
-///  ┌─ for each region ──────────────────────┐
-///  │ 2 depth words │ 2 depth pasts │ places │ … │ depth fresh frames │ tags │ branches │
+///  ┌─ for each region ──────┐
+///  │ 2 depth words │ places │ … │ depth fresh frames │ tags │ branches │
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
@@ -30,16 +29,12 @@ impl Layout {
     }
 
     const fn words(self) -> usize {
-        self.count_of_words().saturating_mul(size_of::<SavedWord>())
-    }
-
-    const fn pasts(self) -> usize {
-        self.count_of_words().saturating_mul(size_of::<Past>())
+        self.count_of_words().saturating_mul(size_of::<Seen>())
     }
 
     const fn region(self) -> usize {
-        let places = size_of::<Places>().next_multiple_of(align_of::<Past>());
-        self.words().saturating_add(self.pasts()).saturating_add(places)
+        let places = size_of::<Places>().next_multiple_of(align_of::<Seen>());
+        self.words().saturating_add(places)
     }
 
     /// Bytes of all.
@@ -66,16 +61,12 @@ impl Layout {
     ) -> ([Stack<'a>; REGIONS], &'a mut [Fresh], Branches<'a>) {
         let stacks = array::from_fn(|region| {
             let words = memory.wrapping_add(self.region().wrapping_mul(region));
-            let pasts = words.wrapping_add(self.words());
-            let places = pasts.wrapping_add(self.pasts());
-            let count = self.count_of_words();
+            let places = words.wrapping_add(self.words());
             // SAFETY: the caller vouches for the memory, no other part overlaps this one, and zeros are such words.
-            let words = unsafe { from_raw_parts_mut(words.cast::<SavedWord>(), count) };
-            // SAFETY: as above, with frames.
-            let pasts = unsafe { from_raw_parts_mut(pasts.cast::<Past>(), count) };
+            let words = unsafe { from_raw_parts_mut(words.cast::<Seen>(), self.count_of_words()) };
             // SAFETY: as above, with places.
             let places = unsafe { &mut *places.cast::<Places>() };
-            Stack::new(words, pasts, places)
+            Stack::new(words, places)
         });
         let fresh = memory.wrapping_add(self.region().wrapping_mul(REGIONS));
         // SAFETY: as above, with fresh frames.

@@ -84,7 +84,7 @@ impl Past {
     }
 }
 
-/// A frame: its word and what is known beside that.
+/// A word, and beside it the frame that is known by it.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Seen {
@@ -93,11 +93,23 @@ pub(super) struct Seen {
     past: Past,
 }
 
+impl AsRef<SavedWord> for Seen {
+    #[inline(always)]
+    fn as_ref(&self) -> &SavedWord {
+        &self.word
+    }
+}
+
 impl Seen {
     /// What the caller of the walk keeps for the stack that ends here.
     #[inline(always)]
     pub(super) fn label(&self) -> u64 {
         self.past.label
+    }
+
+    /// The word, and what is beside it.
+    pub(super) fn parts(self) -> (SavedWord, Past) {
+        (self.word, self.past)
     }
 
     /// Whether these are its registers, as far as they matter.
@@ -118,8 +130,7 @@ impl SavedWord {
 /// Frames of a stack that a walk may meet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidates<'a> {
-    words: &'a [SavedWord],
-    pasts: &'a [Past],
+    words: &'a [Seen],
     places: &'a Places,
 }
 
@@ -137,11 +148,9 @@ impl Candidates<'_> {
     #[inline(always)]
     pub(super) fn find(self, code: u64, sp: u64, bp: u64) -> Option<Meeting> {
         let place = self.places.get(sp);
-        if !self.words.get(place)?.may_be_of(code, sp) {
-            return None;
-        }
-        let past = self.pasts.get(place)?;
-        past.has(code, sp, bp).then(|| Meeting { known: place.wrapping_add(1), frames: past.frames as usize })
+        let seen = self.words.get(place)?;
+        seen.is_at(code, sp, bp)
+            .then(|| Meeting { known: place.wrapping_add(1), frames: seen.past.frames as usize })
     }
 }
 
@@ -178,9 +187,7 @@ impl Candidates<'_> {
 /// before its own that lead on from a frame.
 #[derive(Debug)]
 pub(super) struct Stack<'a> {
-    words: &'a mut [SavedWord],
-    /// Beside each word, the frame that is known by it.
-    pasts: &'a mut [Past],
+    words: &'a mut [Seen],
     len: usize,
     /// A copy of the frame that ends at `len`, or none: whoever asks whether that is the newest frame need not look into the lists.
     newest: Seen,
@@ -190,9 +197,9 @@ pub(super) struct Stack<'a> {
 }
 
 impl<'a> Stack<'a> {
-    /// Has room for as many words as there are `pasts`.
-    pub(super) fn new(words: &'a mut [SavedWord], pasts: &'a mut [Past], places: &'a mut Places) -> Self {
-        Self { words, pasts, len: 0, newest: Seen::default(), base: 0, places }
+    /// Has room for as many words as there are.
+    pub(super) fn new(words: &'a mut [Seen], places: &'a mut Places) -> Self {
+        Self { words, len: 0, newest: Seen::default(), base: 0, places }
     }
 
     pub(super) fn clear(&mut self) {
@@ -213,7 +220,7 @@ impl<'a> Stack<'a> {
     /// The frame that ends at `len`.
     #[inline(always)]
     fn past(&self, len: usize) -> Option<&Past> {
-        self.pasts.get(len.wrapping_sub(1))
+        Some(&self.words.get(len.wrapping_sub(1))?.past)
     }
 
     /// The label of the stack up to the frame that ends at `len`.
@@ -254,7 +261,7 @@ impl<'a> Stack<'a> {
 
     /// The words that lead on from the frame which ends at `len`: those before its own.
     #[inline(always)]
-    fn before(&self, len: usize) -> Option<SavedWords<'_>> {
+    fn before(&self, len: usize) -> Option<SavedWords<'_, Seen>> {
         Some(SavedWords::of_stack(self.words.get(..len.wrapping_sub(1))?))
     }
 
@@ -271,8 +278,8 @@ impl<'a> Stack<'a> {
     /// The label of the newest frame up to `len`.
     #[cold]
     pub(super) fn label_up_to(&self, len: usize) -> u64 {
-        let pasts = self.pasts.get(..len.min(self.len)).unwrap_or(&[]);
-        pasts.iter().rev().find(|past| past.bp_is != Bp::NoFrame).map_or(0, |past| past.label)
+        let words = self.words.get(..len.min(self.len)).unwrap_or(&[]);
+        words.iter().rev().find(|seen| seen.past.bp_is != Bp::NoFrame).map_or(0, |seen| seen.past.label)
     }
 
     /// The label of the whole stack, if these are the registers of its newest frame and nothing has changed.
@@ -285,15 +292,13 @@ impl<'a> Stack<'a> {
 
     /// All of the frame that ends at `len`.
     pub(super) fn seen(&self, len: usize) -> Option<Seen> {
-        let last = len.checked_sub(1)?;
-        Some(Seen { word: *self.words.get(last)?, past: *self.pasts.get(last)? })
+        self.words.get(len.checked_sub(1)?).copied()
     }
 
     /// Whether this frame ends at `len`.
     #[inline(always)]
     pub(super) fn has(&self, len: usize, seen: &Seen) -> bool {
-        let last = len.wrapping_sub(1);
-        let (Some(word), Some(past)) = (self.words.get(last), self.pasts.get(last)) else { return false };
+        let Some(Seen { word, past }) = self.words.get(len.wrapping_sub(1)) else { return false };
         let Past { label, bp, frames, bp_is, identity } = seen.past;
         // Another callee returns to the same frame by another word where calls do not push.
         len <= self.len
@@ -305,19 +310,18 @@ impl<'a> Stack<'a> {
             && (past.bp == bp || bp_is == Bp::Dead)
     }
 
-    /// The words from that of the frame on which ends at `known`, and the frames beside them.
-    pub(super) fn from(&self, known: usize) -> Option<(&[SavedWord], &[Past])> {
-        let root = known.checked_sub(1)?;
-        Some((self.words.get(root..self.len)?, self.pasts.get(root..self.len)?))
+    /// The words from that of the frame on which ends at `known`.
+    pub(super) fn from(&self, known: usize) -> Option<&[Seen]> {
+        self.words.get(known.checked_sub(1)?..self.len)
     }
 
     /// Adds words and frames that were there before to those up to `known`. The newest of those is returned to by the word `root`.
     pub(super) fn put_back(&mut self, known: usize, root: SavedWord, words: &[SavedWord], pasts: &[Past]) {
         self.len = known;
         if !arch::PUSHES_RETURN_ADDRESS
-            && let Some(word) = self.words.get_mut(known.wrapping_sub(1))
+            && let Some(seen) = self.words.get_mut(known.wrapping_sub(1))
         {
-            *word = root;
+            seen.word = root;
         }
         for (word, past) in words.iter().zip(pasts) {
             if self.set(self.len, *word, *past).is_none() {
@@ -333,13 +337,12 @@ impl<'a> Stack<'a> {
     pub(super) fn candidates(&self, len: usize) -> Candidates<'_> {
         // There are as many; cut to that, so that no look checks it again.
         let words = self.words.get(..len.min(self.words.len())).unwrap_or(&[]);
-        Candidates { words, pasts: self.pasts, places: self.places }
+        Candidates { words, places: self.places }
     }
 
     /// Writes a word and what is beside it. They count once the length says so.
     fn set(&mut self, place: usize, word: SavedWord, past: Past) -> Option<()> {
-        *self.words.get_mut(place)? = word;
-        *self.pasts.get_mut(place)? = past;
+        *self.words.get_mut(place)? = Seen { word, past };
         if past.bp_is != Bp::NoFrame {
             self.places.put(past.sp(&word), place);
         }
@@ -353,10 +356,9 @@ impl<'a> Stack<'a> {
     pub(super) fn extend(&mut self, known: usize, fresh: &[Fresh], labels: &mut impl Labels) -> Option<u64> {
         let Past { label, mut frames, bp_is, .. } = *self.past(known)?;
         let mut is_bp_live = bp_is == Bp::Live;
-        // Local variables, which stay in registers, and one bound for both lists.
+        // Local variables, which stay in registers.
         let mut label = Label::from_bits(label);
-        let room = self.words.len().min(self.pasts.len());
-        let (words, pasts) = (self.words.get_mut(..room)?, self.pasts.get_mut(..room)?);
+        let words = &mut *self.words;
         let mut len = known;
         self.len = known;
         // However the loop ends, the old newest frame is gone.
@@ -365,34 +367,30 @@ impl<'a> Stack<'a> {
         let mut fresh = fresh.iter().rev();
         for next in fresh.by_ref() {
             label = labels.longer(label, next.number)?;
-            if !arch::PUSHES_RETURN_ADDRESS && save_returns(words, pasts, len, next).is_none() {
+            if !arch::PUSHES_RETURN_ADDRESS && save_returns(words, len, next).is_none() {
                 break;
             }
             match next.rule.ordinary() {
                 Some(Ordinary { uses_bp, saves_bp }) => {
                     if saves_bp && is_bp_live {
-                        let Some(saved) = save_bp(words, pasts, len, next) else { break };
+                        let Some(saved) = save_bp(words, len, next) else { break };
                         len = saved;
                     }
                     is_bp_live = uses_bp | (!saves_bp & is_bp_live);
                 }
                 None => {
-                    let Some(saved) = save_unusual(words, pasts, len, next) else { break };
+                    let Some(saved) = save_unusual(words, len, next) else { break };
                     // All of these kinds that can be remembered go by rbp.
                     (len, is_bp_live) = (saved, true);
                 }
             }
-            if len >= room {
-                break;
-            }
+            let Some(Seen { word, past }) = words.get_mut(len) else { break };
             frames = frames.wrapping_add(1);
             // Field by field, from registers: reading back as a whole what was just written in parts is slow.
-            if let (Some(word), Some(past)) = (words.get_mut(len), pasts.get_mut(len)) {
-                (word.address, word.value) = (next.sp.wrapping_sub(8), next.code);
-                (past.label, past.bp) = (label.to_bits(), next.bp);
-                (past.frames, past.bp_is) = (frames, Bp::of(is_bp_live));
-                past.identity = Identity::of(next.code, next.sp);
-            }
+            (word.address, word.value) = (next.sp.wrapping_sub(8), next.code);
+            (past.label, past.bp) = (label.to_bits(), next.bp);
+            (past.frames, past.bp_is) = (frames, Bp::of(is_bp_live));
+            past.identity = Identity::of(next.code, next.sp);
             let Seen { word, past } = &mut self.newest;
             (word.address, word.value) = (next.sp.wrapping_sub(8), next.code);
             (past.label, past.bp) = (label.to_bits(), next.bp);
@@ -456,66 +454,56 @@ impl<'a> Stack<'a> {
 /// Saves a word behind the frame that ends at `len`, by which its callee `fresh` leads there. Gives the new length; `None` if there is no
 /// room, or the word lies in neither frame and so outside of the falling order.
 #[inline(always)]
-fn save(
-    words: &mut [SavedWord],
-    pasts: &mut [Past],
-    len: usize,
-    fresh: &Fresh,
-    saved: SavedWord,
-) -> Option<usize> {
-    let last = words.get(len.wrapping_sub(1))?.address;
+fn save(words: &mut [Seen], len: usize, fresh: &Fresh, saved: SavedWord) -> Option<usize> {
+    let last = words.get(len.wrapping_sub(1))?.word.address;
     if saved.address >= last || saved.address < fresh.sp {
         return None;
     }
-    (*words.get_mut(len)?, *pasts.get_mut(len)?) = (saved, Past::NONE);
+    *words.get_mut(len)? = Seen { word: saved, past: Past::NONE };
     Some(len.wrapping_add(1))
 }
 
 /// Gives the frame that ends at `len` the word by which `fresh` returns to it, where calls do not push. `None` if that is not in `fresh`'s
 /// own frame, where an ordinary rule has it.
 #[inline(always)]
-fn save_returns(words: &mut [SavedWord], pasts: &[Past], len: usize, fresh: &Fresh) -> Option<()> {
-    let last = len.wrapping_sub(1);
-    let (code, sp) = pasts.get(last)?.identity.parts()?;
+fn save_returns(words: &mut [Seen], len: usize, fresh: &Fresh) -> Option<()> {
+    let Seen { word, past } = words.get_mut(len.wrapping_sub(1))?;
+    let (code, sp) = past.identity.parts()?;
     let returns_at = arch::returns_at(fresh.rule.bp_offset(), fresh.rule.ordinary()?.saves_bp);
     let address = sp.wrapping_add_signed(returns_at);
     // All that leads on from the caller lies above its stack pointer, so this one falls.
     if address >= sp || address < fresh.sp {
         return None;
     }
-    *words.get_mut(last)? = SavedWord { address, value: fresh.returns.word_to(code)? };
+    *word = SavedWord { address, value: fresh.returns.word_to(code)? };
     Some(())
 }
 
 /// As [`save`], for that frame's rbp, which `fresh` has saved.
 #[inline(always)]
-fn save_bp(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fresh) -> Option<usize> {
-    let last = len.wrapping_sub(1);
-    let past = pasts.get(last)?;
-    let (sp, value) = (past.sp(words.get(last)?), past.bp);
+fn save_bp(words: &mut [Seen], len: usize, fresh: &Fresh) -> Option<usize> {
+    let Seen { word, past } = words.get(len.wrapping_sub(1))?;
+    let (sp, value) = (past.sp(word), past.bp);
     let address = sp.wrapping_add_signed(fresh.rule.bp_offset());
-    save(words, pasts, len, fresh, SavedWord { address, value })
+    save(words, len, fresh, SavedWord { address, value })
 }
 
 /// The same for a frame `fresh` of one of the rare kinds. `None` also if it cannot be remembered, and then no newer frame can.
 #[cold]
 #[inline(never)]
-fn save_unusual(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fresh) -> Option<usize> {
-    let last = len.wrapping_sub(1);
-    let past = pasts.get(last)?;
-    let (sp, value) = (past.sp(words.get(last)?), past.bp);
+fn save_unusual(words: &mut [Seen], len: usize, fresh: &Fresh) -> Option<usize> {
+    let Seen { word, past } = words.get(len.wrapping_sub(1))?;
+    let (sp, value) = (past.sp(word), past.bp);
     let at_bp = |offset| fresh.bp.wrapping_add_signed(offset);
     match fresh.rule.kind()? {
         // Along the chain of frame pointers, which has to rise, whoever uses its values.
-        Kind::NoInformation => {
-            save(words, pasts, len, fresh, SavedWord { address: sp.wrapping_sub(16), value })
-        }
+        Kind::NoInformation => save(words, len, fresh, SavedWord { address: sp.wrapping_sub(16), value }),
         Kind::Deref => {
             let cfa = SavedWord { address: at_bp(fresh.rule.cfa_offset()), value: sp };
             let bp = SavedWord { address: at_bp(fresh.rule.bp_offset()), value };
             let [first, second] = if cfa.address > bp.address { [cfa, bp] } else { [bp, cfa] };
-            let len = save(words, pasts, len, fresh, first)?;
-            save(words, pasts, len, fresh, second)
+            let len = save(words, len, fresh, first)?;
+            save(words, len, fresh, second)
         }
         // An interrupted frame, which was found by a signal frame, may lie on another stack.
         _ => None,

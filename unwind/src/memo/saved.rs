@@ -13,18 +13,25 @@ pub struct SavedWord {
 /// Saved words whose addresses are multiples of 8 and fall strictly: the first lies highest, the last lowest. So two
 /// comparisons say whether all of them lie in a range.
 #[derive(Clone, Copy, Debug)]
-pub struct SavedWords<'a>(&'a [SavedWord]);
+pub struct SavedWords<'a, W>(&'a [W]);
 
-impl<'a> SavedWords<'a> {
+impl AsRef<Self> for SavedWord {
+    #[inline(always)]
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl<'a, W: AsRef<SavedWord> + Copy> SavedWords<'a, W> {
     /// Words of the oldest frames of one stack, the oldest first: walks have read them, and stacks grow downwards.
     #[inline(always)]
-    pub(super) fn of_stack(words: &'a [SavedWord]) -> Self {
+    pub(super) fn of_stack(words: &'a [W]) -> Self {
         Self(words)
     }
 
     /// The words, the highest first.
     #[inline(always)]
-    pub fn as_slice(self) -> &'a [SavedWord] {
+    pub fn as_slice(self) -> &'a [W] {
         self.0
     }
 }

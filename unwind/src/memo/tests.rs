@@ -3,7 +3,7 @@
 mod machine;
 
 use self::machine::{BY_BP, EVALUATED, LENGTH, Machine, PLAIN, REALIGNED, SAVES, tables};
-use super::{Accessors, Label, Labels, Memos, SavedWords};
+use super::{Accessors, Label, Labels, Memos, SavedWord, SavedWords};
 use crate::testing::{CODE, Segment, Words};
 use crate::{
     CachedRules, CodeAddress, End, Kind, Memory, Registers, Rule, RuleTable, Scratch, SharedRules, arch, cfi,
@@ -132,9 +132,9 @@ impl Memory for Forgetful<'_> {
         self.0.read(address)
     }
 
-    fn unchanged(&mut self, words: SavedWords<'_>) -> usize {
+    fn unchanged<W: AsRef<SavedWord> + Copy>(&mut self, words: SavedWords<'_, W>) -> usize {
         let count = words.as_slice().len();
-        let newest = words.as_slice().iter().rev().take(4).rev();
+        let newest = words.as_slice().iter().map(AsRef::as_ref).rev().take(4).rev();
         let good = newest.take_while(|word| self.0.read(word.address) == Some(word.value));
         count.saturating_sub(4) + good.count()
     }
