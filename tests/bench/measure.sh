@@ -78,7 +78,7 @@ raw_by_heaptrack() { pinned heaptrack --raw --output "$bench_folder/raw" "$@"; }
 
 # Prints the numbers of the capture that are not those of a process, a line each: "totals.allocations 3210".
 facts() {
-    "$memprof" info --json capture | awk '
+    "$memprof" info --no-symbolize --json capture | awk '
         /^  "processes"/ { exit }
         /^  "[a-z_]*": \{/ { section = $1; gsub(/[":]/, "", section); section = section "."; next }
         /^  \}/ { section = "" }
@@ -87,7 +87,7 @@ facts() {
 
 # True when the first process made nearly all allocations of the capture: heaptrack records no other.
 is_one_process() {
-    "$memprof" info --json capture | awk '
+    "$memprof" info --no-symbolize --json capture | awk '
         /^  "processes"/ { inside = 1 }
         inside && /^      "allocations"/ { count++; sum += $2; if (count == 1) first = $2 + 0 }
         END { exit !(first >= 0.99 * sum) }'
