@@ -17,20 +17,26 @@
 
 mod branch;
 mod branches;
+mod fresh;
+mod growth;
 mod identity;
 mod labels;
 #[expect(unsafe_code, reason = "divides memory of the caller's")]
 mod layout;
-mod past;
+mod missed;
+mod numbered;
 mod places;
 #[expect(unsafe_code, reason = "is made of memory of the caller's")]
 mod regions;
 mod returns;
 mod saved;
+mod seen;
+mod stack;
 mod tag;
 
 pub use labels::{Accessors, Label, Labels};
-pub use regions::{Frames, Memos, Numbered};
+pub use numbered::{Frames, Numbered};
+pub use regions::Memos;
 pub use saved::{SavedWord, SavedWords};
 
 #[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]

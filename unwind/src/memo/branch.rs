@@ -1,7 +1,8 @@
 //! A chain of frames that has hung on an older frame.
 
-use super::past::{Past, Seen, Stack};
 use super::saved::{SavedWord, SavedWords};
+use super::seen::{Past, Seen};
+use super::stack::Stack;
 use crate::Memory;
 use core::num::NonZeroU32;
 
@@ -76,7 +77,7 @@ impl Branch {
         let chain = stack.from(known)?;
         let (words, pasts) = (self.words.get_mut(..chain.len())?, self.pasts.get_mut(..chain.len())?);
         for ((word, past), seen) in words.iter_mut().zip(pasts).zip(chain) {
-            (*word, *past) = seen.parts();
+            (*word, *past) = (seen.word, seen.past);
         }
         (self.newest, self.root) = (stack.seen(stack.len())?, stack.seen(known)?);
         (self.known, self.count) = (known as u32, chain.len().checked_sub(1)? as u32);

@@ -14,7 +14,7 @@
 //! for the second time, so that stacks which never come again push nothing out.
 
 use super::branch::{Branch, LONGEST};
-use super::past::Stack;
+use super::stack::Stack;
 use super::tag::{PLACES, Tag, Tags};
 use crate::Memory;
 use core::num::NonZeroU32;

@@ -2,8 +2,10 @@
 
 use super::branch::Branch;
 use super::branches::Branches;
-use super::past::{Fresh, Seen, Stack};
+use super::fresh::Fresh;
 use super::places::Places;
+use super::seen::Seen;
+use super::stack::Stack;
 use super::tag::{PLACES, Tags};
 use core::array;
 use core::slice::from_raw_parts_mut;

@@ -1,16 +1,16 @@
 //! One memo for each of the few stacks that a thread runs on, and the walk that uses them.
 
 use super::branches::Branches;
-use super::labels::{Accessors, Label, Labels};
+use super::fresh::Fresh;
+use super::labels::{Accessors, Labels};
 use super::layout::{Layout, REGIONS};
-use super::past::{Fresh, Meeting, Stack};
+use super::missed::Missed;
+use super::numbered::{Frames, longer, outermost_first};
 use super::returns::Returns;
+use super::stack::{Meeting, Stack};
 use super::tag::Tag;
 use crate::walk::leave;
 use crate::{CodeAddress, End, Memory, Registers, Rules};
-use core::iter::Rev;
-use core::num::NonZeroU32;
-use core::slice;
 
 /// How many more walks with mostly new frames than others there must be before matching is given up for a while.
 const STREAK: u32 = 24;
@@ -46,44 +46,6 @@ pub struct Memos<'a> {
     rest: u32,
 }
 
-/// A frame of a stack: the number that [`Labels`] gave it, and where on the stack it lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Numbered {
-    /// See [`Labels::number`].
-    pub number: u32,
-    /// Its stack pointer: what the frame has on the stack lies there and above, up to its caller's.
-    pub sp: u64,
-}
-
-/// The frames that a walk has met, the outermost first.
-#[derive(Clone, Debug)]
-pub struct Frames<'a> {
-    fresh: Rev<slice::Iter<'a, Fresh>>,
-}
-
-impl Iterator for Frames<'_> {
-    type Item = Numbered;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<Numbered> {
-        self.fresh.next().map(|fresh| Numbered { number: fresh.number, sp: fresh.sp })
-    }
-}
-
-/// Frames that a walk has met, which has the newest first.
-#[inline(always)]
-fn outermost_first(fresh: &[Fresh]) -> Frames<'_> {
-    Frames { fresh: fresh.iter().rev() }
-}
-
-/// The label of a stack with further frames.
-#[inline(always)]
-fn longer(label: u64, frames: Frames<'_>, labels: &mut impl Labels) -> Option<u64> {
-    let (label, numbers) = (Label::from_bits(label), frames.map(|frame| frame.number));
-    labels.announce(label, numbers.clone());
-    Some(labels.extended(label, numbers)?.to_bits())
-}
-
 /// What a walk came to.
 #[derive(Clone, Copy)]
 struct Walked {
@@ -91,31 +53,6 @@ struct Walked {
     met: Met,
     /// How many of these there are.
     count: usize,
-}
-
-/// What a look for a chain that found none has learned, as one word: below, the tag to keep the newest frames by, if they are worth it;
-/// above, what [`Stack::reach`] says, if it had to be asked.
-#[derive(Clone, Copy, Debug)]
-#[repr(transparent)]
-struct Missed(u64);
-
-impl Missed {
-    /// Nobody has looked.
-    const NOTHING: Self = Self(0);
-
-    fn new(tag: Tag, reach: Option<NonZeroU32>) -> Self {
-        Self(u64::from(reach.map_or(0, NonZeroU32::get)) << 32 | u64::from(tag.to_bits().get()))
-    }
-
-    #[inline(always)]
-    fn tag(self) -> Option<Tag> {
-        NonZeroU32::new(self.0 as u32).map(Tag::from_bits)
-    }
-
-    #[inline(always)]
-    fn reach(self) -> Option<NonZeroU32> {
-        NonZeroU32::new((self.0 >> 32) as u32)
-    }
 }
 
 /// What lies behind the new frames of a walk.
