@@ -33,6 +33,7 @@ mod scans;
 mod deaths;
 mod ends;
 mod injected;
+mod joining;
 mod long_recordings;
 mod namespaces;
 mod overload;

@@ -65,6 +65,18 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     duration.ok_or_else(|| "a time is written like 10s, 250ms or 2m".to_string())
 }
 
+/// Rights of a file for its user, its group and all others: `660`, `0660`.
+pub(crate) fn mode(text: &str) -> Result<u32, String> {
+    let digits = text.strip_prefix("0o").unwrap_or(text);
+    let mode = u32::from_str_radix(digits, 8).ok().filter(|mode| *mode <= 0o777 && !digits.starts_with('+'));
+    mode.ok_or_else(|| "a mode is written like 660".to_string())
+}
+
+/// A group's number, from that or from its name.
+pub(crate) fn group(text: &str) -> Result<u32, String> {
+    collector::group(text).ok_or_else(|| "there is no such group: getent group lists them".to_string())
+}
+
 /// The number that `text` begins with, and its unit.
 fn split(text: &str) -> (&str, &str) {
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
@@ -131,6 +143,20 @@ mod tests {
         ] {
             assert_eq!(percent(text).ok(), expected, "{text:?}");
         }
+    }
+
+    /// Check that modes are read as chmod reads them.
+    #[test]
+    fn modes_are_octal() {
+        for (text, expected) in
+            [("660", Some(0o660)), ("0666", Some(0o666)), ("0o600", Some(0o600)), ("777", Some(0o777))]
+        {
+            assert_eq!(mode(text).ok(), expected, "{text}");
+        }
+        for text in ["", "1000", "888", "rw", "-1", "+66"] {
+            assert!(mode(text).is_err(), "{text}");
+        }
+        assert!(group("root") == Ok(0) && group("no such group").is_err());
     }
 
     /// Check that times have units, and that what is no time is refused.

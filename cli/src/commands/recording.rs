@@ -9,7 +9,7 @@ use crate::{terminal, values};
 use anyhow::Context;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
-use collector::{CpuOptions, Error, OnFull, Options, Scope, Session, Trace, Triggers};
+use collector::{CpuOptions, Error, OnFull, Options, Rights, Scope, Session, Trace, Triggers};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
@@ -156,6 +156,8 @@ pub(crate) struct Kind {
     pub(crate) command: Vec<OsString>,
     /// Where agents connect, when the user has a say in it.
     pub(crate) socket: Option<PathBuf>,
+    /// Whom its file lets connect.
+    pub(crate) rights: Rights,
     /// The folder of an agent that is this user's own copy.
     pub(crate) agent_folder: Option<PathBuf>,
     /// Record what the target starts.
@@ -180,6 +182,7 @@ impl Kind {
             attaches: true,
             command: Vec::new(),
             socket: None,
+            rights: Rights::default(),
             agent_folder: None,
             follow: true,
             target: None,
@@ -238,6 +241,7 @@ impl Recording {
                 false => self.symbols.telling_options(),
             },
             socket: kind.socket,
+            rights: kind.rights,
             agent_folder: kind.agent_folder,
             live: kind.live,
             triggers: Triggers {

@@ -23,8 +23,8 @@ use crate::{agent, message, output};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use clap::builder::FalseyValueParser;
-use collector::launch::{Environment, Launch, Signals, adopt_orphans, lift_limits};
-use collector::{OnFull, target};
+use collector::launch::{Launch, Signals, adopt_orphans, lift_limits};
+use collector::{OnFull, Rights, target};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -126,6 +126,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         attaches: false,
         command: arguments.command.clone(),
         socket: None,
+        rights: Rights::default(),
         agent_folder: agent.path.parent().filter(|_| !agent.installed).map(Path::to_owned),
         follow: arguments.follows(),
         target: Some(prepared.pid()),
@@ -135,8 +136,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     })?;
     debug!("recording pid {} to {} on {}", prepared.pid(), capture.display(), session.socket().display());
 
-    let environment = Environment::new(&agent.path, session.socket());
-    let child = match prepared.go(&environment) {
+    let child = match prepared.go(&session.environment(&agent.path)) {
         Ok(child) => child,
         Err(error) => {
             discard(session, Some(&capture));
