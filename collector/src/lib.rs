@@ -104,6 +104,7 @@ mod beginning;
 #[expect(unsafe_code, reason = "reads the time stamp counter")]
 mod clock;
 mod command_line;
+mod handles;
 mod live;
 mod missed_allocators;
 mod modules;

@@ -21,6 +21,7 @@ use crate::socket::{beside, open};
 use crate::strangers::Strangers;
 use crate::unrecorded::Unrecorded;
 use crate::watcher::{Request, Watcher};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::{Resource, getrlimit};
@@ -304,6 +305,12 @@ impl Host {
             Ok(pid) => pid,
             Err(error) => return refuse(agent, Verdict::NotChosen).and(Err(error)),
         };
+        if has_gone(agent) {
+            // Its memory would be made for nothing, while others wait for theirs.
+            return Err(std::io::Error::other(
+                "it had to wait for too long, on a machine with too much to do",
+            ));
+        }
         let info = Info::read(pid);
         // Whatever it is now, what it was before is over.
         self.forget(pid);
@@ -395,6 +402,13 @@ impl Host {
     }
 }
 
+/// True when whoever has spoken is not there any more to hear the answer.
+fn has_gone(agent: &OwnedFd) -> bool {
+    let mut look = [PollFd::new(agent, PollFlags::empty())];
+    let looked = poll(&mut look, Some(&Timespec::default()));
+    looked.is_ok_and(|_| look.iter().any(|agent| agent.revents().intersects(PollFlags::HUP | PollFlags::ERR)))
+}
+
 /// Sends the memory; our copies of its descriptors are closed with that.
 pub(crate) fn accept(agent: &OwnedFd, geometry: Geometry, descriptors: [OwnedFd; 2]) -> std::io::Result<()> {
     let reply = Reply { version: PROTOCOL_VERSION, verdict: Verdict::Accepted, geometry, slot: 0 };
@@ -417,13 +431,12 @@ pub(crate) fn refuse(agent: &OwnedFd, verdict: Verdict) -> std::io::Result<()> {
 mod tests {
     use super::*;
     use crate::pending::PATIENCE;
-    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, recv};
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, recv, socketpair};
     use shared_ring::handshake::Purpose;
     use std::time::Instant;
 
-    /// Check that agents which say nothing delay nobody, and are let go when the recording is over.
-    #[test]
-    fn silent_agents_delay_nobody() {
+    /// A listener on a name of its own, and what it gives away.
+    fn listener() -> (Listener, mpsc::Receiver<Arc<Image>>) {
         let rules = Rules {
             geometry: Geometry { rings: 2, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 },
             policy: Policy::default(),
@@ -434,27 +447,64 @@ mod tests {
         let (watcher, _) = Watcher::start(crate::clock::Clock::start()).unwrap();
         let outlet = Outlet { images, bell: Arc::default(), watcher };
         let place = Place { path: None, rights: Rights::default(), folder: None };
-        let listener = Listener::start(place, rules, outlet).unwrap();
-        let connect = || {
-            let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
-            let name = listener.name().as_os_str().as_bytes().strip_prefix(b"@").unwrap();
-            rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name).unwrap()).unwrap();
-            socket
-        };
+        (Listener::start(place, rules, outlet).unwrap(), connected)
+    }
+
+    fn connect(listener: &Listener) -> OwnedFd {
+        let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        let name = listener.name().as_os_str().as_bytes().strip_prefix(b"@").unwrap();
+        rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name).unwrap()).unwrap();
+        socket
+    }
+
+    fn hello(version: u32) -> [u8; MESSAGE] {
+        let (purpose, inside, key) = (Purpose::Start, Inside::Nothing, Key::NONE);
+        Hello { version, pid: 1, address_space: u64::MAX, purpose, inside, key }.to_bytes()
+    }
+
+    fn answer(socket: &OwnedFd) -> Option<Verdict> {
+        let mut message = [0; MESSAGE];
+        let (length, _) = recv(socket, &mut message, RecvFlags::empty()).unwrap();
+        (length == MESSAGE).then(|| Reply::from_bytes(&message).unwrap().verdict)
+    }
+
+    /// Check that for an agent which has gone before it was answered no memory is made, and that it is counted, as is one of another version,
+    /// with what helps. What is no message of ours is neither answered nor counted.
+    #[test]
+    fn agents_that_cannot_be_answered_are_counted() {
+        let (listener, images) = listener();
+        // However soon it is heard, it is gone by then.
+        let (gone, ours) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::empty(), None).unwrap();
+        rustix::net::send(&gone, &hello(PROTOCOL_VERSION), SendFlags::empty()).unwrap();
+        drop(gone);
+        let peer = Peer::of(&ours).unwrap();
+        listener.host.hear(&Pending::new(ours, peer), &Door::Closed);
+        let remark = listener.host.unrecorded.remark().unwrap();
+        assert!(remark.contains("had to wait for too long"), "{remark}");
+        let old = connect(&listener);
+        rustix::net::send(&old, &hello(PROTOCOL_VERSION - 1), SendFlags::empty()).unwrap();
+        assert_eq!(answer(&old), Some(Verdict::Version));
+        for strange in [&[0_u8; MESSAGE][..], &[], &[7; 1000], &hello(PROTOCOL_VERSION)[..10]] {
+            let socket = connect(&listener);
+            rustix::net::send(&socket, strange, SendFlags::empty()).unwrap();
+            assert_eq!(answer(&socket), None, "{strange:?}");
+        }
+        let closed = listener.stop();
+        let remark = closed.remark_on_unrecorded().unwrap();
+        assert!(remark.contains("recorded: 2,"), "{remark}");
+        assert!(closed.remark_on_strangers().is_none());
+        assert!(images.try_recv().is_err());
+    }
+
+    /// Check that agents which say nothing delay nobody, and are let go when the recording is over.
+    #[test]
+    fn silent_agents_delay_nobody() {
+        let (listener, connected) = listener();
         let started = Instant::now();
-        let pending: Vec<OwnedFd> = (0..20).map(|_| connect()).collect();
-        let agent = connect();
-        let purpose = Purpose::Start;
-        let inside = Inside::Nothing;
-        let hello = Hello {
-            version: PROTOCOL_VERSION,
-            pid: 1,
-            address_space: u64::MAX,
-            purpose,
-            inside,
-            key: Key::NONE,
-        };
-        rustix::net::send(&agent, &hello.to_bytes(), SendFlags::empty()).unwrap();
+        let pending: Vec<OwnedFd> = (0..20).map(|_| connect(&listener)).collect();
+        let agent = connect(&listener);
+        rustix::net::send(&agent, &hello(PROTOCOL_VERSION), SendFlags::empty()).unwrap();
         let mut message = [0; MESSAGE];
         recv(&agent, &mut message, RecvFlags::empty()).unwrap();
         assert_eq!(Reply::from_bytes(&message).unwrap().verdict, Verdict::Accepted);

@@ -24,7 +24,15 @@ const STRANGERS: usize = 64;
 pub(crate) struct Pending {
     pub(crate) socket: OwnedFd,
     pub(crate) peer: Peer,
+    /// Neither root's nor our own user's.
+    is_stranger: bool,
     since: Instant,
+}
+
+impl Pending {
+    pub(crate) fn new(socket: OwnedFd, peer: Peer) -> Pending {
+        Pending { socket, peer, is_stranger: !peer.is_trusted(), since: Instant::now() }
+    }
 }
 
 /// All of them, as they came.
@@ -36,10 +44,11 @@ impl Waiting {
     pub(crate) fn let_in(&mut self, socket: OwnedFd, peer: Peer, door: &Door) -> bool {
         let may_join = door.may_admit(&peer);
         if may_join {
-            if !peer.is_trusted() && self.strangers().count() >= STRANGERS {
+            let new = Pending::new(socket, peer);
+            if new.is_stranger && self.strangers().count() >= STRANGERS {
                 self.let_go();
             }
-            self.0.push(Pending { socket, peer, since: Instant::now() });
+            self.0.push(new);
         } else {
             // Who is gone need not be told.
             let _ = crate::listener::refuse(&socket, Verdict::Stranger);
@@ -58,7 +67,7 @@ impl Waiting {
     }
 
     fn strangers(&self) -> impl Iterator<Item = &Pending> {
-        self.0.iter().filter(|one| !one.peer.is_trusted())
+        self.0.iter().filter(|one| one.is_stranger)
     }
 
     /// True while more may be let in.
@@ -122,7 +131,7 @@ mod tests {
 
     fn one(uid: u32) -> Pending {
         let (socket, _) = UnixStream::pair().unwrap();
-        Pending { socket: socket.into(), peer: Peer::with_uid(uid), since: Instant::now() }
+        Pending::new(socket.into(), Peer::with_uid(uid))
     }
 
     /// Check that strangers who say nothing cost neither root a place nor each other, but those of their own user.

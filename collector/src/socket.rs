@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// With what names of our own begin.
 const OWN_NAME: &str = "sysprof-memprof-";
 
+/// So many may wait to be let in, or as many as the system allows: builds start thousands of programs at once.
+const BACKLOG: i32 = 4096;
+
 /// Opens the socket: sequenced packets, so that each message comes whole.
 pub(crate) fn open(path: Option<&Path>, rights: Rights) -> Result<(OwnedFd, PathBuf), Error> {
     let name = match path {
@@ -28,7 +31,7 @@ pub(crate) fn open(path: Option<&Path>, rights: Rights) -> Result<(OwnedFd, Path
         }
     };
     rights.bind(&socket, &address).map_err(failed)?;
-    rustix::net::listen(&socket, 1024).map_err(failed)?;
+    rustix::net::listen(&socket, BACKLOG).map_err(failed)?;
     Ok((socket, name))
 }
 

@@ -28,8 +28,10 @@ const BLOCK: i32 = 64;
 /// Descriptors that we have at once, and a few for other threads.
 const ROOM: i32 = 8;
 
-/// Where so many want to be heard at once that there is no room, or somebody who comes later took ours, we try again after this.
-const AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+/// Where so many want to be heard at once that there is no room, or somebody who comes later took ours, we try again after this, then
+/// after twice as long, and so on: whoever is to hear us needs the processors that thousands would take by trying.
+const AGAIN_NS: i64 = 2_000_000;
+const SELDOM_NS: i64 = 128_000_000;
 
 /// Why an attempt led to nothing.
 enum Missed {
@@ -45,6 +47,7 @@ pub(crate) fn connect(name: &[u8], purpose: Purpose) -> Option<Session> {
     let patience = if purpose == Purpose::Start { ANSWER } else { ANSWER_TO_CALLED };
     let patience_ns = patience.tv_sec * 1_000_000_000 + patience.tv_nsec;
     let started = sys::monotonic_raw_ns();
+    let mut rest_ns = AGAIN_NS;
     loop {
         match try_to_connect(name, purpose, &patience) {
             Ok(session) => return Some(session),
@@ -54,7 +57,8 @@ pub(crate) fn connect(name: &[u8], purpose: Purpose) -> Option<Session> {
         if sys::monotonic_raw_ns().saturating_sub(started) > patience_ns.cast_unsigned() {
             return None;
         }
-        let _ = poll(&mut [], Some(&AGAIN));
+        let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: rest_ns }));
+        rest_ns = (rest_ns * 2).min(SELDOM_NS);
     }
 }
 
@@ -164,12 +168,13 @@ fn open(name: &[u8]) -> Result<Held, Missed> {
     };
     let opened = SocketAddrUnix::new_abstract_name(own).map_err(|_| Missed::No);
     match opened.and_then(|address| open_at(&address, name)) {
-        Err(Missed::No) => open_beside(own).ok_or(Missed::No),
+        Err(missed) => open_beside(own).ok_or(missed),
         opened => opened,
     }
 }
 
-/// A name that nobody has here may be one of another network namespace. There may be a file of that name beside ours.
+/// A name that nobody has here may be one of another network namespace, and where there is no room at one door there may be at another.
+/// There may be a file of that name beside ours.
 #[cold]
 fn open_beside(own: &[u8]) -> Option<Held> {
     let agent = crate::exec::agent()?;
