@@ -31,6 +31,7 @@ mod sampling;
 mod scans;
 
 mod deaths;
+mod durations;
 mod ends;
 mod injected;
 mod joining;

@@ -3,6 +3,9 @@
 use collector::MAX_SAMPLE_INTERVAL;
 use std::time::Duration;
 
+/// The longest time that somebody can want: a hundred years.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 /// A number of bytes: `4096`, `64K`, `1M`, `2G`, also written `1MiB`. Units are powers of 1024.
 pub(crate) fn size(text: &str) -> Result<usize, String> {
     let unit = |suffix: &str| match suffix.trim_end_matches("iB").trim_end_matches('B') {
@@ -62,6 +65,8 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     };
     let seconds = number.parse::<f64>().ok().zip(unit).map(|(value, unit)| value * unit);
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    // What is added to the time of now is to be a time, too.
+    let duration = duration.filter(|duration| *duration <= LONGEST);
     duration.ok_or_else(|| "a time is written like 10s, 250ms or 2m".to_string())
 }
 
@@ -173,6 +178,8 @@ mod tests {
             ("1.2.3s", None),
             ("-1s", None),
             ("99999999999999999999999h", None),
+            ("2560000000000000h", None),
+            ("876000h", Some(100 * 365 * 24 * 3600 * 1000)),
         ];
         for (text, expected) in cases {
             assert_eq!(duration(text).ok().map(|time| time.as_millis()), expected, "{text:?}");

@@ -13,6 +13,8 @@ use collector::launch::{Signal, Signals, lift_limits};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use viewer::format::duration;
 
 /// Record programs that are started by hand with the agent preloaded
 ///
@@ -37,6 +39,9 @@ pub(crate) struct Arguments {
     /// Give the socket's file to this group, whose programs may join then: its mode is 660 unless --socket-mode says another
     #[arg(long, value_name = "GROUP", value_parser = values::group)]
     socket_group: Option<u32>,
+    /// End after this time, counted from the beginning; programs go on unrecorded
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    duration: Option<Duration>,
     #[command(flatten)]
     recording: Recording,
 }
@@ -95,17 +100,22 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         hears_commands: true,
         ..Kind::of_services(capture.clone())
     })?;
+    let end = arguments.duration.map(|duration| Instant::now() + duration);
     debug!("recording to {} on {}", capture.display(), session.socket().display());
     if !arguments.recording.quiet {
+        let limit = arguments.duration.map(|limit| format!(" for {}, or", duration(limit.as_nanos() as u64)));
         message::plain(&format!(
-            "Recording to {} until ^C. Start programs with:\n  LD_PRELOAD={} SYSPROF_MEMPROF_SOCKET={} COMMAND",
+            "Recording to {}{} until ^C. Start programs with:\n  LD_PRELOAD={} SYSPROF_MEMPROF_SOCKET={} COMMAND",
             capture.display(),
+            limit.unwrap_or_default(),
             agent.path.display(),
             session.socket().display()
         ));
     }
-    supervise::until_interrupted(&session, &signals, progress, None, || false)
-        .context("cannot wait for signals")?;
+    supervise::until_interrupted(&session, &signals, progress, end, || {
+        end.is_some_and(|end| Instant::now() >= end)
+    })
+    .context("cannot wait for signals")?;
     let finished = supervise::finish(session, signals, Vec::new(), 0, arguments.recording.quiet)
         .map_err(|error| Failure::new(FAILED, error))?;
     view::after_recording(&finished, arguments.recording.quiet);
