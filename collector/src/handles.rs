@@ -8,9 +8,11 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Those that are held, by device and inode, which no other file gets meanwhile. Several threads read what `/proc` says about
-/// processes.
-static HELD: Mutex<Option<FxHashMap<(u64, u64), Weak<File>>>> = Mutex::new(None);
+/// By device and inode, which no other file gets meanwhile.
+type Held = FxHashMap<(u64, u64), Weak<File>>;
+
+/// Those that are held: several threads read what `/proc` says about processes.
+static HELD: Mutex<Option<Held>> = Mutex::new(None);
 
 /// A handle of a file, by which it can be opened.
 pub(crate) fn hold(path: &Path) -> Option<Arc<File>> {

@@ -135,7 +135,7 @@ pub(crate) fn until_gone(child: Child, signals: &Signals, options: &Options) -> 
             break;
         }
     }
-    Ok(status.context("the target was lost from sight")?)
+    status.context("the target was lost from sight")
 }
 
 fn name_left_behind(left: &[Descendant]) {
