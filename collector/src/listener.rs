@@ -49,6 +49,10 @@ pub(crate) struct Rules {
 /// So many are let in before those are heard that were let in before.
 const AT_ONCE: usize = 32;
 
+/// A process that executes programs leaves the memory of the ones before, which is given back soon: of one that has so many it is not given
+/// more.
+const MOST_OF_ONE: usize = 256;
+
 /// Where agents connect, and who may.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'p> {
@@ -313,7 +317,11 @@ impl Host {
         }
         let info = Info::read(pid);
         // Whatever it is now, what it was before is over.
-        self.forget(pid);
+        if self.forget(pid) >= MOST_OF_ONE {
+            return Err(std::io::Error::other(
+                "it connects again and again, and keeps the memory of all its recordings",
+            ));
+        }
         let is_first = self.next.load(Ordering::Relaxed) == 0;
         let follows = self.rules.policy.follow || is_first;
         debug!("pid {pid} ({}) connects", info.name());
@@ -394,11 +402,19 @@ impl Host {
         images.filter(|image| image.memory.control().is_recording()).collect()
     }
 
-    /// Ends the earlier images of a process that has connected anew: it executed another program.
-    fn forget(&self, pid: u32) {
-        if let Ok(mut known) = self.known.lock() {
-            known.retain(|image| image.upgrade().inspect(|image| image.execed(pid)).is_some());
-        }
+    /// Ends the earlier images of a process that has connected anew: it executed another program. How many of those there still are.
+    fn forget(&self, pid: u32) -> usize {
+        let Ok(mut known) = self.known.lock() else { return 0 };
+        let mut count = 0;
+        known.retain(|image| {
+            let image = image.upgrade();
+            if let Some(image) = &image {
+                image.execed(pid);
+                count += usize::from(image.info.pid == pid);
+            }
+            image.is_some()
+        });
+        count
     }
 }
 
@@ -495,6 +511,25 @@ mod tests {
         assert!(remark.contains("recorded: 2,"), "{remark}");
         assert!(closed.remark_on_strangers().is_none());
         assert!(images.try_recv().is_err());
+    }
+
+    /// Check that a process which connects again and again, and gives nothing back, does not take all that we have.
+    #[test]
+    fn one_process_does_not_take_all() {
+        let (listener, images) = listener();
+        let verdicts: Vec<_> = (0..MOST_OF_ONE + 5)
+            .map(|_| {
+                let socket = connect(&listener);
+                rustix::net::send(&socket, &hello(PROTOCOL_VERSION), SendFlags::empty()).unwrap();
+                answer(&socket)
+            })
+            .collect();
+        let accepted = verdicts.iter().take_while(|verdict| **verdict == Some(Verdict::Accepted)).count();
+        assert_eq!(accepted, MOST_OF_ONE);
+        assert_eq!(verdicts[accepted..], [Some(Verdict::NoMeans); 5]);
+        drop(images);
+        let closed = listener.stop();
+        assert!(closed.remark_on_unrecorded().unwrap().contains("recorded: 5,"));
     }
 
     /// Check that agents which say nothing delay nobody, and are let go when the recording is over.
