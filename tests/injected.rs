@@ -369,3 +369,52 @@ fn program_with_many_keys_is_recorded() {
     assert_eq!(number(&info, "/overhead/agent_allocations"), 0);
     program.end();
 }
+
+/// Check that `attach` ends where a thread does not come back from loading the agent, and says so; that the thread then goes on where it
+/// was, with all its registers and signals, without anybody's help; that it hears what ends a program meanwhile; and that the process can be
+/// attached to afterwards.
+#[test]
+fn a_thread_that_stays_in_the_loader_is_left_there() {
+    let auditor = library("holds_loading_up").flags(["-nostdlib"]).build();
+    let program = || {
+        Program::start_with(&c("keeps_its_registers").flags(["-O1"]), &[], |command| {
+            command.env("LD_AUDIT", &auditor);
+        })
+    };
+    let attach_in_vain = |program: &Program| {
+        program.world.write("closed", "");
+        let ran = wait(&program.world, program.world.tool(["attach", &program.pid(), "--patience", "2s"]));
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("has not come back for 2 s, as where the agent's disk"),
+            "{}",
+            ran.stderr
+        );
+    };
+    let left = program();
+    attach_in_vain(&left);
+    let before = left.page.calls(0).mallocs_done;
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(left.page.calls(0).mallocs_done, before, "it is in the loader");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", left.pid())).expect("it runs");
+    assert!(status.contains("TracerPid:\t0\n"), "{status}");
+    // Somebody else is not let in meanwhile.
+    let again = wait(&left.world, left.world.tool(["attach", &left.pid(), "--patience", "1s"]));
+    assert!(again.code == 2 && again.stderr.contains("came to a moment"), "{}", again.stderr);
+    std::fs::remove_file(left.world.path("closed")).expect("it was made");
+    left.page.wait_for_calls(1, before + 1000);
+    // The agent came late, and nobody is told that it could be called.
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", left.pid())).expect("it runs");
+    assert!(maps.contains("sysprof_memprof_preload") && !maps.contains("doorbell"), "{maps}");
+    let collector = left.attach(&["--no-symbolize"]);
+    left.page.wait_for_calls(1, left.page.calls(0).mallocs_done + 1000);
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    assert!(number(&info(&left.world, "it.memprof"), "/totals/allocations") > 0);
+    left.end();
+
+    let ended = program();
+    attach_in_vain(&ended);
+    ended.running.signal(Signal::TERM);
+    assert_eq!(ended.running.wait().code, 128 + 15);
+}

@@ -31,8 +31,10 @@ mod sampling;
 mod scans;
 
 mod deaths;
+mod durations;
 mod ends;
 mod injected;
+mod joining;
 mod long_recordings;
 mod namespaces;
 mod overload;

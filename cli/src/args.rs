@@ -57,6 +57,7 @@ Exit codes:
 
 Environment:
   SYSPROF_MEMPROF_SOCKET   where a program with the agent preloaded finds its recording
+  SYSPROF_MEMPROF_KEY      what a program of another user shows there; run hands it down to what it starts
   SYSPROF_MEMPROF_SAMPLE   the interval of samples where --sample does not say it
   SYSPROF_MEMPROF_PAUSED   1 records nothing until the program says so, as --paused does
   SYSPROF_MEMPROF_FREE_STACKS, SYSPROF_MEMPROF_FOLLOW, SYSPROF_MEMPROF_MAX_DEPTH,

@@ -13,6 +13,7 @@ pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod export;
 pub(crate) mod failed;
+mod finishing;
 pub(crate) mod frees;
 mod gate;
 pub(crate) mod header;

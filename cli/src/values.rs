@@ -3,6 +3,9 @@
 use collector::MAX_SAMPLE_INTERVAL;
 use std::time::Duration;
 
+/// The longest time that somebody can want: a hundred years.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 /// A number of bytes: `4096`, `64K`, `1M`, `2G`, also written `1MiB`. Units are powers of 1024.
 pub(crate) fn size(text: &str) -> Result<usize, String> {
     let unit = |suffix: &str| match suffix.trim_end_matches("iB").trim_end_matches('B') {
@@ -62,7 +65,21 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     };
     let seconds = number.parse::<f64>().ok().zip(unit).map(|(value, unit)| value * unit);
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    // What is added to the time of now is to be a time, too.
+    let duration = duration.filter(|duration| *duration <= LONGEST);
     duration.ok_or_else(|| "a time is written like 10s, 250ms or 2m".to_string())
+}
+
+/// Rights of a file for its user, its group and all others: `660`, `0660`.
+pub(crate) fn mode(text: &str) -> Result<u32, String> {
+    let digits = text.strip_prefix("0o").unwrap_or(text);
+    let mode = u32::from_str_radix(digits, 8).ok().filter(|mode| *mode <= 0o777 && !digits.starts_with('+'));
+    mode.ok_or_else(|| "a mode is written like 660".to_string())
+}
+
+/// A group's number, from that or from its name.
+pub(crate) fn group(text: &str) -> Result<u32, String> {
+    collector::group(text).ok_or_else(|| "there is no such group: getent group lists them".to_string())
 }
 
 /// The number that `text` begins with, and its unit.
@@ -133,6 +150,20 @@ mod tests {
         }
     }
 
+    /// Check that modes are read as chmod reads them.
+    #[test]
+    fn modes_are_octal() {
+        for (text, expected) in
+            [("660", Some(0o660)), ("0666", Some(0o666)), ("0o600", Some(0o600)), ("777", Some(0o777))]
+        {
+            assert_eq!(mode(text).ok(), expected, "{text}");
+        }
+        for text in ["", "1000", "888", "rw", "-1", "+66"] {
+            assert!(mode(text).is_err(), "{text}");
+        }
+        assert!(group("root") == Ok(0) && group("no such group").is_err());
+    }
+
     /// Check that times have units, and that what is no time is refused.
     #[test]
     fn times_have_units() {
@@ -147,6 +178,8 @@ mod tests {
             ("1.2.3s", None),
             ("-1s", None),
             ("99999999999999999999999h", None),
+            ("2560000000000000h", None),
+            ("876000h", Some(100 * 365 * 24 * 3600 * 1000)),
         ];
         for (text, expected) in cases {
             assert_eq!(duration(text).ok().map(|time| time.as_millis()), expected, "{text:?}");

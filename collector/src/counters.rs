@@ -5,6 +5,8 @@
 //!                             one Source for each file of /proc
 //! ```
 //!
+//! Of many processes so many are read at once as take some milliseconds, and others the next time.
+//!
 //! A thread of its own, because `/proc` may take its time. While the writer waits for what it writes to, nothing is read: what would be
 //! is of hours, perhaps, and has no end.
 
@@ -19,8 +21,10 @@ pub(crate) use subjects::{Subject, Subjects};
 use crate::clock::Clock;
 use capture::{Counter, CounterKind, ProcessId};
 use pace::Pace;
+use rustc_hash::FxHashMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Instant;
+use subjects::Round;
 
 /// Processes that are read in one round: so many take a few milliseconds.
 const MOST: usize = 512;
@@ -30,7 +34,7 @@ const QUEUE: usize = 16;
 /// Somewhere that counters are read from.
 pub(super) trait Source {
     /// Reads what there is. What cannot be read is left out.
-    fn read(&mut self, subjects: &[Subject], reading: &mut Reading);
+    fn read(&mut self, round: &Round, reading: &mut Reading);
 }
 
 /// What is read in one round.
@@ -82,23 +86,39 @@ fn run(mut clock: Clock, subjects: &Subjects, readings: &SyncSender<Vec<Counter>
         Box::new(machine::Processors),
         Box::new(machine::Own),
     ];
-    let (mut pace, mut before, mut last) = (Pace::default(), Vec::new(), Instant::now());
-    while let Some(subjects) = subjects.next(last, &mut pace, MOST) {
+    let (mut pace, mut known, mut last) = (Pace::default(), Seen::default(), Instant::now());
+    while let Some(round) = subjects.next(last, &mut pace, MOST) {
         last = Instant::now();
         clock.measure();
         let mut reading = Reading { time: clock.nanoseconds_of(clock.ticks()), counters: Vec::new() };
-        sources.iter_mut().for_each(|source| source.read(&subjects, &mut reading));
-        // What is read seldom says nothing about whether something changes.
-        let of_subjects = |counter: &&Counter| {
-            counter.process.is_some() && !matches!(counter.kind, CounterKind::Pss | CounterKind::Swap)
-        };
-        let values: Vec<u64> =
-            reading.counters.iter().filter(of_subjects).map(|counter| counter.value).collect();
-        pace.looked(values != before);
-        before = values;
+        sources.iter_mut().for_each(|source| source.read(&round, &mut reading));
+        pace.looked(known.differs(&round, &reading.counters));
         if readings.send(reading.counters).is_err() {
             return;
         }
+    }
+}
+
+/// What was read of each process the last time.
+#[derive(Debug, Default)]
+struct Seen(FxHashMap<(ProcessId, CounterKind), u64>);
+
+impl Seen {
+    /// True where something is another than it was when it was read last, or was never read. What is read seldom says nothing about that.
+    fn differs(&mut self, round: &Round, counters: &[Counter]) -> bool {
+        let mut differs = false;
+        for counter in counters {
+            if let Some(process) = counter.process
+                && !matches!(counter.kind, CounterKind::Pss | CounterKind::Swap)
+            {
+                differs |= self.0.insert((process, counter.kind), counter.value) != Some(counter.value);
+            }
+        }
+        // Of processes that are gone little is kept.
+        if self.0.len() == self.0.capacity() {
+            self.0.retain(|(process, _), _| round.is_alive(*process));
+        }
+        differs
     }
 }
 
@@ -106,14 +126,45 @@ fn run(mut clock: Clock, subjects: &Subjects, readings: &SyncSender<Vec<Counter>
 mod tests {
     use super::*;
 
+    /// A round of these, who are all that there are.
+    pub(super) fn of(subjects: &[Subject]) -> Round {
+        let alive = subjects.iter().map(|subject| subject.process).collect();
+        Round { subjects: subjects.to_vec(), alive }
+    }
+
+    /// Check that what is read is compared with what was read of the same process before, which may be some rounds ago, and that of
+    /// processes that are gone little is kept.
+    #[test]
+    fn processes_are_compared_with_themselves() {
+        let counter = |number, value| Counter {
+            time: 0,
+            process: Some(ProcessId(number)),
+            kind: CounterKind::Rss,
+            instance: 0,
+            value,
+        };
+        let mut seen = Seen::default();
+        let mut differs = |numbers: [u32; 2], value| {
+            let subjects = numbers.map(|pid| Subject { process: ProcessId(pid), pid, start_ticks: 0 });
+            seen.differs(&of(&subjects), &numbers.map(|number| counter(number, value)))
+        };
+        assert!(differs([1, 2], 7) && differs([3, 4], 7));
+        assert!(!differs([1, 2], 7) && !differs([3, 4], 7));
+        assert!(differs([1, 2], 8));
+        for number in 5..5000 {
+            differs([number, number + 1], 7);
+        }
+        assert!(seen.0.len() < 1000);
+    }
+
     /// Check that each source reads what it is for, of this process and this machine.
     #[test]
     fn sources_read_this_process() {
         let own = Subject { process: ProcessId(3), pid: std::process::id(), start_ticks: 0 };
         let mut reading = Reading { time: 7, counters: Vec::new() };
-        process::Stat::new().read(&[own], &mut reading);
-        machine::Processors.read(&[], &mut reading);
-        machine::Own.read(&[], &mut reading);
+        process::Stat::new().read(&of(&[own]), &mut reading);
+        machine::Processors.read(&Round::default(), &mut reading);
+        machine::Own.read(&Round::default(), &mut reading);
         let value = |process, kind| {
             let found = reading.counters.iter().find(|one| one.process == process && one.kind == kind);
             found.unwrap_or_else(|| panic!("{kind:?}")).value
@@ -151,7 +202,7 @@ mod tests {
         let mut reading = Reading { time: 0, counters: Vec::new() };
         let other = Subject { process: ProcessId(0), pid: std::process::id(), start_ticks: 1 };
         let gone = Subject { process: ProcessId(0), pid: 1 << 30, start_ticks: 0 };
-        process::Stat::new().read(&[other, gone], &mut reading);
+        process::Stat::new().read(&of(&[other, gone]), &mut reading);
         assert!(reading.counters.is_empty());
     }
 }

@@ -221,11 +221,10 @@ impl Drained {
         let now = sweep.clock.now().saturating_add(EPSILON);
         let Sweep { merger, counts, watcher, .. } = sweep;
         let mut notes = Vec::new();
-        // Of an exec the last word counts: whoever says it without end is to keep nobody busy.
-        let mut exec = None;
+        // Of an exec the last word of a process counts: whoever says it without end is to keep nobody busy.
+        let mut execs = BTreeMap::new();
         let checked = merger.stream(source.stream).check(now, is_cut, |before, time, record| match record {
             Record::Owner { slot, .. } => {
-                exec.take().into_iter().for_each(|request| watcher.ask(request));
                 see(slots, source.slot, before);
                 source.slot = slot;
                 counts.threads.fetch_add(1, Ordering::Relaxed);
@@ -251,10 +250,18 @@ impl Drained {
                     notes.push(Item { time, image: image.id, what });
                 }
             }
-            Record::Exec => exec = Some(Request::Exec { image: image.id, slot: source.slot }),
-            _ => exec = Some(Request::ExecFailed { image: image.id, slot: source.slot }),
+            record => {
+                execs.insert(source.slot, record == Record::Exec);
+            }
         });
-        exec.into_iter().for_each(|request| watcher.ask(request));
+        for (slot, begins) in execs {
+            let image = image.id;
+            watcher.ask(if begins {
+                Request::Exec { image, slot }
+            } else {
+                Request::ExecFailed { image, slot }
+            });
+        }
         see(slots, source.slot, merger.stream(source.stream).time());
         notes.into_iter().for_each(|item| merger.note(item, Rank::Other));
         counts.events.fetch_add(checked?, Ordering::Relaxed);

@@ -207,25 +207,29 @@ fn records_survive_any_cut() {
 }
 
 /// Check that a process which says without end that it executes a program, or has failed to, asks no more of others than one that says it once,
-/// and that its last word counts.
+/// and that its last word counts; be it that it also says without end that it is another thread.
 #[test]
 fn endless_execs_keep_nobody_busy() {
-    let mut bench = Bench::with(Geometry { ring_words: 12, ..GEOMETRY });
+    let owner = Record::Owner { slot: 0, tid: 1, time: 5 };
+    let mut bench = Bench::with(Geometry { ring_words: 13, ..GEOMETRY });
     let asked;
     (bench.watcher, asked) = Watcher::idle();
     bench.image.memory.segment().slots()[0].claim(std::process::id(), None);
-    let owner = encode(Record::Owner { slot: 0, tid: 1, time: 5 }, 0);
-    bench.commit(0, &owner.0[..owner.1]);
-    for record in [Record::Exec, Record::ExecFailed].into_iter().cycle().take(2001) {
-        let (words, length) = encode(record, 0);
-        bench.commit(0, &words[..length]);
+    let alone = [Record::Exec, Record::ExecFailed];
+    let between = [Record::Exec, owner, Record::ExecFailed, owner];
+    for (records, last) in [(&alone[..], true), (&between[..], false)] {
+        for record in [owner].iter().chain(records.iter().cycle().take(1999 + usize::from(last) * 2)) {
+            let (words, length) = encode(*record, 0);
+            bench.commit(0, &words[..length]);
+        }
+        let Bench { drained, merger, counts, watcher, clock, .. } = &mut bench;
+        assert!(drained.sweep(&mut Sweep { turn: 6000, merger, counts, watcher, clock }) > 2000);
+        let asked: Vec<Request> = asked.try_iter().collect();
+        let is_exec =
+            |request: &Request| matches!(request, Request::Exec { .. } | Request::ExecFailed { .. });
+        assert_eq!(asked.iter().filter(|request| is_exec(request)).count(), 1, "{records:?}");
+        assert_eq!(matches!(asked.last(), Some(Request::Exec { slot: 0, .. })), last, "{records:?}");
     }
-    let Bench { drained, merger, counts, watcher, clock, .. } = &mut bench;
-    assert!(drained.sweep(&mut Sweep { turn: 4000, merger, counts, watcher, clock }) > 2000);
-    let asked: Vec<Request> = asked.try_iter().collect();
-    let is_exec = |request: &Request| matches!(request, Request::Exec { .. } | Request::ExecFailed { .. });
-    assert_eq!(asked.iter().filter(|request| is_exec(request)).count(), 1);
-    assert!(matches!(asked.last(), Some(Request::Exec { slot: 0, .. })));
 }
 
 /// Check that a process is handed over once which says again and again that it waits at its end, and that its slot is clean for the next.

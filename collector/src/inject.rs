@@ -24,6 +24,8 @@ pub(crate) mod remote;
 pub(crate) mod threads;
 #[expect(unsafe_code, reason = "ptrace")]
 pub(crate) mod tracee;
+#[cfg_attr(test, expect(unsafe_code, reason = "a struct of numbers that are all zero"))]
+mod way_back;
 mod words;
 
 pub use refusal::Refusal;
@@ -110,7 +112,7 @@ fn work(
     tell: &Sender<Result<(), Refusal>>,
     ends: &Receiver<()>,
 ) -> Result<(), Refusal> {
-    let begun = Host::new(pid, agent).and_then(|mut host| {
+    let begun = Host::new(pid, agent, patience).and_then(|mut host| {
         host.load(Instant::now() + patience)?;
         Ok(host)
     });

@@ -54,8 +54,11 @@ mod alarm;
 mod alone;
 mod background;
 mod backlog;
+mod door;
 mod exit_scans;
 mod glob;
+#[expect(unsafe_code, reason = "asks libc for a group")]
+mod group;
 mod image;
 #[cfg_attr(not(target_arch = "x86_64"), path = "inject/elsewhere.rs")]
 pub mod inject;
@@ -68,7 +71,10 @@ mod out_of_memory;
 #[expect(unsafe_code, reason = "asks who is at the other end of a socket, which may have no number here")]
 mod peer;
 mod pending;
+#[expect(unsafe_code, reason = "gives a thread a umask of its own")]
+mod rights;
 mod socket;
+mod strangers;
 mod unrecorded;
 mod watcher;
 
@@ -98,6 +104,7 @@ mod beginning;
 #[expect(unsafe_code, reason = "reads the time stamp counter")]
 mod clock;
 mod command_line;
+mod handles;
 mod live;
 mod missed_allocators;
 mod modules;
@@ -115,11 +122,13 @@ pub mod stages;
 pub use address_space::spare_address_space;
 pub use distil::{Begin, Distil};
 pub use error::{Error, LARGER_FILES, MORE_FILES, advice_for_file, is_too_many_files};
+pub use group::group;
 pub use log::{Sink, log_to};
 pub use name_search::NameSearch;
 pub use options::{OnFull, Options};
 pub use perf::{Again, CpuOptions, NoTrace, Probe, Scope, Trace, probe, unwind_again};
 pub use requests::Requests;
+pub use rights::Rights;
 pub use session::{Finished, Progress, Session, cannot_create};
 /// Version of the protocol between agent and collector.
 pub use shared_ring::PROTOCOL_VERSION;

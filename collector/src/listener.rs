@@ -1,7 +1,8 @@
-//! The thread that answers agents: looks who asks, makes the memory of the image, hands it over.
+//! The threads that answer agents: look who asks, make the memory of the image, hand it over.
 
 use crate::alarm::Alarm;
 use crate::clock;
+use crate::door::{Door, new_key};
 use crate::error::Error;
 use crate::glob;
 use crate::image::{Image, ImageId};
@@ -12,16 +13,20 @@ use crate::memory::{Memory, Policy};
 use crate::missed_allocators::MissedAllocators;
 use crate::occupant::Occupant;
 use crate::peer::Peer;
-use crate::pending::{Pending, ready};
+use crate::pending::{Pending, Waiting};
 use crate::process::Info;
+use crate::rights::Rights;
 use crate::sleeper::Bell;
 use crate::socket::{beside, open};
+use crate::strangers::Strangers;
 use crate::unrecorded::Unrecorded;
 use crate::watcher::{Request, Watcher};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::{Resource, getrlimit};
 use shared_ring::handshake::{Hello, Inside, MESSAGE, Reply, Verdict};
+use shared_ring::key::Key;
 use shared_ring::{Geometry, PROTOCOL_VERSION};
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
@@ -41,6 +46,25 @@ pub(crate) struct Rules {
     pub(crate) skip: Vec<String>,
 }
 
+/// So many are let in before those are heard that were let in before.
+const AT_ONCE: usize = 32;
+
+/// A process that executes programs leaves the memory of the ones before, which is given back soon: of one that has so many it is not given
+/// more.
+const MOST_OF_ONE: usize = 256;
+
+/// Where agents connect, and who may.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'p> {
+    /// The socket that the user has named; without it there is a name of our own in the abstract namespace.
+    pub(crate) path: Option<&'p Path>,
+    /// Whom its file lets connect.
+    pub(crate) rights: Rights,
+    /// Abstract names are those of a network namespace: for processes that make themselves another one there is a socket of that name in
+    /// this private folder.
+    pub(crate) folder: Option<&'p Path>,
+}
+
 /// Where images go whose agents were answered.
 #[derive(Clone, Debug)]
 pub(crate) struct Outlet {
@@ -56,6 +80,8 @@ pub(crate) struct Outlet {
 #[derive(Debug)]
 pub(crate) struct Listener {
     name: PathBuf,
+    /// What others than this user and root show there.
+    key: Option<Key>,
     host: Arc<Host>,
     /// The same listens there, too.
     beside: Option<PathBuf>,
@@ -65,30 +91,34 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Listens on `path`, or on a name of our own in the abstract namespace, and answers in a thread. Such names are those of a network
-    /// namespace: for processes that make themselves another one there is a socket of that name in a private `folder`.
-    pub(crate) fn start(
-        path: Option<&Path>,
-        folder: Option<&Path>,
-        rules: Rules,
-        outlet: Outlet,
-    ) -> Result<Listener, Error> {
-        let (socket, name) = open(path)?;
+    /// Listens at a place, and answers in threads.
+    pub(crate) fn start(place: Place<'_>, rules: Rules, outlet: Outlet) -> Result<Listener, Error> {
+        let (socket, name) = open(place.path, place.rights)?;
+        let key = match place.path {
+            None => Some(new_key().map_err(|source| Error::System { what: "read /dev/urandom", source })?),
+            Some(_) => None,
+        };
+        let door = match key {
+            Some(key) => Door::Key(key),
+            // Whom the file's rights keep out has not come so far.
+            None if is_file(&name) => Door::Open,
+            None => Door::Closed,
+        };
         let failed = |source| Error::System { what: "make an eventfd", source };
         let over = Arc::new(Alarm::new().map_err(failed)?);
         let failed = |source| Error::System { what: "start a thread", source };
         let host = Arc::new(Host::new(rules, outlet).map_err(failed)?);
-        let mut listener = Listener { name, host, beside: None, over, threads: Vec::new() };
-        listener.serve(socket)?;
-        listener.listen_beside(folder);
+        let mut listener = Listener { name, key, host, beside: None, over, threads: Vec::new() };
+        listener.serve(socket, door)?;
+        listener.listen_beside(place.folder);
         Ok(listener)
     }
 
-    fn serve(&mut self, socket: OwnedFd) -> Result<(), Error> {
+    fn serve(&mut self, socket: OwnedFd, door: Door) -> Result<(), Error> {
         let (host, ended) = (self.host.clone(), self.over.clone());
         let thread = std::thread::Builder::new()
             .name("listener".into())
-            .spawn(move || host.serve(ListeningSocket::new(socket), &ended))
+            .spawn(move || host.serve(ListeningSocket::new(socket), &door, &ended))
             .map_err(|source| Error::System { what: "start a thread", source })?;
         self.threads.push(thread);
         Ok(())
@@ -97,7 +127,8 @@ impl Listener {
     /// Where that cannot be, processes in other network namespaces are not recorded.
     fn listen_beside(&mut self, folder: Option<&Path>) {
         let Some(beside) = folder.and_then(|folder| beside(folder, &self.name)) else { return };
-        match open(Some(&beside)).and_then(|(socket, _)| self.serve(socket)) {
+        let opened = open(Some(&beside), Rights::default());
+        match opened.and_then(|(socket, _)| self.serve(socket, Door::Open)) {
             Ok(()) => self.beside = Some(beside),
             Err(error) => debug!("no socket beside the agent: {error}"),
         }
@@ -105,7 +136,8 @@ impl Listener {
 
     /// Takes no agent in any more. Those that wait are told so.
     pub(crate) fn stop(self) -> Closed {
-        Closed { unrecorded: self.host.unrecorded.clone(), missed: self.host.missed.clone() }
+        let Host { unrecorded, missed, strangers, .. } = &*self.host;
+        Closed { unrecorded: unrecorded.clone(), missed: missed.clone(), strangers: strangers.clone() }
     }
 
     /// What answers, for agents that connect elsewhere.
@@ -117,6 +149,16 @@ impl Listener {
     pub(crate) fn name(&self) -> &Path {
         &self.name
     }
+
+    /// The key for `SYSPROF_MEMPROF_KEY`, where others need one.
+    pub(crate) fn key(&self) -> Option<Key> {
+        self.key
+    }
+}
+
+/// False for a name in the abstract namespace.
+fn is_file(name: &Path) -> bool {
+    !name.as_os_str().as_bytes().starts_with(b"@")
 }
 
 impl Drop for Listener {
@@ -125,8 +167,7 @@ impl Drop for Listener {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        let is_file = !self.name.as_os_str().as_bytes().starts_with(b"@");
-        for file in is_file.then_some(&self.name).into_iter().chain(&self.beside) {
+        for file in is_file(&self.name).then_some(&self.name).into_iter().chain(&self.beside) {
             let _ = std::fs::remove_file(file);
         }
     }
@@ -137,12 +178,18 @@ impl Drop for Listener {
 pub(crate) struct Closed {
     unrecorded: Arc<Unrecorded>,
     missed: Arc<MissedAllocators>,
+    strangers: Arc<Strangers>,
 }
 
 impl Closed {
     /// What the user should know of agents that were not recorded.
     pub(crate) fn remark_on_unrecorded(&self) -> Option<String> {
         self.unrecorded.remark()
+    }
+
+    /// The same of processes of others.
+    pub(crate) fn remark_on_strangers(&self) -> Option<String> {
+        self.strangers.remark()
     }
 
     /// The same of allocators of which nothing was seen.
@@ -156,6 +203,7 @@ impl Closed {
 pub(crate) struct Host {
     unrecorded: Arc<Unrecorded>,
     missed: Arc<MissedAllocators>,
+    strangers: Arc<Strangers>,
     rules: Rules,
     liveness: Arc<Liveness>,
     outlet: Outlet,
@@ -174,57 +222,106 @@ impl Host {
             next: AtomicU32::new(0),
             unrecorded: Arc::default(),
             missed: Arc::default(),
+            strangers: Arc::default(),
         })
     }
 
     /// Answers agents as they speak, whoever else is silent, until the recording is over.
-    fn serve(&self, mut listening: ListeningSocket, over: &Alarm) {
-        let mut pending: Vec<Pending> = Vec::new();
+    fn serve(&self, mut listening: ListeningSocket, door: &Door, over: &Alarm) {
+        let mut waiting = Waiting::default();
         loop {
-            pending.retain(Pending::is_hopeful);
-            let ready = ready(&listening, over, &pending);
+            waiting.give_up();
+            let ready = waiting.ready(&listening, over);
             if ready.is_over {
                 break;
             }
-            let mut speaking = ready.agents.into_iter();
-            for agent in pending.extract_if(.., |_| speaking.next().unwrap_or(false)) {
-                self.note(self.answer(&agent.socket));
+            for agent in waiting.take(&ready) {
+                self.hear(&agent, door);
             }
             if ready.has_new {
-                let agent = listening.let_in().and_then(|agent| agent.map_or(Ok(None), Pending::new));
-                self.note(agent.map(|agent| pending.extend(agent)));
+                self.let_in(&mut listening, door, &mut waiting);
             }
         }
         // Those that still wait are told that it is over.
         let new = std::iter::from_fn(|| listening.let_in().ok().flatten());
-        for agent in pending.into_iter().map(|agent| agent.socket).chain(new) {
+        for agent in waiting.into_sockets().chain(new) {
             let _ = refuse(&agent, Verdict::Over);
         }
     }
 
-    fn note(&self, result: std::io::Result<()>) {
-        if let Err(error) = result {
-            debug!("an agent could not be answered: {error}");
-            self.unrecorded.add(&error);
+    /// Lets those in who have knocked.
+    fn let_in(&self, listening: &mut ListeningSocket, door: &Door, waiting: &mut Waiting) {
+        for _ in 0..AT_ONCE {
+            if !waiting.has_room() {
+                return;
+            }
+            match listening.let_in() {
+                Ok(Some(socket)) => {
+                    // One of whom nobody knows who it is has gone.
+                    let Ok(peer) = Peer::of(&socket) else { continue };
+                    if !waiting.let_in(socket, peer, door) {
+                        self.strangers.add(peer.uid);
+                    }
+                }
+                Ok(None) => return,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
+                Err(error) => return self.note(&error),
+            }
         }
     }
 
-    /// Answers an agent that has spoken.
-    fn answer(&self, agent: &OwnedFd) -> std::io::Result<()> {
-        let mut message = [0; MESSAGE];
-        let (length, _) = rustix::net::recv(agent, &mut message, RecvFlags::DONTWAIT)?;
-        let Some(hello) = Hello::from_bytes(&message).filter(|_| length == MESSAGE) else { return Ok(()) };
-        if hello.version != PROTOCOL_VERSION {
-            debug!("an agent speaks version {}, not {PROTOCOL_VERSION}", hello.version);
-            return refuse(agent, Verdict::Version);
+    fn note(&self, error: &std::io::Error) {
+        debug!("an agent could not be answered: {error}");
+        self.unrecorded.add(error);
+    }
+
+    /// Answers an agent that has spoken. Whoever gets no memory is told so, or would come again.
+    fn hear(&self, agent: &Pending, door: &Door) {
+        if let Err(error) = self.answer(agent, door) {
+            self.note(&error);
+            let _ = refuse(&agent.socket, Verdict::NoMeans);
         }
-        let pid = match Peer::of(agent)?.pid() {
+    }
+
+    fn answer(&self, Pending { socket: agent, peer, .. }: &Pending, door: &Door) -> std::io::Result<()> {
+        let mut message = [0; MESSAGE];
+        let received = rustix::net::recv(agent, &mut message, RecvFlags::DONTWAIT);
+        // What is no hello comes from no agent. Nor is one that has gone told anything.
+        let Ok((MESSAGE, _)) = received else { return Ok(()) };
+        let Some(hello) = Hello::from_bytes(&message) else { return Ok(()) };
+        let is_ours = hello.version == PROTOCOL_VERSION;
+        // Where the key is in another version's message is not for us to know.
+        if !door.admits(peer, if is_ours { &hello.key } else { &Key::NONE }) {
+            debug!("a process of uid {} has not the key of this recording", peer.uid);
+            self.strangers.add(peer.uid);
+            let _ = refuse(agent, if is_ours { Verdict::Stranger } else { Verdict::Version });
+            return Ok(());
+        }
+        if !is_ours {
+            refuse(agent, Verdict::Version)?;
+            return Err(std::io::Error::other(format!(
+                "it has an agent of protocol {}, and this program speaks {PROTOCOL_VERSION}: preload the agent of this \
+                 version, which sysprof-memprof preload-path names",
+                hello.version
+            )));
+        }
+        let pid = match peer.pid() {
             Ok(pid) => pid,
             Err(error) => return refuse(agent, Verdict::NotChosen).and(Err(error)),
         };
+        if has_gone(agent) {
+            // Its memory would be made for nothing, while others wait for theirs.
+            return Err(std::io::Error::other(
+                "it had to wait for too long, on a machine with too much to do",
+            ));
+        }
         let info = Info::read(pid);
         // Whatever it is now, what it was before is over.
-        self.forget(pid);
+        if self.forget(pid) >= MOST_OF_ONE {
+            return Err(std::io::Error::other(
+                "it connects again and again, and keeps the memory of all its recordings",
+            ));
+        }
         let is_first = self.next.load(Ordering::Relaxed) == 0;
         let follows = self.rules.policy.follow || is_first;
         debug!("pid {pid} ({}) connects", info.name());
@@ -305,12 +402,27 @@ impl Host {
         images.filter(|image| image.memory.control().is_recording()).collect()
     }
 
-    /// Ends the earlier images of a process that has connected anew: it executed another program.
-    fn forget(&self, pid: u32) {
-        if let Ok(mut known) = self.known.lock() {
-            known.retain(|image| image.upgrade().inspect(|image| image.execed(pid)).is_some());
-        }
+    /// Ends the earlier images of a process that has connected anew: it executed another program. How many of those there still are.
+    fn forget(&self, pid: u32) -> usize {
+        let Ok(mut known) = self.known.lock() else { return 0 };
+        let mut count = 0;
+        known.retain(|image| {
+            let image = image.upgrade();
+            if let Some(image) = &image {
+                image.execed(pid);
+                count += usize::from(image.info.pid == pid);
+            }
+            image.is_some()
+        });
+        count
     }
+}
+
+/// True when whoever has spoken is not there any more to hear the answer.
+fn has_gone(agent: &OwnedFd) -> bool {
+    let mut look = [PollFd::new(agent, PollFlags::empty())];
+    let looked = poll(&mut look, Some(&Timespec::default()));
+    looked.is_ok_and(|_| look.iter().any(|agent| agent.revents().intersects(PollFlags::HUP | PollFlags::ERR)))
 }
 
 /// Sends the memory; our copies of its descriptors are closed with that.
@@ -335,13 +447,12 @@ pub(crate) fn refuse(agent: &OwnedFd, verdict: Verdict) -> std::io::Result<()> {
 mod tests {
     use super::*;
     use crate::pending::PATIENCE;
-    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, recv};
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, recv, socketpair};
     use shared_ring::handshake::Purpose;
     use std::time::Instant;
 
-    /// Check that agents which say nothing delay nobody, and are let go when the recording is over.
-    #[test]
-    fn silent_agents_delay_nobody() {
+    /// A listener on a name of its own, and what it gives away.
+    fn listener() -> (Listener, mpsc::Receiver<Arc<Image>>) {
         let rules = Rules {
             geometry: Geometry { rings: 2, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 },
             policy: Policy::default(),
@@ -351,20 +462,84 @@ mod tests {
         let (images, connected) = mpsc::channel();
         let (watcher, _) = Watcher::start(crate::clock::Clock::start()).unwrap();
         let outlet = Outlet { images, bell: Arc::default(), watcher };
-        let listener = Listener::start(None, None, rules, outlet).unwrap();
-        let connect = || {
-            let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
-            let name = listener.name().as_os_str().as_bytes().strip_prefix(b"@").unwrap();
-            rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name).unwrap()).unwrap();
-            socket
-        };
+        let place = Place { path: None, rights: Rights::default(), folder: None };
+        (Listener::start(place, rules, outlet).unwrap(), connected)
+    }
+
+    fn connect(listener: &Listener) -> OwnedFd {
+        let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        let name = listener.name().as_os_str().as_bytes().strip_prefix(b"@").unwrap();
+        rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name).unwrap()).unwrap();
+        socket
+    }
+
+    fn hello(version: u32) -> [u8; MESSAGE] {
+        let (purpose, inside, key) = (Purpose::Start, Inside::Nothing, Key::NONE);
+        Hello { version, pid: 1, address_space: u64::MAX, purpose, inside, key }.to_bytes()
+    }
+
+    fn answer(socket: &OwnedFd) -> Option<Verdict> {
+        let mut message = [0; MESSAGE];
+        let (length, _) = recv(socket, &mut message, RecvFlags::empty()).unwrap();
+        (length == MESSAGE).then(|| Reply::from_bytes(&message).unwrap().verdict)
+    }
+
+    /// Check that for an agent which has gone before it was answered no memory is made, and that it is counted, as is one of another version,
+    /// with what helps. What is no message of ours is neither answered nor counted.
+    #[test]
+    fn agents_that_cannot_be_answered_are_counted() {
+        let (listener, images) = listener();
+        // However soon it is heard, it is gone by then.
+        let (gone, ours) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::empty(), None).unwrap();
+        rustix::net::send(&gone, &hello(PROTOCOL_VERSION), SendFlags::empty()).unwrap();
+        drop(gone);
+        let peer = Peer::of(&ours).unwrap();
+        listener.host.hear(&Pending::new(ours, peer), &Door::Closed);
+        let remark = listener.host.unrecorded.remark().unwrap();
+        assert!(remark.contains("had to wait for too long"), "{remark}");
+        let old = connect(&listener);
+        rustix::net::send(&old, &hello(PROTOCOL_VERSION - 1), SendFlags::empty()).unwrap();
+        assert_eq!(answer(&old), Some(Verdict::Version));
+        for strange in [&[0_u8; MESSAGE][..], &[], &[7; 1000], &hello(PROTOCOL_VERSION)[..10]] {
+            let socket = connect(&listener);
+            rustix::net::send(&socket, strange, SendFlags::empty()).unwrap();
+            assert_eq!(answer(&socket), None, "{strange:?}");
+        }
+        let closed = listener.stop();
+        let remark = closed.remark_on_unrecorded().unwrap();
+        assert!(remark.contains("recorded: 2,"), "{remark}");
+        assert!(closed.remark_on_strangers().is_none());
+        assert!(images.try_recv().is_err());
+    }
+
+    /// Check that a process which connects again and again, and gives nothing back, does not take all that we have.
+    #[test]
+    fn one_process_does_not_take_all() {
+        let (listener, images) = listener();
+        let verdicts: Vec<_> = (0..MOST_OF_ONE + 5)
+            .map(|_| {
+                let socket = connect(&listener);
+                rustix::net::send(&socket, &hello(PROTOCOL_VERSION), SendFlags::empty()).unwrap();
+                answer(&socket)
+            })
+            .collect();
+        let accepted = verdicts.iter().take_while(|verdict| **verdict == Some(Verdict::Accepted)).count();
+        assert_eq!(accepted, MOST_OF_ONE);
+        assert_eq!(verdicts[accepted..], [Some(Verdict::NoMeans); 5]);
+        drop(images);
+        let closed = listener.stop();
+        assert!(closed.remark_on_unrecorded().unwrap().contains("recorded: 5,"));
+    }
+
+    /// Check that agents which say nothing delay nobody, and are let go when the recording is over.
+    #[test]
+    fn silent_agents_delay_nobody() {
+        let (listener, connected) = listener();
         let started = Instant::now();
-        let pending: Vec<OwnedFd> = (0..20).map(|_| connect()).collect();
-        let agent = connect();
-        let purpose = Purpose::Start;
-        let inside = Inside::Nothing;
-        let hello = Hello { version: PROTOCOL_VERSION, pid: 1, address_space: u64::MAX, purpose, inside };
-        rustix::net::send(&agent, &hello.to_bytes(), SendFlags::empty()).unwrap();
+        let pending: Vec<OwnedFd> = (0..20).map(|_| connect(&listener)).collect();
+        let agent = connect(&listener);
+        rustix::net::send(&agent, &hello(PROTOCOL_VERSION), SendFlags::empty()).unwrap();
         let mut message = [0; MESSAGE];
         recv(&agent, &mut message, RecvFlags::empty()).unwrap();
         assert_eq!(Reply::from_bytes(&message).unwrap().verdict, Verdict::Accepted);

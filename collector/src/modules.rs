@@ -2,7 +2,8 @@
 //! tables.
 
 use crate::anonymous_code::{AnonymousCode, Told};
-use crate::process::{self, Info};
+use crate::handles::hold;
+use crate::process::Info;
 use crate::stacks::CodeFrame;
 use capture::{Error, Module, ModuleId, StringId, Writer};
 use procfs::process::{MMapPath, MemoryMap};
@@ -169,13 +170,13 @@ impl Modules {
             return self.info.program.clone();
         }
         if !is_gone {
-            return process::hold(inside).or_else(|| process::hold(path));
+            return hold(inside).or_else(|| hold(path));
         }
         let maps = procfs::process::Process::new(self.info.pid as i32).ok()?.maps().ok()?;
         let deleted = PathBuf::from(format!("{} (deleted)", path.display()));
         let is_it = |map: &&MemoryMap| matches!(&map.pathname, MMapPath::Path(mapped) if *mapped == deleted);
         let (start, end) = maps.iter().find(is_it)?.address;
-        process::hold(Path::new(&format!("/proc/{}/map_files/{start:x}-{end:x}", self.info.pid)))
+        hold(Path::new(&format!("/proc/{}/map_files/{start:x}-{end:x}", self.info.pid)))
     }
 
     /// Notes a frame that will want a name.

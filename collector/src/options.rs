@@ -1,6 +1,6 @@
 //! What a recording is asked to do.
 
-use crate::{CpuOptions, Trace, Triggers};
+use crate::{CpuOptions, Rights, Trace, Triggers};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
@@ -67,6 +67,8 @@ pub struct Options {
     pub symbols: symbols::Options,
     /// Listen here for agents; none means a private socket.
     pub socket: Option<PathBuf>,
+    /// Whom that socket's file lets connect.
+    pub rights: Rights,
     /// The private folder in which the agent's file is: processes in other network namespaces find a private socket there.
     pub agent_folder: Option<PathBuf>,
     /// Keep a live table, so that [`crate::Progress::live_bytes`] is known.

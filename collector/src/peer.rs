@@ -42,6 +42,12 @@ impl Peer {
         }
     }
 
+    /// Somebody of this user.
+    #[cfg(test)]
+    pub(crate) fn with_uid(uid: u32) -> Peer {
+        Peer { pid: std::process::id(), uid }
+    }
+
     /// True for ourselves and for root.
     pub(crate) fn is_trusted(&self) -> bool {
         self.uid == 0 || self.uid == rustix::process::geteuid().as_raw()

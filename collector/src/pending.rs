@@ -1,6 +1,10 @@
-//! Agents that have connected and not said anything yet: nobody waits for them.
+//! Processes that have connected and not said anything yet: nobody waits for them, and of those that may be anybody's there are few.
+//!
+//! Whoever can connect can do so without end. So each user but root and ours has a share of the places, and where all are taken the one
+//! goes without a word who has waited longest of the user that has most: agents speak at once, and come again when they were let go.
 
 use crate::alarm::Alarm;
+use crate::door::Door;
 use crate::listening_socket::ListeningSocket;
 use crate::peer::Peer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -8,58 +12,144 @@ use rustix::fd::OwnedFd;
 use shared_ring::handshake::Verdict;
 use std::time::{Duration, Instant};
 
-/// An agent that says nothing for so long is given up.
+/// One that says nothing for so long is given up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
-/// Agents that may be silent at a time; more wait to be let in.
+/// Of root and of our own user so many may be silent at a time; more wait to be let in.
 const SILENT: usize = 256;
+/// Of all other users together.
+const STRANGERS: usize = 64;
 
-/// An agent that has not said anything yet.
+/// One that has not said anything yet.
+#[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) socket: OwnedFd,
+    pub(crate) peer: Peer,
+    /// Neither root's nor our own user's.
+    is_stranger: bool,
     since: Instant,
 }
 
 impl Pending {
-    /// Lets an agent in, unless it is somebody else's.
-    pub(crate) fn new(socket: OwnedFd) -> std::io::Result<Option<Pending>> {
-        if !rustix::process::geteuid().is_root() && !Peer::of(&socket)?.is_trusted() {
-            return crate::listener::refuse(&socket, Verdict::NotChosen).map(|()| None);
+    pub(crate) fn new(socket: OwnedFd, peer: Peer) -> Pending {
+        Pending { socket, peer, is_stranger: !peer.is_trusted(), since: Instant::now() }
+    }
+}
+
+/// All of them, as they came.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting(Vec<Pending>);
+
+impl Waiting {
+    /// Lets somebody in, unless it is somebody else's for whom the door is closed: false then.
+    pub(crate) fn let_in(&mut self, socket: OwnedFd, peer: Peer, door: &Door) -> bool {
+        let may_join = door.may_admit(&peer);
+        if may_join {
+            let new = Pending::new(socket, peer);
+            if new.is_stranger && self.strangers().count() >= STRANGERS {
+                self.let_go();
+            }
+            self.0.push(new);
+        } else {
+            // Who is gone need not be told.
+            let _ = crate::listener::refuse(&socket, Verdict::Stranger);
         }
-        Ok(Some(Pending { socket, since: Instant::now() }))
+        may_join
     }
 
-    /// True while there is hope that it speaks.
-    pub(crate) fn is_hopeful(&self) -> bool {
-        self.since.elapsed() < PATIENCE
+    /// Lets the stranger go who has waited longest of the user that has most.
+    fn let_go(&mut self) {
+        let of = |uid: u32| self.strangers().filter(move |other| other.peer.uid == uid);
+        let Some(uid) = self.strangers().map(|one| one.peer.uid).max_by_key(|uid| of(*uid).count()) else {
+            return;
+        };
+        let longest = self.0.iter().position(|one| one.peer.uid == uid);
+        longest.map(|at| self.0.remove(at));
+    }
+
+    fn strangers(&self) -> impl Iterator<Item = &Pending> {
+        self.0.iter().filter(|one| one.is_stranger)
+    }
+
+    /// True while more may be let in.
+    pub(crate) fn has_room(&self) -> bool {
+        self.0.len() - self.strangers().count() < SILENT
+    }
+
+    /// Gives those up who have been silent for too long.
+    pub(crate) fn give_up(&mut self) {
+        self.0.retain(|one| one.since.elapsed() < PATIENCE);
+    }
+
+    /// Takes those out who have spoken.
+    pub(crate) fn take(&mut self, ready: &Ready) -> Vec<Pending> {
+        let mut speaking = ready.spoken.iter();
+        self.0.extract_if(.., |_| speaking.next().copied().unwrap_or(false)).collect()
+    }
+
+    /// Waits until there is something to do, the patience with somebody is at its end, or new ones may be let in again.
+    pub(crate) fn ready(&self, listening: &ListeningSocket, over: &Alarm) -> Ready {
+        // They became silent one after the other.
+        let patience = self.0.first().map(|one| PATIENCE.saturating_sub(one.since.elapsed()));
+        let wait = patience.into_iter().chain(listening.rest()).min();
+        let wait = wait.map(|rest| Timespec {
+            tv_sec: rest.as_secs().cast_signed(),
+            tv_nsec: rest.subsec_nanos().into(),
+        });
+        let new = if self.has_room() { listening.wanted() } else { PollFlags::empty() };
+        let those = self.0.iter().map(|one| PollFd::new(&one.socket, PollFlags::IN));
+        let mut all: Vec<PollFd<'_>> = [PollFd::new(over, PollFlags::IN), PollFd::new(listening, new)].into();
+        all.extend(those);
+        // An interrupted wait is one after which nobody has spoken.
+        let _ = poll(&mut all, wait.as_ref());
+        let mut spoken = all.iter().map(|descriptor| !descriptor.revents().is_empty());
+        Ready {
+            is_over: spoken.next().unwrap_or(false),
+            has_new: spoken.next().unwrap_or(false),
+            spoken: spoken.collect(),
+        }
+    }
+
+    /// All, at the end.
+    pub(crate) fn into_sockets(self) -> impl Iterator<Item = OwnedFd> {
+        self.0.into_iter().map(|one| one.socket)
     }
 }
 
 /// What there is to do.
 pub(crate) struct Ready {
     pub(crate) is_over: bool,
-    /// An agent wants to be let in, and may.
+    /// Somebody wants to be let in, and may.
     pub(crate) has_new: bool,
-    /// For each silent agent, whether it has spoken.
-    pub(crate) agents: Vec<bool>,
+    /// For each silent one, whether it has spoken.
+    spoken: Vec<bool>,
 }
 
-/// Waits until there is something to do, the patience with somebody is at its end, or new agents may be let in again.
-pub(crate) fn ready(listening: &ListeningSocket, over: &Alarm, pending: &[Pending]) -> Ready {
-    // Agents became silent one after the other.
-    let patience = pending.first().map(|agent| PATIENCE.saturating_sub(agent.since.elapsed()));
-    let wait = patience.into_iter().chain(listening.rest()).min();
-    let wait = wait
-        .map(|rest| Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() });
-    let new = if pending.len() < SILENT { listening.wanted() } else { PollFlags::empty() };
-    let agents = pending.iter().map(|agent| PollFd::new(&agent.socket, PollFlags::IN));
-    let mut all: Vec<PollFd<'_>> = [PollFd::new(over, PollFlags::IN), PollFd::new(listening, new)].into();
-    all.extend(agents);
-    // An interrupted wait is one after which nobody has spoken.
-    let _ = poll(&mut all, wait.as_ref());
-    let mut spoken = all.iter().map(|descriptor| !descriptor.revents().is_empty());
-    Ready {
-        is_over: spoken.next().unwrap_or(false),
-        has_new: spoken.next().unwrap_or(false),
-        agents: spoken.collect(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    fn one(uid: u32) -> Pending {
+        let (socket, _) = UnixStream::pair().unwrap();
+        Pending::new(socket.into(), Peer::with_uid(uid))
+    }
+
+    /// Check that strangers who say nothing cost neither root a place nor each other, but those of their own user.
+    #[test]
+    fn strangers_take_places_of_their_own_alone() {
+        let mut waiting = Waiting::default();
+        let (many, few) = (70_001, 70_002);
+        waiting.0.push(one(few));
+        waiting.0.extend((0..SILENT - 1).map(|_| one(0)));
+        for _ in 0..1000 {
+            let Pending { socket, peer, .. } = one(many);
+            assert!(waiting.let_in(socket, peer, &Door::Open) && waiting.has_room());
+        }
+        let Pending { socket, peer, .. } = one(few);
+        assert!(!waiting.let_in(socket, peer, &Door::Closed));
+        let count = |uid| waiting.0.iter().filter(|one| one.peer.uid == uid).count();
+        assert_eq!((count(0), count(few), count(many)), (SILENT - 1, 1, STRANGERS - 1));
+        waiting.0.push(one(0));
+        assert!(!waiting.has_room());
     }
 }

@@ -1,10 +1,10 @@
 //! What `/proc` says about a process, read while it waits for our answer and is certainly there.
 
+use crate::handles::hold;
 use crate::{command_line, numbers};
 use procfs::process::Process;
 use rustc_hash::FxHashMap;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,12 +65,6 @@ impl Info {
             None => format!("[pid = {}]", self.pid),
         }
     }
-}
-
-/// A handle of a file, for as long as names may be wanted of it.
-pub(crate) fn hold(path: &Path) -> Option<Arc<File>> {
-    let flags = libc::O_PATH | libc::O_CLOEXEC;
-    OpenOptions::new().read(true).custom_flags(flags).open(path).ok().map(Arc::new)
 }
 
 /// Name of a thread; empty when it is gone.

@@ -36,6 +36,7 @@ use crate::commands::{Ear, Obey};
 use crate::counters::Counters;
 use crate::distil;
 use crate::drain::Drain;
+use crate::launch::Environment;
 use crate::listener::{Listener, Outlet};
 use crate::orders;
 use crate::perf::Traces;
@@ -189,6 +190,11 @@ impl Session {
     /// Where agents connect: the value of `SYSPROF_MEMPROF_SOCKET`.
     pub fn socket(&self) -> &Path {
         self.listener.name()
+    }
+
+    /// The variables for a program that is to be recorded here from its start, by this agent.
+    pub fn environment(&self, agent: &Path) -> Environment {
+        Environment::new(agent, self.listener.name(), self.listener.key())
     }
 
     /// Has a process recorded that runs already and has the agent preloaded. It is called until it answers, at its next

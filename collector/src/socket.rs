@@ -1,8 +1,8 @@
 //! The socket where agents connect: its name, in the abstract namespace or in a folder, and how it is opened.
 
 use crate::error::Error;
+use crate::rights::Rights;
 use rustix::fd::OwnedFd;
-use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,11 @@ use std::path::{Path, PathBuf};
 /// With what names of our own begin.
 const OWN_NAME: &str = "sysprof-memprof-";
 
+/// So many may wait to be let in, or as many as the system allows: builds start thousands of programs at once.
+const BACKLOG: i32 = 4096;
+
 /// Opens the socket: sequenced packets, so that each message comes whole.
-pub(crate) fn open(path: Option<&Path>) -> Result<(OwnedFd, PathBuf), Error> {
+pub(crate) fn open(path: Option<&Path>, rights: Rights) -> Result<(OwnedFd, PathBuf), Error> {
     let name = match path {
         Some(path) => path.to_owned(),
         None => PathBuf::from(format!("@{OWN_NAME}{}-{:016x}", std::process::id(), random())),
@@ -27,11 +30,8 @@ pub(crate) fn open(path: Option<&Path>) -> Result<(OwnedFd, PathBuf), Error> {
             SocketAddrUnix::new(&name).map_err(failed)?
         }
     };
-    // Only the same user, and root, may connect: the file gets the mode of the socket. Once it is there, its name may lead to anything, where
-    // the folder is somebody else's.
-    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR).map_err(failed)?;
-    rustix::net::bind(&socket, &address).map_err(failed)?;
-    rustix::net::listen(&socket, 1024).map_err(failed)?;
+    rights.bind(&socket, &address).map_err(failed)?;
+    rustix::net::listen(&socket, BACKLOG).map_err(failed)?;
     Ok((socket, name))
 }
 
@@ -73,6 +73,24 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    /// Check that the file has the rights that were asked for, whatever the umask is, and the group where that may be had.
+    #[test]
+    fn rights_are_as_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let is_root = rustix::process::geteuid().is_root();
+        let own = rustix::process::getegid().as_raw();
+        for (number, mode) in [0o600, 0o660, 0o666, 0o777].into_iter().enumerate() {
+            let group = is_root.then_some(54321);
+            let place = folder.path().join(number.to_string());
+            let opened = open(Some(&place), Rights { mode, group });
+            assert!(opened.is_ok(), "{opened:?}");
+            let file = std::fs::metadata(&place).unwrap();
+            assert_eq!((file.mode() & 0o7777, file.gid()), (mode & 0o666, group.unwrap_or(own)));
+        }
+        // The thread's own, not ours.
+        assert_eq!(rustix::process::getegid().as_raw(), own);
+    }
+
     /// Check that nobody else may connect, from the socket's first moment on, and that the owner of its folder who puts a link in its place
     /// does not have the mode of another file changed.
     #[test]
@@ -80,7 +98,7 @@ mod tests {
         let (folder, ours) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
         std::fs::set_permissions(ours.path(), PermissionsExt::from_mode(0o644)).unwrap();
         let place = folder.path().join("socket");
-        let opened = open(Some(&place)).unwrap();
+        let opened = open(Some(&place), Rights::default()).unwrap();
         assert_eq!(std::fs::metadata(&place).unwrap().mode() & 0o7777, 0o600);
         drop(opened);
         let is_over = AtomicBool::new(false);
@@ -94,7 +112,7 @@ mod tests {
                 }
             });
             for _ in 0..4000 {
-                let _ = open(Some(&place));
+                let _ = open(Some(&place), Rights::default());
                 let _ = std::fs::remove_file(&place);
             }
             is_over.store(true, Ordering::Relaxed);

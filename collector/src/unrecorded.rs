@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+/// Reasons that are told apart: what an agent says may be part of one, and must not cost memory.
+const REASONS: usize = 64;
+const OTHERWISE: &str = "something else";
+
 /// How many there were, by reason.
 #[derive(Debug, Default)]
 pub(crate) struct Unrecorded(Mutex<BTreeMap<String, u64>>);
@@ -12,7 +16,11 @@ impl Unrecorded {
     /// One more.
     pub(crate) fn add(&self, error: &io::Error) {
         let mut reasons = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *reasons.entry(reason(error)).or_default() += 1;
+        let mut reason = reason(error);
+        if reasons.len() >= REASONS && !reasons.contains_key(&reason) {
+            reason = OTHERWISE.to_owned();
+        }
+        *reasons.entry(reason).or_default() += 1;
     }
 
     /// One sentence for the user, when there were any: with the reason that most of them have. Where many cannot be, some go before they
@@ -60,5 +68,14 @@ mod tests {
             let remark = unrecorded.remark().unwrap();
             assert!(remark.contains(begin) && remark.contains(helps), "{remark}");
         }
+    }
+
+    /// Check that reasons without end are counted and cost little memory.
+    #[test]
+    fn reasons_have_an_end() {
+        let unrecorded = Unrecorded::default();
+        (0..10_000).for_each(|number| unrecorded.add(&io::Error::other(format!("reason {number}"))));
+        assert!(unrecorded.remark().unwrap().contains("recorded: 10000, most"));
+        assert!(unrecorded.0.lock().unwrap().len() <= REASONS + 1);
     }
 }

@@ -3,6 +3,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `SYSPROF_MEMPROF_SOCKET` | socket of the collector: a path, or `@name` in the abstract namespace; without it the agent stays dormant |
+//! | `SYSPROF_MEMPROF_KEY` | what it shows there, see [`shared_ring::key`] |
 //! | `SYSPROF_MEMPROF_DISABLE` | not empty and not `0`: stay dormant, and deaf to the doorbell |
 //! | `SYSPROF_MEMPROF_INSIDE` | `0`: leave an allocator inside the program as it is, see [`crate::linked`] |
 //! | `SYSPROF_MEMPROF_DIR` | where the doorbell is, instead of the run folders, see [`crate::doorbell`] |
@@ -13,9 +14,12 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
+use shared_ring::key::Key;
 
 /// The variable that names the collector's socket.
 pub(crate) const SOCKET: &[u8] = b"SYSPROF_MEMPROF_SOCKET";
+/// The variable that has the recording's key.
+pub(crate) const KEY: &[u8] = Key::VARIABLE.as_bytes();
 const DISABLE: &[u8] = b"SYSPROF_MEMPROF_DISABLE";
 const INSIDE: &[u8] = b"SYSPROF_MEMPROF_INSIDE";
 const SEED: &[u8] = b"SYSPROF_MEMPROF_SEED";
@@ -23,14 +27,20 @@ const SEED: &[u8] = b"SYSPROF_MEMPROF_SEED";
 /// Longest name of a socket, as `sockaddr_un` has it.
 pub(crate) const LONGEST: usize = 108;
 
-/// The socket's name, kept for the programs that this one executes: a program may clear or overwrite its own
+/// The socket's name and the key's text, kept for the programs that this one executes: a program may clear or overwrite its own
 /// environment before it does.
-struct Kept(UnsafeCell<[u8; LONGEST]>);
+struct Kept(UnsafeCell<Texts>);
+
+struct Texts {
+    socket: [u8; LONGEST],
+    /// With a zero behind it.
+    key: [u8; Key::DIGITS + 1],
+}
 
 // SAFETY: written once, by the only thread that starts the session, before anybody reads.
 unsafe impl Sync for Kept {}
 
-static KEPT: Kept = Kept(UnsafeCell::new([0; LONGEST]));
+static KEPT: Kept = Kept(UnsafeCell::new(Texts { socket: [0; LONGEST], key: [0; Key::DIGITS + 1] }));
 
 /// True when this process is never to be recorded.
 pub(crate) fn is_disabled() -> bool {
@@ -45,20 +55,34 @@ pub(crate) fn keeps_code() -> bool {
 /// Reads the environment: where the collector listens, `None` when nobody is named. Called once.
 pub(crate) fn read() -> Option<&'static [u8]> {
     let value = variable(SOCKET).filter(|value| !value.is_empty() && value.len() < LONGEST)?;
-    let mut name = [0; LONGEST];
-    for (to, from) in name.iter_mut().zip(value) {
+    let key = variable(KEY).filter(|key| Key::from_text(key).is_some()).unwrap_or_default();
+    let mut texts = Texts { socket: [0; LONGEST], key: [0; Key::DIGITS + 1] };
+    for (to, from) in texts.socket.iter_mut().zip(value).chain(texts.key.iter_mut().zip(key)) {
         *to = *from;
     }
     // SAFETY: only the thread that starts the session is here, and it has not published anything yet.
-    unsafe { KEPT.0.get().write(name) };
+    unsafe { KEPT.0.get().write(texts) };
     Some(socket())
+}
+
+fn kept() -> &'static Texts {
+    // SAFETY: nobody writes it after `read`, which came first.
+    unsafe { &*KEPT.0.get() }
 }
 
 /// What [`read`] found; empty when that was nothing.
 pub(crate) fn socket() -> &'static [u8] {
-    // SAFETY: nobody writes it after `read`, which came first.
-    let name = unsafe { &*KEPT.0.get() };
-    name.split(|byte| *byte == 0).next().unwrap_or(&[])
+    kept().socket.split(|byte| *byte == 0).next().unwrap_or(&[])
+}
+
+/// The text of the recording's key beside it; empty when there was none.
+pub(crate) fn key_text() -> &'static [u8] {
+    kept().key.split(|byte| *byte == 0).next().unwrap_or(&[])
+}
+
+/// What to show a collector: [`Key::NONE`] where nobody has given us one.
+pub(crate) fn key() -> Key {
+    Key::from_text(key_text()).unwrap_or_default()
 }
 
 /// What samples are to be chosen with, so that the same run chooses the same; `None` for something new each time.

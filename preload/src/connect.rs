@@ -1,7 +1,7 @@
 //! The conversation with a collector: one socket, closed before anything is recorded, and a bounded time.
 
 use crate::process::{self, Session};
-use crate::{arch, linked, reservation, sys};
+use crate::{arch, config, linked, reservation, sys};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicI32, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -28,42 +28,77 @@ const BLOCK: i32 = 64;
 /// Descriptors that we have at once, and a few for other threads.
 const ROOM: i32 = 8;
 
+/// Where so many want to be heard at once that there is no room, or somebody who comes later took ours, we try again after this, then
+/// after twice as long, and so on: whoever is to hear us needs the processors that thousands would take by trying.
+const AGAIN_NS: i64 = 2_000_000;
+const SELDOM_NS: i64 = 128_000_000;
+
+/// Why an attempt led to nothing.
+enum Missed {
+    /// There was no room for us: there may be soon.
+    NoRoom,
+    /// Nobody is there, nobody answers, or the answer is no.
+    No,
+}
+
 /// Asks the collector for a session and maps it; `None` leaves the process unrecorded.
 #[cold]
 pub(crate) fn connect(name: &[u8], purpose: Purpose) -> Option<Session> {
-    let socket = open(name)?;
-    say(socket.as_fd(), purpose)?;
     let patience = if purpose == Purpose::Start { ANSWER } else { ANSWER_TO_CALLED };
+    let patience_ns = patience.tv_sec * 1_000_000_000 + patience.tv_nsec;
+    let started = sys::monotonic_raw_ns();
+    let mut rest_ns = AGAIN_NS;
+    loop {
+        match try_to_connect(name, purpose, &patience) {
+            Ok(session) => return Some(session),
+            Err(Missed::No) => return None,
+            Err(Missed::NoRoom) => {}
+        }
+        if sys::monotonic_raw_ns().saturating_sub(started) > patience_ns.cast_unsigned() {
+            return None;
+        }
+        let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: rest_ns }));
+        rest_ns = (rest_ns * 2).min(SELDOM_NS);
+    }
+}
+
+fn try_to_connect(name: &[u8], purpose: Purpose, patience: &Timespec) -> Result<Session, Missed> {
+    let socket = open(name)?;
+    // Whoever was let go before this was heard came too soon.
+    say(socket.as_fd(), purpose).ok_or(Missed::NoRoom)?;
     let mut ready = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)];
     // Signals are blocked, but a process that was stopped may be interrupted, too.
-    if rustix::io::retry_on_intr(|| poll(&mut ready, Some(&patience))).ok()? == 0 {
-        return None;
+    match rustix::io::retry_on_intr(|| poll(&mut ready, Some(patience))) {
+        Ok(0) | Err(_) => return Err(Missed::No),
+        Ok(_) => {}
     }
     let (reply, descriptors) = receive(socket.as_fd())?;
     if reply.verdict == Verdict::NotChosen && purpose == Purpose::Start {
         process::stay_aside();
     }
     if reply.verdict != Verdict::Accepted || reply.version != PROTOCOL_VERSION {
-        return None;
+        return Err(Missed::No);
     }
-    let (segment, control) = descriptors?;
-    let layout = reply.geometry.layout();
-    check(segment.as_fd(), layout.length)?;
-    check(control.as_fd(), layout.control_length)?;
-    let session = map(&reply.geometry, segment.as_fd(), control.as_fd())?;
-    let is_agreed = session.segment.is_ours()
-        && (purpose == Purpose::Start || say(socket.as_fd(), Purpose::Mapped).is_some());
-    if !is_agreed {
-        reservation::void(&reply.geometry);
-    }
-    is_agreed.then_some(session)
+    let agreed = descriptors.and_then(|(segment, control)| {
+        let layout = reply.geometry.layout();
+        check(segment.as_fd(), layout.length)?;
+        check(control.as_fd(), layout.control_length)?;
+        let session = map(&reply.geometry, segment.as_fd(), control.as_fd())?;
+        let is_agreed = session.segment.is_ours()
+            && (purpose == Purpose::Start || say(socket.as_fd(), Purpose::Mapped).is_some());
+        if !is_agreed {
+            reservation::void(&reply.geometry);
+        }
+        is_agreed.then_some(session)
+    });
+    agreed.ok_or(Missed::No)
 }
 
 /// Tells whoever has called that it is too early.
 #[cold]
 pub(crate) fn tell_busy(name: &[u8]) {
     // Who is not told sees that we have gone.
-    let _ = open(name).and_then(|socket| say(socket.as_fd(), Purpose::Busy));
+    let _ = open(name).map(|socket| say(socket.as_fd(), Purpose::Busy));
 }
 
 /// A descriptor of the conversation, whose number others find in a place of its own.
@@ -118,6 +153,7 @@ fn say(socket: BorrowedFd<'_>, purpose: Purpose) -> Option<()> {
         address_space: sys::address_space_limit(),
         purpose,
         inside: linked::inside(),
+        key: config::key(),
     };
     rustix::net::send(socket, &hello.to_bytes(), SendFlags::NOSIGNAL).ok()?;
     Some(())
@@ -126,33 +162,46 @@ fn say(socket: BorrowedFd<'_>, purpose: Purpose) -> Option<()> {
 /// Bytes of a socket's path, its end included.
 const PATH: usize = 108;
 
-fn open(name: &[u8]) -> Option<Held> {
-    let Some(own) = name.strip_prefix(b"@") else { return open_at(&path_address(name).ok()?, name) };
-    open_at(&SocketAddrUnix::new_abstract_name(own).ok()?, name).or_else(|| {
-        // It is a name of another network namespace. There may be a file of that name beside ours.
-        let agent = crate::exec::agent()?;
-        let folder = agent.get(..=agent.iter().rposition(|byte| *byte == b'/')?)?;
-        let mut path = [0; PATH];
-        let mut count = 0;
-        for (to, from) in path.iter_mut().zip(folder.iter().chain(own)) {
-            *to = *from;
-            count += 1;
-        }
-        let path = path.get(..count).filter(|path| path.len() == folder.len() + own.len())?;
-        open_at(&path_address(path).ok()?, path)
-    })
+fn open(name: &[u8]) -> Result<Held, Missed> {
+    let Some(own) = name.strip_prefix(b"@") else {
+        return open_at(&path_address(name).map_err(|_| Missed::No)?, name);
+    };
+    let opened = SocketAddrUnix::new_abstract_name(own).map_err(|_| Missed::No);
+    match opened.and_then(|address| open_at(&address, name)) {
+        Err(missed) => open_beside(own).ok_or(missed),
+        opened => opened,
+    }
 }
 
-fn open_at(address: &SocketAddrUnix, name: &[u8]) -> Option<Held> {
+/// A name that nobody has here may be one of another network namespace, and where there is no room at one door there may be at another.
+/// There may be a file of that name beside ours.
+#[cold]
+fn open_beside(own: &[u8]) -> Option<Held> {
+    let agent = crate::exec::agent()?;
+    let folder = agent.get(..=agent.iter().rposition(|byte| *byte == b'/')?)?;
+    let mut path = [0; PATH];
+    let mut count = 0;
+    for (to, from) in path.iter_mut().zip(folder.iter().chain(own)) {
+        *to = *from;
+        count += 1;
+    }
+    let path = path.get(..count).filter(|path| path.len() == folder.len() + own.len())?;
+    open_at(&path_address(path).ok()?, path).ok()
+}
+
+fn open_at(address: &SocketAddrUnix, name: &[u8]) -> Result<Held, Missed> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
     let [place, ..] = &HELD;
-    let socket = Held::new(raise(socket), place);
-    rustix::net::connect(socket.as_fd(), address).ok()?;
+    let socket = Held::new(raise(socket.map_err(|_| Missed::No)?), place);
+    rustix::net::connect(socket.as_fd(), address).map_err(|error| match error {
+        rustix::io::Errno::AGAIN => Missed::NoRoom,
+        _ => Missed::No,
+    })?;
     // Whoever answers is to be root or ourselves: anybody could listen on an abstract name.
-    let uid = arch::peer_of(socket.descriptor.as_raw_fd())?.uid;
+    let uid = arch::peer_of(socket.descriptor.as_raw_fd()).ok_or(Missed::No)?.uid;
     let is_known = uid == 0 || uid == rustix::process::geteuid().as_raw();
-    (is_known || uid == NOBODY && lies_in_our_folder(name)).then_some(socket)
+    (is_known || uid == NOBODY && lies_in_our_folder(name)).then_some(socket).ok_or(Missed::No)
 }
 
 /// True for a socket that only root and this user can have made: in a user namespace of our own, root outside is nobody.
@@ -198,7 +247,7 @@ fn aside(number: i32) -> i32 {
 }
 
 /// The answer, and the descriptors of the memory when they come with it.
-fn receive(socket: BorrowedFd<'_>) -> Option<(Reply, Option<(Held, Held)>)> {
+fn receive(socket: BorrowedFd<'_>) -> Result<(Reply, Option<(Held, Held)>), Missed> {
     let mut message = [0u8; MESSAGE];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -208,7 +257,7 @@ fn receive(socket: BorrowedFd<'_>) -> Option<(Reply, Option<(Held, Held)>)> {
         &mut ancillary,
         RecvFlags::CMSG_CLOEXEC,
     )
-    .ok()?;
+    .map_err(|error| if error == rustix::io::Errno::CONNRESET { Missed::NoRoom } else { Missed::No })?;
     let mut descriptors = ancillary.drain().filter_map(|part| match part {
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
         _ => None,
@@ -218,10 +267,12 @@ fn receive(socket: BorrowedFd<'_>) -> Option<(Reply, Option<(Held, Held)>)> {
         let mut hold = |place| Some(Held::new(raise(both.next()?), place));
         Some((hold(first)?, hold(second)?))
     });
-    if received.bytes != MESSAGE {
-        return None;
+    match received.bytes {
+        MESSAGE => Ok((Reply::from_bytes(&message).ok_or(Missed::No)?, both)),
+        // Let go without a word. Where the collector is gone the next attempt finds nobody.
+        0 => Err(Missed::NoRoom),
+        _ => Err(Missed::No),
     }
-    Some((Reply::from_bytes(&message)?, both))
 }
 
 /// Memory that could shrink under us would kill the host.

@@ -9,7 +9,7 @@
 //! a child of vfork anything mapped would be left behind in the parent, and a thread's stack may be small.
 //!
 //! ```text
-//!   *variable *variable … *preload *socket null  "LD_PRELOAD=agent:theirs\0"  "SYSPROF_MEMPROF_SOCKET=name\0"
+//!   *variable … *preload *socket *key null  "LD_PRELOAD=agent:theirs\0"  "SYSPROF_MEMPROF_SOCKET=name\0"  "SYSPROF_MEMPROF_KEY=5f…\0"
 //! ```
 
 use crate::arch;
@@ -157,6 +157,8 @@ struct Change {
     preload: Option<[&'static [u8]; 3]>,
     /// The socket's name, when there is none.
     socket: Option<&'static [u8]>,
+    /// The recording's key, when its socket is named and the key is not there.
+    key: Option<&'static [u8]>,
 }
 
 impl Change {
@@ -166,28 +168,35 @@ impl Change {
         let theirs = config::value_in(given, PRELOAD).unwrap_or(b"");
         let preload = preload_list(agent()?, theirs, follows, is_alone);
         // A process that was called by the doorbell has no socket to name.
-        let has_socket = config::socket().is_empty() || config::value_in(given, config::SOCKET).is_some();
-        let socket = (follows && !has_socket).then(config::socket);
-        let change = Change { given, kept: 0, preload, socket };
+        let ours = Some(config::socket()).filter(|socket| follows && !socket.is_empty());
+        let given_socket = config::value_in(given, config::SOCKET);
+        let socket = ours.filter(|_| given_socket.is_none());
+        // That of another recording belongs to its socket.
+        let is_ours = ours.is_some() && given_socket.is_none_or(|name| Some(name) == ours);
+        let key = Some(config::key_text()).filter(|key| is_ours && !key.is_empty());
+        let key = key.filter(|key| config::value_in(given, config::KEY) != Some(key));
+        let change = Change { given, kept: 0, preload, socket, key };
         let kept = change.kept().count();
-        (preload.is_some() || socket.is_some()).then_some(Change { kept, ..change })
+        (preload.is_some() || socket.is_some() || key.is_some()).then_some(Change { kept, ..change })
     }
 
     /// The variables that are passed on as they are.
     fn kept(&self) -> impl Iterator<Item = *const c_char> {
-        let drops_preload = self.preload.is_some();
+        let replaced = [(PRELOAD, self.preload.is_some()), (config::KEY, self.key.is_some())];
         entries(self.given).filter(move |entry| {
             // SAFETY: entries of an environment are strings.
             let text = unsafe { CStr::from_ptr(*entry) }.to_bytes();
-            !drops_preload || text.strip_prefix(PRELOAD).is_none_or(|rest| rest.first() != Some(&b'='))
+            let is = |name: &[u8]| text.strip_prefix(name).is_some_and(|rest| rest.first() == Some(&b'='));
+            !replaced.iter().any(|(name, is_replaced)| *is_replaced && is(name))
         })
     }
 
     /// The parts of the variables that are added.
-    fn added(&self) -> [Option<[&'static [u8]; 5]>; 2] {
+    fn added(&self) -> [Option<[&'static [u8]; 5]>; 3] {
         let preload = self.preload.map(|[before, colon, after]| [PRELOAD, b"=", before, colon, after]);
         let socket = self.socket.map(|name| [config::SOCKET, b"=".as_slice(), name, b"", b""]);
-        [preload, socket]
+        let key = self.key.map(|text| [config::KEY, b"=".as_slice(), text, b"", b""]);
+        [preload, socket, key]
     }
 
     /// Pointers of the copy.
@@ -326,9 +335,17 @@ mod tests {
 
     /// The list that is passed on for `given` when these parts of it are to be others.
     fn changed(given: &[&str], preload: Option<[&'static [u8]; 3]>) -> Vec<String> {
+        changed_with(given, preload, None)
+    }
+
+    fn changed_with(
+        given: &[&str],
+        preload: Option<[&'static [u8]; 3]>,
+        key: Option<&'static [u8]>,
+    ) -> Vec<String> {
         let strings: Vec<_> = given.iter().map(|text| CString::new(*text).unwrap()).collect();
         let list: Vec<_> = strings.iter().map(|text| text.as_ptr()).chain([null()]).collect();
-        let change = Change { given: list.as_ptr(), kept: 0, preload, socket: Some(b"@socket") };
+        let change = Change { given: list.as_ptr(), kept: 0, preload, socket: Some(b"@socket"), key };
         let change = Change { kept: change.kept().count(), ..change };
         let mut found = Vec::new();
         change.with_memory(|memory| {
@@ -356,6 +373,16 @@ mod tests {
         let found = changed(&many, Some(joined(b"/a.so", b"")));
         assert_eq!(found[..5000], many);
         assert_eq!(found[5000..], ["LD_PRELOAD=/a.so", socket]);
+    }
+
+    /// Check that the recording's key is added with its socket, and takes the place of another one, which would be found first.
+    #[test]
+    fn key_replaces_that_of_others() {
+        let (socket, key) = ("SYSPROF_MEMPROF_SOCKET=@socket", "SYSPROF_MEMPROF_KEY=5f");
+        assert_eq!(changed_with(&["A=1"], None, Some(b"5f")), ["A=1", socket, key]);
+        let given = ["SYSPROF_MEMPROF_KEY=00", "SYSPROF_MEMPROF_KEYS=1", "A=1"];
+        assert_eq!(changed_with(&given, None, Some(b"5f")), ["SYSPROF_MEMPROF_KEYS=1", "A=1", socket, key]);
+        assert_eq!(changed(&given, None), [&given[..], &[socket]].concat());
     }
 
     /// Check what becomes of the list of libraries, whether the agent is in it or not, for programs that start behind it and for

@@ -43,7 +43,7 @@ pub(crate) unsafe extern "C" fn sysprof_memprof_injected(agent: *const c_char) -
 /// True when a search by name finds this library before libc, as one that was preloaded: later ones are at the end of the list.
 #[cold]
 #[expect(clippy::disallowed_methods, reason = "in a thread that holds no lock")]
-fn stands_before_libc() -> bool {
+pub(crate) fn stands_before_libc() -> bool {
     // SAFETY: the callback keeps nothing.
     let first = unsafe { libc::dl_iterate_phdr(Some(which), core::ptr::null_mut()) };
     first == OURS

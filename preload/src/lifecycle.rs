@@ -38,6 +38,10 @@ fn constructor() {
     real::resolve();
     own_call(crate::exec::remember_agent);
     crate::interpose::find_cxx();
+    // Loaded by somebody later, it stands before nobody: no call comes by, until whoever has loaded it sees to that, if it does.
+    if !own_call(crate::injected::stands_before_libc) {
+        return process::begin_deaf();
+    }
     crate::sys::without_signals(|| {
         if process::join() {
             own_call(crate::modules::describe_loaded);

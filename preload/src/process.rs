@@ -280,6 +280,19 @@ fn start() {
     rest();
 }
 
+/// Has a process rest that nobody can call: see [`hear_in`].
+#[cold]
+pub(crate) fn begin_deaf() {
+    let is_able = page_for_session();
+    if let Some(page) = page() {
+        page.is_known.store(1, Ordering::Relaxed);
+    }
+    // AcqRel: as in `start`.
+    if is_able && STATE.compare_exchange(UNBORN, STARTING, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        rest();
+    }
+}
+
 /// Begins a session, or rests when there is none. Only one thread is in STARTING or ANSWERING.
 #[cold]
 fn begin(session: Option<Session>) {
@@ -330,14 +343,15 @@ pub(crate) fn rest() {
     STATE.store(DORMANT, Ordering::Release);
 }
 
-/// Has a process that rests hear a doorbell: that which it has found, or else the one in a folder. False when there is none, or it wants
-/// none.
+/// Has a process that rests hear a doorbell: that which it has found, or finds now, or else the one in a folder. False when there is none,
+/// or it wants none.
 #[cold]
 pub(crate) fn hear_in(folder: &[u8]) -> bool {
     if doorbell::is_there() || config::is_disabled() || STATE.load(Ordering::Acquire) != DORMANT {
         return doorbell::is_there();
     }
-    let is_found = doorbell::find_in(folder) && lifecycle::prepare();
+    doorbell::find();
+    let is_found = (doorbell::is_there() || doorbell::find_in(folder)) && lifecycle::prepare();
     turn_away();
     is_found
 }

@@ -17,8 +17,18 @@
 //!
 //! All messages are sixteen little-endian 32-bit words, beginning with a magic number and the protocol version.
 //! Unused words are zero and ignored, so that a later version may use them.
+//!
+//! ```text
+//!          0      1        2        3    4         5        6       7 … 10   11 … 15
+//!  Hello  mpHe  version   pid      address space  purpose  inside    key      0
+//!  Reply  mpRe  version  verdict  slot   geometry: six words, 4 … 9           0
+//! ```
+//!
+//! Up to version 6 a hello has no key, so its words 7 to 10 are zero. Whichever version an agent or a collector has, it finds
+//! that of the other side in word 1, and says no to one that is not its own.
 
 use crate::geometry::Geometry;
+use crate::key::Key;
 
 /// Bytes of each message.
 pub const MESSAGE: usize = 64;
@@ -55,7 +65,7 @@ pub enum Inside {
 }
 
 /// The agent's message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Hello {
     /// [`crate::PROTOCOL_VERSION`] of the agent.
     pub version: u32,
@@ -67,6 +77,8 @@ pub struct Hello {
     pub purpose: Purpose,
     /// Its program's own allocator.
     pub inside: Inside,
+    /// That of the recording, from its environment; [`Key::NONE`] where that names none.
+    pub key: Key,
 }
 
 /// Why an agent is not recorded.
@@ -81,6 +93,10 @@ pub enum Verdict {
     NotChosen = 2,
     /// The recording is over.
     Over = 3,
+    /// It is another user's, and has not shown the recording's key.
+    Stranger = 4,
+    /// There is no memory or no descriptor for its recording.
+    NoMeans = 5,
 }
 
 /// The collector's answer.
@@ -123,6 +139,7 @@ impl Hello {
         words[4] = (self.address_space >> 32) as u32;
         words[5] = self.purpose as u32;
         words[6] = self.inside as u32;
+        words[7..11].copy_from_slice(&self.key.to_words());
         message(words)
     }
 
@@ -149,6 +166,7 @@ impl Hello {
             address_space: u64::from(get(bytes, 3)) | u64::from(get(bytes, 4)) << 32,
             purpose,
             inside,
+            key: Key::from_words([7, 8, 9, 10].map(|index| get(bytes, index))),
         })
     }
 }
@@ -175,6 +193,8 @@ impl Reply {
             1 => Verdict::Version,
             2 => Verdict::NotChosen,
             3 => Verdict::Over,
+            4 => Verdict::Stranger,
+            5 => Verdict::NoMeans,
             _ => return None,
         };
         let words = [4, 5, 6, 7, 8, 9].map(|index| get(bytes, index));
@@ -197,14 +217,51 @@ mod tests {
             address_space: 5 << 33,
             purpose: Purpose::Start,
             inside: Inside::Unseen,
+            key: Key::new(*b"sixteen bytes of"),
         };
         for purpose in [Purpose::Start, Purpose::Called, Purpose::Busy, Purpose::Mapped] {
             let hello = Hello { purpose, ..hello };
-            assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
+            let back = Hello::from_bytes(&hello.to_bytes()).unwrap();
+            assert_eq!((back.version, back.pid, back.address_space), (9, 1234, 5 << 33));
+            assert_eq!((back.purpose, back.inside), (purpose, Inside::Unseen));
+            assert!(hello.key.admits(&back.key));
         }
-        let reply = Reply { version: 1, verdict: Verdict::NotChosen, geometry: Geometry::default(), slot: 3 };
-        assert_eq!(Reply::from_bytes(&reply.to_bytes()), Some(reply));
+        for verdict in [
+            Verdict::Accepted,
+            Verdict::Version,
+            Verdict::NotChosen,
+            Verdict::Over,
+            Verdict::Stranger,
+            Verdict::NoMeans,
+        ] {
+            let reply = Reply { version: 1, verdict, geometry: Geometry::default(), slot: 3 };
+            assert_eq!(Reply::from_bytes(&reply.to_bytes()), Some(reply));
+        }
         assert_eq!(Reply::from_bytes(&hello.to_bytes()), None);
+    }
+
+    /// Check that both messages have their words where the crate's documentation has them, whichever version reads them.
+    #[test]
+    fn words_are_where_they_are_documented() {
+        let key = Key::new([1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0]);
+        let (purpose, inside) = (Purpose::Busy, Inside::Led);
+        let hello = Hello { version: 7, pid: 8, address_space: 6 << 32 | 5, purpose, inside, key };
+        let words = |bytes: [u8; MESSAGE]| {
+            [(); WORDS].iter().enumerate().map(|(at, ())| get(&bytes, at)).collect::<Vec<_>>()
+        };
+        let magic = u32::from_le_bytes(*b"mpHe");
+        assert_eq!(words(hello.to_bytes()), [magic, 7, 8, 5, 6, 2, 1, 1, 2, 3, 4, 0, 0, 0, 0, 0]);
+        let geometry = Geometry::default();
+        let reply = Reply { version: 7, verdict: Verdict::Stranger, geometry, slot: 3 };
+        let magic = u32::from_le_bytes(*b"mpRe");
+        let expected = [[magic, 7, 4, 3].as_slice(), &geometry.to_words(), &[0; 6]].concat();
+        assert_eq!(words(reply.to_bytes()), expected);
+        // An agent of version 6 has no key, and is understood as far as that.
+        let mut old = hello.to_bytes();
+        old[4] = 6;
+        old[28..].fill(0);
+        let old = Hello::from_bytes(&old).unwrap();
+        assert!(old.version == 6 && !key.admits(&old.key));
     }
 
     proptest! {

@@ -55,6 +55,7 @@ mod error;
 pub mod geometry;
 pub mod handshake;
 pub mod intern;
+pub mod key;
 pub mod name;
 pub mod pc_table;
 pub mod pseudo;
@@ -83,4 +84,4 @@ pub use geometry::Geometry;
 pub use segment::Segment;
 
 /// Version of everything in this crate that two processes share. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 6;
+pub const PROTOCOL_VERSION: u32 = 7;

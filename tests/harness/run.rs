@@ -100,6 +100,11 @@ impl Running {
         });
     }
 
+    /// What it has written to standard output so far.
+    pub(crate) fn stdout(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(&self.stdout).unwrap_or_default()).into_owned()
+    }
+
     /// What it has written to standard error so far.
     pub(crate) fn stderr(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.stderr).unwrap_or_default()).into_owned()

@@ -5,13 +5,16 @@ use super::{supervise, view};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::log::debug;
 use crate::progress::Progress;
-use crate::{agent, message, output};
-use anyhow::Context;
+use crate::{agent, message, output, values};
+use anyhow::{Context, anyhow};
 use clap::Args;
+use collector::Rights;
 use collector::launch::{Signal, Signals, lift_limits};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use viewer::format::duration;
 
 /// Record programs that are started by hand with the agent preloaded
 ///
@@ -21,13 +24,54 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Example:
   sysprof-memprof record --listen /tmp/memprof.sock -o all.memprof
-  LD_PRELOAD=$(sysprof-memprof preload-path) SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service")]
+  LD_PRELOAD=$(sysprof-memprof preload-path) SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service
+
+For services of other users, as root, with the agent installed where they can read it (install-agent):
+  sysprof-memprof record --listen /run/memprof.sock --socket-group redis -o redis.memprof")]
 pub(crate) struct Arguments {
     /// Listen on this Unix socket
     #[arg(long, required = true, value_name = "SOCKET")]
     listen: PathBuf,
+    /// Let programs of other users join, too, whom this mode of the socket's file lets connect, as root alone may have it: 660 for those
+    /// of its group, 666 for all
+    #[arg(long, value_name = "MODE", value_parser = values::mode)]
+    socket_mode: Option<u32>,
+    /// Give the socket's file to this group, whose programs may join then: its mode is 660 unless --socket-mode says another
+    #[arg(long, value_name = "GROUP", value_parser = values::group)]
+    socket_group: Option<u32>,
+    /// End after this time, counted from the beginning; programs go on unrecorded
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    duration: Option<Duration>,
     #[command(flatten)]
     recording: Recording,
+}
+
+impl Arguments {
+    /// True for a socket that has no file.
+    fn is_abstract(&self) -> bool {
+        self.listen.as_os_str().as_encoded_bytes().starts_with(b"@")
+    }
+
+    /// Whom the socket's file lets connect.
+    fn rights(&self) -> Result<Rights, Failure> {
+        let mode = match (self.socket_mode, self.socket_group) {
+            (None, None) => return Ok(Rights::default()),
+            (mode, group) => mode.unwrap_or(if group.is_some() { 0o660 } else { 0o600 }),
+        };
+        if self.is_abstract() {
+            return Err(Failure::usage(anyhow!(
+                "{} has no file whose mode or group could be set: name a path with --listen",
+                self.listen.display()
+            )));
+        }
+        if !rustix::process::geteuid().is_root() {
+            return Err(Failure::usage(anyhow!(
+                "programs of other users join recordings of root only: run this as root, or leave --socket-mode and \
+                 --socket-group out"
+            )));
+        }
+        Ok(Rights { mode, group: self.socket_group })
+    }
 }
 
 /// Records until interrupted.
@@ -36,32 +80,42 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         Some(path) => path.clone(),
         None => output::default_name(OsStr::new("record"), std::process::id()),
     };
+    let rights = arguments.rights()?;
     output::prepare(&capture, arguments.recording.force)?;
     lift_limits();
     let agent = agent::provide().map_err(Failure::usage)?;
     // Shells let what they start in the background ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let progress = Progress::new(arguments.recording.quiet);
-    // Programs start in other folders than this one, so they need the whole path.
-    let socket = std::path::absolute(&arguments.listen).context("cannot name the socket")?;
+    let socket = match arguments.is_abstract() {
+        true => arguments.listen.clone(),
+        // Programs start in other folders than this one, so they need the whole path.
+        false => std::path::absolute(&arguments.listen).context("cannot name the socket")?,
+    };
     let session = arguments.recording.start(Kind {
         attaches: false,
         socket: Some(socket),
+        rights,
         live: progress.is_wanted(),
         hears_commands: true,
         ..Kind::of_services(capture.clone())
     })?;
+    let end = arguments.duration.map(|duration| Instant::now() + duration);
     debug!("recording to {} on {}", capture.display(), session.socket().display());
     if !arguments.recording.quiet {
+        let limit = arguments.duration.map(|limit| format!(" for {}, or", duration(limit.as_nanos() as u64)));
         message::plain(&format!(
-            "Recording to {} until ^C. Start programs with:\n  LD_PRELOAD={} SYSPROF_MEMPROF_SOCKET={} COMMAND",
+            "Recording to {}{} until ^C. Start programs with:\n  LD_PRELOAD={} SYSPROF_MEMPROF_SOCKET={} COMMAND",
             capture.display(),
+            limit.unwrap_or_default(),
             agent.path.display(),
             session.socket().display()
         ));
     }
-    supervise::until_interrupted(&session, &signals, progress, None, || false)
-        .context("cannot wait for signals")?;
+    supervise::until_interrupted(&session, &signals, progress, end, || {
+        end.is_some_and(|end| Instant::now() >= end)
+    })
+    .context("cannot wait for signals")?;
     let finished = supervise::finish(session, signals, Vec::new(), 0, arguments.recording.quiet)
         .map_err(|error| Failure::new(FAILED, error))?;
     view::after_recording(&finished, arguments.recording.quiet);

@@ -9,7 +9,7 @@ use crate::{terminal, values};
 use anyhow::Context;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
-use collector::{CpuOptions, Error, OnFull, Options, Scope, Session, Trace, Triggers};
+use collector::{CpuOptions, Error, OnFull, Options, Rights, Scope, Session, Trace, Triggers};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
@@ -141,6 +141,27 @@ enum Policy {
     Drop,
 }
 
+impl From<Policy> for OnFull {
+    fn from(policy: Policy) -> OnFull {
+        match policy {
+            Policy::Block => OnFull::Block,
+            Policy::Drop => OnFull::Drop,
+        }
+    }
+}
+
+/// What could not be done as it was asked for is wrong usage.
+fn failure_of(error: Error) -> Failure {
+    match error {
+        Error::Output { .. }
+        | Error::Capture { .. }
+        | Error::OutputExists { .. }
+        | Error::Listen { .. }
+        | Error::Trace(_) => Failure::usage(error),
+        error => Failure::new(FAILED, error),
+    }
+}
+
 /// What differs between the kinds of recordings.
 #[derive(Debug)]
 pub(crate) struct Kind {
@@ -156,6 +177,8 @@ pub(crate) struct Kind {
     pub(crate) command: Vec<OsString>,
     /// Where agents connect, when the user has a say in it.
     pub(crate) socket: Option<PathBuf>,
+    /// Whom its file lets connect.
+    pub(crate) rights: Rights,
     /// The folder of an agent that is this user's own copy.
     pub(crate) agent_folder: Option<PathBuf>,
     /// Record what the target starts.
@@ -180,6 +203,7 @@ impl Kind {
             attaches: true,
             command: Vec::new(),
             socket: None,
+            rights: Rights::default(),
             agent_folder: None,
             follow: true,
             target: None,
@@ -193,35 +217,40 @@ impl Kind {
 impl Recording {
     /// Begins the recording. Nothing has been started yet when this fails.
     pub(crate) fn start(&self, kind: Kind) -> Result<Session, Failure> {
-        let on_full = match self.on_full {
-            Some(Policy::Block) => OnFull::Block,
-            Some(Policy::Drop) => OnFull::Drop,
-            None => kind.on_full.0,
-        };
-        let cpu = self.scope(&kind).map(|scope| CpuOptions {
-            processors: !self.no_cpu && scope != Scope::Recorded,
-            faults: self.faults,
-            frequency: self.frequency,
-            stack_bytes: self.cpu_stack,
-            keep_stacks: self.keep_stacks,
-            scope,
-        });
         let aggregates =
             self.aggregate.then(in_memory).transpose().context("cannot get memory for the recording")?;
-        let (output, replace) = (kind.output.clone(), self.force);
+        let output = kind.output.clone();
         let sent = Stream::of(&output).map(|stream| stream.open()).transpose()?.map(Arc::new);
-        let options = Options {
-            output: kind.output,
-            passing: aggregates.clone().or_else(|| sent.clone()).or(kind.passing),
+        let options = self.options(kind, aggregates.clone(), sent.clone());
+        let mut session = Session::start(options).map_err(failure_of)?;
+        let Some(file) = aggregates else { return Ok(session) };
+        match aggregating::begin(&file, self.every, sent.as_deref(), &output, self.force) {
+            Ok(begin) => {
+                session.distil(begin).map_err(failure_of)?;
+                Ok(session)
+            }
+            Err(failure) => {
+                discard(session, None);
+                Err(failure)
+            }
+        }
+    }
+
+    /// What the collector is asked for: events go to a file of their own, where they are aggregated, or where the capture is `sent`.
+    fn options(&self, kind: Kind, aggregates: Option<Arc<File>>, sent: Option<Arc<File>>) -> Options {
+        Options {
+            cpu: self.cpu(&kind),
             sends: sent.is_some(),
             distils: aggregates.is_some(),
             flush_every: if kind.is_watched || aggregates.is_some() { WATCHED } else { Options::FLUSH },
+            passing: aggregates.or(sent).or(kind.passing),
+            output: kind.output,
             replace: self.force,
             command: kind.command,
             store_command: !self.no_cmdline,
             attaches: kind.attaches,
             follow: kind.follow,
-            on_full,
+            on_full: self.on_full.map_or(kind.on_full.0, OnFull::from),
             max_wait: self.max_wait.unwrap_or(kind.on_full.1),
             ring_size: self.ring_size,
             max_depth: self.max_depth,
@@ -238,6 +267,7 @@ impl Recording {
                 false => self.symbols.telling_options(),
             },
             socket: kind.socket,
+            rights: kind.rights,
             agent_folder: kind.agent_folder,
             live: kind.live,
             triggers: Triggers {
@@ -246,30 +276,22 @@ impl Recording {
                 growth: self.on_growth,
             },
             hears_commands: kind.hears_commands,
-            cpu,
             traces: self.trace.clone(),
             tool_version: env!("CARGO_PKG_VERSION").to_string(),
-        };
-        let failed = |error| match error {
-            Error::Output { .. }
-            | Error::Capture { .. }
-            | Error::OutputExists { .. }
-            | Error::Listen { .. }
-            | Error::Trace(_) => Failure::usage(error),
-            error => Failure::new(FAILED, error),
-        };
-        let mut session = Session::start(options).map_err(failed)?;
-        let Some(file) = aggregates else { return Ok(session) };
-        match aggregating::begin(&file, self.every, sent.as_deref(), &output, replace) {
-            Ok(begin) => {
-                session.distil(begin).map_err(failed)?;
-                Ok(session)
-            }
-            Err(failure) => {
-                discard(session, None);
-                Err(failure)
-            }
         }
+    }
+
+    /// What is sampled, and how.
+    fn cpu(&self, kind: &Kind) -> Option<CpuOptions> {
+        let scope = self.scope(kind)?;
+        Some(CpuOptions {
+            processors: !self.no_cpu && scope != Scope::Recorded,
+            faults: self.faults,
+            frequency: self.frequency,
+            stack_bytes: self.cpu_stack,
+            keep_stacks: self.keep_stacks,
+            scope,
+        })
     }
 
     /// True when processes are to be scanned at their ends.

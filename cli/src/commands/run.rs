@@ -9,26 +9,31 @@
 //!     ─► let the process become the target ─► supervise until it ends
 //!     ─► finish the capture ─► summary ─► the target's exit code
 //! ```
+//!
+//! With `--duration` the capture may be finished while the target goes on, see [`super::finishing`].
 
 use super::attach::discard;
+use super::finishing::Finishing;
 use super::gate::Gate;
 use super::recording::{Kind, Recording};
 use super::supervise::{self, Supervised};
 use super::view;
+use crate::agent::{self, Available};
 use crate::exit::{self, Failure, Outcome};
 use crate::log::debug;
 use crate::progress::Progress;
 use crate::stream::Stream;
-use crate::{agent, message, output};
+use crate::{message, output, values};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use clap::builder::FalseyValueParser;
-use collector::launch::{Environment, Launch, Signals, adopt_orphans, lift_limits};
-use collector::{OnFull, target};
+use collector::launch::{Launch, Prepared, Signals, adopt_orphans, lift_limits};
+use collector::target::{self, Target};
+use collector::{Error, Finished, OnFull, Rights, Session};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A program under `run` waits rather than lose events, but never for ever.
 const ON_FULL: (OnFull, Duration) = (OnFull::Block, Duration::from_secs(10));
@@ -44,6 +49,7 @@ Examples:
   sysprof-memprof run -o build.memprof -- make -j4
   sysprof-memprof run --only 'cc1*' -- make -j4         record the compilers alone
   sysprof-memprof run --sample 512K -- ./app            cost a few nanoseconds a call, and estimate
+  sysprof-memprof run --duration 60s -- ./server        record its first minute, and let it go on
   sysprof-memprof run --check memprof.toml -- ./test    fail when it leaks more than the rules allow
   sysprof-memprof run -o - ./app | ssh me@home 'cat > app.memprof'
   sysprof-memprof run --on-full drop -- ./server        rather lose events than make threads wait")]
@@ -66,6 +72,12 @@ pub(crate) struct Arguments {
     /// Go on until all processes that the target started have ended
     #[arg(long)]
     wait_children: bool,
+    /// End the recording after this time; the program goes on unrecorded
+    ///
+    /// The capture is finished and its summary printed then. This command stays until the program ends, and its exit code is the
+    /// program's, as ever. A program that ends sooner ends the recording.
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    duration: Option<Duration>,
     /// Check the recording against these rules: exit code 1 when the program succeeds and one is broken
     ///
     /// The rules are those of `check --rules`. When all are kept and no --output was given, the capture is removed.
@@ -81,6 +93,56 @@ impl Arguments {
     fn follows(&self) -> bool {
         !self.no_follow && self.follow.unwrap_or(true)
     }
+
+    /// Looks whether all of it can be done. Nothing has any effect yet.
+    fn check(&self, program: &Path) -> Result<Checked, Failure> {
+        let target = target::inspect(program).map_err(exit::refused)?;
+        debug!("target: {target:?}");
+        let output = self.recording.output.as_deref();
+        match output {
+            Some(path) => output::prepare(path, self.recording.force)?,
+            None => output::check_default()?,
+        }
+        if self.check.is_some() && output.and_then(Stream::of).is_some() {
+            return Err(Failure::usage(anyhow!(
+                "--check reads the capture: give it a file with --output, or none"
+            )));
+        }
+        let naming = self.recording.naming_afterwards();
+        let gate =
+            self.check.as_deref().map(|rules| Gate::new(rules, naming, output.is_some())).transpose()?;
+        lift_limits();
+        let agent = agent::provide().map_err(Failure::usage)?;
+        Ok(Checked { target, gate, agent })
+    }
+
+    /// Begins the recording of a process that waits to become the target.
+    fn begin(&self, prepared: &Prepared, agent: &Available, capture: PathBuf) -> Result<Session, Failure> {
+        let session = self.recording.start(Kind {
+            output: capture.clone(),
+            passing: None,
+            is_watched: false,
+            attaches: false,
+            command: self.command.clone(),
+            socket: None,
+            rights: Rights::default(),
+            agent_folder: agent.path.parent().filter(|_| !agent.installed).map(Path::to_owned),
+            follow: self.follows(),
+            target: Some(prepared.pid()),
+            live: Progress::new(self.recording.quiet).is_wanted(),
+            hears_commands: true,
+            on_full: ON_FULL,
+        })?;
+        debug!("recording pid {} to {} on {}", prepared.pid(), capture.display(), session.socket().display());
+        Ok(session)
+    }
+}
+
+/// What has been looked at.
+struct Checked {
+    target: Target,
+    gate: Option<Gate>,
+    agent: Available,
 }
 
 /// Records the command and gives its exit code.
@@ -88,26 +150,10 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let [program, ..] = arguments.command.as_slice() else {
         return Err(Failure::usage(anyhow!("there is no program to record")));
     };
-    let target = target::inspect(Path::new(program)).map_err(exit::refused)?;
-    debug!("target: {target:?}");
-    match &arguments.recording.output {
-        Some(path) => output::prepare(path, arguments.recording.force)?,
-        None => output::check_default()?,
-    }
-    let has_output = arguments.recording.output.is_some();
-    if arguments.check.is_some() && arguments.recording.output.as_deref().and_then(Stream::of).is_some() {
-        return Err(Failure::usage(anyhow!(
-            "--check reads the capture: give it a file with --output, or none"
-        )));
-    }
-    let naming = arguments.recording.naming_afterwards();
-    let gate = arguments.check.as_deref().map(|rules| Gate::new(rules, naming, has_output)).transpose()?;
-    lift_limits();
-    let agent = agent::provide().map_err(Failure::usage)?;
+    let Checked { target, gate, agent } = arguments.check(Path::new(program))?;
     for remark in &target.remarks {
         message::warning(remark);
     }
-
     let launch = Launch::new(&target, &arguments.command).map_err(Failure::usage)?;
     let prepared = launch.prepare().context("cannot make a process")?;
     let signals = Signals::catch(&[]).context("cannot receive signals")?;
@@ -118,45 +164,45 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         Some(path) => path.clone(),
         None => output::default_name(program, prepared.pid()),
     };
-    let progress = Progress::new(arguments.recording.quiet);
-    let session = arguments.recording.start(Kind {
-        output: capture.clone(),
-        passing: None,
-        is_watched: false,
-        attaches: false,
-        command: arguments.command.clone(),
-        socket: None,
-        agent_folder: agent.path.parent().filter(|_| !agent.installed).map(Path::to_owned),
-        follow: arguments.follows(),
-        target: Some(prepared.pid()),
-        live: progress.is_wanted(),
-        hears_commands: true,
-        on_full: ON_FULL,
-    })?;
-    debug!("recording pid {} to {} on {}", prepared.pid(), capture.display(), session.socket().display());
-
-    let environment = Environment::new(&agent.path, session.socket());
-    let child = match prepared.go(&environment) {
+    let session = arguments.begin(&prepared, &agent, capture.clone())?;
+    let child = match prepared.go(&session.environment(&agent.path)) {
         Ok(child) => child,
         Err(error) => {
             discard(session, Some(&capture));
             return Err(exit::not_executed(&program.to_string_lossy(), error));
         }
     };
-    let supervision =
-        supervise::Options { wait_children: arguments.wait_children, follow: arguments.follows() };
-    let Supervised { status, unrecorded } =
-        supervise::until_end(child, &session, &signals, progress, &supervision)?;
-    let code = exit::of_target(status);
-    match supervise::finish(session, signals, unrecorded, code, arguments.recording.quiet) {
-        Ok(finished) => match gate {
-            Some(gate) => gate.pass(&finished, code, arguments.recording.quiet),
-            None => {
-                view::after_recording(&finished, arguments.recording.quiet);
-                Ok(ExitCode::from(code))
-            }
-        },
-        Err(error) if code == 0 => Err(Failure::new(exit::NOT_RECORDED, error)),
-        Err(error) => Err(Failure::new(code, error)),
+    let supervision = supervise::Options {
+        wait_children: arguments.wait_children,
+        follow: arguments.follows(),
+        end: arguments.duration.map(|duration| Instant::now() + duration),
+    };
+    let quiet = arguments.recording.quiet;
+    let supervised = supervise::until_end(child, &session, &signals, Progress::new(quiet), &supervision)?;
+    let (code, finished, is_told) = match supervised {
+        Supervised::Ended { status, unrecorded } => {
+            let code = exit::of_target(status);
+            (code, supervise::finish(session, signals, unrecorded, code, quiet), false)
+        }
+        Supervised::GoesOn => {
+            // With rules, what came out is told when it is known how the target ended.
+            let finishing = Finishing::start(session, gate.is_none(), quiet)?;
+            let code = exit::of_target(supervise::until_gone(child, &signals, &supervision)?);
+            (code, finishing.wait(&signals, code), gate.is_none())
+        }
+    };
+    conclude(finished, gate.as_ref(), code, quiet || is_told)
+}
+
+/// Tells how it went; the target's exit code unless the recording has failed or a rule is broken.
+fn conclude(finished: Result<Finished, Error>, gate: Option<&Gate>, code: u8, quiet: bool) -> Outcome {
+    match (finished, gate) {
+        (Ok(finished), Some(gate)) => gate.pass(&finished, code, quiet),
+        (Ok(finished), None) => {
+            view::after_recording(&finished, quiet);
+            Ok(ExitCode::from(code))
+        }
+        (Err(error), _) if code == 0 => Err(Failure::new(exit::NOT_RECORDED, error)),
+        (Err(error), _) => Err(Failure::new(code, error)),
     }
 }

@@ -35,7 +35,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// Processes that are named on the terminal; the capture names them all.
 const NAMED: usize = 10;
 /// Without the missing names a capture is written within this time, if it can be.
-const STANDSTILL: Duration = Duration::from_secs(3);
+pub(super) const STANDSTILL: Duration = Duration::from_secs(3);
 
 /// What ends a recording.
 #[derive(Clone, Copy, Debug)]
@@ -44,15 +44,22 @@ pub(crate) struct Options {
     pub(crate) wait_children: bool,
     /// Descendants are recorded, so those that are left behind are worth naming.
     pub(crate) follow: bool,
+    /// It ends then, if not before.
+    pub(crate) end: Option<Instant>,
 }
 
 /// How the supervision ended.
 #[derive(Debug)]
-pub(crate) struct Supervised {
-    /// How the target ended.
-    pub(crate) status: ExitStatus,
-    /// Processes that go on unrecorded, as `pid name`.
-    pub(crate) unrecorded: Vec<String>,
+pub(crate) enum Supervised {
+    /// The target has ended.
+    Ended {
+        /// How.
+        status: ExitStatus,
+        /// Processes that go on unrecorded, as `pid name`.
+        unrecorded: Vec<String>,
+    },
+    /// The time is up, and the target goes on.
+    GoesOn,
 }
 
 /// Waits for the end of the target, and of its descendants when that is asked for.
@@ -66,7 +73,13 @@ pub(crate) fn until_end(
     let period = if progress.is_wanted() { PERIOD } else { IDLE };
     let mut status = None;
     loop {
-        match signals.next_or(session.failure_alarm(), period).context("cannot wait for signals")? {
+        let rest =
+            options.end.map_or(period, |end| end.saturating_duration_since(Instant::now()).min(period));
+        if rest.is_zero() && status.is_none() {
+            progress.clear();
+            return Ok(Supervised::GoesOn);
+        }
+        match signals.next_or(session.failure_alarm(), rest).context("cannot wait for signals")? {
             Some(Received { signal: Signal::Child, .. }) => {
                 for ended in reap() {
                     debug!("{} ended: {}", ended.pid, ended.status);
@@ -88,7 +101,8 @@ pub(crate) fn until_end(
         }
         tell_failure(session, &mut progress);
         progress.show(|| session.progress());
-        if status.is_some() && !(options.wait_children && has_children()) {
+        let is_up = options.end.is_some_and(|end| Instant::now() >= end);
+        if status.is_some() && (is_up || !(options.wait_children && has_children())) {
             break;
         }
     }
@@ -97,7 +111,31 @@ pub(crate) fn until_end(
     let left = if options.follow { descendants(std::process::id()) } else { Vec::new() };
     name_left_behind(&left);
     let unrecorded = left.iter().map(|process| format!("{} {}", process.pid, process.name)).collect();
-    Ok(Supervised { status, unrecorded })
+    Ok(Supervised::Ended { status, unrecorded })
+}
+
+/// Waits for the end of a target that is recorded no more, and of its descendants when that was asked for; signals are for it.
+pub(crate) fn until_gone(child: Child, signals: &Signals, options: &Options) -> anyhow::Result<ExitStatus> {
+    let mut status = None;
+    loop {
+        match signals.next(IDLE).context("cannot wait for signals")? {
+            Some(Received { signal: Signal::Child, .. }) => {
+                let ended = reap();
+                status =
+                    status.or(ended.iter().find(|ended| ended.pid == child.pid()).map(|ended| ended.status));
+            }
+            Some(Received { signal: Signal::Snapshot, .. }) => {
+                message::warning("there is no snapshot: the recording has ended, as --duration says");
+            }
+            Some(_) if status.is_some() => break,
+            Some(Received { signal: Signal::Interrupt | Signal::Quit, origin: Origin::Terminal }) | None => {}
+            Some(Received { signal, .. }) => child.signal(signal),
+        }
+        if status.is_some() && !(options.wait_children && has_children()) {
+            break;
+        }
+    }
+    status.context("the target was lost from sight")
 }
 
 fn name_left_behind(left: &[Descendant]) {
@@ -197,7 +235,7 @@ pub(crate) fn finish(
 }
 
 /// Says that a capture which could not be written to its end can be looked at all the same, if it can.
-fn tell_what_is_kept(result: &Result<Finished, Error>) {
+pub(super) fn tell_what_is_kept(result: &Result<Finished, Error>) {
     if let Err(Error::Capture { path, .. }) = result
         && capture::Reader::open(path).is_ok()
     {

@@ -240,12 +240,13 @@ fn is_readable(socket: &OwnedFd, patience: Duration) -> bool {
 fn answer(host: &Host, socket: &OwnedFd, pid: u32) -> Result<Option<Arc<Image>>, Refusal> {
     let Ok(agent) = rustix::net::accept_with(socket, SocketFlags::CLOEXEC) else { return Ok(None) };
     let peer = Peer::of(&agent).and_then(|peer| peer.pid());
-    let Some(hello) = hear(&agent) else { return Ok(None) };
+    // Before it is heard: another process of that user may say nothing for as long as it likes.
     if !peer.as_ref().is_ok_and(|peer| *peer == pid) {
         debug!("{peer:?} has answered a call for {pid}");
         let _ = refuse(&agent, Verdict::NotChosen);
         return Ok(None);
     }
+    let Some(hello) = hear(&agent) else { return Ok(None) };
     if hello.version != PROTOCOL_VERSION {
         let _ = refuse(&agent, Verdict::Version);
         return Err(Refusal::Version { pid, theirs: hello.version, ours: PROTOCOL_VERSION });

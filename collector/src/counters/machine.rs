@@ -1,6 +1,6 @@
 //! What the processors of the machine do, and what the collector itself takes.
 
-use super::{Reading, Source, Subject};
+use super::{Reading, Round, Source};
 use crate::clock::own_usage;
 use capture::CounterKind;
 
@@ -8,7 +8,7 @@ use capture::CounterKind;
 pub(super) struct Processors;
 
 impl Source for Processors {
-    fn read(&mut self, _: &[Subject], reading: &mut Reading) {
+    fn read(&mut self, _: &Round, reading: &mut Reading) {
         let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
         for (processor, ticks) in busy(&text) {
@@ -33,7 +33,7 @@ fn busy(text: &str) -> impl Iterator<Item = (u32, u64)> {
 pub(super) struct Own;
 
 impl Source for Own {
-    fn read(&mut self, _: &[Subject], reading: &mut Reading) {
+    fn read(&mut self, _: &Round, reading: &mut Reading) {
         reading.add(None, CounterKind::CollectorTime, 0, own_usage().cpu_ns);
         let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
         let pages: Option<u64> = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok());

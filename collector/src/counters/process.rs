@@ -1,6 +1,6 @@
 //! `/proc/PID/stat` of each recorded process.
 
-use super::{Reading, Source, Subject};
+use super::{Reading, Round, Source};
 use capture::CounterKind;
 use procfs::process::Process;
 
@@ -21,8 +21,8 @@ impl Stat {
 }
 
 impl Source for Stat {
-    fn read(&mut self, subjects: &[Subject], reading: &mut Reading) {
-        for subject in subjects {
+    fn read(&mut self, round: &Round, reading: &mut Reading) {
+        for subject in &round.subjects {
             let Ok(stat) = Process::new(subject.pid.cast_signed()).and_then(|process| process.stat()) else {
                 continue;
             };

@@ -1,6 +1,7 @@
 //! `/proc/PID/smaps_rollup` of each recorded process: shared memory in parts, and what is swapped out.
 
-use super::{Reading, Source, Subject};
+use super::subjects::{Round, Subject};
+use super::{Reading, Source};
 use capture::{CounterKind, ProcessId};
 use procfs::process::Process;
 use std::collections::HashMap;
@@ -10,6 +11,8 @@ use std::time::{Duration, Instant};
 const SHORTEST: Duration = Duration::from_secs(1);
 /// The kernel walks all pages of a process for an answer: it may do so for this part of the time.
 const SHARE: u32 = 100;
+/// In one round all answers together may take so long: of thousands of processes each has its part of the time.
+const AT_ONCE: Duration = Duration::from_millis(10);
 
 /// Reads it seldom: the longer an answer took, the later the next.
 #[derive(Default)]
@@ -25,25 +28,32 @@ impl Rollup {
 }
 
 impl Source for Rollup {
-    fn read(&mut self, subjects: &[Subject], reading: &mut Reading) {
-        self.due.retain(|process, _| subjects.iter().any(|subject| subject.process == *process));
-        for subject in subjects {
-            let begun = Instant::now();
-            if self.due.get(&subject.process).is_some_and(|due| *due > begun) {
-                continue;
+    fn read(&mut self, round: &Round, reading: &mut Reading) {
+        self.due.retain(|process, _| round.is_alive(*process));
+        let begun = Instant::now();
+        for subject in &round.subjects {
+            let now = Instant::now();
+            if now - begun > AT_ONCE {
+                // Those that were read are not due the next time, so the others have their turn.
+                return;
             }
-            let is_it = |stat: &procfs::process::Stat| {
-                subject.start_ticks == 0 || stat.starttime == subject.start_ticks
-            };
-            let process = Process::new(subject.pid.cast_signed()).and_then(|process| process.stat());
-            let text = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", subject.pid));
-            self.due.insert(subject.process, Instant::now() + Self::rest(begun.elapsed()));
-            let (Some(_), Ok(text)) = (process.ok().filter(is_it), text) else { continue };
-            for (kind, name) in [(CounterKind::Pss, "Pss:"), (CounterKind::Swap, "Swap:")] {
-                if let Some(bytes) = field(&text, name) {
-                    reading.add(Some(subject.process), kind, 0, bytes);
-                }
+            if self.due.get(&subject.process).is_none_or(|due| *due <= now) {
+                read_one(subject, reading);
+                self.due.insert(subject.process, Instant::now() + Self::rest(now.elapsed()));
             }
+        }
+    }
+}
+
+fn read_one(subject: &Subject, reading: &mut Reading) {
+    let is_it =
+        |stat: &procfs::process::Stat| subject.start_ticks == 0 || stat.starttime == subject.start_ticks;
+    let process = Process::new(subject.pid.cast_signed()).and_then(|process| process.stat());
+    let text = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", subject.pid));
+    let (Some(_), Ok(text)) = (process.ok().filter(is_it), text) else { return };
+    for (kind, name) in [(CounterKind::Pss, "Pss:"), (CounterKind::Swap, "Swap:")] {
+        if let Some(bytes) = field(&text, name) {
+            reading.add(Some(subject.process), kind, 0, bytes);
         }
     }
 }
@@ -56,6 +66,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::of;
     use super::*;
 
     /// Check that lines are found by their whole names, and that what is no number of kilobytes is none.
@@ -78,7 +89,7 @@ mod tests {
         let mut rollup = Rollup::default();
         let mut read = |subjects: &[Subject]| {
             let mut reading = Reading { time: 7, counters: Vec::new() };
-            rollup.read(subjects, &mut reading);
+            rollup.read(&of(subjects), &mut reading);
             reading.counters
         };
         let first = read(&[own]);

@@ -26,10 +26,52 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Known {
+    /// By their numbers.
     alive: Vec<Subject>,
-    /// Whether there is one that was never read.
-    is_news: bool,
+    /// Those that were never read.
+    news: Vec<ProcessId>,
+    /// Up to which they were read last.
+    last: Option<ProcessId>,
     is_over: bool,
+}
+
+/// Who is read at once.
+#[derive(Debug, Default)]
+pub(crate) struct Round {
+    pub(super) subjects: Vec<Subject>,
+    /// All that are alive, by their numbers.
+    pub(super) alive: Vec<ProcessId>,
+}
+
+impl Round {
+    /// True of a process that is alive, be it that its turn is another time.
+    pub(super) fn is_alive(&self, process: ProcessId) -> bool {
+        self.alive.binary_search(&process).is_ok()
+    }
+}
+
+impl Known {
+    fn find(&self, process: ProcessId) -> Result<usize, usize> {
+        self.alive.binary_search_by_key(&process, |subject| subject.process)
+    }
+
+    /// So many at most: first those that were never read, then the others, from where the last round has ended.
+    fn round(&mut self, most: usize) -> Round {
+        let news: Vec<_> = self.news.drain(..self.news.len().min(most)).collect();
+        let mut subjects: Vec<Subject> =
+            news.iter().filter_map(|process| self.alive.get(self.find(*process).ok()?).copied()).collect();
+        let start = self.last.map_or(0, |last| self.find(last).map_or_else(|at| at, |at| at + 1));
+        let (before, behind) = self.alive.split_at(start);
+        let rest = most - subjects.len();
+        let others = behind.iter().chain(before).filter(|subject| !news.contains(&subject.process));
+        subjects.extend(others.take(rest));
+        // Of those that had their turn; what is new has it when it comes.
+        self.last = subjects
+            .get(subjects.len().saturating_sub(rest)..)
+            .and_then(|turn| turn.last())
+            .map_or(self.last, |last| Some(last.process));
+        Round { subjects, alive: self.alive.iter().map(|subject| subject.process).collect() }
+    }
 }
 
 impl Subjects {
@@ -39,13 +81,19 @@ impl Subjects {
 
     pub(crate) fn add(&self, subject: Subject) {
         let mut known = self.known();
-        known.alive.push(subject);
-        known.is_news = true;
+        match known.find(subject.process) {
+            Ok(_) => return,
+            Err(at) => known.alive.insert(at, subject),
+        }
+        known.news.push(subject.process);
         self.0.changed.notify_all();
     }
 
     pub(crate) fn remove(&self, process: ProcessId) {
-        self.known().alive.retain(|subject| subject.process != process);
+        let mut known = self.known();
+        if let Ok(at) = known.find(process) {
+            known.alive.remove(at);
+        }
     }
 
     pub(crate) fn pids(&self) -> Vec<u32> {
@@ -58,20 +106,20 @@ impl Subjects {
         self.0.changed.notify_all();
     }
 
-    /// Waits for the next look after the last one: at most `most` of them, `None` at the end. A process that nobody has
+    /// Waits for the next look after the last one: at `most` of them, the next time at others. `None` at the end. A process that nobody has
     /// looked at is not kept waiting.
-    pub(super) fn next(&self, last: Instant, pace: &mut Pace, most: usize) -> Option<Vec<Subject>> {
+    pub(super) fn next(&self, last: Instant, pace: &mut Pace, most: usize) -> Option<Round> {
         let mut known = self.known();
         loop {
             if known.is_over {
                 return None;
             }
-            if std::mem::take(&mut known.is_news) {
+            if !known.news.is_empty() {
                 pace.hurry();
             }
             let rest = pace.time().saturating_sub(last.elapsed());
             if rest.is_zero() {
-                return Some(known.alive.iter().take(most).copied().collect());
+                return Some(known.round(most));
             }
             known = self.0.changed.wait_timeout(known, rest).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -99,10 +147,38 @@ mod tests {
             other.remove(ProcessId(1));
         });
         adder.join().unwrap();
-        let alive = subjects.next(started, &mut pace, 2).unwrap();
-        assert_eq!(alive.iter().map(|subject| subject.pid).collect::<Vec<_>>(), [0, 2]);
+        let round = subjects.next(started, &mut pace, 2).unwrap();
+        assert_eq!(round.subjects.iter().map(|subject| subject.pid).collect::<Vec<_>>(), [0, 2]);
         assert_eq!((subjects.pids(), pace.time()), (vec![0, 2], Pace::default().time()));
         subjects.end();
-        assert_eq!(subjects.next(started, &mut pace, 2), None);
+        assert!(subjects.next(started, &mut pace, 2).is_none());
+    }
+
+    /// Check that of more processes than are read at once each has its turn, new ones first, and none twice before all had it.
+    #[test]
+    fn all_have_their_turn() {
+        let mut known = Known::default();
+        let add = |known: &mut Known, number: u32| {
+            let subject = Subject { process: ProcessId(number), pid: number, start_ticks: 0 };
+            let at = known.find(subject.process).unwrap_err();
+            known.alive.insert(at, subject);
+            known.news.push(subject.process);
+        };
+        (0..10).rev().for_each(|number| add(&mut known, number));
+        let next =
+            |known: &mut Known| known.round(4).subjects.iter().map(|subject| subject.pid).collect::<Vec<_>>();
+        let lap: Vec<u32> = (0..3).flat_map(|_| next(&mut known)).collect();
+        let first: std::collections::BTreeSet<_> = lap.iter().collect();
+        assert_eq!(first.len(), 10, "{lap:?}");
+        add(&mut known, 10);
+        assert_eq!(next(&mut known)[0], 10);
+        let mut seen: Vec<u32> = (0..11).flat_map(|_| next(&mut known)).collect();
+        assert_eq!(seen.len(), 44);
+        seen.sort_unstable();
+        assert_eq!(seen, (0..11).flat_map(|number| [number; 4]).collect::<Vec<_>>(), "each four times");
+        // One that is gone is no gap.
+        known.alive.retain(|subject| subject.pid % 2 == 0);
+        let seen: std::collections::BTreeSet<_> = (0..2).flat_map(|_| next(&mut known)).collect();
+        assert_eq!(seen.len(), 6);
     }
 }

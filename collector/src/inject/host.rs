@@ -3,13 +3,15 @@
 use super::linkage::{Function, Linkage, Loaded, Module, Slot, protection};
 use super::memory::Memory;
 use super::refusal::{self, Refusal};
-use procfs::process::{MMPermissions, MemoryMaps, Process};
+use super::way_back;
+use procfs::process::{MMPermissions, MemoryMap, MemoryMaps, Process};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io::Read;
 use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Names of files.
 pub(super) const LIBC: &str = "libc.so.6";
@@ -65,6 +67,10 @@ pub(super) struct Host {
     pub(super) next: u64,
     pub(super) change: u64,
     pub(super) leave: u64,
+    /// Where libc has the instructions by which signal handlers return.
+    pub(super) restorer: u64,
+    /// How long calls are waited for.
+    pub(super) patience: Duration,
     /// Where the agent is.
     pub(super) base: Option<u64>,
     /// Its file there, which may have another name by now.
@@ -75,7 +81,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    pub(super) fn new(pid: u32, agent: &Path) -> Result<Host, Refusal> {
+    pub(super) fn new(pid: u32, agent: &Path, patience: Duration) -> Result<Host, Refusal> {
         refusal::check(pid)?;
         let memory = Memory::of(pid).map_err(|error| Refusal::of(pid, error))?;
         let maps = maps(pid)?;
@@ -105,6 +111,8 @@ impl Host {
             next,
             change,
             leave,
+            restorer: 0,
+            patience,
             base: None,
             mapped: None,
             by_name,
@@ -112,6 +120,7 @@ impl Host {
         };
         host.libc = host.module(LIBC).map(|libc| host.functions(libc)).unwrap_or_default();
         host.check()?;
+        host.restorer = host.find_restorer().ok_or(Refusal::NotGlibc)?;
         host.base = host.find_agent();
         host.note_agent();
         Ok(host)
@@ -156,6 +165,18 @@ impl Host {
     fn inside(&self) -> PathBuf {
         let agent = self.agent.strip_prefix("/").unwrap_or(&self.agent);
         Path::new("/proc").join(self.pid.to_string()).join("root").join(agent)
+    }
+
+    fn find_restorer(&self) -> Option<u64> {
+        let libc = self.module(LIBC)?;
+        let is_code = |map: &&MemoryMap| {
+            map.perms.contains(MMPermissions::EXECUTE) && libc.range.contains(&map.address.0)
+        };
+        self.maps.iter().filter(is_code).find_map(|map| {
+            let (start, end) = map.address;
+            let at = way_back::restorer(&self.memory.bytes(start, end - start)?)?;
+            Some(start + at as u64)
+        })
     }
 
     fn module(&self, name: &str) -> Option<&Module> {

@@ -5,7 +5,7 @@ use super::host::Host;
 use super::late;
 use super::moment::{Bad, Ground};
 use super::refusal::Refusal;
-use super::remote::{AREA, Caller, Failed, Stood, look};
+use super::remote::{AREA, Caller, Failed, Patience, Stood, look};
 use super::threads::idlest;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
@@ -18,6 +18,8 @@ const IS_PRELOADED: u64 = 3;
 const QUESTION: usize = 16;
 /// How long a thread may take to stop, before another one is looked at.
 const STOPS: Duration = Duration::from_millis(50);
+/// A call is waited for at least so long: it takes milliseconds, and some more where the agent has to be read from a disk.
+const SHORTEST: Duration = Duration::from_secs(2);
 /// Between two rounds over all threads.
 pub(super) const AGAIN: Duration = Duration::from_millis(3);
 /// So many rounds are left to chance before threads are stopped where they are to stand. A thread keeps what the kernel has made for a
@@ -92,9 +94,12 @@ impl Host {
         function: u64,
         arguments: [u64; 2],
     ) -> Result<u64, Refusal> {
-        caller.call(function, arguments).map_err(|failed| match failed {
+        let time = self.patience.max(SHORTEST);
+        let patience = Patience { time, memory: &self.memory, restorer: self.restorer };
+        caller.call(function, arguments, &patience).map_err(|failed| match failed {
             Failed::System(error) => Refusal::of(self.pid, error),
             Failed::Signal(signal) => Refusal::Crashed { signal },
+            Failed::Late => Refusal::Stuck { thread: caller.id(), seconds: time.as_secs() },
         })
     }
 

@@ -18,7 +18,7 @@ use unwind::{CodeAddress, End, Registers, Scratch, StackSample, unwind_sample};
 /// Most bytes of a stack that are copied.
 pub(super) const STACK: usize = 256 << 10;
 /// Room below the stack pointer that loading may take.
-const ROOM: u64 = 64 << 10;
+const ROOM: u64 = 80 << 10;
 const MOST_FRAMES: usize = 1024;
 /// Most frames that are waited for.
 const MOST_IN_THE_WAY: usize = 32;

@@ -101,6 +101,18 @@ pub enum Refusal {
         /// Its number.
         signal: i32,
     },
+    /// A thread is in a call of ours and has not come back.
+    #[error(
+        "thread {thread} of it was to load the agent and has not come back for {seconds} s, as where the agent's disk does not answer. \
+         It is left there, and goes on where it was as soon as it comes back: nothing need be done for that. The agent may be there then, \
+         and does nothing. What it waits for is in /proc/{thread}/stack, for root; try again when it is over"
+    )]
+    Stuck {
+        /// Its number.
+        thread: u32,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// The system refused something.
     #[error("{0}")]
     System(io::Error),

@@ -11,6 +11,9 @@
 //! ```
 //!
 //! So a call costs one stop, whatever it does: each is two changes between processes, and waits for a processor where they are busy.
+//!
+//! One that does not return, since its file is on a disk that does not answer, or somebody has the loader's lock for ever, is left where it
+//! is: it gets a way back of its own, see [`super::way_back`].
 
 use super::breakpoints::Ready;
 use super::late::is_late;
@@ -18,10 +21,11 @@ use super::memory::Memory;
 use super::moment::{Bad, Ground, Refused, STACK};
 use super::threads::task;
 use super::tracee::{Mask, Stop, Tracee};
+use super::way_back::{self, ALIGNMENT, BEHIND, FRAME};
 use crate::log::debug;
 use libc::user_regs_struct;
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The red zone of the x86-64 calling convention, and something for luck.
 const RED_ZONE: u64 = 256;
@@ -29,6 +33,8 @@ const RED_ZONE: u64 = 256;
 pub(super) const AREA: usize = 4096;
 /// Where functions return to: the kernel's half of the addresses, the beginning of which it keeps empty.
 const NOWHERE: u64 = 0xffff_8000_0000_0000;
+/// How long a thread may take to stop that is in a call.
+const STOPS: Duration = Duration::from_millis(200);
 /// As sets of signals.
 const SIGTRAP: Mask = 1 << (libc::SIGTRAP - 1);
 const SIGSEGV: Mask = 1 << (libc::SIGSEGV - 1);
@@ -77,12 +83,23 @@ pub(super) enum Failed {
     System(io::Error),
     /// It was about to be killed by this signal.
     Signal(i32),
+    /// It has not returned in time. It goes on where it was when it does, without us.
+    Late,
 }
 
 impl From<io::Error> for Failed {
     fn from(error: io::Error) -> Failed {
         Failed::System(error)
     }
+}
+
+/// How long a call is waited for, and what it takes to leave it.
+#[derive(Debug)]
+pub(super) struct Patience<'m> {
+    pub(super) time: Duration,
+    pub(super) memory: &'m Memory,
+    /// Where the process has the instructions by which signal handlers return.
+    pub(super) restorer: u64,
 }
 
 /// A thread that stands at a good moment, ready to call; it goes on as if nothing had been when this is dropped.
@@ -95,6 +112,8 @@ pub(super) struct Caller {
     mask: Mask,
     /// Somebody has sent it a SIGSEGV meanwhile.
     is_sent: bool,
+    /// It is in a call, and has a way back of its own.
+    is_left: bool,
     since: Instant,
 }
 
@@ -155,6 +174,11 @@ fn again(registers: &mut user_regs_struct, call: u64) {
     registers.rax = call;
     registers.orig_rax = u64::MAX;
     registers.rip = registers.rip.wrapping_sub(2);
+}
+
+/// True of a thread that has come back from a call, which leaves this stack pointer.
+fn has_returned(registers: &user_regs_struct, stack: u64) -> bool {
+    (registers.rip, registers.rsp) == (NOWHERE, stack)
 }
 
 /// True while a signal waits for a thread, or for any of its process, that it does not block.
@@ -227,14 +251,31 @@ impl Caller {
         }
         let (vectors, mask) = (tracee.vectors()?, tracee.mask()?);
         tracee.set_mask(!SIGSEGV)?;
-        Ok(Ok(Caller { pid, thread: tracee, registers, vectors, mask, is_sent: false, since }))
+        Ok(Ok(Caller {
+            pid,
+            thread: tracee,
+            registers,
+            vectors,
+            mask,
+            is_sent: false,
+            is_left: false,
+            since,
+        }))
     }
 
     /// Calls a function with two numbers.
-    pub(super) fn call(&mut self, function: u64, arguments: [u64; 2]) -> Result<u64, Failed> {
+    pub(super) fn call(
+        &mut self,
+        function: u64,
+        arguments: [u64; 2],
+        patience: &Patience<'_>,
+    ) -> Result<u64, Failed> {
+        if self.is_left {
+            return Err(Failed::Late);
+        }
         let mut registers = self.registers;
         // As after a call instruction.
-        let stack = self.area().wrapping_sub(8);
+        let stack = self.frame();
         self.thread.poke(stack, NOWHERE)?;
         [registers.rdi, registers.rsi] = arguments;
         registers.rip = function;
@@ -244,53 +285,118 @@ impl Caller {
         registers.orig_rax = u64::MAX;
         registers.eflags &= !(DIRECTION | STEPS);
         self.thread.set_registers(registers)?;
-        let result = self.run(stack.wrapping_add(8));
+        let result = self.run(stack.wrapping_add(8), patience);
         if matches!(result, Ok(_) | Err(Failed::Signal(_))) {
             self.thread.set_registers(self.restored())?;
         }
         result
     }
 
+    /// The thread's number.
+    pub(super) fn id(&self) -> u32 {
+        self.thread.id()
+    }
+
+    /// Where its vectors would be on a way back.
+    fn saved(&self) -> u64 {
+        let room = self.vectors.len().next_multiple_of(8) + BEHIND + 4;
+        self.registers.rsp.wrapping_sub(RED_ZONE + room as u64) & !(ALIGNMENT - 1)
+    }
+
     /// Where [`AREA`] bytes are.
     pub(super) fn area(&self) -> u64 {
-        self.registers.rsp.wrapping_sub(RED_ZONE + AREA as u64) & !15
+        self.saved().wrapping_sub(AREA as u64)
+    }
+
+    /// Where calls find their return address, with room behind it for a way back.
+    fn frame(&self) -> u64 {
+        self.area().wrapping_sub(FRAME as u64 + 8)
     }
 
     /// Writes the area from its start on, up to a multiple of 8 bytes with zeros.
     pub(super) fn write(&self, memory: &Memory, bytes: &[u8]) -> io::Result<()> {
-        let mut words = bytes.to_vec();
-        words.resize(bytes.len().next_multiple_of(8), 0);
-        if words.len() > AREA {
+        if bytes.len() > AREA {
             return Err(io::ErrorKind::InvalidInput.into());
         }
+        self.put(memory, self.area(), bytes)
+    }
+
+    /// Writes bytes to where a word begins, up to a multiple of 8 with zeros.
+    fn put(&self, memory: &Memory, address: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut words = bytes.to_vec();
+        words.resize(bytes.len().next_multiple_of(8), 0);
         // At once, since the thread waits for it.
-        if memory.write(self.area(), &words).is_ok() {
+        if memory.write(address, &words).is_ok() {
             return Ok(());
         }
         let words = words.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
-        (self.area()..).step_by(8).zip(words).try_for_each(|(at, word)| self.thread.poke(at, word))
+        (address..).step_by(8).zip(words).try_for_each(|(at, word)| self.thread.poke(at, word))
     }
 
-    /// Lets it run until it has returned, which leaves this stack pointer. However long that takes: it may have taken locks.
-    fn run(&mut self, stack: u64) -> Result<u64, Failed> {
+    /// Lets it run until it has returned, which leaves this stack pointer. One that takes too long is left there: it may have taken locks.
+    fn run(&mut self, stack: u64, patience: &Patience<'_>) -> Result<u64, Failed> {
+        let mut deadline = Some(Instant::now() + patience.time);
+        self.thread.go_on()?;
         loop {
-            match self.thread.run()? {
+            let Some(stop) = self.thread.wait_for(deadline)? else {
+                let registers = self.interrupt()?;
+                if registers.is_some_and(|registers| has_returned(&registers, stack)) {
+                    self.thread.forget_signal();
+                    return Ok(registers.map_or(0, |registers| registers.rax));
+                }
+                match self.leave(patience) {
+                    Ok(()) => return Err(Failed::Late),
+                    // There is no way back but with us.
+                    Err(error) => debug!("thread {} cannot be left: {error}", self.thread.id()),
+                }
+                deadline = None;
+                if self.thread.is_stopped() {
+                    self.thread.go_on()?;
+                }
+                continue;
+            };
+            match stop {
                 // They cannot be blocked, and stop the others.
-                Stop::Interrupted | Stop::Signal(libc::SIGSTOP) => {}
+                Stop::Interrupted | Stop::Signal(libc::SIGSTOP) => self.thread.go_on()?,
                 Stop::Signal(libc::SIGSEGV) if self.thread.is_signal_sent()? => {
                     self.thread.forget_signal();
                     self.is_sent = true;
+                    self.thread.go_on()?;
                 }
                 Stop::Signal(signal) => {
                     let registers = self.thread.registers()?;
                     self.thread.forget_signal();
-                    if signal == libc::SIGSEGV && (registers.rip, registers.rsp) == (NOWHERE, stack) {
+                    if signal == libc::SIGSEGV && has_returned(&registers, stack) {
                         return Ok(registers.rax);
                     }
                     return Err(Failed::Signal(signal));
                 }
             }
         }
+    }
+
+    /// Stops it wherever it is; its registers, or `None` where the kernel does not let it stop: then it runs nothing of its own either.
+    fn interrupt(&mut self) -> io::Result<Option<user_regs_struct>> {
+        self.thread.interrupt()?;
+        let stop = self.thread.wait_for(Some(Instant::now() + STOPS))?;
+        stop.map(|_| self.thread.registers()).transpose()
+    }
+
+    /// Leaves it in a call, with a way back: it goes on from there as it stood, with the signals that it had blocked.
+    fn leave(&mut self, patience: &Patience<'_>) -> io::Result<()> {
+        let (saved, frame) = (self.saved(), self.frame());
+        let bytes = way_back::frame(patience.restorer, &self.restored(), self.mask, saved);
+        self.put(patience.memory, saved, &way_back::vectors(&self.vectors))?;
+        self.put(patience.memory, frame, &bytes)?;
+        self.is_left = true;
+        if self.thread.is_stopped() {
+            // Meanwhile it hears what it would hear: who ends a service that does not answer should not have to kill it.
+            self.thread.set_mask(self.mask)?;
+            if matches!(self.thread.signal(), 0 | libc::SIGSTOP) {
+                go_on(self.pid, &self.thread, self.thread.registers()?)?;
+            }
+        }
+        Ok(())
     }
 
     /// The registers with which it goes on where it stood. The kernel makes interrupted calls again only where it finds them on its
@@ -316,6 +422,13 @@ impl Caller {
 
 impl Drop for Caller {
     fn drop(&mut self) {
+        if self.is_left {
+            if self.is_sent && self.thread.is_stopped() {
+                self.thread.keep_signal(libc::SIGSEGV);
+            }
+            debug!("thread {} of process {} is left in a call", self.thread.id(), self.pid);
+            return;
+        }
         if self.thread.is_stopped() {
             let _ = self.thread.set_registers(self.restored());
             let _ = self.thread.set_vectors(&mut self.vectors);

@@ -97,13 +97,19 @@ impl Tracee {
         self.has_breakpoint
     }
 
-    /// Lets it go on up to its next stop, however far that is.
-    pub(crate) fn run(&mut self) -> io::Result<Stop> {
-        let signal = self.signal();
-        self.go(signal)?;
+    /// Lets it go on, with the signal that it stopped for.
+    pub(crate) fn go_on(&mut self) -> io::Result<()> {
+        self.go(self.signal())
+    }
+
+    /// Waits for its next stop, however far that is where there is no deadline.
+    pub(crate) fn wait_for(&mut self, deadline: Option<Instant>) -> io::Result<Option<Stop>> {
+        if let Some(deadline) = deadline {
+            return self.wait(deadline);
+        }
         loop {
             if let Some(stop) = self.look(0)? {
-                return Ok(stop);
+                return Ok(Some(stop));
             }
         }
     }

@@ -7,33 +7,34 @@ use std::path::Path;
 
 use crate::agent_file::FILE_NAME;
 use crate::preloaded;
+use shared_ring::key::Key;
 
 /// The variables that [`Environment`] decides over; what the caller has under these names is not passed on.
-const OURS: [&str; 2] = ["LD_PRELOAD", "SYSPROF_MEMPROF_SOCKET"];
+const OURS: [&str; 3] = ["LD_PRELOAD", "SYSPROF_MEMPROF_SOCKET", Key::VARIABLE];
 
 /// Longest message to a process that waits; the dynamic loader's own limit for one variable is twice that.
 pub(super) const MAX_MESSAGE: usize = 64 << 10;
 
-/// What is different in the target's environment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What is different in the target's environment. It is not to be printed: the recording's key is in it.
+#[derive(Clone)]
 pub struct Environment {
     variables: Vec<(&'static str, OsString)>,
 }
 
 impl Environment {
-    /// The variables for a recording: `agent` is the library, `socket` where the recording listens. Everything else
-    /// the agent is told there, so that all processes of a recording are told the same.
+    /// The variables for a recording: `agent` is the library, `socket` where the recording listens, `key` what processes of other users
+    /// show there. Everything else the agent is told there, so that all processes of a recording are told the same.
     ///
     /// Libraries that are preloaded already stay, behind the agent: its malloc has to win, and then finds theirs as
     /// the next one.
-    pub fn new(agent: &Path, socket: &Path) -> Environment {
+    pub fn new(agent: &Path, socket: &Path, key: Option<Key>) -> Environment {
         let before = std::env::var_os("LD_PRELOAD").unwrap_or_default();
-        Environment {
-            variables: vec![
-                ("LD_PRELOAD", preload(agent, &before)),
-                ("SYSPROF_MEMPROF_SOCKET", socket.as_os_str().to_os_string()),
-            ],
-        }
+        let mut variables = vec![
+            ("LD_PRELOAD", preload(agent, &before)),
+            ("SYSPROF_MEMPROF_SOCKET", socket.as_os_str().to_os_string()),
+        ];
+        variables.extend(key.map(|key| (Key::VARIABLE, OsString::from_vec(key.to_text().to_vec()))));
+        Environment { variables }
     }
 
     /// The variables as the waiting process reads them: the length, then `NAME=VALUE` with a NUL each.

@@ -1,11 +1,12 @@
 use super::*;
 use crate::target::inspect;
+use shared_ring::key::Key;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 fn environment() -> Environment {
-    Environment::new(Path::new("/no/agent.so"), Path::new("/no/socket"))
+    Environment::new(Path::new("/no/agent.so"), Path::new("/no/socket"), Some(Key::new([0x5a; Key::BYTES])))
 }
 
 /// A launch of the shell with a script.
@@ -69,7 +70,8 @@ fn only_our_variables_are_added() {
     };
     let (ours, others) = (sorted(output("env", run_by_us)), sorted(output("env", run_by_std)));
     let added: Vec<_> = ours.iter().filter(|line| !others.contains(line)).collect();
-    let expected = ["LD_PRELOAD=/no/agent.so", "SYSPROF_MEMPROF_SOCKET=/no/socket"];
+    let key = "SYSPROF_MEMPROF_KEY=5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a";
+    let expected = ["LD_PRELOAD=/no/agent.so", key, "SYSPROF_MEMPROF_SOCKET=/no/socket"];
     assert_eq!(added, expected);
     assert!(others.iter().all(|line| ours.contains(line)));
 }

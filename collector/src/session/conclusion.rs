@@ -59,6 +59,7 @@ impl Conclusion {
         let further = [
             whole.pipeline.names.remark(),
             closed.remark_on_unrecorded(),
+            closed.remark_on_strangers(),
             scanned.remark(),
             closed.remark_on_missed(),
             remark_on_nameless(sampled.nameless, sampled.untold),

@@ -1,7 +1,7 @@
 //! The listener as a recording needs it.
 
 use crate::clock::Clock;
-use crate::listener::{Listener, Outlet, Rules};
+use crate::listener::{Listener, Outlet, Place, Rules};
 use crate::memory::Policy;
 use crate::{Error, OnFull, Options};
 use shared_ring::Geometry;
@@ -14,8 +14,12 @@ pub(super) fn start(
     scan_at_exit: bool,
     outlet: Outlet,
 ) -> Result<Listener, Error> {
-    let (socket, folder) = (options.socket.as_deref(), options.agent_folder.as_deref());
-    Listener::start(socket, folder, rules(options, clock, scan_at_exit), outlet)
+    let place = Place {
+        path: options.socket.as_deref(),
+        rights: options.rights,
+        folder: options.agent_folder.as_deref(),
+    };
+    Listener::start(place, rules(options, clock, scan_at_exit), outlet)
 }
 
 /// What agents that connect are answered by.

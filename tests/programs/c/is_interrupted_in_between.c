@@ -1,10 +1,9 @@
-/* Allocates until it is told to stop. When a library makes a key for its threads, as the agent does where it is loaded, a signal is
-   sent to the thread that loads it: its handler begins as soon as signals are let through, and stays until the program is told to go on.
+/* Allocates until it is told to stop. When a library asks where it lies, as the agent does when it is loaded, a signal is sent to the
+   thread that loads it: its handler begins as soon as signals are let through, and stays until the program is told to go on.
 
      is_interrupted_in_between PAGE */
 #include "page.h"
 #include <dlfcn.h>
-#include <pthread.h>
 #include <signal.h>
 
 static void stay(int signal) {
@@ -12,10 +11,10 @@ static void stay(int signal) {
   await(&page->go);
 }
 
-int pthread_key_create(pthread_key_t *key, void (*destructor)(void *)) {
-  int (*next)(pthread_key_t *, void (*)(void *)) = dlsym(RTLD_NEXT, "pthread_key_create");
+int dladdr(const void *address, Dl_info *info) {
+  int (*next)(const void *, Dl_info *) = dlsym(RTLD_NEXT, "dladdr");
   if (page != NULL && get(&page->go) == 0) raise(SIGUSR1);
-  return next(key, destructor);
+  return next(address, info);
 }
 
 int main(int count, char **arguments) {

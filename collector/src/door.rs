@@ -1,0 +1,83 @@
+//! Who may join a recording by one of its sockets.
+//!
+//! | socket | whom the kernel lets connect | who joins |
+//! |---|---|---|
+//! | of `run`, an abstract name | anybody on this machine | this user, root, and whoever shows the recording's [`Key`] |
+//! | the file beside the agent | this user and root | the same |
+//! | of `record --listen`, a file | whom its mode and group name | the same: the kernel has looked |
+//! | of `record --listen`, an abstract name | anybody on this machine | this user and root |
+//!
+//! The collector of root records programs that become other users, so a uid alone does not say who belongs to a recording.
+
+use crate::peer::Peer;
+use shared_ring::key::Key;
+use std::fs::File;
+use std::io::{self, Read};
+
+/// A socket's rule.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Door {
+    /// Others show this.
+    Key(Key),
+    /// Whoever could connect may join.
+    Open,
+    /// Others may not.
+    Closed,
+}
+
+impl Door {
+    /// Whether it makes sense to hear what somebody has to say.
+    pub(crate) fn may_admit(&self, peer: &Peer) -> bool {
+        peer.is_trusted() || !matches!(self, Door::Closed)
+    }
+
+    /// Whether somebody joins who shows this.
+    pub(crate) fn admits(&self, peer: &Peer, shown: &Key) -> bool {
+        peer.is_trusted()
+            || match self {
+                Door::Key(key) => key.admits(shown),
+                Door::Open => true,
+                Door::Closed => false,
+            }
+    }
+}
+
+/// A new key, from what the kernel has of chance.
+pub(crate) fn new_key() -> io::Result<Key> {
+    let mut bytes = [0; Key::BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(Key::new(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::geteuid;
+
+    /// Check who joins by which socket: this user and root by each, another user by showing the key, or where the kernel has looked.
+    #[test]
+    fn doors_admit_whom_they_are_for() {
+        let (key, other) = (new_key().unwrap(), new_key().unwrap());
+        let own = geteuid().as_raw();
+        for uid in [0, own] {
+            let peer = Peer::with_uid(uid);
+            for door in [Door::Key(key), Door::Open, Door::Closed] {
+                assert!(door.may_admit(&peer) && door.admits(&peer, &Key::NONE), "{door:?} {uid}");
+            }
+        }
+        let stranger = Peer::with_uid(own + 12345);
+        let cases = [
+            (Door::Key(key), true, false, true),
+            (Door::Open, true, true, true),
+            (Door::Closed, false, false, false),
+        ];
+        for (door, is_heard, without, with) in cases {
+            assert_eq!(door.may_admit(&stranger), is_heard, "{door:?}");
+            for shown in [Key::NONE, other] {
+                assert_eq!(door.admits(&stranger, &shown), without, "{door:?}");
+            }
+            assert_eq!(door.admits(&stranger, &key), with, "{door:?}");
+        }
+        assert!(!Door::Key(Key::NONE).admits(&stranger, &Key::NONE), "a key that is none");
+    }
+}

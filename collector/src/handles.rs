@@ -1,0 +1,68 @@
+//! Files that are held for the sake of names: whatever becomes of their paths, names may be wanted of them until the capture is written.
+//!
+//! Thousands of processes of a recording run the same program, and descriptors are few. So a file is held once, whoever holds it.
+
+use rustc_hash::FxHashMap;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// By device and inode, which no other file gets meanwhile.
+type Held = FxHashMap<(u64, u64), Weak<File>>;
+
+/// Those that are held: several threads read what `/proc` says about processes.
+static HELD: Mutex<Option<Held>> = Mutex::new(None);
+
+/// A handle of a file, by which it can be opened.
+pub(crate) fn hold(path: &Path) -> Option<Arc<File>> {
+    let flags = libc::O_PATH | libc::O_CLOEXEC;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let held = held.get_or_insert_default();
+    let place = held.entry((metadata.dev(), metadata.ino())).or_default();
+    if let Some(same) = place.upgrade() {
+        return Some(same);
+    }
+    let file = Arc::new(file);
+    *place = Arc::downgrade(&file);
+    // Files without end may come and go: of those that are gone a place stays only until there is no room.
+    if held.len() == held.capacity() {
+        held.retain(|_, file| file.strong_count() != 0);
+    }
+    Some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a file is held once, by whichever name it is found, and another one in its place apart.
+    #[test]
+    fn files_are_held_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (folder.path().join("one"), folder.path().join("other"));
+        std::fs::write(&one, "1").unwrap();
+        std::fs::hard_link(&one, &other).unwrap();
+        let first = hold(&one).unwrap();
+        assert!(Arc::ptr_eq(&first, &hold(&other).unwrap()));
+        std::fs::remove_file(&other).unwrap();
+        std::fs::write(&other, "2").unwrap();
+        assert!(!Arc::ptr_eq(&first, &hold(&other).unwrap()));
+        assert!(hold(&folder.path().join("none")).is_none());
+    }
+
+    /// Check that files which are held no more take no room.
+    #[test]
+    fn files_that_are_gone_take_no_room() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..3000 {
+            let path = folder.path().join(number.to_string());
+            std::fs::write(&path, "").unwrap();
+            drop(hold(&path).unwrap());
+        }
+        let held = HELD.lock().unwrap();
+        assert!(held.as_ref().unwrap().len() < 1000);
+    }
+}

@@ -1,0 +1,138 @@
+//! A way back for a thread that is in a call of ours and does not return, without us.
+//!
+//! Such a call cannot be broken off: it may have locks. So the thread finds on its stack what a signal handler returns by: the call
+//! returns to libc's own two instructions for that, and the kernel puts back all that the thread was before.
+//!
+//! ```text
+//!   lower addresses                                                               where it stood
+//!   ┌───────────────┬───────────────────────────────┬──────┬─────────┬──────────┐
+//!   │ rt_sigreturn  │ registers, signals, ─────────────────► vectors │ red zone │
+//!   │ the call's    │ as `struct ucontext` has them │ text │         │          │
+//!   │ return address│                               │      │         │          │
+//!   └───────────────┴───────────────────────────────┴──────┴─────────┴──────────┘
+//! ```
+
+use super::tracee::Mask;
+use libc::user_regs_struct;
+use std::arch::x86_64::__cpuid_count;
+
+/// Bytes of the frame: a return address, and `struct ucontext`, up to a multiple of 16.
+pub(super) const FRAME: usize = 320;
+/// As vectors have to be aligned.
+pub(super) const ALIGNMENT: u64 = 64;
+/// What is behind them.
+pub(super) const BEHIND: usize = 4;
+
+/// `mov $15, %rax; syscall`, as libc has it for returns from handlers.
+const RESTORER: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+/// `UC_FP_XSTATE`, `UC_SIGCONTEXT_SS`, `UC_STRICT_RESTORE_SS`
+const FLAGS: u64 = 7;
+/// Flags of an alternate stack that are none: the thread keeps the one that it has.
+const NO_STACK: u64 = 0xff;
+/// In the vectors: where the legacy part has room for software, and its signs.
+const SOFTWARE: usize = 464;
+const BITS: usize = 512;
+const MAGIC: u32 = 0x4650_5853;
+const MAGIC_BEHIND: u32 = 0x4650_5845;
+/// The legacy part and the header.
+const LEAST: usize = 576;
+/// Tiles, for which a thread has room only if it uses them.
+const TILES: u64 = 3 << 17;
+
+/// Where libc has what handlers return to, in its instructions.
+pub(super) fn restorer(code: &[u8]) -> Option<usize> {
+    code.windows(RESTORER.len()).position(|bytes| bytes == RESTORER)
+}
+
+/// The frame of a thread that is to be as it was, with these vectors.
+pub(super) fn frame(restorer: u64, registers: &user_regs_struct, mask: Mask, vectors: u64) -> [u8; FRAME] {
+    let user_regs_struct { r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, .. } =
+        *registers;
+    let user_regs_struct { rcx, rsp, rip, eflags, cs, ss, .. } = *registers;
+    let head = [restorer, FLAGS, 0, 0, NO_STACK, 0];
+    let general = [r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, eflags];
+    // Error, trap, old mask and address of a fault, which there was none of.
+    let others = [cs & 0xffff | (ss & 0xffff) << 48, 0, 0, 0, 0, vectors];
+    let words = head.into_iter().chain(general).chain(others).chain([0; 8]).chain([mask]);
+    let mut bytes = [0; FRAME];
+    for (place, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+        *place = word.to_le_bytes();
+    }
+    bytes
+}
+
+/// The vectors as a signal frame has them, from those that the kernel has given us.
+pub(super) fn vectors(given: &[u8]) -> Vec<u8> {
+    let bits = |at: usize| {
+        let word = given.get(at..).and_then(|rest| rest.first_chunk());
+        word.map_or(0, |word| u64::from_le_bytes(*word))
+    };
+    // Those that there are here, and those that are not as they are at first.
+    let (here, used) = (bits(SOFTWARE), bits(BITS));
+    let kept = here & (!TILES | used);
+    let length = length_of(kept).min(given.len());
+    let mut bytes = given.get(..length).unwrap_or_default().to_vec();
+    let size = u32::try_from(length).unwrap_or(0);
+    let signs = [MAGIC.to_le_bytes(), (size + BEHIND as u32).to_le_bytes()].concat();
+    let software = [signs, kept.to_le_bytes().to_vec(), size.to_le_bytes().to_vec()].concat();
+    if let Some(place) = bytes.get_mut(SOFTWARE..SOFTWARE + software.len()) {
+        place.copy_from_slice(&software);
+    }
+    bytes.extend(MAGIC_BEHIND.to_le_bytes());
+    bytes
+}
+
+/// How far such vectors reach, as the processor says.
+fn length_of(kept: u64) -> usize {
+    let ends = (2..63).filter(|number| kept >> number & 1 != 0).map(|number| {
+        let part = __cpuid_count(0xd, number);
+        (part.ebx + part.eax) as usize
+    });
+    ends.max().unwrap_or(0).max(LEAST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that the parts of a frame are where the kernel looks for them.
+    #[test]
+    fn frames_are_laid_out_as_signals_are() {
+        // SAFETY: numbers, for which all bits may be zero.
+        let mut registers: user_regs_struct = unsafe { std::mem::zeroed() };
+        (registers.r8, registers.rsp, registers.rip, registers.eflags) = (8, 0x7000, 0x4000, 0x246);
+        (registers.cs, registers.ss) = (0x33, 0x2b);
+        let bytes = frame(0x1234, &registers, 5, 0x9000);
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        let context = |offset: usize| word(8 + offset);
+        let general = std::mem::offset_of!(libc::ucontext_t, uc_mcontext);
+        let register = |number: i32| context(general + 8 * number as usize);
+        assert_eq!(word(0), 0x1234);
+        assert_eq!((register(libc::REG_R8), register(libc::REG_RSP)), (8, 0x7000));
+        assert_eq!((register(libc::REG_RIP), register(libc::REG_EFL)), (0x4000, 0x246));
+        assert_eq!(register(libc::REG_CSGSFS), 0x002b_0000_0000_0033);
+        assert_eq!(context(general + 23 * 8), 0x9000, "behind 23 registers");
+        assert_eq!(context(std::mem::offset_of!(libc::ucontext_t, uc_sigmask)), 5);
+        assert_eq!(context(std::mem::offset_of!(libc::ucontext_t, uc_flags)), FLAGS);
+    }
+
+    /// Check that vectors have the signs that the kernel wants, whatever it has given us.
+    #[test]
+    fn vectors_have_their_signs() {
+        for length in [0, 100, 512, LEAST, 832, 2696, 11_008] {
+            let mut given = vec![7; length];
+            if let Some(bits) = given.get_mut(SOFTWARE..SOFTWARE + 8) {
+                bits.copy_from_slice(&7_u64.to_le_bytes());
+            }
+            let found = vectors(&given);
+            let size = found.len() - BEHIND;
+            assert!(size <= length && found[size..] == MAGIC_BEHIND.to_le_bytes());
+            if size >= LEAST {
+                assert_eq!(found[SOFTWARE..SOFTWARE + 4], MAGIC.to_le_bytes());
+                assert_eq!(found[SOFTWARE + 16..SOFTWARE + 20], (size as u32).to_le_bytes());
+            }
+        }
+        assert_eq!(restorer(&[&[0x90; 5], &RESTORER[..], &[0x90]].concat()), Some(5));
+        assert_eq!(restorer(&RESTORER[..8]), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! Processes of other users that wanted to join a recording and had no right to.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Users that are told apart: whoever has many must not cost memory.
+const USERS: usize = 8;
+
+/// How many there were, by user.
+#[derive(Debug, Default)]
+pub(crate) struct Strangers(Mutex<BTreeMap<u32, u64>>);
+
+impl Strangers {
+    /// One more.
+    pub(crate) fn add(&self, uid: u32) {
+        let mut users = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = users.len() < USERS || users.contains_key(&uid);
+        // Of more users the last one stands for all.
+        let uid = if is_known { Some(uid) } else { users.keys().next_back().copied() };
+        if let Some(uid) = uid {
+            *users.entry(uid).or_default() += 1;
+        }
+    }
+
+    /// One sentence for the user, when there were any.
+    pub(crate) fn remark(&self) -> Option<String> {
+        let users = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (uid, _) = users.iter().max_by_key(|(_, count)| **count)?;
+        let count: u64 = users.values().sum();
+        Some(format!(
+            "Processes of other users that were not let in, since they did not show the key of this recording \
+             (SYSPROF_MEMPROF_KEY): {count}, most of them of uid {uid}."
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that strangers are counted whoever they are, and that the user is named of whom most were.
+    #[test]
+    fn all_are_counted_in_little_memory() {
+        let strangers = Strangers::default();
+        assert_eq!(strangers.remark(), None);
+        (0..100).for_each(|_| strangers.add(65534));
+        (0..10_000).for_each(|uid| strangers.add(uid));
+        let remark = strangers.remark().unwrap();
+        assert!(remark.contains(": 10100,"), "{remark}");
+        assert!(strangers.0.lock().unwrap().len() <= USERS);
+    }
+}
