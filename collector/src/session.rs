@@ -30,7 +30,7 @@ mod writing;
 
 pub use output::cannot_create;
 
-use crate::attach::{self, Refusal};
+use crate::attach::{self, Manner, Refusal};
 use crate::clock::Clock;
 use crate::commands::{Ear, Obey};
 use crate::counters::Counters;
@@ -192,13 +192,13 @@ impl Session {
     }
 
     /// Has a process recorded that runs already and has the agent preloaded. It is called until it answers, at its next
-    /// allocation or free, or `patience` is at its end.
+    /// allocation or free or before that, as the `manner` says, or `patience` is at its end.
     ///
     /// # Errors
     /// Why it is not recorded.
-    pub fn attach(&self, pid: u32, patience: Duration) -> Result<(), Refusal> {
+    pub fn attach(&self, pid: u32, patience: Duration, manner: Manner) -> Result<(), Refusal> {
         let host = self.listener.host();
-        let image = attach::call(&host, pid, patience)?;
+        let image = attach::call(&host, pid, patience, manner)?;
         host.take_in(image, pid);
         Ok(())
     }

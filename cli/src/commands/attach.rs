@@ -45,10 +45,11 @@ pub(crate) struct Arguments {
     /// Detach after this time
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     duration: Option<Duration>,
-    /// How long processes are waited for that do not answer: each does so at its next allocation or free
+    /// How long processes are waited for that do not answer: each does so at its next allocation or free, or, where the system allows
+    /// to trace it, when it has made none for a second
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     patience: Duration,
-    /// Leave processes alone that do not have the agent preloaded
+    /// Leave processes alone that do not have the agent preloaded, or do not answer by themselves
     #[arg(long)]
     no_inject: bool,
     #[command(flatten)]

@@ -21,6 +21,7 @@ const BEGIN: &[u8] = b"sysprof_memprof_injected";
 const NEXT: &[u8] = b"sysprof_memprof_next";
 const CHANGE: &[u8] = b"sysprof_memprof_change";
 const LEAVE: &[u8] = b"sysprof_memprof_withdrawn";
+const ANSWER: &[u8] = b"sysprof_memprof_answer";
 /// Its other functions are not hooks.
 const OWN: [&[u8]; 2] = [b"sysprof_memprof", b"memprof_"];
 
@@ -65,6 +66,7 @@ pub(super) struct Host {
     pub(super) next: u64,
     pub(super) change: u64,
     pub(super) leave: u64,
+    pub(super) answer: u64,
     /// Where the agent is.
     pub(super) base: Option<u64>,
     /// Its file there, which may have another name by now.
@@ -85,7 +87,8 @@ impl Host {
             let found = functions.iter().find(|(function, _)| function == name);
             found.map(|(_, offset)| *offset).ok_or(Refusal::OtherVersion)
         };
-        let (begin, next, change, leave) = (own(BEGIN)?, own(NEXT)?, own(CHANGE)?, own(LEAVE)?);
+        let (begin, next, change) = (own(BEGIN)?, own(NEXT)?, own(CHANGE)?);
+        let (leave, answer) = (own(LEAVE)?, own(ANSWER)?);
         let is_hook = |name: &[u8]| !OWN.iter().any(|own| name.starts_with(own));
         let hooks: Vec<Hook> = functions
             .into_iter()
@@ -105,6 +108,7 @@ impl Host {
             next,
             change,
             leave,
+            answer,
             base: None,
             mapped: None,
             by_name,
