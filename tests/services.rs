@@ -316,7 +316,8 @@ fn silent_process_keeps_nobody_waiting() {
     });
     let [(pid, ..), (other, ..)] = &sleepers;
     let tool = |more: &[&str]| {
-        let mut tool = server.world.tool(["attach", pid, "--patience", "1h", "--no-inject", "--no-symbolize", "-o"]);
+        let mut tool =
+            server.world.tool(["attach", pid, "--patience", "1h", "--no-inject", "--no-symbolize", "-o"]);
         tool.args(more);
         start(&server.world, tool)
     };

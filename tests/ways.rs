@@ -140,8 +140,9 @@ fn limits_of_a_service_are_told_of() {
 #[cfg(target_arch = "x86_64")]
 fn idle_process_is_woken() {
     let server = Service::with_a_way("sleeps");
-    for _ in 0..5 {
-        let more = ["--duration", "100ms", "--no-symbolize", "--patience", "1m", "--force", "-o", "it.memprof"];
+    for _ in 0..3 {
+        let more =
+            ["--duration", "100ms", "--no-symbolize", "--patience", "1m", "--force", "-o", "it.memprof"];
         let ran = server.run("attach", &more);
         assert_eq!((ran.code, ran.stderr.contains("did not answer")), (0, false), "{}", ran.stderr);
         let info = info(&server.world, "it.memprof");

@@ -36,7 +36,7 @@ use crate::commands::{Ear, Obey};
 use crate::counters::Counters;
 use crate::distil;
 use crate::drain::Drain;
-use crate::listener::{Listener, Outlet};
+use crate::listener::{Detached, Listener, Outlet};
 use crate::orders;
 use crate::perf::Traces;
 use crate::queue::queue;
@@ -206,7 +206,7 @@ impl Session {
     /// Ends the recording of one process, which goes on unrecorded from its next allocation or free; false when it is
     /// not recorded here.
     pub fn detach(&self, pid: u32) -> bool {
-        self.listener.host().close(pid)
+        self.listener.host().close(pid) == Detached::Done
     }
 
     /// Ends the recording of all processes, which go on unrecorded, and takes no commands any more: another session may

@@ -110,10 +110,8 @@ pub(crate) extern "C" fn sysprof_memprof_withdrawn() -> c_int {
 /// Has the process look whether it is called, as its next call of the allocator would: one that makes none can be called all the same.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) extern "C" fn sysprof_memprof_answer() {
-    let local = arch::thread_local();
-    if process::has_news(local) {
-        process::hear(local);
-    }
+    // Also of a recording that has ended since its last call, which it has to leave first.
+    process::hear(arch::thread_local());
     // A process that is recorded is in the capture, whether it ever allocates or not.
     drop(Busy::enter_to_tell());
 }

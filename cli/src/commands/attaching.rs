@@ -126,7 +126,8 @@ impl<'s> Attaching<'s> {
             }
             least = Duration::ZERO;
             // Who calls the allocator now and then has done so by now, and was not disturbed.
-            let is_last_means = !self.injects || std::mem::replace(&mut manner, Manner::Waking) == Manner::Waking;
+            let is_last_means =
+                !self.injects || std::mem::replace(&mut manner, Manner::Waking) == Manner::Waking;
             if let [first, others @ ..] = silent.as_slice()
                 && is_last_means
                 && !std::mem::replace(&mut has_said, true)

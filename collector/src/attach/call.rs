@@ -51,12 +51,7 @@ pub enum Manner {
 }
 
 /// Has a process recorded by `host`, calling it until it answers or `patience` is at its end.
-pub(crate) fn call(
-    host: &Host,
-    pid: u32,
-    patience: Duration,
-    manner: Manner,
-) -> Result<Arc<Image>, Refusal> {
+pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) -> Result<Arc<Image>, Refusal> {
     let deadline = Instant::now() + patience;
     let process = find_once_begun(pid, deadline)?;
     if let Some(Confinement { calls, is_deadly }) = Confinement::of(pid) {
