@@ -35,6 +35,7 @@ Examples:
   sysprof-memprof attach 4711 --duration 60s -o minute.memprof
   sysprof-memprof attach nginx                           all processes of that name in one capture
   sysprof-memprof attach 4711 --sample 512K              cost a few nanoseconds a call, and estimate
+  sysprof-memprof attach 4711 --cpu                      where it computes, too, for report --cpu
   sysprof-memprof attach 4711 --max-size 1G --keep 5     for days: the last captures of 1 GiB each
   sysprof-memprof attach 4711 --aggregate                totals of stacks for days, no single events
   sysprof-memprof attach 4711 --snapshot-every 10m       moments for diff --from 'snapshot 1' --to 'snapshot 2'")]
@@ -52,6 +53,9 @@ pub(crate) struct Arguments {
     /// Leave processes alone that do not have the agent preloaded, or do not answer by themselves
     #[arg(long)]
     no_inject: bool,
+    /// Sample the CPU for these processes and what they fork, too, as `run` does
+    #[arg(long, conflicts_with_all = ["no_cpu", "aggregate"])]
+    cpu: bool,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
@@ -130,6 +134,7 @@ impl Arguments {
         let session = self.recording.start(Kind {
             live: Progress::new(self.recording.quiet).is_wanted(),
             hears_commands: true,
+            samples: self.cpu,
             ..Kind::of_services(capture.clone())
         })?;
         match attaching.all(&session, pids) {

@@ -124,6 +124,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         passing: None,
         is_watched: false,
         attaches: false,
+        samples: false,
         command: arguments.command.clone(),
         socket: None,
         agent_folder: agent.path.parent().filter(|_| !agent.installed).map(Path::to_owned),

@@ -12,6 +12,8 @@ pub(crate) struct Subject {
     pub(crate) pid: u32,
     /// Start in clock ticks since boot: another process may have the pid by now. 0 where it is not known.
     pub(crate) start_ticks: u64,
+    /// A recorded process has forked it.
+    pub(crate) is_forked: bool,
 }
 
 /// Those that are alive, shared by whoever knows of them and the thread that reads them.
@@ -50,6 +52,10 @@ impl Subjects {
 
     pub(crate) fn pids(&self) -> Vec<u32> {
         self.known().alive.iter().map(|subject| subject.pid).collect()
+    }
+
+    pub(crate) fn alive(&self) -> Vec<Subject> {
+        self.known().alive.clone()
     }
 
     /// Nobody is to be read any more.
@@ -94,7 +100,12 @@ mod tests {
         let adder = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(20));
             for number in 0..3 {
-                other.add(Subject { process: ProcessId(number), pid: number, start_ticks: 0 });
+                other.add(Subject {
+                    process: ProcessId(number),
+                    pid: number,
+                    start_ticks: 0,
+                    is_forked: false,
+                });
             }
             other.remove(ProcessId(1));
         });
