@@ -1,8 +1,12 @@
 //! Samples of the processors beside the allocations.
 
-use crate::harness::{Capture, Fixture, World, c, can_sample, product, record, skip, wait, wait_for};
+use crate::harness::{
+    Capture, Fixture, Page, World, agent, attach, c, can_sample, info, product, record, skip, start, wait,
+    wait_for,
+};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::time::Duration;
 
 /// All rows of `report --cpu`: functions from the innermost outwards, and samples.
 fn rows(capture: &Capture) -> Vec<(Vec<String>, i64)> {
@@ -11,7 +15,11 @@ fn rows(capture: &Capture) -> Vec<(Vec<String>, i64)> {
 
 /// The same with further options.
 fn rows_with(capture: &Capture, options: &[&str]) -> Vec<(Vec<String>, i64)> {
-    let report = capture.report(&[&["--cpu"], options].concat());
+    rows_of(&capture.report(&[&["--cpu"], options].concat()))
+}
+
+/// Those of a report.
+fn rows_of(report: &Value) -> Vec<(Vec<String>, i64)> {
     let rows = report["rows"].as_array().expect("a report has rows").iter();
     let name = |frame: &Value| frame["function"].as_str().unwrap_or("?").to_string();
     rows.map(|row| {
@@ -426,6 +434,59 @@ fn refused_samples_do_no_harm() {
         assert_eq!(info["remarks"].as_array().map(Vec::len), Some(0));
         assert!(info["totals"]["allocations"].as_i64() > Some(0));
     }
+}
+
+/// Check that of a process which runs already its threads are sampled, with those and the children that it starts, each once, and nobody
+/// else; and that it is not done unless somebody asks.
+#[test]
+fn attached_processes_are_sampled_with_what_they_start() {
+    if !can_sample() {
+        return;
+    }
+    let world = World::new();
+    let page = Page::new(&world);
+    let mut command = world.command(c("computes_when_told").flags(["-O1", "-pthread"]).build());
+    command.arg(&page.path).env("LD_PRELOAD", agent(&world));
+    let running = start(&world, command);
+    page.wait_for_calls(1, 1);
+    let pid = running.pid().as_raw_nonzero().to_string();
+    let report = |file: &str| {
+        let mut tool = world.tool(["report", "--cpu", "--json"]);
+        tool.arg(world.path(file));
+        let ran = wait(&world, tool);
+        rows_of(&serde_json::from_str(ran.text()).expect("a report is JSON"))
+    };
+    let without = attach(&world, &pid, &["--duration", "100ms", "--output", "without.memprof"]);
+    assert_eq!(without.wait().code, 0);
+    assert_eq!(report("without.memprof"), []);
+
+    let collector = attach(&world, &pid, &["--cpu", "--output", "it.memprof"]);
+    // It is followed within a tenth of a second; machines are slow at times.
+    std::thread::sleep(Duration::from_secs(1));
+    let before = page.calls(0).mallocs_done;
+    page.go();
+    let worked = || [0, 1, 2].map(|thread| page.calls(thread).mallocs_done);
+    wait_for("work", || worked()[0] > before + 500 && worked()[1..].iter().all(|worked| *worked > 500));
+    let worked = worked();
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    page.stop();
+    assert_eq!(running.wait().code, 5);
+    let lost = info(&world, "it.memprof")["cpu"]["lost"].as_u64().expect("losses are counted");
+    let rows = report("it.memprof");
+    for (function, worked, before) in
+        [("early", worked[0], before), ("late", worked[1], 0), ("child", worked[2], 0)]
+    {
+        let samples = samples_in(&rows, function).unsigned_abs();
+        // Some of what was done before that moment, and of what is done until the collector has ended, is sampled, too.
+        let (least, most) = ((worked - before) * 7 / 10, worked * 13 / 10 + 300);
+        let told = format!("{samples} of {function}, {least} to {most}, {lost} lost: {rows:#?}");
+        assert!(samples + lost >= least && samples <= most, "{told}");
+    }
+    let is_theirs =
+        |stack: &[String]| ["start_thread", "main"].iter().any(|root| stack.iter().any(|name| name == root));
+    let foreign: i64 = rows.iter().filter(|(stack, _)| !is_theirs(stack)).map(|(_, samples)| samples).sum();
+    assert!(foreign <= 20, "{foreign} of others: {rows:#?}");
 }
 
 /// Check that --no-cpu takes no samples and has nothing to say about it, and that memory over time is there all the same.

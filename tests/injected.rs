@@ -228,16 +228,21 @@ fn cleared_environment_does_not_matter() {
     program.end();
 }
 
-/// Check that a process which sleeps gets it and is waited for, and has nothing of it left when it does not answer.
+/// Check that a process which sleeps gets it and is waited for, has nothing of it left when it does not answer before it would be woken,
+/// and is woken and recorded where there is time for that.
 #[test]
-fn sleeper_is_waited_for() {
+fn sleeper_is_waited_for_and_woken() {
     let program = Program::start(&c("serves_in_its_way").flags(["-O1"]), &[Path::new("sleeps")]);
     let pid = program.pid();
-    let tool = program.world.tool(["attach", &pid, "--patience", "2s", "--quiet", "-o", "no.memprof"]);
+    let tool = program.world.tool(["attach", &pid, "--patience", "500ms", "--quiet", "-o", "no.memprof"]);
     let ran = wait(&program.world, tool);
     assert!(ran.code == 2 && ran.stderr.contains("did not answer"), "{}", ran.stderr);
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it runs");
     assert!(maps.contains("sysprof_memprof_preload") && !maps.contains("doorbell"), "{maps}");
+    let collector = program.attach(&["--duration", "100ms", "--no-symbolize"]);
+    let ran = collector.wait();
+    assert_eq!((ran.code, ran.stderr.contains("did not answer")), (0, false), "{}", ran.stderr);
+    assert_eq!(number(&info(&program.world, "it.memprof"), "/totals/allocations"), 0);
     program.end();
 }
 

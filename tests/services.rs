@@ -316,7 +316,8 @@ fn silent_process_keeps_nobody_waiting() {
     });
     let [(pid, ..), (other, ..)] = &sleepers;
     let tool = |more: &[&str]| {
-        let mut tool = server.world.tool(["attach", pid, "--patience", "1h", "--no-symbolize", "-o"]);
+        let mut tool =
+            server.world.tool(["attach", pid, "--patience", "1h", "--no-inject", "--no-symbolize", "-o"]);
         tool.args(more);
         start(&server.world, tool)
     };
@@ -324,7 +325,7 @@ fn silent_process_keeps_nobody_waiting() {
     // Their time is over while they are called by turns, and each is said to be silent.
     let ran = wait(
         &server.world,
-        server.world.tool(["attach", pid, other, "--patience", "1s", "-o", "no.memprof"]),
+        server.world.tool(["attach", pid, other, "--no-inject", "--patience", "1s", "-o", "no.memprof"]),
     );
     assert_eq!(ran.code, 2);
     assert!(

@@ -134,12 +134,32 @@ fn limits_of_a_service_are_told_of() {
     }
 }
 
+/// Check that a process which calls nothing of the allocator is made to answer, however often it is asked, goes on as if nothing had
+/// been, and has nothing in the capture that it did not do.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn idle_process_is_woken() {
+    let server = Service::with_a_way("sleeps");
+    for _ in 0..3 {
+        let more =
+            ["--duration", "100ms", "--no-symbolize", "--patience", "1m", "--force", "-o", "it.memprof"];
+        let ran = server.run("attach", &more);
+        assert_eq!((ran.code, ran.stderr.contains("did not answer")), (0, false), "{}", ran.stderr);
+        let info = info(&server.world, "it.memprof");
+        for field in ["/totals/allocations", "/totals/unmatched_frees", "/lost/events"] {
+            assert_eq!(number(&info, field), 0, "{field}: {info:#}");
+        }
+        assert_eq!(info["processes"][0]["pid"].to_string(), server.pid());
+    }
+    server.stop();
+}
+
 /// Check that while a process that does nothing is waited for, it is said what for, and that the waiting ends when the user wants.
 #[test]
 fn waiting_says_what_for() {
     let server = Service::with_a_way("sleeps");
     for command in ["attach", "top"] {
-        let waiting = start(&server.world, server.tool(command, &["--patience", "1h"]));
+        let waiting = start(&server.world, server.tool(command, &["--patience", "1h", "--no-inject"]));
         wait_for("a note", || waiting.stderr().contains("Waiting for it, 1 h 00 min at most"));
         assert!(waiting.stderr().contains("answers at its next allocation or free"), "{}", waiting.stderr());
         waiting.signal(Signal::INT);

@@ -98,6 +98,35 @@ fn processes_are_recorded_by_name() {
     pair.end();
 }
 
+/// Check that a forked process, whose recording is that of the process that has forked it, is detached from by their name, that its pid alone
+/// ends nobody else's, and that it is said whose would.
+#[test]
+fn forked_processes_are_detached_from_with_their_parent() {
+    let world = World::new();
+    let page = Page::new(&world);
+    // A name that nobody else has.
+    let name = format!("forks-{}", world.folder().file_name().unwrap().to_str().unwrap());
+    let program = world.path(&name);
+    copy_program(c("serves_by_children").flags(["-O1"]).build(), &program);
+    let mut command = world.command(&program);
+    command.arg(&page.path).env("LD_PRELOAD", agent(&world));
+    let running = start(&world, command);
+    page.wait_for_calls(1, 1000);
+    let parent = running.pid().as_raw_nonzero().to_string();
+    let collector = attach(&world, &parent, &["--no-symbolize", "--output", "it.memprof"]);
+    page.go();
+    wait_for("the children", || (1..=2).all(|child| page.calls(child).mallocs_done > 1000));
+    let child = page.calls(1).frees_begun.to_string();
+    let ran = wait(&world, world.tool(["detach", &child]));
+    let why = format!("was forked by process {parent} and is recorded with it");
+    assert!(ran.code == 1 && ran.stderr.contains(&why), "{}", ran.stderr);
+    let ran = wait(&world, world.tool(["detach", &name]));
+    assert_eq!((ran.code, ran.stderr.matches("goes on unrecorded").count()), (0, 3), "{}", ran.stderr);
+    assert_eq!(collector.wait().code, 0);
+    page.stop();
+    assert_eq!(running.wait().code, 5);
+}
+
 /// Check that a daemon begins and ends recordings of all processes of a name, and that of several the failure of one keeps nobody from the
 /// others.
 #[test]

@@ -21,7 +21,7 @@ mod preloaded;
 
 pub use bell::{folders, make_doorbell};
 pub(crate) use call::call;
-pub use call::is_callable;
+pub use call::{Manner, is_callable};
 pub use hindrance::Hindrance;
 pub use named::named;
 pub use preloaded::{Preloaded, State, preloaded};
@@ -81,12 +81,14 @@ pub enum Refusal {
         why: String,
     },
     /// It has called nothing of the allocator.
-    #[error("process {pid} did not answer. {why}")]
+    #[error("process {pid} did not answer. {why}{}", asleep(.unwoken.as_ref()))]
     Silent {
         /// Its pid.
         pid: u32,
         /// What keeps it from that.
         why: Hindrance,
+        /// Why it could not be made to, where that was tried.
+        unwoken: Option<crate::inject::Refusal>,
     },
     /// It was not called, since others were calling all the time.
     #[error(
@@ -138,6 +140,10 @@ pub enum Refusal {
         /// What the system said.
         source: io::Error,
     },
+}
+
+fn asleep(unwoken: Option<&crate::inject::Refusal>) -> String {
+    unwoken.map_or_else(String::new, |why| format!(". It cannot be made to by us: {why}"))
 }
 
 impl Refusal {

@@ -145,7 +145,8 @@ mod tests {
         };
         let mut seen = Seen::default();
         let mut differs = |numbers: [u32; 2], value| {
-            let subjects = numbers.map(|pid| Subject { process: ProcessId(pid), pid, start_ticks: 0 });
+            let subjects =
+                numbers.map(|pid| Subject { process: ProcessId(pid), pid, start_ticks: 0, is_forked: false });
             seen.differs(&of(&subjects), &numbers.map(|number| counter(number, value)))
         };
         assert!(differs([1, 2], 7) && differs([3, 4], 7));
@@ -160,7 +161,8 @@ mod tests {
     /// Check that each source reads what it is for, of this process and this machine.
     #[test]
     fn sources_read_this_process() {
-        let own = Subject { process: ProcessId(3), pid: std::process::id(), start_ticks: 0 };
+        let own =
+            Subject { process: ProcessId(3), pid: std::process::id(), start_ticks: 0, is_forked: false };
         let mut reading = Reading { time: 7, counters: Vec::new() };
         process::Stat::new().read(&of(&[own]), &mut reading);
         machine::Processors.read(&Round::default(), &mut reading);
@@ -182,7 +184,12 @@ mod tests {
         let subjects = Subjects::default();
         let (counters, readings) = Counters::start(Clock::start(), subjects.clone()).unwrap();
         for number in 0..3 * QUEUE as u32 {
-            subjects.add(Subject { process: ProcessId(number), pid: number, start_ticks: 0 });
+            subjects.add(Subject {
+                process: ProcessId(number),
+                pid: number,
+                start_ticks: 0,
+                is_forked: false,
+            });
             std::thread::sleep(std::time::Duration::from_millis(100));
         }
         let waiting: Vec<_> = readings.try_iter().take(2 * QUEUE).collect();
@@ -200,8 +207,9 @@ mod tests {
     #[test]
     fn other_processes_are_not_read() {
         let mut reading = Reading { time: 0, counters: Vec::new() };
-        let other = Subject { process: ProcessId(0), pid: std::process::id(), start_ticks: 1 };
-        let gone = Subject { process: ProcessId(0), pid: 1 << 30, start_ticks: 0 };
+        let other =
+            Subject { process: ProcessId(0), pid: std::process::id(), start_ticks: 1, is_forked: false };
+        let gone = Subject { process: ProcessId(0), pid: 1 << 30, start_ticks: 0, is_forked: false };
         process::Stat::new().read(&of(&[other, gone]), &mut reading);
         assert!(reading.counters.is_empty());
     }

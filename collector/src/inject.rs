@@ -9,6 +9,9 @@
 //! somebody may have kept the address of a function in it; the words are put back at the end, and with them goes all that it costs.
 //! Libraries that the process loads later are looked for once a second.
 //!
+//! A process that has the agent, from its start or by this, and does not answer since it calls nothing of the allocator, is made to in
+//! the same way (`wake`).
+//!
 //! What is different from a preloaded agent: words that are nobody's relocation, as copies of `&malloc` that the program made for
 //! itself, stay what they were, and so does what the dynamic loader allocates.
 
@@ -24,11 +27,13 @@ pub(crate) mod remote;
 pub(crate) mod threads;
 #[expect(unsafe_code, reason = "ptrace")]
 pub(crate) mod tracee;
+mod wake;
 #[cfg_attr(test, expect(unsafe_code, reason = "a struct of numbers that are all zero"))]
 mod way_back;
 mod words;
 
 pub use refusal::Refusal;
+pub(crate) use wake::wake;
 
 use crate::launch::descendants;
 use crate::log::debug;

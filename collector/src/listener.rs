@@ -365,11 +365,23 @@ impl Host {
         bell.ring();
     }
 
-    /// Tells the images of a process that their recording is over; false when there are none.
-    pub(crate) fn close(&self, pid: u32) -> bool {
+    /// Tells the images of a process that their recording is over. A process that was forked has none of its own: it goes with the one
+    /// that connected, and speaks for all once that is gone.
+    pub(crate) fn close(&self, pid: u32) -> Detached {
         let images = self.recorded();
         let of_process = images.iter().filter(|image| image.info.pid == pid);
-        of_process.map(|image| image.close()).count() != 0
+        if of_process.map(|image| image.close()).count() != 0 {
+            return Detached::Done;
+        }
+        let shared = self.known().into_iter().find(|image| image.has(pid));
+        match shared {
+            None => Detached::Unknown,
+            Some(image) if image.is_over() || !image.memory.control().is_recording() => {
+                image.close();
+                Detached::Done
+            }
+            Some(image) => Detached::Shared { with: image.info.pid },
+        }
     }
 
     /// Tells all images that their recording is over.
@@ -396,10 +408,16 @@ impl Host {
 
     /// Images into which somebody may write, perhaps only children of the process that connected.
     fn open(&self) -> Vec<Arc<Image>> {
+        let mut images = self.known();
+        images.retain(|image| image.memory.control().is_recording());
+        images
+    }
+
+    /// Images that are not read to their end yet.
+    fn known(&self) -> Vec<Arc<Image>> {
         let Ok(mut known) = self.known.lock() else { return Vec::new() };
         known.retain(|image| image.strong_count() != 0);
-        let images = known.iter().filter_map(std::sync::Weak::upgrade);
-        images.filter(|image| image.memory.control().is_recording()).collect()
+        known.iter().filter_map(std::sync::Weak::upgrade).collect()
     }
 
     /// Ends the earlier images of a process that has connected anew: it executed another program. How many of those there still are.
@@ -423,6 +441,17 @@ fn has_gone(agent: &OwnedFd) -> bool {
     let mut look = [PollFd::new(agent, PollFlags::empty())];
     let looked = poll(&mut look, Some(&Timespec::default()));
     looked.is_ok_and(|_| look.iter().any(|agent| agent.revents().intersects(PollFlags::HUP | PollFlags::ERR)))
+}
+
+/// What became of a wish that a process is recorded no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detached {
+    /// It goes on unrecorded, from its next allocation or free.
+    Done,
+    /// It was forked, and its recording is that of this process, which goes on.
+    Shared { with: u32 },
+    /// It is not recorded here.
+    Unknown,
 }
 
 /// Sends the memory; our copies of its descriptors are closed with that.

@@ -130,7 +130,7 @@ impl Processes {
         };
         self.images.add(id, pid, known);
         if let Some(pid) = pid {
-            self.subjects.add(Subject { process: id, pid, start_ticks });
+            self.subjects.add(Subject { process: id, pid, start_ticks, is_forked: origin.is_some() });
         }
         let begins_by = Some(origin.map_or(0, |origin| origin.fork));
         self.alive.insert((image.id, slot), Alive { process: id, execing: None, code: None, begins_by });

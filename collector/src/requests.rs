@@ -5,7 +5,7 @@ use crate::commands::Answer;
 use crate::drain::Shared;
 use crate::exit_scans::{ExitScan, Place};
 use crate::inject::Refusal;
-use crate::listener::Host;
+use crate::listener::{Detached, Host};
 use crate::orders::{self, Mark, Order};
 use crate::scan::{Scanned, scan};
 use crate::snapshot::{self, Taken};
@@ -207,13 +207,17 @@ impl Requests {
     pub(crate) fn obey(&self, words: &[OsString]) -> Answer {
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
         match words.as_slice() {
-            ["detach", pid] if pid.parse().is_ok_and(|pid| self.host.close(pid)) => {
-                Ok(format!("process {pid} goes on unrecorded"))
-            }
-            ["snapshot" | "mark", pid, _] | ["detach" | "capture" | "scan", pid]
+            ["detach", pid] => match pid.parse().map_or(Detached::Unknown, |pid| self.host.close(pid)) {
+                Detached::Done => Ok(format!("process {pid} goes on unrecorded")),
+                Detached::Shared { with } => Err(format!(
+                    "process {pid} was forked by process {with} and is recorded with it: sysprof-memprof detach {with} ends that of both"
+                )),
+                Detached::Unknown => Err(unknown(pid)),
+            },
+            ["snapshot" | "mark", pid, _] | ["capture" | "scan", pid]
                 if !pid.parse().is_ok_and(|pid| self.host.knows(pid)) =>
             {
-                Err(format!("process {pid} is not recorded by this collector"))
+                Err(unknown(pid))
             }
             ["snapshot" | "capture", _, ..] if self.keeps.is_nothing_here() => Err(NOTHING_KEPT.to_string()),
             ["capture", _] => Ok(std::path::absolute(&self.path)
@@ -233,6 +237,10 @@ impl Requests {
             _ => Err("this collector does not know that command".to_string()),
         }
     }
+}
+
+fn unknown(pid: &str) -> String {
+    format!("process {pid} is not recorded by this collector")
 }
 
 fn cannot(pid: u32, refusal: &Refusal) -> String {

@@ -30,14 +30,14 @@ mod writing;
 
 pub use output::cannot_create;
 
-use crate::attach::{self, Refusal};
+use crate::attach::{self, Manner, Refusal};
 use crate::clock::Clock;
 use crate::commands::{Ear, Obey};
 use crate::counters::Counters;
 use crate::distil;
 use crate::drain::Drain;
 use crate::launch::Environment;
-use crate::listener::{Listener, Outlet};
+use crate::listener::{Detached, Listener, Outlet};
 use crate::orders;
 use crate::perf::Traces;
 use crate::queue::queue;
@@ -198,13 +198,13 @@ impl Session {
     }
 
     /// Has a process recorded that runs already and has the agent preloaded. It is called until it answers, at its next
-    /// allocation or free, or `patience` is at its end.
+    /// allocation or free or before that, as the `manner` says, or `patience` is at its end.
     ///
     /// # Errors
     /// Why it is not recorded.
-    pub fn attach(&self, pid: u32, patience: Duration) -> Result<(), Refusal> {
+    pub fn attach(&self, pid: u32, patience: Duration, manner: Manner) -> Result<(), Refusal> {
         let host = self.listener.host();
-        let image = attach::call(&host, pid, patience)?;
+        let image = attach::call(&host, pid, patience, manner)?;
         host.take_in(image, pid);
         Ok(())
     }
@@ -212,7 +212,7 @@ impl Session {
     /// Ends the recording of one process, which goes on unrecorded from its next allocation or free; false when it is
     /// not recorded here.
     pub fn detach(&self, pid: u32) -> bool {
-        self.listener.host().close(pid)
+        self.listener.host().close(pid) == Detached::Done
     }
 
     /// Ends the recording of all processes, which go on unrecorded, and takes no commands any more: another session may

@@ -4,8 +4,9 @@
 //! through which modules call, and puts them back at the end. It calls these functions in a thread that holds no lock.
 
 use crate::got::{self, Change};
+use crate::guard::Busy;
 use crate::loader::LinkMap;
-use crate::{doorbell, lifecycle, modules, process, real};
+use crate::{arch, doorbell, lifecycle, modules, process, real};
 use core::ffi::{CStr, c_char, c_int, c_void};
 
 /// Ready to be called through the doorbell.
@@ -104,6 +105,15 @@ pub(crate) extern "C" fn sysprof_memprof_withdrawn() -> c_int {
         doorbell::cover();
     }
     c_int::from(is_done)
+}
+
+/// Has the process look whether it is called, as its next call of the allocator would: one that makes none can be called all the same.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn sysprof_memprof_answer() {
+    // Also of a recording that has ended since its last call, which it has to leave first.
+    process::hear(arch::thread_local());
+    // A process that is recorded is in the capture, whether it ever allocates or not.
+    drop(Busy::enter_to_tell());
 }
 
 /// The function of a name that the program's modules have found. In the executable itself that may be a stub, which stands for

@@ -449,20 +449,24 @@ fn addresses_without_memory_are_told_apart() {
     }
 }
 
-/// Check that a capture is not said to have no samples where only what was chosen of it has none.
+/// Check that a capture is not said to have no samples where only what was chosen of it has none, and that it is said how processes are
+/// sampled that are attached to.
 #[test]
 fn samples_that_were_not_chosen_are_there() {
     let options = ReportOptions { metric: Metric::Cpu, ..ReportOptions::default() };
-    for (samples, expected) in [
-        (0, "Nothing to show: this capture has no samples of the CPU.\n"),
+    for (samples, attached, expected) in [
+        (0, false, "Nothing to show: this capture has no samples of the CPU.\n"),
+        (0, true, "no samples of the CPU. Processes that run already are sampled by attach --cpu.\n"),
         (
             1010,
+            true,
             "Nothing to show: what was chosen has none of the 1,010 samples of the CPU. These have a thread, a stack and a time, but no size",
         ),
     ] {
         let mut made = Made::new();
         let (process, thread) = made.process("app");
         made.end(process, thread, Ended::Exited(0));
+        made.tables.processes[0].attached = attached;
         let mut summary = Summary::default();
         summary.cpu.samples = samples;
         made.tables.summary = Some(summary);

@@ -35,6 +35,7 @@ Examples:
   sysprof-memprof attach 4711 --duration 60s -o minute.memprof
   sysprof-memprof attach nginx                           all processes of that name in one capture
   sysprof-memprof attach 4711 --sample 512K              cost a few nanoseconds a call, and estimate
+  sysprof-memprof attach 4711 --cpu                      where it computes, too, for report --cpu
   sysprof-memprof attach 4711 --max-size 1G --keep 5     for days: the last captures of 1 GiB each
   sysprof-memprof attach 4711 --aggregate                totals of stacks for days, no single events
   sysprof-memprof attach 4711 --snapshot-every 10m       moments for diff --from 'snapshot 1' --to 'snapshot 2'")]
@@ -45,12 +46,16 @@ pub(crate) struct Arguments {
     /// Detach after this time
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     duration: Option<Duration>,
-    /// How long processes are waited for that do not answer: each does so at its next allocation or free
+    /// How long processes are waited for that do not answer: each does so at its next allocation or free, or, where the system allows
+    /// to trace it, when it has made none for a second
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     patience: Duration,
-    /// Leave processes alone that do not have the agent preloaded
+    /// Leave processes alone that do not have the agent preloaded, or do not answer by themselves
     #[arg(long)]
     no_inject: bool,
+    /// Sample the CPU for these processes and what they fork, too, as `run` does
+    #[arg(long, conflicts_with_all = ["no_cpu", "aggregate"])]
+    cpu: bool,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
@@ -129,6 +134,7 @@ impl Arguments {
         let session = self.recording.start(Kind {
             live: Progress::new(self.recording.quiet).is_wanted(),
             hears_commands: true,
+            samples: self.cpu,
             ..Kind::of_services(capture.clone())
         })?;
         match attaching.all(&session, pids) {

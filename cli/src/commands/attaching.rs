@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use crate::{agent, message};
 use anyhow::anyhow;
 use collector::Session;
-use collector::attach::{Refusal, is_callable, make_doorbell};
+use collector::attach::{Manner, Refusal, is_callable, make_doorbell};
 use collector::inject::Injection;
 use collector::launch::Signals;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ pub(super) struct Attaching<'s> {
     quiet: bool,
     /// Those that end the waiting.
     signals: &'s Signals,
-    /// Processes without the agent get it.
+    /// Processes without the agent get it, and those that do not answer are made to.
     injects: bool,
     /// Those that got it: they have it for as long as these are there.
     pub(super) injected: Vec<Injection>,
@@ -106,12 +106,13 @@ impl<'s> Attaching<'s> {
         let mut least = self.patience;
         let (mut waiting, mut texts) = (pids.to_vec(), Vec::new());
         let mut has_said = self.quiet;
+        let mut manner = Manner::Patient;
         while !waiting.is_empty() {
             let turn = (LAP / u32::try_from(waiting.len()).unwrap_or(u32::MAX)).max(TURN);
             let mut silent = Vec::new();
             for pid in std::mem::take(&mut waiting) {
                 let rest = self.rest(deadline);
-                match self.one(session, pid, rest.max(least).min(turn)) {
+                match self.one(session, pid, rest.max(least).min(turn), manner) {
                     Ok(()) => self.began = self.began.or_else(|| Some(Instant::now())),
                     Err(refused) if refused.may_pass && rest > turn => {
                         if supervise::is_interrupted(self.signals) {
@@ -124,7 +125,11 @@ impl<'s> Attaching<'s> {
                 }
             }
             least = Duration::ZERO;
+            // Who calls the allocator now and then has done so by now, and was not disturbed.
+            let is_last_means =
+                !self.injects || std::mem::replace(&mut manner, Manner::Waking) == Manner::Waking;
             if let [first, others @ ..] = silent.as_slice()
+                && is_last_means
                 && !std::mem::replace(&mut has_said, true)
             {
                 self.say_who_is_waited_for(first, others.len());
@@ -147,18 +152,24 @@ impl<'s> Attaching<'s> {
     }
 
     /// Attaches to a process within this time.
-    fn one(&mut self, session: &Session, pid: u32, patience: Duration) -> Result<(), Refused> {
+    fn one(
+        &mut self,
+        session: &Session,
+        pid: u32,
+        patience: Duration,
+        manner: Manner,
+    ) -> Result<(), Refused> {
         let refused = |attaching: &Self| {
             let text = attaching.refused(pid).map(str::to_owned);
             text.map_or(Ok(()), |text| Err(Refused { text, may_pass: false }))
         };
         refused(self)?;
-        match session.attach(pid, patience) {
+        match session.attach(pid, patience, manner) {
             // It has executed another program since.
             Err(refusal) if self.injects && lacks_the_agent(&refusal) => {
                 self.inject_or_note(pid, &refusal);
                 refused(self)?;
-                Ok(session.attach(pid, patience)?)
+                Ok(session.attach(pid, patience, manner)?)
             }
             called => Ok(called?),
         }

@@ -21,7 +21,7 @@ use crate::{message, output};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use collector::Session;
-use collector::attach::make_doorbell;
+use collector::attach::{Manner, make_doorbell};
 use collector::commands::{Answer, Ear, ask_daemon};
 use collector::launch::{Received, Signal, Signals, lift_limits};
 use jiff::Timestamp;
@@ -38,6 +38,8 @@ use std::time::Duration;
 const ROUND: Duration = Duration::from_secs(1);
 /// How long a process is waited for that does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// And before it is made to answer, where that is permitted.
+const UNDISTURBED: Duration = Duration::from_secs(1);
 
 /// Record processes when somebody asks, one capture each
 ///
@@ -221,7 +223,12 @@ impl Requests {
     fn begin(&self, capture: &Path, pids: &[u32]) -> Result<Session, String> {
         let session = self.recording.start(Kind::of_services(capture.to_owned()));
         let session = session.map_err(|failure| failure.to_text())?;
-        let refusals: Vec<_> = pids.iter().filter_map(|pid| session.attach(*pid, PATIENCE).err()).collect();
+        // Who calls the allocator now and then is not disturbed.
+        let attach = |pid: &u32| match session.attach(*pid, UNDISTURBED, Manner::Patient) {
+            Err(refusal) if refusal.may_pass() => session.attach(*pid, PATIENCE, Manner::Waking),
+            called => called,
+        };
+        let refusals: Vec<_> = pids.iter().filter_map(|pid| attach(pid).err()).collect();
         match refusals.last() {
             Some(refusal) if refusals.len() == pids.len() => {
                 super::attach::discard(session, Some(capture));

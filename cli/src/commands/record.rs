@@ -94,6 +94,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     };
     let session = arguments.recording.start(Kind {
         attaches: false,
+        samples: false,
         socket: Some(socket),
         rights,
         live: progress.is_wanted(),

@@ -173,6 +173,8 @@ pub(crate) struct Kind {
     pub(crate) is_watched: bool,
     /// Only processes that are attached to are recorded.
     pub(crate) attaches: bool,
+    /// Sample the processors for processes that are attached to.
+    pub(crate) samples: bool,
     /// The command, empty when there is none.
     pub(crate) command: Vec<OsString>,
     /// Where agents connect, when the user has a say in it.
@@ -201,6 +203,7 @@ impl Kind {
             passing: None,
             is_watched: false,
             attaches: true,
+            samples: false,
             command: Vec::new(),
             socket: None,
             rights: Rights::default(),
@@ -285,7 +288,7 @@ impl Recording {
     fn cpu(&self, kind: &Kind) -> Option<CpuOptions> {
         let scope = self.scope(kind)?;
         Some(CpuOptions {
-            processors: !self.no_cpu && scope != Scope::Recorded,
+            processors: !self.no_cpu && (scope != Scope::Recorded || kind.samples),
             faults: self.faults,
             frequency: self.frequency,
             stack_bytes: self.cpu_stack,
@@ -320,7 +323,7 @@ impl Recording {
             _ if self.aggregate || (self.no_cpu && !self.faults && self.trace.is_empty()) => None,
             _ if self.system => Some(Scope::System),
             Some(pid) => Some(Scope::Tree { pid, follow: kind.follow }),
-            None => (self.faults || !self.trace.is_empty()).then_some(Scope::Recorded),
+            None => (kind.samples || self.faults || !self.trace.is_empty()).then_some(Scope::Recorded),
         }
     }
 }

@@ -123,6 +123,7 @@ impl Arguments {
             passing: None,
             is_watched: false,
             attaches: false,
+            samples: false,
             command: self.command.clone(),
             socket: None,
             rights: Rights::default(),

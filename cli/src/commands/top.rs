@@ -71,10 +71,11 @@ pub(crate) struct Arguments {
     /// Rows of a printed report
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// How long the process is waited for when it does not answer: it does so at its next allocation or free
+    /// How long the process is waited for when it does not answer: it does so at its next allocation or free, or, where
+    /// the system allows to trace it, when it has made none for a second
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     patience: Duration,
-    /// Leave the process alone if it does not have the agent preloaded
+    /// Leave the process alone if it does not have the agent preloaded, or does not answer by itself
     #[arg(long)]
     no_inject: bool,
     #[command(flatten)]

@@ -6,6 +6,7 @@ use super::confinement::Confinement;
 use super::hindrance::{Hindrance, room};
 use super::preloaded::{Mapped, Preloaded, State, preloaded_one};
 use crate::image::Image;
+use crate::inject;
 use crate::listener::{Host, accept, refuse};
 use crate::log::debug;
 use crate::numbers;
@@ -24,6 +25,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A call that is not answered is made again after so long: by then the process may call the allocator again, or have
@@ -39,8 +41,17 @@ const BEGINNING: Duration = Duration::from_millis(500);
 /// A recording takes one part in so many of the address space that it is made for.
 const SHARE: u64 = 16;
 
+/// How a process is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// It answers at its next allocation or free, whenever that is.
+    Patient,
+    /// A thread of it is made to answer, where the system lets us trace it: it may make no such call for hours.
+    Waking,
+}
+
 /// Has a process recorded by `host`, calling it until it answers or `patience` is at its end.
-pub(crate) fn call(host: &Host, pid: u32, patience: Duration) -> Result<Arc<Image>, Refusal> {
+pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) -> Result<Arc<Image>, Refusal> {
     let deadline = Instant::now() + patience;
     let process = find_once_begun(pid, deadline)?;
     if let Some(Confinement { calls, is_deadly }) = Confinement::of(pid) {
@@ -51,6 +62,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration) -> Result<Arc<Imag
     let (folder, bell) = open(&process, doorbell)?;
     let own_pid = numbers::own(pid).unwrap_or(pid);
     let (mut has_called, mut is_taken, mut is_busy) = (false, false, false);
+    let mut unwoken = None;
     while Instant::now() < deadline && is_there(pid) {
         if !bell.lock().map_err(system)? {
             is_taken = true;
@@ -60,21 +72,29 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration) -> Result<Arc<Imag
         has_called = true;
         let socket = Beside::listen(&folder, process.uid).map_err(system)?;
         let until = deadline.min(Instant::now() + AT_ONCE);
-        while Instant::now() < until && is_there(pid) {
-            bell.ring(own_pid).map_err(system)?;
-            if !is_readable(&socket.socket, AGAIN) {
-                continue;
-            }
-            match answer(host, &socket.socket, pid) {
-                Ok(Some(image)) => return Ok(image),
-                Ok(None) => {}
-                Err(Refusal::Busy { .. }) => {
-                    is_busy = true;
-                    std::thread::sleep(AGAIN);
+        let answered = waking(manner, &process, until, || {
+            while Instant::now() < until && is_there(pid) {
+                bell.ring(own_pid).map_err(system)?;
+                if !is_readable(&socket.socket, AGAIN) {
+                    continue;
                 }
-                Err(refusal) => return Err(refusal),
+                match answer(host, &socket.socket, pid) {
+                    Ok(Some(image)) => return Ok(Some(image)),
+                    Ok(None) => {}
+                    Err(Refusal::Busy { .. }) => {
+                        is_busy = true;
+                        std::thread::sleep(AGAIN);
+                    }
+                    Err(refusal) => return Err(refusal),
+                }
             }
+            Ok(None)
+        });
+        let (answered, refusal) = answered;
+        if let Some(image) = answered? {
+            return Ok(image);
         }
+        unwoken = refusal;
         drop(socket);
         bell.unlock().map_err(system)?;
         // For longer than they take to look.
@@ -84,8 +104,29 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration) -> Result<Arc<Imag
     Err(match is_there(pid) {
         true if is_taken && !has_called => Refusal::Taken { pid },
         true if is_busy => Refusal::Busy { pid },
-        true => Refusal::Silent { pid, why: Hindrance::of(pid, folder) },
+        true => Refusal::Silent { pid, why: Hindrance::of(pid, folder), unwoken },
         false => Refusal::NoProcess { pid },
+    })
+}
+
+/// Listens, while a thread of the process is made to answer if that is wanted; and why it could not be.
+fn waking<T>(
+    manner: Manner,
+    process: &Preloaded,
+    until: Instant,
+    listen: impl FnOnce() -> T,
+) -> (T, Option<inject::Refusal>) {
+    if manner == Manner::Patient {
+        return (listen(), None);
+    }
+    let has_answered = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Relaxed: it is only looked at whether there is any use in going on.
+        let is_over = || has_answered.load(Ordering::Relaxed);
+        let waker = scope.spawn(move || inject::wake(process.pid, &process.agent, is_over, until));
+        let heard = listen();
+        has_answered.store(true, Ordering::Relaxed);
+        (heard, waker.join().ok().and_then(Result::err))
     })
 }
 
@@ -278,7 +319,6 @@ fn hear(agent: &OwnedFd) -> Option<Hello> {
 mod tests {
     use super::*;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
-    use std::sync::atomic::{AtomicBool, Ordering};
 
     const USER: u32 = 12345;
 

@@ -65,7 +65,7 @@ impl fmt::Display for Hindrance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Hindrance::Unknown => f.write_str(
-                "A process answers at its next allocation or free, and this one seems to be idle, or has forbidden itself to connect. \
+                "A process answers at its next allocation or free, and this one makes none now, or has forbidden itself to connect. \
                  Give it something to do, as a request to a service, or wait longer for it (--patience)",
             ),
             Hindrance::Stopped => f.write_str("It is stopped: kill -CONT, or its debugger, lets it go on"),

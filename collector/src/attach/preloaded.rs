@@ -29,6 +29,8 @@ pub struct Preloaded {
     pub command: String,
     /// The doorbell that it hears, with what tells it from other files: path as the process has it, device, inode.
     pub(super) doorbell: Option<Mapped>,
+    /// The agent's file, as the process has it.
+    pub(super) agent: PathBuf,
 }
 
 /// A mapped file.
@@ -52,7 +54,8 @@ pub enum State {
 /// What is interesting about a process' maps.
 #[derive(Debug, Default)]
 struct Maps {
-    has_agent: bool,
+    /// Its file.
+    agent: Option<PathBuf>,
     doorbell: Option<Mapped>,
     /// Control memory of who records it.
     read: Option<u64>,
@@ -69,13 +72,13 @@ pub fn preloaded() -> Vec<Preloaded> {
         let pid = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
         // Those that we may not look at, and those that have just gone, are left out.
         let maps = pid.and_then(|pid| Some((pid, maps_of(pid).ok()?)));
-        found.extend(maps.filter(|(_, maps)| maps.has_agent || !maps.written.is_empty()));
+        found.extend(maps.filter(|(_, maps)| maps.agent.is_some() || !maps.written.is_empty()));
     }
     let collectors: HashMap<u64, u32> =
         found.iter().flat_map(|(pid, maps)| maps.written.iter().map(|inode| (*inode, *pid))).collect();
     let mut all: Vec<Preloaded> = found
         .into_iter()
-        .filter(|(_, maps)| maps.has_agent)
+        .filter(|(_, maps)| maps.agent.is_some())
         .filter_map(|(pid, maps)| describe(pid, maps, &collectors))
         .collect();
     all.sort_by_key(|process| process.pid);
@@ -88,10 +91,10 @@ pub fn preloaded() -> Vec<Preloaded> {
 /// When it is gone, or we may not look at it.
 pub(super) fn preloaded_one(pid: u32) -> std::io::Result<Option<Preloaded>> {
     let maps = maps_of(pid)?;
-    match (maps.has_agent, maps.read) {
-        (false, _) => Ok(None),
-        (true, None) => Ok(describe(pid, maps, &HashMap::new())),
-        (true, Some(_)) => Ok(preloaded().into_iter().find(|process| process.pid == pid)),
+    match (&maps.agent, maps.read) {
+        (None, _) => Ok(None),
+        (Some(_), None) => Ok(describe(pid, maps, &HashMap::new())),
+        (Some(_), Some(_)) => Ok(preloaded().into_iter().find(|process| process.pid == pid)),
     }
 }
 
@@ -114,6 +117,7 @@ fn describe(pid: u32, maps: Maps, collectors: &HashMap<u64, u32>) -> Option<Prel
         since: recorded.or_else(|| age(&process)).unwrap_or_default(),
         command: if words.is_empty() { name() } else { words.join(" ") },
         doorbell: maps.doorbell,
+        agent: maps.agent?,
     })
 }
 
@@ -139,7 +143,7 @@ fn parse(text: &str) -> Maps {
                 maps.doorbell = Some(Mapped { path: unescaped(path), inode });
             }
             _ if name.starts_with("libsysprof_memprof_preload") && name.ends_with(".so") => {
-                maps.has_agent = true
+                maps.agent = Some(unescaped(path));
             }
             _ => {}
         }
@@ -185,11 +189,12 @@ mod tests {
 7f40-7f41 rw-s 00000000 00:01 80   /memfd:sysprof-memprof (deleted)
 7f50-7f51 r--s 00000000 00:01 81   /memfd:sysprof-memprof-control (deleted)";
         let maps = parse(target);
-        assert!(maps.has_agent && maps.written.is_empty());
+        let agent = Path::new("/usr/lib/sysprof-memprof/libsysprof_memprof_preload.so");
+        assert!(maps.agent.as_deref() == Some(agent) && maps.written.is_empty());
         assert_eq!(maps.doorbell, Some(Mapped { path: "/run/sys prof/doorbell".into(), inode: 79 }));
         assert_eq!((maps.read, maps.segments), (Some(81), vec![80]));
         let collector = parse("7f50-7f51 rw-s 00000000 00:01 81   /memfd:sysprof-memprof-control (deleted)");
-        assert_eq!((collector.has_agent, collector.written), (false, vec![81]));
+        assert_eq!((collector.agent, collector.written), (None, vec![81]));
         // A private or writable mapping of some other doorbell is none.
         assert_eq!(parse("7f10-7f11 rw-s 00000000 00:19 79   /home/doorbell").doorbell, None);
     }

@@ -85,7 +85,8 @@ mod tests {
     /// is counted in parts.
     #[test]
     fn processes_are_read_seldom() {
-        let own = Subject { process: ProcessId(3), pid: std::process::id(), start_ticks: 0 };
+        let own =
+            Subject { process: ProcessId(3), pid: std::process::id(), start_ticks: 0, is_forked: false };
         let mut rollup = Rollup::default();
         let mut read = |subjects: &[Subject]| {
             let mut reading = Reading { time: 7, counters: Vec::new() };

@@ -12,6 +12,8 @@ pub(crate) struct Subject {
     pub(crate) pid: u32,
     /// Start in clock ticks since boot: another process may have the pid by now. 0 where it is not known.
     pub(crate) start_ticks: u64,
+    /// A recorded process has forked it.
+    pub(crate) is_forked: bool,
 }
 
 /// Those that are alive, shared by whoever knows of them and the thread that reads them.
@@ -100,6 +102,10 @@ impl Subjects {
         self.known().alive.iter().map(|subject| subject.pid).collect()
     }
 
+    pub(crate) fn alive(&self) -> Vec<Subject> {
+        self.known().alive.clone()
+    }
+
     /// Nobody is to be read any more.
     pub(super) fn end(&self) {
         self.known().is_over = true;
@@ -142,7 +148,12 @@ mod tests {
         let adder = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(20));
             for number in 0..3 {
-                other.add(Subject { process: ProcessId(number), pid: number, start_ticks: 0 });
+                other.add(Subject {
+                    process: ProcessId(number),
+                    pid: number,
+                    start_ticks: 0,
+                    is_forked: false,
+                });
             }
             other.remove(ProcessId(1));
         });
@@ -159,7 +170,8 @@ mod tests {
     fn all_have_their_turn() {
         let mut known = Known::default();
         let add = |known: &mut Known, number: u32| {
-            let subject = Subject { process: ProcessId(number), pid: number, start_ticks: 0 };
+            let subject =
+                Subject { process: ProcessId(number), pid: number, start_ticks: 0, is_forked: false };
             let at = known.find(subject.process).unwrap_err();
             known.alive.insert(at, subject);
             known.news.push(subject.process);

@@ -7,7 +7,7 @@ pub use refusal::Refusal;
 
 use std::convert::Infallible;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// An agent in a process that was not preloaded: there is none.
 #[derive(Debug)]
@@ -34,6 +34,19 @@ impl Injection {
     pub fn end(self) -> Result<(), Refusal> {
         match self.0 {}
     }
+}
+
+/// Does nothing: the process is waited for.
+///
+/// # Errors
+/// None.
+pub(crate) fn wake(
+    _pid: u32,
+    _agent: &Path,
+    _has_answered: impl Fn() -> bool,
+    _deadline: Instant,
+) -> Result<(), Refusal> {
+    Ok(())
 }
 
 /// Threads that were not let go: nobody holds any.

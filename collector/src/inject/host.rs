@@ -23,6 +23,7 @@ const BEGIN: &[u8] = b"sysprof_memprof_injected";
 const NEXT: &[u8] = b"sysprof_memprof_next";
 const CHANGE: &[u8] = b"sysprof_memprof_change";
 const LEAVE: &[u8] = b"sysprof_memprof_withdrawn";
+const ANSWER: &[u8] = b"sysprof_memprof_answer";
 /// Its other functions are not hooks.
 const OWN: [&[u8]; 2] = [b"sysprof_memprof", b"memprof_"];
 
@@ -67,6 +68,7 @@ pub(super) struct Host {
     pub(super) next: u64,
     pub(super) change: u64,
     pub(super) leave: u64,
+    pub(super) answer: u64,
     /// Where libc has the instructions by which signal handlers return.
     pub(super) restorer: u64,
     /// How long calls are waited for.
@@ -91,7 +93,8 @@ impl Host {
             let found = functions.iter().find(|(function, _)| function == name);
             found.map(|(_, offset)| *offset).ok_or(Refusal::OtherVersion)
         };
-        let (begin, next, change, leave) = (own(BEGIN)?, own(NEXT)?, own(CHANGE)?, own(LEAVE)?);
+        let (begin, next, change) = (own(BEGIN)?, own(NEXT)?, own(CHANGE)?);
+        let (leave, answer) = (own(LEAVE)?, own(ANSWER)?);
         let is_hook = |name: &[u8]| !OWN.iter().any(|own| name.starts_with(own));
         let hooks: Vec<Hook> = functions
             .into_iter()
@@ -111,6 +114,7 @@ impl Host {
             next,
             change,
             leave,
+            answer,
             restorer: 0,
             patience,
             base: None,

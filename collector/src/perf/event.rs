@@ -11,8 +11,11 @@
 //! event for each processor, because an inherited event has a ring only if it is bound to a processor.
 
 mod faults;
+mod followed;
 mod tasks;
 mod traces;
+
+pub(super) use followed::Followed;
 
 use super::record::Layout;
 use super::refusal::{FAULTS, PROCESSORS, Refusal, locked_memory, without_kernel};
@@ -22,6 +25,7 @@ use super::trace::{self, Traces};
 use super::{CpuOptions, Scope, registers};
 use crate::clock::HAS_TSC;
 use crate::log::debug;
+use followed::OURSELVES;
 use perf_event_open_sys::bindings as sys;
 use rustix::fd::{FromRawFd, OwnedFd};
 use std::fmt::Debug;
@@ -89,6 +93,8 @@ pub(super) struct Counted {
 pub(super) struct Events {
     pub(super) channels: Vec<Channel>,
     pub(super) clock: RecordClock,
+    /// Those of processes that come into the recording one by one.
+    pub(super) followed: Option<Followed>,
     /// None where nobody asked for them.
     pub(super) work: Option<io::Result<Counted>>,
     /// None where nobody asked for them; whether the kernel's part is there, too.
@@ -118,7 +124,15 @@ impl Events {
     /// No events yet, whose rings will be as large as this.
     pub(super) fn none(room: Room) -> Events {
         let clock = RecordClock::Raw;
-        Events { channels: Vec::new(), clock, work: None, faults: None, room, is_short: false }
+        Events {
+            channels: Vec::new(),
+            clock,
+            followed: None,
+            work: None,
+            faults: None,
+            room,
+            is_short: false,
+        }
     }
 
     fn open_with(options: CpuOptions, traces: &mut Traces, tsc: bool, room: Room) -> Events {
@@ -128,7 +142,8 @@ impl Events {
             return events;
         }
         // Nothing can be told without it: what it is refused for is what the others are refused for.
-        let told = events.add_tasks(options, tsc);
+        let is_of_the_followed = options.follows() && !options.faults && !wants_traces;
+        let told = events.add_tasks(options, is_of_the_followed, tsc);
         let told = || told.as_ref().copied().map_err(copy_of);
         let tellers = events.channels.len();
         events.work = options.processors.then(|| told().and_then(|()| events.add_work(options)));
@@ -140,15 +155,22 @@ impl Events {
         }
         if events.channels.len() == tellers {
             events.channels.clear();
+            events.followed = None;
         }
         events
     }
 
     fn add_work(&mut self, options: CpuOptions) -> io::Result<Counted> {
         let ring = self.room.pages * page_size();
+        let scope = if options.follows() { OURSELVES } else { options.scope };
+        let wanted = CpuOptions { scope, ..options };
         let Permitted { asked, attributes, processors, .. } =
-            self.most_permitted(options.scope, attempts(), |attempt| attributes(options, attempt, ring))?;
-        self.open_all(options.scope, attributes, &processors, (Layout::Work, self.room.pages))?;
+            self.most_permitted(scope, attempts(), |attempt| attributes(wanted, attempt, ring))?;
+        let room = (Layout::Work, self.room.pages);
+        match options.follows() {
+            true => self.follow(attributes, &processors, room)?,
+            false => self.open_all(scope, attributes, &processors, room)?,
+        }
         Ok(Counted { name: asked.counter.name(), has_kernel: asked.kernel })
     }
 
@@ -245,10 +267,7 @@ fn open_one(
     clock: RecordClock,
     cpu: u32,
 ) -> io::Result<File> {
-    if clock == RecordClock::Raw {
-        attributes.set_use_clockid(1);
-        attributes.clockid = libc::CLOCK_MONOTONIC_RAW;
-    }
+    attributes = with_clock(attributes, clock);
     let pid = match scope {
         Scope::Tree { pid, .. } => pid.cast_signed(),
         Scope::Recorded | Scope::System => -1,
@@ -263,6 +282,15 @@ fn open_one(
         opened => opened,
     };
     opened.map(File::from)
+}
+
+/// The same for records with times of this clock.
+fn with_clock(mut attributes: sys::perf_event_attr, clock: RecordClock) -> sys::perf_event_attr {
+    if clock == RecordClock::Raw {
+        attributes.set_use_clockid(1);
+        attributes.clockid = libc::CLOCK_MONOTONIC_RAW;
+    }
+    attributes
 }
 
 /// Opens an event of a thread, or of a processor, with -1 for any.

@@ -45,6 +45,11 @@ impl CpuOptions {
     /// Most bytes of stack: a record of the kernel's ends at 64 KiB.
     pub const MOST_STACK: u32 = 60 << 10;
 
+    /// True when processes that come into the recording one by one are sampled, and nobody else.
+    pub(super) fn follows(self) -> bool {
+        self.processors && self.scope == Scope::Recorded
+    }
+
     /// Within what the kernel takes: stacks are multiples of 8 bytes.
     pub(super) fn bounded(self) -> CpuOptions {
         CpuOptions {

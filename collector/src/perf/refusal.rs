@@ -28,8 +28,13 @@ impl Refusal {
 
     /// The sentence.
     pub(super) fn text(&self) -> String {
-        // What tracepoints tell is the whole system's.
-        let highest = if self.what == TRACEPOINTS { -1 } else { highest_paranoid(self.scope) };
+        // The highest level that still allows it: of processes of one's own without the kernel's part. What tracepoints tell, and faults of
+        // processes that run already, are the whole system's.
+        let highest = match (self.what, self.scope) {
+            (TRACEPOINTS, _) => -1,
+            (PROCESSORS, Scope::Recorded) | (_, Scope::Tree { .. }) => 2,
+            (_, Scope::Recorded | Scope::System) => -1,
+        };
         let advice = match self.error.raw_os_error() {
             Some(libc::EACCES | libc::EPERM) => match self.paranoid {
                 Some(level) if level > highest => format!(
@@ -67,14 +72,6 @@ pub(super) fn without_kernel(what: &str) -> String {
         "{subject} (kernel.perf_event_paranoid is {level}: set it to 1, or give this \
          program CAP_PERFMON)"
     )
-}
-
-/// The highest level that still allows it, without the kernel's part for a process of one's own.
-fn highest_paranoid(scope: Scope) -> i32 {
-    match scope {
-        Scope::Tree { .. } => 2,
-        Scope::Recorded | Scope::System => -1,
-    }
 }
 
 /// The setting that decides what unprivileged users may sample.

@@ -10,7 +10,7 @@
 //! that tell of processes are read on: few records, by which all others are understood.
 
 use super::batch::{Batch, Samples};
-use super::event::{Channel, Events};
+use super::event::{Channel, Events, Followed};
 use super::huge;
 use super::order::{HOLD, Order, Reader};
 use super::record::{self, Layout, What};
@@ -40,6 +40,8 @@ const LOOK: Duration = Duration::from_millis(10);
 const QUEUE: usize = 64;
 /// Shortest time between two of them: busy rings wake us a hundred times a second, each time for a few samples.
 const REST: Duration = Duration::from_millis(100);
+/// Longest time between two looks at who has come into the recording, where these are followed.
+const ARRIVALS: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// What the capture says about samples, page faults and tracepoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -151,6 +153,7 @@ struct Round {
     channels: Vec<Channel>,
     /// By channel, false once its event is at its end.
     is_alive: Vec<bool>,
+    followed: Option<Followed>,
     clock: Clock,
     times: Times,
     order: Order,
@@ -169,6 +172,7 @@ impl Round {
             is_alive: vec![true; events.channels.len()],
             times: Times::new(events.clock, conversion),
             channels: events.channels,
+            followed: events.followed,
             clock,
             order: Order::default(),
             batches,
@@ -180,7 +184,8 @@ impl Round {
 
     fn run(mut self, alarm: &Alarm, stop: &AtomicBool) -> Sampled {
         self.times.measure(&self.clock);
-        if matches!(self.state.options.scope, Scope::Recorded | Scope::System) {
+        let (options, is_told_of_all) = (self.state.options, self.state.is_told_of_all());
+        if matches!(options.scope, Scope::Recorded | Scope::System) && is_told_of_all {
             self.look_around();
         }
         loop {
@@ -194,6 +199,7 @@ impl Round {
             };
             self.read(is_last || self.waiting.is_none());
             self.state.look_who_is_recorded();
+            self.follow();
             self.unwind(limit);
             self.state.end_round();
             if !self.send(is_last) || is_last {
@@ -239,6 +245,22 @@ impl Round {
                 self.read(true);
                 read = Instant::now();
             }
+        }
+    }
+
+    /// Gives events to who has come into the recording. They count before it is read what those processes have mapped.
+    fn follow(&mut self) {
+        let Some(followed) = &mut self.followed else { return };
+        let (added, result) = followed.look(&self.state.alive());
+        let is_told_of_all = self.state.is_told_of_all();
+        let State { tasks, files, batch, sampled, options, .. } = &mut self.state;
+        for pid in added.into_iter().filter(|_| !is_told_of_all) {
+            tasks.look_up(pid, files, batch);
+        }
+        if let Err(error) = result
+            && sampled.cpu.refused.is_empty()
+        {
+            sampled.cpu.refused = Refusal::new(error, options.scope, PROCESSORS).text();
         }
     }
 
@@ -327,7 +349,8 @@ impl Round {
         let rings = read.iter().map(|place| PollFd::new(&self.channels[*place].ring, PollFlags::IN));
         let mut all: Vec<PollFd<'_>> = rings.chain([PollFd::new(alarm, PollFlags::IN)]).collect();
         // An interrupted wait is a short one.
-        let _ = poll(&mut all, Some(&ROUND));
+        let most = if self.followed.is_some() { ARRIVALS } else { ROUND };
+        let _ = poll(&mut all, Some(&most));
         for (place, descriptor) in read.into_iter().zip(all) {
             // An event whose processes have all ended says so without end.
             self.is_alive[place] = !descriptor.revents().intersects(PollFlags::HUP | PollFlags::ERR);

@@ -13,7 +13,7 @@ use super::unsampled::Told;
 use super::walk::Walk;
 use super::{CpuOptions, Plan, Scope};
 use crate::clock::Clock;
-use crate::counters::Subjects;
+use crate::counters::{Subject, Subjects};
 use capture::Pseudo;
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
@@ -233,6 +233,16 @@ impl State {
         let now = Instant::now();
         self.recent.extend(self.recorded.pids().into_iter().map(|pid| (pid, now)));
         self.recent.retain(|_, seen| now.duration_since(*seen) < PAST);
+    }
+
+    /// Processes that are recorded now.
+    pub(super) fn alive(&self) -> Vec<Subject> {
+        self.recorded.alive()
+    }
+
+    /// True when it is told of what all processes of the system execute and map.
+    pub(super) fn is_told_of_all(&self) -> bool {
+        !self.options.follows() || self.options.faults || !self.traces.is_empty()
     }
 
     /// The last record is there: what the next recording may use is kept.

@@ -13,7 +13,7 @@ use super::function_name::FunctionName;
 use super::{dump, perf_map};
 use crate::resolver::{printable, readable};
 use crate::{Lookup, Reason, SourceFrame};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -60,10 +60,15 @@ enum Owner {
 impl JitCode {
     /// Reads the text of a perf map and the bytes of logs in the jitdump format, as far as they can be read.
     pub fn parse<'a>(perf_map: &[u8], dumps: impl IntoIterator<Item = &'a [u8]>) -> JitCode {
-        let mut functions: Vec<Function> = perf_map::functions(perf_map).take(MOST_FUNCTIONS).collect();
+        let mut functions = Vec::new();
         for dump in dumps {
             dump::read(dump, &mut functions, MOST_FUNCTIONS);
         }
+        // A compiler that writes both may call the same function otherwise in each, as that of Erlang does (`$lists:seq/2`): what a log
+        // tells of the very same bytes is all that there is to know of them.
+        let told: HashSet<Range<u64>> = functions.iter().map(|function| function.code.clone()).collect();
+        let mapped = perf_map::functions(perf_map).filter(|function| !told.contains(&function.code));
+        functions.extend(mapped.take(MOST_FUNCTIONS.saturating_sub(told.len())));
         JitCode::from_functions(functions)
     }
 

@@ -205,6 +205,29 @@ mod tests {
         }
     }
 
+    /// Check that a function has one name which a perf map and a log call differently, and that of places which the log does not tell of,
+    /// or tells of twice, each says what it knows.
+    #[test]
+    fn map_and_log_tell_of_one_function() {
+        let bytes = log(&[
+            load(0x100, 0x10, 1, "lists:seq/2"),
+            load(0x300, 0x10, 2, "old"),
+            load(0x300, 0x10, 3, "new"),
+        ]);
+        let map = b"100 10 $lists:seq/2\n200 10 $maps:get/2\n300 10 $old\n308 18 $wide\n";
+        let code = JitCode::parse(map, [&bytes[..]]);
+        for (address, expected) in [
+            (0x100, Some("lists:seq/2")),
+            (0x10f, Some("lists:seq/2")),
+            (0x200, Some("$maps:get/2")),
+            (0x300, None),
+            (0x30f, None),
+            (0x310, Some("$wide")),
+        ] {
+            assert_eq!(place(&code, address).0.as_deref(), expected, "{address:x}");
+        }
+    }
+
     /// Check that a function which is moved on and on has one name in memory, however long that is.
     #[test]
     fn moves_copy_no_name() {

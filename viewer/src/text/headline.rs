@@ -172,9 +172,13 @@ pub(super) fn nothing(out: &mut dyn Write, loaded: &Loaded, whole: &str, metric:
             plain(samples, "sample")
         );
     }
-    let advice = match is_sampled && loaded.tables.metadata.aggregate().is_some() {
-        true => " It is aggregated: record without --aggregate for that.",
-        false => "",
+    let is_attached = || loaded.tables.processes.iter().any(|process| process.attached);
+    let advice = match metric {
+        _ if is_sampled && loaded.tables.metadata.aggregate().is_some() => {
+            " It is aggregated: record without --aggregate for that."
+        }
+        Metric::Cpu if is_attached() => " Processes that run already are sampled by attach --cpu.",
+        _ => "",
     };
     writeln!(out, "Nothing to show: {whole}no {}.{advice}", metric.what())
 }

@@ -8,6 +8,7 @@
 //! In one ring with samples these records would be lost with them whenever a busy machine keeps us from the ring, and then nobody knows
 //! what a process has executed. So they have a ring of their own, which is read even where others are left alone.
 
+use super::followed::OURSELVES;
 use super::{COMMON, Events, Permitted, common};
 use crate::perf::CpuOptions;
 use crate::perf::record::Layout;
@@ -15,15 +16,27 @@ use perf_event_open_sys::bindings as sys;
 use std::io;
 
 impl Events {
-    /// Opens it, and takes the clock of all.
-    pub(super) fn add_tasks(&mut self, options: CpuOptions, tsc: bool) -> io::Result<()> {
+    /// Opens it, and takes the clock of all. Of processes that come into the recording one by one, it is theirs if nothing else is wanted of
+    /// others.
+    pub(super) fn add_tasks(
+        &mut self,
+        options: CpuOptions,
+        is_of_the_followed: bool,
+        tsc: bool,
+    ) -> io::Result<()> {
+        let scope = if is_of_the_followed { OURSELVES } else { options.scope };
+        let wanted = CpuOptions { scope, ..options };
         let asked = [(true, true), (true, false), (false, true), (false, false)];
         let Permitted { attributes, event, processors, .. } =
-            self.most_permitted(options.scope, asked, |(kernel, new_features)| {
-                telling(options, kernel, new_features)
+            self.most_permitted(scope, asked, |(kernel, new_features)| {
+                telling(wanted, kernel, new_features)
             })?;
         self.choose_clock(event, tsc)?;
-        self.open_all(options.scope, attributes, &processors, (Layout::Tasks, self.room.tasks))
+        let room = (Layout::Tasks, self.room.tasks);
+        match is_of_the_followed {
+            true => self.follow(attributes, &processors, room),
+            false => self.open_all(scope, attributes, &processors, room),
+        }
     }
 }
 
