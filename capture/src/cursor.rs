@@ -1,5 +1,7 @@
 //! Reads the events of a capture in order.
 
+use std::ops::Range;
+
 use crate::error::Error;
 use crate::event::Event;
 use crate::events::{Bounds, Coding, Decoder};
@@ -19,12 +21,19 @@ pub struct Cursor<'r, S> {
     batch: Vec<Event>,
     /// Position in the index of the chunk to be read next.
     next: usize,
+    /// That of the first chunk which is not read any more.
+    end: usize,
     /// Where the chunk being read begins.
     offset: u64,
 }
 
 impl<'r, S: ReadAt> Cursor<'r, S> {
     pub(crate) fn new(reader: &'r Reader<S>) -> Result<Self, Error> {
+        Self::within(reader, 0..usize::MAX)
+    }
+
+    /// Of these chunks only, by their positions in [`Reader::index`].
+    pub(crate) fn within(reader: &'r Reader<S>, chunks: Range<usize>) -> Result<Self, Error> {
         let tables = reader.tables();
         let bounds = Bounds {
             threads: tables.threads.len(),
@@ -34,7 +43,8 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
             marks: tables.marks.len(),
         };
         let (fetcher, decoder) = (Fetcher::new()?, Decoder::new());
-        Ok(Cursor { reader, bounds, fetcher, decoder, batch: Vec::new(), next: 0, offset: 0 })
+        let Range { start: next, end } = chunks;
+        Ok(Cursor { reader, bounds, fetcher, decoder, batch: Vec::new(), next, end, offset: 0 })
     }
 
     /// Moves before the first event at or after position `chunk` of [`Reader::index`].
@@ -58,6 +68,11 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
     /// The events that [`Cursor::next_batch`] gave last.
     pub fn batch(&self) -> &[Event] {
         &self.batch
+    }
+
+    /// Gives them away, and takes memory for those that come next.
+    pub(crate) fn exchange_batch(&mut self, spare: Vec<Event>) -> Vec<Event> {
+        std::mem::replace(&mut self.batch, spare)
     }
 
     /// Position in [`Reader::index`] of the chunk that they come from.
@@ -87,7 +102,8 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
 
     /// Begins the next event chunk; false when there is none.
     fn start_chunk(&mut self) -> Result<bool, Error> {
-        let rest = self.reader.index().get(self.next..).unwrap_or_default();
+        let index = self.reader.index();
+        let rest = index.get(self.next..self.end.min(index.len())).unwrap_or_default();
         let Some(found) = rest.iter().position(Chunk::holds_events) else {
             self.next = self.reader.index().len();
             return Ok(false);

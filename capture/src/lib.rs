@@ -67,6 +67,7 @@ mod intern;
 mod sink;
 mod writer;
 
+mod ahead;
 mod cursor;
 mod cut;
 mod fetch;

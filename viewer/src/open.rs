@@ -219,7 +219,11 @@ impl Recorded {
 impl Events for Recorded {
     fn each(&self, visit: &mut dyn FnMut(&Event)) -> Result<(), Error> {
         let (reader, source) = open_reader(&self.file)?;
-        match reader.for_each_batch(|events| events.iter().for_each(&mut *visit)) {
+        let read = reader.for_each_batch_ahead(0..reader.index().len(), |_, events| {
+            events.iter().for_each(&mut *visit);
+            true
+        });
+        match read {
             // What lies before the damage was counted, and is all there is.
             Ok(()) | Err(CaptureError::Damaged { .. }) => Ok(()),
             Err(error) => Err(Error::Capture { file: source.file, error }),

@@ -2,7 +2,7 @@
 
 mod support;
 
-use capture::{Ended, MarkKind, NodeId, ProcessId, Summary, ThreadId};
+use capture::{Action, Ended, Event, MarkKind, NodeId, ProcessId, Summary, ThreadId};
 use std::path::Path;
 use support::Made;
 use support::fixtures::rich;
@@ -77,6 +77,47 @@ fn every_moment_is_the_state_after_its_events() {
             assert!(matches!(found.span, Span::At(at) if at.time == time));
         }
     }
+}
+
+/// Check that a capture that is large enough for a second thread, which decodes, is answered as from its events, and up to damage
+/// in it as from those before.
+#[test]
+fn large_captures_are_those_of_their_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = busy();
+    let (first, last) = (made.events.clone(), made.time);
+    for round in 1..=300_000 / first.len() as u64 {
+        made.events.extend(
+            first
+                .iter()
+                .filter(|event| matches!(event.action, Action::Alloc { .. } | Action::Free { .. }))
+                .map(|event| Event { time: event.time + round * last, ..*event }),
+        );
+    }
+    let path = folder.path().join("a.memprof");
+    let mut writer = made.begin(&path);
+    for events in made.events.chunks(100_000) {
+        events.iter().for_each(|event| writer.event(*event).unwrap());
+        writer.flush().unwrap();
+    }
+    writer.finish(&Summary { duration_ns: made.events.last().unwrap().time, ..Summary::default() }).unwrap();
+    let counted = |events: &[Event]| {
+        let mut load = Load::new(&made.tables);
+        events.iter().for_each(|event| load.event(event));
+        load.finish()
+    };
+    let whole = ask(&path, &Query::default());
+    assert_eq!(numbers(&whole), numbers(&counted(&made.events)));
+    let ranges = [("10%", "90%"), ("80%", "81%"), ("0", "end")];
+    assert!(ranges.iter().all(|(from, to)| between(&path, from, to).events > 0));
+    let reader = capture::Reader::open(&path).unwrap();
+    let chunks: Vec<_> = reader.index().iter().filter(|chunk| chunk.holds_events()).collect();
+    let damaged = chunks[chunks.len() - 1];
+    let before = made.events.len() - damaged.records() as usize;
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[damaged.offset as usize + 60] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(numbers(&ask(&path, &Query::default())), numbers(&counted(&made.events[..before])));
 }
 
 /// Check that moments have names: the start, the end, the peak, shares of the time, and offsets from them.

@@ -137,10 +137,9 @@ impl Moments {
         }
         let Some(mut building) = Building::begin(&self.cache, &self.path, events) else { return Ok(()) };
         let mut load = Load::watched(self.reader.tables(), Timeline::new(STEPS, self.sampling()));
-        let read = self.batches(0, |position, events| {
+        let read = self.replay_batches(0, events, |position, events| {
             load.events(events);
             building.look(&load, position + events.len() as u64);
-            true
         });
         let (profile, timeline) = load.finish_watched();
         let is_whole = read.is_ok();

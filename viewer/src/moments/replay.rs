@@ -25,15 +25,33 @@ impl Moments {
     /// Hands over the events from a position on, up to another.
     // Cost: decoding, and that of the chunk before the first one.
     pub(super) fn replay(&self, from: u64, to: u64, mut visit: impl FnMut(&[Event])) -> Result<(), Error> {
+        self.replay_batches(from, to, |_, events| visit(events))
+    }
+
+    /// The same with the position of the first one, some thousand at a time. Of many events those that come next are decoded by another
+    /// thread.
+    pub(super) fn replay_batches(
+        &self,
+        from: u64,
+        to: u64,
+        mut visit: impl FnMut(u64, &[Event]),
+    ) -> Result<(), Error> {
         if from >= to {
             return Ok(());
         }
-        self.batches(from, |position, events| {
-            let place = |end: u64| usize::try_from(end.saturating_sub(position)).unwrap_or(usize::MAX);
-            let (first, last) = (place(from).min(events.len()), place(to).min(events.len()));
-            visit(&events[first..last]);
-            last == events.len()
-        })
+        self.go_on()?;
+        let chunks = self.chunk_of(from)..self.starts.partition_point(|&start| start <= to);
+        let mut place = Place::default();
+        let mut wanted = Ok(());
+        let read = self.reader.for_each_batch_ahead(chunks, |chunk, events| {
+            let position = place.of(chunk, events, &self.starts);
+            let cut = |end: u64| usize::try_from(end.saturating_sub(position)).unwrap_or(usize::MAX);
+            let (first, last) = (cut(from).min(events.len()), cut(to).min(events.len()));
+            visit(position + first as u64, &events[first..last]);
+            wanted = self.go_on();
+            last == events.len() && wanted.is_ok()
+        });
+        wanted.and(read)
     }
 
     /// Fails when nobody waits for the answer any more.
@@ -52,29 +70,51 @@ impl Moments {
     }
 
     /// Hands over batches of events with the position of the first, from the chunk on in which a position lies, as long
-    /// as the visitor wants more.
+    /// as the visitor wants more: mostly not for long.
     pub(super) fn batches(
         &self,
         from: u64,
         mut visit: impl FnMut(u64, &[Event]) -> bool,
     ) -> Result<(), Error> {
         let mut cursor = self.reader.cursor()?;
-        cursor.seek(self.starts.partition_point(|&start| start <= from).saturating_sub(1));
-        let (mut chunk, mut position) = (None, 0);
+        cursor.seek(self.chunk_of(from));
+        let mut place = Place::default();
         loop {
             self.go_on()?;
             if cursor.next_batch()?.is_none() {
                 return Ok(());
             }
-            if chunk != cursor.chunk() {
-                chunk = cursor.chunk();
-                position = chunk.and_then(|chunk| self.starts.get(chunk).copied()).unwrap_or(position);
-            }
             let events = cursor.batch();
+            let position = place.of(cursor.chunk().unwrap_or_default(), events, &self.starts);
             if !visit(position, events) {
                 return Ok(());
             }
-            position += events.len() as u64;
         }
+    }
+
+    /// The position in the reader's index of the last chunk that does not begin after an event's position.
+    fn chunk_of(&self, position: u64) -> usize {
+        self.starts.partition_point(|&start| start <= position).saturating_sub(1)
+    }
+}
+
+/// Where batches stand among the events.
+#[derive(Default)]
+struct Place {
+    /// That of the batch before.
+    chunk: Option<usize>,
+    /// Behind its last event.
+    end: u64,
+}
+
+impl Place {
+    /// The position of the first event of the next batch.
+    fn of(&mut self, chunk: usize, events: &[Event], starts: &[u64]) -> u64 {
+        if self.chunk.replace(chunk) != Some(chunk) {
+            self.end = starts.get(chunk).copied().unwrap_or(self.end);
+        }
+        let position = self.end;
+        self.end += events.len() as u64;
+        position
     }
 }

@@ -2,7 +2,11 @@
 //!
 //! Where a heap is large, counting an event waits for memory twice, for the block and then for its row, and each event for
 //! the one before. Reads that need nothing of each other are under way together. So a few events are looked at before they
-//! are counted; nothing is made of what was read, but it is in the cache then.
+//! are counted, first at all blocks and then at all rows; nothing is made of what was read, but it is in the cache then:
+//!
+//! ```text
+//!  32 events ──► their blocks, which say in which rows they count ──► these rows ──► counted one by one
+//! ```
 
 use super::Load;
 use crate::analysis::process::ProcessState;
@@ -25,10 +29,13 @@ impl<W: Watch> Load<'_, W> {
         if self.processes.iter().all(|process| process.heap.len() < small) {
             return events.iter().for_each(|event| self.event(event));
         }
+        let mut rows = [None; WINDOW];
         for window in events.chunks(WINDOW) {
-            window.iter().filter_map(|event| self.row_of(event)).for_each(|row| {
-                black_box(self.sites.glance(row));
-            });
+            for (row, event) in rows.iter_mut().zip(window) {
+                *row = self.row_of(event);
+            }
+            let rows = rows[..window.len()].iter().flatten();
+            black_box(rows.fold(0, |all, row| all ^ self.sites.glance(*row)));
             window.iter().for_each(|event| self.event(event));
         }
     }
@@ -41,7 +48,9 @@ impl<W: Watch> Load<'_, W> {
                 black_box(self.heap_of(event)?.heap.get(address));
                 self.sites.last_of(stack)
             }
-            Action::Free { address, .. } => self.heap_of(event)?.heap.get(address).map(|block| block.site),
+            Action::Free { address, .. } | Action::ReallocBegin { address, .. } => {
+                self.heap_of(event)?.heap.get(address).map(|block| block.site)
+            }
             _ => None,
         }
     }
