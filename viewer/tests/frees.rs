@@ -258,9 +258,11 @@ fn exports_hold_frees() {
 fn pairs(made: &Made, query: &Query, side: Side, freed_by: Option<&str>) -> (Loaded, Vec<FreesRow>) {
     let (_folder, path) = written(made);
     let moments = Moments::open(&path).unwrap();
-    let (loaded, mut frees) = moments.lives(query, None, Naming::Stored, Frees::new).unwrap();
-    if let Some(expression) = freed_by {
-        let expression: viewer::query::Expression = expression.parse().unwrap();
+    let expression = freed_by.map(|text| text.parse::<viewer::query::Expression>().unwrap());
+    let by_threads = expression.as_ref().is_some_and(|expression| expression.asks_for_threads());
+    let watch = |tables: &_| if by_threads { Frees::new(tables).by_threads() } else { Frees::new(tables) };
+    let (loaded, mut frees) = moments.lives(query, None, Naming::Stored, watch).unwrap();
+    if let Some(expression) = &expression {
         frees.keep_freed_by(&mut expression.select(&loaded.tables, &loaded.names));
     }
     let rows = frees.finish(side, Order::Bytes);
@@ -335,6 +337,14 @@ fn pairs_can_be_chosen_by_both_sides() {
     let of_clear = ["allocated make: 1 100 0", "  freed clear: 1 100 0"];
     assert_eq!(chosen(&Query::default(), Some("clear")), of_clear);
     assert_eq!(chosen(&Query::default(), Some("nobody")), [""; 0]);
+    // All were allocated by the first thread, so this is of who freed.
+    let of_second = ["allocated make: 1 100 1", "  freed release: 1 100 1"];
+    assert_eq!(chosen(&Query::default(), Some("thread:5001")), of_second);
+    let of_first = ["allocated make: 2 107 0", "  freed clear: 1 100 0", "  resized grow: 1 7 0"];
+    assert_eq!(chosen(&Query::default(), Some("main and thread:5000 and not release")), of_first);
+    // Threads that free one stack's blocks are told apart for the choice, and are one row after it.
+    let of_all = chosen(&Query::default(), Some("thread:*"));
+    assert_eq!(of_all, chosen(&Query::default(), Some("release or clear or grow")));
     let modules = vec![Module("libx.so".to_owned())];
     let of_library = Query { filter: Filter { modules, ..Filter::default() }, ..Query::default() };
     assert_eq!(chosen(&of_library, None), ["allocated x_new: 1 50 0", "  freed release: 1 50 0"]);

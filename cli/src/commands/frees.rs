@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// By function instead of by stack: the innermost one of each that is not the allocator's or a wrapper's
     #[arg(long)]
     functions: bool,
-    /// Only blocks that were freed by stacks that this selects, as in 'close* and not module:libssl*'
+    /// Only blocks that were freed by stacks that this selects, as in 'close* and not (module:libssl* or thread:worker-?)'
     #[arg(long, value_name = "EXPRESSION")]
     freed_by: Option<Expression>,
     /// What comes first: the stacks with most bytes, or with most blocks
@@ -46,13 +46,11 @@ enum By {
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    if arguments.freed_by.as_ref().is_some_and(Expression::asks_for_threads) {
-        return Err(Failure::usage(anyhow!(
-            "--freed-by chooses stacks, which several threads may have: --filter takes thread: of who allocated, and \
-             sysprof-memprof threads shows who frees what of whom"
-        )));
-    }
-    let (loaded, mut watch) = arguments.lives.observe(Frees::new)?;
+    let by_threads = arguments.freed_by.as_ref().is_some_and(Expression::asks_for_threads);
+    let (loaded, mut watch) = arguments.lives.observe(|tables| match Frees::new(tables) {
+        frees if by_threads => frees.by_threads(),
+        frees => frees,
+    })?;
     view::needs(Metric::Frees, &loaded.tables, &loaded.source)?;
     if let Some(heap) = loaded.heap_name() {
         return Err(Failure::usage(anyhow!(

@@ -12,7 +12,7 @@
 use super::age::Age;
 use crate::analysis::{Amount, Birth, Death, End, LabelId, Life, Names, Tally, Watch, meaningful};
 use crate::query::Selection;
-use capture::{NodeId, ProcessId, Sampling, Tables};
+use capture::{NodeId, ProcessId, Sampling, Tables, ThreadId};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,6 +21,8 @@ use std::hash::Hash;
 #[derive(Debug)]
 pub struct Frees {
     sampling: Option<Sampling>,
+    /// Threads that free have sums of their own.
+    by_threads: bool,
     /// Of each all blocks, and those that another thread freed than the one that had allocated them.
     sums: HashMap<Pair, [Tally; 2]>,
 }
@@ -30,6 +32,8 @@ struct Pair {
     process: ProcessId,
     allocated_by: NodeId,
     end: Party,
+    /// Who made an end of them, where that is told apart.
+    thread: Option<ThreadId>,
     age: Age,
 }
 
@@ -220,14 +224,22 @@ impl Parcel {
 impl Frees {
     /// For the capture with these tables.
     pub fn new(tables: &Tables) -> Self {
-        Self { sampling: Sampling::new(tables.metadata.sample_interval), sums: HashMap::new() }
+        let sampling = Sampling::new(tables.metadata.sample_interval);
+        Self { sampling, by_threads: false, sums: HashMap::new() }
     }
 
-    /// Forgets blocks that were not seen to be freed by a stack which is selected.
+    /// The same with sums for each thread that frees, for a choice among them: see [`Self::keep_freed_by`].
+    #[must_use]
+    pub fn by_threads(self) -> Self {
+        Self { by_threads: true, ..self }
+    }
+
+    /// Forgets blocks that were not seen to be freed by a stack which is selected. Threads are those that freed, where they are told
+    /// apart; else no stack is of one.
     pub fn keep_freed_by(&mut self, selection: &mut Selection<'_>) {
         self.sums.retain(|pair, _| {
             let stack = pair.end.stack();
-            stack.is_some_and(|stack| selection.contains(pair.process, None, stack))
+            stack.is_some_and(|stack| selection.contains(pair.process, pair.thread, stack))
         });
     }
 
@@ -285,7 +297,7 @@ impl Frees {
         let amounts = |at: usize| Tally::amounts(sums.iter().map(|(_, tallies)| &tallies[at]));
         let (blocks, by_others) = (amounts(0), amounts(1));
         sums.into_iter().zip(blocks).zip(by_others).map(|(((pair, _), blocks), by_others)| {
-            let Pair { process, allocated_by, end, age } = pair;
+            let Pair { process, allocated_by, end, age, thread: _ } = pair;
             Passed {
                 process,
                 allocated_by,
@@ -306,12 +318,20 @@ impl Watch for Frees {
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
         let age = Age::at(death, life.kept);
-        let pair = Pair { process: life.process, allocated_by: life.node, end: Party::of(death.end), age };
+        let freed_by = match death.end {
+            End::Freed { thread, .. } | End::Resized { thread, .. } => Some(thread),
+            End::Displaced { .. } | End::Left { .. } => None,
+        };
+        let pair = Pair {
+            process: life.process,
+            allocated_by: life.node,
+            end: Party::of(death.end),
+            thread: freed_by.filter(|_| self.by_threads),
+            age,
+        };
         let [all, by_others] = self.sums.entry(pair).or_insert_with(|| [Tally::new(self.sampling); 2]);
         all.add(life.size);
-        if let End::Freed { thread, .. } | End::Resized { thread, .. } = death.end
-            && thread != life.thread
-        {
+        if freed_by.is_some_and(|thread| thread != life.thread) {
             by_others.add(life.size);
         }
     }

@@ -65,6 +65,7 @@ pub fn graph(
         "temporary" if !is_whole => {
             ("temporary".to_owned(), Metric::Temporary, within(slices, |flow| flow.temporary))
         }
+        "frees" if !is_whole => ("frees".to_owned(), Metric::Frees, within(slices, |flow| flow.frees)),
         "during" => {
             let Some(mark) = loaded.marks_by_name().get(query.mark).map(|mark| mark.name) else {
                 return Ok(false);
@@ -100,9 +101,10 @@ fn sums(
     history.sites.iter().map(|site| (site.process, site.node, sum(site))).collect()
 }
 
-/// True when all that was allocated, or temporary, is in these slices: the page has it as a total then, which of samples is rounded
+/// True when all that was allocated, temporary or freed somewhere is in these slices: the page has it as a total then, which of samples is rounded
 /// once and not in each slice.
 fn is_whole(history: &History, slices: &Range<usize>) -> bool {
-    let happened = |flow: &Flow| flow.allocated.blocks != 0 || flow.temporary.blocks != 0;
+    let happened =
+        |flow: &Flow| [flow.allocated, flow.temporary, flow.frees].iter().any(|amount| amount.blocks != 0);
     slices.start == 0 && !history.slices[slices.end..].iter().any(|slice| happened(&slice.change))
 }

@@ -13,6 +13,8 @@ pub struct Flow {
     pub allocated: Amount,
     /// The part of the blocks freed that was temporary.
     pub temporary: Amount,
+    /// Freed by this stack, whoever had allocated it; nothing where stacks of frees were not recorded.
+    pub frees: Amount,
 }
 
 impl Flow {
@@ -27,6 +29,7 @@ impl Flow {
             live: estimator.whole(self.live),
             allocated: estimator.whole(self.allocated),
             temporary: estimator.whole(self.temporary),
+            frees: estimator.whole(self.frees),
         }
     }
 
@@ -36,6 +39,7 @@ impl Flow {
             live: self.live - earlier.live,
             allocated: self.allocated - earlier.allocated,
             temporary: self.temporary - earlier.temporary,
+            frees: self.frees - earlier.frees,
         }
     }
 }
@@ -45,5 +49,6 @@ impl AddAssign for Flow {
         self.live += other.live;
         self.allocated += other.allocated;
         self.temporary += other.temporary;
+        self.frees += other.frees;
     }
 }

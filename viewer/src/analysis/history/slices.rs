@@ -24,6 +24,8 @@ pub struct Slices {
     begin: Instant,
     /// The event that was told of last.
     last: Instant,
+    /// Stacks of frees were recorded.
+    counts_frees: bool,
 }
 
 impl Slices {
@@ -50,6 +52,7 @@ impl Slices {
             depths: depths(tables),
             begin,
             last: begin,
+            counts_frees: tables.metadata.traces_frees(),
         }
     }
 
@@ -101,6 +104,11 @@ impl Slices {
             End::Resized { .. } | End::Displaced { .. } => self.advance(death.at),
         }
         self.change(life.process, life.node, change);
+        if self.counts_frees
+            && let End::Freed { stack, .. } | End::Resized { stack, .. } = death.end
+        {
+            self.change(life.process, stack, Flow { frees: block, ..Flow::default() });
+        }
     }
 
     fn change(&mut self, process: ProcessId, node: NodeId, change: Flow) {
@@ -161,7 +169,7 @@ impl Watch for Slices {
         if at.position > self.begin.position {
             self.advance(at);
             let Moved { allocated, temporary, live, .. } = *moved;
-            self.change(process, node, Flow { live, allocated, temporary });
+            self.change(process, node, Flow { live, allocated, temporary, ..Flow::default() });
         }
     }
 

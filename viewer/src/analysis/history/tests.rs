@@ -76,6 +76,7 @@ fn check(profile: &Profile, history: &History) {
         assert_eq!((site.process, site.node), (of_profile.process, of_profile.node));
         assert_eq!(sum.allocated, of_profile.cost.allocated);
         assert_eq!(sum.temporary, of_profile.cost.temporary);
+        assert_eq!(sum.frees, of_profile.cost.frees);
     }
     let highest = history.slices.iter().map(|slice| slice.most.bytes).max().unwrap_or(0);
     assert_eq!(highest, profile.peak.held.bytes);
@@ -105,6 +106,41 @@ fn heap_is_seen_before_its_end() {
     assert_eq!(history.slices[before].end.position, 3);
     assert_eq!(history.slices.last().map(|slice| slice.live), Some(Amount::ZERO));
     assert_eq!(history.crossings[0].threads, Some((MAIN, OTHER)));
+}
+
+/// Check that what a stack frees is known of each slice, also of one that allocates nothing, and in a range in detail.
+#[test]
+fn frees_are_told_by_slice() {
+    let mut tables = tables(4, Some(Ended::Exited(0)));
+    tables.metadata.options.push((capture::FREE_STACKS.into(), true.to_string()));
+    let free = |time, address, node| Event {
+        time,
+        thread: MAIN,
+        action: Action::Free { address, stack: NodeId(node) },
+    };
+    let events = [
+        alloc(5_000, 16, 100, 1),
+        alloc(9_000, 32, 50, 2),
+        alloc(10_000, 48, 7, 2),
+        free(12_000, 32, 3),
+        free(90_000, 16, 1),
+        free(95_000, 48, 3),
+        end(100_000),
+    ];
+    let (profile, history) = told(&tables, &events);
+    check(&profile, &history);
+    let upto = |time: u64| {
+        let slices = history.slices.iter().take_while(|slice| slice.end.time <= time).count();
+        let sums = sums(&history, slices);
+        let by = |node| {
+            history.sites.iter().position(|site| site.node == NodeId(node)).map(|at| sums[at].frees.bytes)
+        };
+        [by(1), by(2), by(3)]
+    };
+    assert_eq!(upto(50_000), [Some(0), Some(0), Some(50)]);
+    assert_eq!(upto(100_000), [Some(100), Some(0), Some(57)]);
+    let slices = history.slices.iter().map(|slice| slice.change.frees);
+    assert_eq!(slices.fold(Amount::ZERO, |sum, frees| sum + frees), profile.total.freed);
 }
 
 /// Check that a range of a sampled recording begins with what is held there, and ends as all of it does: blocks are in other units

@@ -49,7 +49,7 @@ function timesOf(page) {
   const { state } = page;
   const at = (cursor) => page.timeOf(state[cursor]);
   if (state.metric === "live") return TEXT.copy.at(at("b"));
-  return ["growth", "allocated", "temporary"].includes(state.metric) ? TEXT.copy.between(at("a"), at("b")) : "";
+  return ["growth", "allocated", "temporary", "frees"].includes(state.metric) ? TEXT.copy.between(at("a"), at("b")) : "";
 }
 
 /** The rows of a node and of what is below it, the largest as far as there is room. */

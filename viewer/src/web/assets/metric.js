@@ -88,6 +88,9 @@ export function measureRows(data, { metric, unit, a, b, mark, against }, held = 
     case "temporary":
       if (isWhole) return alike(columns[`row.temporary.${unit}`]);
       return alike(summed(data, from, to, columns[`change.temporary.${unit}`]));
+    case "frees":
+      if (isWhole) return alike(columns[`row.frees.${unit}`]);
+      return alike(summed(data, from, to, columns[`change.frees.${unit}`]));
     case "during":
       return alike(allocatedIn(data, data.head.regions[mark]?.number, columns[`during.${unit}`]));
     default:
@@ -157,11 +160,11 @@ export function boundaryNear(data, time) {
   return data.time(after) - time < time - data.time(after - 1) ? after : after - 1;
 }
 
-/** True when nothing is allocated or temporary after a boundary. */
+/** True when nothing is allocated, temporary or freed somewhere after a boundary. */
 function boundaryIsLast(data, boundary) {
   const { columns } = data;
   for (let slice = boundary; slice < data.slices; slice++) {
-    if (columns["slice.allocated.blocks"][slice] || columns["slice.temporary.blocks"][slice]) return false;
+    if (["allocated", "temporary", "frees"].some((what) => columns[`slice.${what}.blocks`]?.[slice])) return false;
   }
   return true;
 }

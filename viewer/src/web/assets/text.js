@@ -24,7 +24,7 @@ export const TEXT = {
     during: { name: "Allocated during", help: "allocated during any region of the mark that is chosen under Marks" },
     temporary: { name: "Temporary", help: "freed by its thread before that thread's next allocation, between A and B" },
     cpu: { name: "Processor time", help: "samples of the processors, in the whole recording" },
-    frees: { name: "Freed here", help: "blocks that a stack freed, whoever allocated them, in the whole recording" },
+    frees: { name: "Freed here", help: "blocks that a stack freed, whoever allocated them, between A and B" },
     traced: { name: "Tracepoint", help: "hits of the first tracepoint that was recorded, in the whole recording" },
   },
   units: { bytes: "Bytes", blocks: "Blocks", allocations: "Allocations", time: "Time", cycles: "Cycles", samples: "Samples", hits: "Hits", sum: "Sum" },

@@ -12,12 +12,13 @@ pub(in crate::web) fn over_time(
     rows: &[impl AsRef<[(u32, Flow)]>],
 ) -> Columns {
     let mut columns = Columns::default();
-    changes(&mut columns, rows);
-    slices(&mut columns, loaded, history);
+    let has_frees = loaded.tables.metadata.traces_frees();
+    changes(&mut columns, rows, has_frees);
+    slices(&mut columns, loaded, history, has_frees);
     columns
 }
 
-fn changes(columns: &mut Columns, rows: &[impl AsRef<[(u32, Flow)]>]) {
+fn changes(columns: &mut Columns, rows: &[impl AsRef<[(u32, Flow)]>], has_frees: bool) {
     columns.numbers("row.changes", rows.iter().map(|changes| changes.as_ref().len() as i64));
     let all = || rows.iter().flat_map(|changes| changes.as_ref());
     columns.rising("change.slice", all().map(|(slice, _)| i64::from(*slice)));
@@ -29,9 +30,12 @@ fn changes(columns: &mut Columns, rows: &[impl AsRef<[(u32, Flow)]>]) {
     change(["change.live.bytes", "change.live.blocks"], &|change| change.live);
     change(["change.gone.bytes", "change.gone.blocks"], &|change| change.allocated - change.live);
     change(["change.temporary.bytes", "change.temporary.blocks"], &|change| change.temporary);
+    if has_frees {
+        change(["change.frees.bytes", "change.frees.blocks"], &|change| change.frees);
+    }
 }
 
-fn slices(columns: &mut Columns, loaded: &Loaded, history: &History) {
+fn slices(columns: &mut Columns, loaded: &Loaded, history: &History, has_frees: bool) {
     let slices = &history.slices;
     columns.rising("slice.end", slices.iter().map(|slice| slice.end.time.cast_signed()));
     columns.numbers("slice.before_end", slices.iter().map(|slice| i64::from(slice.before_end)));
@@ -46,6 +50,9 @@ fn slices(columns: &mut Columns, loaded: &Loaded, history: &History) {
     };
     change(["slice.allocated.bytes", "slice.allocated.blocks"], &|change| change.allocated);
     change(["slice.temporary.bytes", "slice.temporary.blocks"], &|change| change.temporary);
+    if has_frees {
+        change(["slice.frees.bytes", "slice.frees.blocks"], &|change| change.frees);
+    }
     let ends: Vec<u64> = slices.iter().map(|slice| slice.end.time).collect();
     for (name, kind) in [
         ("slice.resident.bytes", CounterKind::Rss),
