@@ -125,14 +125,15 @@ impl<'s> Attaching<'s> {
                 }
             }
             least = Duration::ZERO;
-            // Who calls the allocator now and then has done so by now, and was not disturbed.
-            let is_last_means =
-                !self.injects || std::mem::replace(&mut manner, Manner::Waking) == Manner::Waking;
             if let [first, others @ ..] = silent.as_slice()
-                && is_last_means
+                && (!self.injects || manner == Manner::Waking)
                 && !std::mem::replace(&mut has_said, true)
             {
                 self.say_who_is_waited_for(first, others.len());
+            }
+            if self.injects {
+                // Who calls the allocator now and then has done so by now, and was not disturbed.
+                manner = Manner::Waking;
             }
         }
         let attached = pids.len().saturating_sub(texts.len());

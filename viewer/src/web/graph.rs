@@ -101,8 +101,8 @@ fn sums(
     history.sites.iter().map(|site| (site.process, site.node, sum(site))).collect()
 }
 
-/// True when all that was allocated, temporary or freed somewhere is in these slices: the page has it as a total then, which of samples is rounded
-/// once and not in each slice.
+/// True when all that was allocated, temporary or freed somewhere is in these slices: the page has it as a total then, which of
+/// samples is rounded once and not in each slice.
 fn is_whole(history: &History, slices: &Range<usize>) -> bool {
     let happened =
         |flow: &Flow| [flow.allocated, flow.temporary, flow.frees].iter().any(|amount| amount.blocks != 0);
