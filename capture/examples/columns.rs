@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 /// Columns of event chunks, in file order; see `FORMAT.md`.
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 16] = [
     "kind",
     "thread",
     "time",
@@ -18,8 +18,11 @@ const COLUMNS: [&str; 13] = [
     "free stack",
     "serial",
     "rare",
+    "stack number",
+    "size groups",
+    "placement groups",
 ];
-const EVENTS: [u16; 4] = [9, 12, 27, 30];
+const EVENTS: [u16; 5] = [9, 12, 27, 30, 32];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args_os().nth(1).ok_or("usage: columns FILE")?;

@@ -112,6 +112,7 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
         self.next += found + 1;
         self.offset = chunk.offset;
         let coding = match ChunkKind::from_number(chunk.header.kind) {
+            Some(ChunkKind::GroupedEvents) => Coding::Groups,
             Some(ChunkKind::ManyEvents) => Coding::Many,
             Some(ChunkKind::PlanarEvents) => Coding::Planes,
             Some(ChunkKind::LinedEvents) => Coding::Lines,

@@ -61,6 +61,7 @@ impl Loader {
                 | ChunkKind::LinedEvents
                 | ChunkKind::PlanarEvents
                 | ChunkKind::ManyEvents
+                | ChunkKind::GroupedEvents
                 | ChunkKind::Index
                 | ChunkKind::Samples
                 | ChunkKind::Counters

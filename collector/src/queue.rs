@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// Bytes that may wait: a second's work of the writer, about.
 const FULL: usize = 32 << 20;
+/// So many that the writer should hurry.
+const BEHIND: usize = FULL / 4;
 /// Empty batches that are kept for use again.
 const SPARES: usize = 8;
 
@@ -133,6 +135,11 @@ impl Receiver {
         }
     }
 
+    /// True when so much waits that it should be dealt with faster than it comes.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.0.state().bytes >= BEHIND
+    }
+
     /// A batch of so many bytes is done; it is empty now.
     pub(crate) fn finish(&self, batch: Batch, bytes: usize) {
         let mut state = self.0.state();
@@ -176,9 +183,10 @@ mod tests {
     fn queue_is_full_until_work_is_done() {
         let (sender, receiver) = queue(Arc::default());
         assert!(matches!(receiver.receive(Duration::ZERO), Received::Nothing));
-        for words in [FULL / 16, FULL / 16] {
+        for is_behind in [false, true] {
             assert!(!sender.is_full());
-            sender.send(batch(words));
+            assert_eq!(receiver.is_behind(), is_behind);
+            sender.send(batch(FULL / 16));
         }
         assert!(sender.is_full());
         drop(sender);
@@ -191,6 +199,7 @@ mod tests {
             receiver.finish(batch, bytes);
         }
         assert_eq!(receiver.0.state().bytes, 0);
+        assert!(!receiver.is_behind());
         assert_eq!(receiver.0.state().spares.len(), 2);
         assert!(matches!(receiver.receive(Duration::ZERO), Received::Over));
     }

@@ -124,6 +124,7 @@ pub(crate) fn write(
         let is_over = matches!(received, Received::Over);
         if let Received::Batch(mut batch) = received {
             let bytes = batch.bytes();
+            pipeline.writer.hurry(inputs.queue.is_behind());
             pipeline.take(&mut batch)?;
             written.wait_for_distiller(pipeline.writer.length())?;
             inputs.queue.finish(batch, bytes);

@@ -68,6 +68,12 @@ impl Class {
         self.0
     }
 
+    /// Below 2 to the power of [`Class::BITS`].
+    #[inline(always)]
+    pub(super) fn index(self) -> usize {
+        usize::from(self.0) % (1 << Class::BITS)
+    }
+
     #[inline(always)]
     fn of(units: Units) -> Self {
         match units {
@@ -100,7 +106,7 @@ pub(super) struct Lane {
     pub(super) freed: Key,
     /// Its number, when it was of this chunk.
     pub(super) freed_block: u64,
-    /// Stack of the last allocation.
+    /// Stack of the last allocation, in chunks of kinds that store differences of these.
     pub(super) stack: u32,
     /// Stack of the last free.
     pub(super) free_stack: u32,

@@ -4,6 +4,7 @@ use std::ops::{Index, IndexMut, Range};
 
 use super::address::{Block, Fit, IN_PLACE, Key, Model, address};
 use super::bounds::Bounds;
+use super::groups::GroupReader;
 use super::kind::{Kind, Run};
 use super::lines::LineReader;
 use super::rare::Places;
@@ -31,6 +32,9 @@ pub(crate) struct Decoder {
     model: Model,
     /// Those of this chunk, by their numbers.
     blocks: Vec<Block>,
+    groups: GroupReader,
+    /// The chunk has [`groups`](super::groups).
+    is_grouped: bool,
     left: usize,
     kinds: Run,
     thread: u32,
@@ -51,6 +55,8 @@ pub(crate) enum Coding {
     Planes,
     /// The same, of more events: format 1.7.
     Many,
+    /// The same, with sizes and placements in [groups](super::groups): format 1.11.
+    Groups,
 }
 
 impl Coding {
@@ -58,7 +64,7 @@ impl Coding {
     fn most_events(self) -> usize {
         match self {
             Coding::Runs | Coding::Lines | Coding::Planes => MAX_EVENTS_BEFORE,
-            Coding::Many => MAX_EVENTS,
+            Coding::Many | Coding::Groups => MAX_EVENTS,
         }
     }
 }
@@ -106,6 +112,8 @@ impl Decoder {
             long: LONG_VARINT,
             model: Model::new(),
             blocks: Vec::new(),
+            groups: GroupReader::new(),
+            is_grouped: false,
             left: 0,
             kinds: Run::START,
             thread: 0,
@@ -129,13 +137,20 @@ impl Decoder {
         }
         self.columns = columns::split(&self.payload)?;
         (self.planes, self.long) = (None, LONG_VARINT);
-        if matches!(coding, Coding::Planes | Coding::Many) {
+        if matches!(coding, Coding::Planes | Coding::Many | Coding::Groups) {
             let mut all = [const { Planes::NONE }; PLANAR.len()];
             for (planes, column) in all.iter_mut().zip(PLANAR) {
                 let column = &mut self.columns[column as usize];
                 (*column, *planes) = Planes::find(&self.payload, column.clone())?;
             }
             (self.planes, self.long) = (Some(all), planes::LONG);
+        }
+        self.is_grouped = coding == Coding::Groups;
+        if self.is_grouped {
+            let range = |column: Column| self.columns[column as usize].clone();
+            let columns = [Column::Stack, Column::SizeGroups, Column::PlacementGroups];
+            let columns = columns.map(|column| &self.payload[range(column)]);
+            self.groups.start(events, columns, range(Column::Size), range(Column::Placement))?;
         }
         self.model.clear();
         self.blocks.clear();
@@ -144,7 +159,9 @@ impl Decoder {
         (self.thread, self.thread_left) = (0, 0);
         self.times = match coding {
             Coding::Runs => Times::Runs { time: 0, left: 0 },
-            Coding::Lines | Coding::Planes | Coding::Many => Times::Lines(LineReader::default()),
+            Coding::Lines | Coding::Planes | Coding::Many | Coding::Groups => {
+                Times::Lines(LineReader::default())
+            }
         };
         self.places = Places::default();
         Ok(())
@@ -292,11 +309,21 @@ impl Decoder {
         thread: u32,
         bounds: Bounds,
     ) -> Result<(u64, u64, NodeId, u8), Malformed> {
-        let size = varint::take(&mut columns[Column::Size])?;
-        let Some(&placement) = columns[Column::Placement].split_off_first() else {
-            return Err(planes::ENDS_EARLY);
+        let (stack, fit, size, placement) = if self.is_grouped {
+            let number = self.number(columns, Column::StackNumber)?;
+            let (stack, size) = self.groups.stack_and_size(columns.payload, number)?;
+            let fit = Fit::of(thread, size);
+            (stack, fit, size, self.groups.placement(columns.payload, fit.class())?)
+        } else {
+            let size = varint::take(&mut columns[Column::Size])?;
+            let Some(&placement) = columns[Column::Placement].split_off_first() else {
+                return Err(planes::ENDS_EARLY);
+            };
+            let before = self.model.lane(thread).stack;
+            let stack = varint::take_delta(&mut columns[Column::Stack], before.into())?;
+            (stack, Fit::of(thread, size), size, placement)
         };
-        let fit = Fit::of(thread, size);
+        let stack = bounds.stack(stack)?;
         let key = match self.model.foreseen(fit, placement) {
             Some(key) => key,
             None if placement == 0 => {
@@ -307,10 +334,7 @@ impl Decoder {
         };
         self.model.placed(thread, fit, key, placement);
         self.blocks.push(Block { key, class: fit.class() });
-        let lane = self.model.lane(thread);
-        let stack = varint::take_delta(&mut columns[Column::Stack], lane.stack.into())?;
-        let stack = bounds.stack(stack)?;
-        lane.stack = stack.0;
+        self.model.lane(thread).stack = stack.0;
         Ok((address(key), size, stack, placement))
     }
 

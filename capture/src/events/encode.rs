@@ -4,6 +4,7 @@ use std::mem;
 
 use super::address::{Class, Fit, IN_PLACE, Key, Model, UNFORESEEN, key};
 use super::finder::Finder;
+use super::groups::{PlacementWriter, SizeWriter};
 use super::kind::{Kind, Run};
 use super::lines::LineWriter;
 use super::rare::Places;
@@ -32,6 +33,8 @@ pub(crate) struct Encoder {
     /// New blocks so far, which is the number of the next.
     blocks: usize,
     finder: Finder,
+    sizes: SizeWriter,
+    placements: PlacementWriter,
     kinds: Run,
     kind_before: u8,
     threads: (u32, u64),
@@ -60,6 +63,8 @@ impl Encoder {
             model: Model::new(),
             blocks: 0,
             finder: Finder::new(),
+            sizes: SizeWriter::default(),
+            placements: PlacementWriter::new(),
             kinds: Run::START,
             kind_before: Run::START.kind,
             threads: (0, 0),
@@ -85,7 +90,8 @@ impl Encoder {
 
     fn raw_length(&self) -> usize {
         let in_planes: usize = self.planes.iter().map(PlaneWriter::len).sum();
-        in_planes + self.columns.iter().map(Vec::len).sum::<usize>()
+        let in_groups = self.sizes.len() + self.placements.len();
+        in_planes + in_groups + self.columns.iter().map(Vec::len).sum::<usize>()
     }
 
     /// Adds an event.
@@ -149,6 +155,7 @@ impl Encoder {
             self.end_threads();
             self.lines.end(&mut self.columns[Column::Time as usize]);
         }
+        self.end_groups();
         for (planes, column) in self.planes.iter().zip(PLANAR) {
             planes.put_count(&mut self.columns[column as usize]);
         }
@@ -237,18 +244,16 @@ impl Encoder {
         let key = key(address);
         let fit = Fit::of(thread, size);
         let placement = self.model.placement(fit, key, REALLOC);
-        self.column(Column::Placement).push(placement);
-        let lane = self.model.lane(thread);
-        let before = mem::replace(&mut lane.stack, stack.0);
+        self.placements.put(fit.class(), placement);
         if placement == UNFORESEEN {
-            let top = lane.top;
+            let top = self.model.lane(thread).top;
             self.planes[planar(Column::Address)].put_delta(top, key);
         }
         self.finder.insert(key, self.blocks, fit.class());
         self.blocks += 1;
         self.model.placed(thread, fit, key, placement);
-        varint::put(self.column(Column::Size), size);
-        varint::put_delta(self.column(Column::Stack), before.into(), stack.0.into());
+        let stack = self.sizes.put(stack.0, size);
+        self.planes[planar(Column::StackNumber)].put(stack.into());
         placement
     }
 
@@ -277,6 +282,17 @@ impl Encoder {
                 (key, None)
             }
         }
+    }
+
+    /// Writes the columns that lie in groups.
+    fn end_groups(&mut self) {
+        let columns =
+            [Column::Placement, Column::Size, Column::Stack, Column::SizeGroups, Column::PlacementGroups];
+        let columns = self.columns.get_disjoint_mut(columns.map(|column| column as usize));
+        let [placements, sizes, stacks, size_groups, placement_groups] =
+            columns.expect("these are five different ones");
+        self.sizes.finish(stacks, size_groups, sizes);
+        self.placements.finish(placement_groups, placements);
     }
 
     fn put_serial(&mut self, thread: u32, serial: u16) {

@@ -1,11 +1,12 @@
-//! The payload of an event chunk: thirteen columns, and models that both sides keep in step so that what an
-//! allocator does most often costs one small number. What belongs to addresses lies in [planes](crate::planes).
+//! The payload of an event chunk: columns, and models that both sides keep in step so that what an allocator does most often costs one
+//! small number. What belongs to addresses lies in [planes](crate::planes), sizes and placements in [groups].
 
 mod address;
 mod bounds;
 mod decode;
 mod encode;
 mod finder;
+mod groups;
 mod kind;
 mod lines;
 mod rare;
@@ -49,15 +50,24 @@ enum Column {
     Serial,
     /// Length-prefixed records of the rare kinds.
     Rare,
+    /// For each new block, which of the chunk's stacks it has. Then these are in [`Column::Stack`], each once.
+    StackNumber,
+    /// How long the groups of [`Column::Size`] are.
+    SizeGroups,
+    /// How long the groups of [`Column::Placement`] are.
+    PlacementGroups,
 }
 
-const COLUMNS: usize = Column::Rare as usize + 1;
+const COLUMNS: usize = Column::PlacementGroups as usize + 1;
 
-/// The columns that lie in planes, which stand side by side.
-const PLANAR: [Column; 3] = [Column::Address, Column::Freed, Column::FreedAddress];
+/// The columns that lie in planes.
+const PLANAR: [Column; 4] = [Column::Address, Column::Freed, Column::FreedAddress, Column::StackNumber];
 
 /// Where one of [`PLANAR`] stands there.
 #[inline(always)]
 fn planar(column: Column) -> usize {
-    column as usize - Column::Address as usize
+    match column {
+        Column::StackNumber => PLANAR.len() - 1,
+        column => column as usize - Column::Address as usize,
+    }
 }

@@ -122,7 +122,7 @@ fn finish(encoder: &mut Encoder) -> (Finished, Vec<u8>) {
 fn decode(decoder: &mut Decoder, payload: &[u8], count: usize) -> Result<Vec<Event>, Malformed> {
     decoder.payload().clear();
     decoder.payload().extend_from_slice(payload);
-    decoder.start(count, Coding::Many)?;
+    decoder.start(count, Coding::Groups)?;
     let (mut all, mut batch) = (Vec::new(), Vec::new());
     loop {
         decoder.next_batch(BOUNDS, &mut batch)?;

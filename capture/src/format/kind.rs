@@ -56,6 +56,8 @@ numbered! {
         ManyEvents = 30,
         /// Objects of C++ that a scan found, with their classes.
         Objects = 31,
+        /// Events as in [`ChunkKind::ManyEvents`], with sizes by stack and placements by size class.
+        GroupedEvents = 32,
     }
 }
 
@@ -64,7 +66,11 @@ impl ChunkKind {
     pub fn holds_events(self) -> bool {
         matches!(
             self,
-            ChunkKind::Events | ChunkKind::LinedEvents | ChunkKind::PlanarEvents | ChunkKind::ManyEvents
+            ChunkKind::Events
+                | ChunkKind::LinedEvents
+                | ChunkKind::PlanarEvents
+                | ChunkKind::ManyEvents
+                | ChunkKind::GroupedEvents
         )
     }
 

@@ -10,7 +10,7 @@ use std::fs::File;
 
 pub use create::Create;
 
-use crate::chunk::Label;
+use crate::chunk::{Label, Level};
 use crate::counter::Counter;
 use crate::error::Error;
 use crate::event::{Action, Event, ReallocOutcome};
@@ -118,6 +118,11 @@ impl<W: Sink> Writer<W> {
         }
     }
 
+    /// Compresses less from here on if that saves time, because events come faster than they are written; or as well as ever again.
+    pub fn hurry(&mut self, is_behind: bool) {
+        self.output.set_level(if is_behind { Level::Fast } else { Level::Small });
+    }
+
     /// Writes everything given so far as whole chunks: definitions, then events.
     ///
     /// # Errors
@@ -128,7 +133,7 @@ impl<W: Sink> Writer<W> {
         if !self.encoder.is_empty() {
             let Writer { encoder, output, .. } = self;
             let chunk = encoder.finish(|done, parts| {
-                let kind = ChunkKind::ManyEvents;
+                let kind = ChunkKind::GroupedEvents;
                 let label =
                     Label { kind, records: done.events, first: done.first_time, last: done.last_time };
                 output.chunk(label, parts)

@@ -1,6 +1,6 @@
 //! The end of a file that grows chunk by chunk.
 
-use crate::chunk::{Label, Packer};
+use crate::chunk::{Label, Level, Packer};
 use crate::error::{Error, WRITE};
 use crate::index::Chunk;
 use crate::sink::Sink;
@@ -27,6 +27,10 @@ impl<W: Sink> Output<W> {
         let chunk = Chunk { offset: *offset, header };
         write(sink, offset, given_up, bytes)?;
         Ok(chunk)
+    }
+
+    pub(super) fn set_level(&mut self, level: Level) {
+        self.packer.level = level;
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
