@@ -120,6 +120,16 @@ fn exec_chains_keep_their_images_apart() {
     assert_eq!(all[8]["exit"], 9);
 }
 
+/// Check that a process is counted once, however many programs it executes, and its thread, too.
+#[test]
+fn process_that_executes_is_one() {
+    let world = World::new();
+    let mut run = world.tool(["run", "--no-symbolize", "--no-cpu", "--output", "it.memprof", "--"]);
+    run.arg(c("becomes_itself").build()).arg("3");
+    let ran = wait(&world, run);
+    assert!(ran.stderr.contains("threads       1 thread in 1 process\n"), "{}", ran.stderr);
+}
+
 /// Check that programs are followed however they are started, also where the environment is empty, and that one
 /// which lives but for a moment has its stacks named.
 #[test]

@@ -9,6 +9,7 @@ use super::headline::{remark_texts, span, warnings};
 use super::nameless::footnote;
 use super::stack_line::{not_shown, stack_line};
 use super::style::{Role, Style};
+use super::summary::thread_count;
 use super::traced::TracedUnit;
 use crate::analysis::{Amount, Lengths, Metric, ProcessTitles, Span, call_of, stack_states, state_share};
 use crate::ended::ended_text;
@@ -119,7 +120,7 @@ fn recording(loaded: &Loaded) -> Facts {
     facts.push(fact("duration", duration(loaded.duration_ns())));
     facts.push(fact("clock", clock));
     facts.push(fact("events", count(loaded.profile.events)));
-    facts.push(fact("threads", count(loaded.tables.threads.len() as u64)));
+    facts.push(fact("threads", count(thread_count(&loaded.tables))));
     if let Some(sampling) = loaded.profile.sampling {
         let interval = i64::try_from(sampling.interval()).unwrap_or(i64::MAX);
         facts.push(fact("sampled", format!("one in {}", bytes(interval))));

@@ -13,7 +13,7 @@ use crate::analysis::{
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, listed, percent};
 use crate::loaded::Loaded;
-use capture::{Ended, MarkKind, Overhead, Process};
+use capture::{Ended, MarkKind, Overhead, Process, Tables, Thread};
 use std::io::{self, Write};
 
 /// Stacks named.
@@ -117,9 +117,26 @@ fn cost(overhead: &Overhead) -> String {
 }
 
 fn threads(loaded: &Loaded) -> String {
-    let processes = loaded.profile.processes.iter().filter(|process| process.seen).count();
-    let threads = counted(loaded.tables.threads.len() as u64, "thread");
+    let processes = loaded.tables.processes.iter().zip(&loaded.profile.processes);
+    let processes =
+        processes.filter(|(process, counted)| counted.seen && !goes_on(&loaded.tables, process)).count();
+    let threads = counted(thread_count(&loaded.tables), "thread");
     format!("{threads} in {}", counted(processes as u64, "process"))
+}
+
+/// How many threads there were. One that executes another program is the same thread before and after.
+pub(super) fn thread_count(tables: &Tables) -> u64 {
+    let is_new = |thread: &&Thread| {
+        let process = tables.processes.get(thread.process.index());
+        !process.is_some_and(|process| thread.tid == process.pid && goes_on(tables, process))
+    };
+    tables.threads.iter().filter(is_new).count() as u64
+}
+
+/// True of the image of a process that was recorded before it executed this program.
+fn goes_on(tables: &Tables, process: &Process) -> bool {
+    let before = process.parent.and_then(|parent| tables.processes.get(parent.index()));
+    before.is_some_and(|before| before.pid == process.pid)
 }
 
 /// Processes that a signal has ended: crashes, among others.
