@@ -19,14 +19,16 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use shared_ring::bell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest sleep while somebody is recorded, so that what few events there are reach the file.
 const LONGEST: Duration = Duration::from_millis(150);
 /// The same while nobody is: only the bell can tell news.
 const ALONE: Duration = Duration::from_secs(60);
-/// The same where the kernel cannot wait for all counts at once.
+/// The same where the kernel cannot wait for all counts at once, …
 const POLLING: Duration = Duration::from_millis(8);
+/// … and, where nothing comes from thousands of processes, so many times as long as it takes to look at them all.
+const REST: u32 = 20;
 /// Deafness after a call for nothing, and its limit.
 const DEAF: Duration = Duration::from_micros(200);
 const DEAFEST: Duration = Duration::from_millis(10);
@@ -65,6 +67,10 @@ pub(crate) struct Sleeper {
     waits: Vec<Wait>,
     woken: Woken,
     deaf: Duration,
+    /// When the present round began.
+    began: Instant,
+    /// How long the sleep after it is, where not all counts can be waited for.
+    polling: Duration,
     can_wait_for_many: bool,
     /// Times that the thread slept.
     pub(crate) sleeps: u64,
@@ -78,6 +84,8 @@ impl Sleeper {
             waits: Vec::new(),
             woken: Woken::Us,
             deaf: Duration::ZERO,
+            began: Instant::now(),
+            polling: POLLING,
             can_wait_for_many: true,
             sleeps: 0,
         }
@@ -87,12 +95,15 @@ impl Sleeper {
     pub(crate) fn listen(&mut self) {
         // Acquire pairs with the Release addition in `Bell::ring`.
         self.heard = self.bell.0.load(Ordering::Acquire);
+        self.began = Instant::now();
     }
 
     /// The round has moved so many words, or found something else that it was called for.
     pub(crate) fn moved(&mut self, words: usize, is_called_for: bool) {
         let is_for_nothing = self.woken == Woken::Agent && words < WORTH && !is_called_for;
         self.deaf = if is_for_nothing { (self.deaf * 2).clamp(DEAF, DEAFEST) } else { Duration::ZERO };
+        let rest = if words < WORTH { self.began.elapsed() * REST } else { Duration::ZERO };
+        self.polling = rest.clamp(POLLING, LONGEST);
     }
 
     /// Sleeps until there is something to do: `is_due` tells whether that is so already, when all agents know that we
@@ -125,7 +136,7 @@ impl Sleeper {
         let longest = match (is_anybody, is_too_many || !self.can_wait_for_many) {
             (false, _) => ALONE,
             (true, false) => LONGEST,
-            (true, true) => POLLING,
+            (true, true) => self.polling,
         };
         self.woken = if is_due() { Woken::Us } else { self.wait(longest) };
         for image in images {
@@ -184,7 +195,8 @@ fn later(time: Timespec, by: Duration) -> Timespec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
+
+    const MS: Duration = Duration::from_millis(1);
 
     fn sleeper(can_wait_for_many: bool) -> (Arc<Bell>, Sleeper) {
         let bell = Arc::new(Bell::default());
@@ -212,6 +224,25 @@ mod tests {
             }
             ringer.join().unwrap();
             assert!(started.elapsed() < Duration::from_secs(30));
+        }
+    }
+
+    /// Check that looking at very many processes from which nothing comes takes a small part of the time, and that others are looked at
+    /// often.
+    #[test]
+    fn long_rounds_for_nothing_are_seldom() {
+        let (_bell, mut sleeper) = sleeper(false);
+        for (took, words, expected) in
+            [(0, 0, POLLING), (4, WORTH, POLLING), (4, 0, 4 * REST * MS), (9, 0, LONGEST)]
+        {
+            sleeper.began = Instant::now() - took * MS;
+            sleeper.moved(words, false);
+            assert!(
+                sleeper.polling >= expected && sleeper.polling <= LONGEST,
+                "{took} ms: {:?}",
+                sleeper.polling
+            );
+            assert!(words < WORTH || sleeper.polling == POLLING);
         }
     }
 
