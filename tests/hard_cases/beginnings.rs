@@ -3,7 +3,7 @@
 use super::super::harness::{c, library, record};
 
 /// Check that the first calls of all, which a library's constructor makes before the agent's own, are served and
-/// recorded: aligned, cleared, resized, and by names that `dlsym` finds.
+/// recorded: aligned, cleared, resized, and by names that `dlsym` finds. Their stacks begin in the dynamic loader.
 #[test]
 fn first_calls_are_served() {
     let first = library("allocates_first").build();
@@ -19,6 +19,7 @@ fn first_calls_are_served() {
     ] {
         let row = capture.row_of_size(size);
         assert_eq!((row.call.as_str(), row.number("frees")), (call, frees), "{size}");
+        assert_eq!(row.state, "complete", "{size}: {:?}", row.frames);
     }
 }
 
