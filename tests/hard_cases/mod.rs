@@ -56,6 +56,7 @@ const CASES: &[(&str, Answer)] = &[
         Tests(&[
             "started_programs_are_followed",
             "children_of_vfork_leave_their_parents_count_exact",
+            "children_of_vfork_may_be_killed_in_hooks",
             "forks_in_a_vfork_are_followed",
         ]),
     ),

@@ -71,10 +71,10 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
     let count = memory.missed.count.get();
     if let Some(place) = memory.missed.notes.get(count) {
         place.set(note);
-        // Last, for the child may be killed between the two.
+        Attention::Missed.call(local);
+        // Last, for the child may be killed in between.
         fence();
         memory.missed.count.set(count.wrapping_add(1));
-        Attention::Missed.call(local);
     } else {
         if note.size == FREED {
             local.count_free()
