@@ -17,7 +17,7 @@
 //! the child's frames are gone when the thread tells.
 
 use super::ThreadState;
-use super::memory::Memory;
+use super::memory::Public;
 use crate::clock;
 use crate::guard::Busy;
 use crate::process::{self, Loss};
@@ -63,7 +63,7 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
     if local.is_within_allocator(crate::arch::stack_pointer()) {
         return;
     }
-    let Some(memory) = Memory::of(local) else { return };
+    let Some(memory) = Public::of(local) else { return };
     // A thread that had no ring when it called vfork records nothing, and its last ring may be another's.
     if !core::ptr::eq(memory.owner.load(core::sync::atomic::Ordering::Relaxed), local) {
         return;
@@ -88,7 +88,7 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
 /// Tells of what was noted.
 #[cold]
 pub(crate) fn tell(busy: &mut Busy) {
-    let Some(memory) = Memory::of(busy.local()) else { return };
+    let Some(memory) = Public::of(busy.local()) else { return };
     let count = memory.missed.count.replace(0);
     for note in memory.missed.notes.iter().take(count) {
         busy.state().tell_missed(note.get());
