@@ -12,7 +12,8 @@ const SS_AUTODISARM: c_int = c_int::MIN;
 // Relaxed: what it is for is asked by the thread that has set it.
 static ARE_DISARMED: AtomicBool = AtomicBool::new(false);
 
-/// The calling thread has set a stack. The kernel is asked which: in the caller's description the old one may stand by now.
+/// The calling thread has set a stack. The kernel is asked for its flags, since the caller may have had its
+/// description overwritten with the old stack's.
 pub(crate) fn note() {
     let flags = if sandbox::allows(Need::SignalStack) { arch::signal_stack() } else { None };
     if flags.is_none_or(|flags| flags & SS_AUTODISARM != 0) {

@@ -107,7 +107,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
         entry.release();
         return Err(Loss::RingFull);
     }
-    // Release pairs with the Acquire load in `Public::is_out`; the thread is counted as arriving until it is known there.
+    // Release pairs with the Acquire load in `Public::is_out`; the thread counts as arriving until it is known there.
     owner.store(core::ptr::from_ref(local).cast_mut(), Ordering::Release);
     // The session's epoch: the process may be leaving it at this moment.
     // By the address of all of the memory, of which it is the first part.

@@ -109,7 +109,7 @@ fn children_of_vfork_leave_their_parents_count_exact() {
     assert_eq!((kept + lost, &totals["leaked_blocks"]), (200, &Value::from(0)), "{totals:#}");
 }
 
-/// Check that a thread goes on where a child of its vfork was killed in the middle of a hook: all of its calls are recorded.
+/// Check that all calls of a thread are recorded after a child of its vfork was killed in the middle of a hook.
 #[test]
 fn children_of_vfork_may_be_killed_in_hooks() {
     let (_, capture) = record(c("kills_in_vfork").flags(["-pthread"]).build()).succeed();

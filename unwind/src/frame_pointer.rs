@@ -64,8 +64,8 @@ pub(crate) fn step(frame: &Frame, memory: &mut impl Memory, rules: &mut impl Rul
     Frame::caller(returns, caller_sp, caller_bp)
 }
 
-/// Whether a stack goes on as the kernel makes that of a new process: the number of arguments, pointers to them, which
-/// lie above, and 0.
+/// Whether a stack goes on as that of a new process does: the number of arguments, pointers to them, which lie above,
+/// and a null pointer.
 fn is_new_process(sp: u64, memory: &mut impl Memory) -> bool {
     // Older dynamic loaders may have aligned it meanwhile.
     [sp, sp.wrapping_add(8)].into_iter().any(|start| {

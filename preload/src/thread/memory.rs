@@ -151,7 +151,7 @@ pub(super) unsafe fn parts(memory: *mut Memory, tid: u32, depth: usize) -> Parts
 /// # Safety
 /// It is null, or was published by [`of_ring`].
 unsafe fn public(memory: *mut Memory) -> Option<&'static Public> {
-    // SAFETY: not null, so it is mapped for the life of the process, and everybody has shared references to this part.
+    // SAFETY: not null, so mapped for the life of the process; of this part there are shared references only.
     (!memory.is_null()).then(|| unsafe { &(*memory).public })
 }
 

@@ -500,8 +500,8 @@ fn frames_that_do_not_count_are_bounded() {
 }
 
 proptest! {
-    /// Check that the memo gives the stack of a plain walk, whatever a machine with two stacks calls, wherever they begin, and
-    /// whatever is written over its memory.
+    /// Check that the memo gives the stack of a plain walk, whatever a machine with two stacks calls, wherever they
+    /// begin, and whatever is written over its memory.
     #[test]
     fn memos_walk_like_walks(
         depth in 3usize..40,

@@ -264,8 +264,8 @@ macro_rules! vfork_call {
             "adrp x10, :gottprel:sysprof_memprof_tls",
             "ldr x10, [x10, :gottprel_lo12:sysprof_memprof_tls]",
             "add x9, x9, x10",
-            // The epoch is set aside in a register that the kernel keeps; the child sees none. So is `busy`, which lies above: the
-            // child may be killed in a hook.
+            // The epoch is set aside in a register that the kernel keeps; the child sees none. `busy` goes with
+            // it, in the upper half: the child may be killed in a hook.
             "ldr x11, [x9]",
             "ldrb w12, [x9, #{in_vfork}]",
             "mov w10, #-1",

@@ -231,8 +231,8 @@ macro_rules! vfork_call {
             "pop rdi",
             ".cfi_def_cfa_offset 0", ".cfi_register rip, rdi",
             "mov rsi, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
-            // The epoch is set aside in a register that the kernel keeps; the child sees none. So is `busy`, which lies above: the
-            // child may be killed in a hook.
+            // The epoch is set aside in a register that the kernel keeps; the child sees none. `busy` goes with
+            // it, in the upper half: the child may be killed in a hook.
             "mov r8, qword ptr fs:[rsi]",
             "mov r9b, byte ptr fs:[rsi + {in_vfork}]",
             "mov dword ptr fs:[rsi], 0xffffffff",

@@ -178,7 +178,7 @@ impl Machine {
         Self { frames: Vec::from([outermost]), words: Words::default() }
     }
 
-    /// One whose outermost frame is of any function. It returns to 0, or has no table and is the first one of a process.
+    /// One whose outermost frame is of any function. It returns to 0, or has no table and begins a process.
     pub(super) fn beginning_in(function: u64, top: u64) -> Self {
         let Shape { size, returns_at, .. } = SHAPES[function as usize];
         let mut machine = Self::new(top + size);
