@@ -289,7 +289,7 @@ pub(crate) fn process_id() -> u32 {
 }
 
 /// `CLOCK_MONOTONIC_RAW`.
-// Under valgrind the program is given no vDSO, and rustix would read that of valgrind's own process, which is not mapped.
+// Under valgrind a program has no vDSO, and rustix would read that of valgrind itself, which is not mapped.
 pub(crate) fn monotonic_raw_ns() -> u64 {
     // SAFETY: reads a number that the kernel gave at the start.
     let has_vdso = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } != 0;
