@@ -122,6 +122,20 @@ pub(crate) fn limits_of_address_space() -> Option<[u64; 2]> {
     (result == 0).then_some(limits)
 }
 
+/// `CLOCK_MONOTONIC_RAW`, seconds and nanoseconds, asked of the kernel.
+#[cold]
+pub(crate) fn monotonic_raw() -> [u64; 2] {
+    let mut now = [0_u64; 2];
+    // SAFETY: the kernel writes two words into as many.
+    unsafe {
+        system_call(
+            libc::SYS_clock_gettime,
+            [libc::CLOCK_MONOTONIC_RAW as u64, place(&raw mut now), 0, 0, 0, 0],
+        )
+    };
+    now
+}
+
 /// What the kernel says of the stack that `sigaltstack` has set for this thread's signal handlers: `SS_ONSTACK` while the thread runs
 /// on it, `SS_DISABLE` when there is none; `None` when it cannot be told.
 #[cold]

@@ -9,8 +9,6 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use rustix::mm::MprotectFlags;
 
-const PAGE: usize = 4096;
-
 /// A word of a module that is to be another one.
 #[repr(C)]
 #[derive(Debug)]
@@ -70,7 +68,7 @@ unsafe fn seals(info: &libc::dl_phdr_info, address: u64) -> bool {
     // SAFETY: of a loaded module, with as many headers as it says.
     let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
     // The loader rounds both ends down to pages.
-    let page = |address: u64| address & !(PAGE as u64 - 1);
+    let page = |address: u64| address & !(page_size() as u64 - 1);
     headers.iter().filter(|header| header.p_type == libc::PT_GNU_RELRO).any(|header| {
         let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
         (page(start)..page(start.wrapping_add(header.p_memsz))).contains(&address)
@@ -116,7 +114,7 @@ unsafe fn make(changes: &[Change]) -> usize {
         // SAFETY: a page of a module's data, which stays readable.
         changes
             .first()
-            .is_some_and(|first| unsafe { rustix::mm::mprotect(first.page(), PAGE, flags) }.is_ok())
+            .is_some_and(|first| unsafe { rustix::mm::mprotect(first.page(), page_size(), flags) }.is_ok())
     };
     if is_sealed && !protect(MprotectFlags::READ | MprotectFlags::WRITE) {
         return 0;
@@ -137,8 +135,14 @@ unsafe fn make(changes: &[Change]) -> usize {
 
 impl Change {
     fn page(&self) -> *mut c_void {
-        self.word.map_addr(|address| address & !(PAGE - 1)).cast_mut().cast()
+        self.word.map_addr(|address| address & !(page_size() - 1)).cast_mut().cast()
     }
+}
+
+/// Bytes of a page, which on 64-bit ARM may be more than 4 KiB.
+fn page_size() -> usize {
+    // SAFETY: reads a number that the kernel gave at the start.
+    unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use crate::thread_local::{Attention, ThreadLocal};
 use crate::{clock, errno, sys};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
-use memory::{Memory, Parts, Tables};
+use memory::{Parts, Public, Tables};
 use shared_ring::record::{self, DELTA_LIMIT, Record};
 use shared_ring::ring::Producer;
 use shared_ring::segment::RingEntry;
@@ -107,10 +107,11 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
         entry.release();
         return Err(Loss::RingFull);
     }
-    // Release pairs with the Acquire load in `Memory::is_out`; the thread is counted as arriving until it is known there.
+    // Release pairs with the Acquire load in `Public::is_out`; the thread counts as arriving until it is known there.
     owner.store(core::ptr::from_ref(local).cast_mut(), Ordering::Release);
     // The session's epoch: the process may be leaving it at this moment.
-    local.join_session(state, process::epoch_in_session());
+    // By the address of all of the memory, of which it is the first part.
+    local.join_session(memory.cast(), process::epoch_in_session());
     if !Attention::Exiting.is_called(local) {
         crate::lifecycle::watch_thread();
     }
@@ -138,7 +139,7 @@ pub(crate) fn leave_for_good(busy: &mut Busy) {
     state.emit(Record::End, clock::before(), 0, 0);
     state.entry.release();
     local.leave_session();
-    Memory::disown(local);
+    Public::disown(local);
 }
 
 /// The thread's last hook was left in the middle of its work: nothing of the state can be relied on but the ring's
@@ -153,7 +154,7 @@ pub(crate) fn abandon(busy: &mut Busy) {
     state.entry.front.waiting.store(0, Ordering::Relaxed);
     state.entry.release();
     local.leave_session();
-    Memory::disown(local);
+    Public::disown(local);
 }
 
 impl ThreadState {
@@ -466,5 +467,5 @@ pub(crate) fn finish() {
     if local.is_in_session(process::epoch()) {
         drop(Busy::enter_to_tell());
     }
-    Memory::disown(local);
+    Public::disown(local);
 }

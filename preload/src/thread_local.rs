@@ -82,7 +82,7 @@ pub(crate) struct ThreadLocal {
 pub(crate) const NO_EPOCH: u32 = u32::MAX;
 
 const _: () = assert!(size_of::<ThreadLocal>() == 64);
-// `thread::memory` reads the first two as one word, and the shim of `vfork` sets the first.
+// `thread::memory` reads the first two as one word; the shim of `vfork` sets the first, and puts both back.
 const _: () = assert!(offset_of!(ThreadLocal, epoch) == 0);
 const _: () = assert!(offset_of!(ThreadLocal, busy) == 4);
 // In the image that `arch` has of a new thread's block.

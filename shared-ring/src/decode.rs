@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(encode(free, 5).0[..3], [29 << 20 | 5, 2, 3]);
         let failed = Record::AllocFailed { size: u64::MAX, alignment: 3, error: 12, stack: 4 };
         assert_eq!(encode(failed, 5).0[..4], [30 << 20 | 5, u64::MAX, 3, 4 << 32 | 12]);
-        assert_eq!(crate::PROTOCOL_VERSION, 7, "a change of the wire needs a new version");
+        assert_eq!(crate::PROTOCOL_VERSION, 8, "a change of the wire needs a new version");
     }
 
     /// Check that addresses and sizes which the short forms can't hold take the long way.

@@ -84,4 +84,4 @@ pub use geometry::Geometry;
 pub use segment::Segment;
 
 /// Version of everything in this crate that two processes share. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 7;
+pub const PROTOCOL_VERSION: u32 = 8;

@@ -29,8 +29,6 @@ pub struct Header {
     next_module: AtomicU64,
     /// Slots that were ever claimed.
     pub slots_used: AtomicU32,
-    /// Counts `dlclose`: caches of unwind rules older than this are void.
-    pub generation: AtomicU32,
     /// Counts calls for the collector, which waits on it, see [`crate::bell`].
     pub bell: AtomicU32,
     /// Forked processes that are not recorded: they found no free slot, or were forked within a hook.

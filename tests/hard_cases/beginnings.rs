@@ -1,9 +1,9 @@
 //! Calls that come before anybody is ready.
 
-use super::super::harness::{c, library, record};
+use super::super::harness::{c, installed, library, record, skip};
 
 /// Check that the first calls of all, which a library's constructor makes before the agent's own, are served and
-/// recorded: aligned, cleared, resized, and by names that `dlsym` finds.
+/// recorded: aligned, cleared, resized, and by names that `dlsym` finds. Their stacks begin in the dynamic loader.
 #[test]
 fn first_calls_are_served() {
     let first = library("allocates_first").build();
@@ -19,6 +19,7 @@ fn first_calls_are_served() {
     ] {
         let row = capture.row_of_size(size);
         assert_eq!((row.call.as_str(), row.number("frees")), (call, frees), "{size}");
+        assert_eq!(row.state, "complete", "{size}: {:?}", row.frames);
     }
 }
 
@@ -30,4 +31,17 @@ fn audited_programs_are_recorded() {
     let (_, capture) = record(c("allocates_once").build()).env("LD_AUDIT", audit).succeed();
     assert_eq!(capture.row_of_size(1001).number("allocations"), 1);
     assert!(capture.rows_of_size(3001).is_empty() && capture.rows_of_size(3002).is_empty());
+}
+
+/// Check that a program runs and is recorded in valgrind, which gives it no vDSO although the process has one.
+#[test]
+fn programs_in_valgrind_are_recorded() {
+    let Some(valgrind) = installed("valgrind") else {
+        return skip("a program without a vDSO", "valgrind is not installed");
+    };
+    let program = c("allocates_once").build();
+    let recording = record(valgrind).arg("-q").arg("--tool=none").arg(program);
+    let (ran, capture) = recording.run();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(capture.row_of_size(1001).number("allocations"), 1);
 }

@@ -109,6 +109,14 @@ fn children_of_vfork_leave_their_parents_count_exact() {
     assert_eq!((kept + lost, &totals["leaked_blocks"]), (200, &Value::from(0)), "{totals:#}");
 }
 
+/// Check that all calls of a thread are recorded after a child of its vfork was killed in the middle of a hook.
+#[test]
+fn children_of_vfork_may_be_killed_in_hooks() {
+    let (_, capture) = record(c("kills_in_vfork").flags(["-pthread"]).build()).succeed();
+    capture.assert_sound();
+    assert_eq!(capture.row_of_size(4321).number("allocations"), 1000);
+}
+
 /// Check that programs are followed that were started from the smallest stack that a thread may have, with the environment
 /// cleared, empty, and large, by every function that takes its arguments one by one.
 #[test]

@@ -56,6 +56,7 @@ const CASES: &[(&str, Answer)] = &[
         Tests(&[
             "started_programs_are_followed",
             "children_of_vfork_leave_their_parents_count_exact",
+            "children_of_vfork_may_be_killed_in_hooks",
             "forks_in_a_vfork_are_followed",
         ]),
     ),
@@ -159,6 +160,7 @@ const CASES: &[(&str, Answer)] = &[
     ("two libraries preloaded together", Tests(&["other_preloaded_libraries_work"])),
     ("RTLD_DEEPBIND", Tests(&["deeply_bound_libraries_are_recorded"])),
     ("audit libraries", Tests(&["audited_programs_are_recorded"])),
+    ("programs in valgrind", Tests(&["programs_in_valgrind_are_recorded"])),
     (
         "indirect functions that allocate while they are resolved",
         Never("Other libraries are not relocated then: glibc forbids to call them."),

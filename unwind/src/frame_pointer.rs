@@ -13,8 +13,9 @@
 //! taken only if everything about it is plausible:
 //!
 //! - the frame pointer is aligned and lies in this frame or above, and not so far above that it must be another
-//!   stack's, as it is at the start of a coroutine, which inherits its maker's; 0 marks the outermost frame, by the convention of
-//!   the ABI that musl's entry points rely on;
+//!   stack's, as it is at the start of a coroutine, which inherits its maker's;
+//! - 0 marks the outermost frame, by the convention of the ABI, as glibc's dynamic loader does when it calls
+//!   constructors. It may also be any function's null pointer: so the stack must go on as that of a new process;
 //! - the return address is code and follows a call instruction;
 //! - if that call is a direct one, it does not lead to a function with a table: the frame it made could not be this
 //!   one, so the pointer must be an older frame's, and following it would skip frames silently;
@@ -34,6 +35,9 @@ use crate::{CodeAddress, End, Frame, Memory, Modules, Rule, Rules};
 /// Bytes that one frame has at most: the size of a whole stack by default.
 const LARGEST_FRAME: u64 = 8 << 20;
 
+/// More arguments than this are taken for another number.
+const MOST_ARGUMENTS: u64 = 1 << 16;
+
 /// Leaves `frame` by its frame pointer, or ends with [`End::NoUnwindInfo`] if that is not one.
 #[cold]
 pub(crate) fn step(frame: &Frame, memory: &mut impl Memory, rules: &mut impl Rules) -> Result<Frame, End> {
@@ -42,7 +46,8 @@ pub(crate) fn step(frame: &Frame, memory: &mut impl Memory, rules: &mut impl Rul
         _ if !arch::SUPPORTED => return Err(End::NoUnwindInfo),
         // Where instructions are read there is no chain, and they said no more.
         _ if rules.modules().text(frame.code().lookup()).is_some() => return Err(End::NoUnwindInfo),
-        0 => return Err(End::Root),
+        0 if is_new_process(frame.sp(), memory) => return Err(End::Root),
+        0 => return Err(End::NoUnwindInfo),
         _ if !arch::PUSHES_RETURN_ADDRESS => return Err(End::NoUnwindInfo),
         _ if bp < frame.sp() || bp.wrapping_sub(frame.sp()) > LARGEST_FRAME => return Err(End::NoUnwindInfo),
         _ => {}
@@ -57,6 +62,22 @@ pub(crate) fn step(frame: &Frame, memory: &mut impl Memory, rules: &mut impl Rul
         }
     }
     Frame::caller(returns, caller_sp, caller_bp)
+}
+
+/// Whether a stack goes on as that of a new process does: the number of arguments, pointers to them, which lie above,
+/// and a null pointer.
+fn is_new_process(sp: u64, memory: &mut impl Memory) -> bool {
+    // Older dynamic loaders may have aligned it meanwhile.
+    [sp, sp.wrapping_add(8)].into_iter().any(|start| {
+        let mut slot = |index: u64| word(memory, start.wrapping_add(index.wrapping_mul(8))).ok();
+        let is_above = |argument: u64| argument > start && argument.wrapping_sub(start) < LARGEST_FRAME;
+        slot(0).is_some_and(|count| {
+            (1..MOST_ARGUMENTS).contains(&count)
+                && slot(1).is_some_and(is_above)
+                && slot(count).is_some_and(is_above)
+                && slot(count.wrapping_add(1)) == Some(0)
+        })
+    })
 }
 
 /// Whether the code before `returns` may be the call that made a frame without a table. True if it cannot be read.

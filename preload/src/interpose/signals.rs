@@ -10,8 +10,7 @@ pub(crate) unsafe extern "C" fn sigaltstack(stack: *const libc::stack_t, old: *m
     // SAFETY: passed on as it came.
     let result = unsafe { real::sigaltstack(stack, old) }.unwrap_or(-1);
     if result == 0 && !stack.is_null() {
-        // SAFETY: the kernel has just read it.
-        signal_stacks::note(unsafe { (*stack).ss_flags });
+        signal_stacks::note();
     }
     result
 }

@@ -12,26 +12,39 @@ use core::mem::{MaybeUninit, offset_of};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use unwind::{Memos, RuleTable, Scratch};
 
-/// What is mapped for one state.
+/// What is mapped for one state. The first part is the owner's alone; of the second there are shared references only.
 #[repr(C, align(64))]
 pub(super) struct Memory {
-    pub(super) state: MaybeUninit<ThreadState>,
+    own: Own,
+    public: Public,
+}
+
+/// What the thread that has the ring works with.
+#[repr(C)]
+struct Own {
+    state: MaybeUninit<ThreadState>,
+    rules: RuleTable,
+    /// The generation of modules that the rules are of.
+    generation: u32,
+    scratch: MaybeUninit<Scratch>,
+    /// Never touched, and so no memory, where there is no stack provider.
+    script_frames: [ScriptFrame; MOST_FRAMES],
+}
+
+/// What others read, too, and what a thread looks at while its state is in use.
+#[repr(C)]
+pub(super) struct Public {
     /// Block of the thread that has the ring, null while none has: where it stands is read there by others.
     pub(super) owner: AtomicPtr<ThreadLocal>,
     /// Its id.
-    pub(super) tid: AtomicU32,
-    /// Frames that the memos behind have room for.
-    pub(super) depth: u32,
-    pub(super) rules: RuleTable,
-    /// The generation of modules that the rules are of.
-    pub(super) generation: u32,
-    pub(super) scratch: MaybeUninit<Scratch>,
+    tid: AtomicU32,
+    /// Frames that the memos behind have room for; written before the memory is published.
+    depth: u32,
+    /// The owner's and its children's of vfork.
     pub(super) missed: missed::Notes,
-    /// Never touched, and so no memory, where there is no stack provider.
-    pub(super) script_frames: [ScriptFrame; MOST_FRAMES],
 }
 
-const _: () = assert!(offset_of!(Memory, state) == 0);
+const _: () = assert!(offset_of!(Memory, own) == 0 && offset_of!(Own, state) == 0);
 
 /// Memory by ring, null until the ring is first used by this process. Copied by fork: a child finds its parent's
 /// memory there and writes its own state over it.
@@ -66,14 +79,14 @@ pub(super) fn of_ring(ring: usize, depth: usize) -> *mut Memory {
     }
     let Some(place) = places().and_then(|places| places.get(ring)) else { return core::ptr::null_mut() };
     let known = place.load(Ordering::Relaxed);
-    // SAFETY: null, or mapped zeroed; the ring's claim makes it this thread's alone, but for its atomics.
-    if unsafe { known.as_ref() }.is_some_and(|known| known.depth as usize >= depth) {
+    // SAFETY: null, or published below.
+    if unsafe { public(known) }.is_some_and(|known| known.depth as usize >= depth) {
         return known;
     }
     let fresh = sys::map_private(size_of::<Memory>() + Memos::bytes(depth)).cast::<Memory>();
-    // SAFETY: as above, and zeros are valid for it.
-    if let Some(fresh) = unsafe { fresh.as_mut() } {
-        fresh.depth = depth as u32;
+    if !fresh.is_null() {
+        // SAFETY: mapped zeroed, and not published.
+        unsafe { (*fresh).public.depth = depth as u32 };
         RINGS_USED.fetch_max(ring + 1, Ordering::Relaxed);
         // Release pairs with the Acquire load in `all`. One for lower stacks, of another session, is left behind:
         // a thread that has not ended yet may still name it.
@@ -110,17 +123,9 @@ pub(super) struct Tables {
 pub(super) unsafe fn parts(memory: *mut Memory, tid: u32, depth: usize) -> Parts {
     let behind = memory.wrapping_add(1).cast::<u8>();
     // SAFETY: mapped, zeroed at first, aligned for the type, and the caller's alone.
-    let Memory {
-        state,
-        owner,
-        tid: owner_id,
-        depth: room,
-        rules,
-        generation,
-        scratch,
-        missed,
-        script_frames,
-    } = unsafe { &mut *memory };
+    let Own { state, rules, generation, scratch, script_frames } = unsafe { &mut (*memory).own };
+    // SAFETY: mapped likewise, and everybody has shared references to it.
+    let Public { owner, tid: owner_id, depth: room, missed } = unsafe { &(*memory).public };
     // Relaxed, both: the id is published with the next owner. The last one may have ended without a word.
     owner.store(core::ptr::null_mut(), Ordering::Relaxed);
     owner_id.store(tid, Ordering::Relaxed);
@@ -141,11 +146,20 @@ pub(super) unsafe fn parts(memory: *mut Memory, tid: u32, depth: usize) -> Parts
     Parts { state, owner, tables }
 }
 
-fn all() -> impl Iterator<Item = &'static Memory> {
+/// What everybody may look at of a memory; `None` of none.
+///
+/// # Safety
+/// It is null, or was published by [`of_ring`].
+unsafe fn public(memory: *mut Memory) -> Option<&'static Public> {
+    // SAFETY: not null, so mapped for the life of the process; of this part there are shared references only.
+    (!memory.is_null()).then(|| unsafe { &(*memory).public })
+}
+
+fn all() -> impl Iterator<Item = &'static Public> {
     let places = places().unwrap_or(&[]);
     places.iter().take(RINGS_USED.load(Ordering::Relaxed)).filter_map(|place| {
-        // SAFETY: null, or mapped for the life of the process; what is looked at are its atomics.
-        unsafe { place.load(Ordering::Acquire).as_ref() }
+        // SAFETY: null, or published.
+        unsafe { public(place.load(Ordering::Acquire)) }
     })
 }
 
@@ -162,17 +176,16 @@ pub(crate) fn forget_owners() {
     all().for_each(|memory| memory.owner.store(core::ptr::null_mut(), Ordering::Relaxed));
 }
 
-impl Memory {
+impl Public {
     /// That of the ring which a thread has, or had last.
-    pub(super) fn of(local: &ThreadLocal) -> Option<&'static Memory> {
-        // SAFETY: null, or the first field of a memory, which is mapped for the life of the process; what is looked at are its
-        // atomics, and what is the thread's own.
-        unsafe { local.state().cast::<Memory>().as_ref() }
+    pub(super) fn of(local: &ThreadLocal) -> Option<&'static Public> {
+        // SAFETY: null, or the address of a memory, which its state's is.
+        unsafe { public(local.state().cast()) }
     }
 
     /// Takes a thread's name out of its memory, if it is still there: its block is about to be gone.
     pub(super) fn disown(local: &ThreadLocal) {
-        let Some(memory) = Memory::of(local) else { return };
+        let Some(memory) = Public::of(local) else { return };
         let owner = core::ptr::from_ref(local).cast_mut();
         let null = core::ptr::null_mut();
         let _ = memory.owner.compare_exchange(owner, null, Ordering::Release, Ordering::Relaxed);

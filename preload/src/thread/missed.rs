@@ -17,7 +17,7 @@
 //! the child's frames are gone when the thread tells.
 
 use super::ThreadState;
-use super::memory::Memory;
+use super::memory::Public;
 use crate::clock;
 use crate::guard::Busy;
 use crate::process::{self, Loss};
@@ -63,7 +63,7 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
     if local.is_within_allocator(crate::arch::stack_pointer()) {
         return;
     }
-    let Some(memory) = Memory::of(local) else { return };
+    let Some(memory) = Public::of(local) else { return };
     // A thread that had no ring when it called vfork records nothing, and its last ring may be another's.
     if !core::ptr::eq(memory.owner.load(core::sync::atomic::Ordering::Relaxed), local) {
         return;
@@ -71,10 +71,10 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
     let count = memory.missed.count.get();
     if let Some(place) = memory.missed.notes.get(count) {
         place.set(note);
-        // Last, for the child may be killed between the two.
+        Attention::Missed.call(local);
+        // Last, for the child may be killed in between.
         fence();
         memory.missed.count.set(count.wrapping_add(1));
-        Attention::Missed.call(local);
     } else {
         if note.size == FREED {
             local.count_free()
@@ -88,7 +88,7 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
 /// Tells of what was noted.
 #[cold]
 pub(crate) fn tell(busy: &mut Busy) {
-    let Some(memory) = Memory::of(busy.local()) else { return };
+    let Some(memory) = Public::of(busy.local()) else { return };
     let count = memory.missed.count.replace(0);
     for note in memory.missed.notes.iter().take(count) {
         busy.state().tell_missed(note.get());

@@ -20,7 +20,8 @@ int main(void) {
   /* Above the frames of hooks, where later hooks are found when one was left by longjmp. */
   char above[1 << 16];
   stack_t stack = {.ss_sp = above, .ss_size = sizeof above, .ss_flags = (int)SS_AUTODISARM};
-  if (sigaltstack(&stack, NULL)) return 1;
+  /* Which one was set is not to be seen in it any more then. */
+  if (sigaltstack(&stack, &stack)) return 1;
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_RESTART};
   sigaction(SIGALRM, &action, NULL);
   struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};

@@ -66,13 +66,35 @@ fn only_plausible_frames_are_left() {
         ("odd", 0x1044, 0x1080, JIT, none),
         ("not code", 0x1040, 0x1080, 0x1234, none),
         ("outermost by its return address", 0x1040, 0, 0, Err(End::Root)),
-        ("outermost by its frame pointer", 0, 0x1080, JIT, Err(End::Root)),
+        ("no frame pointer", 0, 0x1080, JIT, none),
         ("highest address", u64::MAX - 7, 3, BARE, none),
     ] {
         let words = [(bp & !7, saved), ((bp & !7).wrapping_add(8), returns)];
         assert_eq!(leave(bp, words, INDIRECT), expected, "{name}");
     }
     assert_eq!(leave(0x1040, [(0x1040, 0x1080), (0x1050, JIT)], INDIRECT), none, "unreadable");
+}
+
+/// Check that a frame pointer of 0 marks the outermost frame on the stack of a new process alone.
+#[test]
+fn outermost_frames_begin_a_process() {
+    let end = |words: &[(u64, u64)]| {
+        let modules = Coded { tables: Segment::of(b""), before: [0x90; 16], at: [0x90; 16] };
+        let (mut table, mut scratch) = (Box::new(RuleTable::new()), Scratch::new());
+        let mut rules = CachedRules::new(&mut table, SharedRules::new(&[]), &modules, &mut scratch);
+        let frame = Frame::innermost(Registers { ip: CodeAddress::Return(JIT), sp: 0x1000, bp: 0 });
+        step(&frame, &mut Words(words.iter().copied().collect()), &mut rules).expect_err("it has no caller")
+    };
+    let two = [(0x1000, 2), (0x1008, 0x1800), (0x1010, 0x1810), (0x1018, 0)];
+    assert_eq!(end(&two), End::Root);
+    let aligned = two.map(|(address, word)| (address + 8, word));
+    assert_eq!(end(&aligned), End::Root);
+    for (place, word) in [(0, 0), (0, 1), (0, u64::MAX), (1, 0), (1, 0xff0), (2, 0), (2, 1 << 40), (3, 8)] {
+        let mut other = two;
+        other[place].1 = word;
+        assert_eq!(end(&other), End::NoUnwindInfo, "{place}: {word:#x}");
+        assert_eq!(end(&two[..place]), End::NoUnwindInfo, "{place} words");
+    }
 }
 
 /// Check that the return address must follow a call, and a direct call must not lead to code that has a table.

@@ -92,7 +92,8 @@ impl Stack<'_> {
             Kind::End => (false, None),
             kind @ (Kind::Sp | Kind::SpSavesBp) => (false, above(sp, kind == Kind::SpSavesBp)),
             kind @ (Kind::Bp | Kind::BpSavesBp) => (true, above(bp, kind == Kind::BpSavesBp)),
-            Kind::NoInformation if bp == 0 => (true, None),
+            // Words were looked at that are not known here.
+            Kind::NoInformation if bp == 0 => return None,
             Kind::NoInformation => (true, Some(bp.wrapping_add(8))),
             Kind::Deref | Kind::Signal | Kind::Slow => return None,
         };

@@ -2,7 +2,11 @@
 
 mod machine;
 
-use self::machine::{BY_BP, EVALUATED, LENGTH, Machine, PLAIN, REALIGNED, SAVES, tables};
+use self::machine::{BARE, BY_BP, EVALUATED, LENGTH, Machine, OUTERMOST, PLAIN, REALIGNED, SAVES, tables};
+use super::identity::Identity;
+use super::places::Places;
+use super::seen::{Bp, Past, Seen};
+use super::stack::Stack;
 use super::{Accessors, Label, Labels, Memos, SavedWord, SavedWords};
 use crate::testing::{CODE, Segment, Words};
 use crate::{
@@ -281,6 +285,43 @@ fn stacks_in_turn_are_recalled() {
     }
 }
 
+/// Check that a chain hangs on the very frame that it has hung on: whatever tells that it is another one counts.
+#[test]
+fn roots_are_compared_whole() {
+    let word = SavedWord { address: 0x1000, value: CODE + 1 };
+    let identity = Identity::of(CODE + 1, 0x1008);
+    let past = Past { label: 3, bp: 7, frames: 2, bp_is: Bp::Live, identity };
+    let seen = Seen { word, past };
+    let with = |past| Seen { past, ..seen };
+    let [address, value] = if arch::PUSHES_RETURN_ADDRESS {
+        [SavedWord { address: 0xff8, ..word }, SavedWord { value: CODE + 2, ..word }]
+            .map(|word| Seen { word, ..seen })
+    } else {
+        [Identity::of(CODE + 1, 0x1000), Identity::of(CODE + 2, 0x1008)]
+            .map(|identity| with(Past { identity, ..past }))
+    };
+    let others = [
+        address,
+        value,
+        with(Past { label: 4, ..past }),
+        with(Past { bp: 8, ..past }),
+        with(Past { frames: 3, ..past }),
+        with(Past { bp_is: Bp::Dead, ..past }),
+    ];
+    // SAFETY: zeros are places.
+    let mut places = unsafe { Box::<Places>::new_zeroed().assume_init() };
+    let mut words = [Seen::default(), seen, seen];
+    let mut stack = Stack::new(&mut words, &mut places);
+    stack.len = 2;
+    assert!(stack.has(2, &seen));
+    assert!(!stack.has(3, &seen), "it has left");
+    assert_eq!(others.map(|other| stack.has(2, &other)), [false; 6]);
+    // What is in a register that nobody needs does not matter.
+    stack.words[1].past.bp_is = Bp::Dead;
+    let dead = with(Past { bp_is: Bp::Dead, bp: 8, ..past });
+    assert!(stack.has(2, &dead));
+}
+
 /// Check that a frame is known again whichever function it has called meanwhile, by the very same call, and that stacks which
 /// differ in that alone are recalled. Where calls do not push, each of these keeps the return address elsewhere.
 #[test]
@@ -459,24 +500,25 @@ fn frames_that_do_not_count_are_bounded() {
 }
 
 proptest! {
-    /// Check that the memo gives the stack of a plain walk, whatever a machine with two stacks calls, and whatever
-    /// is written over its memory.
+    /// Check that the memo gives the stack of a plain walk, whatever a machine with two stacks calls, wherever they
+    /// begin, and whatever is written over its memory.
     #[test]
     fn memos_walk_like_walks(
         depth in 3usize..40,
+        begin in OUTERMOST..BARE + 1,
         steps in proptest::collection::vec(
-            (0usize..2, 1usize..30, 0u64..3, PLAIN..EVALUATED + 1, 0u64..4, any::<bool>(), 0u64..40), 1..200),
+            (0usize..2, 1usize..30, 0u64..3, PLAIN..BARE + 1, 0u64..4, any::<bool>(), 0u64..40), 1..200),
     ) {
         if arch::SUPPORTED {
             let mut checker = Checker::new(depth);
-            let mut machines = [Machine::new(0x10_0000), Machine::new(0x20_0000)];
+            let mut machines = [Machine::beginning_in(begin, 0x10_0000), Machine::new(0x20_0000)];
             for (machine, keep, site, function, room, is_bp_fresh, scribble) in steps {
                 let machine = &mut machines[machine];
                 let bp = if is_bp_fresh { 0x1000 + room } else { machine.frames[0].sp - 16 };
                 machine.call(keep, site, function, room * 8, bp);
                 if scribble < 2 {
                     // Somebody writes into an older frame: an odd value, or another saved register.
-                    let word = machine.frames[0].sp - 8 * (1 + keep as u64);
+                    let word = machine.frames[0].sp + 40 - 8 * keep as u64;
                     machine.words.0.entry(word).and_modify(|value| *value ^= 8 * scribble + 8);
                 }
                 let (found, expected) = checker.both(machine.start(), &mut machine.words);

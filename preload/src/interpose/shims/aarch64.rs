@@ -264,8 +264,9 @@ macro_rules! vfork_call {
             "adrp x10, :gottprel:sysprof_memprof_tls",
             "ldr x10, [x10, :gottprel_lo12:sysprof_memprof_tls]",
             "add x9, x9, x10",
-            // The epoch is set aside in a register that the kernel keeps; the child sees none.
-            "ldr w11, [x9]",
+            // The epoch is set aside in a register that the kernel keeps; the child sees none. `busy` goes with
+            // it, in the upper half: the child may be killed in a hook.
+            "ldr x11, [x9]",
             "ldrb w12, [x9, #{in_vfork}]",
             "mov w10, #-1",
             "str w10, [x9]",
@@ -276,7 +277,7 @@ macro_rules! vfork_call {
             "mov x8, #{number}",
             "svc #0",
             "cbz x0, 2f",
-            "str w11, [x9]",
+            "str x11, [x9]",
             "strb w12, [x9, #{in_vfork}]",
             "2:",
             "stp x0, x30, [sp, #-16]!",

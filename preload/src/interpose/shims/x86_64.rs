@@ -231,8 +231,9 @@ macro_rules! vfork_call {
             "pop rdi",
             ".cfi_def_cfa_offset 0", ".cfi_register rip, rdi",
             "mov rsi, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
-            // The epoch is set aside in a register that the kernel keeps; the child sees none.
-            "mov r8d, dword ptr fs:[rsi]",
+            // The epoch is set aside in a register that the kernel keeps; the child sees none. `busy` goes with
+            // it, in the upper half: the child may be killed in a hook.
+            "mov r8, qword ptr fs:[rsi]",
             "mov r9b, byte ptr fs:[rsi + {in_vfork}]",
             "mov dword ptr fs:[rsi], 0xffffffff",
             "or byte ptr fs:[rsi + {in_vfork}], 1",
@@ -242,7 +243,7 @@ macro_rules! vfork_call {
             ".cfi_def_cfa_offset 8", ".cfi_offset rip, -8",
             "test eax, eax",
             "jz 2f",
-            "mov dword ptr fs:[rsi], r8d",
+            "mov qword ptr fs:[rsi], r8",
             "mov byte ptr fs:[rsi + {in_vfork}], r9b",
             "2:",
             "push rax", ".cfi_adjust_cfa_offset 8",

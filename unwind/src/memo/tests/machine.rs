@@ -18,6 +18,8 @@ pub(super) const BY_BP: u64 = 3;
 pub(super) const REALIGNED: u64 = 4;
 /// Its row is evaluated anew at each visit.
 pub(super) const EVALUATED: u64 = 5;
+/// Left by the frame pointer, without a table. The two before are what no compiler makes.
+pub(super) const BARE: u64 = 8;
 
 /// What a function does with its frame; places count from its CFA.
 #[derive(Clone, Copy)]
@@ -42,7 +44,7 @@ enum Bp {
 }
 
 #[cfg(target_arch = "x86_64")]
-const SHAPES: [Shape; 6] = {
+const SHAPES: [Shape; 9] = {
     let plain =
         Shape { table: b"", size: 24, returns_at: 8, saves_bp_at: None, cfa_at: None, bp: Bp::Callers };
     [
@@ -65,11 +67,21 @@ const SHAPES: [Shape; 6] = {
         },
         // CFA = rsp + 24, by an expression that no rule says: breg7 16, lit8, and, breg7 24, plus
         Shape { table: b"\x0f\x07\x30\x77\x10\x1e\x77\x18\x22", ..plain },
+        // CFA = rsp + 24, rbp at CFA + 8
+        Shape {
+            table: b"\x0e\x18\x11\x06\x7f",
+            saves_bp_at: Some(8_u64.wrapping_neg()),
+            bp: Bp::Given,
+            ..plain
+        },
+        // CFA = rsp + 24, rbp at CFA - 40
+        Shape { table: b"\x0e\x18\x86\x05", saves_bp_at: Some(40), bp: Bp::Given, ..plain },
+        Shape { size: 16, saves_bp_at: Some(16), bp: Bp::At(16), ..plain },
     ]
 };
 
 #[cfg(target_arch = "aarch64")]
-const SHAPES: [Shape; 6] = {
+const SHAPES: [Shape; 9] = {
     let plain =
         Shape { table: b"", size: 24, returns_at: 16, saves_bp_at: None, cfa_at: None, bp: Bp::Callers };
     [
@@ -99,13 +111,30 @@ const SHAPES: [Shape; 6] = {
         },
         // CFA = sp + 24, x29 at CFA - 8, x30 at CFA - 24: not side by side, which no rule says
         Shape { table: b"\x0e\x18\x9d\x01\x9e\x03", returns_at: 24, saves_bp_at: Some(8), ..plain },
+        // CFA = sp + 24, x29 at CFA + 8, x30 at CFA + 16
+        Shape {
+            table: b"\x0e\x18\x11\x1d\x7f\x11\x1e\x7e",
+            returns_at: 16_u64.wrapping_neg(),
+            saves_bp_at: Some(8_u64.wrapping_neg()),
+            bp: Bp::Given,
+            ..plain
+        },
+        // CFA = sp + 24, x29 at CFA - 40, x30 at CFA - 32
+        Shape {
+            table: b"\x0e\x18\x9d\x05\x9e\x04",
+            returns_at: 32,
+            saves_bp_at: Some(40),
+            bp: Bp::Given,
+            ..plain
+        },
+        Shape { size: 32, saves_bp_at: Some(24), bp: Bp::At(24), ..plain },
     ]
 };
 
 /// Their tables.
 pub(super) fn tables() -> Segment {
     let functions: Vec<Function<'_>> = (0..)
-        .zip(&SHAPES)
+        .zip(&SHAPES[..BARE as usize])
         .map(|(number, shape)| Function {
             start: number * LENGTH as u32,
             length: LENGTH as u32,
@@ -149,6 +178,25 @@ impl Machine {
         Self { frames: Vec::from([outermost]), words: Words::default() }
     }
 
+    /// One whose outermost frame is of any function. It returns to 0, or has no table and begins a process.
+    pub(super) fn beginning_in(function: u64, top: u64) -> Self {
+        let Shape { size, returns_at, .. } = SHAPES[function as usize];
+        let mut machine = Self::new(top + size);
+        match function {
+            OUTERMOST => {}
+            BARE => {
+                machine.frames = Vec::from([At { function, site: 0, sp: top, bp: 0 }]);
+                machine.words = Words::from([(top, 1), (top + 8, top + 24), (top + 16, 0)]);
+            }
+            _ => {
+                machine.call(1, 0, function, 0, 7);
+                machine.frames.remove(0);
+                machine.words.0.insert((top + size).wrapping_sub(returns_at), 0);
+            }
+        }
+        machine
+    }
+
     /// Leaves all frames but the oldest `keep`, lets the newest of those go on to its call number `site`, and has it
     /// call `function`, which uses `room` bytes and, where it may, sets the frame pointer to `bp`.
     pub(super) fn call(&mut self, keep: usize, site: u64, function: u64, room: u64, bp: u64) {
@@ -159,9 +207,9 @@ impl Machine {
         let (words, cfa) = (&mut self.words.0, caller.sp);
         assert_ne!(function, OUTERMOST, "that is not called");
         let shape = &SHAPES[function as usize];
-        words.insert(cfa - shape.returns_at, caller.returns());
+        words.insert(cfa.wrapping_sub(shape.returns_at), caller.returns());
         if let Some(at) = shape.saves_bp_at {
-            words.insert(cfa - at, caller.bp);
+            words.insert(cfa.wrapping_sub(at), caller.bp);
         }
         if let Some(at) = shape.cfa_at {
             words.insert(cfa - at, cfa);
