@@ -2,6 +2,7 @@
 
 use crate::address_space::{self, Limit};
 use crate::arch;
+use crate::errno;
 use crate::sandbox::{self, Need};
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -289,17 +290,32 @@ pub(crate) fn process_id() -> u32 {
 }
 
 /// `CLOCK_MONOTONIC_RAW`.
-// Under valgrind a program has no vDSO, and rustix would read that of valgrind itself, which is not mapped.
 pub(crate) fn monotonic_raw_ns() -> u64 {
-    // SAFETY: reads a number that the kernel gave at the start.
-    let has_vdso = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } != 0;
-    let [seconds, nanoseconds] = if has_vdso {
+    let [seconds, nanoseconds] = if has_vdso() {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
         [now.tv_sec as u64, now.tv_nsec as u64]
     } else {
         arch::monotonic_raw()
     };
     seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds)
+}
+
+/// Whether the program has a vDSO. Under valgrind it has none, and rustix would read that of valgrind itself, which
+/// is not mapped.
+fn has_vdso() -> bool {
+    static ANSWER: AtomicU8 = AtomicU8::new(0);
+    // Relaxed: all threads get the same answer.
+    match ANSWER.load(Ordering::Relaxed) {
+        0 => {
+            let saved = errno::get();
+            // SAFETY: asks for a number. Where there is none, `errno` says so.
+            let found = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } != 0;
+            errno::set(saved);
+            ANSWER.store(if found { 1 } else { 2 }, Ordering::Relaxed);
+            found
+        }
+        answer => answer == 1,
+    }
 }
 
 /// Limit on address space in bytes.
