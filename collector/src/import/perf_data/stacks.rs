@@ -25,7 +25,7 @@ pub(super) struct Stacks {
     kernel: Option<KernelSymbols>,
     kernel_frames: FxHashMap<(u64, bool), FrameId>,
     scratch: Box<Scratch>,
-    /// Stacks that end before their root, for another reason than that the copied piece does.
+    /// Stacks that end early, for a reason other than the end of the copied piece.
     pub(super) incomplete: u64,
     /// Stacks that continue beyond the copied piece.
     pub(super) truncated: u64,
