@@ -46,7 +46,7 @@ fn no_place(error: NoPlace) -> Error {
     let (Some(chosen), [Unusable { folder, reason }]) = (chosen, error.tried.as_slice()) else {
         return error.into();
     };
-    // An error that is not about a folder is reported as it is.
+    // An error that the chosen folder is not to blame for is reported as it is.
     if chosen != *folder || matches!(reason, Reason::Files | Reason::Large) {
         return error.into();
     }

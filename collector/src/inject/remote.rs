@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 const RED_ZONE: u64 = 256;
 /// Bytes in the stopped thread's stack for arguments passed by address.
 pub(super) const AREA: usize = 4096;
-/// Where functions return to: the start of the kernel's half of the address space, which is never mapped.
+/// Where functions return to: the start of the kernel's half of the address space, where nothing is ever mapped.
 const NOWHERE: u64 = 0xffff_8000_0000_0000;
 /// How long a thread that is in a call may take to stop.
 const STOPS: Duration = Duration::from_millis(200);
