@@ -188,7 +188,7 @@ mod tests {
         definition().debug_assert();
     }
 
-    /// Check that the environment table names what the code reads.
+    /// Check that the examples name only commands that exist.
     #[test]
     fn examples_name_only_commands_that_exist() {
         let commands: Vec<_> =

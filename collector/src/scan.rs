@@ -1,5 +1,5 @@
-//! Finds the words in a process's memory that are addresses of its memory: a snapshot, for which the process is
-//! stopped for some milliseconds.
+//! Finds the words in a process's memory that are addresses of its memory, all as of one moment: the process is
+//! stopped meanwhile.
 //!
 //! ```text
 //!  hold ────── all threads stop, their registers are read ──────────────────────┐

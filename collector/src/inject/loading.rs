@@ -67,7 +67,7 @@ impl Host {
             }
             // A running thread may hold what others wait for, such as an interpreter's lock.
             good.sort_by_key(|(is_at_work, _)| *is_at_work);
-            // A thread that is in the loader, or may be, holds its lock.
+            // A thread that is or may be in the loader may hold its lock, and none is used then.
             for (_, thread) in good.into_iter().filter(|_| !is_loading) {
                 let deadline = Instant::now() + STOPS;
                 let stopped = Caller::stop(thread, ground, &self.memory, ready.as_ref(), deadline).map(Some);

@@ -1,13 +1,13 @@
 //! Calls functions in another process.
 //!
 //! ```text
-//!   stopped thread ── registers, vectors, blocked signals are kept; below its red zone lie a text and a return address
+//!   stopped thread ── registers, vectors, signal mask are saved; below its red zone go an area and a return address
 //!        │ runs the function, all signals blocked but one
 //!        ▼
-//!   returns to where no program has anything: the kernel stops it there and tells us of SIGSEGV, which it does not get
+//!   returns to an address that is never mapped: it faults, and we are told of the SIGSEGV, which it does not get
 //!        │
 //!        ▼
-//!   all is put back, and a system call that we have interrupted is made again
+//!   its state is restored, and a system call that we interrupted is restarted
 //! ```
 //!
 //! So a call costs a single stop, whatever the function does. A stop takes two context switches, and waits for a

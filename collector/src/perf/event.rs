@@ -101,7 +101,7 @@ pub(super) struct Events {
     /// None if page faults were not asked for; otherwise whether faults in the kernel are included.
     pub(super) faults: Option<io::Result<bool>>,
     room: Room,
-    /// A ring could not be mapped for lack of lockable memory.
+    /// There was no room for some ring.
     is_short: bool,
 }
 

@@ -6,7 +6,7 @@
 //! ```text
 //!   kernel   fork ── exec ── samples ── exit ── gone ┄┄┄┄ GRACE ┄┄┄► decided, and forgotten
 //!   agent                connects ┄ end                              (its children know what they need of it)
-//!                           └── claimed by whoever an agent told of, whenever images are decided
+//!                           └── claimed by the process that an agent reported, whenever images are decided
 //! ```
 //!
 //! So memory use is that of images that live or ended lately, however long a recording takes.

@@ -12,7 +12,7 @@
 //!
 //!  stack:    kernel stack │ user's part
 //!  kernel stack: n u64, n × u64
-//!  user's part: registers │ size u64, size bytes of stack, bytes of it that are true
+//!  user's part: registers │ size u64, size bytes of stack, number of them that are filled u64
 //!  registers: abi u64, bp sp ip u64 unless the abi is 0; on 64-bit ARM x29 x30 sp pc
 //! ```
 //!

@@ -8,7 +8,7 @@
 //!                 │ as it is      │ Stack    │ as it is
 //! ```
 //!
-//! Below the red zone of a stack that libc has made, recognised by its guard, everything is left over: it keeps
+//! In a stack that libc has made, which lies above a guard, everything below the red zone is left over: it keeps
 //! nothing alive. If a thread runs on memory of the program's own, as coroutines do, the stack's bounds are unknown,
 //! so that memory is searched as what it is. Only the red zone is attributed to the thread, as the place of its
 //! registers.
