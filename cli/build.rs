@@ -1,6 +1,6 @@
-//! Builds the agent, so that the command carries it inside.
+//! Builds the agent, which is embedded in the command.
 //!
-//! The agent is a library of its own with its own features and lints, and cargo cannot yet depend on the file that a
+//! The agent is a library of its own, with its own features and lints, and cargo cannot yet depend on the file that a
 //! crate produces. So this runs cargo once more, for the agent alone:
 //!
 //! ```text
@@ -10,21 +10,21 @@
 //!                 └── libsysprof_memprof_preload.so ── include_bytes! ──► cli/src/agent.rs
 //! ```
 //!
-//! Tests of the agent with other features name these in a variable, see [`FEATURES`].
+//! Tests of the agent with other features name these in a variable; see [`FEATURES`].
 //!
-//! What the outer build sets for its own crates is kept from the agent: flags such as those of coverage or
-//! sanitizers would put calls into its hooks that allocate, and wrappers such as clippy's do not build at all.
+//! The outer build's settings for its own crates are kept from the agent: flags such as those for coverage or
+//! sanitizers would add calls that allocate to its hooks, and wrappers such as clippy's do not build at all.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The crates that the agent is made of.
+/// The crates that make up the agent.
 const SOURCES: [&str; 3] = ["preload", "shared-ring", "unwind"];
-/// Files beside them that decide how it is built.
+/// Other files that decide how it is built.
 const SETTINGS: [&str; 4] = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", ".cargo/config.toml"];
 
-/// Features of the agent beside those that it is installed with, separated by commas.
+/// Features of the agent besides those that it is installed with, separated by commas.
 const FEATURES: &str = "SYSPROF_MEMPROF_AGENT_FEATURES";
 
 fn main() {
@@ -39,18 +39,18 @@ fn main() {
     println!("cargo::rustc-env=SYSPROF_MEMPROF_AGENT={}", library.display());
 }
 
-/// Asks cargo to come again when the agent would turn out different.
+/// Asks cargo to rerun this script if the agent would turn out different.
 fn watch(workspace: &Path) {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed={FEATURES}");
-    // Cargo looks into folders; a file that does not exist would make it come every time.
+    // Cargo watches whole folders; a file that does not exist would make it rerun every time.
     for path in SOURCES.iter().chain(&SETTINGS).map(|name| workspace.join(name)).filter(|path| path.exists())
     {
         println!("cargo::rerun-if-changed={}", path.display());
     }
 }
 
-/// Builds the agent and says where it is.
+/// Builds the agent and returns its path.
 fn build(workspace: &Path, out: &Path) -> PathBuf {
     let target = variable("TARGET");
     assert!(
@@ -75,8 +75,8 @@ fn build(workspace: &Path, out: &Path) -> PathBuf {
         cargo.env_remove(name);
     }
     if profile == "release" {
-        // One hook is made of code of four crates, and every nanosecond of it is paid by the program. With `fat` a
-        // stack takes 0.5 to 1.5 ns longer than with `thin`: LLVM lays the hook out otherwise.
+        // A hook consists of code of four crates, and the program pays for every nanosecond of it. With `fat` a stack
+        // takes 0.5 to 1.5 ns longer than with `thin`, because LLVM lays the hook out differently.
         cargo.env("CARGO_PROFILE_RELEASE_LTO", "thin").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1");
     }
     let status = cargo.status().unwrap_or_else(|error| panic!("cannot run {cargo:?}: {error}"));
@@ -88,8 +88,8 @@ fn build(workspace: &Path, out: &Path) -> PathBuf {
     target_dir.join(target).join(folder).join("libsysprof_memprof_preload.so")
 }
 
-/// The profile that is being built. Cargo tells only which of `debug` and `release` it comes from, but names the
-/// folder after it: `target/PROFILE/build/sysprof-memprof-HASH/out`.
+/// The profile being built. Cargo only tells whether it derives from `debug` or `release`, but names the folder after
+/// it: `target/PROFILE/build/sysprof-memprof-HASH/out`.
 fn profile(out: &Path) -> String {
     let mut above = out.ancestors().skip(2).filter_map(|path| path.file_name()?.to_str());
     let name = match (above.next(), above.next()) {
@@ -99,7 +99,7 @@ fn profile(out: &Path) -> String {
     if name == "debug" { "dev".to_string() } else { name }
 }
 
-/// True when the outer cargo may not use the network. It hands `CARGO_NET_OFFLINE` on, but not its `--offline` and
+/// True if the outer cargo may not use the network. It passes `CARGO_NET_OFFLINE` on, but not its `--offline` and
 /// `--frozen`, so these are looked for in its own command line.
 fn is_offline() -> bool {
     let by_variable = env::var("CARGO_NET_OFFLINE").is_ok_and(|value| value == "true");
@@ -109,7 +109,7 @@ fn is_offline() -> bool {
     by_variable || by_flag.into_iter().any(|argument| argument == b"--offline" || argument == b"--frozen")
 }
 
-/// Variables that the agent's build may see: the user's own settings of network, sources and profiles, and the job
+/// Variables that the agent's build may see: the user's own settings for network, sources and profiles, and the job
 /// server. Everything else that cargo sets belongs to the outer build.
 fn is_kept(name: &str) -> bool {
     const FLAGS: [&str; 4] = ["RUSTFLAGS", "RUSTDOCFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"];

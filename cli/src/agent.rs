@@ -1,4 +1,4 @@
-//! The agent library that is inside of this executable.
+//! The agent library that is embedded in this executable.
 
 use crate::installed;
 use crate::log::debug;
@@ -15,12 +15,12 @@ pub(crate) const BYTES: &[u8] = include_bytes!(env!("SYSPROF_MEMPROF_AGENT"));
 pub(crate) struct Available {
     /// The library.
     pub(crate) path: PathBuf,
-    /// True for a copy that all users can read and that stays, false for one in a private folder.
+    /// True for a copy that all users can read and that stays; false for one in a private folder.
     pub(crate) installed: bool,
 }
 
-/// The installed agent when it is this version's, otherwise a private copy, which is made at need. A private folder
-/// that cannot be used although it is there is named.
+/// Returns the installed agent if it is of this version, otherwise a private copy, which is made if necessary. If an
+/// existing private folder cannot be used, the error names it.
 pub(crate) fn provide() -> Result<Available, Error> {
     if let Some(path) = installed::find(BYTES) {
         debug!("agent: {} is installed", path.display());
@@ -39,14 +39,14 @@ pub(crate) fn provide() -> Result<Available, Error> {
     Ok(Available { path, installed: false })
 }
 
-/// Says which folder is at fault, and who chose it: the user, or nobody.
+/// Names the folder at fault, and says whether the user chose it.
 fn no_place(error: NoPlace) -> Error {
     const CHOICE: &str = "SYSPROF_MEMPROF_DIR";
     let chosen = std::env::var_os(CHOICE).map(PathBuf::from);
     let (Some(chosen), [Unusable { folder, reason }]) = (chosen, error.tried.as_slice()) else {
         return error.into();
     };
-    // What is wrong with no folder is told as such.
+    // An error that the chosen folder is not to blame for is reported as it is.
     if chosen != *folder || matches!(reason, Reason::Files | Reason::Large) {
         return error.into();
     }
@@ -66,7 +66,7 @@ fn no_place(error: NoPlace) -> Error {
 mod tests {
     use super::*;
 
-    /// Check that what is embedded is a shared library.
+    /// Check that the embedded agent is a shared library.
     #[test]
     fn embedded_agent_is_a_library() {
         assert!(BYTES.starts_with(b"\x7fELF"));

@@ -146,16 +146,16 @@ struct CommandLine {
     command: Command,
 }
 
-/// Reads the command line of this process. Help and errors are written here; what is left then is the exit code.
+/// Parses the command line of this process. Help and errors are written here; the error is the exit code for them.
 pub(crate) fn parse() -> Result<Command, ExitCode> {
     parse_words(std::env::args_os()).map_err(|error| {
-        // A closed output needs no help.
+        // If the output is closed, nobody needs the help.
         let _ = error.print();
         ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(crate::exit::USAGE))
     })
 }
 
-/// Reads a command line, whose first word is the program's name.
+/// Parses a command line whose first word is the program's name.
 pub(crate) fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
     let matches = definition().try_get_matches_from(words)?;
     CommandLine::from_arg_matches(&matches).map(|line| line.command)
@@ -174,7 +174,7 @@ fn version() -> &'static str {
         capture::VERSION,
         collector::PROTOCOL_VERSION
     );
-    // Clap wants it for as long as the program runs.
+    // Clap keeps a reference for as long as the program runs.
     Box::leak(text.into_boxed_str())
 }
 
@@ -188,7 +188,7 @@ mod tests {
         definition().debug_assert();
     }
 
-    /// Check that the environment table names what the code reads.
+    /// Check that the examples name only commands that exist.
     #[test]
     fn examples_name_only_commands_that_exist() {
         let commands: Vec<_> =

@@ -68,7 +68,7 @@ mod whom;
 use crate::args::Command;
 use crate::exit::Outcome;
 
-/// Does what the user wants.
+/// Executes the command.
 pub(crate) fn execute(command: Command) -> Outcome {
     match command {
         Command::Run(arguments) => apart(run::execute, arguments),
@@ -122,7 +122,8 @@ pub(crate) fn execute(command: Command) -> Outcome {
     }
 }
 
-/// Runs a command with a stack frame of its own: in that of [`execute`] there would be room for the variables of each.
+/// Runs a command in a stack frame of its own. Inlined into [`execute`], the variables of all commands would share
+/// one frame.
 #[inline(never)]
 fn apart<A>(command: fn(A) -> Outcome, arguments: A) -> Outcome {
     command(arguments)

@@ -7,40 +7,40 @@ use std::io;
 use std::process::{ExitCode, ExitStatus};
 use viewer::check;
 
-/// Something went wrong that no other code stands for.
+/// Any failure without a code of its own.
 pub(crate) const FAILED: u8 = 1;
-/// The command line, or a file that it names, is not of use; nothing was started.
+/// The command line, or a file that it names, is unusable; nothing was started.
 pub(crate) const USAGE: u8 = 2;
-/// A capture lacks what it takes to say whether it keeps to its rules.
+/// The capture does not allow a verdict on its rules.
 pub(crate) const UNTOLD: u8 = 2;
 /// The target ran and succeeded, but its recording failed.
 pub(crate) const NOT_RECORDED: u8 = 3;
-/// The target was found but cannot be executed, as shells have it.
+/// The target was found but cannot be executed; the shells' code.
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
-/// The target was not found, as shells have it.
+/// The target was not found; the shells' code.
 pub(crate) const NOT_FOUND: u8 = 127;
-/// Added to the number of the signal that killed the target, as shells have it.
+/// Added to the number of the signal that killed the target, as shells do.
 const SIGNALED: u8 = 128;
 
-/// How a command ends: with a code, or with a failure that is told to the user.
+/// How a command ends: with an exit code, or with a failure to report.
 pub(crate) type Outcome = Result<ExitCode, Failure>;
 
-/// A reason for the user and an exit code for their scripts.
+/// A reason for the user, and an exit code for scripts.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
     reason: anyhow::Error,
-    /// A reader of our output has seen enough (`| head`), which is no failure.
+    /// The reader of our output has closed it (`| head`), which is no failure.
     is_unread: bool,
 }
 
 impl Failure {
-    /// A failure with `code`, also where it is that of a pipe: what goes into one is not always a report.
+    /// A failure with `code`, even if its cause is a broken pipe: not everything written to a pipe is a report.
     pub(crate) fn new(code: u8, reason: impl Into<anyhow::Error>) -> Failure {
         Failure { code, reason: reason.into(), is_unread: false }
     }
 
-    /// The user asked for something that cannot be.
+    /// The user asked for something impossible.
     pub(crate) fn usage(reason: impl Into<anyhow::Error>) -> Failure {
         Failure::new(USAGE, reason)
     }
@@ -50,12 +50,13 @@ impl Failure {
         format!("{:#}", self.reason)
     }
 
-    /// The same, unless a reader of our output has just seen enough: for commands that have a verdict to tell all the same.
+    /// The failure, unless the reader of our output has just closed it: for commands that still have a verdict to
+    /// give.
     pub(crate) fn unless_unread(self) -> Result<(), Failure> {
         if self.is_unread { Ok(()) } else { Err(self) }
     }
 
-    /// Tells the user and gives the code.
+    /// Reports the failure and returns its code.
     pub(crate) fn report(self) -> ExitCode {
         if self.is_unread {
             return ExitCode::SUCCESS;
@@ -68,7 +69,8 @@ impl Failure {
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(reason: E) -> Failure {
         let reason = reason.into();
-        // What a capture does not have is wrong usage wherever it is asked for, also while a file is written.
+        // Asking for something that the capture lacks is a usage error, even if it only shows while a file is
+        // written.
         let lacks = |cause: &(dyn std::error::Error + 'static)| {
             matches!(cause.downcast_ref(), Some(viewer::Error::Aggregated { .. }))
         };
@@ -77,8 +79,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// The outcome of what is done several times, once for each of several processes: each failure is told, and the first one's code is that of
-/// all.
+/// The outcome of an operation on several processes: every failure is reported, and the first one's code counts.
 pub(crate) fn of_all(outcomes: impl Iterator<Item = Result<(), Failure>>) -> Outcome {
     let mut code = ExitCode::SUCCESS;
     let mut has_failed = false;
@@ -91,7 +92,7 @@ pub(crate) fn of_all(outcomes: impl Iterator<Item = Result<(), Failure>>) -> Out
     Ok(code)
 }
 
-/// The code for what came out of rules.
+/// The exit code for the outcome of a check.
 pub(crate) fn of_rules(outcome: check::Outcome) -> u8 {
     match outcome {
         check::Outcome::Kept => 0,
@@ -114,13 +115,13 @@ pub(crate) fn refused(refusal: Refusal) -> Failure {
     Failure::new(code, refusal)
 }
 
-/// The failure for a program that passed all checks and yet could not be executed.
+/// The failure for a program that passed all checks and still could not be executed.
 pub(crate) fn not_executed(command: &str, NotExecuted(error): NotExecuted) -> Failure {
     let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
     Failure::new(code, anyhow::Error::new(error).context(format!("cannot execute {command}")))
 }
 
-/// The code that tells how the target ended, as a shell would.
+/// The exit code for how the target ended, as in shells.
 pub(crate) fn of_target(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
     let low = |number: i32| u8::try_from(number).unwrap_or(u8::MAX);
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt;
 
-    /// Check that the target's end is told as shells tell it.
+    /// Check that exit codes of targets are those of shells.
     #[test]
     fn target_codes_are_those_of_shells() {
         for (raw, expected) in [(0, 0), (7 << 8, 7), (255 << 8, 255), (9, 137), (11 | 0x80, 139), (64, 192)] {
@@ -151,8 +152,8 @@ mod tests {
         }
     }
 
-    /// Check that a reader who has seen enough of a report is recognised through the layers of an error, that nothing else is, and that
-    /// a failure whose code is known stays one.
+    /// Check that a closed pipe is recognised through the layers of an error, that other errors are not mistaken for
+    /// one, and that a failure with a given code remains a failure.
     #[test]
     fn broken_pipe_is_seen_through_contexts() {
         let error = |kind| anyhow::Error::new(io::Error::from(kind)).context("cannot write the report");

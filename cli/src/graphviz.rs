@@ -1,4 +1,4 @@
-//! Drawings of graphs by Graphviz, where it is installed.
+//! Draws graphs with Graphviz, if it is installed.
 
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
@@ -8,28 +8,28 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Its program that draws.
+/// The Graphviz program.
 const PROGRAM: &str = "dot";
 
-/// Formats of drawings, which are extensions of files as well.
+/// Formats of drawings, which are file extensions as well.
 const DRAWINGS: [&str; 3] = ["svg", "png", "pdf"];
 
-/// Between two looks at whether it is done, or not wanted any more.
+/// Time between two checks whether it has finished, or been given up.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Bytes of what it says of itself that are looked at.
+/// Bytes of its error output that are kept.
 const MOST_SAID: u64 = 4096;
 
 /// Why there is no drawing.
 #[derive(Debug)]
 pub(crate) enum Undrawn {
-    /// Graphviz is not there.
+    /// Graphviz is not installed.
     NotInstalled,
-    /// Whoever wanted it does not wait any more.
+    /// Nobody waits for the drawing any more.
     GivenUp,
-    /// It does not take the graph.
+    /// Graphviz rejected the graph.
     Refused(ExitStatus, String),
-    /// It could not be run.
+    /// Graphviz could not be run.
     NotRun(io::Error),
 }
 
@@ -61,16 +61,16 @@ impl From<io::Error> for Undrawn {
     }
 }
 
-/// The format of the drawing that a file is to hold, by its extension; none for the graph itself.
+/// The drawing format for a file with this extension; `None` for the graph itself.
 pub(crate) fn drawing(output: &Path) -> Option<&'static str> {
     let extension = output.extension()?;
     DRAWINGS.into_iter().find(|drawing| extension.eq_ignore_ascii_case(drawing))
 }
 
-/// The drawing of a graph in one of these formats, unless it is given up before: that is asked every few milliseconds.
+/// Draws a graph in one of these formats. `is_given_up` is called every few milliseconds.
 ///
 /// # Errors
-/// When Graphviz is not installed, does not take the graph, or was stopped.
+/// If Graphviz is not installed, rejects the graph, or was stopped.
 pub(crate) fn draw(graph: &[u8], format: &str, is_given_up: &dyn Fn() -> bool) -> Result<Vec<u8>, Undrawn> {
     run(Command::new(PROGRAM).arg(format!("-T{format}")), graph, is_given_up)
 }
@@ -80,9 +80,9 @@ fn run(command: &mut Command, graph: &[u8], is_given_up: &dyn Fn() -> bool) -> R
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    // It may write before it has read all, and must find somebody who reads both.
+    // It may write before it has read everything, so both directions are served at once.
     thread::scope(|scope| {
-        // One that reads no more than it wants says itself what is wrong.
+        // If it stops reading early, its own message says why.
         scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(graph)));
         let drawn = scope.spawn(move || read(stdout, u64::MAX));
         let said = scope.spawn(move || read(stderr, MOST_SAID));
@@ -100,7 +100,7 @@ fn run(command: &mut Command, graph: &[u8], is_given_up: &dyn Fn() -> bool) -> R
     })
 }
 
-/// How it ended by itself; none where it was stopped. Either way nothing of it is left.
+/// Its exit status; `None` if it was stopped. Either way it has been reaped.
 fn end_of(child: &mut Child, is_given_up: &dyn Fn() -> bool) -> io::Result<Option<ExitStatus>> {
     loop {
         if let Some(status) = child.try_wait()? {
@@ -115,11 +115,11 @@ fn end_of(child: &mut Child, is_given_up: &dyn Fn() -> bool) -> io::Result<Optio
     }
 }
 
-/// The beginning of what comes; the rest is read, too, so that whoever writes does not wait.
+/// The first `most` bytes; the rest is read and discarded, so that the writer does not block.
 fn read(from: Option<impl Read>, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut from) = from {
-        // What was read before an error is all that there is.
+        // If reading fails, what was read before is all there is.
         let _ = from.by_ref().take(most).read_to_end(&mut bytes);
         let _ = io::copy(&mut from, &mut io::sink());
     }
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// Check which files hold drawings.
+    /// Check which files contain drawings.
     #[test]
     fn extensions_say_what_is_drawn() {
         for (output, expected) in [
@@ -152,7 +152,8 @@ mod tests {
         command
     }
 
-    /// Check that what is drawn comes whole, larger than pipes are in both directions, and that what went wrong is told.
+    /// Check that a drawing arrives whole, even if it exceeds a pipe's capacity in both directions, and that errors
+    /// are reported.
     #[test]
     fn drawings_come_whole() {
         let graph = vec![b'x'; 1 << 20];
@@ -164,7 +165,7 @@ mod tests {
         assert!(matches!(missing, Undrawn::NotInstalled), "{missing}");
     }
 
-    /// Check that one who does not wait any more is not kept, and that the program does not go on.
+    /// Check that giving up returns at once, and stops the program.
     #[test]
     fn drawings_are_given_up() {
         let begun = Instant::now();

@@ -1,12 +1,12 @@
-//! The agent as `install-agent` leaves it: readable by all users, under a name that stays.
+//! The agent as `install-agent` installs it: readable by all users, at a permanent path.
 //!
 //! ```text
 //!   PREFIX/bin/sysprof-memprof                                      this executable, or not
 //!   PREFIX/lib/sysprof-memprof/libsysprof_memprof_preload.so        mode 0755
 //! ```
 //!
-//! It is found again in the prefix that this executable lies in, wherever that was moved, in the prefixes that this
-//! user installed to, which are remembered, and in the usual ones.
+//! It is found in the prefix of this executable, wherever that was moved, in the prefixes that this user installed
+//! to, which are remembered, and in the usual ones.
 
 use crate::log::debug;
 use crate::message;
@@ -18,20 +18,20 @@ use std::path::{Path, PathBuf};
 
 /// Folder of the agent below a prefix.
 const FOLDER: &str = "lib/sysprof-memprof";
-/// Prefixes that are always looked at; the first is where the agent goes when nothing else is said.
+/// Prefixes that are always searched; the first is the default for installing.
 const USUAL: [&str; 2] = ["/usr/local", "/usr"];
 
-/// Where the agent is, or would be, below `prefix`.
+/// The agent's path below `prefix`.
 pub(crate) fn path_in(prefix: &Path) -> PathBuf {
     prefix.join(FOLDER).join(FILE_NAME)
 }
 
-/// The prefix when none is given.
+/// The prefix if none is given.
 pub(crate) fn default_prefix() -> PathBuf {
     own_prefix().unwrap_or_else(|| PathBuf::from(USUAL[0]))
 }
 
-/// An installed agent that is exactly `bytes`: another version's would speak another protocol.
+/// Finds an installed agent that is exactly `bytes`: another version would speak another protocol.
 pub(crate) fn find(bytes: &[u8]) -> Option<PathBuf> {
     let mut prefixes: Vec<PathBuf> = own_prefix().into_iter().chain(remembered()).collect();
     prefixes.extend(USUAL.map(PathBuf::from));
@@ -48,11 +48,11 @@ pub(crate) fn find(bytes: &[u8]) -> Option<PathBuf> {
     })
 }
 
-/// Puts `bytes` below `prefix` in one step, for all users, and says where.
+/// Installs `bytes` below `prefix` atomically, for all users; returns the path.
 pub(crate) fn install(bytes: &[u8], prefix: &Path) -> io::Result<PathBuf> {
     let path = path_in(prefix);
     let folder = prefix.join(FOLDER);
-    // The mode counts whatever the umask is, or the users who are meant could not read it.
+    // Modes are set whatever the umask is, or other users could not read the file.
     make_folders(&folder)?;
     let temporary = folder.join(format!(".{FILE_NAME}.{}", std::process::id()));
     let written = write_new(&temporary, bytes).and_then(|()| fs::rename(&temporary, &path));
@@ -68,7 +68,7 @@ pub(crate) fn install(bytes: &[u8], prefix: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Removes what [`install`] made. Folders stay when something else is in them, and `PREFIX` itself stays.
+/// Removes what [`install`] made. Folders with other contents stay, and so does `PREFIX` itself.
 pub(crate) fn uninstall(prefix: &Path) -> io::Result<PathBuf> {
     let path = path_in(prefix);
     fs::remove_file(&path)?;
@@ -101,7 +101,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// `PREFIX` of an executable `PREFIX/bin/NAME`.
+/// The `PREFIX` of an executable `PREFIX/bin/NAME`.
 fn own_prefix() -> Option<PathBuf> {
     prefix_of(&std::env::current_exe().ok()?)
 }
@@ -111,7 +111,7 @@ fn prefix_of(executable: &Path) -> Option<PathBuf> {
     if folder.file_name()? == "bin" { folder.parent().map(Path::to_path_buf) } else { None }
 }
 
-/// The file with the prefixes that this user installed to, one per line.
+/// The file that lists the prefixes that this user installed to, one per line.
 fn memory() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = folder("XDG_STATE_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/state")))?;
@@ -123,7 +123,7 @@ fn remembered() -> Vec<PathBuf> {
     text.lines().map(PathBuf::from).collect()
 }
 
-/// Changes what is remembered. It is a convenience: when it fails, the prefix has to be one of the usual ones.
+/// Changes the remembered prefixes. They are a convenience: if this fails, only the usual prefixes are searched.
 fn remember(change: impl FnOnce(&mut Vec<PathBuf>)) {
     let Some(file) = memory() else { return };
     let mut prefixes = remembered();

@@ -1,17 +1,17 @@
-//! What happens inside, for whoever looks for a fault: `SYSPROF_MEMPROF_LOG=debug` writes it to standard error.
+//! The debug log: `SYSPROF_MEMPROF_LOG=debug` writes it to standard error.
 
 use std::fmt::Arguments;
 use std::io::Write;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// The variable that turns it on.
+/// The variable that enables it.
 const VARIABLE: &str = "SYSPROF_MEMPROF_LOG";
 
-/// Start of the clock that lines are stamped with; none when nothing is logged.
+/// Start of the clock for time stamps; `None` if the log is off.
 static START: OnceLock<Option<Instant>> = OnceLock::new();
 
-/// Writes one line, with the time since the first one, when the log is on.
+/// Writes one line, with the time since the first one, if the log is on.
 pub(crate) fn write(text: Arguments<'_>) {
     if let Some(start) = START.get_or_init(start) {
         let _ = writeln!(std::io::stderr().lock(), "[{:9.4}s] {text}", start.elapsed().as_secs_f64());

@@ -1,14 +1,14 @@
 //! The `sysprof-memprof` command.
 //!
-//! What it holds itself to:
+//! Its principles:
 //!
 //! - The target is not disturbed: its standard output is its own, its exit code becomes ours, and nothing of ours
 //!   keeps it from ending.
-//! - What would make a recording useless is said before the target starts, with what to do about it.
-//! - A recording that began is finished, whatever signal comes.
-//! - One file does it all: the agent library is inside of this executable.
+//! - Whatever would make a recording useless is reported before the target starts, with what to do about it.
+//! - A recording that has begun is finished, whatever signal comes.
+//! - One file does it all: the agent library is embedded in this executable.
 //!
-//! Exit codes are listed in [`exit`], the order of things during a recording in [`commands::run`].
+//! Exit codes are listed in [`exit`], the steps of a recording in [`commands::run`].
 
 mod agent;
 mod args;

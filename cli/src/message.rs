@@ -1,4 +1,4 @@
-//! Lines for the user, all on standard error: standard output belongs to the target or to the report.
+//! Messages for the user, all on standard error: standard output belongs to the target or to the report.
 
 use anstyle::{AnsiColor, Style};
 use collector::{MORE_FILES, is_too_many_files};
@@ -9,16 +9,16 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const NOTE: Style = AnsiColor::Cyan.on_default().bold();
 
-/// Something failed.
+/// Reports a failure.
 pub(crate) fn error(reason: &anyhow::Error) {
-    // A cause that its effect quotes already is not said twice.
+    // A cause that its effect quotes already is not repeated.
     let mut text = reason.to_string();
     for cause in reason.chain().skip(1) {
         if !quotes(&text, cause) {
             text = format!("{text}: {cause}");
         }
     }
-    // Wherever that came from.
+    // At any level of the chain.
     let is_out_of_files = reason.chain().filter_map(|cause| cause.downcast_ref()).any(is_too_many_files);
     if is_out_of_files && !text.contains(MORE_FILES) {
         text = format!("{}. {MORE_FILES}", text.trim_end_matches('.'));
@@ -26,7 +26,8 @@ pub(crate) fn error(reason: &anyhow::Error) {
     line("error", ERROR, &text);
 }
 
-/// Whether a text has all that a cause says. That a capture could not be written is said in other words with its name.
+/// Whether a text already says everything that a cause says. Errors about an unwritable capture are reworded with its
+/// name.
 fn quotes(text: &str, cause: &(dyn Error + 'static)) -> bool {
     let said = match cause.downcast_ref() {
         Some(capture::Error::Io { action, source }) if action == capture::WRITE => source.to_string(),
@@ -35,28 +36,28 @@ fn quotes(text: &str, cause: &(dyn Error + 'static)) -> bool {
     text.contains(&said)
 }
 
-/// Something is not as the user may think.
+/// Warns about something that the user may not expect.
 pub(crate) fn warning(text: &str) {
     line("warning", WARNING, text);
 }
 
-/// Something that is good to know.
+/// Gives useful information.
 pub(crate) fn note(text: &str) {
     line("note", NOTE, text);
 }
 
-/// A line without a word before it.
+/// Writes a line without a prefix.
 pub(crate) fn plain(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", printable(text));
 }
 
 fn line(word: &str, style: Style, text: &str) {
-    // When standard error is closed, there is nobody left to tell.
+    // If standard error is closed, nobody is left to tell.
     let _ =
         writeln!(anstream::stderr().lock(), "sysprof-memprof: {style}{word}:{style:#} {}", printable(text));
 }
 
-/// Names of files and processes may have control characters that would act on the terminal.
+/// Replaces control characters in names of files and processes, which could act on the terminal.
 fn printable(text: &str) -> String {
     text.chars()
         .map(|letter| if letter.is_control() && letter != '\n' { '\u{fffd}' } else { letter })
@@ -67,7 +68,7 @@ fn printable(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Check that what other people named cannot act on the terminal.
+    /// Check that names chosen by others cannot act on the terminal.
     #[test]
     fn control_characters_are_replaced() {
         assert_eq!(printable("a\x1b[2Jb\nc\u{9b}d"), "a\u{fffd}[2Jb\nc\u{fffd}d");

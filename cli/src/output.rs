@@ -1,4 +1,4 @@
-//! Where a capture, or what is made from one, goes: checked before anything is started.
+//! The destination of a capture, or of what is made from one: checked before anything is started.
 
 use crate::exit::{Failure, Outcome};
 use crate::message;
@@ -22,7 +22,7 @@ pub(crate) fn prepare(path: &Path, replace: bool) -> Result<(), Failure> {
     }
 }
 
-/// Fails unless a file can be written to `path`. With `replace`, a regular file that is there may be replaced.
+/// Fails unless a file can be written to `path`. With `replace`, an existing regular file may be replaced.
 pub(crate) fn check(path: &Path, replace: bool) -> Result<(), Failure> {
     let shown = path.display();
     match fs::symlink_metadata(path) {
@@ -31,13 +31,13 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<(), Failure> {
                 "{shown} is a directory. Give the name of a file with --output."
             )));
         }
-        // Whoever names a pipe wants the capture in it.
+        // A user who names a pipe wants the capture to go into it.
         Ok(there) if there.file_type().is_fifo() => {
             return Err(Failure::usage(anyhow!(
                 "{shown} is a pipe, not a regular file. --output - writes to standard output, which may be one."
             )));
         }
-        // A device would be replaced by a file, a link would keep pointing to the old one.
+        // A device would be replaced by a file, and a link by a file in its own place.
         Ok(there) if !there.is_file() => {
             return Err(Failure::usage(anyhow!(
                 "{shown} is not a regular file, so --force does not replace it. Choose another name with --output."
@@ -55,7 +55,7 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<(), Failure> {
     check_folder(folder_of(path)).map_err(|error| unwritable(path, &error))
 }
 
-/// Writes a file that is there whole or not at all, and says so.
+/// Writes a file completely or not at all, and reports it.
 pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> Outcome {
     let mut out = BufWriter::new(create(path)?);
     fill(&mut out)?;
@@ -63,7 +63,8 @@ pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> anyhow::Re
     commit(file.with_context(|| format!("cannot write {}", path.display()))?, path)
 }
 
-/// Makes the file that takes the place of `path` when it is whole. Some folders take none although rights say so, as those of /sys.
+/// Creates a file that replaces `path` once it is complete. Some file systems, such as that of /sys, refuse this
+/// although permissions allow it.
 pub(crate) fn create(path: &Path) -> Result<AtomicFile, Failure> {
     AtomicFile::create(path).map_err(|error| match error {
         capture::Error::Io { source, .. } => unwritable(path, &source),
@@ -71,26 +72,26 @@ pub(crate) fn create(path: &Path) -> Result<AtomicFile, Failure> {
     })
 }
 
-/// Puts a file that was written to its place, and says so.
+/// Moves a completed file into place, and reports it.
 pub(crate) fn commit(file: AtomicFile, path: &Path) -> Outcome {
     file.commit()?;
     message::plain(&format!("Wrote {}", path.display()));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Fails unless a capture can be written to the current folder, under a name that is known only later.
+/// Fails unless a capture can be written to the current folder, under a name that is not known yet.
 pub(crate) fn check_default() -> Result<(), Failure> {
     check_folder(Path::new(".")).map_err(|error| unwritable(Path::new("."), &error))
 }
 
-/// A name for the capture of process `pid` running `command`, in the current folder, that no file has.
+/// An unused name in the current folder for the capture of process `pid` running `command`.
 pub(crate) fn default_name(command: &OsStr, pid: u32) -> PathBuf {
     let name = Path::new(command).file_name().unwrap_or(OsStr::new("capture")).to_string_lossy();
-    // The pid may have been used before; the capture of back then is not for us to replace.
+    // The pid may have been used before; that process's capture must not be replaced.
     unused(PathBuf::from(format!("{name}.{pid}.memprof")))
 }
 
-/// `path`, or one with a number behind its name when there is a file already.
+/// `path`, or, if that exists, one with a number after its name.
 pub(crate) fn unused(path: PathBuf) -> PathBuf {
     let is_taken = |path: &Path| fs::symlink_metadata(path).is_ok();
     if !is_taken(&path) {
@@ -116,7 +117,7 @@ fn check_folder(folder: &Path) -> io::Result<()> {
     Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// The failure for a place that takes no file.
+/// The failure for a path where no file can be created.
 pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Failure {
     let shown = path.display();
     Failure::usage(anyhow!("cannot write {shown}: {error}. {}", advice_for_file(error)))

@@ -1,4 +1,4 @@
-//! The line that shows how a recording goes.
+//! The line that shows the progress of a recording.
 
 use crate::terminal;
 use collector::Progress as State;
@@ -6,16 +6,16 @@ use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 use viewer::format::{bytes, count, counted};
 
-/// Time between two lines.
+/// Time between two updates.
 pub(crate) const PERIOD: Duration = Duration::from_millis(500);
 
-/// Columns assumed of a terminal that nobody told its size.
+/// Columns assumed if the terminal's size is unknown.
 const ASSUMED_WIDTH: usize = 80;
 
-/// Draws the line on standard error, when that is a terminal in ordinary use.
+/// Draws the line on standard error, if that is a terminal in ordinary use.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// None when no line is wanted at all.
+    /// `None` if no line is wanted.
     last: Option<(Instant, u64)>,
     drawn: bool,
 }
@@ -27,12 +27,12 @@ impl Progress {
         Progress { last: wanted.then(|| (Instant::now(), 0)), drawn: false }
     }
 
-    /// True when the line will be drawn, so that it pays to know the live bytes.
+    /// True if the line will be drawn, so that live bytes have to be counted.
     pub(crate) fn is_wanted(&self) -> bool {
         self.last.is_some()
     }
 
-    /// Draws the line anew when it is time to, with the state as it is then.
+    /// Redraws the line when it is due, with the state at that time.
     pub(crate) fn show(&mut self, state: impl FnOnce() -> State) {
         let Some((when, events)) = self.last else { return };
         let passed = when.elapsed();
@@ -47,12 +47,12 @@ impl Progress {
         let rate = state.events.saturating_sub(events) as f64 / passed.as_secs_f64();
         let line: String =
             line(&state, rate).chars().take(terminal::width(stderr()).unwrap_or(ASSUMED_WIDTH) - 1).collect();
-        // The cursor goes back to the line's beginning: what the target writes replaces it.
+        // The cursor returns to the start of the line, so that the target's output overwrites it.
         let _ = write!(stderr().lock(), "\r{line}\x1b[K\r");
         self.drawn = true;
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) && terminal::progress_is_welcome() {
             let _ = write!(stderr().lock(), "\r\x1b[K");
@@ -60,7 +60,7 @@ impl Progress {
     }
 }
 
-/// The line's text.
+/// The text of the line.
 fn line(state: &State, rate: f64) -> String {
     let processes = match state.processes {
         0 | 1 => String::new(),
@@ -78,7 +78,7 @@ fn line(state: &State, rate: f64) -> String {
 mod tests {
     use super::*;
 
-    /// Check what the line says, in units that suit.
+    /// Check the text of the line, in suitable units.
     #[test]
     fn line_has_rate_live_bytes_and_loss() {
         let state = State { events: 0, live_bytes: 3 << 20, lost: 0, bytes: 0, processes: 1, threads: 1 };

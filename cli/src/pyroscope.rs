@@ -1,4 +1,4 @@
-//! One upload to a server that takes profiles as Pyroscope does: `POST /ingest` with a form of two parts.
+//! An upload to a server that accepts profiles as Pyroscope does: `POST /ingest` with a form of two parts.
 //!
 //! ```text
 //!  POST /ingest?name=app{env=test}&from=1700000000&until=1700000015&format=pprof&spyName=sysprof-memprof
@@ -8,15 +8,15 @@
 //!  sample_type_config    which of its sample types count, and how they are summed up over time
 //! ```
 //!
-//! What was allocated belongs to a span of time, what is held to its end. Both are in every profile of ours, so each upload says
-//! which of them it is about, and a span takes two.
+//! Allocations belong to a span of time, held memory to its end. Every profile of ours has both, so each upload says
+//! which of them it is about, and a span takes two uploads.
 
 use std::fmt::Write;
 
 /// What an upload is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum About {
-    /// What was allocated from a moment to another one.
+    /// What was allocated in a span of time.
     Allocated,
     /// What was held at a moment.
     Held,
@@ -27,7 +27,7 @@ impl About {
     fn config(self) -> &'static str {
         match self {
             About::Allocated => r#"{"alloc_objects":{"units":"objects"},"alloc_space":{"units":"bytes"}}"#,
-            // Held twice as long is not held twice: over time these are averages.
+            // Memory held twice as long is not twice as much: over time these are averaged.
             About::Held => {
                 r#"{"inuse_objects":{"units":"objects","aggregation":"average"},"inuse_space":{"units":"bytes","aggregation":"average"}}"#
             }
@@ -40,7 +40,7 @@ impl About {
 pub(crate) struct Name(String);
 
 impl Name {
-    /// Puts name and labels together.
+    /// Combines name and labels.
     ///
     /// # Errors
     /// What is wrong with them.
@@ -70,16 +70,16 @@ impl Name {
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Upload {
-    /// Where it goes.
+    /// The address.
     pub(crate) url: String,
-    /// What kind of body it has.
+    /// The body's content type.
     pub(crate) content_type: String,
     /// The form.
     pub(crate) body: Vec<u8>,
 }
 
 impl Upload {
-    /// Of a profile that is about a span of time, in seconds since the Unix epoch.
+    /// An upload of a profile for a span of time, in seconds since the Unix epoch.
     pub(crate) fn new(
         server: &str,
         name: &Name,
@@ -112,15 +112,15 @@ impl Upload {
     }
 }
 
-/// A text that is not in the profile.
+/// A text that does not occur in the profile.
 fn boundary(profile: &[u8]) -> String {
     let is_in = |text: &str| profile.windows(text.len()).any(|window| window == text.as_bytes());
     let mut numbers = (0..).map(|number: u64| format!("sysprof-memprof-{number:016x}"));
-    // A profile is shorter than there are numbers.
+    // There are more numbers than a profile has bytes, so one is found.
     numbers.find(|text| !is_in(text)).unwrap_or_default()
 }
 
-/// A text as it stands in a query of a URL.
+/// Escapes a text for a URL's query string.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
@@ -176,14 +176,14 @@ mod tests {
         assert_eq!(String::from_utf8_lossy(&upload.body), String::from_utf8_lossy(&expected));
     }
 
-    /// Check that a profile cannot end its own part of the form.
+    /// Check that a profile cannot terminate its own part of the form.
     #[test]
     fn boundary_is_not_in_the_profile() {
         let profile = b"x sysprof-memprof-0000000000000000 sysprof-memprof-0000000000000001";
         assert_eq!(boundary(profile), "sysprof-memprof-0000000000000002");
     }
 
-    /// Check that both kinds of uploads have sample types of pprof, in JSON.
+    /// Check that both kinds of uploads name sample types of pprof, in JSON.
     #[test]
     fn configurations_are_json() {
         for (about, kinds) in [

@@ -1,7 +1,7 @@
 //! Captures that are sent away while they are made, and not kept: `-o -` and `-o tcp://HOST:PORT`.
 //!
-//! A capture is written from its beginning to its end, without ever going back, so what is sent is the file, byte by byte.
-//! Who receives slowly is as a slow disk is: rings fill up, and their policy holds.
+//! A capture is written from beginning to end, without ever going back, so the bytes sent are those of the file. A
+//! slow receiver acts like a slow disk: rings fill up, and their policy applies.
 
 use crate::exit::Failure;
 use anyhow::{Context, anyhow};
@@ -16,23 +16,23 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a connection may take to be made, and what was sent to be acknowledged.
+/// Time limit for connecting, and for the acknowledgement of sent data.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Standard output, once it is the capture's. Everything else that is written there goes to standard error then.
+/// Standard output, once it is the capture's. Anything else written to standard output then goes to standard error.
 static TAKEN: Mutex<Option<File>> = Mutex::new(None);
 
 /// Where a capture is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
-    /// To whoever reads our standard output.
+    /// To the reader of our standard output.
     StandardOutput,
-    /// To a listener, by name or address and port.
+    /// To a listener, by name or address, and port.
     Tcp(String),
 }
 
 impl Stream {
-    /// What an output means; none for the path of a file.
+    /// The stream that an output means; `None` for a file's path.
     pub(crate) fn of(output: &Path) -> Option<Stream> {
         match output.to_str()? {
             "-" => Some(Stream::StandardOutput),
@@ -40,7 +40,7 @@ impl Stream {
         }
     }
 
-    /// Makes sure that a program which is started later does not write into the capture.
+    /// Makes sure that a program started later does not write into the capture.
     pub(crate) fn prepare(&self) -> Result<(), Failure> {
         if *self != Stream::StandardOutput {
             return Ok(());
@@ -50,14 +50,14 @@ impl Stream {
                 "a capture is not for a terminal: send it to a file or a program, as in --output - | ssh host 'cat > it.memprof'"
             )));
         }
-        // No program that is started is to have it: the receiver waits until nobody does.
+        // Started programs must not inherit it: the receiver waits until no process has it open.
         let ours = fcntl_dupfd_cloexec(stdout(), 3).context("cannot use standard output")?;
         dup2_stdout(stderr()).context("cannot use standard output")?;
         *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(File::from(ours));
         Ok(())
     }
 
-    /// Begins to send.
+    /// Opens the stream.
     pub(crate) fn open(&self) -> Result<File, Failure> {
         match self {
             Stream::StandardOutput => {
@@ -78,7 +78,7 @@ fn connect(address: &str) -> anyhow::Result<File> {
     for place in address.to_socket_addrs()? {
         match TcpStream::connect_timeout(&place, PATIENCE) {
             Ok(connection) => {
-                // A receiver that is gone without a word is noticed.
+                // Detects a receiver that disappears without closing the connection.
                 set_socket_keepalive(&connection, true)?;
                 set_tcp_user_timeout(&connection, u32::try_from(PATIENCE.as_millis()).unwrap_or(u32::MAX))?;
                 return Ok(File::from(OwnedFd::from(connection)));
@@ -93,7 +93,7 @@ fn connect(address: &str) -> anyhow::Result<File> {
 mod tests {
     use super::*;
 
-    /// Check which outputs are sent, and that all others are files.
+    /// Check which outputs are streams, and that all others are files.
     #[test]
     fn outputs_say_where_captures_are_sent() {
         for (output, expected) in [

@@ -1,9 +1,9 @@
-//! Values that people write on the command line: sizes and times.
+//! Values on the command line, such as sizes and times.
 
 use collector::MAX_SAMPLE_INTERVAL;
 use std::time::Duration;
 
-/// The longest time that somebody can want: a hundred years.
+/// The longest accepted time: a hundred years.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// A number of bytes: `4096`, `64K`, `1M`, `2G`, also written `1MiB`. Units are powers of 1024.
@@ -21,7 +21,7 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
     bytes.ok_or_else(|| "a size is written like 65536, 64K or 1M".to_string())
 }
 
-/// Bytes of a ring: a size that threads can do with and systems can give.
+/// Bytes of a ring: a size that suffices for threads, and that systems can provide.
 pub(crate) fn ring_size(text: &str) -> Result<usize, String> {
     match size(text)? {
         bytes @ 4096..=0x4000_0000 => Ok(bytes),
@@ -29,7 +29,7 @@ pub(crate) fn ring_size(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Mean distance of samples in bytes; 0 for recording everything.
+/// Mean distance between samples in bytes; 0 records everything.
 pub(crate) fn sample_interval(text: &str) -> Result<u64, String> {
     match size(text)? as u64 {
         bytes @ 0..=MAX_SAMPLE_INTERVAL => Ok(bytes),
@@ -37,7 +37,7 @@ pub(crate) fn sample_interval(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Bytes of stack that are copied with a sample of the CPU.
+/// Bytes of stack copied with each CPU sample.
 pub(crate) fn cpu_stack(text: &str) -> Result<u32, String> {
     let most = collector::CpuOptions::MOST_STACK;
     match u32::try_from(size(text)?) {
@@ -46,7 +46,7 @@ pub(crate) fn cpu_stack(text: &str) -> Result<u32, String> {
     }
 }
 
-/// A share of something, as `20%` or `20`: 0.2.
+/// A share, as `20%` or `20`: 0.2.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').trim_end().parse::<f64>().ok();
     let number = number.filter(|number| number.is_finite() && *number > 0.0);
@@ -65,24 +65,24 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     };
     let seconds = number.parse::<f64>().ok().zip(unit).map(|(value, unit)| value * unit);
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    // What is added to the time of now is to be a time, too.
+    // It will be added to the current time, which must not overflow.
     let duration = duration.filter(|duration| *duration <= LONGEST);
     duration.ok_or_else(|| "a time is written like 10s, 250ms or 2m".to_string())
 }
 
-/// Rights of a file for its user, its group and all others: `660`, `0660`.
+/// Permissions of a file for its owner, its group and all others: `660`, `0660`.
 pub(crate) fn mode(text: &str) -> Result<u32, String> {
     let digits = text.strip_prefix("0o").unwrap_or(text);
     let mode = u32::from_str_radix(digits, 8).ok().filter(|mode| *mode <= 0o777 && !digits.starts_with('+'));
     mode.ok_or_else(|| "a mode is written like 660".to_string())
 }
 
-/// A group's number, from that or from its name.
+/// A group's id, from its number or name.
 pub(crate) fn group(text: &str) -> Result<u32, String> {
     collector::group(text).ok_or_else(|| "there is no such group: getent group lists them".to_string())
 }
 
-/// The number that `text` begins with, and its unit.
+/// The number at the beginning of `text`, and its unit.
 fn split(text: &str) -> (&str, &str) {
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -95,7 +95,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Check that a size is read as it was written, in every unit, and that nothing makes the readers panic.
+        /// Check that sizes are read back in every unit, and that nothing makes the parsers panic.
         #[test]
         fn written_sizes_are_read_back(value in 0..1usize << 32, unit in 0..3u32, odd in ".{0,12}") {
             let suffix = ["", "K", "MiB"][unit as usize];
@@ -105,7 +105,7 @@ mod tests {
         }
     }
 
-    /// Check that sizes are read in powers of 1024, and that what is no size or too large is refused.
+    /// Check that units are powers of 1024, and that invalid or excessive sizes are refused.
     #[test]
     fn sizes_are_powers_of_1024() {
         let cases = [
@@ -133,7 +133,7 @@ mod tests {
         assert!(ring_size("1K").is_err() && ring_size("2G").is_err() && ring_size("1M").is_ok());
     }
 
-    /// Check that shares are written in percent, and that none is refused.
+    /// Check that shares are written in percent, and that zero is refused.
     #[test]
     fn shares_are_percent() {
         for (text, expected) in [
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Check that modes are read as chmod reads them.
+    /// Check that modes are parsed as chmod parses them.
     #[test]
     fn modes_are_octal() {
         for (text, expected) in
@@ -164,7 +164,7 @@ mod tests {
         assert!(group("root") == Ok(0) && group("no such group").is_err());
     }
 
-    /// Check that times have units, and that what is no time is refused.
+    /// Check that times have units, and that anything else is refused.
     #[test]
     fn times_have_units() {
         let cases = [

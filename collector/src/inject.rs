@@ -1,19 +1,20 @@
-//! Gives the agent to a process that runs without it, so that it can be attached to.
+//! Loads the agent into a process that runs without it, so that it can be attached to.
 //!
 //! ```text
 //!  moment ── a thread that holds no lock of the loader's or the allocator's ─► remote: it calls dlopen, and asks the agent
 //!  linkage ─ the words through which modules call malloc and its kin ──────► words: it has the agent change them
 //! ```
 //!
-//! The agent is then as it is where it was preloaded: dormant, until it is called. Its library stays in the process for good, since
-//! somebody may have kept the address of a function in it; the words are put back at the end, and with them goes all that it costs.
-//! Libraries that the process loads later are looked for once a second.
+//! From then on the agent is as if it had been preloaded: dormant until it is called. Its library stays in the
+//! process for good, since something may have kept the address of one of its functions. At the end the words are put
+//! back, and with them goes the whole overhead. Once a second we look for libraries that the process has loaded
+//! since.
 //!
-//! A process that has the agent, from its start or by this, and does not answer since it calls nothing of the allocator, is made to in
-//! the same way (`wake`).
+//! A process that has the agent, preloaded or injected, but does not answer because it calls no function of the
+//! allocator, is made to answer in the same way (`wake`).
 //!
-//! What is different from a preloaded agent: words that are nobody's relocation, as copies of `&malloc` that the program made for
-//! itself, stay what they were, and so does what the dynamic loader allocates.
+//! Differences from a preloaded agent: words that no relocation covers, such as copies of `&malloc` that the program
+//! made itself, stay as they were, and so do the dynamic loader's own allocations.
 
 mod breakpoints;
 mod host;
@@ -46,26 +47,27 @@ use std::time::{Duration, Instant};
 /// How often new libraries are looked for.
 const PACE: Duration = Duration::from_secs(1);
 
-/// An agent in a process that was not preloaded, until this is dropped.
+/// An agent in a process that was not preloaded; removed on drop.
 #[derive(Debug)]
 pub struct Injection {
-    /// Dropped first: the thread sees that it is over.
+    /// Dropped first: this tells the thread to end.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<Result<(), Refusal>>>,
     pid: u32,
 }
 
 impl Injection {
-    /// Loads the agent's file into a process and puts its hooks in front of the allocator's functions. One of its threads stands still for
-    /// some milliseconds, at a good moment, which is waited for until `patience` is at its end.
+    /// Loads the agent's file into a process and puts its hooks in front of the allocator's functions. One of the
+    /// process's threads is stopped for some milliseconds, at a good moment, for which this waits until `patience`
+    /// runs out.
     ///
     /// # Errors
-    /// Why the process cannot have it.
+    /// Why the agent cannot be loaded.
     pub fn new(pid: u32, agent: &Path, patience: Duration) -> Result<Injection, Refusal> {
         let (end, ends) = channel();
         let (tell, told) = channel();
         let agent = agent.to_owned();
-        // A thread of its own: tracees belong to threads, and are free when it ends.
+        // A thread of its own: tracees belong to the thread that traces them, and are freed when it ends.
         let work = move || {
             let worked = work(pid, &agent, patience, &tell, &ends);
             late::settle();
@@ -81,12 +83,12 @@ impl Injection {
         }
     }
 
-    /// The process that has it.
+    /// The process that has the agent.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Leads the process past the agent again. Its library stays there.
+    /// Redirects the process past the agent again. Its library stays loaded.
     ///
     /// # Errors
     /// Why that could not be done: the process still calls the agent, which does nothing.
@@ -142,7 +144,7 @@ fn work(
         }
         due = Instant::now() + PACE;
     }
-    // What it forked meanwhile has copies of the changed words.
+    // Processes forked meanwhile have copies of the changed words.
     let children = descendants(pid);
     let restored = host.restore();
     for child in children {
@@ -156,7 +158,7 @@ fn work(
     }
 }
 
-/// The time until new libraries are looked for, or threads that have to be let go.
+/// The time until the next look for new libraries, or for late threads to release.
 fn until(due: Instant) -> Duration {
     let wait = due.saturating_duration_since(Instant::now());
     if late::is_any() { wait.min(late::PACE) } else { wait }

@@ -1,4 +1,4 @@
-//! Samples of the processors, by the kernel's performance events.
+//! CPU samples from the kernel's performance events.
 //!
 //! ```text
 //!  kernel ──► one ring for each processor ──► sampler thread ──────────────────────────► writer
@@ -6,9 +6,9 @@
 //!               a piece of stack, kernel stack  unwinding with files' tables · own ids     samples
 //! ```
 //!
-//! The sampler has a thread of its own and shares nothing with the one that drains the agents' rings. Where it falls
-//! behind, the kernel counts what it had no room for. Nothing here can make a recording fail: what the kernel refuses
-//! becomes a sentence ([`Refusal`]) in the capture.
+//! The sampler has a thread of its own and shares nothing with the one that drains the agents' rings. If it falls
+//! behind, the kernel counts the records that it had no room for. Nothing here can make a recording fail: what the
+//! kernel refuses becomes a sentence ([`Refusal`]) in the capture.
 
 mod options;
 mod owners;

@@ -1,4 +1,4 @@
-//! `--aggregate`: where the collector's thread and the viewer's totals meet.
+//! `--aggregate`: connects the collector's thread with the viewer's totals.
 
 use crate::exit::Failure;
 use anyhow::Context;
@@ -11,15 +11,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use viewer::aggregate::{Aggregate, metadata};
 
-/// A file that is in no folder.
+/// An anonymous file in memory.
 pub(super) fn in_memory() -> std::io::Result<Arc<File>> {
     Ok(Arc::new(File::from(memfd_create("sysprof-memprof", MemfdFlags::CLOEXEC)?)))
 }
 
-/// Makes an aggregated capture of a recording.
+/// Makes an aggregated capture from a recording.
 struct Aggregating(Aggregate<File, File>);
 
-/// Begins it in a file that is sent away or, where there is none, at `output`, of a recording that goes into a file of ours.
+/// Begins the aggregated capture, in a file that is sent away, or else at `output`. The recording itself goes into a
+/// private file.
 pub(super) fn begin(
     recording: &File,
     every: Duration,

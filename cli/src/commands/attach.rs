@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     recording: Recording,
 }
 
-/// Records until it is over.
+/// Records until the recording is over.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let pids = whom::all(&arguments.processes)?;
     let capture = match &arguments.recording.output {
@@ -76,7 +76,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     }
     output::prepare(&capture, arguments.recording.force)?;
     lift_limits();
-    // Shells let what they start in the background ignore ^C; here it is the way to end.
+    // Shells make background jobs ignore ^C; here it is the way to end the recording.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let quiet = arguments.recording.quiet;
     let mut series = Series::new(arguments.limits, &capture);
@@ -116,7 +116,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let injected = attaching.injected;
     let finished = supervise::finish(session, signals, Vec::new(), 0, quiet)
         .map_err(|error| Failure::new(FAILED, error))?;
-    // Before anything is read: the processes need not wait for that.
+    // Done before anything is read back, so that the processes do not have to wait for that.
     take_back(injected);
     series.wait();
     view::after_recording(&finished, quiet);
@@ -124,7 +124,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 }
 
 impl Arguments {
-    /// A recording of those processes that can be recorded, and how many they are.
+    /// Begins a recording of those processes that can be recorded; returns it with their number.
     fn begin(
         &self,
         capture: PathBuf,
@@ -147,7 +147,7 @@ impl Arguments {
     }
 }
 
-/// A capture named after the first process.
+/// The name of a capture: that of the first process.
 fn default_output(pids: &[u32]) -> PathBuf {
     let pid = pids.first().copied().unwrap_or_default();
     let executable = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_else(|_| "attach".into());
@@ -155,7 +155,7 @@ fn default_output(pids: &[u32]) -> PathBuf {
     output::default_name(OsStr::new(&name), pid)
 }
 
-/// Ends a recording of nobody, of which there may be a file.
+/// Ends a recording without processes, and removes its file, if any.
 pub(super) fn discard(session: Session, capture: Option<&Path>) {
     let finished = session.stop(Arc::new(NameSearch::given_up()), Vec::new());
     let removed = capture.map(fs::remove_file);

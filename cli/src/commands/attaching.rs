@@ -1,4 +1,4 @@
-//! How processes come into a recording that run already.
+//! Brings running processes into a recording.
 
 use super::supervise;
 use crate::exit::Failure;
@@ -11,33 +11,33 @@ use collector::launch::Signals;
 use std::time::{Duration, Instant};
 use viewer::format::duration;
 
-/// All processes that are waited for are called once in so long, each for its part of it.
+/// In this time all processes that are waited for are called once, each for an equal part of it.
 const LAP: Duration = Duration::from_secs(1);
-/// The least part.
+/// The shortest such part.
 const TURN: Duration = Duration::from_millis(100);
 
-/// Attaches to processes, and gives the agent to those that have none.
+/// Attaches to processes, and injects the agent into those that have none.
 #[derive(Debug)]
 pub(super) struct Attaching<'s> {
-    /// How long processes are waited for that do not answer.
+    /// How long to wait for processes that do not answer.
     patience: Duration,
-    /// Says nothing of what is waited for.
+    /// Prints nothing about waiting.
     quiet: bool,
-    /// Those that end the waiting.
+    /// Signals that end the waiting.
     signals: &'s Signals,
-    /// Processes without the agent get it, and those that do not answer are made to.
+    /// Injects the agent into processes that lack it, and makes those answer that do not.
     injects: bool,
-    /// Those that got it: they have it for as long as these are there.
+    /// Injected agents, each of which stays until it is dropped here.
     pub(super) injected: Vec<Injection>,
-    /// Those that could not get it, and why.
+    /// Processes without an agent that could not get it, and why.
     refused: Vec<(u32, String)>,
-    /// How long is recorded, from the first process on: no other one is waited for when that is over.
+    /// How long to record, from the first process on: after that no other process is waited for.
     duration: Option<Duration>,
     /// When the first process was attached to.
     pub(super) began: Option<Instant>,
 }
 
-/// Leads processes past the agent again that got it, and says of which that could not be done.
+/// Redirects processes past injected agents again, and reports those for which that failed.
 pub(super) fn take_back(injected: Vec<Injection>) {
     for injection in injected {
         let pid = injection.pid();
@@ -50,21 +50,22 @@ pub(super) fn take_back(injected: Vec<Injection>) {
 }
 
 impl<'s> Attaching<'s> {
-    /// Waits for processes for so long, and says so unless `quiet`.
+    /// Waits for each process up to `patience`, and says so unless `quiet`.
     pub(super) fn new(patience: Duration, quiet: bool, injects: bool, signals: &'s Signals) -> Attaching<'s> {
         let (injected, refused) = (Vec::new(), Vec::new());
         Attaching { patience, quiet, signals, injects, injected, refused, duration: None, began: None }
     }
 
-    /// The same for a recording that is to take so long.
+    /// The same for a recording with a limited duration.
     pub(super) fn for_duration(self, duration: Option<Duration>) -> Attaching<'s> {
         Attaching { duration, ..self }
     }
 
-    /// Gives the agent to processes that have none, before there is a recording, whose time that would be.
+    /// Injects the agent into processes that lack it. This precedes the recording, so that it does not count as
+    /// recorded time.
     ///
     /// # Errors
-    /// Why none of them can be recorded. No file was made or replaced then.
+    /// Why none of them can be recorded. No file has been created or replaced then.
     pub(super) fn prepare(&mut self, pids: &[u32]) -> Result<(), Failure> {
         let mut texts = Vec::new();
         for &pid in pids {
@@ -92,17 +93,17 @@ impl<'s> Attaching<'s> {
         self.refused.iter().find(|(refused, _)| *refused == pid).map(|(_, text)| text.as_str())
     }
 
-    /// How long the processes that do not answer are still waited for.
+    /// How long to go on waiting for processes that do not answer.
     fn rest(&self, deadline: Instant) -> Duration {
         let over = self.duration.zip(self.began).map(|(duration, began)| began + duration);
         over.map_or(deadline, |over| over.min(deadline)).saturating_duration_since(Instant::now())
     }
 
-    /// Attaches to all that can be recorded, and says how many; a failure when that is none. Those that do not answer keep nobody else
-    /// waiting.
+    /// Attaches to all processes that can be recorded, and returns their number; fails if there are none. A process
+    /// that does not answer does not delay the others.
     pub(super) fn all(&mut self, session: &Session, pids: &[u32]) -> Result<usize, Failure> {
         let deadline = Instant::now() + self.patience;
-        // Each has its turn in the first lap, however many there are.
+        // In the first lap each has its turn, however many there are.
         let mut least = self.patience;
         let (mut waiting, mut texts) = (pids.to_vec(), Vec::new());
         let mut has_said = self.quiet;
@@ -132,7 +133,7 @@ impl<'s> Attaching<'s> {
                 self.say_who_is_waited_for(first, others.len());
             }
             if self.injects {
-                // Who calls the allocator now and then has done so by now, and was not disturbed.
+                // Processes that call the allocator now and then have answered by now, undisturbed.
                 manner = Manner::Waking;
             }
         }
@@ -152,7 +153,7 @@ impl<'s> Attaching<'s> {
         });
     }
 
-    /// Attaches to a process within this time.
+    /// Attaches to a process within the given time.
     fn one(
         &mut self,
         session: &Session,
@@ -185,7 +186,7 @@ impl<'s> Attaching<'s> {
     }
 }
 
-/// True of processes that [`Attaching`] can give the agent to.
+/// True for processes into which [`Attaching`] can inject the agent.
 fn lacks_the_agent(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::NotPreloaded { .. } | Refusal::NoDoorbell { .. })
 }

@@ -1,4 +1,4 @@
-//! `completions`: what a shell needs to complete our command lines.
+//! `completions`: lets a shell complete our command lines.
 
 use crate::args;
 use crate::exit::Outcome;
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 
 /// Prints them.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    // The generator panics when it cannot write, so it writes to memory.
+    // The generator panics if it cannot write, so it writes to memory.
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut args::definition(), "sysprof-memprof", &mut text);
     let mut out = std::io::stdout().lock();

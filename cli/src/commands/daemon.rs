@@ -1,4 +1,4 @@
-//! `daemon`: records processes when somebody asks, one capture each; `start` and `stop` ask.
+//! `daemon`: records processes on request, one capture each; `start` and `stop` make the requests.
 //!
 //! ```text
 //!   start 4711 ──► its thread ──► a session of its own, attached ──► FOLDER/service.4711.memprof
@@ -6,10 +6,10 @@
 //!   main ──────── signals; once a second, sessions whose process is gone are finished in the same way
 //! ```
 //!
-//! Each command has a thread of its own, and what may take long, a call of a process, a snapshot, a scan, is done while all recordings
-//! are free: only who wants something of a process that is being called waits for that.
+//! Each request has a thread of its own. What may take long, such as calling a process, a snapshot or a scan, is done
+//! without holding the lock, so only requests for a process that is being called have to wait for it.
 //!
-//! While nobody is recorded there are no sessions: no thread but two that wait, no descriptor of a recording.
+//! While nothing is recorded there are no sessions: only two waiting threads, and no descriptors.
 
 use super::parts::{self, Limits, Series};
 use super::recording::{Kind, Recording};
@@ -34,11 +34,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often it is looked for processes that are gone.
+/// How often to look for processes that are gone.
 const ROUND: Duration = Duration::from_secs(1);
-/// How long a process is waited for that does not answer.
+/// How long to wait for a process that does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// And before it is made to answer, where that is permitted.
+/// How much of that passes before it is made to answer, if that is permitted.
 const UNDISTURBED: Duration = Duration::from_secs(1);
 
 /// Record processes when somebody asks, one capture each
@@ -88,7 +88,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let folder = std::path::absolute(&arguments.folder).context("cannot name the folder")?;
     output::check(&folder.join("capture.memprof"), true)?;
     lift_limits();
-    // Before the first thread, which inherits what is blocked.
+    // Must precede the first thread, which inherits the signal mask.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     if let Err(error) = make_doorbell() {
         message::warning(&format!(
@@ -117,18 +117,18 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
             }
         }
     }
-    // Nobody asks for anything any more when the last captures are finished.
+    // No requests come in any more once the last captures are finished.
     drop((named, numbered));
     requests.finish_all();
     Ok(ExitCode::SUCCESS)
 }
 
-/// Has the daemon begin.
+/// Asks the daemon to start recordings.
 pub(crate) fn start(arguments: &Start) -> Outcome {
     tell("start", &whom::all(&arguments.processes)?)
 }
 
-/// Has the daemon end.
+/// Asks the daemon to end recordings.
 pub(crate) fn stop(arguments: &Stop) -> Outcome {
     tell("stop", &whom::all_to_stop(&arguments.processes)?)
 }
@@ -141,14 +141,14 @@ fn tell(command: &str, pids: &[u32]) -> Outcome {
     }))
 }
 
-/// What the daemon has at hand, for the threads of commands and the main thread.
+/// The daemon's state, shared by the threads of requests and the main thread.
 struct Requests {
     folder: PathBuf,
     limits: Limits,
     recording: Recording,
-    /// Locked for moments only.
+    /// Only ever locked for moments.
     held: Mutex<Held>,
-    /// Something was changed about a process.
+    /// Notified when the state of a process changes.
     changed: Condvar,
 }
 
@@ -156,9 +156,9 @@ struct Requests {
 struct Held {
     /// By the process that they record.
     sessions: BTreeMap<u32, (Session, Series)>,
-    /// Processes whose recordings begin just now, or go on in another capture.
+    /// Processes whose recordings are just beginning, or moving on to another capture.
     changing: BTreeSet<u32>,
-    /// Captures that are being finished.
+    /// Threads that are finishing captures.
     finishing: Vec<JoinHandle<()>>,
 }
 
@@ -167,13 +167,14 @@ impl Requests {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same when nothing is changed about a process: of two who ask for the same one, the second is told of the first.
+    /// Locks once no change to this process is under way: the second of two requests for the same process sees the
+    /// result of the first.
     fn held_about(&self, pid: u32) -> MutexGuard<'_, Held> {
         let is_changing = |held: &mut Held| held.changing.contains(&pid);
         self.changed.wait_while(self.held(), is_changing).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The process is recorded now, or is not.
+    /// Ends a change: the process is recorded now, or is not.
     fn change(&self, pid: u32, recording: Option<(Session, Series)>) {
         let mut held = self.held();
         held.changing.remove(&pid);
@@ -219,11 +220,11 @@ impl Requests {
         if is_recorded { Ok(format!("recording process {pid} to {}", capture.display())) } else { Err(why) }
     }
 
-    /// A recording of those processes that can be recorded; the reason of the last one when that is none.
+    /// Begins a recording of those processes that can be recorded; if there are none, returns the last one's error.
     fn begin(&self, capture: &Path, pids: &[u32]) -> Result<Session, String> {
         let session = self.recording.start(Kind::of_services(capture.to_owned()));
         let session = session.map_err(|failure| failure.to_text())?;
-        // Who calls the allocator now and then is not disturbed.
+        // A process that calls the allocator now and then is not disturbed.
         let attach = |pid: &u32| match session.attach(*pid, UNDISTURBED, Manner::Patient) {
             Err(refusal) if refusal.may_pass() => session.attach(*pid, PATIENCE, Manner::Waking),
             called => called,
@@ -262,12 +263,12 @@ impl Requests {
         self.of(pid)?.scan(pid)
     }
 
-    /// Where to turn for what takes its time, of a process' recording.
+    /// The handle for slow requests to a process's recording.
     fn of(&self, pid: u32) -> Result<collector::Requests, String> {
         self.held_about(pid).session_of(pid).map(Session::requests)
     }
 
-    /// Where the recording of a process goes, for those who look at it meanwhile.
+    /// The capture of a process's recording, for readers that follow it.
     fn capture(&self, pid: u32) -> Answer {
         let held = self.held_about(pid);
         let (session, _) = held.sessions.get(&pid).ok_or_else(|| not_recorded(pid))?;
@@ -280,7 +281,7 @@ impl Requests {
         all.iter().for_each(super::snapshot::take);
     }
 
-    /// Finishes captures whose processes are gone, and goes on in others where one is full.
+    /// Finishes captures whose processes are gone, and continues in new ones where a capture is full.
     fn look_after_all(&self) {
         let mut held = self.held();
         let gone = |_: &u32, (session, _): &mut (Session, Series)| !session.is_recording();
@@ -309,21 +310,21 @@ impl Requests {
         let sessions = std::mem::take(&mut held.sessions);
         sessions.into_values().for_each(|(session, series)| held.finish(session, series));
         for thread in std::mem::take(&mut held.finishing) {
-            // A thread that failed has said so.
+            // A failing thread has reported its error.
             let _ = thread.join();
         }
     }
 }
 
 impl Held {
-    /// The recording of a process: one that it was begun for, or else one that has followed it there.
+    /// The recording of a process: the one begun for it, or one that includes it because it was followed.
     fn session_of(&self, pid: u32) -> Result<&Session, String> {
         let begun = self.sessions.get(&pid).map(|(session, _)| session);
         let mut sessions = self.sessions.values().map(|(session, _)| session);
         begun.or_else(|| sessions.find(|session| session.records(pid))).ok_or_else(|| not_recorded(pid))
     }
 
-    /// Ends a recording.
+    /// Finishes a recording in a thread of its own.
     fn finish(&mut self, session: Session, series: Series) {
         self.finishing.extend(series.into_threads());
         self.finishing.push(parts::finish(session));

@@ -1,4 +1,4 @@
-//! `detach`: ends the recording of a process, which goes on.
+//! `detach`: ends the recording of processes, which run on.
 
 use super::whom::{self, Recorded, Whom, whom};
 use crate::exit::{self, FAILED, Failure, Outcome};
@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     processes: Vec<Whom>,
 }
 
-/// Tells their collectors.
+/// Asks their collectors to end it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let (recorded, failures) = whom::all_recorded(&arguments.processes);
     let detached = recorded.into_iter().map(|Recorded { pid, collector }| {

@@ -142,7 +142,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     Ok(ExitCode::from(exit::of_rules(growth.outcome())))
 }
 
-/// Says what --fail-over found, unless there is nothing to say.
+/// Reports what --fail-over found, if there is anything to report.
 fn tell(growth: &Growth) {
     if let Some(doubt) = growth.doubt {
         message::warning(&format!("{doubt}, so it cannot be told whether --fail-over is kept"));

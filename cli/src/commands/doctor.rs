@@ -1,4 +1,4 @@
-//! `doctor`: whether recordings can work on this system, and a report that can be mailed.
+//! `doctor`: tells whether recordings can work on this system, and writes a report for bug reports.
 
 mod check;
 mod checks;
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     force: bool,
 }
 
-/// Checks, and shows or writes the result.
+/// Runs the checks, and shows or writes the result.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let checks = checks::all();
     match &arguments.report {

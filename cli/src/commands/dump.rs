@@ -1,4 +1,4 @@
-//! `dump`: every event, a line each.
+//! `dump`: prints every event, one per line.
 
 use super::view::{self, Capture};
 use crate::exit::Outcome;
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Prints them as they are read: a capture may have more events than fit into memory.
+/// Prints events as they are read: a capture may have more of them than fit into memory.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let options = DumpOptions { frames: arguments.frames, short_names: arguments.capture.short_names };
     let Capture { file, .. } = &arguments.capture;
@@ -58,7 +58,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     Ok(code)
 }
 
-/// Unwinds kept stacks again, a line each and one at the end.
+/// Unwinds kept stacks again; prints a line for each, and a total.
 fn unwind(file: &Path, out: &mut dyn Write) -> Result<(), Error> {
     let (mut written, mut all, mut same) = (Ok(()), 0_u64, 0_u64);
     let unwound = collector::unwind_again(file, |again| {

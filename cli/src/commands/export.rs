@@ -1,4 +1,4 @@
-//! `export`: a capture in a format that other programs open.
+//! `export`: writes a capture in a format that other programs open.
 
 mod target;
 mod unused;
@@ -66,13 +66,13 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The file or folder to be written; none for standard output.
+    /// The file or folder to write; `None` for standard output.
     fn output(&self) -> Option<&Path> {
         self.output.as_deref().filter(|output| *output != Path::new("-"))
     }
 }
 
-/// Writes it: to a file whole or not at all, as every file of ours.
+/// Writes the export. A file is written completely or not at all, as everywhere.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     unused::refuse(arguments)?;
     match arguments.format {
@@ -146,14 +146,14 @@ fn database(arguments: &Arguments) -> Outcome {
     };
     output::check(output, arguments.force)?;
     let loaded = arguments.capture.ask(&arguments.question.query())?;
-    // An empty file is an empty database.
+    // An empty file is a valid empty database.
     let file = output::create(output)?;
     viewer::sql::write(file.temporary(), &loaded, &Recorded::new(&arguments.capture.file))
         .map_err(not_written)?;
     output::commit(file, output)
 }
 
-/// A capture that does not have what is to be written is wrong usage.
+/// If the capture lacks what is to be exported, that is a usage error.
 #[cfg(feature = "sql")]
 fn not_written(error: viewer::sql::Error) -> Failure {
     match error {
@@ -162,21 +162,21 @@ fn not_written(error: viewer::sql::Error) -> Failure {
     }
 }
 
-/// Writes a folder, which is not there yet, and is gone again if that fails.
+/// Writes a folder, which must not exist yet, and is removed again if that fails.
 #[cfg(feature = "sql")]
 fn tables(arguments: &Arguments) -> Outcome {
     use std::os::unix::fs::DirBuilderExt;
     let Some(output) = arguments.output() else {
         return Err(Failure::usage(anyhow!("tables are files of a folder. Give its name with --output.")));
     };
-    // A folder may hold more than was written by us, so not even --force replaces it.
+    // A folder may hold files that are not ours, so not even --force replaces it.
     output::check(output, false)?;
     let loaded = arguments.capture.ask(&arguments.question.query())?;
     let folder = std::fs::DirBuilder::new().mode(0o700).create(output);
     folder.map_err(|error| output::unwritable(output, &error))?;
     let written = viewer::sql::write_parquet(output, &loaded, &Recorded::new(&arguments.capture.file));
     if let Err(error) = written {
-        // What is left if this fails, too, is a folder of ours without an end.
+        // If this fails too, an incomplete folder of ours is left.
         let _stays = std::fs::remove_dir_all(output);
         return Err(not_written(error));
     }

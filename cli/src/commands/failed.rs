@@ -7,7 +7,7 @@ use clap::Args;
 use viewer::query::Query;
 use viewer::{json, text};
 
-/// Rows that are written unless another number is given: each is a paragraph.
+/// Default number of rows: each is a paragraph.
 const LIMIT: usize = 10;
 
 /// Show calls for memory that returned none: who asked for how much, when, and what the process held then

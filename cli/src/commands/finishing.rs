@@ -1,4 +1,4 @@
-//! Finishes a recording whose program goes on, and has the terminal.
+//! Finishes a recording while its program goes on and has the terminal.
 
 use super::supervise::{STANDSTILL, tell_what_is_kept};
 use super::view;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Time between two looks whether it is finished.
+/// Time between two checks for the end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A recording that is being finished in a thread of its own.
@@ -22,7 +22,7 @@ pub(super) struct Finishing {
 }
 
 impl Finishing {
-    /// Begins with it. If it `tells`, how the recording went is told as soon as it is known.
+    /// Starts finishing. If it `tells`, the result is reported as soon as it is known.
     pub(super) fn start(session: Session, tells: bool, quiet: bool) -> anyhow::Result<Finishing> {
         if !quiet {
             message::note("the time is up: the recording ends, and the program goes on unrecorded");
@@ -34,7 +34,7 @@ impl Finishing {
             tell_what_is_kept(&finished);
             match &finished {
                 Ok(finished) if tells => view::after_recording(finished, quiet),
-                // At once: the program may go on for days.
+                // Reported at once: the program may run on for days.
                 Err(error) => message::warning(&format!("the recording has failed: {error}")),
                 Ok(_) => {}
             }
@@ -44,7 +44,8 @@ impl Finishing {
         Ok(Finishing { thread: thread.context("cannot start a thread")?, names })
     }
 
-    /// Waits for it when the program has ended. From then on signals mean us, as they do in [`super::supervise::finish`].
+    /// Waits for the capture after the program has ended. From then on signals are meant for us, as in
+    /// [`super::supervise::finish`].
     pub(super) fn wait(self, signals: &Signals, code: u8) -> Result<Finished, Error> {
         let mut given_up: Option<Instant> = None;
         while !self.thread.is_finished() {

@@ -1,4 +1,4 @@
-//! What `run --check` does when the target has ended.
+//! `run --check`: checks rules after the target has ended.
 
 use super::{rules, view};
 use crate::exit::{self, Failure, Outcome};
@@ -19,9 +19,9 @@ use viewer::text::{self, Style};
 #[derive(Debug)]
 pub(super) struct Gate {
     rules: Rules,
-    /// Where names come from that the capture lacks.
+    /// Where to find names that the capture lacks.
     naming: Naming,
-    /// The capture goes when all rules are kept: nobody asked for it by name.
+    /// Remove the capture if all rules are kept: the user did not ask for it by name.
     removes: bool,
 }
 
@@ -33,8 +33,8 @@ impl Gate {
         Ok(Self { rules, naming, removes: !has_output })
     }
 
-    /// Checks the capture and tells what came out, on standard error: standard output is the target's. The target's
-    /// failure wins over a rule's, and the capture of a failure is kept.
+    /// Checks the capture and reports the result on standard error, since standard output is the target's. The
+    /// target's failure takes precedence over a broken rule; either way the capture is kept.
     pub(super) fn pass(&self, finished: &Finished, code: u8, quiet: bool) -> Outcome {
         let report = match self.rules.check(&finished.path, self.naming.clone()) {
             Ok(report) => report,
@@ -58,7 +58,7 @@ impl Gate {
             let style = Style { color, width: terminal::width(&stderr) };
             let mut text = Vec::new();
             text::check(&mut text, &report, &style)?;
-            // Nobody may read it.
+            // Standard error may be closed.
             let _ = stderr.lock().write_all(&text);
         } else {
             for filter in &report.idle {

@@ -1,11 +1,11 @@
-//! `header`: what programs can tell the recording.
+//! `header`: prints the C header with which programs control their recording.
 
 use crate::exit::Outcome;
 use clap::Args;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// The header, as it is in the sources of the agent.
+/// The header, from the agent's sources.
 const HEADER: &str = include_str!("../../../preload/include/sysprof_memprof.h");
 
 /// Print the C header with which a program controls its recording

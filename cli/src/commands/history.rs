@@ -1,4 +1,4 @@
-//! `history`: all that happened at one address.
+//! `history`: everything that happened at one address.
 
 use super::lives::{Form, LivesArguments};
 use crate::exit::Outcome;
@@ -6,7 +6,7 @@ use clap::Args;
 use viewer::lives::History;
 use viewer::{json, text};
 
-/// Turns that are kept.
+/// Most events that are kept.
 const MOST_TURNS: usize = 100_000;
 
 /// Show all that happened at one address, over all blocks that ever held it
@@ -39,7 +39,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     })
 }
 
-/// A hexadecimal number, with or without 0x.
+/// Parses a hexadecimal number, with or without 0x.
 fn address(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     u64::from_str_radix(digits, 16).map_err(|_| "an address is written like 0x55d0c3a012a0".to_owned())
@@ -49,7 +49,7 @@ fn address(text: &str) -> Result<u64, String> {
 mod tests {
     use super::*;
 
-    /// Check that addresses are hexadecimal, with or without the sign of it.
+    /// Check that addresses are hexadecimal, with or without 0x.
     #[test]
     fn addresses_are_hexadecimal() {
         for (text, expected) in

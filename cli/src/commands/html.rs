@@ -1,4 +1,4 @@
-//! `html`: a page that shows everything, for any browser.
+//! `html`: a page that shows everything, in any browser.
 
 use super::newer::{Newer, beside};
 use super::view::{self, Capture};
@@ -16,7 +16,7 @@ use viewer::analysis::History;
 use viewer::graph::Scanned;
 use viewer::web::{self, Drawing, GraphQuery, HeldScans, Lack, PageOptions};
 
-/// How long a page waits for the drawing of its call graph.
+/// Longest wait for the drawing of the page's call graph.
 const MOST_OF_DRAWING: Duration = Duration::from_secs(20);
 
 /// Write a page for a browser: timeline, flame graph, call tree, treemap, leaks
@@ -70,7 +70,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// For the page.
+    /// The links' part of the page options.
     pub(super) fn options(&self) -> PageOptions {
         PageOptions {
             source_url: self.source_url.clone(),
@@ -105,7 +105,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     output::write(&path, |out| write(out).with_context(|| format!("cannot write {}", path.display())))
 }
 
-/// What scans of the capture found, for the page.
+/// What the capture's scans found, for the page.
 fn scans(capture: &Capture, file: &Path, loaded: &Loaded) -> Result<HeldScans, Failure> {
     if loaded.tables.scans.is_empty() {
         return Ok(HeldScans::default());
@@ -118,7 +118,7 @@ fn scans(capture: &Capture, file: &Path, loaded: &Loaded) -> Result<HeldScans, F
     Ok(scans)
 }
 
-/// The call graph of the capture, drawn where that can be done.
+/// The capture's call graph, drawn if possible.
 fn drawing(loaded: &Loaded, history: &History) -> io::Result<Drawing> {
     let mut graph = Vec::new();
     web::graph(&mut graph, loaded, [history; 2], &GraphQuery::usual())?;
@@ -135,7 +135,7 @@ fn drawing(loaded: &Loaded, history: &History) -> io::Result<Drawing> {
     })
 }
 
-/// An address for source lines.
+/// Parses a URL template for source lines.
 fn template(text: &str) -> Result<String, String> {
     let scheme = text.split_once(':').map(|(scheme, _)| scheme).unwrap_or_default();
     let begins_well = scheme.starts_with(|letter: char| letter.is_ascii_alphabetic());
@@ -153,7 +153,7 @@ fn template(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Two beginnings of paths.
+/// Parses a pair of path prefixes.
 pub(super) fn mapping(text: &str) -> Result<(String, String), String> {
     let parts = text.split_once('=').filter(|(from, _)| !from.is_empty());
     let (from, to) = parts.ok_or_else(|| "a mapping is written like /build/src=/home/me/src".to_owned())?;
@@ -164,7 +164,7 @@ pub(super) fn mapping(text: &str) -> Result<(String, String), String> {
 mod tests {
     use super::*;
 
-    /// Check that addresses which open files are taken, and that what would run in the page is not.
+    /// Check that URLs that open files are accepted, and that those that would run code in the page are not.
     #[test]
     fn templates_open_files() {
         for (text, is_good) in [
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Check how beginnings of paths are read.
+    /// Check how pairs of path prefixes are parsed.
     #[test]
     fn mappings_have_two_sides() {
         let pair = |from: &str, to: &str| Ok((from.to_owned(), to.to_owned()));

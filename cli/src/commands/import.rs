@@ -1,4 +1,4 @@
-//! `import`: a recording of another tool as a capture.
+//! `import`: converts another tool's recording into a capture.
 
 use super::view;
 use crate::exit::{Failure, Outcome};
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     no_cmdline: bool,
 }
 
-/// Imports it and says what came of it.
+/// Imports the file and reports the result.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let output = match &arguments.output {
         Some(output) => output.clone(),
@@ -47,7 +47,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let imported = import::import(&what).map_err(|error| match error {
-        // A disk that is full says nothing about the file.
+        // A full disk is not the file's fault.
         ImportError::Output(_) => Failure::from(error),
         _ => Failure::usage(error),
     })?;
@@ -67,7 +67,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `heaptrack.app.4711.zst` becomes `heaptrack.app.4711.memprof`.
+/// Turns `heaptrack.app.4711.zst` into `heaptrack.app.4711.memprof`.
 fn default_name(file: &Path) -> PathBuf {
     let name = Path::new(file.file_name().unwrap_or_default());
     let is_packed = name.extension().is_some_and(|end| end == "zst" || end == "gz");
@@ -79,7 +79,7 @@ fn default_name(file: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// Check that a capture is named after what it is made from.
+    /// Check that a capture is named after its source.
     #[test]
     fn captures_are_named_after_their_source() {
         for (file, name) in [

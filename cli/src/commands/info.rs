@@ -1,4 +1,4 @@
-//! `info`: what a capture is.
+//! `info`: describes a capture.
 
 use super::question::WhichPart;
 use super::view::{self, Capture};

@@ -31,7 +31,7 @@ pub(crate) struct Uninstall {
     private: bool,
 }
 
-/// Installs the agent and prints where.
+/// Installs the agent and prints its path.
 pub(crate) fn install(arguments: &Install) -> Outcome {
     let prefix = prefix(arguments.prefix.as_deref())?;
     let unspeakable = |letter: char| letter.is_whitespace() || matches!(letter, ':' | '$');
@@ -57,7 +57,7 @@ pub(crate) fn install(arguments: &Install) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Removes the agent and prints from where.
+/// Removes the agent and prints its former path.
 pub(crate) fn uninstall(arguments: &Uninstall) -> Outcome {
     let prefix = prefix(arguments.prefix.as_deref())?;
     let path = installed::path_in(&prefix);

@@ -1,4 +1,4 @@
-//! `view`: a capture in the terminal.
+//! `view`: shows a capture in the terminal.
 
 use super::cache;
 use super::html::mapping;
@@ -34,14 +34,14 @@ pub(crate) struct Arguments {
     path_map: Vec<(String, String)>,
 }
 
-/// Shows it until the user leaves.
+/// Shows the capture until the user leaves.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if !is_possible() {
         return Err(Failure::usage(anyhow!(
             "view needs a terminal to show something in. To write into a file or a pipe: sysprof-memprof report"
         )));
     }
-    // What is no capture is said before the screen is taken.
+    // A file that is not a capture is reported before the screen is taken over.
     arguments.capture.moments()?;
     let first = arguments.capture.file.clone();
     let (file, older) = match &arguments.newer {
@@ -61,7 +61,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// True where somebody sees what is drawn, and can press a key.
+/// True if the output is seen and keys can be pressed.
 pub(super) fn is_possible() -> bool {
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     io::stdout().is_terminal() && io::stdin().is_terminal() && !is_dumb

@@ -1,13 +1,13 @@
-//! `invalid-frees`: frees of what was no live block.
+//! `invalid-frees`: frees of addresses that were not live blocks.
 
 use super::view::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
 use viewer::{json, text};
 
-/// Frees that are looked at.
+/// Most frees that are examined.
 const MOST: usize = 10_000;
-/// Of these, those that are written unless another number is given: each is a paragraph.
+/// Default number of frees that are printed: each is a paragraph.
 const LIMIT: usize = 10;
 
 /// Show blocks that were freed twice, frees inside of blocks, and of what was never allocated

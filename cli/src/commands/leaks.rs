@@ -8,7 +8,7 @@ use crate::exit::Outcome;
 use clap::Args;
 use viewer::{json, text};
 
-/// Rows of text when nobody says how many.
+/// Default number of rows in text.
 const LIMIT: usize = 20;
 
 /// Show what was still allocated at the end, stack by stack

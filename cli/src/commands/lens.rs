@@ -1,4 +1,4 @@
-//! Options that choose stacks, and how they are seen: the same for all views of stacks.
+//! Options that select stacks and how they are shown, shared by all views of stacks.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -35,7 +35,7 @@ pub(crate) struct LensArguments {
 }
 
 impl LensArguments {
-    /// The form of a report that shows best what was asked for.
+    /// The shape of report that suits these options best.
     pub(super) fn shape(&self) -> Option<viewer::Shape> {
         match (&self.callers, &self.callees) {
             (Some(_), _) => Some(viewer::Shape::Inverted),
@@ -44,7 +44,7 @@ impl LensArguments {
         }
     }
 
-    /// For the analysis.
+    /// The lens for the analysis.
     pub(super) fn lens(&self) -> Lens {
         Lens {
             filter: self.filter.clone(),

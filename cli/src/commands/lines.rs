@@ -47,7 +47,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let options =
         ReportOptions { metric, min: arguments.min, limit: arguments.limit, ..ReportOptions::default() };
     let mut lens = arguments.stacks.lens();
-    // Stacks without the function are left out, and with them what the shares would be of.
+    // Leaves out stacks without the function, so that shares are of the function's total.
     lens.focus.extend(arguments.of.clone());
     let loaded = arguments.capture.seen(&query, &lens)?;
     view::needs(metric, &loaded.tables, &loaded.source)?;

@@ -1,4 +1,4 @@
-//! What commands about the lives of blocks have in common.
+//! Shared by the commands about the lives of blocks.
 
 use super::question::Question;
 use super::view::{self, Capture};
@@ -11,7 +11,7 @@ use viewer::query::{Expression, Query};
 use viewer::text::Style;
 use viewer::{Error, Loaded, Moments, Naming};
 
-/// Rows of text when nobody says how many.
+/// Default number of rows in text.
 const LIMIT: usize = 20;
 
 /// Which blocks, and how much of the result. With --from and --to they are those that were allocated in between; what
@@ -33,21 +33,21 @@ pub(crate) struct LivesArguments {
     question: Question,
 }
 
-/// Where a view goes: how it is written, and how much of it.
+/// How a view is written, and how much of it.
 pub(super) enum Form<'a> {
-    /// For people: at most so many rows of each table.
+    /// For people, with at most so many rows per table.
     Text(usize, &'a Style),
     /// For programs.
     Json,
 }
 
 impl LivesArguments {
-    /// Counts the blocks under the eyes of an observer.
+    /// Replays the blocks to an observer.
     pub(super) fn observe<W: Watch>(&self, watch: impl FnOnce(&Tables) -> W) -> Result<(Loaded, W), Failure> {
         self.ask(|moments, query, filter, naming| moments.lives(query, filter, naming, watch))
     }
 
-    /// Asks something of the blocks.
+    /// Queries the blocks.
     pub(super) fn ask<T>(
         &self,
         ask: impl FnOnce(Moments, &Query, Option<&Expression>, Naming) -> Result<(Loaded, T), Error>,
@@ -58,12 +58,12 @@ impl LivesArguments {
         Ok((self.capture.told(loaded), found))
     }
 
-    /// True when programs will read it.
+    /// True if the output is JSON.
     pub(super) fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Writes what was found.
+    /// Writes the result.
     pub(super) fn print(&self, write: impl FnOnce(&mut dyn Write, Form<'_>) -> Result<(), Error>) -> Outcome {
         view::print(|out, style| match self.json {
             true => write(out, Form::Json),

@@ -1,4 +1,4 @@
-//! `man-pages`: the manual, made from the definition of the command line.
+//! `man-pages`: the manual, generated from the definition of the command line.
 
 use crate::args;
 use crate::exit::Outcome;
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     folder: PathBuf,
 }
 
-/// Writes a page for each command, and prints their names.
+/// Writes a page for each command, and prints the file names.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let folder = &arguments.folder;
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
@@ -33,10 +33,10 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Names and texts of all pages, that of the whole first.
+/// Names and texts of all pages; the main page comes first.
 fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let mut whole = args::definition();
-    // Commands learn from it what they are called.
+    // Gives the subcommands their full names.
     whole.build();
     let parts =
         whole.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
@@ -60,7 +60,8 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
 mod tests {
     use super::*;
 
-    /// Check that each command has a page, whose name is what `man` looks for, with its options and a usage line of its own.
+    /// Check that each command has a page under the name that `man` looks for, with its options and its own usage
+    /// line.
     #[test]
     fn every_command_has_a_page() {
         let pages = pages().unwrap();

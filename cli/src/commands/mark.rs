@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     name: String,
 }
 
-/// Has the collector set it.
+/// Asks the collector to set it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let Recorded { pid, collector } = arguments.process.of_one_recording()?;
     let answer = ask(collector, ["mark", &pid.to_string(), &arguments.name]);

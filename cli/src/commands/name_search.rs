@@ -1,4 +1,4 @@
-//! The line that shows how a search for names goes, when that takes long.
+//! The line that shows the progress of a slow search for names.
 
 use crate::{message, terminal};
 use collector::NameSearch;
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use viewer::format::count;
 
-/// How long names are looked for without a word.
+/// How long a search runs before the line appears.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
-/// Time between two lines then.
+/// Time between two updates of the line.
 pub(super) const PERIOD: Duration = Duration::from_millis(200);
 
-/// A search and its line on the terminal, shared by who searches and who waits.
+/// A search and its line on the terminal, shared by the searching and the waiting thread.
 #[derive(Clone, Debug)]
 pub(super) struct Shown {
     pub(super) search: Arc<NameSearch>,
@@ -21,28 +21,28 @@ pub(super) struct Shown {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
-    /// Nobody could see it, nobody wants it, or the search is over.
+    /// There is no terminal, the user wants no line, or the search is over.
     Unwanted,
     Wanted,
     Drawn,
 }
 
 impl Shown {
-    /// A search that begins; `quiet` ones have no line.
+    /// Begins a search; if `quiet`, there is no line.
     pub(super) fn new(quiet: bool) -> Shown {
         let is_wanted = !quiet && terminal::progress_is_welcome();
         let line = if is_wanted { Line::Wanted } else { Line::Unwanted };
         Shown { search: Arc::default(), line: Arc::new(Mutex::new(line)) }
     }
 
-    /// Whether there may be a line.
+    /// Whether the line may be drawn.
     pub(super) fn is_wanted(&self) -> bool {
         *self.line.lock().unwrap_or_else(PoisonError::into_inner) != Line::Unwanted
     }
 
-    /// Draws the line anew.
+    /// Redraws the line.
     pub(super) fn draw(&self) {
-        // Locked while it is drawn: once the search is over nothing is.
+        // Locked while drawing: once the search is over, nothing may be drawn.
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         if *line != Line::Unwanted {
             let _ = write!(stderr().lock(), "\r{}\x1b[K\r", text(self.search.progress()));
@@ -58,7 +58,7 @@ impl Shown {
         }
     }
 
-    /// Takes the line away, for ever.
+    /// Removes the line for good.
     pub(super) fn clear(&self) {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::replace(&mut *line, Line::Unwanted) == Line::Drawn {
@@ -67,7 +67,7 @@ impl Shown {
     }
 }
 
-/// What the line says; it fits into 80 columns.
+/// The text of the line, which fits into 80 columns.
 fn text(progress: Option<(u64, u64)>) -> String {
     let how_far = match progress {
         Some((answered, wanted)) => format!(": {} of {}", count(answered), count(wanted)),
@@ -80,7 +80,7 @@ fn text(progress: Option<(u64, u64)>) -> String {
 mod tests {
     use super::*;
 
-    /// Check what the line says, and that it is short enough.
+    /// Check the text of the line, and that it is short enough.
     #[test]
     fn line_says_how_far_it_is() {
         assert_eq!(text(None), "[names] looking them up; ^C finishes without the rest");

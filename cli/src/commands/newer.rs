@@ -1,4 +1,4 @@
-//! A second capture, with which the web report compares.
+//! A second capture, with which the web report compares the first.
 
 use super::view;
 use crate::exit::Failure;
@@ -19,7 +19,7 @@ pub(super) struct Newer {
     ignore_templates: bool,
 }
 
-/// The capture that another one is compared with.
+/// The capture that the shown one is compared with.
 #[derive(Debug)]
 pub(super) struct Older {
     file: PathBuf,
@@ -38,13 +38,13 @@ impl Newer {
 }
 
 impl Older {
-    /// Fails when it is no capture, which is to be said before a long pass over the other one.
+    /// Fails if the newer file is not a capture, before a long pass over the other one.
     pub(super) fn check(&self, no_cache: bool) -> Result<(), Failure> {
         view::moments(&self.file, no_cache).map(drop)
     }
 }
 
-/// Puts the older capture, if there is one, beside the one that is shown.
+/// Adds the comparison with the older capture, if there is one.
 pub(super) fn beside(
     older: Option<&Older>,
     shown: Loaded,

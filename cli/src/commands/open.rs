@@ -1,4 +1,4 @@
-//! A file without a command: a capture is shown, a program recorded. Its content decides, never its name.
+//! A file without a command: a capture is shown, a program recorded. The file's contents decide, never its name.
 
 use super::interactive;
 use crate::args;
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Does with the first word, a file, and its arguments what the whole command would.
+/// Executes the command that suits the first word, a file, with the remaining words as its arguments.
 pub(crate) fn execute(words: Vec<OsString>) -> Outcome {
     let Some(first) = words.first() else { return Err(Failure::usage(anyhow!("there is nothing to open"))) };
     let path = PathBuf::from(first);
@@ -19,7 +19,7 @@ pub(crate) fn execute(words: Vec<OsString>) -> Outcome {
         Err(error) => return Err(unclear(&path, &format!("it is no command, and as a file: {error}"))),
     };
     let (command, file) = match capture::sniff(&start) {
-        // What there is to say about other versions, the reader says.
+        // Captures of other versions go to a command as well: the reader explains what is wrong.
         Sniff::Capture(_) if words.len() == 1 && interactive::is_possible() => ("view", path),
         Sniff::Capture(_) | Sniff::NewerCapture(_) | Sniff::ByteSwapped => ("report", path),
         // A bare name that is a file here must not be looked up in PATH.
@@ -30,7 +30,7 @@ pub(crate) fn execute(words: Vec<OsString>) -> Outcome {
     let mut line: Vec<OsString> = ["sysprof-memprof", command, "--"].map(OsString::from).into();
     line.push(file.into_os_string());
     line.extend(words.into_iter().skip(1));
-    // What is left to go wrong are words after a capture.
+    // The only remaining error is extra words after a capture.
     let command = args::parse_words(line).map_err(Failure::usage)?;
     super::execute(command)
 }

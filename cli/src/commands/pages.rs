@@ -8,7 +8,7 @@ use viewer::lives::{PAGE, Pages};
 use viewer::query::{Anchor, Filter, Part, Query, Selected, When};
 use viewer::{Error, json, text};
 
-/// Rows of text when nobody says how many.
+/// Default number of rows in text.
 const LIMIT: usize = 20;
 
 /// Show whose blocks keep which pages of memory: fragmentation, and who causes it
@@ -56,7 +56,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let (moments, naming) = (arguments.capture.moments()?, arguments.capture.naming());
     let (loaded, watch) =
         moments.lives(&query, None, naming, |tables| Pages::new(with_ended, tables)).map_err(|error| match error {
-            // What is advised elsewhere, samples, would not do here.
+            // The usual advice, to record samples, would not help here.
             Error::Aggregated { file, .. } => Failure::usage(anyhow!(
                 "{file} is aggregated, so where blocks lie is not known; record without --aggregate, and without --sample"
             )),

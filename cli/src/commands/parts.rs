@@ -1,4 +1,4 @@
-//! Recordings without end: in captures of limited size, of which the last ones are kept.
+//! Endless recordings, in captures of limited size of which only the last few are kept.
 //!
 //! ```text
 //!  service.4711.memprof   service.4711.2.memprof   service.4711.3.memprof
@@ -6,8 +6,8 @@
 //!     removed, --keep 2 │    finished            │   being written            thread of its own
 //! ```
 //!
-//! Between two, its processes go unrecorded until their next call. What they had allocated before is not known to the next
-//! capture: frees of that are counted apart, as after every attach.
+//! Between two captures the processes go unrecorded until their next call. The next capture does not know what was
+//! allocated before: frees of that are counted separately, as after every attach.
 
 use crate::{message, output, values};
 use clap::Args;
@@ -30,23 +30,23 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// True where a capture may be followed by another one.
+    /// True if a capture may be followed by another one.
     pub(crate) fn are_set(&self) -> bool {
         self.max_size.is_some()
     }
 }
 
-/// The captures of one recording.
+/// The sequence of captures of one recording.
 #[derive(Debug)]
 pub(crate) struct Series {
     limits: Limits,
     first: PathBuf,
-    /// The number of the one that is written.
+    /// The number of the current capture.
     number: u64,
     full: VecDeque<Full>,
 }
 
-/// A capture that is full, and the thread that finishes it.
+/// A full capture, and the thread that finishes it.
 #[derive(Debug)]
 struct Full {
     path: PathBuf,
@@ -59,12 +59,12 @@ impl Series {
         Series { limits, first: first.to_owned(), number: 1, full: VecDeque::new() }
     }
 
-    /// True when the capture is as large as it may become.
+    /// True if the capture has reached its limit.
     pub(crate) fn is_full(&self, session: &Session) -> bool {
         self.limits.max_size.is_some_and(|most| session.progress().bytes >= most as u64)
     }
 
-    /// Ends a capture; the processes that were recorded, and where the next one goes.
+    /// Ends a capture; returns the processes that it recorded, and the path of the next one.
     pub(crate) fn turn(&mut self, mut session: Session) -> (Vec<u32>, PathBuf) {
         let processes = session.close();
         let path = session.output().to_owned();
@@ -74,7 +74,7 @@ impl Series {
         while self.full.len() > most
             && let Some(Full { path, thread }) = self.full.pop_front()
         {
-            // It is there when its thread has ended.
+            // The file exists once its thread has ended.
             let _ = thread.join();
             if let Err(error) = fs::remove_file(&path) {
                 message::warning(&format!("cannot remove {}: {error}", path.display()));
@@ -87,17 +87,17 @@ impl Series {
 
     /// Waits until all full captures are finished.
     pub(crate) fn wait(self) {
-        // A thread that failed has said so.
+        // A failing thread has reported its error.
         self.into_threads().for_each(|thread| drop(thread.join()));
     }
 
-    /// The threads that finish the full captures.
+    /// The threads that finish full captures.
     pub(crate) fn into_threads(self) -> impl Iterator<Item = JoinHandle<()>> {
         self.full.into_iter().map(|full| full.thread)
     }
 }
 
-/// Finishes a capture in a thread of its own: names are looked up, which may take long.
+/// Finishes a capture in a thread of its own: looking up names may take long.
 pub(crate) fn finish(session: Session) -> JoinHandle<()> {
     std::thread::spawn(move || match session.stop(Arc::new(NameSearch::default()), Vec::new()) {
         Ok(Finished { path, .. }) => message::note(&format!("wrote {}", path.display())),

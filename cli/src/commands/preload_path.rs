@@ -25,7 +25,7 @@ pub(crate) fn execute(_: &Arguments) -> Outcome {
             "programs with this agent cannot be attached to: there is no doorbell: {error}"
         ));
     }
-    // Who looks at the path is told what it is worth; a script that takes it each time is not.
+    // A person who reads the path on a terminal learns its limits; a script that asks each time need not.
     if !agent.installed && std::io::stdout().is_terminal() {
         message::warning(
             "this copy is private: other users cannot read it, and it may be gone after the next boot. \

@@ -1,4 +1,4 @@
-//! `ps`: who has the agent preloaded.
+//! `ps`: lists processes that have the agent preloaded.
 
 use super::whom::{self, Whom, whom};
 use crate::exit::Outcome;
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use viewer::format::duration;
 
-/// Columns of a command that a terminal gets; pipes get all of it.
+/// Columns of a command line on a terminal; pipes get all of it.
 const WIDTH: usize = 60;
 
 /// List the processes that have the agent preloaded
@@ -38,7 +38,7 @@ struct Row<'p> {
     pid: u32,
     uid: u32,
     state: &'static str,
-    /// Who records it.
+    /// The collector that records it.
     collector: Option<u32>,
     since_seconds: f64,
     command: &'p str,
@@ -46,7 +46,7 @@ struct Row<'p> {
 
 /// Prints them.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    // For the next ones that start: those which are there found what they found.
+    // For processes that start later: running ones have already found a doorbell, or not.
     if let Err(error) = make_doorbell() {
         crate::log::debug!("there is no doorbell: {error}");
     }
@@ -91,7 +91,7 @@ fn table(processes: &[Preloaded], width: usize) -> String {
             Some(by) => format!("{} by {by}", row.state),
             None => row.state.to_string(),
         };
-        // Command lines are other people's text.
+        // Command lines are untrusted text.
         let command: String = row
             .command
             .chars()
@@ -103,7 +103,7 @@ fn table(processes: &[Preloaded], width: usize) -> String {
     text
 }
 
-/// Whole seconds: nobody wants to know more.
+/// The age in whole seconds; nobody needs more precision.
 fn age(since: Duration) -> String {
     match since.as_secs() {
         0 => "< 1 s".to_string(),

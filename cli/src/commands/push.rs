@@ -1,4 +1,4 @@
-//! `push`: profiles to a server while a recording goes on.
+//! `push`: sends profiles to a server while a recording goes on.
 //!
 //! ```text
 //!  capture, growing  ──────────┬────────────┬─────────────┬──►
@@ -6,8 +6,8 @@
 //!                               held         held
 //! ```
 //!
-//! It reads the capture as every view does, and each event once, so recorder and program know nothing of it, and what a server has
-//! missed is sent with the next interval. An interval ends with the last event that the recorder has written.
+//! It reads the capture like any view, and each event once, so neither recorder nor program know of it, and whatever
+//! a server missed is sent with the next interval. An interval ends with the last event written so far.
 
 use super::symbols::Symbols;
 use crate::exit::{FAILED, Failure, Outcome};
@@ -63,19 +63,19 @@ pub(crate) struct Arguments {
     symbols: Symbols,
 }
 
-/// A recorder writes at least once a second. One that has not for this long is gone.
+/// A recorder writes at least once a second; if it has not for this long, it is gone.
 const SILENCE: Duration = Duration::from_secs(30);
-/// How often the last upload is tried again. Those before it are part of it.
+/// How often the last upload is retried. It includes any earlier ones that failed.
 const TRIES: u32 = 5;
-/// Longest time between these.
+/// Longest time between retries.
 const RETRY: Duration = Duration::from_secs(1);
-/// Longest time for a server to answer.
+/// Longest wait for a server's answer.
 const PATIENCE: u64 = 30;
-/// Most of an answer that is read.
+/// Most bytes of an answer that are read.
 const ANSWER: u64 = 1000;
 /// Shortest time between two uploads.
 const SHORTEST: Duration = Duration::from_millis(10);
-/// Longest wait for a recording that is about to begin, and how often is looked for it.
+/// Longest wait for a recording to begin, and the time between two checks.
 const BEGINNING: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -114,7 +114,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
                 Err(error) if error.is_final || tries == TRIES => {
                     return Err(Failure::new(FAILED, error.reason));
                 }
-                // What was not taken is part of the next interval.
+                // What was not accepted becomes part of the next interval.
                 Err(error) => {
                     message::warning(&format!(
                         "{:#}. It is tried again with the next interval.",
@@ -136,7 +136,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits until a capture is there, since whoever records may have been started just before.
+/// Waits until the capture exists: the recorder may have been started just before.
 fn wait_for(file: &Path) {
     let is_there = || file.metadata().is_ok_and(|metadata| metadata.len() > 0);
     let started = Instant::now();
@@ -148,7 +148,7 @@ fn wait_for(file: &Path) {
     }
 }
 
-/// Waits for the time in a capture that has just begun: what it says of itself comes behind its header.
+/// Waits for the start time in a capture that has just begun: the metadata follow the header.
 fn wait_for_time(reader: &mut Reader<File>) -> Result<(), capture::Error> {
     let started = Instant::now();
     let is_missing =
@@ -177,16 +177,16 @@ impl Growth {
         }
     }
 
-    /// True when nobody has written for so long that nobody will.
+    /// True if nothing has been written for so long that nothing more will be.
     fn is_silent(&self) -> bool {
         self.changed.elapsed() > SILENCE
     }
 }
 
-/// Why something was not sent.
+/// Why an upload failed.
 struct NotSent {
     reason: anyhow::Error,
-    /// It will not be better the next time.
+    /// Retrying is useless.
     is_final: bool,
 }
 
@@ -195,10 +195,10 @@ fn send(arguments: &Arguments, name: &Name, intervals: &mut Intervals) -> Result
     let (from, until) = intervals.span();
     let started = intervals.started_unix_ns();
     let seconds = |time: u64| started.saturating_add(time) / 1_000_000_000;
-    // Servers take no span of nothing.
+    // Servers reject an empty span.
     let span = (seconds(from), seconds(until).max(seconds(from) + 1));
     let profile = profile(&intervals.interval()).map_err(|reason| NotSent { reason, is_final: true })?;
-    // What is held may be told twice, if the second upload fails and both are repeated; what was allocated may not.
+    // If the second upload fails, both are repeated. What is held may be sent twice, what was allocated may not.
     for about in [About::Held, About::Allocated] {
         let upload = Upload::new(&arguments.to, name, span, about, &profile);
         debug!("{} with {} bytes", upload.url, upload.body.len());
@@ -207,7 +207,7 @@ fn send(arguments: &Arguments, name: &Name, intervals: &mut Intervals) -> Result
     Ok(())
 }
 
-/// An interval as pprof has it.
+/// An interval as a pprof profile.
 fn profile(interval: &Loaded) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
     let options = ExportOptions { metric: Metric::Bytes, ..ExportOptions::new(Format::Pprof) };
@@ -237,10 +237,10 @@ fn post(arguments: &Arguments, upload: Upload) -> Result<(), NotSent> {
         return Ok(());
     }
     let mut text = Vec::new();
-    // The code says enough if the text cannot be read.
+    // The status code says enough if the text cannot be read.
     let _ = answer.take(ANSWER).read_to_end(&mut text);
     let text = String::from_utf8_lossy(&text);
-    // What the server has against us now it will have later; its own troubles pass.
+    // Errors in the request will persist; errors of the server pass.
     let is_final = (300..500).contains(&code) && code != 429;
     Err(NotSent { reason: anyhow!("{} answers {code}: {}", arguments.to, text.trim()), is_final })
 }
@@ -269,7 +269,7 @@ fn header(text: &str) -> Result<(String, String), String> {
 mod tests {
     use super::*;
 
-    /// Check that what is no server, label or header is refused with how to write it.
+    /// Check that invalid servers, labels and headers are refused with advice on how to write them.
     #[test]
     fn words_are_checked() {
         assert_eq!(server("http://host:4040"), Ok("http://host:4040".into()));

@@ -1,4 +1,4 @@
-//! `query`: SQL over a capture.
+//! `query`: SQL queries on a capture.
 
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};

@@ -1,4 +1,4 @@
-//! Which part of a capture, and which blocks: options that views have in common.
+//! Options shared by views: which part of a capture, and which blocks.
 
 use clap::Args;
 use viewer::query::{Anchor, Filter, Module, Part, Query, Selected, Sizes, When};
@@ -89,7 +89,7 @@ impl WhichRange {
 }
 
 impl WhichBlocks {
-    /// What is asked about a part.
+    /// The query for these blocks in a part.
     pub(super) fn query(&self, part: Part) -> Query {
         let (heap, tracepoint) = (self.heap.clone(), self.tracepoint.clone());
         Query { part, filter: self.filter(), heap, tracepoint }

@@ -1,4 +1,4 @@
-//! `record`: records programs that were started by hand with the agent preloaded.
+//! `record`: records programs that are started by hand with the agent preloaded.
 
 use super::recording::{Kind, Recording};
 use super::{supervise, view};
@@ -47,12 +47,12 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// True for a socket that has no file.
+    /// True for a socket in the abstract namespace, which has no file.
     fn is_abstract(&self) -> bool {
         self.listen.as_os_str().as_encoded_bytes().starts_with(b"@")
     }
 
-    /// Whom the socket's file lets connect.
+    /// Who may connect, according to the socket file's group and mode.
     fn rights(&self) -> Result<Rights, Failure> {
         let mode = match (self.socket_mode, self.socket_group) {
             (None, None) => return Ok(Rights::default()),
@@ -84,12 +84,12 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     output::prepare(&capture, arguments.recording.force)?;
     lift_limits();
     let agent = agent::provide().map_err(Failure::usage)?;
-    // Shells let what they start in the background ignore ^C; here it is the way to end.
+    // Shells make background jobs ignore ^C; here it is the way to end the recording.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let progress = Progress::new(arguments.recording.quiet);
     let socket = match arguments.is_abstract() {
         true => arguments.listen.clone(),
-        // Programs start in other folders than this one, so they need the whole path.
+        // Programs start in other folders than this one, so they need the absolute path.
         false => std::path::absolute(&arguments.listen).context("cannot name the socket")?,
     };
     let session = arguments.recording.start(Kind {

@@ -1,4 +1,4 @@
-//! What `run` and `record` have in common.
+//! Options and functions that `run`, `record` and others share.
 
 use super::aggregating::{self, in_memory};
 use super::attach::discard;
@@ -17,13 +17,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use viewer::Naming;
 
-/// How often a capture grows that somebody reads meanwhile.
+/// How often a capture that is read meanwhile is extended.
 const WATCHED: Duration = Duration::from_millis(200);
 
-/// Services lose events rather than wait noticeably.
+/// A service loses events rather than wait noticeably.
 const SERVICES_ON_FULL: (OnFull, Duration) = (OnFull::Drop, Duration::from_millis(10));
 
-/// Frames of a stack that are recorded unless something else is said.
+/// Default for the most frames of a stack.
 const MAX_DEPTH: u32 = 1024;
 
 /// Options of every recording.
@@ -150,7 +150,7 @@ impl From<Policy> for OnFull {
     }
 }
 
-/// What could not be done as it was asked for is wrong usage.
+/// If something could not be done as requested, that is a usage error.
 fn failure_of(error: Error) -> Failure {
     match error {
         Error::Output { .. }
@@ -167,36 +167,36 @@ fn failure_of(error: Error) -> Failure {
 pub(crate) struct Kind {
     /// Where the capture goes.
     pub(crate) output: PathBuf,
-    /// Where it goes instead, when nothing of it is to be kept.
+    /// A private file that the capture goes to instead, if nothing of it is to be kept.
     pub(crate) passing: Option<Arc<File>>,
-    /// Somebody reads it while it grows.
+    /// The capture is read while it grows.
     pub(crate) is_watched: bool,
-    /// Only processes that are attached to are recorded.
+    /// Only attached processes are recorded.
     pub(crate) attaches: bool,
-    /// Sample the processors for processes that are attached to.
+    /// Sample the CPU for attached processes.
     pub(crate) samples: bool,
-    /// The command, empty when there is none.
+    /// The command; empty if there is none.
     pub(crate) command: Vec<OsString>,
-    /// Where agents connect, when the user has a say in it.
+    /// The socket for agents, if the user chose one.
     pub(crate) socket: Option<PathBuf>,
-    /// Whom its file lets connect.
+    /// Who may connect to the socket.
     pub(crate) rights: Rights,
-    /// The folder of an agent that is this user's own copy.
+    /// The folder of the agent, if that is this user's private copy.
     pub(crate) agent_folder: Option<PathBuf>,
-    /// Record what the target starts.
+    /// Record what the target starts, too.
     pub(crate) follow: bool,
-    /// The process that becomes the target, when there is one: what is sampled.
+    /// The process that will become the target, if any: the one to sample.
     pub(crate) target: Option<u32>,
-    /// Know the live bytes at any time.
+    /// Keep count of live bytes throughout.
     pub(crate) live: bool,
-    /// Take commands from others; one recording of a process can.
+    /// Accept commands; only one recording of a process can.
     pub(crate) hears_commands: bool,
-    /// The policy and its longest wait when the user says nothing.
+    /// The default policy for full rings, and its longest wait.
     pub(crate) on_full: (OnFull, Duration),
 }
 
 impl Kind {
-    /// That of services, which run already and come into the recording by being attached to.
+    /// The kind for services that run already and are attached to.
     pub(crate) fn of_services(output: PathBuf) -> Kind {
         Kind {
             output,
@@ -218,7 +218,7 @@ impl Kind {
 }
 
 impl Recording {
-    /// Begins the recording. Nothing has been started yet when this fails.
+    /// Begins the recording. If this fails, nothing has been started.
     pub(crate) fn start(&self, kind: Kind) -> Result<Session, Failure> {
         let aggregates =
             self.aggregate.then(in_memory).transpose().context("cannot get memory for the recording")?;
@@ -239,7 +239,8 @@ impl Recording {
         }
     }
 
-    /// What the collector is asked for: events go to a file of their own, where they are aggregated, or where the capture is `sent`.
+    /// The collector's options. Events go to a private file if they are aggregated, or to `sent` if the capture is
+    /// sent away.
     fn options(&self, kind: Kind, aggregates: Option<Arc<File>>, sent: Option<Arc<File>>) -> Options {
         Options {
             cpu: self.cpu(&kind),
@@ -264,7 +265,7 @@ impl Recording {
             only: self.only.clone(),
             skip: self.skip.clone(),
             symbolize: !self.no_symbolize,
-            // Where there is a line that shows how the search goes, that says enough.
+            // If a progress line shows the search, a message is not needed.
             symbols: match self.quiet || terminal::progress_is_welcome() {
                 true => self.symbols.options(),
                 false => self.symbols.telling_options(),
@@ -297,22 +298,22 @@ impl Recording {
         })
     }
 
-    /// True when processes are to be scanned at their ends.
+    /// True if processes are scanned when they exit.
     pub(crate) fn scans_at_exit(&self) -> bool {
         self.scan_at_exit
     }
 
-    /// True when no single events are kept.
+    /// True if no single events are kept.
     pub(crate) fn is_aggregated(&self) -> bool {
         self.aggregate
     }
 
-    /// Where those take names from who look at it while it grows.
+    /// Where viewers find names while the capture grows.
     pub(crate) fn naming(&self) -> Naming {
         self.symbols.naming(self.no_symbolize)
     }
 
-    /// Where those take names from who look at it when it has ended: what it was told not to look up they look up themselves.
+    /// Where viewers find names once it has ended: if the recording was told not to look them up, they do.
     pub(crate) fn naming_afterwards(&self) -> Naming {
         self.symbols.naming(!self.no_symbolize)
     }

@@ -1,9 +1,9 @@
-//! What this machine calls itself and its users.
+//! The names of this machine and its users.
 
 use std::path::PathBuf;
 use viewer::Redaction;
 
-/// What is taken out of a copy: of this user and machine, and what was asked for.
+/// What to remove from a copy: the names of this user and machine, and whatever the user asks for.
 pub(super) fn redaction(hide: &[String]) -> Redaction {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let mut redaction = Redaction::new();
@@ -15,7 +15,7 @@ pub(super) fn redaction(hide: &[String]) -> Redaction {
         redaction = redaction.name(&user);
     }
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    // Of `box.example.org`, both that and `box`.
+    // For `box.example.org`, both that and `box`.
     let short = host.split('.').next().unwrap_or_default();
     redaction = redaction.home(&home.to_string_lossy()).name(short).name(&host);
     hide.iter().fold(redaction, |redaction, text| redaction.hide(text))

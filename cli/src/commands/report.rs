@@ -100,7 +100,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     })
 }
 
-/// The words for metrics.
+/// The parser for metrics.
 pub(super) fn metric() -> impl TypedValueParser<Value = Metric> {
     PossibleValuesParser::new(Metric::ALL.map(Metric::name)).try_map(|name| name.parse())
 }

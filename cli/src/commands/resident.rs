@@ -1,4 +1,4 @@
-//! `resident`: what of the memory is really there.
+//! `resident`: which memory is resident.
 
 use super::lives::{Form, LivesArguments};
 use crate::exit::{Failure, Outcome};
@@ -54,11 +54,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     })
 }
 
-/// Without page faults all memory would look as if nobody had touched it.
+/// Without recorded page faults, no memory would seem touched.
 fn not_recorded(loaded: &Loaded) -> Failure {
     let refused = loaded.tables.summary.as_ref().map_or("", |summary| &summary.faults.refused);
     let why = if refused.is_empty() { "page faults were not recorded" } else { refused };
-    // Both options do not go together.
+    // The two options exclude each other, so this one cannot be advised.
     let is_aggregated = loaded.tables.metadata.aggregate().is_some();
     let without = if is_aggregated { ", without --aggregate," } else { "" };
     Failure::usage(anyhow!(

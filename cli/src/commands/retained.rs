@@ -1,4 +1,4 @@
-//! `retained`: which block keeps which alive, when a process was scanned.
+//! `retained`: which block keeps which alive, as of a scan.
 
 use super::view::{self, Capture};
 use crate::exit::Outcome;
@@ -7,9 +7,9 @@ use viewer::graph::WhichScan;
 use viewer::query::Selected;
 use viewer::{json, text};
 
-/// Rows of text when nobody says how many.
+/// Default number of rows in text.
 const LIMIT: usize = 20;
-/// Levels of the tree.
+/// Deepest level of the tree.
 const LEVELS: usize = 64;
 
 /// Show who keeps memory alive, and what nobody can reach any more, when a process was scanned

@@ -1,4 +1,4 @@
-//! Rules for `check` and `run --check`: read, and told about.
+//! Reads the rules for `check` and `run --check`, and reports problems with them.
 
 use super::suppression::read_list;
 use crate::exit::Failure;
@@ -11,7 +11,7 @@ use viewer::check::Rules;
 /// Longest rules file that is read.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Reads a rules file and the lists of suppressions that it names.
+/// Reads a rules file and the suppression lists that it names.
 pub(super) fn read(file: &Path) -> Result<Rules, Failure> {
     let shown = file.display();
     let mut text = String::new();
@@ -27,7 +27,7 @@ pub(super) fn read(file: &Path) -> Result<Rules, Failure> {
     Ok(rules)
 }
 
-/// Fails unless there is something to check and the baseline can be opened.
+/// Fails if there is nothing to check, or the baseline cannot be opened.
 pub(super) fn require(rules: &Rules) -> Result<(), Failure> {
     if rules.is_empty() {
         return Err(Failure::usage(anyhow!(

@@ -1,6 +1,6 @@
 //! `run`: records a program and what it starts.
 //!
-//! The order of things, each step able to stop before the next has any effect:
+//! The order of steps, each of which can fail before the next has any effect:
 //!
 //! ```text
 //!   inspect the program ─► check the output ─► provide the agent      wrong usage ends here: nothing was started
@@ -10,7 +10,7 @@
 //!     ─► finish the capture ─► summary ─► the target's exit code
 //! ```
 //!
-//! With `--duration` the capture may be finished while the target goes on, see [`super::finishing`].
+//! With `--duration` the capture may be finished while the target goes on; see [`super::finishing`].
 
 use super::attach::discard;
 use super::finishing::Finishing;
@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// A program under `run` waits rather than lose events, but never for ever.
+/// A program under `run` waits rather than lose events, but not for ever.
 const ON_FULL: (OnFull, Duration) = (OnFull::Block, Duration::from_secs(10));
 
 /// Record a program and everything it starts
@@ -89,12 +89,12 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// True when what the target starts is recorded, too.
+    /// True if what the target starts is recorded, too.
     fn follows(&self) -> bool {
         !self.no_follow && self.follow.unwrap_or(true)
     }
 
-    /// Looks whether all of it can be done. Nothing has any effect yet.
+    /// Checks that everything requested is possible. Nothing has any effect yet.
     fn check(&self, program: &Path) -> Result<Checked, Failure> {
         let target = target::inspect(program).map_err(exit::refused)?;
         debug!("target: {target:?}");
@@ -139,14 +139,14 @@ impl Arguments {
     }
 }
 
-/// What has been looked at.
+/// What has been checked.
 struct Checked {
     target: Target,
     gate: Option<Gate>,
     agent: Available,
 }
 
-/// Records the command and gives its exit code.
+/// Records the command and returns its exit code.
 pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let [program, ..] = arguments.command.as_slice() else {
         return Err(Failure::usage(anyhow!("there is no program to record")));
@@ -186,7 +186,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
             (code, supervise::finish(session, signals, unrecorded, code, quiet), false)
         }
         Supervised::GoesOn => {
-            // With rules, what came out is told when it is known how the target ended.
+            // With rules, the result is reported once it is known how the target ended.
             let finishing = Finishing::start(session, gate.is_none(), quiet)?;
             let code = exit::of_target(supervise::until_gone(child, &signals, &supervision)?);
             (code, finishing.wait(&signals, code), gate.is_none())
@@ -195,7 +195,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     conclude(finished, gate.as_ref(), code, quiet || is_told)
 }
 
-/// Tells how it went; the target's exit code unless the recording has failed or a rule is broken.
+/// Reports the result. The exit code is the target's, unless the recording has failed or a rule is broken.
 fn conclude(finished: Result<Finished, Error>, gate: Option<&Gate>, code: u8, quiet: bool) -> Outcome {
     match (finished, gate) {
         (Ok(finished), Some(gate)) => gate.pass(&finished, code, quiet),

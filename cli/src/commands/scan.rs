@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     process: Whom,
 }
 
-/// Has the collector do it.
+/// Asks the collector to do it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let Recorded { pid, collector } = arguments.process.one_recorded()?;
     let answer = ask(collector, ["scan", &pid.to_string()]);

@@ -1,4 +1,4 @@
-//! `serve`: the web report from a server of one's own, which can be asked for any range in detail.
+//! `serve`: the web report from a local server, which can be asked for any range in detail.
 
 mod browser;
 mod connection;
@@ -58,7 +58,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let (shown, older) = arguments.newer.sides(&capture.file);
     let pid = process_of(shown)?;
     let file = pid.map_or_else(|| Ok(shown.to_owned()), recording_of)?;
-    // What is no capture is said before anything listens.
+    // A file that is not a capture is reported before anything listens.
     view::moments(&file, capture.no_cache())?;
     older.iter().try_for_each(|older| older.check(capture.no_cache()))?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port))
@@ -68,7 +68,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let token = token()?;
     let address = format!("http://127.0.0.1:{port}/{token}/");
     message::plain(&format!("Serving {} at {address}\nCtrl-C ends it.", file.display()));
-    // They go to whoever has the address, on this machine, where the sources are.
+    // Only users of this machine who have the address can see the sources, which are on this machine anyway.
     let options = PageOptions { with_source: true, ..arguments.links.options() };
     let report = Report::new(file, pid, older, capture.naming(), options, capture.no_cache());
     let site = Site::new(report, token, port);
@@ -79,7 +79,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     Err(anyhow!("the listening socket is gone").into())
 }
 
-/// The process that is meant, where there is no such file, but perhaps a process of this id or name.
+/// The process that the word means, if no such file exists but perhaps a process with this id or name.
 fn process_of(file: &Path) -> Result<Option<u32>, Failure> {
     let word = file.to_str().filter(|_| !file.exists()).and_then(|text| whom(text).ok());
     match word {
@@ -94,7 +94,7 @@ fn recording_of(pid: u32) -> Result<PathBuf, Failure> {
     capture_of(Whom::Pid(pid).one_recorded()?.collector, pid)
 }
 
-/// 128 random bits: nobody who does not know the address finds it.
+/// 128 random bits, so that the address cannot be guessed.
 fn token() -> Result<String, Failure> {
     let mut bytes = [0; 16];
     let random = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));

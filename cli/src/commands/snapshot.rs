@@ -1,4 +1,4 @@
-//! `snapshot`: keeps what was recorded so far as a capture of its own, while the recording goes on.
+//! `snapshot`: saves what was recorded so far as a capture of its own, while the recording goes on.
 
 use super::whom::{Recorded, Whom, whom};
 use crate::exit::{FAILED, Failure, Outcome};
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     name: Option<PathBuf>,
 }
 
-/// Has the collector write it.
+/// Asks the collector to write it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let Recorded { pid, collector } = arguments.process.of_one_recording()?;
     let file = match &arguments.name {
@@ -33,7 +33,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         None => by_time(Path::new(&format!("{pid}.memprof")), Timestamp::now()),
     };
     output::check(&file, false)?;
-    // The collector runs in another folder.
+    // The collector has another working directory.
     let file = std::path::absolute(file).context("cannot name the file")?;
     let file = file.to_str().ok_or_else(|| Failure::usage(anyhow!("the name of the file is no text")))?;
     let answer = ask(collector, ["snapshot", &pid.to_string(), file]);
@@ -41,7 +41,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes one because of a signal. Of signals within a second, which come in floods, one counts.
+/// Writes a snapshot because of a signal. Signals may come in floods, so several within a second count as one.
 pub(crate) fn take(requests: &Requests) {
     let file = by_time(requests.output(), Timestamp::now());
     if file.exists() {
@@ -53,7 +53,7 @@ pub(crate) fn take(requests: &Requests) {
     }
 }
 
-/// `service.memprof` of a time: `service.20261122T081535Z.memprof`.
+/// `service.memprof` with a time: `service.20261122T081535Z.memprof`.
 pub(super) fn by_time(capture: &Path, time: Timestamp) -> PathBuf {
     let name = capture.file_stem().unwrap_or_default().to_string_lossy();
     capture.with_file_name(format!("{name}.{}.memprof", time.strftime("%Y%m%dT%H%M%SZ")))

@@ -1,6 +1,6 @@
-//! Stays beside a recording until it may end, and ends it.
+//! Watches over a recording until it may end, and ends it.
 //!
-//! Who gets a signal, and what it does:
+//! Who receives a signal, and what it does:
 //!
 //! | signal | while the target runs | while names are looked up | during the summary |
 //! |---|---|---|---|
@@ -9,8 +9,8 @@
 //! | USR1 | a snapshot is written | nothing | nothing |
 //! | TERM, HUP | passed on | written without the missing names | ends the summary |
 //!
-//! A recording that is not written 3 seconds after names were given up waits for whoever receives it, perhaps for ever: the next signal
-//! leaves it as it is.
+//! If the capture is not written 3 seconds after the search for names was given up, the recording is waiting for a
+//! receiver, perhaps for ever: the next signal abandons it.
 
 use super::name_search::{self, Shown};
 use super::snapshot;
@@ -30,21 +30,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use viewer::format::counted;
 
-/// Time between two looks when there is nothing to draw.
+/// Time between two checks if there is nothing to draw.
 const IDLE: Duration = Duration::from_secs(60);
-/// Processes that are named on the terminal; the capture names them all.
+/// Most processes named on the terminal; the capture names them all.
 const NAMED: usize = 10;
-/// Without the missing names a capture is written within this time, if it can be.
+/// Without the missing names a capture is written within this time, if at all.
 pub(super) const STANDSTILL: Duration = Duration::from_secs(3);
 
 /// What ends a recording.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
-    /// Not before the last descendant of the target.
+    /// Wait for the last descendant of the target.
     pub(crate) wait_children: bool,
-    /// Descendants are recorded, so those that are left behind are worth naming.
+    /// Descendants are recorded, so those that go on unrecorded are worth naming.
     pub(crate) follow: bool,
-    /// It ends then, if not before.
+    /// The recording ends at this time at the latest.
     pub(crate) end: Option<Instant>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Options {
 pub(crate) enum Supervised {
     /// The target has ended.
     Ended {
-        /// How.
+        /// Its exit status.
         status: ExitStatus,
         /// Processes that go on unrecorded, as `pid name`.
         unrecorded: Vec<String>,
@@ -62,7 +62,7 @@ pub(crate) enum Supervised {
     GoesOn,
 }
 
-/// Waits for the end of the target, and of its descendants when that is asked for.
+/// Waits for the end of the target, and of its descendants if requested.
 pub(crate) fn until_end(
     child: Child,
     session: &Session,
@@ -90,7 +90,7 @@ pub(crate) fn until_end(
                 }
             }
             Some(Received { signal: Signal::Snapshot, .. }) => snapshot::take(&session.requests()),
-            // Once only descendants are left, whoever wants to end something wants to end the waiting.
+            // Once only descendants are left, a signal is meant to end the waiting.
             Some(_) if status.is_some() => break,
             Some(Received { signal: Signal::Interrupt | Signal::Quit, origin: Origin::Terminal }) => {}
             Some(Received { signal, .. }) => {
@@ -114,7 +114,8 @@ pub(crate) fn until_end(
     Ok(Supervised::Ended { status, unrecorded })
 }
 
-/// Waits for the end of a target that is recorded no more, and of its descendants when that was asked for; signals are for it.
+/// Waits for the end of a target that is no longer recorded, and of its descendants if requested. Signals are passed
+/// on to it.
 pub(crate) fn until_gone(child: Child, signals: &Signals, options: &Options) -> anyhow::Result<ExitStatus> {
     let mut status = None;
     loop {
@@ -154,7 +155,7 @@ fn name_left_behind(left: &[Descendant]) {
     ));
 }
 
-/// True when somebody wants us to end. Signals wait for this question.
+/// True if a signal asks us to end. Signals are held until this is called.
 pub(crate) fn is_interrupted(signals: &Signals) -> bool {
     match signals.next(Duration::ZERO) {
         Ok(Some(Received { signal: Signal::Child | Signal::Snapshot, .. }) | None) => false,
@@ -162,8 +163,8 @@ pub(crate) fn is_interrupted(signals: &Signals) -> bool {
     }
 }
 
-/// Waits until the user ends a recording that has no target of its own, or it `is_over`, which is asked twice a
-/// second, and at its `end` if that is known; whether it was the user.
+/// Waits until the user interrupts a recording without a target of its own, until it `is_over`, which is checked
+/// twice a second, or until its `end`, if it has one. Returns whether the user interrupted it.
 pub(crate) fn until_interrupted(
     session: &Session,
     signals: &Signals,
@@ -194,7 +195,7 @@ pub(crate) fn until_interrupted(
     }
 }
 
-/// Says at once that nothing is recorded any more: what is recorded may go on for hours.
+/// Reports a failed recording at once: the recorded program may run on for hours.
 fn tell_failure(session: &Session, progress: &mut Progress) {
     if let Some(reason) = session.failure() {
         progress.clear();
@@ -202,9 +203,9 @@ fn tell_failure(session: &Session, progress: &mut Progress) {
     }
 }
 
-/// Finishes the capture. A signal that comes meanwhile ends the search for names, one that comes long after that ends this process, and
-/// one that comes when the capture is finished ends it with `code`, since then only the summary is left to do. Unless the user wants it
-/// `quiet`, a search that takes long says so on a terminal.
+/// Finishes the capture. The first signal ends the search for names; one that comes long after that ends this
+/// process; one that comes after the capture is finished ends it with `code`, since only the summary is left to do.
+/// Unless `quiet`, a long search shows its progress on a terminal.
 pub(crate) fn finish(
     session: Session,
     signals: Signals,
@@ -212,14 +213,14 @@ pub(crate) fn finish(
     code: u8,
     quiet: bool,
 ) -> Result<Finished, Error> {
-    // The signal that ended the target is not meant for what comes now.
+    // The signal that ended the target is not meant for this part.
     while matches!(signals.next(Duration::ZERO), Ok(Some(_))) {}
     let names = Shown::new(quiet);
     let finished = Arc::new(AtomicBool::new(false));
     {
         let (names, finished) = (names.clone(), Arc::clone(&finished));
         let watch = move || watch(&signals, &names, &finished, code);
-        // Nobody joins it: it ends with the process. Without it, all names are searched for.
+        // Never joined: it ends with the process. If it cannot be started, all names are looked up.
         if let Err(error) = std::thread::Builder::new().name("signals".into()).spawn(watch) {
             debug!("nobody hears signals while the recording ends: {error}");
         }
@@ -229,12 +230,12 @@ pub(crate) fn finish(
     names.clear();
     debug!("ended: {result:?}");
     tell_what_is_kept(&result);
-    // Release, for the Acquire in watch: whoever sees it also sees the capture finished.
+    // Release pairs with the Acquire in `watch`: a thread that sees the flag also sees the finished capture.
     finished.store(true, Ordering::Release);
     result
 }
 
-/// Says that a capture which could not be written to its end can be looked at all the same, if it can.
+/// Says that a capture which could not be completed can be viewed all the same, if it can.
 pub(super) fn tell_what_is_kept(result: &Result<Finished, Error>) {
     if let Err(Error::Capture { path, .. }) = result
         && capture::Reader::open(path).is_ok()
@@ -244,7 +245,7 @@ pub(super) fn tell_what_is_kept(result: &Result<Finished, Error>) {
 }
 
 fn watch(signals: &Signals, names: &Shown, finished: &AtomicBool, code: u8) {
-    // Names of a browser, or those that servers have, take a while.
+    // Names of a browser, or from debuginfo servers, take a while.
     let mut patience = name_search::PATIENCE;
     let mut given_up: Option<Instant> = None;
     loop {
@@ -255,7 +256,7 @@ fn watch(signals: &Signals, names: &Shown, finished: &AtomicBool, code: u8) {
                 patience = name_search::PERIOD;
             }
             Ok(None | Some(Received { signal: Signal::Child | Signal::Snapshot, .. })) => {}
-            // Acquire, for the Release in finish.
+            // Acquire pairs with the Release in `finish`.
             Ok(Some(_)) if finished.load(Ordering::Acquire) => std::process::exit(i32::from(code)),
             Ok(Some(_)) if given_up.is_some_and(|then| then.elapsed() > STANDSTILL) => {
                 message::warning("the capture cannot be finished, and stays as it is");

@@ -1,4 +1,4 @@
-//! Options that say which leaks are left out.
+//! Options that select which leaks are left out.
 
 use crate::exit::Failure;
 use crate::values;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use viewer::suppression::{Rule, Suppressions, parse};
 
-/// Longest list that is read.
+/// Longest suppression file that is read.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// Rules, and the age of blocks.

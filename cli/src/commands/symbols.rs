@@ -24,7 +24,7 @@ pub(crate) struct Symbols {
 }
 
 impl Symbols {
-    /// The same with the servers that the environment names, and with a place where names are kept.
+    /// The options for symbol lookup, with the servers from the environment and the cache.
     pub(super) fn options(&self) -> SymbolOptions {
         let mut options = SymbolOptions::default();
         options.debug_dirs.splice(0..0, self.debug_dir.iter().cloned());
@@ -36,7 +36,7 @@ impl Symbols {
         options
     }
 
-    /// The same, where it is said on standard error when servers are asked for long.
+    /// The same; slow requests to servers are reported on standard error.
     pub(super) fn telling_options(&self) -> SymbolOptions {
         let mut options = self.options();
         if let Some(servers) = &mut options.servers {
@@ -45,13 +45,13 @@ impl Symbols {
         options
     }
 
-    /// Where a view takes names from that the capture lacks.
+    /// Where a view finds names that the capture lacks.
     pub(super) fn naming(&self, no_symbolize: bool) -> Naming {
         if no_symbolize { Naming::Stored } else { Naming::FromFiles(Box::new(self.telling_options())) }
     }
 }
 
-/// The same for whoever draws on the terminal, where a line would be in the way.
+/// The same, without messages, for commands that draw on the terminal.
 pub(super) fn in_silence(naming: Naming) -> Naming {
     let Naming::FromFiles(mut options) = naming else { return naming };
     if let Some(servers) = &mut options.servers {

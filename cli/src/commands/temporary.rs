@@ -1,4 +1,4 @@
-//! `temporary`: allocations that did not last.
+//! `temporary`: short-lived allocations.
 
 use super::lives::{Form, LivesArguments};
 use crate::exit::Outcome;

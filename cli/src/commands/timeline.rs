@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     range: WhichRange,
 }
 
-/// Steps for programs.
+/// Number of steps in JSON.
 const STEPS: usize = 512;
 
 /// Prints it.

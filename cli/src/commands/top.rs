@@ -1,4 +1,4 @@
-//! `top`: who holds most, and who allocates, while a process runs.
+//! `top`: who holds most memory, and who allocates, while a process runs.
 //!
 //! ```text
 //!  own attach ──► capture in memory, let go as it is read ──┐
@@ -25,7 +25,7 @@ use subject::Subject;
 use viewer::live::{By, Order, Reading};
 use viewer::{json, text};
 
-/// Between two looks at what was recorded, however long a report takes to come.
+/// Time between two reads of the recording, however rarely reports are due.
 const TURN: Duration = Duration::from_millis(250);
 /// Shortest time between two reports.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -128,10 +128,10 @@ impl Sort {
     }
 }
 
-/// Shows it until the user leaves or the process ends.
+/// Shows the process until the user leaves or it ends.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     lift_limits();
-    // Shells let what they start in the background ignore ^C; here it is the way to end.
+    // Shells make background jobs ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let mut subject = Subject::open(arguments, &signals)?;
     let shows =
@@ -140,7 +140,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         true => screen::show(arguments, &mut subject, &signals),
         false => reports(arguments, &mut subject, &signals),
     };
-    // Whatever became of the reports, the process is left as it was found.
+    // Whatever happened to the reports, the process is left as it was found.
     let kept = subject.close(signals, arguments.recording.quiet);
     let is_over = printed?;
     kept?;
@@ -150,7 +150,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints reports; true when there is a last one to come, since the process has ended.
+/// Prints reports; true if the process has ended, so that a last one is due.
 fn reports(arguments: &Arguments, subject: &mut Subject, signals: &Signals) -> Result<bool, Failure> {
     let delay = arguments.delay.max(SHORTEST);
     let mut due = Instant::now() + delay;

@@ -1,4 +1,4 @@
-//! What commands that show a capture have in common.
+//! Shared by the commands that show a capture.
 
 use super::cache;
 use super::symbols::Symbols;
@@ -36,28 +36,28 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Whether nothing is kept of it.
+    /// Whether caching is switched off.
     pub(super) fn no_cache(&self) -> bool {
         self.symbols.no_cache
     }
 
-    /// Reads and counts it.
+    /// Loads the capture.
     pub(super) fn open(&self) -> Result<Loaded, Failure> {
         self.ask(&Query::default())
     }
 
-    /// Reads it and counts what was asked for.
+    /// Loads the part that was asked for.
     pub(super) fn ask(&self, query: &Query) -> Result<Loaded, Failure> {
         self.seen(query, &Lens::default())
     }
 
-    /// The same, as it is seen through a lens.
+    /// The same, seen through a lens.
     pub(super) fn seen(&self, query: &Query, lens: &Lens) -> Result<Loaded, Failure> {
         let loaded = self.moments()?.seen(query, lens, self.naming()).map_err(failure)?;
         Ok(self.told(loaded))
     }
 
-    /// The same without the leaks that rules leave out.
+    /// The same, without the leaks that rules suppress.
     pub(super) fn leaks(
         &self,
         query: &Query,
@@ -68,18 +68,18 @@ impl Capture {
         Ok(self.told(loaded))
     }
 
-    /// What was unreachable when processes were scanned, in the place of what was leaked.
+    /// The blocks that scans found unreachable, in place of the leaked ones.
     pub(super) fn unreachable(&self, lens: &Lens, suppressions: &Suppressions) -> Result<Loaded, Failure> {
         let loaded = self.moments()?.unreachable(lens, suppressions, self.naming()).map_err(failure)?;
         Ok(self.told(loaded))
     }
 
-    /// Opens it for questions.
+    /// Opens the capture for queries.
     pub(super) fn moments(&self) -> Result<Moments, Failure> {
         moments(&self.file, self.no_cache())
     }
 
-    /// Says which names were looked up, and shortens names if the user wants that.
+    /// Reports which names were looked up, and shortens names if the user wants that.
     pub(super) fn told(&self, mut loaded: Loaded) -> Loaded {
         tell(loaded.looked_up);
         if self.short_names {
@@ -93,7 +93,7 @@ impl Capture {
     }
 }
 
-/// Fails where a capture cannot tell what this metric counts: who frees is recorded on demand only.
+/// Fails if the capture lacks what this metric counts: stacks of frees, for instance, are recorded only on request.
 pub(super) fn needs(metric: Metric, tables: &Tables, source: &Source) -> Result<(), Failure> {
     if metric == Metric::Frees && !tables.metadata.traces_frees() {
         return Err(Failure::usage(anyhow::anyhow!(
@@ -105,7 +105,7 @@ pub(super) fn needs(metric: Metric, tables: &Tables, source: &Source) -> Result<
     Ok(())
 }
 
-/// Opens a capture for questions.
+/// Opens a capture for queries.
 pub(super) fn moments(file: &Path, no_cache: bool) -> Result<Moments, Failure> {
     debug!("reading {}", file.display());
     let cache = if no_cache { Cache::none() } else { cache::of_user() };
@@ -117,7 +117,7 @@ pub(super) fn open(file: &Path, naming: Naming) -> Result<Loaded, Failure> {
     viewer::open(file, naming).map_err(failure)
 }
 
-/// Says what names do not come from the capture, or could not be found anywhere.
+/// Reports which names do not come from the capture, or could not be found.
 pub(super) fn tell(LookedUp { unresolved, named, unneeded }: LookedUp) {
     if named > 0 {
         let names = counted(named, "name");
@@ -141,8 +141,8 @@ pub(super) fn print(view: impl FnOnce(&mut dyn Write, &Style) -> Result<(), Erro
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells how a recording went, on standard error: standard output is the target's. What was lost is told even when
-/// the user wants quiet.
+/// Reports how a recording went, on standard error, since standard output is the target's. Losses are reported even
+/// if the user wants quiet.
 pub(super) fn after_recording(finished: &Finished, quiet: bool) {
     if quiet {
         if finished.lost > 0 {
@@ -159,12 +159,12 @@ pub(super) fn after_recording(finished: &Finished, quiet: bool) {
     }
     message::plain(&format!("Wrote {}", finished.path.display()));
     if let Err(failure) = summarize(&finished.path) {
-        // The capture is there all the same, so the exit code stays the target's.
+        // The capture exists all the same, so the exit code stays the target's.
         failure.report();
     }
 }
 
-/// Writes the summary that follows a recording, on standard error.
+/// Writes the summary after a recording, on standard error.
 pub(super) fn summarize(file: &Path) -> Result<(), Failure> {
     let loaded = open(file, Naming::Stored)?;
     let stderr = io::stderr();
@@ -175,7 +175,7 @@ pub(super) fn summarize(file: &Path) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// A file that cannot be shown was the wrong one to ask for; that a view cannot be written is nobody's fault.
+/// If the file cannot be shown, that is a usage error; if the view cannot be written, it is not.
 pub(super) fn failure(error: Error) -> Failure {
     match error {
         Error::Write(_) => Failure::from(error),

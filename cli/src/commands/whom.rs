@@ -1,4 +1,4 @@
-//! The processes that a command is about: each named by its pid, or all of a name.
+//! The processes that a command is about, each named by pid, or all processes of a name.
 
 use crate::exit::Failure;
 use anyhow::anyhow;
@@ -7,14 +7,14 @@ use collector::commands::ask;
 use std::collections::BTreeSet;
 use viewer::format::listed;
 
-/// Processes named in a list of several, which a user reads; the others are counted.
+/// Most processes named in a list for the user; the others are counted.
 const NAMED: usize = 10;
 
-/// What a user says of a process.
+/// How a user refers to processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Whom {
     Pid(u32),
-    /// The whole name of its executable, or what it calls itself, as `pgrep -x` and `pidof` have it.
+    /// The full name of the executable, or the name that the process gives itself, as in `pgrep -x` and `pidof`.
     Name(String),
 }
 
@@ -22,11 +22,11 @@ pub(crate) enum Whom {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recorded {
     pub(crate) pid: u32,
-    /// Who records it.
+    /// The pid of its collector.
     pub(crate) collector: u32,
 }
 
-/// Reads a word of the command line. Digits alone are a pid.
+/// Parses a word of the command line. Digits alone are a pid.
 pub(crate) fn whom(text: &str) -> Result<Whom, String> {
     match text.parse() {
         Ok(0) => Err("no process has the pid 0".to_string()),
@@ -42,10 +42,10 @@ pub(crate) fn whom(text: &str) -> Result<Whom, String> {
 }
 
 impl Whom {
-    /// The processes that are meant; a failure where nobody has the name.
+    /// The processes that are meant; fails if none has the name.
     fn pids(&self) -> Result<Vec<u32>, Failure> {
         match self {
-            // Whether it is there is found out by who needs it.
+            // Whether the pid exists is checked when it is used.
             Whom::Pid(pid) => Ok(vec![*pid]),
             Whom::Name(name) => match named(name) {
                 none if none.is_empty() => Err(Failure::usage(anyhow!("no process is called {name}"))),
@@ -62,15 +62,15 @@ impl Whom {
     /// The one process that is meant.
     ///
     /// # Errors
-    /// Where a name has none, or several: then it says which.
+    /// If no process has the name, or several have it: then the error lists them.
     pub(crate) fn one(&self) -> Result<u32, Failure> {
         self.only(&self.pids()?, "processes are called")
     }
 
-    /// The one recorded process that is meant. Of several that have the name, one may be recorded.
+    /// The one recorded process that is meant. Several may have the name if just one of them is recorded.
     ///
     /// # Errors
-    /// Where it is not recorded, nobody has the name, or several have it: then it says which.
+    /// If it is not recorded, no process has the name, or several recorded ones have it: then the error lists them.
     pub(crate) fn one_recorded(&self) -> Result<Recorded, Failure> {
         self.only_recorded(&self.recorded(&preloaded())?)
     }
@@ -81,10 +81,11 @@ impl Whom {
         recorded.iter().find(|process| process.pid == pid).copied().ok_or_else(|| not_recorded(pid))
     }
 
-    /// One recorded process that is meant, for what is about its whole recording: of several it is the first, if all are in one capture.
+    /// A recorded process that is meant, for a request about its whole recording: the first of several, provided that
+    /// all are in one capture.
     ///
     /// # Errors
-    /// As [`Whom::one_recorded`], where they are in several captures.
+    /// As in [`Whom::one_recorded`], if they are in several captures.
     pub(crate) fn of_one_recording(&self) -> Result<Recorded, Failure> {
         let recorded = self.recorded(&preloaded())?;
         let capture = |process: &Recorded| ask(process.collector, ["capture", &process.pid.to_string()]).ok();
@@ -115,7 +116,7 @@ impl Whom {
         }
     }
 
-    /// Those of them that are recorded; a failure where none is.
+    /// Those processes that are recorded; fails if none is.
     fn recorded(&self, preloaded: &[Preloaded]) -> Result<Vec<Recorded>, Failure> {
         let pids = self.pids()?;
         let state =
@@ -139,10 +140,10 @@ impl Whom {
     }
 }
 
-/// All processes that are meant, each once.
+/// All processes that are meant, without duplicates.
 ///
 /// # Errors
-/// Where a name has none.
+/// If no process has a name.
 pub(crate) fn all(whom: &[Whom]) -> Result<Vec<u32>, Failure> {
     let mut all = Vec::new();
     for one in whom {
@@ -151,7 +152,7 @@ pub(crate) fn all(whom: &[Whom]) -> Result<Vec<u32>, Failure> {
     Ok(once(all))
 }
 
-/// All recorded processes that are meant, each once, and why there is none where one is meant.
+/// All recorded processes that are meant, without duplicates, and the errors for words that match none.
 pub(crate) fn all_recorded(whom: &[Whom]) -> (Vec<Recorded>, Vec<Failure>) {
     let preloaded = preloaded();
     let (mut all, mut failures) = (Vec::new(), Vec::new());
@@ -166,10 +167,10 @@ pub(crate) fn all_recorded(whom: &[Whom]) -> (Vec<Recorded>, Vec<Failure>) {
     (all, failures)
 }
 
-/// Pids as they are, since who is asked to stop knows best, and of names those that are recorded.
+/// Pids as given, since the daemon that is asked to stop knows best; for names, the processes that are recorded.
 ///
 /// # Errors
-/// Where a name has none.
+/// If no process has a name.
 pub(crate) fn all_to_stop(whom: &[Whom]) -> Result<Vec<u32>, Failure> {
     let preloaded = preloaded();
     let mut all = Vec::new();
@@ -193,7 +194,7 @@ fn list(pids: &[u32]) -> String {
 }
 
 fn dormant(pid: u32) -> Failure {
-    // One that an attach waits for looks the same.
+    // A process that an attach is waiting for looks the same.
     Failure::usage(anyhow!(
         "process {pid} is not recorded: attach to it first. Where an attach waits for its answer, it begins with that"
     ))
@@ -228,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Check that a list of very many stays a line.
+    /// Check that a very long list stays one line.
     #[test]
     fn long_lists_are_cut() {
         assert_eq!(list(&[1, 2, 3]), "1, 2, 3");

@@ -1,26 +1,26 @@
-//! Memory that a file may take while it is imported: in proportion to its length, whatever it claims.
+//! Limits the memory that an import may take to a multiple of the file's length, whatever the file claims.
 
-/// Memory for tables, whatever the length of the file, and for each of its bytes. Text compresses twentyfold.
+/// Memory for tables: a fixed part, and so much per byte of the file. Text compresses twentyfold.
 const TABLES: (u64, u64) = (256 << 20, 64);
 
-/// What is wrong with a file that wants more.
+/// The error for a file that needs more.
 pub(super) const SPENT: &str = "its tables are larger than those of any recording of its length";
 
-/// What is left of it.
+/// The memory that may still be taken.
 #[derive(Debug)]
 pub(super) struct Budget(u64);
 
-/// There is no more.
+/// The budget is used up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spent;
 
 impl Budget {
-    /// That of a file of this length.
+    /// The budget for a file of this length.
     pub(super) fn of(file_length: u64) -> Budget {
         Budget(TABLES.0.saturating_add(file_length.saturating_mul(TABLES.1)))
     }
 
-    /// One of so many bytes.
+    /// A budget of so many bytes.
     #[cfg(test)]
     pub(super) fn small(bytes: u64) -> Budget {
         Budget(bytes)

@@ -1,14 +1,15 @@
-//! What the fuzzer and its replay in the tests both run.
+//! Run by both the fuzzer and its replay in the tests.
 
 use super::{Import, import};
 use capture::Reader;
 use std::path::Path;
 use std::{env, fs, process};
 
-/// Imports any bytes as a file of another tool.
+/// Imports arbitrary bytes as another tool's file.
 ///
 /// # Panics
-/// When there is neither a whole capture nor a reason and no file; or when the temporary folder cannot be written to.
+/// If the result is neither a complete capture nor an error without a file, or if the temporary folder is not
+/// writable.
 pub fn import_hostile(bytes: &[u8]) {
     let folder = env::temp_dir().join(format!("sysprof-memprof-import-{}", process::id()));
     fs::create_dir_all(&folder).expect("temporary files can be made");
@@ -36,7 +37,7 @@ mod tests {
 
     const TARGET: &str = "imports";
 
-    /// Check that the committed seeds are files that are imported. `UPDATE_GOLDEN=1` writes them anew.
+    /// Check that the committed seeds can be imported. `UPDATE_GOLDEN=1` writes them anew.
     #[test]
     fn seeds_are_committed() {
         let (heaptrack, perf) = (crate::import::tests::SMALL, crate::import::perf_data::tests::small());
@@ -50,8 +51,8 @@ mod tests {
         }
     }
 
-    /// Check that each file of the corpus, and each of some hundred mutations of it, becomes a whole capture, or is refused with
-    /// a reason.
+    /// Check that each file of the corpus, and some hundred mutations of each, becomes a complete capture or is
+    /// refused with a reason.
     #[test]
     fn mutated_files_are_imported_or_refused() {
         replay::replay(TARGET, 300, import_hostile);

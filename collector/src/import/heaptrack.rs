@@ -17,9 +17,10 @@
 //!  S leak:x                  a rule for leaks
 //! ```
 //!
-//! All numbers are hexadecimal. It does not say which block is freed, only of which kind, so of those that live the last one
-//! is: no sum depends on that. Addresses of blocks are made up, and never used again. All events are of one thread.
-//! Addresses of code are those of the process, since it is not said where files were mapped; all names are in the file.
+//! All numbers are hexadecimal. A free names only the kind of allocation, not the block, so it is taken to be of the
+//! kind's latest live block: no sum depends on that. Block addresses are invented, and not reused, and all events
+//! belong to one thread. Code addresses are those of the process, since the format does not say where files were
+//! mapped; all names are in the file.
 
 use super::lines::Lines;
 use super::{Imported, Wrong, program};
@@ -29,12 +30,12 @@ use capture::{
 };
 use std::io::Read;
 
-/// Distance of made-up addresses.
+/// Distance between invented addresses.
 const STEP: u64 = 16;
 /// No kind of call tells a block of this size apart.
 const UNMAPPED: &str = "heaptrack found no name";
 
-/// Reads the first line, which says that it is such a file.
+/// Reads the first line, which identifies the format.
 pub(super) fn begin<R: Read>(lines: &mut Lines<R>) -> Result<(), Wrong> {
     if !lines.advance().unwrap_or(false) {
         return Err(Wrong::Unknown);
@@ -50,17 +51,17 @@ pub(super) fn begin<R: Read>(lines: &mut Lines<R>) -> Result<(), Wrong> {
     }
 }
 
-/// Takes the rest.
+/// Imports the rest.
 pub(super) fn import<R: Read, S: Sink>(
     mut lines: Lines<R>,
     mut writer: Writer<S>,
     store_command: bool,
 ) -> Result<Imported, Wrong> {
-    // heaptrack begins to count with the process.
+    // heaptrack starts counting with the process.
     let process = writer.process(Process::default())?;
     let thread = writer.thread(Thread { process, ..Thread::default() })?;
     let mut reader = Heaptrack {
-        // The version is on the line that was read.
+        // The version is on the line that was read last.
         has_lengths: lines.line().ends_with(b" 3"),
         page: 4096,
         process,
@@ -81,11 +82,11 @@ pub(super) fn import<R: Read, S: Sink>(
     reader.finish(writer)
 }
 
-/// A kind of allocation: of so many bytes, by a stack.
+/// A kind of allocation: so many bytes, by one stack.
 struct Kind {
     size: u64,
     stack: NodeId,
-    /// Addresses of its blocks that live.
+    /// Addresses of its live blocks.
     live: Vec<u64>,
 }
 
@@ -100,7 +101,7 @@ struct Heaptrack {
     time: u64,
     strings: Vec<(StringId, Box<str>)>,
     addresses: Vec<FrameId>,
-    /// The empty one first.
+    /// The first is the empty stack.
     stacks: Vec<NodeId>,
     kinds: Vec<Kind>,
     /// Address of the next block.
@@ -154,7 +155,7 @@ impl Heaptrack {
                 let (size, stack, address) = (kind.size, kind.stack, self.next);
                 self.next += STEP;
                 if let Some(kind) = self.kind(rest) {
-                    // Charged when room is taken: a long recording with few live blocks needs little.
+                    // Charged when capacity grows: a long recording with few live blocks needs little.
                     if kind.live.len() == kind.live.capacity() {
                         lines.charge(size_of::<u64>() * kind.live.len().max(4))?;
                     }
@@ -164,7 +165,7 @@ impl Heaptrack {
             }
             b'-' => {
                 let kind = self.kind(rest).ok_or_else(|| lines.wrong(NO_EVENT))?;
-                // A free of what is not live is one of an unknown block here, too: its address was never given out.
+                // A free without a live block becomes one of an unknown block: this address was never given out.
                 let address = kind.live.pop().unwrap_or(STEP / 2);
                 self.event(writer, Action::Free { address, stack: NodeId::ROOT })?;
             }
@@ -184,14 +185,14 @@ impl Heaptrack {
             }
             b'X' => self.command(&String::from_utf8_lossy(rest), store_command),
             b'A' => self.row.attached = true,
-            // Rules for leaks are for heaptrack's own sums; comments are for people.
+            // Leak rules serve heaptrack's own sums, comments its readers.
             b'S' | b'#' => {}
             _ => return Err(lines.wrong("it begins with no word that is known")),
         }
         Ok(())
     }
 
-    /// The bytes of a string, of the rest of its line.
+    /// The bytes of a string, from the rest of its line.
     fn string<'a>(&self, rest: &'a [u8]) -> Option<&'a [u8]> {
         if !self.has_lengths {
             return Some(rest);
@@ -201,7 +202,7 @@ impl Heaptrack {
         (length == text.len() as u64).then_some(text)
     }
 
-    /// The frame of an address with its names. The outer option is none for a line that is none.
+    /// The frame for an address line, with its names. The outer option is `None` for a malformed line.
     fn address<S: Sink>(&self, rest: &[u8], writer: &mut Writer<S>) -> Result<Option<FrameId>, Wrong> {
         let mut words = rest.split(|&byte| byte == b' ').map(hex);
         let mut next = || words.next().map_or(Some(0), |word| word);
@@ -231,7 +232,7 @@ impl Heaptrack {
         Ok(Some(frame))
     }
 
-    /// A string by its number; the inner option is none for number 0, which is no string.
+    /// A string by its number; the inner option is `None` for number 0, which means no string.
     fn name(&self, number: u64) -> Option<Option<StringId>> {
         if number == 0 { Some(None) } else { entry(&self.strings, number).map(|(id, _)| Some(*id)) }
     }
@@ -245,7 +246,7 @@ impl Heaptrack {
         self.kinds.get_mut(usize::try_from(number).ok()?)
     }
 
-    /// The words of a command are not told apart, so one with a space becomes two.
+    /// The format does not separate a command's arguments, so one with a space becomes two.
     fn command(&mut self, command: &str, store: bool) {
         let words = command.split(' ').map(ToOwned::to_owned);
         let program_path = command.split(' ').next().unwrap_or_default();
@@ -282,7 +283,7 @@ const NO_KIND: &str = "an allocation refers to a stack that did not come before 
 const NO_EVENT: &str = "it refers to an allocation that did not come before it";
 const NO_TIME: &str = "a number is missing";
 
-/// An entry by its number, from 1.
+/// An entry by its number, counted from 1.
 fn entry<T>(table: &[T], number: u64) -> Option<&T> {
     table.get(usize::try_from(number.checked_sub(1)?).ok()?)
 }

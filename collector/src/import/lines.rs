@@ -1,13 +1,13 @@
-//! The lines of a text that may be anybody's.
+//! The lines of an untrusted text.
 
 use super::budget::{Budget, SPENT, Spent};
 use super::{Place, Wrong};
 use std::io::{BufRead, BufReader, Read};
 
-/// Longest line: a name of a heavily templated function takes some ten kilobytes.
+/// Longest line: the name of a heavily templated function takes some ten kilobytes.
 const LONGEST: u64 = 1 << 20;
 
-/// Reads line by line, and keeps account of the memory that is made of them.
+/// Reads line by line, and accounts for the memory that is made of the lines.
 pub(super) struct Lines<R> {
     input: BufReader<R>,
     line: Vec<u8>,
@@ -16,13 +16,13 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: Read> Lines<R> {
-    /// The lines of an input, made from a file of this length.
+    /// The lines of an input that comes from a file of this length.
     pub(super) fn new(input: R, file_length: u64) -> Self {
         let budget = Budget::of(file_length);
         Lines { input: BufReader::with_capacity(1 << 16, input), line: Vec::new(), number: 0, budget }
     }
 
-    /// Goes to the next line; false when there is none.
+    /// Goes to the next line; false if there is none.
     pub(super) fn advance(&mut self) -> Result<bool, Wrong> {
         self.line.clear();
         let read =

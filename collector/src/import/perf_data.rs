@@ -1,4 +1,4 @@
-//! Files of `perf record`: samples of the processors, as `report --cpu` shows them.
+//! Files of `perf record`: CPU samples, as `report --cpu` shows them.
 //!
 //! ```text
 //!  perf.data ─► header: events, build ids
@@ -6,11 +6,12 @@
 //!            ─► records, second pass, in that order: processes, mappings ─► stacks ─► samples
 //! ```
 //!
-//! A file holds the records of one processor after the other, in pieces, so its order is not that of time; places are sorted rather than
-//! records, which takes 16 bytes for each. It is read, not mapped: a file that shrinks meanwhile is an error and no crash.
+//! A file holds the records of one processor after the other, in pieces, so they are not in order of time. The
+//! offsets of records are sorted rather than the records themselves, which takes 16 bytes for each. The file is read
+//! rather than mapped, so that a file that shrinks meanwhile is an error and not a crash.
 //!
-//! Code is looked up in the files of this machine that have the build id, or else the inode, that was recorded. What is not here
-//! keeps its address within the file, and stacks that were copied end there.
+//! Code is looked up in those files on this machine that have the recorded build id, or else the recorded inode. Code
+//! that is not found keeps its address within the file, and the unwinding of copied stacks ends there.
 
 mod fields;
 mod header;
@@ -31,7 +32,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
-/// Kinds of records.
+/// Types of records.
 mod kind {
     pub(super) const MMAP: u32 = 1;
     pub(super) const LOST: u32 = 2;
@@ -42,16 +43,16 @@ mod kind {
     pub(super) const SAMPLE: u32 = 9;
     pub(super) const MMAP2: u32 = 10;
     pub(super) const LOST_SAMPLES: u32 = 13;
-    /// Records of the kernel end here, perf's own begin.
+    /// The kernel's record types end here, perf's own begin.
     pub(super) const FIRST_OF_PERF: u32 = 64;
     pub(super) const AUXTRACE: u32 = 71;
     pub(super) const COMPRESSED: u32 = 81;
     pub(super) const COMPRESSED2: u32 = 83;
 }
 
-/// Bits of the word beside the kind.
+/// Bits of the `misc` field.
 mod misc {
-    /// Where the processor was: the kernel is 1.
+    /// Mask of the CPU mode; the kernel is 1.
     pub(super) const CPU_MODE: u16 = 7;
     pub(super) const KERNEL: u16 = 1;
     pub(super) const COMM_EXEC: u16 = 1 << 13;
@@ -60,10 +61,10 @@ mod misc {
 }
 
 const HEADER: u64 = 8;
-/// The bit of a mapping that may be executed.
+/// The protection bit of executable mappings.
 const EXECUTE: u32 = 4;
 
-/// A file whose header is read.
+/// A file whose header has been read.
 pub(super) struct PerfData {
     file: File,
     header: Header,
@@ -79,7 +80,7 @@ pub(super) fn begin(file: File) -> Result<PerfData, Wrong> {
     Ok(PerfData { file, header })
 }
 
-/// Reads the rest and finishes the capture.
+/// Imports the rest and finishes the capture.
 pub(super) fn import<S: Sink>(data: PerfData, mut writer: Writer<S>) -> Result<Imported, Wrong> {
     let PerfData { file, header } = data;
     let length = file.metadata().map_err(Wrong::Read)?.len();
@@ -107,7 +108,7 @@ pub(super) fn import<S: Sink>(data: PerfData, mut writer: Writer<S>) -> Result<I
     reading.finish(writer)
 }
 
-/// Times and places of all records that are of use, sorted by time; of one time, in the order of the file.
+/// Times and offsets of all useful records, sorted by time; among equal times, in file order.
 fn places(file: &File, header: &Header) -> Result<Vec<(u64, u64)>, Wrong> {
     let (mut at, end) = header.records;
     let mut input = BufReader::with_capacity(1 << 18, file);
@@ -120,7 +121,7 @@ fn places(file: &File, header: &Header) -> Result<Vec<(u64, u64)>, Wrong> {
         let (kind, _, length) = parse_head(&head).map_err(|Short| wrong(CUT))?;
         let length = u64::from(length);
         if length < HEADER || at + length > end {
-            // A perf that was killed leaves half a record.
+            // If perf was killed, the last record may be incomplete.
             break;
         }
         body.resize((length - HEADER) as usize, 0);
@@ -139,7 +140,7 @@ fn places(file: &File, header: &Header) -> Result<Vec<(u64, u64)>, Wrong> {
                 let time = header.layout(&body, is_sample).time(&body, is_sample);
                 places.push((time, at));
             }
-            // What perf tells itself.
+            // Internal records of perf.
             _ => {}
         }
         at += length;
@@ -155,7 +156,7 @@ fn parse_head(head: &[u8]) -> Result<(u32, u16, u16), Short> {
     Ok((fields.u32()?, fields.u16()?, fields.u16()?))
 }
 
-/// Reads the record at a place: its kind, the word beside it, and its body.
+/// Reads the record at an offset: its type, its `misc` field, and its body.
 fn read(file: &File, place: u64, body: &mut Vec<u8>) -> Result<(u32, u16), Wrong> {
     let mut head = [0; HEADER as usize];
     file.read_exact_at(&mut head, place).map_err(Wrong::Read)?;
@@ -192,12 +193,12 @@ impl From<Error> for Problem {
     }
 }
 
-/// The second pass.
+/// The state of the second pass.
 struct Reading {
     header: Header,
     /// Time of the first record.
     origin: u64,
-    /// Time of the last one since then.
+    /// Time of the last record, relative to the first.
     last: u64,
     processes: Processes,
     stacks: Stacks,
@@ -291,7 +292,7 @@ impl Reading {
         let path = fields.text();
         if pid == u32::MAX {
             if path.starts_with(b"[kernel.kallsyms]") {
-                // What lies before the first function is of no use, so perf says where that is.
+                // perf gives the address of the first function, since nothing before it matters.
                 let build_id = self.header.build_ids.get(&b"[kernel.kallsyms]"[..]);
                 self.stacks.kernel(offset, build_id.map_or(&[], Vec::as_slice));
             }
@@ -333,10 +334,10 @@ impl Reading {
     }
 }
 
-/// What an event counts, in perf's words where it is one of the two that recordings of ours have.
+/// What an event counts, in perf's words for the two events that our own recordings use.
 fn event_name(layout: &Layout) -> String {
     match (layout.kind, layout.config) {
-        // On hybrid processors, the upper half says which ones.
+        // On hybrid processors, the upper half selects the kind of core.
         (0, config) if config & 0xffff_ffff == 0 => "cycles".into(),
         (1, 0) => "cpu-clock".into(),
         (kind, config) => format!("event {kind}:{config:#x}"),

@@ -1,4 +1,4 @@
-//! Files of heaptrack made by hand: what becomes of each line, and what is refused.
+//! Hand-made heaptrack files: what becomes of each line, and what is refused.
 
 use super::*;
 use capture::{Action, Reader};
@@ -89,7 +89,7 @@ fn lines_become_events() {
     assert_eq!(tables.summary.as_ref().unwrap().duration_ns, 10_000_000);
 }
 
-/// Check that a file is the same plain, with gzip and with zstd.
+/// Check that a file reads the same plain, with gzip and with zstd.
 #[test]
 fn compression_is_taken_off() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -100,7 +100,7 @@ fn compression_is_taken_off() {
     }
 }
 
-/// Check that names of older files, which go to the end of their line, are read.
+/// Check that strings of older files, which extend to the end of their line, are read.
 #[test]
 fn strings_before_version_three_have_no_length() {
     let text = SMALL.replace("v 10400 3", "v 10100 1").replace("s 8 /", "s /").replace("s 5 ", "s ");
@@ -109,7 +109,8 @@ fn strings_before_version_three_have_no_length() {
     assert!(read.reader.tables().strings.iter().any(|text| text == "f g h"));
 }
 
-/// Check that what is no such file, or refers to what is not there, is refused with its place, and leaves no file.
+/// Check that other files, and files with dangling references, are refused with the place of the error, and that no
+/// capture is left.
 #[test]
 fn damage_is_told_with_its_line() {
     for (bytes, reason) in [
@@ -132,8 +133,8 @@ fn damage_is_told_with_its_line() {
     }
 }
 
-/// Check that a file which is damaged anywhere costs no capture that is there and was to be replaced, and that a whole one takes its
-/// place.
+/// Check that importing a damaged file does not cost the capture that it was to replace, and that importing a whole
+/// one replaces it.
 #[test]
 fn damage_costs_no_capture() {
     let folder = tempfile::tempdir().unwrap();
@@ -151,7 +152,7 @@ fn damage_costs_no_capture() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
-/// Check that a line without end is refused before it fills the memory.
+/// Check that an endless line is refused before it fills memory.
 #[test]
 fn endless_lines_are_refused() {
     let mut bytes = b"v 10400 3\ns ".to_vec();
@@ -161,7 +162,7 @@ fn endless_lines_are_refused() {
 }
 
 proptest! {
-    /// Check that a file cut off or changed anywhere gives a capture that opens, or a reason.
+    /// Check that a file truncated or changed anywhere gives a capture that opens, or a reason.
     #[test]
     fn any_damage_has_a_reason(at in 0..SMALL.len(), byte: u8, cut: bool) {
         let mut bytes = SMALL.as_bytes().to_vec();

@@ -1,13 +1,13 @@
-//! Takes off whatever compression a file has.
+//! Decompresses a file, whatever its compression.
 
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 
-/// As many first bytes as tell the compression.
+/// Number of first bytes that identify the compression.
 pub(super) const START: usize = 8;
 
-/// The bytes within a file that begins with these.
+/// The decompressed bytes of a file that begins with `start`.
 pub(super) fn unpack(file: File, start: &[u8]) -> io::Result<Box<dyn Read>> {
     Ok(match start {
         [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(BufReader::new(file))),

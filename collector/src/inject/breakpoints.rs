@@ -1,17 +1,18 @@
-//! Breakpoints of the processor, which the kernel makes of events of its profiler.
+//! Hardware breakpoints, which the kernel implements as performance events.
 
 use perf_event_open_sys::bindings as sys;
 use std::os::fd::OwnedFd;
 
-/// Makes the kernel ready for breakpoints as long as it is there. The first event that follows a thread has the kernel wait until all
-/// processors have done something else, 7 to 40 ms: with an event of ours that happens before somebody else stands still for it.
+/// Prepares the kernel for breakpoints, for as long as this exists. When the first event that follows a thread is
+/// opened, the kernel waits until every processor has done something else, 7 to 40 ms. Opening one for ourselves gets
+/// that over with before any thread is stopped for it.
 #[derive(Debug)]
 pub(super) struct Ready {
     _event: Option<OwnedFd>,
 }
 
 impl Ready {
-    /// Takes up to some ten milliseconds. Where the system forbids us events, breakpoints are possible, but slow.
+    /// Takes up to some ten milliseconds. If the system forbids us events, breakpoints still work, but slowly.
     pub(super) fn new() -> Ready {
         let mut nothing = sys::perf_event_attr::default();
         nothing.type_ = sys::PERF_TYPE_SOFTWARE;
@@ -19,7 +20,7 @@ impl Ready {
         nothing.set_disabled(1);
         nothing.set_exclude_kernel(1);
         nothing.set_exclude_hv(1);
-        // Of this thread, on any processor.
+        // On this thread, on any processor.
         Ready { _event: crate::perf::open(nothing, 0, -1).ok() }
     }
 }

@@ -1,5 +1,5 @@
-//! Gives the agent to a process that runs without it: on this processor nobody knows how to call a function there. A process has to be
-//! started with the agent preloaded.
+//! Injection is not supported on this processor: there is no code to call a function in another process. Here a
+//! process has to be started with the agent preloaded.
 
 mod refusal;
 
@@ -9,12 +9,12 @@ use std::convert::Infallible;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// An agent in a process that was not preloaded: there is none.
+/// An agent in a process that was not preloaded; never exists.
 #[derive(Debug)]
 pub struct Injection(Infallible);
 
 impl Injection {
-    /// Never succeeds.
+    /// Always fails.
     ///
     /// # Errors
     /// Always.
@@ -22,21 +22,21 @@ impl Injection {
         Err(Refusal::Processor)
     }
 
-    /// The process that has it.
+    /// The process that has the agent.
     pub fn pid(&self) -> u32 {
         match self.0 {}
     }
 
-    /// Leads the process past the agent again.
+    /// Redirects the process past the agent again.
     ///
     /// # Errors
-    /// None, since there is no such agent.
+    /// None, since no such agent exists.
     pub fn end(self) -> Result<(), Refusal> {
         match self.0 {}
     }
 }
 
-/// Does nothing: the process is waited for.
+/// Does nothing: the process is waited for instead.
 ///
 /// # Errors
 /// None.
@@ -49,7 +49,7 @@ pub(crate) fn wake(
     Ok(())
 }
 
-/// Threads that were not let go: nobody holds any.
+/// Threads that could not be released; never any.
 pub(crate) mod late {
     pub(crate) fn settle() {}
 }

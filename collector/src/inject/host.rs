@@ -1,4 +1,4 @@
-//! A process that gets the agent: what is known of it, and of the agent's hooks.
+//! The target process of an injection, and what is known about it and the agent's hooks.
 
 use super::linkage::{Function, Linkage, Loaded, Module, Slot, protection};
 use super::memory::Memory;
@@ -13,69 +13,70 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Names of files.
+/// File names.
 pub(super) const LIBC: &str = "libc.so.6";
 pub(super) const LOADER: &str = "ld-linux";
-/// Its file's before glibc 2.34, where `dlopen` was in a library of its own that a program may not have loaded.
+/// libc's file name before glibc 2.34. There `dlopen` was in a library of its own, which a program may not have
+/// loaded.
 const OLD_LIBC: &str = "libc-2.";
-/// Functions of the agent that we call, see `preload/src/injected.rs`.
+/// The agent's functions that we call; see `preload/src/injected.rs`.
 const BEGIN: &[u8] = b"sysprof_memprof_injected";
 const NEXT: &[u8] = b"sysprof_memprof_next";
 const CHANGE: &[u8] = b"sysprof_memprof_change";
 const LEAVE: &[u8] = b"sysprof_memprof_withdrawn";
 const ANSWER: &[u8] = b"sysprof_memprof_answer";
-/// Its other functions are not hooks.
+/// Prefixes of its functions that are not hooks.
 const OWN: [&[u8]; 2] = [b"sysprof_memprof", b"memprof_"];
 
-/// A function of the agent that stands for one of the program's.
+/// A function of the agent that replaces one of the program's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hook {
     pub(super) name: Vec<u8>,
     /// Address in the agent's file.
     pub(super) offset: u64,
-    /// What the agent calls in its turn, once that was asked for.
+    /// The original that the agent calls, once it has been asked for.
     pub(super) next: Option<u64>,
 }
 
-/// A word that calls go through.
+/// A word through which calls go.
 pub(super) struct Word {
     pub(super) slot: Slot,
     pub(super) value: u64,
-    /// Its page can only be read.
+    /// Its page is read-only.
     pub(super) is_sealed: bool,
-    /// Where its module lies.
+    /// Address range of its module.
     pub(super) module: Range<u64>,
 }
 
-/// Modules that were not there before, and their words.
+/// Modules that have appeared since, and their words.
 pub(super) struct Fresh {
     pub(super) modules: Vec<Loaded>,
     pub(super) words: Vec<Word>,
 }
 
-/// A process that gets the agent.
+/// The target process.
 pub(super) struct Host {
     pub(super) pid: u32,
     pub(super) agent: PathBuf,
     pub(super) memory: Memory,
     pub(super) maps: MemoryMaps,
     pub(super) modules: Vec<Module>,
-    /// What libc defines for others.
+    /// Functions that libc exports.
     pub(super) libc: Vec<Function>,
     pub(super) hooks: Vec<Hook>,
-    /// Functions of the agent that we call, by address in its file.
+    /// The agent's functions that we call, by address in its file.
     pub(super) begin: u64,
     pub(super) next: u64,
     pub(super) change: u64,
     pub(super) leave: u64,
     pub(super) answer: u64,
-    /// Where libc has the instructions by which signal handlers return.
+    /// Address of the instructions in libc by which signal handlers return.
     pub(super) restorer: u64,
-    /// How long calls are waited for.
+    /// How long to wait for calls.
     pub(super) patience: Duration,
-    /// Where the agent is.
+    /// Base address of the agent.
     pub(super) base: Option<u64>,
-    /// Its file there, which may have another name by now.
+    /// The agent's mapped file, which may have been renamed since.
     mapped: Option<Loaded>,
     by_name: HashMap<Vec<u8>, usize>,
     /// Modules whose words were changed.
@@ -130,7 +131,8 @@ impl Host {
         Ok(host)
     }
 
-    /// A process that this one has forked: what was found is where it was, unless that has executed a program since.
+    /// The same for a process forked by this one: everything is at the same addresses, unless it has executed a
+    /// program since.
     pub(super) fn in_child(&self, pid: u32) -> Result<Host, Refusal> {
         refusal::check(pid)?;
         let memory = Memory::of(pid).map_err(|error| Refusal::of(pid, error))?;
@@ -149,12 +151,12 @@ impl Host {
         })
     }
 
-    /// Fails on processes that have no place for the agent.
+    /// Fails for processes in which the agent cannot work.
     fn check(&self) -> Result<(), Refusal> {
         let executable = self.modules.first().and_then(|first| Linkage::read(&self.memory, first));
         let executable = executable.ok_or(Refusal::Static)?;
         check_library(&self.modules)?;
-        // Calls inside an executable go no way that could be changed.
+        // Calls within an executable do not go through words that could be changed.
         if executable.defines(b"malloc") {
             return Err(Refusal::OwnAllocator);
         }
@@ -187,25 +189,25 @@ impl Host {
         self.modules.iter().find(|module| module.is_named(name))
     }
 
-    /// Where the agent is; `None` before it is there.
+    /// The base address of the agent; `None` before it is loaded.
     pub(super) fn find_agent(&self) -> Option<u64> {
         let inode = fs::metadata(self.inside()).ok()?.ino();
         let agent = self.modules.iter().find(|module| module.inode == inode && module.path == self.agent);
         agent.map(|module| module.range.start)
     }
 
-    /// Where it is in a process that has it.
+    /// The base address of the agent in a process that has it.
     pub(super) fn base(&self) -> Result<u64, Refusal> {
         self.base.ok_or(Refusal::OtherVersion)
     }
 
-    /// Notes which file lies where the agent is.
+    /// Remembers which file is mapped at the agent's base.
     pub(super) fn note_agent(&mut self) {
         let agent = self.modules.iter().find(|module| Some(module.range.start) == self.base);
         self.mapped = agent.map(Module::loaded);
     }
 
-    /// Looks whether the agent is where it was found: after an exec anything may lie there.
+    /// Checks that the agent is still where it was found: after an exec anything may be there.
     pub(super) fn has_agent_still(&mut self) -> Result<bool, Refusal> {
         self.look_again()?;
         Ok(self.mapped.is_some_and(|mapped| lies(&self.modules, mapped)))
@@ -217,19 +219,19 @@ impl Host {
         Ok(())
     }
 
-    /// What a module defines for others.
+    /// The functions that a module exports.
     fn functions(&self, module: &Module) -> Vec<Function> {
         Linkage::read(&self.memory, module).map(|linkage| linkage.functions()).unwrap_or_default()
     }
 
-    /// Where libc has a function.
+    /// The address of a libc function.
     pub(super) fn in_libc(&self, name: &str) -> Result<u64, Refusal> {
         let found = self.libc.iter().find(|function| function.name == name);
         found.map(|function| function.range.start).ok_or(Refusal::OldGlibc)
     }
 
-    /// The hooks that are not known yet and that one of these words could hold: a search that finds nothing would leave its message in
-    /// the program's thread.
+    /// Unresolved hooks that one of these words might need. A search that found nothing would leave its error message
+    /// in the program's thread, so others are not looked for.
     pub(super) fn wanted(&self, fresh: &Fresh) -> Vec<usize> {
         let is_used = |word: &&Word| word.value != 0;
         let functions: BTreeSet<usize> =
@@ -238,11 +240,11 @@ impl Host {
         functions.into_iter().filter(is_unknown).collect()
     }
 
-    /// The modules that have no hooks yet; those that the loader is at work on have their turn later.
+    /// The modules that have no hooks yet. Modules that the loader is still working on are left for later.
     pub(super) fn fresh(&self) -> Fresh {
         let mut fresh = Fresh { modules: Vec::new(), words: Vec::new() };
         for module in self.modules.iter().filter(|module| !self.hooked.contains(&module.loaded())) {
-            // One of which nothing can be read yet, or never.
+            // Nothing of it can be read yet, or ever.
             let Some(linkage) = Linkage::read(&self.memory, module) else { continue };
             if linkage.is_done(&self.maps) {
                 fresh.words.extend(self.words(module, &linkage));
@@ -252,20 +254,20 @@ impl Host {
         fresh
     }
 
-    /// All words that there are.
+    /// All words of all modules.
     pub(super) fn all_words(&self) -> Vec<Word> {
         let words = |module| Some(self.words(module, &Linkage::read(&self.memory, module)?));
         self.modules.iter().filter_map(words).flatten().collect()
     }
 
-    /// The words through which a module calls what there are hooks for; none of the agent's own.
+    /// The words through which a module calls functions that have hooks; none for the agent itself.
     fn words(&self, module: &Module, linkage: &Linkage<'_>) -> Vec<Word> {
         if module.path == self.agent {
             return Vec::new();
         }
         let word = |slot: Slot| {
             let protection = protection(&self.maps, slot.address)?;
-            // Words between instructions are none that others write.
+            // A word in executable memory is not a table entry that the loader writes.
             (!protection.contains(MMPermissions::EXECUTE)).then_some(Word {
                 slot,
                 value: self.memory.word(slot.address)?,
@@ -277,15 +279,16 @@ impl Host {
     }
 }
 
-/// True when a file is still where it was loaded.
+/// True if a file is still where it was loaded.
 fn lies(modules: &[Module], loaded: Loaded) -> bool {
     modules.iter().any(|module| module.loaded() == loaded)
 }
 
-/// True when another process' file is just like one of ours, as that of a container may be. It can be anything, and is not waited for.
+/// True if another process's file has the same contents as ours, as a container's copy may. The path can be anything,
+/// so this must not block on it.
 fn is_same_file(ours: &Path, theirs: &Path) -> std::io::Result<bool> {
     let ours = fs::read(ours)?;
-    // To open what is no file may do something.
+    // Opening something that is not a file may have side effects.
     if !fs::metadata(theirs)?.is_file() {
         return Ok(false);
     }
@@ -310,7 +313,7 @@ fn maps(pid: u32) -> Result<MemoryMaps, Refusal> {
     })
 }
 
-/// The functions that the agent's file defines for others, with their addresses in it.
+/// The functions that the agent's file exports, with their addresses in it.
 fn exported(agent: &Path) -> Result<Vec<(Vec<u8>, u64)>, Refusal> {
     use object::{Object, ObjectSymbol, SymbolKind};
     let bytes = fs::read(agent).map_err(Refusal::System)?;
@@ -320,7 +323,7 @@ fn exported(agent: &Path) -> Result<Vec<(Vec<u8>, u64)>, Refusal> {
     Ok(functions.filter_map(|symbol| Some((symbol.name_bytes().ok()?.to_vec(), symbol.address()))).collect())
 }
 
-/// Fails where the C library is none that could load the agent for us.
+/// Fails if the C library cannot load the agent for us.
 fn check_library(modules: &[Module]) -> Result<(), Refusal> {
     let has = |name| modules.iter().any(|module| module.is_named(name));
     match () {
@@ -334,7 +337,7 @@ fn check_library(modules: &[Module]) -> Result<(), Refusal> {
 mod tests {
     use super::*;
 
-    /// Check that each C library is called what it is.
+    /// Check that each C library is recognised.
     #[test]
     fn libraries_are_told_apart() {
         let check = |names: [&str; 2]| {
@@ -347,7 +350,8 @@ mod tests {
         assert!(matches!(check(["ld-musl-x86_64.so.1", "libz.so.1"]), Err(Refusal::NotGlibc)));
     }
 
-    /// Check that a process has the agent where it was found as long as that very file lies there, whatever its name.
+    /// Check that the agent counts as present as long as the same file is mapped at its address, whatever the file's
+    /// name.
     #[test]
     fn agent_is_where_its_file_is() {
         let module =

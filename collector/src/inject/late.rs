@@ -1,7 +1,7 @@
-//! Threads that did not stop when they were asked to, as one that waits for the child of its `vfork` or for a disk.
+//! Threads that did not stop when asked to, for instance while waiting for a `vfork` child or a disk.
 //!
-//! They stop on their way out of the kernel, however late that is, and can be let go only then. So they are kept, by the thread of
-//! ours that traces them, and looked at until they do.
+//! Such a thread stops on its way out of the kernel, however late that is, and can be released only then. So our
+//! tracing thread keeps these threads and checks them until they have stopped.
 
 use super::remote::go_on_unseen;
 use super::tracee::Tracee;
@@ -9,23 +9,23 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
-/// How often they are looked at: each stands still for so long at most.
+/// How often they are checked, and so the longest time for which each is stopped.
 pub(crate) const PACE: Duration = Duration::from_millis(10);
-/// Those that the kernel lets go well when our thread ends are waited for so long.
+/// How long our thread waits at its end for threads that the kernel can release properly by itself.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 thread_local! {
-    /// Not dropped with our thread: the kernel lets them go then.
+    /// Not dropped with our thread: the kernel releases them then.
     static LATE: RefCell<Vec<ManuallyDrop<Tracee>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Keeps a thread until it has stopped.
 pub(crate) fn keep(tracee: ManuallyDrop<Tracee>) {
-    // Cannot fail but at the end of our thread.
+    // Fails only while our thread is ending.
     let _ = LATE.try_with(|late| late.borrow_mut().push(tracee));
 }
 
-/// True of a thread that has still to stop: it is ours already, and nobody knows where it is.
+/// True for a thread that has yet to stop: we trace it already, and do not know where it is.
 pub(crate) fn is_late(thread: u32) -> bool {
     LATE.with_borrow(|late| late.iter().any(|tracee| tracee.id() == thread))
 }
@@ -35,9 +35,9 @@ pub(crate) fn is_any() -> bool {
     LATE.with_borrow(|late| !late.is_empty())
 }
 
-/// Lets those go that have stopped meanwhile.
+/// Releases those that have stopped meanwhile.
 pub(crate) fn let_go() {
-    // The list is free while they go: one could come back to it.
+    // The list is not borrowed meanwhile: a thread may be put back into it.
     for mut tracee in LATE.take() {
         match tracee.has_stopped() {
             Ok(false) => keep(tracee),
@@ -50,8 +50,8 @@ pub(crate) fn let_go() {
     }
 }
 
-/// Waits for them at the end of our thread. One with a breakpoint is waited for as long as it takes: the kernel would leave it that,
-/// and it would be killed there.
+/// Waits for them at the end of our thread, and for one with a breakpoint as long as it takes: the kernel would leave
+/// the breakpoint in place, and it would kill the thread.
 pub(crate) fn settle() {
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -1,7 +1,7 @@
-//! How the modules of another process are linked: the functions that they define, and the words through which they call those
-//! of others.
+//! How another process's modules are linked: the functions they define, and the words through which they call
+//! functions of others.
 //!
-//! All of it is read from the process' memory, so that it makes no difference whether its files were replaced since.
+//! Everything is read from the process's memory, so it does not matter if its files have been replaced since.
 
 use super::memory::Memory;
 use object::elf::{
@@ -14,12 +14,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Bytes of a program header, an entry of the dynamic section, a symbol, a relocation.
+/// Bytes of a program header, a dynamic entry, a symbol and a relocation.
 const PROGRAM_HEADER: usize = 56;
 const ENTRY: usize = 16;
 const SYMBOL: usize = 24;
 const RELOCATION: usize = 24;
-/// Most entries of a dynamic section, and most symbols, that are believed.
+/// Limits on dynamic entries and on symbols, beyond which tables are not trusted.
 const MOST_ENTRIES: u64 = 1024;
 const MOST_SYMBOLS: u64 = 1 << 22;
 
@@ -32,7 +32,8 @@ pub(super) struct Module {
     pub(super) range: Range<u64>,
 }
 
-/// Where which file was loaded: its mappings may seem to end elsewhere when others come beside them.
+/// Start address and file of a module. Its end does not identify it: adjoining mappings may make it seem to end
+/// elsewhere.
 pub(super) type Loaded = (u64, u64);
 
 impl Module {
@@ -40,7 +41,7 @@ impl Module {
         (self.inode, self.range.start)
     }
 
-    /// The files with code that a process has mapped, by address.
+    /// The mapped files that have code, in order of address.
     pub(super) fn all(maps: &MemoryMaps) -> Vec<Module> {
         let mut modules: Vec<Module> = Vec::new();
         let mut has_code = Vec::new();
@@ -67,13 +68,13 @@ impl Module {
         modules
     }
 
-    /// True for a file of this name, or of one that begins so.
+    /// True for a file of this name, or with this prefix.
     pub(super) fn is_named(&self, name: &str) -> bool {
         self.path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name))
     }
 }
 
-/// The first page of a file is mapped twice in a row where its first segment was split, by the loader's protection.
+/// The first page of a file is mapped twice in a row if the loader's protection has split its first segment.
 fn is_next(modules: &[Module], map: &MemoryMap) -> bool {
     modules.last().is_some_and(|last| last.range.end == map.address.0)
 }
@@ -86,9 +87,9 @@ pub(super) struct Linkage<'m> {
     symbols: u64,
     texts: Vec<u8>,
     hash: Option<u64>,
-    /// Address and bytes of each table of relocations.
+    /// Address and size in bytes of each relocation table.
     relocations: [(u64, u64); 2],
-    /// What the loader makes unwritable when it is done.
+    /// What the loader makes read-only when it is done.
     relro: Range<u64>,
 }
 
@@ -103,14 +104,14 @@ pub(super) struct Function {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
     pub(super) address: u64,
-    /// Which of the functions that were asked for.
+    /// Index of the function among those asked for.
     pub(super) function: usize,
-    /// The loader may fill it at the first call only; until then it leads into the module itself.
+    /// The loader may fill it only at the first call; until then it points into the module itself.
     pub(super) is_lazy: bool,
 }
 
 impl<'m> Linkage<'m> {
-    /// Reads the tables of a module; `None` of what is no module of this processor, or has none.
+    /// Reads a module's tables; `None` if it is not a module for this processor, or has no tables.
     pub(super) fn read(memory: &'m Memory, module: &Module) -> Option<Linkage<'m>> {
         let start = module.range.start;
         let header = memory.bytes(start, 64)?;
@@ -135,7 +136,7 @@ impl<'m> Linkage<'m> {
             };
         }
         let value = |tag: i64| entries.get(&tag).copied();
-        // The loader puts addresses in the place of those of the file.
+        // The loader replaces the file's addresses with absolute ones.
         let address = |tag: i64| {
             value(tag).map(|address| if address < start { address.wrapping_add(bias) } else { address })
         };
@@ -146,7 +147,7 @@ impl<'m> Linkage<'m> {
         let relro = bias.wrapping_add(relro);
         Some(Linkage {
             memory,
-            // It rounds both down to pages.
+            // The loader rounds both ends down to pages.
             relro: relro & !0xfff..relro.wrapping_add(relro_length) & !0xfff,
             bias,
             symbols: address(DT_SYMTAB)?,
@@ -163,13 +164,13 @@ impl<'m> Linkage<'m> {
                 .is_some_and(|protection| !protection.contains(MMPermissions::WRITE))
     }
 
-    /// All functions that the module defines for others.
+    /// All functions that the module exports.
     pub(super) fn functions(&self) -> Vec<Function> {
         let symbols = self.table();
         symbols.as_chunks().0.iter().filter_map(|symbol| self.function(symbol)).collect()
     }
 
-    /// True when the module defines a function of this name for others. Takes a millisecond for 100,000 that have other names.
+    /// True if the module exports a function of this name. Takes a millisecond per 100,000 other names.
     pub(super) fn defines(&self, name: &[u8]) -> bool {
         let is_it = |symbol: &[u8; SYMBOL]| {
             let rest = self.text(symbol).and_then(|text| text.strip_prefix(name));
@@ -178,7 +179,7 @@ impl<'m> Linkage<'m> {
         self.table().as_chunks().0.iter().any(is_it)
     }
 
-    /// The symbols that others may find.
+    /// The dynamic symbol table.
     fn table(&self) -> Vec<u8> {
         let bytes = self.count().and_then(|count| self.memory.bytes(self.symbols, count * SYMBOL as u64));
         bytes.unwrap_or_default()
@@ -197,12 +198,12 @@ impl<'m> Linkage<'m> {
         self.text(symbol)?.split(|byte| *byte == 0).next()
     }
 
-    /// What begins with the name, and goes on with others.
+    /// The bytes from a symbol's name on, including what follows it.
     fn text(&self, symbol: &[u8; SYMBOL]) -> Option<&[u8]> {
         self.texts.get(quarter(symbol, 0)? as usize..)
     }
 
-    /// How many symbols there are: the table of hashes has all that others may find at its end.
+    /// The number of symbols, from the hash table: the exported symbols come last, and it covers them.
     fn count(&self) -> Option<u64> {
         let hash = self.hash?;
         let header = self.memory.bytes(hash, 16)?;
@@ -239,7 +240,7 @@ impl<'m> Linkage<'m> {
                 let Some((function, is_foreign)) = *found else { continue };
                 let is_lazy = kind == R_X86_64_JUMP_SLOT && is_foreign;
                 let address = self.bias.wrapping_add(offset);
-                // One that is not aligned is not written at once.
+                // An unaligned word would not be written atomically.
                 if address.is_multiple_of(8) {
                     slots.push(Slot { address, function, is_lazy });
                 }
@@ -248,7 +249,7 @@ impl<'m> Linkage<'m> {
         slots
     }
 
-    /// The function that a symbol means, and whether another module has it.
+    /// The function that a symbol refers to, and whether it is in another module.
     fn meant(&self, symbol: u32, functions: &HashMap<Vec<u8>, usize>) -> Option<(usize, bool)> {
         let address = self.symbols.wrapping_add(u64::from(symbol) * SYMBOL as u64);
         let symbol = self.memory.bytes(address, SYMBOL as u64)?;
@@ -257,18 +258,18 @@ impl<'m> Linkage<'m> {
     }
 }
 
-/// True of a function that the module has itself.
+/// True for a function that the module defines itself.
 fn is_function(symbol: &[u8; SYMBOL]) -> bool {
     matches!(symbol[4] & 15, STT_FUNC | STT_GNU_IFUNC) && half(symbol, 6).is_some_and(|section| section != 0)
 }
 
-/// What may be done with the memory at an address; `None` where there is none.
+/// The protection of the memory at an address; `None` if nothing is mapped there.
 pub(super) fn protection(maps: &MemoryMaps, address: u64) -> Option<MMPermissions> {
     let map = maps.iter().find(|map| (map.address.0..map.address.1).contains(&address));
     map.map(|map| map.perms)
 }
 
-/// Offset, kind and symbol of a relocation that writes the plain address of a symbol.
+/// Offset, type and symbol of a relocation that stores a symbol's plain address.
 fn symbolic(relocation: &[u8; RELOCATION]) -> Option<(u64, u32, u32)> {
     let (kind, symbol) = (quarter(relocation, 8)?, quarter(relocation, 12)?);
     let is_plain = match kind {
@@ -302,7 +303,7 @@ mod tests {
         Module::all(&Process::myself().unwrap().maps().unwrap())
     }
 
-    /// Check that functions of our own libraries are where a search by name finds them.
+    /// Check that functions of our own libraries are found at the addresses that a search by name gives.
     #[test]
     fn functions_are_where_they_are() {
         let memory = Memory::of(std::process::id()).unwrap();
@@ -321,7 +322,7 @@ mod tests {
         }
     }
 
-    /// Check that a module is done when the loader has protected what it fills, and not before.
+    /// Check that a module counts as done once the loader has protected what it fills, and not before.
     #[test]
     fn modules_that_are_being_loaded_are_not_done() {
         let memory = Memory::of(std::process::id()).unwrap();
@@ -334,7 +335,7 @@ mod tests {
         assert!(linkage.is_done(&maps) && !linkage.is_done(&filling));
     }
 
-    /// A file in the place of a process' memory, and the module that is all of it.
+    /// A file that stands in for a process's memory, and the module that fills it.
     fn memory(bytes: &[u8]) -> (Memory, Module) {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
@@ -355,7 +356,7 @@ mod tests {
         image
     }
 
-    /// Check that tables are read in which nothing was changed.
+    /// Check that the tables of an unchanged file are read.
     #[test]
     fn tables_of_a_file_are_read() {
         let (memory, module) = memory(&image());
@@ -373,7 +374,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
-        /// Check that whatever stands in a process' memory is read to an end, without more than can be there.
+        /// Check that reading ends for arbitrary memory contents, with no more results than can exist.
         #[test]
         fn strange_tables_are_read(
             changes in prop::collection::vec((0usize..1 << 12, any::<u64>()), 0..40),
@@ -381,7 +382,7 @@ mod tests {
         ) {
             let mut bytes = image();
             for (place, value) in changes {
-                // The header and what follows it, or anywhere.
+                // In the headers or close to them, or anywhere.
                 let place = if near { place } else { place * 251 } % (bytes.len() - 8);
                 bytes[place..place + 8].copy_from_slice(&value.to_le_bytes());
             }

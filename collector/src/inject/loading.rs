@@ -1,4 +1,4 @@
-//! Loading the agent: a thread of the process calls what has to be called, at a moment when it holds no lock.
+//! Loads the agent: a thread of the process makes the necessary calls, at a moment when it holds no lock.
 
 use super::breakpoints::Ready;
 use super::host::Host;
@@ -10,20 +10,21 @@ use super::threads::idlest;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
-/// What the agent's first call gives.
+/// Result of the agent's first call if it is ready.
 const IS_READY: u64 = 0;
 const HAS_NO_DOORBELL: u64 = 1;
 const IS_PRELOADED: u64 = 3;
-/// Bytes of a question: where the name is, and the answer.
+/// Bytes of a query: address of the name, and the answer.
 const QUESTION: usize = 16;
-/// How long a thread may take to stop, before another one is looked at.
+/// How long a thread may take to stop before another one is tried.
 const STOPS: Duration = Duration::from_millis(50);
-/// A call is waited for at least so long: it takes milliseconds, and some more where the agent has to be read from a disk.
+/// Least time for which a call is waited for: it takes milliseconds, and more if the agent has to be read from a
+/// disk.
 const SHORTEST: Duration = Duration::from_secs(2);
-/// Between two rounds over all threads.
+/// Pause between two rounds over all threads.
 pub(super) const AGAIN: Duration = Duration::from_millis(3);
-/// So many rounds are left to chance before threads are stopped where they are to stand. A thread keeps what the kernel has made for a
-/// breakpoint as long as it lives, and pays for it whenever it gets a processor.
+/// Rounds without breakpoints before threads are stopped where they will stand well. A thread keeps what the kernel
+/// has set up for a breakpoint as long as it lives, and pays for it at each context switch.
 const CHANCES: u32 = 32;
 
 impl Host {
@@ -48,7 +49,8 @@ impl Host {
             for thread in idlest(pid).map_err(failed)? {
                 let stood = look(pid, thread, &self.memory, Instant::now() + STOPS);
                 let Some(stood) = stood.map(Some).or_else(ended).map_err(failed)? else { continue };
-                // At leisure: to read unwind tables takes longer than a thread should stand still.
+                // Checked while the thread runs on: reading unwind tables takes longer than a thread should be
+                // stopped.
                 let check = |stood: Stood| (ground.check(&stood.registers, &stood.stack), !stood.waits());
                 match stood.map(check) {
                     Some((Ok(()), is_at_work)) => good.push((is_at_work, thread)),
@@ -59,13 +61,13 @@ impl Host {
                             good.push((is_at_work, thread));
                         }
                     }
-                    // It has not stopped, so nobody knows what it does.
+                    // It did not stop, so it is unknown what it is doing.
                     None => (last, is_loading) = (Bad::Call, true),
                 }
             }
-            // One that works may have what others wait for, as the lock of an interpreter.
+            // A running thread may hold what others wait for, such as an interpreter's lock.
             good.sort_by_key(|(is_at_work, _)| *is_at_work);
-            // One that stays in the loader, or may, has its lock.
+            // A thread that is or may be in the loader may hold its lock, and none is used then.
             for (_, thread) in good.into_iter().filter(|_| !is_loading) {
                 let deadline = Instant::now() + STOPS;
                 let stopped = Caller::stop(thread, ground, &self.memory, ready.as_ref(), deadline).map(Some);
@@ -80,7 +82,7 @@ impl Host {
         Err(Refusal::NoMoment { last: last.to_string() })
     }
 
-    /// The same with bytes in its area.
+    /// The same, with bytes in the thread's area.
     fn caller_with(&self, ground: &mut Ground, bytes: &[u8], deadline: Instant) -> Result<Caller, Refusal> {
         let caller = self.caller(ground, deadline)?;
         caller.write(&self.memory, bytes).map_err(|error| Refusal::of(self.pid, error))?;
@@ -103,8 +105,8 @@ impl Host {
         })
     }
 
-    /// Has the process load the agent, and puts its hooks in front of the allocator's functions: while one thread stands still, and
-    /// again while one does, since to load takes about as long as all the rest.
+    /// Has the process load the agent, then puts the hooks in front of the allocator's functions. A thread is stopped
+    /// for each of the two steps, since loading takes about as long as everything else.
     pub(super) fn load(&mut self, deadline: Instant) -> Result<(), Refusal> {
         let (open, error) = (self.in_libc("dlopen")?, self.in_libc("dlerror")?);
         let fresh = self.fresh();
@@ -119,10 +121,11 @@ impl Host {
             let text = self.call(&mut caller, error, [0; 2])?;
             return Err(Refusal::Load { text: self.memory.text(text) });
         }
-        // A handle is the loader's description of the module, which begins with where it is.
+        // A handle points to the loader's description of the module, which begins with the module's base.
         self.base = self.memory.word(handle);
         let base = self.base()?;
-        // It may have found a doorbell. Before any call comes by the hooks it would not answer, and there may be no other moment.
+        // The agent may have found a doorbell. It would not answer before a call arrives through the hooks, and there
+        // may be no other good moment.
         self.call(&mut caller, base.wrapping_add(self.leave), [0; 2])?;
         drop(caller);
         self.look_again()?;
@@ -141,13 +144,13 @@ impl Host {
         // A word may have been bound meanwhile.
         let hooked = hooked.and_then(|is_done| if is_done { Ok(()) } else { self.follow() });
         if hooked.is_err() {
-            // Some of it may be done.
+            // Some words may have been changed already.
             self.restore()?;
         }
         hooked
     }
 
-    /// Asks the agent what stands behind hooks.
+    /// Asks the agent which functions its hooks replace.
     pub(super) fn find(&mut self, caller: &mut Caller, mut wanted: &[usize]) -> Result<(), Refusal> {
         let failed = |error| Refusal::of(self.pid, error);
         let (next, area) = (self.base()?.wrapping_add(self.next), caller.area());
@@ -172,8 +175,8 @@ impl Host {
     }
 }
 
-/// The bytes of as many questions as there is room for, see `preload/src/injected.rs`, and of the names in them, for an address; and how
-/// many these are.
+/// As many queries as fit, with their names, laid out for this address; and their number. See
+/// `preload/src/injected.rs`.
 fn questions<'n>(names: impl Iterator<Item = &'n [u8]>, address: u64) -> (Vec<u8>, usize) {
     let mut room = AREA;
     let fits = |name: &&[u8]| {
@@ -196,7 +199,7 @@ fn questions<'n>(names: impl Iterator<Item = &'n [u8]>, address: u64) -> (Vec<u8
     (bytes, names.len())
 }
 
-/// A thread that has ended has no moment, good or bad.
+/// A thread that has ended is neither good nor bad.
 fn ended<T>(error: std::io::Error) -> std::io::Result<Option<T>> {
     if error.raw_os_error() == Some(libc::ESRCH) { Ok(None) } else { Err(error) }
 }
@@ -209,7 +212,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(50))]
 
-        /// Check that questions fit in their area, as many as there is room for, and that each has its name.
+        /// Check that queries fit into their area, as many as possible, and that each points to its name.
         #[test]
         fn questions_lead_to_names(names in prop::collection::vec("[a-z_]{1,80}", 0..200), address in 0..1_u64 << 47) {
             let (bytes, count) = questions(names.iter().map(String::as_bytes), address);

@@ -1,39 +1,39 @@
-//! What another process has in its memory.
+//! Reads and writes another process's memory.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Most bytes that are read at once: tables of relocations of the largest programs have some tens of MiB.
+/// Most bytes read at once: the relocation tables of the largest programs take some tens of MiB.
 const MOST: u64 = 256 << 20;
-/// Longest text.
+/// Longest string.
 const LONGEST: usize = 1024;
 
-/// The memory of a process that may be traced. What is read from it is the process' word, and may be anything.
+/// The memory of a process that we may trace. Its contents are untrusted.
 #[derive(Debug)]
 pub(super) struct Memory(File);
 
 impl Memory {
     pub(super) fn of(pid: u32) -> io::Result<Memory> {
         let path = format!("/proc/{pid}/mem");
-        // Kernels can be told to let nobody write.
+        // A kernel can be configured to refuse writes.
         File::options().read(true).write(true).open(&path).or_else(|_| File::open(&path)).map(Memory)
     }
 
-    /// That of a process of which only this is known.
+    /// A file in place of a process's memory.
     #[cfg(test)]
     pub(super) fn in_file(file: File) -> Memory {
         Memory(file)
     }
 
-    /// The bytes from an address on; `None` when not all of them are there.
+    /// The bytes from an address on; `None` unless all of them can be read.
     pub(super) fn bytes(&self, address: u64, length: u64) -> Option<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(length).ok().filter(|_| length <= MOST)?];
         self.0.read_exact_at(&mut bytes, address).ok()?;
         Some(bytes)
     }
 
-    /// The bytes from an address on, as many of them as there are.
+    /// The bytes from an address on, as many as can be read.
     pub(super) fn bytes_up_to(&self, address: u64, most: usize) -> Vec<u8> {
         let mut bytes = vec![0; most];
         let mut length = 0;
@@ -59,7 +59,7 @@ impl Memory {
         Some(u64::from_le_bytes(bytes))
     }
 
-    /// A text that ends with a zero.
+    /// A NUL-terminated string.
     pub(super) fn text(&self, address: u64) -> String {
         let bytes = self.bytes_up_to(address, LONGEST);
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());

@@ -1,9 +1,9 @@
-//! Whether a thread can be made to load a library where it stands.
+//! Decides whether a thread can be made to load a library at the point where it is.
 //!
-//! Loading takes the loader's lock, the allocator's and that of the functions which run at exit. All other threads go on meanwhile,
-//! so only what the thread holds itself can stand in its way. A moment is good when none of these is on its stack, which is known
-//! only of a stack that can be followed to its root. What is in the dark, as functions of libc that have no name in a stripped
-//! library, counts as bad: there will be another moment, or another thread.
+//! Loading takes the locks of the loader, the allocator and the exit handlers. All other threads keep running, so
+//! only what the thread itself holds can cause a deadlock. A moment is good if no function that holds one of these
+//! locks is on the thread's stack, which requires a stack that can be unwound to its root. Whatever is unknown, such
+//! as unnamed functions of a stripped libc, counts as bad: there will be another moment, or another thread.
 
 use super::linkage::{Function, Linkage, Module};
 use super::memory::Memory;
@@ -17,25 +17,26 @@ use unwind::{CodeAddress, End, Registers, Scratch, StackSample, unwind_sample};
 
 /// Most bytes of a stack that are copied.
 pub(super) const STACK: usize = 256 << 10;
-/// Room below the stack pointer that loading may take.
+/// Room below the stack pointer that loading may need.
 const ROOM: u64 = 80 << 10;
 const MOST_FRAMES: usize = 1024;
-/// Most frames that are waited for.
+/// Most frames that must return before the thread stands well.
 const MOST_IN_THE_WAY: usize = 32;
-/// Functions of libc that hold one of the locks, or make copies of the process.
+/// Functions of libc that hold one of the locks, or copy the process.
 const LOCKING: &str = "malloc calloc realloc reallocarray free cfree memalign aligned_alloc posix_memalign valloc pvalloc \
     malloc_trim malloc_info malloc_stats mallinfo mallinfo2 mallopt malloc_usable_size free_sized free_aligned_sized \
     dl_iterate_phdr dlopen dlmopen dlclose dlsym dlvsym dladdr dladdr1 dlinfo dlerror exit quick_exit _exit on_exit atexit \
     at_quick_exit __cxa_atexit __cxa_at_quick_exit __cxa_finalize __cxa_thread_atexit_impl __register_atfork \
     pthread_atfork fork _Fork vfork posix_spawn posix_spawnp pthread_create pthread_exit __libc_freeres";
-/// Those of them that hold the loader's.
+/// Those of them that hold the loader's lock.
 const LOADING: &str = "dl_iterate_phdr dlopen dlmopen dlclose dlsym dlvsym dladdr dladdr1 dlinfo";
-/// Functions of libc that wait for something of the program's, by a futex or in a call that goes on when it was interrupted.
+/// Functions of libc that wait for something of the program's, by a futex or in a system call that is restarted after
+/// an interruption.
 const WAITING: &str = "nanosleep clock_nanosleep usleep sleep thrd_sleep poll ppoll syscall pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait sem_wait sem_timedwait \
     sem_clockwait pthread_join pthread_timedjoin_np pthread_clockjoin_np pthread_mutex_lock pthread_mutex_timedlock \
     pthread_mutex_clocklock pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_barrier_wait cnd_wait cnd_timedwait thrd_join \
     mtx_lock";
-/// Calls in which programs wait for what comes from outside, and which no lock is held for.
+/// System calls in which programs wait for something from outside, while libc holds no lock.
 const WAITS: [i64; 29] = [
     libc::SYS_read,
     libc::SYS_readv,
@@ -68,20 +69,20 @@ const WAITS: [i64; 29] = [
     libc::SYS_sched_yield,
 ];
 
-/// Why a moment is not good.
+/// Why a moment is bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bad {
-    /// The stack does not lead to its root.
+    /// The stack cannot be unwound to its root.
     Dark,
-    /// A handler may have interrupted anything.
+    /// In a signal handler, which may have interrupted anything.
     Handler,
-    /// In the loader, the allocator, or at their locks.
+    /// In the loader or the allocator, or waiting for their locks.
     Locked,
-    /// In a system call that belongs to them.
+    /// In a system call that they may have made.
     Call,
-    /// A stack that has no room, as those of coroutines.
+    /// The stack has no room, like those of coroutines.
     Narrow,
-    /// It ignores the signal by which calls end.
+    /// It ignores the signal by which calls return to us.
     Deaf,
 }
 
@@ -98,13 +99,13 @@ impl fmt::Display for Bad {
     }
 }
 
-/// A moment that is not good.
+/// A bad moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refused {
     pub(super) bad: Bad,
-    /// Where the thread will stand well, as soon as the functions have returned that are in the way.
+    /// The address at which the thread will stand well, once the functions in the way have returned.
     pub(super) until: Option<u64>,
-    /// It is in the loader, and may have its locks.
+    /// It is in the loader, and may hold its locks.
     pub(super) is_loading: bool,
 }
 
@@ -114,19 +115,19 @@ impl From<Bad> for Refused {
     }
 }
 
-/// What stands where in a process.
+/// The memory layout of a process.
 pub(super) struct Ground {
     pid: u32,
     space: Space,
     files: Files,
     scratch: Scratch,
-    /// Mappings that stacks may lie in.
+    /// Mappings that may contain stacks.
     writable: Vec<Range<u64>>,
-    /// Of allocators in libraries of their own.
+    /// Code of allocators in libraries of their own.
     barred: Vec<Range<u64>>,
     loader: Range<u64>,
     libc: Range<u64>,
-    /// By address.
+    /// In order of address.
     functions: Vec<Known>,
 }
 
@@ -138,14 +139,14 @@ struct Known {
     is_waiting: bool,
 }
 
-/// What is executed in a frame.
+/// What a frame executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Elsewhere,
-    /// In an allocator of its own.
+    /// An allocator in a library of its own.
     Barred,
     Loader,
-    /// A function of libc that others can find, if it is one.
+    /// libc; with its exported function, if it is one.
     Libc {
         is_known: bool,
         is_locking: bool,
@@ -186,7 +187,7 @@ impl Ground {
         let libc = modules.iter().find(|module| module.is_named(super::host::LIBC));
         let mut functions: Vec<Known> = libc_functions.iter().map(known).collect();
         functions.sort_by_key(|function| function.range.start);
-        // One function has several names.
+        // A function may have several names.
         functions.dedup_by(|next, kept| {
             let is_same = next.range == kept.range;
             kept.is_locking |= is_same && next.is_locking;
@@ -209,7 +210,7 @@ impl Ground {
         }
     }
 
-    /// Fails on a thread that must not load anything now. Of its stack, `stack` is what begins at the stack pointer.
+    /// Fails for a thread that must not load anything now. `stack` is the thread's stack from the stack pointer on.
     pub(super) fn check(&mut self, registers: &user_regs_struct, stack: &[u8]) -> Result<(), Refused> {
         let call = Some(registers.orig_rax.cast_signed()).filter(|call| *call >= 0);
         let room = self.writable.iter().find(|range| range.contains(&registers.rsp));
@@ -265,7 +266,7 @@ impl Ground {
 
 fn known(function: &Function) -> Known {
     let is_in = |list: &str| list.split_ascii_whitespace().any(|name| name == function.name);
-    // The other names of libc's own allocator.
+    // libc's own names for its allocator functions.
     let plain = function.name.strip_prefix("__libc_").unwrap_or(&function.name);
     let is_locking = is_in(LOCKING) || LOCKING.split_ascii_whitespace().any(|name| name == plain);
     Known {
@@ -276,32 +277,33 @@ fn known(function: &Function) -> Known {
     }
 }
 
-/// True for a library, not libc, that has a `malloc`.
+/// True for a library other than libc that has a `malloc`.
 fn is_allocator(memory: &Memory, module: &Module) -> bool {
     !module.is_named(super::host::LIBC)
         && Linkage::read(memory, module).is_some_and(|linkage| linkage.defines(b"malloc"))
 }
 
-/// True for the first thread's stack, which the kernel lets grow into the gap below it.
+/// True for the first thread's stack, which the kernel grows into the gap below it.
 fn stack_grows(stack: &Range<u64>, writable: &[Range<u64>]) -> bool {
     let below = writable.iter().map(|range| range.end).filter(|end| *end <= stack.start).max();
     below.is_none_or(|below| stack.start - below > 4 * ROOM)
 }
 
-/// Judges a stack that leads to its root, innermost frame first.
+/// Judges a stack that was unwound to its root, innermost frame first.
 fn judge(places: &[Place], call: Option<i64>) -> Result<(), Bad> {
     let is_locking =
         |place: &Place| matches!(place, Place::Barred | Place::Loader | Place::Libc { is_locking: true, .. });
     if places.iter().any(is_locking) {
         return Err(Bad::Locked);
     }
-    // A wait that was interrupted and goes on does not say of what kind it is.
+    // A wait restarted after an interruption does not say what kind it is.
     let is_futex = matches!(call, Some(libc::SYS_futex | libc::SYS_restart_syscall));
     if call.is_some_and(|call| !is_futex && !WAITS.contains(&call)) {
         return Err(Bad::Call);
     }
     let is_in_libc = !matches!(places.first(), None | Some(Place::Elsewhere));
-    // The nameless helpers of what waits, or the end of a system call. All other nameless functions may hold a lock.
+    // Unnamed helpers of waiting functions, or the end of a system call, are harmless. Any other unnamed function may
+    // hold a lock.
     let helpers = match call {
         Some(_) if is_futex && is_in_libc => {
             let known = places.iter().position(|place| !matches!(place, Place::Libc { is_known: false, .. }));
@@ -313,8 +315,8 @@ fn judge(places: &[Place], call: Option<i64>) -> Result<(), Bad> {
         Some(_) => 1,
         None => 0,
     };
-    // The first functions of a thread have no names, and neither has what calls main between libc's first function and it; but the
-    // newest frame is none of them.
+    // The outermost functions of a thread have no names, nor has the function between libc's entry point and main;
+    // the innermost frame is never one of these.
     let first = match places.iter().nth_back(1) {
         Some(Place::Libc { is_known: true, .. }) => 3,
         _ => 2,
@@ -342,7 +344,7 @@ mod tests {
 
     type Case = (&'static str, &'static [Place], Option<i64>, Result<(), Bad>);
 
-    /// Check which stacks are good, in user code, in a call, and at a futex.
+    /// Check which stacks are good: in user code, in a system call, and at a futex.
     #[test]
     fn stacks_are_judged() {
         let cases: [Case; 19] = [

@@ -1,4 +1,4 @@
-//! Why a process cannot have the agent.
+//! Why the agent cannot be loaded into a process.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Why the agent cannot be loaded into a process now.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// There is none with this pid, or no longer.
+    /// No process has this pid, or none any more.
     #[error("there is no process {pid}")]
     NoProcess {
         /// Its pid.
@@ -22,22 +22,22 @@ pub enum Refusal {
         /// The tracer.
         by: u32,
     },
-    /// It does nothing at all.
+    /// It is stopped.
     #[error("it is stopped: let it go on first, with kill -CONT")]
     Stopped,
-    /// It waits where nothing stops it.
+    /// It waits where nothing can stop it.
     #[error(
         "all its threads wait in the kernel where nothing stops them, as for the child of a vfork or a disk: try again"
     )]
     Unstoppable,
-    /// It is no program of this processor that was linked dynamically.
+    /// It is not a dynamically linked program for this processor.
     #[error("it is linked statically, or not for this processor: there is nothing that could load a library")]
     Static,
-    /// Nobody knows how to do it here.
+    /// Injection is not supported on this processor.
     #[error("that is there for x86-64 only: start it with the agent preloaded, or by `sysprof-memprof run`")]
     #[cfg(not(target_arch = "x86_64"))]
     Processor,
-    /// Its C library is another one.
+    /// Its C library is not glibc.
     #[error("its C library is not glibc")]
     NotGlibc,
     /// Its C library is too old.
@@ -46,16 +46,16 @@ pub enum Refusal {
     /// It has restricted its system calls.
     #[error("it restricts its system calls (seccomp): to load a library could kill it")]
     Confined,
-    /// Its returns are checked.
+    /// It has a shadow stack, which checks its returns.
     #[error("its processor checks return addresses (shadow stack), which calls from outside would break")]
     ShadowStack,
-    /// `malloc` is the executable's own.
+    /// The executable defines its own `malloc`.
     #[error(
         "its allocator is part of its executable, whose own calls can be redirected only before it begins: start it with the agent \
          preloaded, or by `sysprof-memprof run`"
     )]
     OwnAllocator,
-    /// It has another root, or may not read the file.
+    /// It has another root directory, or may not read the file.
     #[error(
         "it does not see the agent {}: in a container, put a copy there and say so with SYSPROF_MEMPROF_DIR; for \
          services of other users, install it with sysprof-memprof install-agent", path.display()
@@ -64,13 +64,13 @@ pub enum Refusal {
         /// The agent's file.
         path: PathBuf,
     },
-    /// The loader said no.
+    /// The loader refused the agent.
     #[error(
         "its dynamic loader refuses the agent: {text}. Where it may not read the file, sysprof-memprof install-agent puts \
          one where it may"
     )]
     Load {
-        /// What it said.
+        /// The loader's message.
         text: String,
     },
     /// No thread came to a good moment.
@@ -78,13 +78,13 @@ pub enum Refusal {
         "none of its threads came to a moment at which it could be called: of the last one, {last}. Try again"
     )]
     NoMoment {
-        /// Why the last one could not.
+        /// Why the last thread was not at one.
         last: String,
     },
-    /// It was preloaded, and found no doorbell.
+    /// The agent was preloaded, but found no doorbell.
     #[error("it has it from its start, and will look for no doorbell again")]
     Deaf,
-    /// It looks for its doorbell elsewhere.
+    /// The agent looks for its doorbell elsewhere.
     #[error("it finds no doorbell: sysprof-memprof install-agent, run as root, makes one for all users")]
     NoDoorbell,
     /// Some of its words could not be changed.
@@ -92,23 +92,23 @@ pub enum Refusal {
         "its tables of functions cannot be changed: something keeps them as they are, as memory sealing does"
     )]
     Sealed,
-    /// The agent's file does not fit.
+    /// The agent's file is of another version.
     #[error("the agent is of another version: run sysprof-memprof install-agent again")]
     OtherVersion,
-    /// Loading failed badly; the process goes on where it was.
+    /// Loading crashed; the process goes on where it was.
     #[error("loading the agent ended with signal {signal}. The process goes on; please report this")]
     Crashed {
-        /// Its number.
+        /// Number of the signal.
         signal: i32,
     },
-    /// A thread is in a call of ours and has not come back.
+    /// A thread was made to call a function and has not returned.
     #[error(
         "thread {thread} of it was to load the agent and has not come back for {seconds} s, as where the agent's disk does not answer. \
          It is left there, and goes on where it was as soon as it comes back: nothing need be done for that. The agent may be there then, \
          and does nothing. What it waits for is in /proc/{thread}/stack, for root; try again when it is over"
     )]
     Stuck {
-        /// Its number.
+        /// The thread's number.
         thread: u32,
         /// How long it was waited for.
         seconds: u64,
@@ -119,7 +119,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// What an error of the system means for a process.
+    /// What a system error means for this process.
     pub(crate) fn of(pid: u32, error: io::Error) -> Refusal {
         match (error.kind(), error.raw_os_error()) {
             (_, Some(libc::ESRCH)) | (io::ErrorKind::NotFound, _) => Refusal::NoProcess { pid },
@@ -129,7 +129,7 @@ impl Refusal {
     }
 }
 
-/// What to change so that it is not forbidden.
+/// What to change so that it is permitted.
 fn why_forbidden() -> &'static str {
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     match scope.trim() {
@@ -142,7 +142,7 @@ fn why_forbidden() -> &'static str {
     }
 }
 
-/// Fails on processes of which it is clear beforehand.
+/// Fails for processes where it is clear in advance that this will not work.
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nobody is injected there"))]
 pub(super) fn check(pid: u32) -> Result<(), Refusal> {
     let status =
@@ -175,7 +175,7 @@ fn judge(status: &str) -> Result<(), Refusal> {
 mod tests {
     use super::*;
 
-    /// Check that what a process is about is read from its status.
+    /// Check that the reasons for refusal are read from a process's status.
     #[test]
     fn status_tells_who_is_refused() {
         let sleeping = "Name:\tx\nState:\tS (sleeping)\nTracerPid:\t0\nSeccomp:\t0\nx86_Thread_features:\t\n";

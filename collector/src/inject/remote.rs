@@ -1,19 +1,20 @@
-//! Calls of functions in another process.
+//! Calls functions in another process.
 //!
 //! ```text
-//!   stopped thread ── registers, vectors, blocked signals are kept; below its red zone lie a text and a return address
+//!   stopped thread ── registers, vectors, signal mask are saved; below its red zone go an area and a return address
 //!        │ runs the function, all signals blocked but one
 //!        ▼
-//!   returns to where no program has anything: the kernel stops it there and tells us of SIGSEGV, which it does not get
+//!   returns to an address that is never mapped: it faults, and we are told of the SIGSEGV, which it does not get
 //!        │
 //!        ▼
-//!   all is put back, and a system call that we have interrupted is made again
+//!   its state is restored, and a system call that we interrupted is restarted
 //! ```
 //!
-//! So a call costs one stop, whatever it does: each is two changes between processes, and waits for a processor where they are busy.
+//! So a call costs a single stop, whatever the function does. A stop takes two context switches, and waits for a
+//! processor when they are busy.
 //!
-//! One that does not return, since its file is on a disk that does not answer, or somebody has the loader's lock for ever, is left where it
-//! is: it gets a way back of its own, see [`super::way_back`].
+//! A call that does not return, because its file is on a disk that does not answer, or because another thread holds
+//! the loader's lock for ever, is left alone: the thread gets a way back of its own, see [`super::way_back`].
 
 use super::breakpoints::Ready;
 use super::late::is_late;
@@ -27,28 +28,29 @@ use libc::user_regs_struct;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// The red zone of the x86-64 calling convention, and something for luck.
+/// The red zone of the x86-64 calling convention, and a margin.
 const RED_ZONE: u64 = 256;
-/// Bytes in the stopped thread's stack for what functions are given by address.
+/// Bytes in the stopped thread's stack for arguments passed by address.
 pub(super) const AREA: usize = 4096;
-/// Where functions return to: the kernel's half of the addresses, the beginning of which it keeps empty.
+/// Where functions return to: the start of the kernel's half of the address space, where nothing is ever mapped.
 const NOWHERE: u64 = 0xffff_8000_0000_0000;
-/// How long a thread may take to stop that is in a call.
+/// How long a thread that is in a call may take to stop.
 const STOPS: Duration = Duration::from_millis(200);
-/// As sets of signals.
+/// As signal sets.
 const SIGTRAP: Mask = 1 << (libc::SIGTRAP - 1);
 const SIGSEGV: Mask = 1 << (libc::SIGSEGV - 1);
-/// Flags in which direction and whether by single steps.
+/// The direction and single-step flags.
 const DIRECTION: u64 = 0x400;
 const STEPS: u64 = 0x100;
-/// Results of system calls that the kernel would make again, in its own numbers: after any handler, or those that want it so.
+/// Results of system calls that the kernel restarts, in its internal numbering: after any handler, or after handlers
+/// that ask for it.
 const RESTART: [i64; 2] = [-512, -513];
-/// The same, after no handler.
+/// The same; restarted only if no handler ran.
 const RESTART_ALONE: i64 = -514;
 const RESTART_BLOCK: i64 = -516;
 const CUT: i64 = -(libc::EINTR as i64);
-/// Calls that end with `EINTR` when they are interrupted by nothing, and can just be made again: those that send and receive do so
-/// where their socket has a limit of time, before the first byte; a connection is waited for again.
+/// Calls that end with `EINTR` even if no handler ran, and can be repeated as they are: sends and receives end so on
+/// a socket with a timeout, before the first byte; an interrupted connect can be waited for again.
 const REPEATED: [i64; 25] = [
     libc::SYS_epoll_wait,
     libc::SYS_epoll_pwait,
@@ -83,7 +85,7 @@ pub(super) enum Failed {
     System(io::Error),
     /// It was about to be killed by this signal.
     Signal(i32),
-    /// It has not returned in time. It goes on where it was when it does, without us.
+    /// It has not returned in time. When it does, the thread resumes where it was, without us.
     Late,
 }
 
@@ -93,16 +95,16 @@ impl From<io::Error> for Failed {
     }
 }
 
-/// How long a call is waited for, and what it takes to leave it.
+/// How long to wait for a call, and what is needed to abandon it.
 #[derive(Debug)]
 pub(super) struct Patience<'m> {
     pub(super) time: Duration,
     pub(super) memory: &'m Memory,
-    /// Where the process has the instructions by which signal handlers return.
+    /// Address of the instructions by which signal handlers return.
     pub(super) restorer: u64,
 }
 
-/// A thread that stands at a good moment, ready to call; it goes on as if nothing had been when this is dropped.
+/// A thread stopped at a good moment, ready to call; resumed on drop as if nothing had happened.
 #[derive(Debug)]
 pub(super) struct Caller {
     pid: u32,
@@ -112,12 +114,12 @@ pub(super) struct Caller {
     mask: Mask,
     /// Somebody has sent it a SIGSEGV meanwhile.
     is_sent: bool,
-    /// It is in a call, and has a way back of its own.
+    /// It is in an abandoned call, and has a way back of its own.
     is_left: bool,
     since: Instant,
 }
 
-/// Where a thread stands; it runs again.
+/// Copies the state of a thread, which then resumes.
 pub(super) fn look(pid: u32, thread: u32, memory: &Memory, deadline: Instant) -> io::Result<Option<Stood>> {
     if is_late(thread) {
         return Ok(None);
@@ -133,7 +135,7 @@ pub(super) fn look(pid: u32, thread: u32, memory: &Memory, deadline: Instant) ->
     Ok(Some(Stood { registers, stack }))
 }
 
-/// A copy of where a thread stood.
+/// A copy of a thread's state.
 #[derive(Debug)]
 pub(super) struct Stood {
     pub(super) registers: user_regs_struct,
@@ -141,13 +143,13 @@ pub(super) struct Stood {
 }
 
 impl Stood {
-    /// True of a thread that was in a system call.
+    /// True if the thread was in a system call.
     pub(super) fn waits(&self) -> bool {
         self.registers.orig_rax.cast_signed() >= 0
     }
 }
 
-/// Lets a thread go on that was interrupted in a system call which would otherwise tell of that.
+/// Resumes a thread that was interrupted in a system call, so that the call does not report the interruption.
 pub(crate) fn go_on(pid: u32, thread: &Tracee, mut registers: user_regs_struct) -> io::Result<()> {
     if is_cut(&registers) && !has_signal(pid, thread.id(), thread.mask()?) {
         let call = registers.orig_rax;
@@ -157,10 +159,10 @@ pub(crate) fn go_on(pid: u32, thread: &Tracee, mut registers: user_regs_struct) 
     Ok(())
 }
 
-/// The same for a thread that has stopped when nobody wanted that of it any more.
+/// The same for a thread that stopped after it was given up.
 pub(super) fn go_on_unseen(thread: &Tracee) {
     if thread.signal() == 0 {
-        // The files of a thread are found by its own number, too.
+        // A thread's own number leads to its files under /proc, too.
         let _ = thread.registers().and_then(|registers| go_on(thread.id(), thread, registers));
     }
 }
@@ -169,24 +171,24 @@ fn is_cut(registers: &user_regs_struct) -> bool {
     registers.rax.cast_signed() == CUT && REPEATED.contains(&registers.orig_rax.cast_signed())
 }
 
-/// Has the system call made once more from which a thread just came.
+/// Makes the thread repeat the system call that it just came from.
 fn again(registers: &mut user_regs_struct, call: u64) {
     registers.rax = call;
     registers.orig_rax = u64::MAX;
     registers.rip = registers.rip.wrapping_sub(2);
 }
 
-/// True of a thread that has come back from a call, which leaves this stack pointer.
+/// True if the thread has returned from a call, which leaves this stack pointer.
 fn has_returned(registers: &user_regs_struct, stack: u64) -> bool {
     (registers.rip, registers.rsp) == (NOWHERE, stack)
 }
 
-/// True while a signal waits for a thread, or for any of its process, that it does not block.
+/// True while an unblocked signal is pending for the thread, or for its whole process.
 fn has_signal(pid: u32, thread: u32, blocked: Mask) -> bool {
     signals(pid, thread).is_some_and(|signals| signals.pending & !blocked != 0)
 }
 
-/// What is known of a thread's signals.
+/// The state of a thread's signals.
 struct Signals {
     pending: Mask,
     ignored: Mask,
@@ -197,18 +199,19 @@ fn signals(pid: u32, thread: u32) -> Option<Signals> {
     Some(Signals { pending: status.sigpnd | status.shdpnd, ignored: status.sigign })
 }
 
-/// What of a thread's signals is in the way of a call.
+/// Whether the state of a thread's signals prevents a call.
 fn hindrance(pid: u32, thread: u32, blocked: Mask) -> Option<Bad> {
     let Signals { pending, ignored } = signals(pid, thread)?;
     if pending & !blocked != 0 {
         return Some(Bad::Handler);
     }
-    // The fault at the end of a call would take away that it ignores them.
+    // The fault at the end of a call would reset the ignored signal to its default.
     (ignored & SIGSEGV != 0).then_some(Bad::Deaf)
 }
 
 impl Caller {
-    /// Stops a thread, if it stands well, or soon will and the kernel is ready for breakpoints; says why not otherwise.
+    /// Stops a thread if it stands well, or soon will and the kernel is ready for breakpoints; otherwise says why
+    /// not.
     pub(super) fn stop(
         thread: u32,
         ground: &mut Ground,
@@ -263,7 +266,7 @@ impl Caller {
         }))
     }
 
-    /// Calls a function with two numbers.
+    /// Calls a function with two integer arguments.
     pub(super) fn call(
         &mut self,
         function: u64,
@@ -274,13 +277,13 @@ impl Caller {
             return Err(Failed::Late);
         }
         let mut registers = self.registers;
-        // As after a call instruction.
+        // The stack pointer as after a call instruction.
         let stack = self.frame();
         self.thread.poke(stack, NOWHERE)?;
         [registers.rdi, registers.rsi] = arguments;
         registers.rip = function;
         registers.rsp = stack;
-        // No variable argument is in a vector register.
+        // No variadic argument is in a vector register.
         registers.rax = 0;
         registers.orig_rax = u64::MAX;
         registers.eflags &= !(DIRECTION | STEPS);
@@ -297,23 +300,23 @@ impl Caller {
         self.thread.id()
     }
 
-    /// Where its vectors would be on a way back.
+    /// Address for its vector registers on a way back.
     fn saved(&self) -> u64 {
         let room = self.vectors.len().next_multiple_of(8) + BEHIND + 4;
         self.registers.rsp.wrapping_sub(RED_ZONE + room as u64) & !(ALIGNMENT - 1)
     }
 
-    /// Where [`AREA`] bytes are.
+    /// Address of the [`AREA`] bytes.
     pub(super) fn area(&self) -> u64 {
         self.saved().wrapping_sub(AREA as u64)
     }
 
-    /// Where calls find their return address, with room behind it for a way back.
+    /// Address at which calls find their return address, with room above it for a way back.
     fn frame(&self) -> u64 {
         self.area().wrapping_sub(FRAME as u64 + 8)
     }
 
-    /// Writes the area from its start on, up to a multiple of 8 bytes with zeros.
+    /// Writes to the beginning of the area, padded with zeros to a multiple of 8 bytes.
     pub(super) fn write(&self, memory: &Memory, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() > AREA {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -321,11 +324,11 @@ impl Caller {
         self.put(memory, self.area(), bytes)
     }
 
-    /// Writes bytes to where a word begins, up to a multiple of 8 with zeros.
+    /// Writes bytes at a word's address, padded with zeros to a multiple of 8.
     fn put(&self, memory: &Memory, address: u64, bytes: &[u8]) -> io::Result<()> {
         let mut words = bytes.to_vec();
         words.resize(bytes.len().next_multiple_of(8), 0);
-        // At once, since the thread waits for it.
+        // One write for everything, since the thread waits for it.
         if memory.write(address, &words).is_ok() {
             return Ok(());
         }
@@ -333,7 +336,8 @@ impl Caller {
         (address..).step_by(8).zip(words).try_for_each(|(at, word)| self.thread.poke(at, word))
     }
 
-    /// Lets it run until it has returned, which leaves this stack pointer. One that takes too long is left there: it may have taken locks.
+    /// Runs the thread until it has returned, which leaves this stack pointer. If that takes too long, the call is
+    /// abandoned rather than broken off: it may hold locks.
     fn run(&mut self, stack: u64, patience: &Patience<'_>) -> Result<u64, Failed> {
         let mut deadline = Some(Instant::now() + patience.time);
         self.thread.go_on()?;
@@ -346,7 +350,7 @@ impl Caller {
                 }
                 match self.leave(patience) {
                     Ok(()) => return Err(Failed::Late),
-                    // There is no way back but with us.
+                    // It can then only return through us.
                     Err(error) => debug!("thread {} cannot be left: {error}", self.thread.id()),
                 }
                 deadline = None;
@@ -356,7 +360,7 @@ impl Caller {
                 continue;
             };
             match stop {
-                // They cannot be blocked, and stop the others.
+                // These signals cannot be blocked; they stop the other threads.
                 Stop::Interrupted | Stop::Signal(libc::SIGSTOP) => self.thread.go_on()?,
                 Stop::Signal(libc::SIGSEGV) if self.thread.is_signal_sent()? => {
                     self.thread.forget_signal();
@@ -375,14 +379,16 @@ impl Caller {
         }
     }
 
-    /// Stops it wherever it is; its registers, or `None` where the kernel does not let it stop: then it runs nothing of its own either.
+    /// Stops it wherever it is. Returns its registers, or `None` if the kernel does not let it stop: then it runs no
+    /// code of its own either.
     fn interrupt(&mut self) -> io::Result<Option<user_regs_struct>> {
         self.thread.interrupt()?;
         let stop = self.thread.wait_for(Some(Instant::now() + STOPS))?;
         stop.map(|_| self.thread.registers()).transpose()
     }
 
-    /// Leaves it in a call, with a way back: it goes on from there as it stood, with the signals that it had blocked.
+    /// Abandons it in a call, with a way back: when the call returns, the thread resumes in its old state, with the
+    /// signals blocked that it had blocked.
     fn leave(&mut self, patience: &Patience<'_>) -> io::Result<()> {
         let (saved, frame) = (self.saved(), self.frame());
         let bytes = way_back::frame(patience.restorer, &self.restored(), self.mask, saved);
@@ -390,7 +396,7 @@ impl Caller {
         self.put(patience.memory, frame, &bytes)?;
         self.is_left = true;
         if self.thread.is_stopped() {
-            // Meanwhile it hears what it would hear: who ends a service that does not answer should not have to kill it.
+            // Meanwhile it receives its signals: stopping a service that does not answer should not require SIGKILL.
             self.thread.set_mask(self.mask)?;
             if matches!(self.thread.signal(), 0 | libc::SIGSTOP) {
                 go_on(self.pid, &self.thread, self.thread.registers()?)?;
@@ -399,8 +405,8 @@ impl Caller {
         Ok(())
     }
 
-    /// The registers with which it goes on where it stood. The kernel makes interrupted calls again only where it finds them on its
-    /// own way back from them, and this is another one.
+    /// The registers with which it resumes its old work. The kernel restarts interrupted system calls only on its own
+    /// way back from them, and this is another way.
     fn restored(&self) -> user_regs_struct {
         let mut registers = self.registers;
         let (call, result) = (registers.orig_rax, registers.rax.cast_signed());

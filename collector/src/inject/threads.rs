@@ -4,7 +4,7 @@ use procfs::ProcResult;
 use procfs::process::{Process, Task};
 use std::io;
 
-/// The threads of a process, those first that have done least so far: they are missed least.
+/// The threads of a process, those that have worked least first: they are missed least.
 pub(super) fn idlest(pid: u32) -> io::Result<Vec<u32>> {
     let mut threads = threads(pid)?;
     let process = Process::new(pid.cast_signed()).ok();
@@ -12,12 +12,12 @@ pub(super) fn idlest(pid: u32) -> io::Result<Vec<u32>> {
         let task = process.as_ref().and_then(|process| process.task_from_tid(thread.cast_signed()).ok());
         task.and_then(|task| task.stat().ok()).map_or(0, |stat| stat.utime.wrapping_add(stat.stime))
     };
-    // The first thread has the smallest number, and is most often waited for.
+    // The first thread has the smallest number, and is the one most often waited for.
     threads.sort_by_cached_key(|thread| (work(thread), std::cmp::Reverse(*thread)));
     Ok(threads)
 }
 
-/// What the kernel tells of a thread.
+/// What `/proc` says about a thread.
 pub(super) fn task(pid: u32, thread: u32) -> ProcResult<Task> {
     Process::new(pid.cast_signed())?.task_from_tid(thread.cast_signed())
 }

@@ -1,8 +1,8 @@
-//! One thread of another process under `ptrace`.
+//! A thread of another process under `ptrace`.
 //!
-//! A tracee is seized, which it does not notice, stopped when it is to be looked at, and let go when this is dropped. All of that
-//! happens in one thread of ours, as the kernel wants; when that thread ends, its tracees are free, whatever happened. One that has not
-//! stopped cannot be let go, and is kept until it has.
+//! A tracee is seized, which it does not notice, stopped when it is to be examined, and released on drop. All of this
+//! happens in one thread of ours, as the kernel requires; when that thread ends, its tracees are free, whatever
+//! happened. A tracee that has not stopped cannot be released, and is kept until it has.
 
 use super::late;
 use super::remote::go_on_unseen;
@@ -11,16 +11,16 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
-/// Bytes of the largest vector state: AMX has 11 KiB.
+/// Bytes of the largest vector state: AMX needs 11 KiB.
 const VECTOR: usize = 16 << 10;
 /// `NT_X86_XSTATE`
 const XSTATE: usize = 0x202;
-/// Waits are busy ones for so long: a stop takes microseconds, and somebody stands still meanwhile.
+/// How long to wait actively: a stop takes microseconds, and meanwhile a thread stands still.
 const SOON: Duration = Duration::from_millis(2);
 const NAP: Duration = Duration::from_micros(200);
-/// Threads stop within this time but in the worst places of the kernel.
+/// Threads stop within this time, except in the worst places of the kernel.
 const LONG: Duration = Duration::from_millis(200);
-/// Where `struct user` has them.
+/// Offset of the debug registers in `struct user`.
 const DEBUG_REGISTERS: usize = std::mem::offset_of!(libc::user, u_debugreg);
 
 /// `PTRACE_SECCOMP_GET_FILTER`
@@ -28,13 +28,13 @@ const SECCOMP_GET_FILTER: c_uint = 0x420c;
 /// `PTRACE_EVENT_STOP`
 const EVENT_STOP: c_int = 128;
 
-/// Set of signals as the kernel has it.
+/// A signal set, in the kernel's format.
 pub(crate) type Mask = u64;
 
-/// Why a thread does not run.
+/// Why a thread is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// We have interrupted it, or its process is being stopped by somebody else.
+    /// We interrupted it, or somebody else is stopping its process.
     Interrupted,
     /// A signal is about to be delivered.
     Signal(c_int),
@@ -50,7 +50,7 @@ pub(crate) struct Tracee {
 }
 
 impl Tracee {
-    /// Makes us the tracer of a thread, which goes on.
+    /// Makes us the thread's tracer; the thread keeps running.
     pub(crate) fn seize(thread: u32) -> io::Result<Tracee> {
         let thread = thread.cast_signed();
         request(libc::PTRACE_SEIZE, thread, 0, 0)?;
@@ -62,8 +62,8 @@ impl Tracee {
         request(libc::PTRACE_INTERRUPT, self.thread, 0, 0).map(drop)
     }
 
-    /// Waits for the stop that was asked for; signals that come first are delivered. False when it has not stopped by the
-    /// deadline: it is in the kernel then, and stops before it gets back from there.
+    /// Waits for the requested stop; signals that arrive first are delivered. False if it has not stopped by the
+    /// deadline: then it is in the kernel, and will stop before it returns from there.
     pub(crate) fn wait_interrupted(&mut self, deadline: Instant) -> io::Result<bool> {
         loop {
             match self.wait(deadline)? {
@@ -84,7 +84,7 @@ impl Tracee {
         Ok(has_stopped)
     }
 
-    /// It is not to have the signal of a breakpoint of ours, which would kill it.
+    /// Discards the signal of our own breakpoint, which would kill it.
     fn forget_breakpoint(&mut self) {
         let is_trap = self.has_breakpoint && self.stop == Some(Stop::Signal(libc::SIGTRAP));
         if is_trap && !self.is_signal_sent().unwrap_or(false) {
@@ -92,17 +92,17 @@ impl Tracee {
         }
     }
 
-    /// True while the processor stops it somewhere.
+    /// True while a breakpoint is set.
     pub(crate) fn has_breakpoint(&self) -> bool {
         self.has_breakpoint
     }
 
-    /// Lets it go on, with the signal that it stopped for.
+    /// Resumes it, with the signal that it stopped for.
     pub(crate) fn go_on(&mut self) -> io::Result<()> {
         self.go(self.signal())
     }
 
-    /// Waits for its next stop, however far that is where there is no deadline.
+    /// Waits for its next stop, indefinitely if there is no deadline.
     pub(crate) fn wait_for(&mut self, deadline: Option<Instant>) -> io::Result<Option<Stop>> {
         if let Some(deadline) = deadline {
             return self.wait(deadline);
@@ -114,8 +114,8 @@ impl Tracee {
         }
     }
 
-    /// Lets it go on up to an instruction, where it is stopped by the processor, or to the deadline, where it is interrupted; false
-    /// then, and where that cannot be had.
+    /// Resumes it until it reaches an instruction, where a hardware breakpoint stops it, or until the deadline, when
+    /// it is interrupted. False in the latter case, and if there is no breakpoint to be had.
     pub(crate) fn run_until(&mut self, address: u64, deadline: Instant) -> io::Result<bool> {
         if self.set_breakpoint(Some(address)).is_err() {
             return Ok(false);
@@ -124,7 +124,7 @@ impl Tracee {
         if !matches!(came, Ok(true)) && self.stop.is_none() {
             self.interrupt()?;
             if !self.wait_interrupted(Instant::now() + LONG)? {
-                // It is let go of its breakpoint when it has stopped.
+                // Its breakpoint is removed once it has stopped.
                 return Ok(false);
             }
         }
@@ -147,7 +147,7 @@ impl Tracee {
         }
     }
 
-    /// Has the processor stop it before an instruction, or no more.
+    /// Sets its hardware breakpoint to an instruction, or clears it.
     fn set_breakpoint(&mut self, address: Option<u64>) -> io::Result<()> {
         let thread = self.thread;
         let set = |register: usize, value: u64| {
@@ -158,14 +158,14 @@ impl Tracee {
         self.has_breakpoint = false;
         if let Some(address) = address {
             set(0, address)?;
-            // The first one, for this thread, for execution.
+            // Enables the first breakpoint, for this thread, on execution.
             set(7, 1)?;
             self.has_breakpoint = true;
         }
         Ok(())
     }
 
-    /// The signal that it is to have when it goes on.
+    /// The signal that it receives when it resumes.
     pub(crate) fn signal(&self) -> c_int {
         if let Some(Stop::Signal(signal)) = self.stop { signal } else { 0 }
     }
@@ -175,7 +175,7 @@ impl Tracee {
         request(libc::PTRACE_CONT, self.thread, 0, signal as usize).map(drop)
     }
 
-    /// Waits for its next stop; `None` when there was none by the deadline.
+    /// Waits for its next stop; `None` if there was none by the deadline.
     pub(crate) fn wait(&mut self, deadline: Instant) -> io::Result<Option<Stop>> {
         let begun = Instant::now();
         loop {
@@ -190,18 +190,19 @@ impl Tracee {
         }
     }
 
-    /// Its stop, if it has one or the flags say to wait for it. The end of a child of ours stays for whoever waits for that.
+    /// Its stop, if it has one, or after a wait if the flags say so. The end of a child of ours is left for whoever
+    /// waits for that.
     fn look(&mut self, flags: c_int) -> io::Result<Option<Stop>> {
         match wait(self.thread, libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | flags) {
             Ok(None) => {
-                // Whoever waits for all children of ours takes the stops of those, too.
+                // Another thread of ours that waits for all children may have consumed the stop.
                 self.stop = self.ask();
                 Ok(self.stop)
             }
             Ok(Some((libc::CLD_TRAPPED | libc::CLD_STOPPED, status))) => {
                 let _ = wait(self.thread, libc::WSTOPPED | libc::WNOHANG);
                 self.stop = Some(match status >> 8 {
-                    // Of which other events were not asked for.
+                    // No other events were asked for.
                     EVENT_STOP => Stop::Interrupted,
                     _ => Stop::Signal(status),
                 });
@@ -228,7 +229,7 @@ impl Tracee {
         Some(if info.si_code >> 8 == EVENT_STOP { Stop::Interrupted } else { Stop::Signal(info.si_signo) })
     }
 
-    /// Its registers. Only of a stopped thread, as all that follows.
+    /// Its registers. Only for a stopped thread, like everything below.
     pub(crate) fn registers(&self) -> io::Result<user_regs_struct> {
         let mut registers = std::mem::MaybeUninit::<user_regs_struct>::zeroed();
         request(libc::PTRACE_GETREGS, self.thread, 0, registers.as_mut_ptr().expose_provenance())?;
@@ -241,7 +242,7 @@ impl Tracee {
         request(libc::PTRACE_SETREGS, self.thread, 0, place).map(drop)
     }
 
-    /// Its vector registers and what belongs to them, as the processor saves them.
+    /// Its vector registers and related state, as the processor saves them.
     pub(crate) fn vectors(&self) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; VECTOR];
         let mut place = iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
@@ -272,20 +273,21 @@ impl Tracee {
         request(libc::PTRACE_SETSIGMASK, self.thread, size_of::<Mask>(), place).map(drop)
     }
 
-    /// A filter on its system calls, the last one being number 0, and `None` after the first: its instructions. Only root may see them.
+    /// The instructions of a filter on its system calls. The last one installed is number 0; `None` beyond the first.
+    /// Only root may read them.
     pub(crate) fn filter(&self, number: usize) -> io::Result<Option<Vec<[u8; 8]>>> {
         let ask = |place: usize| request(SECCOMP_GET_FILTER, self.thread, number, place);
         let length = match ask(0) {
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(None),
             length => length?,
         };
-        // The kernel has them once and for all.
+        // A filter cannot be changed once it is installed.
         let mut instructions = vec![[0; 8]; usize::try_from(length).unwrap_or(0)];
         ask(instructions.as_mut_ptr().expose_provenance())?;
         Ok(Some(instructions))
     }
 
-    /// Writes a word of its memory, whatever the protection of that is.
+    /// Writes a word of its memory, whatever the protection.
     pub(crate) fn poke(&self, address: u64, word: u64) -> io::Result<()> {
         request(libc::PTRACE_POKEDATA, self.thread, address as usize, word as usize).map(drop)
     }
@@ -295,22 +297,22 @@ impl Tracee {
         self.thread.cast_unsigned()
     }
 
-    /// It is not to have the signal that it stopped for.
+    /// Discards the signal that it stopped for.
     pub(crate) fn forget_signal(&mut self) {
         self.stop = Some(Stop::Interrupted);
     }
 
-    /// It is to have a signal when it is let go.
+    /// Gives it a signal to receive when it resumes.
     pub(crate) fn keep_signal(&mut self, signal: c_int) {
         self.stop = Some(Stop::Signal(signal));
     }
 
-    /// True of a signal that somebody has sent, not the processor or the kernel.
+    /// True for a signal that was sent by somebody, rather than raised by the processor or the kernel.
     pub(crate) fn is_signal_sent(&self) -> io::Result<bool> {
         Ok(self.signal_info()?.si_code <= 0)
     }
 
-    /// What it has stopped for; fails while it runs.
+    /// Details of the signal that it stopped for; fails while it runs.
     fn signal_info(&self) -> io::Result<libc::siginfo_t> {
         let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
         request(libc::PTRACE_GETSIGINFO, self.thread, 0, info.as_mut_ptr().expose_provenance())?;
@@ -338,7 +340,7 @@ impl Drop for Tracee {
             return;
         }
         if self.stop.is_none() {
-            // It stops when it leaves the kernel, and would stand there until our thread ends.
+            // It stops when it leaves the kernel, and would remain stopped until our thread ends.
             late::keep(ManuallyDrop::new(Tracee { ..*self }));
             return;
         }
@@ -349,10 +351,10 @@ impl Drop for Tracee {
     }
 }
 
-/// What there is of a thread to be waited for: kind of change and status.
+/// Waits for a change of a thread: returns kind and status.
 fn wait(thread: pid_t, options: c_int) -> io::Result<Option<(c_int, c_int)>> {
     let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
-    // SAFETY: writes the description only, which is as large as the kernel wants.
+    // SAFETY: writes only the siginfo, which has the size that the kernel expects.
     let waited = unsafe {
         libc::waitid(libc::P_PID, thread.cast_unsigned(), info.as_mut_ptr(), libc::__WALL | options)
     };
@@ -361,14 +363,14 @@ fn wait(thread: pid_t, options: c_int) -> io::Result<Option<(c_int, c_int)>> {
     }
     // SAFETY: all zeros are valid, and so is what the kernel wrote.
     let info = unsafe { info.assume_init() };
-    // SAFETY: it is all zeros, or that of a child.
+    // SAFETY: the siginfo is all zeros, or describes a child.
     let pid = unsafe { info.si_pid() };
     // SAFETY: as above.
     let status = unsafe { info.si_status() };
     Ok((pid != 0).then_some((info.si_code, status)))
 }
 
-/// True of the first thread of a child of ours: its end is not for who traces it.
+/// True for the main thread of a child of ours: its end is not for the tracer to consume.
 fn is_child_of_ours(thread: pid_t) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
     let number = |name: &str| -> Option<u32> {
@@ -383,8 +385,8 @@ fn gone() -> io::Error {
 
 fn request(what: c_uint, thread: pid_t, address: usize, data: usize) -> io::Result<c_long> {
     let pointer = |number: usize| std::ptr::with_exposed_provenance_mut::<c_void>(number);
-    // SAFETY: the kernel checks everything but what it writes to us: registers, vectors, masks and filters go to places that
-    // outlive the call and are as large as said.
+    // SAFETY: the kernel checks everything except what it writes to our memory: registers, vectors, masks and filters
+    // go to buffers that outlive the call and have the given size.
     let result = unsafe { libc::ptrace(what, thread, pointer(address), pointer(data)) };
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
@@ -396,10 +398,10 @@ mod tests {
     use std::fs;
     use std::process::Command;
 
-    /// Says that this process is the one that waits.
+    /// Marks the process that is to wait.
     const WAITS: &str = "SYSPROF_MEMPROF_TEST_WAITS";
 
-    /// A thread of a process that waits in a call which the kernel does not make again by itself.
+    /// A thread of a process that waits in a system call which the kernel does not restart by itself.
     fn waiting(pid: u32) -> Option<u32> {
         fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten().find_map(|task| {
             let call = fs::read_to_string(task.path().join("syscall")).ok()?;
@@ -409,7 +411,8 @@ mod tests {
         })
     }
 
-    /// Check that a thread which is let go before it has stopped does not notice that it stops then: its call goes on.
+    /// Check that a thread that is given up before it has stopped does not notice when it stops later: its system
+    /// call continues.
     #[test]
     fn calls_of_threads_that_are_given_up_go_on() {
         if std::env::var_os(WAITS).is_some() {

@@ -1,7 +1,7 @@
-//! Has a process answer that calls nothing of the allocator by itself.
+//! Makes a process answer that calls no function of the allocator by itself.
 //!
-//! One that waits for clients may make no such call for hours, and one that computes neither, so they would never learn that they are
-//! called. A thread of theirs is stopped where it holds no lock, and asks in their place.
+//! A process that waits for clients, or only computes, may call no such function for hours, and would not notice that
+//! it is called. So one of its threads is stopped where it holds no lock, and made to check.
 
 use super::host::Host;
 use super::late;
@@ -9,11 +9,11 @@ use super::refusal::Refusal;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Between two times: the process is called anew meanwhile.
+/// Pause between two attempts; the process is called again in between.
 const PACE: Duration = Duration::from_millis(20);
 
-/// Has a thread of a process that has the agent, loaded from this file, look whether the process is called, again and again until it
-/// `has_answered` or the time is over.
+/// Makes a thread of a process that has the agent, loaded from this file, check whether the process is called, again
+/// and again until it `has_answered` or the deadline passes.
 ///
 /// # Errors
 /// Why it cannot be made to.
@@ -23,7 +23,7 @@ pub(crate) fn wake(
     has_answered: impl Fn() -> bool,
     deadline: Instant,
 ) -> Result<(), Refusal> {
-    // Threads that were not let go are, whatever becomes of this.
+    // Late threads have to be released, whatever becomes of this.
     let woken = wake_until(pid, agent, has_answered, deadline);
     late::settle();
     woken
@@ -41,7 +41,7 @@ fn wake_until(
     let mut ground = host.survey();
     while !has_answered() && Instant::now() < deadline {
         let mut caller = host.caller(&mut ground, deadline)?;
-        // After an exec anything may lie there. Now one of its threads stands still.
+        // After an exec anything may be there. One of its threads is stopped by now, so the answer stays true.
         if !host.has_agent_still()? {
             return Ok(());
         }

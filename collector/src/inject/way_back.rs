@@ -1,7 +1,8 @@
-//! A way back for a thread that is in a call of ours and does not return, without us.
+//! A way back, without us, for a thread in a call of ours that does not return.
 //!
-//! Such a call cannot be broken off: it may have locks. So the thread finds on its stack what a signal handler returns by: the call
-//! returns to libc's own two instructions for that, and the kernel puts back all that the thread was before.
+//! Such a call cannot be broken off, because it may hold locks. Instead the thread gets a signal frame on its stack:
+//! the call returns to the two instructions in libc by which signal handlers return, and the kernel restores the
+//! thread's old state.
 //!
 //! ```text
 //!   lower addresses                                                               where it stood
@@ -16,42 +17,42 @@ use super::tracee::Mask;
 use libc::user_regs_struct;
 use std::arch::x86_64::__cpuid_count;
 
-/// Bytes of the frame: a return address, and `struct ucontext`, up to a multiple of 16.
+/// Bytes of the frame: a return address and `struct ucontext`, rounded up to a multiple of 16.
 pub(super) const FRAME: usize = 320;
-/// As vectors have to be aligned.
+/// Required alignment of the vector state.
 pub(super) const ALIGNMENT: u64 = 64;
-/// What is behind them.
+/// Bytes that follow the vector state.
 pub(super) const BEHIND: usize = 4;
 
-/// `mov $15, %rax; syscall`, as libc has it for returns from handlers.
+/// `mov $15, %rax; syscall`, by which libc returns from handlers.
 const RESTORER: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 /// `UC_FP_XSTATE`, `UC_SIGCONTEXT_SS`, `UC_STRICT_RESTORE_SS`
 const FLAGS: u64 = 7;
-/// Flags of an alternate stack that are none: the thread keeps the one that it has.
+/// Invalid flags for an alternate stack, so that the thread keeps the one that it has.
 const NO_STACK: u64 = 0xff;
-/// In the vectors: where the legacy part has room for software, and its signs.
+/// In the vector state: the part of the legacy area reserved for software, and its magic numbers.
 const SOFTWARE: usize = 464;
 const BITS: usize = 512;
 const MAGIC: u32 = 0x4650_5853;
 const MAGIC_BEHIND: u32 = 0x4650_5845;
-/// The legacy part and the header.
+/// Bytes of the legacy area and the header.
 const LEAST: usize = 576;
-/// Tiles, for which a thread has room only if it uses them.
+/// AMX tiles, for which a thread has room only if it uses them.
 const TILES: u64 = 3 << 17;
 
-/// Where libc has what handlers return to, in its instructions.
+/// Offset in libc's code of the instructions that handlers return to.
 pub(super) fn restorer(code: &[u8]) -> Option<usize> {
     code.windows(RESTORER.len()).position(|bytes| bytes == RESTORER)
 }
 
-/// The frame of a thread that is to be as it was, with these vectors.
+/// A frame that restores a thread's state, with these vectors.
 pub(super) fn frame(restorer: u64, registers: &user_regs_struct, mask: Mask, vectors: u64) -> [u8; FRAME] {
     let user_regs_struct { r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, .. } =
         *registers;
     let user_regs_struct { rcx, rsp, rip, eflags, cs, ss, .. } = *registers;
     let head = [restorer, FLAGS, 0, 0, NO_STACK, 0];
     let general = [r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, eflags];
-    // Error, trap, old mask and address of a fault, which there was none of.
+    // The fault's error, trap, old mask and address are zero: there was none.
     let others = [cs & 0xffff | (ss & 0xffff) << 48, 0, 0, 0, 0, vectors];
     let words = head.into_iter().chain(general).chain(others).chain([0; 8]).chain([mask]);
     let mut bytes = [0; FRAME];
@@ -61,13 +62,13 @@ pub(super) fn frame(restorer: u64, registers: &user_regs_struct, mask: Mask, vec
     bytes
 }
 
-/// The vectors as a signal frame has them, from those that the kernel has given us.
+/// The vector state in signal frame format, from that which ptrace returns.
 pub(super) fn vectors(given: &[u8]) -> Vec<u8> {
     let bits = |at: usize| {
         let word = given.get(at..).and_then(|rest| rest.first_chunk());
         word.map_or(0, |word| u64::from_le_bytes(*word))
     };
-    // Those that there are here, and those that are not as they are at first.
+    // The components enabled here, and those not in their initial state.
     let (here, used) = (bits(SOFTWARE), bits(BITS));
     let kept = here & (!TILES | used);
     let length = length_of(kept).min(given.len());
@@ -82,7 +83,7 @@ pub(super) fn vectors(given: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// How far such vectors reach, as the processor says.
+/// The size of such a vector state, according to the processor.
 fn length_of(kept: u64) -> usize {
     let ends = (2..63).filter(|number| kept >> number & 1 != 0).map(|number| {
         let part = __cpuid_count(0xd, number);
@@ -98,7 +99,7 @@ mod tests {
     /// Check that the parts of a frame are where the kernel looks for them.
     #[test]
     fn frames_are_laid_out_as_signals_are() {
-        // SAFETY: numbers, for which all bits may be zero.
+        // SAFETY: a struct of integers, for which all bits may be zero.
         let mut registers: user_regs_struct = unsafe { std::mem::zeroed() };
         (registers.r8, registers.rsp, registers.rip, registers.eflags) = (8, 0x7000, 0x4000, 0x246);
         (registers.cs, registers.ss) = (0x33, 0x2b);
@@ -116,7 +117,7 @@ mod tests {
         assert_eq!(context(std::mem::offset_of!(libc::ucontext_t, uc_flags)), FLAGS);
     }
 
-    /// Check that vectors have the signs that the kernel wants, whatever it has given us.
+    /// Check that vector states have the magic numbers that the kernel requires, whatever ptrace returned.
     #[test]
     fn vectors_have_their_signs() {
         for length in [0, 100, 512, LEAST, 832, 2696, 11_008] {

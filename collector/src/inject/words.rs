@@ -1,6 +1,7 @@
-//! The words that calls of the allocator go through: led to the hooks, and put back.
+//! The words through which modules call the allocator: redirected to the hooks, and put back.
 //!
-//! The process changes them itself, in a call that we make: so each is stored at once, and no thread but the one that calls stands still.
+//! The process changes them itself, in a call that we make: so each store is atomic, and no thread is stopped but the
+//! one that makes the call.
 
 use super::host::{Fresh, Host, Word};
 use super::linkage::{Loaded, Module};
@@ -11,16 +12,17 @@ use crate::log::debug;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// How long the process is asked to leave its recording, and how long a moment for a call is waited for.
+/// How long the process is asked to leave its recording, and how long to wait for a moment to call it.
 const LEAVES: Duration = Duration::from_secs(2);
-/// Bytes of a change: where, from what, to what, and whether the page can only be read.
+/// Bytes of a change: address, old value, new value, and whether the page is read-only.
 const CHANGE: usize = 32;
 
-/// A word, and what is to be in it.
+/// A word and its new value.
 type Change<'w> = (&'w Word, u64);
 
 impl Host {
-    /// Puts the hooks into words of modules that do not have them yet; false when some were not what they had been.
+    /// Puts the hooks into the words of modules that do not have them yet; false if some words were not what they had
+    /// been.
     pub(super) fn hook(&mut self, caller: &mut Caller, fresh: &Fresh) -> Result<bool, Refusal> {
         self.find(caller, &self.wanted(fresh))?;
         let mut changes = self.leading(fresh)?;
@@ -38,7 +40,7 @@ impl Host {
         Ok(is_done)
     }
 
-    /// The words that lead past the hooks, and where they are to lead.
+    /// The words to redirect, with the hooks that they are to lead to.
     fn leading<'w>(&self, fresh: &'w Fresh) -> Result<Vec<Change<'w>>, Refusal> {
         let base = self.base()?;
         let change = |word: &'w Word| {
@@ -50,16 +52,16 @@ impl Host {
         Ok(fresh.words.iter().filter_map(change).collect())
     }
 
-    /// What was in a word that leads to a hook.
+    /// The original value of a word that leads to a hook.
     fn original<'w>(&self, word: &'w Word) -> Option<Change<'w>> {
         let hook = self.hooks.get(word.slot.function)?;
         let is_ours = word.value == self.base?.wrapping_add(hook.offset);
         Some((word, hook.next.filter(|_| is_ours)?))
     }
 
-    /// Has words changed; says how many were what they had been.
+    /// Has words changed; returns how many still had their old values.
     fn change(&self, caller: &mut Caller, changes: &mut [Change<'_>]) -> Result<usize, Refusal> {
-        // Those of one page together.
+        // Keeps changes to one page together.
         changes.sort_by_key(|(word, _)| word.slot.address);
         let (change, area) = (self.base()?.wrapping_add(self.change), caller.area());
         let mut changed = 0;
@@ -78,11 +80,11 @@ impl Host {
     /// Looks for libraries that were loaded since.
     pub(super) fn follow(&mut self) -> Result<(), Refusal> {
         if !self.has_agent_still()? {
-            // It has executed a program.
+            // It has executed another program.
             return Ok(());
         }
         let present: HashSet<Loaded> = self.modules.iter().map(Module::loaded).collect();
-        // Another one may be loaded where one was.
+        // Another module may be loaded where one was.
         self.hooked.retain(|module| present.contains(module));
         let fresh = self.fresh();
         if self.wanted(&fresh).is_empty() && self.leading(&fresh)?.is_empty() {
@@ -96,7 +98,8 @@ impl Host {
         if self.hook(&mut caller, &fresh)? { Ok(()) } else { Err(Refusal::Sealed) }
     }
 
-    /// Puts all words back, and has the process leave a recording that is over. One that has executed a program has nothing of ours.
+    /// Puts all words back, and makes the process leave a recording that has ended. A process that has executed
+    /// another program has nothing of ours.
     pub(super) fn restore(&mut self) -> Result<(), Refusal> {
         if !self.has_agent_still()? {
             return Ok(());
@@ -107,13 +110,13 @@ impl Host {
         let deadline = Instant::now() + LEAVES;
         let mut ground = self.survey();
         let mut caller = self.caller(&mut ground, deadline)?;
-        // It may have done so while a moment was waited for; now one of its threads stands still.
+        // It may have executed one while this waited for a moment; now one of its threads is stopped.
         if !self.has_agent_still()? {
             return Ok(());
         }
         let changed = self.change(&mut caller, &mut changes)?;
         debug!("{changed} of {} words of process {} are what they were", changes.len(), self.pid);
-        // Threads may still be in hooks, this one is not.
+        // Other threads may still be in hooks; this one is not.
         while self.call(&mut caller, base.wrapping_add(self.leave), [0; 2])? & 0xff == 0 {
             drop(caller);
             std::thread::sleep(AGAIN);

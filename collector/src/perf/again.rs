@@ -1,7 +1,8 @@
-//! Stacks of samples, unwound again from what was kept of them.
+//! Unwinds samples' stacks again, from the copies that a capture keeps.
 //!
-//! The walk is the one of the recording, over the files as they are here now. So it finds the same frames as long as the files are
-//! the ones that were mapped, and shows what has become of them where they are not, or where the unwinder has changed.
+//! The walk is the same as during recording, but over the files as they are on this machine now. It finds the same
+//! frames as long as these are the files that were mapped; otherwise, or if the unwinder has changed, it shows what
+//! differs.
 
 use super::files::{FileId, Files};
 use super::registers::{HAS_LINK, Start};
@@ -11,30 +12,30 @@ use capture::{Error, Frame, ModuleId, NodeId, Pseudo, Reader, StackCopy, Tables}
 use std::path::Path;
 use unwind::{CodeAddress, Scratch, StackSample, unwind_sample};
 
-/// Frames of a stack, where the capture does not say how many were wanted.
+/// Most frames of a stack, if the capture does not record a limit.
 const MAX_DEPTH: usize = 1024;
-/// Name of the option that says it.
+/// Name of the option that records the limit.
 const OPTION: &str = "max_depth";
 
 /// A stack that was unwound again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Again {
-    /// Number of its sample in the capture.
+    /// Number of the stack's sample in the capture.
     pub sample: u64,
     /// Bytes of the stack that were kept.
     pub bytes: usize,
-    /// The frames that were found now, innermost first, and perhaps why there are no more.
+    /// The frames found now, innermost first, with a marker at the end if the stack is incomplete.
     pub frames: Vec<Frame>,
-    /// They are those of the recording.
+    /// The frames are the same as in the recording.
     pub is_same: bool,
-    /// It was recorded on a machine with other registers than this one, and is not unwound here.
+    /// The stack was recorded on a machine with other registers than this one, so it is not unwound here.
     pub is_foreign: bool,
 }
 
-/// Unwinds again what a capture has kept, and hands each stack to `visit`.
+/// Unwinds every stack that a capture keeps, and hands each to `visit`.
 ///
 /// # Errors
-/// When the capture cannot be read.
+/// If the capture cannot be read.
 // Memory: four bytes for each sample, and one copied stack.
 pub fn unwind_again(file: &Path, mut visit: impl FnMut(&Again)) -> Result<(), Error> {
     let reader = Reader::open(file)?;
@@ -68,7 +69,7 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    /// The frames that a copied stack leads to, as a recording stores them.
+    /// The frames that a copied stack unwinds to, in the form in which a recording stores them.
     fn frames(&mut self, copy: &StackCopy) -> Vec<Frame> {
         let mut space = Space::default();
         for code in &copy.code {
@@ -108,7 +109,7 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a recorded stack is made of these frames, with nothing but the kernel's on top of them.
+/// Whether a recorded stack consists of these frames, with only kernel frames on top.
 fn is_same(tables: &Tables, stack: NodeId, frames: &[Frame]) -> bool {
     let recorded: Vec<Frame> =
         tables.stack(stack).filter_map(|(_, node)| tables.frames.get(node.frame.index()).copied()).collect();
@@ -116,7 +117,7 @@ fn is_same(tables: &Tables, stack: NodeId, frames: &[Frame]) -> bool {
     let (kernel, user) = recorded.split_at(kernel);
     kernel.iter().all(|frame| has_no_file(tables, frame))
         && user.iter().zip(frames).all(|(recorded, now)| match (recorded, now) {
-            // What memory such code is in is looked up while its process is there.
+            // The recording found the memory that such code lies in while its process ran; that is over.
             (
                 Frame::Code { address, exact, .. },
                 Frame::Code { module: None, address: now, exact: exact_now },
@@ -125,7 +126,7 @@ fn is_same(tables: &Tables, stack: NodeId, frames: &[Frame]) -> bool {
         })
 }
 
-/// True for code of the kernel, and for what lies in no file.
+/// True for kernel code and for code that no file holds.
 fn has_no_file(tables: &Tables, frame: &Frame) -> bool {
     let path = |module: ModuleId| tables.modules.get(module.index()).map(|module| module.path.as_str());
     match frame {

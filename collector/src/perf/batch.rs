@@ -1,4 +1,4 @@
-//! What the sampler tells the writer. Ids are the sampler's own, dense, and defined before they are used.
+//! What the sampler sends to the writer. Ids are the sampler's own, dense, and defined before they are used.
 
 use super::registers::Start;
 use capture::{Pseudo, Region, Tracepoint};
@@ -10,27 +10,27 @@ use symbols::{ModuleFile, Reason};
 pub(crate) struct Batch {
     /// New files with code, by id.
     pub(super) modules: Vec<ModuleFile>,
-    /// New frames of the kernel, by id.
+    /// New kernel frames, by id.
     pub(super) kernel: Vec<KernelFrame>,
-    /// New stacks, by id; 0 is the empty one and is never here.
+    /// New stacks, by id. Id 0 is the empty stack and never appears here.
     pub(super) nodes: Vec<(u32, Step)>,
     /// New and changed images.
     pub(super) images: Vec<(u32, Image)>,
-    /// Images that nothing tells of any more, by id.
+    /// Images that no further record can refer to, by id.
     pub(super) gone: Vec<u32>,
     /// New and changed threads.
     pub(super) tasks: Vec<(u32, Task)>,
-    /// Names that threads have at their ends, or have taken since they were sampled.
+    /// Names that threads had when they ended, or took after they were sampled.
     pub(super) names: Vec<ThreadName>,
-    /// In the order of their times.
+    /// In order of time.
     pub(super) samples: Vec<Sample>,
-    /// What samples were unwound from, in their order, where that is to be kept.
+    /// What samples were unwound from, in their order, if that is to be kept.
     pub(super) copies: Vec<Copied>,
-    /// In the order of their times.
+    /// In order of time.
     pub(super) faults: Vec<Fault>,
     /// New tracepoints, by id.
     pub(super) tracepoints: Vec<Tracepoint>,
-    /// In the order of their times.
+    /// In order of time.
     pub(super) hits: Vec<Hit>,
 }
 
@@ -48,9 +48,9 @@ impl Batch {
 /// One step of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Step {
-    /// Code of a process, by its module's own address.
+    /// Code of a process, at an address in its module.
     Code { module: u32, address: u64, exact: bool },
-    /// Code of this process that no file holds, by the process' own address.
+    /// Code of this process that no file holds, at an address in the process.
     Unfiled { pid: u32, address: u64, exact: bool },
     /// Code of the kernel.
     Kernel(u32),
@@ -58,54 +58,55 @@ pub(super) enum Step {
     End(Pseudo),
 }
 
-/// A place in the kernel.
+/// An instruction or return address in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KernelFrame {
     /// `[kernel]`, or the loadable module in brackets.
     pub(super) module: String,
-    /// From where that begins.
+    /// Offset from the beginning of that module.
     pub(super) address: u64,
     pub(super) exact: bool,
     pub(super) name: Result<String, Reason>,
 }
 
-/// What the kernel tells of one image of a process.
+/// What the kernel reports about one image of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Image {
     pub(super) pid: u32,
-    /// The image it came from, by fork or exec.
+    /// The image that it came from, by fork or exec.
     pub(super) parent: Option<u32>,
-    /// It began by an exec; else by a fork, or before the recording.
+    /// It began with an exec; otherwise with a fork, or before the recording.
     pub(super) is_exec: bool,
-    /// It is another one than before, since when and by what was missed: at its start records began to be missing.
+    /// It replaced an earlier image, but the record that said when and by what was lost. Its start is the time from
+    /// which records are missing.
     pub(super) is_unannounced: bool,
     /// Name of its main thread.
     pub(super) name: String,
-    /// Path of its program, empty where that is not known.
+    /// Path of its program; empty if unknown.
     pub(super) executable: String,
-    /// Ticks of its beginning, 0 for what ran before the recording.
+    /// Ticks at its start; 0 if it ran before the recording.
     pub(super) started: u64,
-    /// Ticks of its end.
+    /// Ticks at its end.
     pub(super) ended: Option<u64>,
     /// It was sampled.
     pub(super) is_sampled: bool,
-    /// The user asked for it.
+    /// The user wants it.
     pub(super) is_chosen: bool,
 }
 
 impl Image {
-    /// What was taken for its program is another one's.
+    /// Drops the program's name and path: they turned out to belong to the next image.
     pub(super) fn forget(&mut self) {
         self.name.clear();
         self.executable.clear();
     }
 
-    /// True where nobody knows what it runs.
+    /// True if it is not known what it runs.
     pub(super) fn is_unknown(&self) -> bool {
         self.name.is_empty() && self.executable.is_empty()
     }
 
-    /// Name of its program, without folders.
+    /// Name of its program, without directories.
     pub(super) fn program(&self) -> String {
         let program = self.executable.rsplit('/').next().unwrap_or("");
         let name = if program.is_empty() { self.name.as_str() } else { program };
@@ -122,7 +123,7 @@ pub(super) struct Task {
     pub(super) name: String,
 }
 
-/// What a thread is called, sampled or not.
+/// The name of a thread, sampled or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ThreadName {
     pub(super) pid: u32,
@@ -151,7 +152,7 @@ pub(super) struct Copied {
     pub(super) code: Vec<MappedCode>,
 }
 
-/// Mapped code, with the sampler's own number of its file.
+/// Mapped code, with the sampler's own number for its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MappedCode {
     pub(super) start: u64,
@@ -166,7 +167,7 @@ pub(super) struct Fault {
     pub(super) ticks: u64,
     pub(super) task: u32,
     pub(super) address: u64,
-    /// None where there was no room for it.
+    /// None if there was no room for the stack.
     pub(super) node: Option<u32>,
     pub(super) region: Region,
 }
@@ -182,12 +183,12 @@ pub(super) struct Hit {
     pub(super) size: u64,
 }
 
-/// Where batches come from; nowhere when nothing is sampled.
+/// Source of batches; empty if nothing is sampled.
 #[derive(Debug)]
 pub(crate) struct Samples(Option<Receiver<Batch>>);
 
 impl Samples {
-    /// Of a recording without samples.
+    /// For a recording without samples.
     pub(crate) fn none() -> Samples {
         Samples(None)
     }
@@ -196,10 +197,10 @@ impl Samples {
         Samples(Some(batches))
     }
 
-    /// Hands all batches that are there to `take`, until it fails.
+    /// Hands every batch that has arrived to `take`, until that fails.
     ///
     /// # Errors
-    /// That of `take`.
+    /// Those of `take`.
     pub(crate) fn try_each<E>(&self, take: impl FnMut(Batch) -> Result<(), E>) -> Result<(), E> {
         self.0.iter().flat_map(Receiver::try_iter).try_for_each(take)
     }

@@ -6,22 +6,23 @@ use object::read::elf::{FileHeader, ProgramHeader, Sym};
 use symbols::{Binary, ModuleFile, Reason};
 use unwind::{Sections, SharedRules, SharedSlot, Text};
 
-/// Most rules that are kept for a file: those of its hot addresses find a place. A small one has a place for so many bytes of code.
+/// Most unwind rules cached for a file: enough for its hot addresses. A small file has one slot per [`CODE_OF_RULE`]
+/// bytes of code.
 const KEPT: usize = 1 << 13;
 const CODE_OF_RULE: u64 = 64;
-/// Program headers that are looked at.
+/// Most program headers that are read.
 const MOST_HEADERS: usize = 128;
 
 /// Contents and tables of a file.
 pub(crate) struct Code {
     bytes: Bytes,
-    /// What is known of the file.
+    /// What is known about the file.
     pub(super) file: ModuleFile,
     segments: Vec<Segment>,
     /// Address of `.eh_frame_hdr` in the file's own addresses.
     hdr: Option<u64>,
     kept: Box<[SharedSlot]>,
-    /// What is to be read instead of tables.
+    /// Code to read if there are no tables.
     text: Option<Legible>,
 }
 
@@ -47,14 +48,14 @@ struct Segment {
 }
 
 impl Code {
-    /// The file of this identity, which the capture knows by `path`.
+    /// Opens the file with this identity, which the capture knows by `path`.
     pub(super) fn open(module: &ModuleFile, path: &str) -> Result<Code, Reason> {
         let binary = Binary::open(module)?;
         let file = binary.file(path);
         Code::new(Bytes::File(binary), file)
     }
 
-    /// The kernel's code in each process, of which we have a copy.
+    /// The vDSO, from a copy of its image.
     pub(super) fn vdso(image: Vec<u8>, path: &str) -> Result<Code, Reason> {
         let read = |address: u64, into: &mut [u8]| {
             let part = usize::try_from(address).ok().and_then(|start| image.get(start..)?.get(..into.len()));
@@ -80,10 +81,10 @@ impl Code {
         Ok(Code { bytes, file, segments, hdr, kept, text })
     }
 
-    /// What to take off an address of a process that maps the file from `offset` on at `start`, to get one of the
-    /// file's own.
+    /// What to subtract from an address of a process that maps the file from `offset` on at `start`, to get an
+    /// address in the file.
     pub(crate) fn bias(&self, start: u64, offset: u64) -> u64 {
-        // Mappings begin on pages, segments anywhere on them.
+        // Mappings begin on page boundaries, segments anywhere within a page.
         let holds = |segment: &&Segment| {
             offset >= segment.offset & !0xfff && offset < segment.offset.saturating_add(segment.length)
         };
@@ -108,7 +109,7 @@ impl Code {
         Some(Sections { segment: bytes, segment_address: segment.address, hdr_address })
     }
 
-    /// Its code in addresses of a process, if it is to be read for want of tables.
+    /// The code, in addresses of a process, if it has to be read because there are no tables.
     pub(super) fn text(&self, bias: u64) -> Option<Text<'_>> {
         let Legible { segment, never_return } = self.text?;
         let moved = |address: u64| if address == 0 { 0 } else { address.wrapping_add(bias) };
@@ -119,7 +120,7 @@ impl Code {
         })
     }
 
-    /// The rules that are kept for it.
+    /// The cached rules.
     pub(super) fn kept(&self) -> SharedRules<'_> {
         SharedRules::new(&self.kept)
     }
@@ -144,7 +145,7 @@ impl Bytes {
     }
 }
 
-/// The mapped parts of a 64-bit file, and where its unwind tables begin.
+/// The loadable segments of a 64-bit file, and where its unwind tables begin.
 fn headers(bytes: &[u8]) -> Option<(Vec<Segment>, Option<u64>)> {
     let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
     let endian = header.endian().ok()?;
@@ -164,7 +165,8 @@ fn headers(bytes: &[u8]) -> Option<(Vec<Segment>, Option<u64>)> {
     Some((segments, hdr))
 }
 
-/// The code of musl, which has no tables. It exports what leads debuggers to its loader's list, and no other C library does.
+/// The code of musl, which has no tables. musl is recognised by the exported symbol that leads debuggers to its
+/// loader's list; no other C library exports it.
 fn legible(bytes: &[u8], segments: &[Segment]) -> Option<Legible> {
     let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
     let endian = header.endian().ok()?;
@@ -187,7 +189,7 @@ fn legible(bytes: &[u8], segments: &[Segment]) -> Option<Legible> {
 mod tests {
     use super::*;
 
-    /// Check that this very program's code is found where it is mapped, with its tables and bytes.
+    /// Check that this program's own code is found where it is mapped, with its tables and bytes.
     #[test]
     fn own_program_is_found_in_its_file() {
         let path = std::env::current_exe().unwrap();
@@ -202,7 +204,7 @@ mod tests {
         assert_eq!(code.sixteen(u64::MAX - 3), None);
     }
 
-    /// Check that what is no file with code says so.
+    /// Check that files without code are refused.
     #[test]
     fn other_files_are_refused() {
         assert_eq!(Code::vdso(vec![0; 100], "x").err(), Some(Reason::UnreadableElf));

@@ -1,7 +1,7 @@
-//! From the sampler's ids to the capture's.
+//! Translates the sampler's ids into the capture's.
 //!
-//! Samples refer to tasks, and tasks to processes only when that is decided ([`super::owners`]). Tasks of images that are decided are
-//! forgotten with them.
+//! Samples refer to tasks. A task refers to a process only once that process is decided ([`super::owners`]); the
+//! tasks of a decided image are forgotten with it.
 
 use super::batch::{self, Batch, Copied, Image, KernelFrame, Step, Task, ThreadName};
 use super::kernel::KERNEL;
@@ -23,27 +23,27 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 use symbols::ModuleFile;
 
-/// Names of threads that are kept for those that a name could not be read of.
+/// Most thread names that are kept, for threads whose name could not be read from `/proc`.
 const MOST_NAMES: usize = 1 << 16;
 
-/// What has been entered.
+/// What has been written to the capture, by the sampler's ids.
 #[derive(Debug, Default)]
 pub(crate) struct Entered {
     modules: Vec<ModuleId>,
     kernel: Vec<FrameId>,
-    /// Those of the kernel itself, by where they are from its beginning.
+    /// Frames of the kernel proper, by offset from its beginning.
     pub(crate) kernel_frames: Vec<CodeFrame>,
-    /// The empty stack first.
+    /// The first is the empty stack.
     nodes: Vec<NodeId>,
-    /// By the sampler's number, of images that are needed on.
+    /// By the sampler's number; only of images that are not decided yet.
     tasks: FxHashMap<u32, (TaskId, Task)>,
-    /// What threads were called last, by the numbers of process and thread.
+    /// The last name of each thread, by pid and tid.
     names: FxHashMap<(u32, u32), String>,
     tracepoints: Vec<TracepointId>,
     owners: Owners,
-    /// Code of processes that the kernel did not tell of, by pid, while they run: each holds a descriptor.
+    /// Code that the kernel did not report, by pid of the process, while that runs: each entry holds a descriptor.
     anonymous: FxHashMap<u32, AnonymousCode>,
-    /// What those that have ended told of it, by module.
+    /// What processes that have ended reported about such code, by module.
     told: Vec<(ModuleId, Told)>,
     samples: u64,
     faults: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
-    /// Takes all of a batch in.
+    /// Writes a whole batch.
     pub(crate) fn take(
         &mut self,
         mut batch: Batch,
@@ -70,7 +70,7 @@ impl Entered {
         self.take_hits(batch.hits, clock, writer)
     }
 
-    /// Modules, frames and stacks that are new.
+    /// Writes new modules, frames and stacks.
     fn take_stacks(
         &mut self,
         batch: &mut Batch,
@@ -98,7 +98,7 @@ impl Entered {
         Ok(())
     }
 
-    /// Images and threads that are new, have changed, or are gone.
+    /// Takes images and threads that are new, have changed, or are gone.
     fn take_processes(&mut self, batch: &mut Batch, writer: &mut Writer) -> Result<(), Error> {
         for (id, image) in batch.images.drain(..) {
             if image.ended.is_some()
@@ -222,33 +222,33 @@ impl Entered {
         }
     }
 
-    /// What sampled processes have told of code that they made, by module.
+    /// What sampled processes reported about code that they generated, by module.
     pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
         let still = self.anonymous.values_mut().flat_map(AnonymousCode::told);
         std::mem::take(&mut self.told).into_iter().chain(still).collect()
     }
 
-    /// Samples in the capture.
+    /// Number of samples in the capture.
     pub(crate) fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// Page faults in the capture, and those of them that have no stack.
+    /// Number of page faults in the capture, and how many of them have no stack.
     pub(crate) fn faults(&self) -> (u64, u64) {
         (self.faults, self.faults_without_stack)
     }
 
-    /// Hits of tracepoints in the capture.
+    /// Number of tracepoint hits in the capture.
     pub(crate) fn hits(&self) -> u64 {
         self.hits
     }
 
-    /// Programs that recorded ones have started and that have no agent, as far as images are decided.
+    /// Programs that recorded processes started and that have no agent, among the images decided so far.
     pub(crate) fn without_agent(&mut self) -> Strangers {
         std::mem::take(&mut self.owners.strangers)
     }
 
-    /// Processes with samples of which nobody knows what they ran, as far as images are decided.
+    /// Number of sampled processes whose program is unknown, among the images decided so far.
     pub(crate) fn nameless(&self) -> u64 {
         self.owners.nameless
     }
@@ -270,7 +270,7 @@ impl Entered {
         self.owners.are_due(before)
     }
 
-    /// Says which process each task belongs to whose image was gone before, and forgets both.
+    /// Assigns each task of an image that was gone before `before` to its process, and forgets both.
     pub(crate) fn settle(
         &mut self,
         before: Instant,
@@ -289,7 +289,7 @@ impl Entered {
         Ok(())
     }
 
-    /// Forgets what was gone before the recording has begun.
+    /// Forgets images that were gone before the recording began.
     pub(crate) fn forget(&mut self, before: Instant) {
         let gone = self.owners.forget(before);
         self.tasks.retain(|_, (_, task)| !gone.contains(&task.image));
@@ -297,7 +297,7 @@ impl Entered {
         self.names.retain(|(pid, _), _| known.contains(pid));
     }
 
-    /// Says which process each task belongs to, at the end.
+    /// Assigns every remaining task to its process, at the end.
     pub(crate) fn finish(
         &mut self,
         processes: &mut Processes,
@@ -308,8 +308,8 @@ impl Entered {
         self.name(&decided, processes.take_nameless(None), writer)
     }
 
-    /// Names tasks of these images and says whose they are; names threads that were gone before anybody could read what they were called,
-    /// since the kernel has told it.
+    /// Writes the names and processes of these images' tasks. Also names threads that ended before anybody could read
+    /// their name, if the kernel has reported it.
     fn name(
         &mut self,
         decided: &FxHashMap<u32, Decided>,
@@ -329,7 +329,7 @@ impl Entered {
         let images: FxHashMap<(ProcessId, u32), &Image> = owned.collect();
         for (id, pid, thread) in nameless {
             let place = (pid, thread.tid);
-            // A main thread's name is that of its image.
+            // The name of a main thread is that of its image.
             let of_image =
                 || images.get(&(thread.process, pid)).map(|image| &image.name).filter(|_| thread.tid == pid);
             let name = self.names.get(&place).or_else(|| sampled.get(&place)).or_else(of_image);
@@ -341,7 +341,7 @@ impl Entered {
     }
 }
 
-/// Enters a frame of code and notes that it wants a name.
+/// Writes a code frame and queues it for symbolization.
 fn code(code: Frame, writer: &mut Writer, addresses: &mut Addresses) -> Result<FrameId, Error> {
     let frame = writer.frame(code)?;
     if let Frame::Code { module, address, exact } = code {
@@ -374,7 +374,7 @@ mod tests {
     use super::*;
     use capture::{Create, Metadata};
 
-    /// Check that of a process with code in no file nothing is held when it has ended, but what it told of that code.
+    /// Check that nothing is kept of an ended process with code in no file, except what it reported about that code.
     #[test]
     fn processes_that_have_ended_hold_nothing() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Asking the kernel for events, from all that we want down to the least that is useful.
+//! Opens kernel events, falling back from everything we want to the least that is useful.
 //!
 //! | asked for | given up when |
 //! |---|---|
@@ -7,8 +7,9 @@
 //! | build ids of mapped files, names of code that the kernel makes | the kernel is older than 5.12 |
 //! | all threads of a target whose children are not wanted, not the first one alone | the kernel is older than 5.13 |
 //!
-//! What tells of processes, page faults and tracepoints are events of their own (`event/tasks`, `event/faults`, `event/traces`). One
-//! event for each processor, because an inherited event has a ring only if it is bound to a processor.
+//! Process records, page faults and tracepoints each have events of their own (`event/tasks`, `event/faults`,
+//! `event/traces`). There is one event per processor, because an inherited event has a ring only if it is bound to a
+//! processor.
 
 mod faults;
 mod followed;
@@ -61,7 +62,7 @@ impl Counter {
 /// The clock of the records' times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RecordClock {
-    /// The kernel's own, which the mapped page relates to the time stamp counter.
+    /// The kernel's own clock; the ring's first page relates it to the time stamp counter.
     Native,
     /// `CLOCK_MONOTONIC_RAW`.
     Raw,
@@ -73,12 +74,12 @@ pub(super) struct Channel {
     pub(super) layout: Layout,
 }
 
-/// What the kernel permits.
+/// The best request that the kernel permits.
 struct Permitted<A> {
     /// What was asked for.
     asked: A,
     attributes: sys::perf_event_attr,
-    /// It is open for the first of the processors.
+    /// The event, open on the first of the processors.
     event: File,
     processors: Vec<u32>,
 }
@@ -89,15 +90,15 @@ pub(super) struct Counted {
     pub(super) has_kernel: bool,
 }
 
-/// Events that are open, and their rings.
+/// Open events, and their rings.
 pub(super) struct Events {
     pub(super) channels: Vec<Channel>,
     pub(super) clock: RecordClock,
-    /// Those of processes that come into the recording one by one.
+    /// Events of processes that join the recording one by one.
     pub(super) followed: Option<Followed>,
-    /// None where nobody asked for them.
+    /// None if CPU samples were not asked for.
     pub(super) work: Option<io::Result<Counted>>,
-    /// None where nobody asked for them; whether the kernel's part is there, too.
+    /// None if page faults were not asked for; otherwise whether faults in the kernel are included.
     pub(super) faults: Option<io::Result<bool>>,
     room: Room,
     /// There was no room for some ring.
@@ -105,7 +106,8 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Opens what is wanted for each processor that is online. `tsc` says that the agents' clock is the time stamp counter.
+    /// Opens the wanted events on each processor that is online. `tsc` says that the agents' clock is the time stamp
+    /// counter.
     pub(super) fn open(options: CpuOptions, traces: &mut Traces, tsc: bool) -> Events {
         let processors = online().map_or(1, |all| all.len());
         let allowed = room::allowed(processors, page_size());
@@ -121,7 +123,7 @@ impl Events {
         }
     }
 
-    /// No events yet, whose rings will be as large as this.
+    /// No events yet; their rings will have this size.
     pub(super) fn none(room: Room) -> Events {
         let clock = RecordClock::Raw;
         Events {
@@ -141,7 +143,8 @@ impl Events {
         if !options.processors && !options.faults && !wants_traces {
             return events;
         }
-        // Nothing can be told without it: what it is refused for is what the others are refused for.
+        // Nothing makes sense without process records: if they are refused, all others are refused for the same
+        // reason.
         let is_of_the_followed = options.follows() && !options.faults && !wants_traces;
         let told = events.add_tasks(options, is_of_the_followed, tsc);
         let told = || told.as_ref().copied().map_err(copy_of);
@@ -174,8 +177,8 @@ impl Events {
         Ok(Counted { name: asked.counter.name(), has_kernel: asked.kernel })
     }
 
-    /// The first of what may be `asked` for that the kernel permits. Where it permits none, the error is that of the least: that the best is
-    /// missing is no news.
+    /// Opens the first of `asked` that the kernel permits. If it permits none, returns the error of the last and
+    /// least: that the best is not available is nothing new.
     fn most_permitted<A: Copy + Debug>(
         &self,
         scope: Scope,
@@ -198,7 +201,7 @@ impl Events {
         Err(refused)
     }
 
-    /// Takes the kernel's own clock where this event offers its relation to the counter.
+    /// Uses the kernel's own clock if this event relates it to the time stamp counter.
     fn choose_clock(&mut self, event: File, tsc: bool) -> io::Result<()> {
         if tsc && Ring::map(event, 1)?.conversion().is_some() {
             self.clock = RecordClock::Native;
@@ -206,7 +209,7 @@ impl Events {
         Ok(())
     }
 
-    /// Opens an event for each of these processors, with a ring of so many pages.
+    /// Opens an event on each of these processors, with a ring of so many pages.
     fn open_all(
         &mut self,
         scope: Scope,
@@ -232,7 +235,7 @@ impl Events {
     }
 }
 
-/// The same error once more.
+/// A copy of an error, which is not `Clone`.
 fn copy_of(error: &io::Error) -> io::Error {
     match (error.raw_os_error(), error.kind()) {
         (Some(code), _) => io::Error::from_raw_os_error(code),
@@ -241,7 +244,7 @@ fn copy_of(error: &io::Error) -> io::Error {
     }
 }
 
-/// What the rings of all that is wanted take on each processor.
+/// The rings that everything wanted takes on each processor.
 fn demand(options: CpuOptions, traces: &Traces) -> Demand {
     let mut demand = Demand::default();
     if options.processors {
@@ -254,7 +257,7 @@ fn demand(options: CpuOptions, traces: &Traces) -> Demand {
     demand
 }
 
-/// All of them, best first.
+/// All attempts, best first.
 fn attempts() -> impl Iterator<Item = Attempt> {
     [true, false]
         .into_iter()
@@ -273,7 +276,7 @@ fn open_one(
         Scope::Recorded | Scope::System => -1,
     };
     let opened = match open(attributes, pid, cpu.cast_signed()) {
-        // The kernel is older than 5.13 and knows all that is started, or the first thread alone.
+        // Before 5.13 the kernel can inherit to everything that is started, or to nothing beyond the first thread.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) && attributes.inherit_thread() != 0 => {
             attributes.set_inherit_thread(0);
             attributes.set_inherit(0);
@@ -284,7 +287,7 @@ fn open_one(
     opened.map(File::from)
 }
 
-/// The same for records with times of this clock.
+/// The same attributes, for records timed by this clock.
 fn with_clock(mut attributes: sys::perf_event_attr, clock: RecordClock) -> sys::perf_event_attr {
     if clock == RecordClock::Raw {
         attributes.set_use_clockid(1);
@@ -293,7 +296,7 @@ fn with_clock(mut attributes: sys::perf_event_attr, clock: RecordClock) -> sys::
     attributes
 }
 
-/// Opens an event of a thread, or of a processor, with -1 for any.
+/// Opens an event for a thread or a processor; -1 stands for any.
 pub(crate) fn open(mut attributes: sys::perf_event_attr, pid: i32, cpu: i32) -> io::Result<OwnedFd> {
     attributes.size = size_of::<sys::perf_event_attr>() as u32;
     let flags = sys::PERF_FLAG_FD_CLOEXEC.into();
@@ -307,10 +310,10 @@ pub(crate) fn open(mut attributes: sys::perf_event_attr, pid: i32, cpu: i32) -> 
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// What every sample has: whose it is, when and where.
+/// What every sample has: process and thread, time, and processor.
 const COMMON: u32 = sys::PERF_SAMPLE_TID | sys::PERF_SAMPLE_TIME | sys::PERF_SAMPLE_CPU;
 
-/// Of an event whose rings have so many bytes.
+/// Attributes of a sampling event whose rings have so many bytes.
 fn attributes(options: CpuOptions, attempt: Attempt, ring: usize) -> sys::perf_event_attr {
     let mut all = common(options.scope, attempt.kernel);
     match attempt.counter {
@@ -329,16 +332,16 @@ fn attributes(options: CpuOptions, attempt: Attempt, ring: usize) -> sys::perf_e
     all.__bindgen_anon_1.sample_freq = options.frequency.into();
     all.sample_type = u64::from(COMMON | sys::PERF_SAMPLE_IP | sys::PERF_SAMPLE_PERIOD);
     with_stack(&mut all, options.stack_in(ring));
-    // Counters of 64-bit ARM are refused with it, and count nothing while a processor waits.
+    // Counters of 64-bit ARM are refused with `exclude_idle`, and count nothing while a processor idles anyway.
     let counts_idle = attempt.counter == Counter::CpuClock;
     all.set_exclude_idle(u64::from(counts_idle || !cfg!(target_arch = "aarch64")));
     all
 }
 
-/// What all events have in common.
+/// Attributes that all events share.
 fn common(scope: Scope, kernel: bool) -> sys::perf_event_attr {
     let mut all = sys::perf_event_attr::default();
-    // What the kernel would find in user space is only right where there are frame pointers: we look ourselves.
+    // The kernel's own user-space call chains are right only with frame pointers, so we unwind ourselves.
     all.set_exclude_callchain_user(1);
     all.set_exclude_hv(1);
     if !kernel {
@@ -348,17 +351,17 @@ fn common(scope: Scope, kernel: bool) -> sys::perf_event_attr {
     all.set_sample_id_all(1);
     if let Scope::Tree { follow, .. } = scope {
         all.set_inherit(1);
-        // Threads are the target's, whatever else it starts.
+        // With `inherit_thread`, only threads of the target inherit the event, not its children.
         all.set_inherit_thread(u64::from(!follow));
         all.set_disabled(1);
         all.set_enable_on_exec(1);
     }
-    // Wake us when so many bytes are there, which are said when the ring's size is.
+    // Wakes us when so many bytes are unread; the number is set along with the ring's size.
     all.set_watermark(1);
     all
 }
 
-/// Adds stacks to the samples: the kernel's part, registers, and a piece of the user's.
+/// Adds stacks to the samples: the kernel's frames, user registers, and a piece of the user stack.
 fn with_stack(all: &mut sys::perf_event_attr, bytes: u32) {
     all.sample_type |=
         u64::from(sys::PERF_SAMPLE_CALLCHAIN | sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER);
@@ -366,7 +369,7 @@ fn with_stack(all: &mut sys::perf_event_attr, bytes: u32) {
     all.sample_stack_user = bytes;
 }
 
-/// The processors that are online, as in `0-3,8`.
+/// The processors that are online, listed as in `0-3,8`.
 fn online() -> io::Result<Vec<u32>> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     Ok(list(text.trim()))
@@ -380,28 +383,28 @@ fn list(text: &str) -> Vec<u32> {
     text.split(',').filter_map(range).flatten().take(8192).collect()
 }
 
-/// What sampling could do here.
+/// What sampling could do on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// What would be counted; none when nothing can be sampled.
+    /// What would be counted; `None` if nothing can be sampled.
     pub event: Option<&'static str>,
-    /// The kernel's part of stacks would be there.
+    /// Stacks would include kernel frames.
     pub has_kernel: bool,
     /// Times come from the time stamp counter itself, not by way of the system's clock.
     pub is_native_clock: bool,
-    /// The whole system may be sampled.
+    /// The whole system can be sampled.
     pub system_wide: bool,
-    /// What is in the way, and what to do about it. Empty when nothing is.
+    /// What prevents sampling, and what to do about it. Empty if nothing does.
     pub refused: String,
-    /// Page faults can be recorded, of a process and, if the second is set, of processes that run already.
+    /// Whether page faults can be recorded: of a process that is started, and of processes that run already.
     pub faults: (bool, bool),
-    /// What is in the way of page faults, and what to do about it. Empty when nothing is.
+    /// What prevents recording page faults, and what to do about it. Empty if nothing does.
     pub faults_refused: String,
-    /// What is in the way of tracepoints, and what to do about it. Empty when nothing is.
+    /// What prevents recording tracepoints, and what to do about it. Empty if nothing does.
     pub traces_refused: String,
 }
 
-/// Tries to sample this process, and the system, without taking a sample.
+/// Tries to open events for this process and for the system, without taking a sample.
 pub fn probe() -> Probe {
     let frequency = 1;
     let options = |scope| CpuOptions {
@@ -417,7 +420,7 @@ pub fn probe() -> Probe {
     let system = Events::open(options(Scope::System), &mut none, HAS_TSC);
     let system_wide = matches!(system.work, Some(Ok(Counted { has_kernel: true, .. })));
     let everywhere = matches!(system.faults, Some(Ok(true)));
-    // Its rings are in the way of others.
+    // Its rings use up memory that the next ones need.
     drop(system);
     let events = Events::open(options(own), &mut none, HAS_TSC);
     let is_native_clock = events.clock == RecordClock::Native;
@@ -466,7 +469,7 @@ mod tests {
         assert_eq!(list("0-4294967295").len(), 8192);
     }
 
-    /// Check that the best is tried first, and that each attempt gives up one thing more.
+    /// Check that the best attempt comes first, and that each further one gives up one more thing.
     #[test]
     fn attempts_go_from_most_to_least() {
         let all: Vec<Attempt> = attempts().collect();

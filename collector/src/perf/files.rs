@@ -1,8 +1,9 @@
 //! All files that sampled processes map, each once.
 //!
-//! A file is open from the first sample that needs it on, with its contents mapped and some of its rules kept. What compilers and tests make
-//! on a machine that is sampled for days has no end, and what is mapped keeps its place on the disk when it is removed; so of very many
-//! those are closed that were needed longest ago, and opened again if they are needed once more.
+//! A file stays open from the first sample that needs it, with its contents mapped and some of its unwind rules
+//! cached. On a machine sampled for days, compilers and tests make files without end, and a mapped file keeps its
+//! disk space after it is removed. So once very many are open, those unused for longest are closed; they are opened
+//! again if they are needed once more.
 
 use super::code::Code;
 use crate::modules::VDSO;
@@ -11,13 +12,13 @@ use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
 use symbols::{ModuleFile, Reason};
 
-/// Files that are told apart; what comes beyond has no names and no tables.
+/// Most distinct files; any beyond have no names and no tables.
 const MOST: usize = 1 << 16;
 
-/// Most files that stay open from one round to the next; of more, half as many do.
+/// Most files that stay open from one round to the next; if there are more, all but half this number are closed.
 const MOST_OPEN: usize = 1 << 10;
 
-/// Position of a file.
+/// Index of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileId(pub(super) u32);
 
@@ -26,9 +27,9 @@ pub(crate) struct FileId(pub(super) u32);
 pub(super) struct Key {
     /// As the process sees it.
     pub(super) path: String,
-    /// Empty where it has none.
+    /// Empty if it has none.
     pub(super) build_id: Vec<u8>,
-    /// 0 where a build id is known instead.
+    /// 0 if a build id is known instead.
     pub(super) inode: u64,
 }
 
@@ -45,11 +46,11 @@ pub(crate) struct Files {
     most_open: usize,
     round: u64,
     open: Cell<usize>,
-    /// They were mapped long ago, perhaps on another machine.
+    /// The mappings come from a capture file: they are old, and perhaps from another machine.
     are_of_a_file: bool,
     ids: FxHashMap<Key, FileId>,
     files: Vec<File>,
-    /// Files that were parsed.
+    /// Number of files that were parsed.
     pub(super) opened: Cell<u64>,
 }
 
@@ -68,13 +69,13 @@ impl Default for Files {
 }
 
 impl Files {
-    /// Those that a file tells of: they are looked for by their paths alone, and what this machine's processes have
-    /// in common says nothing of them.
+    /// For the mappings that a capture file records: files are looked up by path alone, and nothing is assumed from
+    /// what this machine's processes share.
     pub(crate) fn of_a_file() -> Files {
         Files { are_of_a_file: true, ..Files::default() }
     }
 
-    /// The file that a mapping names; none for memory that no file holds.
+    /// The file that a mapping names; `None` for memory that no file holds.
     pub(crate) fn id(&mut self, path: &[u8], build_id: &[u8], inode: u64) -> Option<FileId> {
         let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
         if path != VDSO.as_bytes() && (!path.starts_with(b"/") || path.starts_with(b"//")) {
@@ -91,7 +92,7 @@ impl Files {
         Some(id)
     }
 
-    /// Its contents, opened on behalf of a process that maps it.
+    /// The file's contents, opened on behalf of a process that maps it.
     pub(crate) fn code(&self, id: FileId, pid: u32) -> Option<&Code> {
         let file = self.files.get(id.0 as usize)?;
         file.needed.set(self.round);
@@ -104,7 +105,7 @@ impl Files {
         code.as_ref().ok()
     }
 
-    /// All samples up to now were read: closes files, if too many are open.
+    /// Every sample up to now has been processed: closes files if too many are open.
     pub(super) fn end_round(&mut self) {
         self.round += 1;
         if self.open.get() <= self.most_open {
@@ -119,12 +120,13 @@ impl Files {
         self.open.set(stay);
     }
 
-    /// What the kernel said about it.
+    /// What the kernel said about the file.
     pub(super) fn key(&self, id: FileId) -> Option<&Key> {
         self.files.get(id.0 as usize).map(|file| &file.key)
     }
 
-    /// The file that a process maps from `offset` on at `start`, and what to take off its addresses to get the file's own.
+    /// The file that a process maps from `offset` on at `start`, and what to subtract from the process's addresses to
+    /// get those in the file.
     pub(crate) fn mapped(
         &mut self,
         path: &[u8],
@@ -137,7 +139,7 @@ impl Files {
         Some((self.file(id, pid), bias))
     }
 
-    /// What is known of it, as far as it was opened.
+    /// What is known about the file, as far as it was opened.
     pub(crate) fn file(&self, id: FileId, pid: u32) -> ModuleFile {
         let Some(key) = self.key(id) else { return ModuleFile::default() };
         match self.code(id, pid) {
@@ -149,7 +151,8 @@ impl Files {
     }
 }
 
-/// Opens a file as the process sees it; if that is gone, as we see it. A file that is another one is refused.
+/// Opens a file as the process sees it, or as we see it if that fails. Refuses a file that is not the one that was
+/// mapped.
 fn open(key: &Key, pid: u32) -> Result<Code, Reason> {
     if key.path == VDSO {
         return own_vdso();
@@ -158,7 +161,7 @@ fn open(key: &Key, pid: u32) -> Result<Code, Reason> {
     open_at(key, &inside).or_else(|_| open_at(key, Path::new(&key.path)))
 }
 
-/// Opens a file as we see it, unless nothing says that it is the one that was mapped.
+/// Opens a file as we see it, but only if something proves that it is the one that was mapped.
 fn open_now(key: &Key) -> Result<Code, Reason> {
     if key.build_id.is_empty() && key.inode == 0 {
         return Err(Reason::FileMissing);
@@ -173,7 +176,7 @@ fn open_now(key: &Key) -> Result<Code, Reason> {
     open_at(key, Path::new(&key.path))
 }
 
-/// The kernel's code in each process, from our own.
+/// The vDSO, from our own process.
 fn own_vdso() -> Result<Code, Reason> {
     let image = crate::symbolize::vdso().ok_or(Reason::FileMissing)?;
     Code::vdso(image, VDSO)
@@ -188,7 +191,7 @@ fn open_at(key: &Key, path: &Path) -> Result<Code, Reason> {
 mod tests {
     use super::*;
 
-    /// Check that a file is opened once for all processes that map it, and memory without a file is none.
+    /// Check that a file is opened once for all processes that map it, and that memory without a file has none.
     #[test]
     fn files_are_opened_once() {
         let mut files = Files::default();
@@ -203,8 +206,8 @@ mod tests {
         }
     }
 
-    /// Check that of too many files those are closed that were needed longest ago, with nothing of them left in memory, and that they are
-    /// opened again when they are needed, if they are there.
+    /// Check that if too many files are open, those unused for longest are closed, with nothing of them left in
+    /// memory, and are opened again when they are needed, if they still exist.
     #[test]
     fn files_are_closed_that_nobody_needs() {
         let folder = tempfile::tempdir().unwrap();
@@ -244,7 +247,7 @@ mod tests {
         assert_eq!(files.file(id, 0).build_id, [1, 2, 3]);
     }
 
-    /// Check that a file's vdso is taken for ours where it is the same one, and only there.
+    /// Check that the vDSO of a capture file is taken to be ours if it is the same one, and only then.
     #[test]
     fn vdso_of_a_file_is_ours_by_its_build_id() {
         let ours = own_vdso().unwrap().file.build_id;
@@ -255,7 +258,7 @@ mod tests {
         }
     }
 
-    /// Check that the kernel's code in each process is known.
+    /// Check that the vDSO is known.
     #[test]
     fn vdso_is_known() {
         let mut files = Files::default();

@@ -1,16 +1,16 @@
-//! What this system says about huge pages: one fault makes all of one resident.
+//! What this system says about huge pages. One fault makes a whole huge page resident.
 
 use std::fs;
 
 const FOLDER: &str = "/sys/kernel/mm/transparent_hugepage";
 
-/// When programs get them: `always`, `madvise` or `never`; empty where that is not known.
+/// When programs get huge pages: `always`, `madvise` or `never`; empty if unknown.
 pub(super) fn when() -> String {
     let text = fs::read_to_string(format!("{FOLDER}/enabled")).unwrap_or_default();
     chosen(&text).to_owned()
 }
 
-/// Bytes of one, 0 where there are none.
+/// Bytes of a huge page; 0 if there are none.
 pub(super) fn bytes() -> u64 {
     let text = fs::read_to_string(format!("{FOLDER}/hpage_pmd_size")).unwrap_or_default();
     text.trim().parse().unwrap_or(0)

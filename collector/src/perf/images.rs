@@ -1,18 +1,19 @@
-//! The images that the kernel told of, to be found by the processes that agents told of.
+//! Finds the image of each process that an agent reported.
 
 use super::batch::Image;
 use crate::clock::Clock;
 use capture::Process;
 use rustc_hash::FxHashMap;
 
-/// All images, each found by its pid: there are as many processes, so nobody looks at all of them for each.
+/// All images, indexed by pid: there are as many images as processes, so a search through all of them for each
+/// process would not do.
 pub(super) struct Images<'a> {
-    /// With their numbers, by pid in the order in which they were told.
+    /// Images with their numbers, by pid, in the order in which they were reported.
     of_pid: FxHashMap<u32, Vec<(u32, &'a Image)>>,
 }
 
 impl<'a> Images<'a> {
-    /// These, in the order in which they were told.
+    /// Indexes these images, in the order in which they were reported.
     pub(super) fn of(images: impl Iterator<Item = (u32, &'a Image)>) -> Images<'a> {
         let mut of_pid: FxHashMap<u32, Vec<(u32, &Image)>> = FxHashMap::default();
         for (id, image) in images {
@@ -21,15 +22,16 @@ impl<'a> Images<'a> {
         Images { of_pid }
     }
 
-    /// The number of the image that a recorded process is: the last one of its pid that had begun in the same way when the agent
-    /// connected, or had run before anybody looked. Of two that follow each other at once, the one of the same name.
+    /// The number of the image that a recorded process is: the last one of its pid that began in the same way and had
+    /// begun when the agent connected, or that ran before the recording. If two follow each other at once, the one
+    /// with the process's name.
     pub(super) fn of_process(&self, process: &Process, started: u64, clock: &Clock) -> Option<u32> {
         let of_pid = self.of_pid.get(&process.pid)?.iter().rev().copied();
         let mut candidates = of_pid.filter(|(_, image)| {
             (image.started == 0 || image.is_unannounced || image.is_exec != process.forked)
                 && clock.nanoseconds_of(image.started) <= started
         });
-        // The kernel keeps 15 letters of a name.
+        // The kernel keeps 15 bytes of a name.
         let is_named = |(_, image): &(u32, &Image)| {
             let program = image.executable.rsplit('/').next().unwrap_or("");
             program == process.name || (!image.name.is_empty() && process.name.starts_with(&image.name))
@@ -52,8 +54,8 @@ mod tests {
         Process { pid, name: name.to_owned(), forked, ..Process::default() }
     }
 
-    /// Check that a process is the last image of its pid that began as it did and no later, the one of its name before others, and none
-    /// where there is no such.
+    /// Check that a process is the last image of its pid that began as it did and no later; that an image with its
+    /// name comes before others; and that there may be none.
     #[test]
     fn processes_find_their_images() {
         let clock = Clock::start();

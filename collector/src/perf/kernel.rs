@@ -5,20 +5,20 @@ use perf_event_open_sys::bindings as sys;
 use rustc_hash::FxHashMap;
 use symbols::{Cache, KernelSymbols, Reason};
 
-/// Addresses from here on are marks between the parts of a stack.
+/// Addresses from here on are markers between the parts of a stack.
 const FIRST_MARK: u64 = sys::PERF_CONTEXT_MAX;
 
 /// The module that the kernel's own code is in.
 pub(super) const KERNEL: &str = "[kernel]";
 
-/// The kernel's functions, and the frames that were seen.
+/// The kernel's functions, and the kernel frames seen so far.
 #[derive(Default)]
 pub(super) struct Kernel {
-    /// Read when the first frame wants a name.
+    /// Read when the first frame needs a name.
     symbols: Option<KernelSymbols>,
-    /// Where they may be kept.
+    /// Where the symbols may be kept.
     cache: Option<Cache>,
-    /// They were read from the kernel because they were not kept.
+    /// The symbols were read from the kernel because the cache did not have them.
     is_unkept: bool,
     /// Where loadable modules begin.
     bases: FxHashMap<String, u64>,
@@ -28,24 +28,24 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// One whose functions may be kept from recording to recording.
+    /// Creates one whose symbols may be cached from recording to recording.
     pub(super) fn new(cache: Option<Cache>) -> Kernel {
         Kernel { cache, ..Kernel::default() }
     }
 
-    /// Keeps what was read, when nothing waits for the rings any more.
+    /// Caches the symbols, once the rings no longer have to be read.
     pub(super) fn keep(&self) {
         if let (Some(cache), Some(symbols), true) = (&self.cache, &self.symbols, self.is_unkept) {
             symbols.keep(cache);
         }
     }
 
-    /// Code of the kernel came or went.
+    /// Kernel code was loaded or unloaded.
     pub(super) fn changed(&mut self) {
         self.is_stale = true;
     }
 
-    /// True of stacks that have frames of the kernel.
+    /// True if the stack has kernel frames.
     pub(super) fn has_frames(chain: &[u8]) -> bool {
         let (words, _) = chain.as_chunks::<8>();
         words.iter().any(|word| u64::from_le_bytes(*word) == sys::PERF_CONTEXT_KERNEL)
@@ -108,7 +108,7 @@ impl Kernel {
     }
 }
 
-/// Where modules begin: the first and the last word of lines as `nf_tables 311296 0 - Live 0xffffffffc0201000`.
+/// Where modules begin: the first and the last word of lines such as `nf_tables 311296 0 - Live 0xffffffffc0201000`.
 fn bases(text: &str) -> FxHashMap<String, u64> {
     let base = |line: &str| {
         let mut words = line.split_ascii_whitespace();
@@ -120,7 +120,7 @@ fn bases(text: &str) -> FxHashMap<String, u64> {
 }
 
 impl KernelFrame {
-    /// Why there is no name.
+    /// Why the frame has no name.
     pub(super) fn reason(&self) -> Option<Reason> {
         self.name.as_ref().err().copied()
     }
@@ -144,8 +144,8 @@ mod tests {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// Check that frames come outermost first, that only the innermost is an instruction, and that marks and what the
-    /// kernel found in user space are left out.
+    /// Check that frames come outermost first, that only the innermost is an exact instruction, and that markers and
+    /// user-space addresses found by the kernel are left out.
     #[test]
     fn kernel_stacks_are_turned_round() {
         let (mut kernel, mut batch, mut seen) = (kernel(), Batch::default(), Vec::new());
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(
             batch.kernel,
             [
-                // The call was the last instruction of the function before.
+                // The call was the last instruction of the function before this address.
                 frame("[kernel]", 0x100, false, "_stext"),
                 frame("[a_module]", 0x18, false, "hook"),
                 frame("[kernel]", 0x110, true, "inner"),
@@ -177,7 +177,7 @@ mod tests {
         );
     }
 
-    /// Check that code of a module which was unloaded keeps the name that it had when it was seen.
+    /// Check that code of an unloaded module keeps the name that it had when it was seen.
     #[test]
     fn unloaded_modules_keep_their_names() {
         let (mut kernel, mut batch, mut seen) = (kernel(), Batch::default(), Vec::new());
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(batch.kernel[0].module, "[a_module]");
     }
 
-    /// Check that a chain without the kernel's part, or with half a word, gives no frames.
+    /// Check that a chain without a kernel part, or with half a word, gives no frames.
     #[test]
     fn other_chains_have_no_frames() {
         for bytes in [chain(&[]), chain(&[sys::PERF_CONTEXT_USER, 1]), vec![1, 2, 3]] {

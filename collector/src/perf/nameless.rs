@@ -1,6 +1,7 @@
-//! Processes with samples of which nobody knows what they ran.
+//! Sampled processes whose program is unknown.
 
-/// What the user is told of so many, and of so many records by which it would be known.
+/// What the user is told about such processes, given their number and that of the lost records that would have named
+/// them.
 pub(crate) fn remark_on_nameless(processes: u64, untold: u64) -> Option<String> {
     let who = match processes {
         1 => "one process".to_owned(),
@@ -27,7 +28,7 @@ pub(crate) fn remark_on_nameless(processes: u64, untold: u64) -> Option<String> 
 mod tests {
     use super::*;
 
-    /// Check that nothing is said of none, that one is one, and that there is advice where there was no room.
+    /// Check that nothing is said about none, that one is singular, and that there is advice if records were lost.
     #[test]
     fn nameless_processes_are_counted() {
         assert_eq!(remark_on_nameless(0, 0), None);

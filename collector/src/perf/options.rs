@@ -7,7 +7,7 @@ pub struct CpuOptions {
     pub processors: bool,
     /// Samples in each second that a processor works.
     pub frequency: u32,
-    /// Bytes of stack that are copied with each sample; `None` for as many as are worth it where rings have room.
+    /// Bytes of stack copied with each sample; `None` for as many as are worthwhile in rings of the given size.
     pub stack_bytes: Option<u32>,
     /// Keep the copied registers and stacks in the capture.
     pub keep_stacks: bool,
@@ -20,37 +20,37 @@ pub struct CpuOptions {
 /// Whose work is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// A process from its next exec on, with all that it starts if `follow` is set.
+    /// A process from its next exec on, including everything it starts if `follow` is set.
     Tree {
         /// The process.
         pid: u32,
         /// Sample what it starts, too.
         follow: bool,
     },
-    /// Processes that an agent tells of, found among everything that runs on this machine.
+    /// Processes that have an agent, found among everything that runs on this machine.
     Recorded,
     /// Everything that runs on this machine.
     System,
 }
 
 impl CpuOptions {
-    /// Samples a second unless something else is said: not a divisor of common timers' rates, so that what these start is
-    /// seen at all its moments.
+    /// Default samples per second: not a divisor of common timer rates, so that work started by timers is sampled at
+    /// all its stages.
     pub const FREQUENCY: u32 = 999;
-    /// Bytes of stack unless something else is said, where rings have room for ten such samples, and no faults keep the reader from
-    /// them. What a stack has not got is not copied by us, so only deep ones cost more for it.
+    /// Default bytes of stack, if a ring has room for ten such samples and no page faults compete for the reader. We
+    /// do not copy what the kernel could not fill, so only deep stacks cost more for it.
     pub const STACK_BYTES: u32 = 48 << 10;
-    /// The same in all other rings, and of hits of tracepoints.
+    /// Default for all other rings, and for tracepoint hits.
     const LEAST_STACK: u32 = 16 << 10;
-    /// Most bytes of stack: a record of the kernel's ends at 64 KiB.
+    /// Most bytes of stack: a kernel record cannot exceed 64 KiB.
     pub const MOST_STACK: u32 = 60 << 10;
 
-    /// True when processes that come into the recording one by one are sampled, and nobody else.
+    /// True if only processes that join the recording one by one are sampled.
     pub(super) fn follows(self) -> bool {
         self.processors && self.scope == Scope::Recorded
     }
 
-    /// Within what the kernel takes: stacks are multiples of 8 bytes.
+    /// Clamps the options to what the kernel accepts: stack sizes are multiples of 8 bytes.
     pub(super) fn bounded(self) -> CpuOptions {
         CpuOptions {
             frequency: self.frequency.clamp(1, 50_000),
@@ -59,13 +59,13 @@ impl CpuOptions {
         }
     }
 
-    /// Bytes of stack for each sample in rings of so many bytes.
+    /// Bytes of stack for each sample in a ring of so many bytes.
     pub(super) fn stack_in(self, ring: usize) -> u32 {
         let fits = if self.faults { 0 } else { u32::try_from(ring / 10).unwrap_or(u32::MAX) & !7 };
         self.stack_bytes.unwrap_or(fits.clamp(Self::LEAST_STACK, Self::STACK_BYTES))
     }
 
-    /// Bytes of stack for each of what may come by thousands at once: faults and hits of tracepoints.
+    /// Bytes of stack for each record of a kind that may come by the thousands at once: faults and tracepoint hits.
     pub(super) fn stack_of_many(self) -> u32 {
         self.stack_bytes.unwrap_or(Self::LEAST_STACK)
     }
@@ -75,7 +75,7 @@ impl CpuOptions {
 mod tests {
     use super::*;
 
-    /// Check that stacks are copied as far as rings have room for, unless somebody says how far.
+    /// Check that as much of stacks is copied as rings have room for, unless the user says how much.
     #[test]
     fn stacks_leave_room_in_rings() {
         let scope = Scope::System;

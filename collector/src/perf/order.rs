@@ -1,47 +1,48 @@
-//! Records of many rings, in the order of their times.
+//! Records of many rings, in order of time.
 //!
-//! Each ring is in order but for interrupts, and rings are read one after the other. So a record waits until everything
-//! that was written before it has been read: [`HOLD`] longer than it took to read the rings. What comes later than that
-//! is kept and counted.
+//! Each ring is in order, except around interrupts, and rings are read one after the other. So a record waits until
+//! everything written before it has been read: [`HOLD`] longer than it took to read the rings. Records that come even
+//! later are kept and counted.
 
 use super::record::{self, Layout, What};
 use crate::perf::time::Times;
 
-/// Ticks are about as many as nanoseconds; records wait for some ten milliseconds.
+/// A tick is about a nanosecond; records wait for some ten milliseconds.
 pub(super) const HOLD: u64 = 50_000_000;
 
-/// Bytes from which on more is better left in the rings: what waits at the end of a recording delays it.
+/// Waiting bytes from which on more is better left in the rings: what waits at the end of a recording delays that
+/// end.
 const ENOUGH_BYTES: usize = 32 << 20;
 
-/// Bytes that wait at most, so that a clock gone wrong keeps no records for ever.
+/// Most bytes that wait, so that a clock gone wrong does not hold records for ever.
 const MOST_BYTES: usize = 256 << 20;
 
-/// Bytes of memory that are kept for what comes.
+/// Bytes of memory that are kept for reuse.
 const MOST_KEPT: usize = 4 << 20;
 
-/// Records that wait.
+/// Records that wait to be delivered.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     bytes: Vec<u8>,
-    /// Where what goes on waiting is moved to, and `bytes` by turns: memory that was used before has its pages.
+    /// What still waits is moved here, and the two buffers are swapped: memory that was used before has its pages.
     spare: Vec<u8>,
     entries: Vec<Entry>,
-    /// Bytes before this place are sorted into entries.
+    /// Bytes before this offset are sorted into entries.
     known: usize,
-    /// Time of the last record that was given out.
+    /// Time of the last record delivered.
     last: u64,
-    /// Records that came after younger ones had been given out.
+    /// Records that came after later ones had been delivered.
     pub(super) late: u64,
-    /// Bytes that were no records.
+    /// Bytes that were not records.
     pub(super) malformed: u64,
 }
 
-/// Who records are handed to.
+/// Receives the records.
 pub(super) trait Reader {
     /// Takes a record, with its ticks and the layout of its ring.
     fn take(&mut self, ticks: u64, layout: Layout, what: What<'_>);
 
-    /// Is called after each, and may add to what waits.
+    /// Called after each record; may add more records.
     fn meanwhile(&mut self, _: &mut Order) {}
 }
 
@@ -49,7 +50,7 @@ pub(super) trait Reader {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     ticks: u64,
-    /// Of records with one time, what comes first.
+    /// Orders records with the same time.
     rank: u8,
     layout: Layout,
     start: usize,
@@ -57,7 +58,8 @@ struct Entry {
 }
 
 impl Order {
-    /// Takes what `fill` appends: the records of one ring, whose samples have this layout. Gives the time of the last of them.
+    /// Takes what `fill` appends: the records of one ring, whose samples have this layout. Returns the time of the
+    /// last one.
     pub(super) fn add(&mut self, times: &Times, layout: Layout, fill: impl FnOnce(&mut Vec<u8>)) -> u64 {
         fill(&mut self.bytes);
         let mut last = self.last;
@@ -82,25 +84,25 @@ impl Order {
         last
     }
 
-    /// Behind this time, which is that of a ring's last record, records that tell of processes may be missing.
+    /// After this time, that of a ring's last record, process records may be missing.
     pub(super) fn add_gap(&mut self, ticks: u64, layout: Layout) {
         self.entries.push(Entry { ticks, rank: rank(What::Gap), layout, start: 0, end: 0 });
     }
 
-    /// Whether so much waits that more is better left in the rings.
+    /// Whether so much waits that samples are better left in the rings.
     pub(super) fn has_enough(&self) -> bool {
         self.bytes.len() > ENOUGH_BYTES
     }
 
-    /// Whether so much waits that what tells of processes is better left there, too.
+    /// Whether so much waits that even process records are better left in their rings.
     pub(super) fn has_too_much(&self) -> bool {
         self.bytes.len() > MOST_BYTES / 2
     }
 
-    /// Hands the records up to a time to `reader`, in order.
+    /// Delivers the records up to a time to `reader`, in order.
     pub(super) fn until(&mut self, ticks: u64, reader: &mut impl Reader) {
         let limit = if self.bytes.len() > MOST_BYTES { u64::MAX } else { ticks };
-        // A stable sort: what is equal stays in the order of its ring.
+        // A stable sort: equal records stay in the order of their ring.
         self.entries.sort_by_key(|entry| (entry.ticks, entry.rank));
         let due = self.entries.partition_point(|entry| entry.ticks <= limit);
         let due: Vec<Entry> = self.entries.drain(..due).collect();
@@ -116,7 +118,7 @@ impl Order {
         self.compact();
     }
 
-    /// Gives the room of records that were given out back.
+    /// Gives back the room of delivered records.
     fn compact(&mut self) {
         for entry in &mut self.entries {
             let start = self.spare.len();
@@ -125,13 +127,13 @@ impl Order {
         }
         std::mem::swap(&mut self.bytes, &mut self.spare);
         self.spare.clear();
-        // What a standstill has piled up is given back.
+        // Releases what piled up during a standstill.
         self.spare.shrink_to(MOST_KEPT);
         self.known = self.bytes.len();
     }
 }
 
-/// A process exists before it executes, it executes before it maps, and maps before it works.
+/// A process exists before it executes, executes before it maps, and maps before it works.
 fn rank(what: What<'_>) -> u8 {
     match what {
         What::Fork { .. } => 0,
@@ -152,12 +154,12 @@ mod tests {
     use crate::perf::ring::Conversion;
     use proptest::prelude::*;
 
-    /// Ticks are times here.
+    /// A clock whose ticks equal its times.
     fn times() -> Times {
         Times::new(RecordClock::Native, Some(Conversion { zero: 0, mult: 1, shift: 0 }))
     }
 
-    /// What is given, as text.
+    /// The records delivered, as text.
     #[derive(Default)]
     struct Seen(Vec<String>);
 
@@ -173,7 +175,8 @@ mod tests {
         seen.0
     }
 
-    /// Check that of records with one time a fork comes before the exec, that before mappings, and these before samples.
+    /// Check that among records with one time a fork comes before the exec, the exec before mappings, and mappings
+    /// before samples.
     #[test]
     fn causes_come_before_effects() {
         let mut order = Order::default();
@@ -187,7 +190,7 @@ mod tests {
         assert!(places.is_sorted(), "{seen}");
     }
 
-    /// Check that what comes too late is given out and counted.
+    /// Check that records that come too late are delivered and counted.
     #[test]
     fn late_records_are_counted() {
         let mut order = Order::default();
@@ -197,7 +200,7 @@ mod tests {
         assert_eq!((given(&mut order, 100).len(), order.late), (1, 1));
     }
 
-    /// Check that a gap comes behind its ring's last record, and before what others have written later.
+    /// Check that a gap comes after its ring's last record, and before what other rings recorded later.
     #[test]
     fn gaps_come_behind_the_last_record() {
         let mut order = Order::default();
@@ -209,11 +212,11 @@ mod tests {
         let seen = given(&mut order, 9);
         let begin: Vec<&str> = seen.iter().map(|text| text.split([' ', '(']).nth(1).unwrap()).collect();
         assert_eq!(begin, ["Fork", "Sample", "Gap", "Sample"]);
-        // Of a ring that gave nothing it is now.
+        // For a ring that gave nothing it is the present.
         assert_eq!(order.add(&times(), Layout::Work, |_| ()), 6);
     }
 
-    /// Check that what is added while records are given is kept for the next time, with nothing lost or given twice.
+    /// Check that records added during delivery are kept for the next time, and none is lost or delivered twice.
     #[test]
     fn records_may_come_meanwhile() {
         #[derive(Default)]
@@ -240,7 +243,8 @@ mod tests {
     }
 
     proptest! {
-        /// Check that any split of records over rings and rounds gives the same order, as long as none comes late.
+        /// Check that however records are split over rings and rounds, they come out in the same order, as long as
+        /// none comes late.
         #[test]
         fn any_way_of_reading_gives_one_order(
             moments in prop::collection::vec((0u64..20, 0usize..5), 0..60),
@@ -253,7 +257,7 @@ mod tests {
                 3 => made::sample(number, time),
                 _ => made::exit(number, time),
             };
-            // No two are equal in time and kind, so that there is one right order.
+            // No two are equal in time and kind, so only one order is right.
             let mut moments: Vec<(u64, usize)> = moments;
             moments.sort_unstable();
             moments.dedup();
@@ -276,7 +280,7 @@ mod tests {
             prop_assert_eq!(in_turns.late, 0);
         }
 
-        /// Check that any bytes are records or counted, and all of them are used up.
+        /// Check that arbitrary bytes are either records or counted, and all are consumed.
         #[test]
         fn hostile_bytes_are_counted(
             parts in prop::collection::vec(any::<Vec<u8>>(), 0..10),

@@ -1,15 +1,15 @@
-//! Which process of the capture each image is, and which images are needed on.
+//! Decides which process of the capture each image is, and which images must still be kept.
 //!
-//! An agent may tell of a process later than the kernel does, so an image waits after its end, until no agent can tell of it any more. Then
-//! its process is decided:
+//! An agent may report a process later than the kernel does, so an image is kept after its end until no agent can
+//! report it any more. Then its process is decided:
 //!
 //! ```text
 //!   kernel   fork ── exec ── samples ── exit ── gone ┄┄┄┄ GRACE ┄┄┄► decided, and forgotten
 //!   agent                connects ┄ end                              (its children know what they need of it)
-//!                           └── claimed by whoever an agent told of, whenever images are decided
+//!                           └── claimed by the process that an agent reported, whenever images are decided
 //! ```
 //!
-//! So memory is that of images which live, or have ended lately, however long a recording takes.
+//! So memory use is that of images that live or ended lately, however long a recording takes.
 
 use super::batch::Image;
 use super::images::Images;
@@ -21,67 +21,67 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// So long after an image is gone no agent tells of it any more.
+/// So long after an image is gone, no agent will report it any more.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
-/// Nanoseconds within which an agent has told of a program that was executed.
+/// Nanoseconds within which an agent reports a program that was executed.
 const LONG_ENOUGH: u64 = 1_000_000_000;
 
-/// The pid of samples that the kernel takes of a task which it is done with.
+/// The pid in samples that the kernel takes of a task that has already been reaped.
 const NOBODY: u32 = u32::MAX;
-/// That of a processor with nothing to do, where the kernel samples these, too.
+/// The pid of an idle processor, if the kernel samples these too.
 const IDLE: u32 = 0;
 
 /// An image whose process may still change.
 #[derive(Debug)]
 struct Entry {
     image: Image,
-    /// The image it came from, as far as that is kept.
+    /// The image that it came from, if that is still kept.
     parent: Option<u32>,
-    /// What it has from that, once it is decided.
+    /// What it inherits from that image, once that is decided.
     heritage: Option<Heritage>,
-    /// The process that it is, as far as that is known.
+    /// The process that it is, if known.
     owner: Option<ProcessId>,
-    /// The row of its own that it has got because no agent told of it.
+    /// The row that it got because no agent reported it.
     row: Option<ProcessId>,
-    /// Whether an agent told of it, and if so, whether that was attached to.
+    /// `None` if no agent reported it; otherwise whether that agent was attached.
     recorded: Option<bool>,
 }
 
-/// What an image leaves to those that came from it.
+/// What an image passes on to the images that come from it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Heritage {
     owner: Option<ProcessId>,
     descent: Descent,
 }
 
-/// An image that was decided.
+/// A decided image.
 pub(super) struct Decided {
     pub(super) image: Image,
     pub(super) owner: Option<ProcessId>,
-    /// An agent told of it: it is that process, and no fork that counts as it.
+    /// An agent reported it: it is that process itself, not a fork that counts as part of it.
     pub(super) is_recorded: bool,
 }
 
-/// The images.
+/// Images that are not decided yet.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     entries: BTreeMap<u32, Entry>,
-    /// Those that nothing tells of any more, and since when.
+    /// Images that no further record can refer to, and since when.
     gone: VecDeque<(Instant, u32)>,
-    /// Programs that recorded ones have started and that have no agent.
+    /// Programs that recorded processes started and that have no agent.
     pub(super) strangers: Strangers,
-    /// Processes with samples of which nobody knows what they ran.
+    /// Number of sampled processes whose program is unknown.
     pub(super) nameless: u64,
 }
 
 impl Owners {
-    /// An image is new, or has changed.
+    /// Adds or replaces an image.
     pub(super) fn put(&mut self, id: u32, image: Image) {
         match self.entries.get_mut(&id) {
             Some(entry) => entry.image = image,
             None => {
-                // Whoever an image came from was announced before it.
+                // The image that it came from was announced before it.
                 let parent = image.parent.filter(|parent| *parent < id);
                 let entry = Entry { image, parent, heritage: None, owner: None, row: None, recorded: None };
                 self.entries.insert(id, entry);
@@ -89,23 +89,23 @@ impl Owners {
         }
     }
 
-    /// Nothing tells of an image any more but an agent.
+    /// From now on only an agent can say anything about this image.
     pub(super) fn leave(&mut self, id: u32) {
         self.gone.push_back((Instant::now(), id));
     }
 
-    /// True when there are images to be decided that were gone before.
+    /// True if images that were gone before `before` wait to be decided.
     pub(super) fn are_due(&self, before: Instant) -> bool {
         self.gone.front().is_some_and(|(gone, _)| *gone < before)
     }
 
-    /// The pids of images that are needed on.
+    /// The pids of the images that are kept.
     pub(super) fn pids(&self) -> FxHashSet<u32> {
         self.entries.values().map(|entry| entry.image.pid).collect()
     }
 
-    /// Forgets all that were gone before the recording has begun: it knows nothing of them. Gives their ids. Those that came from them came
-    /// from where these did.
+    /// Forgets all images that were gone before the recording began, since it needs nothing of them. Returns their
+    /// ids. Images that came from them now come from where these did.
     pub(super) fn forget(&mut self, before: Instant) -> FxHashSet<u32> {
         let due: Vec<u32> = self.take_due(before);
         let mut parents = FxHashMap::default();
@@ -124,7 +124,7 @@ impl Owners {
         parents.into_keys().collect()
     }
 
-    /// Those that were gone before, in their order.
+    /// Takes the images that were gone before `before`, in order of their ids.
     fn take_due(&mut self, before: Instant) -> Vec<u32> {
         let mut due = Vec::new();
         while let Some((_, id)) = self.gone.pop_front_if(|(gone, _)| *gone < before) {
@@ -134,7 +134,7 @@ impl Owners {
         due
     }
 
-    /// Decides all that were gone before, and forgets them.
+    /// Decides all images that were gone before `before`, and forgets them.
     pub(super) fn settle(
         &mut self,
         before: Instant,
@@ -147,7 +147,7 @@ impl Owners {
         self.decide_all(&due, |_| true, clock, writer)
     }
 
-    /// Decides all, at the end.
+    /// Decides all images, at the end.
     pub(super) fn finish(
         &mut self,
         processes: &Processes,
@@ -163,7 +163,7 @@ impl Owners {
         self.decide_all(&all, lived, clock, writer)
     }
 
-    /// Each process that an agent told of belongs to the image that ran when it connected.
+    /// Assigns each process that an agent reported to the image that ran when the agent connected.
     fn claim(&mut self, processes: &Processes, clock: &Clock) {
         let images = Images::of(self.entries.iter().map(|(id, entry)| (*id, &entry.image)));
         let found: Vec<(u32, ProcessId, bool)> = processes
@@ -179,7 +179,7 @@ impl Owners {
         }
     }
 
-    /// Decides these, in their order, and forgets them.
+    /// Decides these images, in this order, and forgets them.
     fn decide_all(
         &mut self,
         ids: &[u32],
@@ -190,12 +190,12 @@ impl Owners {
         let (mut decided, mut heritages) = (FxHashMap::default(), FxHashMap::default());
         for id in ids {
             let parent = self.heritage_of(*id, &heritages, clock, writer)?;
-            // One that was told to be gone twice is so already.
+            // An image may have been reported gone twice.
             let Some(mut entry) = self.entries.remove(id) else { continue };
             let had_row = entry.row.is_some();
             decide(&mut entry, parent, clock, writer)?;
             if let (true, Some(row)) = (had_row, entry.row) {
-                // What is known of it now is more than its children needed.
+                // More is known of it now than when its children needed its row.
                 writer.update_process(row, process_of(&entry.image, parent.owner, clock))?;
             }
             let Entry { image, owner, row, recorded, .. } = entry;
@@ -216,7 +216,7 @@ impl Owners {
         Ok(decided)
     }
 
-    /// What an image has from where it came from. What that is may live on: then as much of it is decided as is needed here.
+    /// What an image inherits. Its ancestors may live on: then they are decided as far as is needed here.
     fn heritage_of(
         &mut self,
         id: u32,
@@ -224,7 +224,7 @@ impl Owners {
         clock: &Clock,
         writer: &mut Writer,
     ) -> Result<Heritage, Error> {
-        // Innermost first. A chain of processes may be long.
+        // Innermost first. The chain may be long, so no recursion.
         let (mut chain, mut next) = (Vec::new(), id);
         let mut heritage = loop {
             let Some(entry) = self.entries.get(&next) else { break Heritage::default() };
@@ -254,14 +254,15 @@ impl Owners {
     }
 }
 
-/// Says which process an image is, unless an agent has told it. An image that only the kernel told of becomes a process of the capture.
+/// Decides which process an image is, unless an agent has said so. An image that only the kernel reported gets a
+/// process of its own in the capture.
 fn decide(entry: &mut Entry, parent: Heritage, clock: &Clock, writer: &mut Writer) -> Result<(), Error> {
     let image = &entry.image;
     if entry.owner.is_some() || !image.is_chosen {
         return Ok(());
     }
     entry.owner = match parent.owner {
-        // A fork that no agent told of has executed nothing: it is still its parent's program.
+        // A fork without an agent has executed nothing: it still runs its parent's program.
         Some(parent) if !image.is_exec => Some(parent),
         parent if image.is_sampled || (image.is_exec && image.started > 0) => {
             entry.row = Some(writer.process(process_of(image, parent, clock))?);

@@ -1,4 +1,4 @@
-//! Both records of a page fault, put together.
+//! Joins the two records of a page fault.
 //!
 //! ```text
 //!   small records of a thread:        a    b    c    d
@@ -6,7 +6,7 @@
 //!   page faults:                      a·   b    c·   d·     · with stack
 //! ```
 //!
-//! Either may come first. One that is left alone when the others of its time have been read stays alone.
+//! Either may come first. One without a partner after all other records of its time have been read stays alone.
 
 use super::batch::Fault;
 use rustc_hash::FxHashMap;
@@ -18,7 +18,7 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// Takes the next record of a thread; gives the fault that is complete by it.
+    /// Takes the next record of a thread; returns a fault that is now complete, or will not be completed.
     pub(super) fn add(&mut self, tid: u32, record: Fault) -> Option<Fault> {
         match self.waiting.remove(&tid) {
             Some(half) if half.address == record.address && half.node.is_some() != record.node.is_some() => {
@@ -31,7 +31,7 @@ impl Pairs {
         }
     }
 
-    /// Gives those that wait.
+    /// Takes the records that still wait.
     pub(super) fn rest(&mut self) -> impl Iterator<Item = Fault> {
         self.waiting.drain().map(|(_, fault)| fault)
     }
@@ -44,8 +44,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Check that each fault comes out once, whichever of its records come, in whatever order, and with its stack if that
-        /// did.
+        /// Check that each fault comes out once, whichever of its records arrive and in whatever order, and with its
+        /// stack if that arrived.
         #[test]
         fn faults_come_out_once(
             faults in prop::collection::vec((0..3_u32, 0..3_u8, any::<bool>()), 0..40),

@@ -1,4 +1,4 @@
-//! The records of a ring: a pure function from bytes to what they say.
+//! The records of a ring: a pure function from bytes to their meaning.
 //!
 //! ```text
 //!  0         4      6      8
@@ -12,11 +12,12 @@
 //!
 //!  stack:    kernel stack │ user's part
 //!  kernel stack: n u64, n × u64
-//!  user's part: registers │ size u64, size bytes of stack, bytes of it that are true
+//!  user's part: registers │ size u64, size bytes of stack, number of them that are filled u64
 //!  registers: abi u64, bp sp ip u64 unless the abi is 0; on 64-bit ARM x29 x30 sp pc
 //! ```
 //!
-//! Only samples end without the part on the right. The layout follows from what the event asked for (`event.rs`).
+//! All records but samples end with the part on the right. The layout follows from what the event asked for
+//! (`event.rs`).
 
 use super::registers::{COUNT, Start};
 use perf_event_open_sys::bindings as sys;
@@ -24,19 +25,19 @@ use perf_event_open_sys::bindings as sys;
 /// How samples of a ring are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// No samples: records that tell of processes.
+    /// No samples: process records only.
     Tasks,
-    /// Samples of the processors.
+    /// CPU samples.
     Work,
     /// Page faults without stacks.
     Touch,
     /// Page faults with stacks.
     Stack,
-    /// Hits of a tracepoint, by its place among those that are recorded.
+    /// Hits of a tracepoint, given by its index among the recorded ones.
     Trace(u8),
 }
 
-/// A record, and when it was written by the ring's clock.
+/// A record, and when it was written, by the ring's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record<'a> {
     pub(super) time: u64,
@@ -46,29 +47,30 @@ pub(super) struct Record<'a> {
 /// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What<'a> {
-    /// A processor was here.
+    /// A processor was executing here.
     Sample(Sample<'a>),
-    /// A page was missing.
+    /// A page fault.
     Fault(Fault<'a>),
-    /// A tracepoint was passed.
+    /// A tracepoint was hit.
     Hit(Hit<'a>),
-    /// A process mapped code.
+    /// A process mapped memory.
     Map(Map<'a>),
-    /// A thread has another name, because its process executes another program or by its own will.
+    /// A thread changed its name, either because its process executed another program or of its own accord.
     Comm { pid: u32, tid: u32, name: &'a [u8], is_exec: bool },
-    /// A process (pid is new) or thread began.
+    /// A process (if the pid is new) or a thread began.
     Fork { pid: u32, parent: u32, tid: u32, maker: u32 },
     /// A thread ended.
     Exit { pid: u32, tid: u32 },
-    /// There was no room for so many records.
+    /// The ring had no room for this many records.
     Lost { records: u64 },
-    /// From here on records that tell of processes may be missing. No ring has this: it is said where one had no room.
+    /// From here on process records may be missing. The kernel writes no such record: we add it where a ring had no
+    /// room.
     Gap,
-    /// The kernel stopped sampling for a moment.
+    /// The kernel paused sampling for a moment.
     Throttle,
-    /// Code of the kernel came or went.
+    /// Kernel code was loaded or unloaded.
     KernelCode,
-    /// Nothing that we asked for.
+    /// A record that we do not need.
     Other,
 }
 
@@ -79,7 +81,7 @@ pub(super) struct Sample<'a> {
     pub(super) tid: u32,
     pub(super) cpu: u32,
     pub(super) period: u64,
-    /// Addresses of the kernel's frames with marks between, eight bytes each, innermost first.
+    /// Addresses of the kernel's frames, with markers in between, eight bytes each, innermost first.
     pub(super) chain: &'a [u8],
     pub(super) user: User<'a>,
 }
@@ -90,9 +92,9 @@ pub(super) struct Fault<'a> {
     pub(super) pid: u32,
     pub(super) tid: u32,
     pub(super) address: u64,
-    /// Where the thread's stack was, if it has one.
+    /// The thread's stack pointer, if it has a user stack.
     pub(super) sp: Option<u64>,
-    /// The kernel's frames, as those of samples, and the user's, in rings that have them.
+    /// The kernel's and the user's frames, as in samples; only in rings with stacks.
     pub(super) stack: Option<(&'a [u8], User<'a>)>,
 }
 
@@ -101,65 +103,65 @@ pub(super) struct Fault<'a> {
 pub(super) struct Hit<'a> {
     pub(super) pid: u32,
     pub(super) tid: u32,
-    /// The tracepoint's place among those that are recorded.
+    /// The tracepoint's index among the recorded ones.
     pub(super) place: u8,
-    /// What it tells, in its own layout.
+    /// The tracepoint's data, in its own layout.
     pub(super) told: &'a [u8],
-    /// The kernel's frames, as those of samples, and the user's.
+    /// The kernel's and the user's frames, as in samples.
     pub(super) stack: (&'a [u8], User<'a>),
 }
 
-/// The part of a sample that lies in user space.
+/// The user-space part of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum User<'a> {
-    /// The thread has none: it is the kernel's.
+    /// The thread has no user space: it is a kernel thread.
     None,
     /// The thread runs 32-bit code.
     Narrow { ip: u64 },
-    /// Registers and a piece of stack. `is_cut`: the stack may go on above it.
+    /// Registers and a piece of stack. With `is_cut`, the stack may continue beyond the copy.
     Wide { start: Start, stack: &'a [u8], is_cut: bool },
 }
 
-/// A mapping of code.
+/// A mapping, usually of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Map<'a> {
     pub(super) pid: u32,
     pub(super) start: u64,
     pub(super) length: u64,
-    /// Where in the file it begins.
+    /// Offset in the file at which it begins.
     pub(super) offset: u64,
     pub(super) is_code: bool,
-    /// Empty where the kernel gives an inode instead.
+    /// Empty if the kernel gives an inode instead.
     pub(super) build_id: &'a [u8],
-    /// 0 where the kernel gives a build id instead.
+    /// 0 if the kernel gives a build id instead.
     pub(super) inode: u64,
     pub(super) path: &'a [u8],
 }
 
-/// Bytes that are no record.
+/// Bytes that are not a valid record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
 const HEADER: usize = 8;
-/// What ends all records but samples.
+/// The part that ends all records but samples.
 const TRAILER: usize = 24;
 
-/// The first record of `bytes`, as bytes, and what is left.
+/// Splits off the first record of `bytes`.
 pub(super) fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
     bytes.split_at_checked(length(bytes)?).ok_or(Malformed)
 }
 
-/// The length of the record that begins here.
+/// Length of the record that begins here.
 fn length(bytes: &[u8]) -> Result<usize, Malformed> {
     let size = bytes.get(6..HEADER).and_then(|size| size.first_chunk()).ok_or(Malformed)?;
     let size = usize::from(u16::from_le_bytes(*size));
     if size < HEADER { Err(Malformed) } else { Ok(size) }
 }
 
-/// Appends the records of a ring, of which one may go round its end: it begins in `first` and ends in `second`.
+/// Appends the records of a ring. One of them may wrap around its end: it begins in `first` and ends in `second`.
 pub(super) fn append_all(first: &[u8], second: &[u8], layout: Layout, to: &mut Vec<u8>) {
     let begun = append_whole(first, layout, to);
-    // Headers are whole: records and rings are multiples of their size.
+    // A header never wraps: lengths of records and rings are multiples of its size.
     let missing = length(begun).map_or(0, |length: usize| length.saturating_sub(begun.len()));
     let (end, rest) = second.split_at(missing.min(second.len()));
     to.extend_from_slice(begun);
@@ -168,7 +170,7 @@ pub(super) fn append_all(first: &[u8], second: &[u8], layout: Layout, to: &mut V
     to.extend_from_slice(left);
 }
 
-/// Appends all whole records; gives what is left.
+/// Appends all whole records; returns what is left.
 fn append_whole<'a>(mut bytes: &'a [u8], layout: Layout, to: &mut Vec<u8>) -> &'a [u8] {
     while let Ok((record, rest)) = split(bytes) {
         append(record, layout, to);
@@ -177,11 +179,11 @@ fn append_whole<'a>(mut bytes: &'a [u8], layout: Layout, to: &mut Vec<u8>) -> &'
     bytes
 }
 
-/// Appends a record without the room that a stack did not fill. The kernel leaves it as it was, and to copy it would be most of
-/// the work.
+/// Appends a record without the unfilled part of its stack. The kernel leaves that part uninitialised, and copying it
+/// would be most of the work.
 fn append(record: &[u8], layout: Layout, to: &mut Vec<u8>) {
     let Some((start, stack)) = unfilled(record, layout) else { return to.extend_from_slice(record) };
-    // One word more than is true, since a stack without room is one that was cut off.
+    // One word more than is filled, since a stack that fills its room counts as cut off.
     let size = stack.len().next_multiple_of(8) + 8;
     let begin = to.len();
     to.extend_from_slice(&record[..start]);
@@ -193,7 +195,7 @@ fn append(record: &[u8], layout: Layout, to: &mut Vec<u8>) {
     to[begin + start - 8..begin + start].copy_from_slice(&(size as u64).to_le_bytes());
 }
 
-/// A stack with room left, and where it begins in its record.
+/// A stack that does not fill its room, and where it begins in its record.
 fn unfilled(record: &[u8], layout: Layout) -> Option<(usize, &[u8])> {
     let user = match parse(record, layout).ok()?.what {
         What::Sample(sample) => sample.user,
@@ -202,11 +204,11 @@ fn unfilled(record: &[u8], layout: Layout) -> Option<(usize, &[u8])> {
     };
     let User::Wide { stack, is_cut: false, .. } = user else { return None };
     let start = stack.as_ptr().addr() - record.as_ptr().addr();
-    // It would be longer otherwise.
+    // Otherwise the shortened record would not be shorter.
     (start + stack.len().next_multiple_of(8) + 16 < record.len()).then_some((start, stack))
 }
 
-/// Reads a record that fills `bytes`.
+/// Parses a record that fills `bytes`.
 pub(super) fn parse(bytes: &[u8], layout: Layout) -> Result<Record<'_>, Malformed> {
     let mut head = Fields(bytes);
     let kind = head.u32()?;
@@ -310,7 +312,7 @@ fn user<'a>(fields: &mut Fields<'a>) -> Result<User<'a>, Malformed> {
     })
 }
 
-/// What kind of code runs, and its registers if it is the user's.
+/// The ABI of the interrupted code, and its registers if it has a user part.
 fn registers(fields: &mut Fields<'_>) -> Result<(u64, Option<Start>), Malformed> {
     let abi = fields.u64()?;
     if abi == ABI_NONE {
@@ -341,8 +343,9 @@ fn map(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed> {
     Ok(What::Map(Map { pid, start, length, offset, is_code, build_id, inode, path: until_nul(fields.0) }))
 }
 
-/// The build id in what tells mapped files apart; `None` where that can be none. Of several who listen, the kernel marks the records of
-/// those, too, that did not ask for it, once it was written for one that did: what they have is device and inode.
+/// The build id in the field that identifies a mapped file; `None` if that field cannot hold one. Once the kernel has
+/// written a record for a listener that asked for build ids, it sets the mark for all other listeners too, even if
+/// their field holds device and inode.
 fn build_id(identity: &[u8]) -> Option<&[u8]> {
     let (length, rest) = identity.split_first()?;
     let (build_id, unused) = rest.get(3..)?.split_at_checked(usize::from(*length))?;
@@ -350,14 +353,14 @@ fn build_id(identity: &[u8]) -> Option<&[u8]> {
     (!build_id.is_empty() && is_zero(&rest[..3]) && is_zero(unused)).then_some(build_id)
 }
 
-/// The inode in the same place, behind the numbers of the device.
+/// The inode in the same field, after the device numbers.
 fn inode(identity: &[u8]) -> Result<u64, Malformed> {
     let mut fields = Fields(identity);
     fields.u64()?;
     fields.u64()
 }
 
-/// What kernels tell of memory without code where nobody asks for more.
+/// What kernels write for memory without code if nobody asks for more.
 fn map_of_data(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed> {
     let (pid, _) = (fields.u32()?, fields.u32()?);
     let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
@@ -376,7 +379,7 @@ fn until_nul(bytes: &[u8]) -> &[u8] {
     bytes.split(|&byte| byte == 0).next().unwrap_or(bytes)
 }
 
-/// Little-endian numbers one after the other.
+/// Reads consecutive little-endian numbers.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

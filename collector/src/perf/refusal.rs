@@ -1,4 +1,4 @@
-//! Why processors are not sampled, in a sentence that says what to do.
+//! Why sampling was refused, in a sentence that says what to do.
 
 use super::Scope;
 use std::io;
@@ -11,13 +11,13 @@ pub(super) const FAULTS: &str = "page faults not recorded";
 /// What is refused: tracepoints.
 pub(super) const TRACEPOINTS: &str = "tracepoints not recorded";
 
-/// What the kernel said, and what it depends on.
+/// What the kernel said, and the setting that it depends on.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     what: &'static str,
     error: io::Error,
     scope: Scope,
-    /// `kernel.perf_event_paranoid`, where it can be read.
+    /// `kernel.perf_event_paranoid`, if it can be read.
     paranoid: Option<i32>,
 }
 
@@ -28,8 +28,8 @@ impl Refusal {
 
     /// The sentence.
     pub(super) fn text(&self) -> String {
-        // The highest level that still allows it: of processes of one's own without the kernel's part. What tracepoints tell, and faults of
-        // processes that run already, are the whole system's.
+        // The highest level that still allows it. At that level one may sample one's own processes without the
+        // kernel's part. Tracepoint data and faults of processes that run already concern the whole system.
         let highest = match (self.what, self.scope) {
             (TRACEPOINTS, _) => -1,
             (PROCESSORS, Scope::Recorded) | (_, Scope::Tree { .. }) => 2,
@@ -56,12 +56,12 @@ impl Refusal {
     }
 }
 
-/// The kernel has the event, and no ring for it: the user has locked too much memory already.
+/// The kernel granted the event but not its ring: the user has locked too much memory already.
 pub(super) fn locked_memory() -> io::Error {
     io::Error::new(io::ErrorKind::OutOfMemory, "no more memory may be locked for what the kernel tells")
 }
 
-/// What to set when the kernel's own work is missing.
+/// What to set to see the kernel's own work.
 pub(super) fn without_kernel(what: &str) -> String {
     let subject = match what {
         FAULTS => "what the kernel touches for a program is not recorded",
@@ -83,7 +83,7 @@ pub(super) fn paranoid() -> Option<i32> {
 mod tests {
     use super::*;
 
-    /// Check that each refusal says what to do, with what the level of this machine has to do with it.
+    /// Check that each refusal says what to do, and takes this machine's level into account.
     #[test]
     fn refusals_say_what_to_set() {
         let tree = Scope::Tree { pid: 1, follow: true };

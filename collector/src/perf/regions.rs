@@ -1,22 +1,22 @@
-//! What kinds of memory a process has mapped, for pages that are touched.
+//! What kinds of memory a process has mapped, to classify page faults.
 
 use capture::Region;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Ranges of a process that are told apart; Linux allows about as many mappings.
+/// Most ranges kept for a process; Linux allows about as many mappings.
 const MOST: usize = 1 << 17;
 
-/// An address belongs to the stack that the thread stands on when it is no further away from where that stands, and nothing
-/// else is known there: the kernel lets the first thread's stack grow without a word.
+/// An address within this distance of the stack pointer counts as stack if nothing is known to be mapped there: the
+/// kernel grows the first thread's stack without a record.
 const STACK: u64 = 64 << 20;
 
-/// All memory of a process. A fork shares it until one of both changes.
+/// All memory of a process. A fork shares it until either side changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Regions(Rc<BTreeMap<u64, (u64, Region)>>);
 
 impl Regions {
-    /// A mapping took the place of whatever was there.
+    /// Adds a mapping, which replaces whatever was there.
     pub(super) fn map(&mut self, start: u64, end: u64, region: Region) {
         if start >= end || self.0.len() >= MOST {
             return;
@@ -36,7 +36,7 @@ impl Regions {
         maps.insert(start, (end, region));
     }
 
-    /// What an address lies in that a thread touches whose stack is at `sp`.
+    /// The kind of memory at an address that was touched by a thread whose stack pointer is `sp`.
     pub(super) fn of(&self, address: u64, sp: Option<u64>) -> Region {
         let found = self.find(address);
         let Some(sp) = sp else { return found.map_or(Region::Unknown, |(_, region)| region) };
@@ -56,7 +56,7 @@ impl Regions {
     }
 }
 
-/// The kind of a mapping by the name that the kernel gives it, in its records or in `/proc`.
+/// The kind of a mapping, by the name that the kernel gives it in records or in `/proc`.
 pub(super) fn region_of(name: &[u8]) -> Region {
     match name {
         b"[heap]" => Region::Heap,
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check that names are those of the kernel's records and of `/proc`.
+    /// Check that names from records and from `/proc` are recognised.
     #[test]
     fn names_say_what_memory_is() {
         for (name, region) in [
@@ -91,8 +91,8 @@ mod tests {
         }
     }
 
-    /// Check that memory that a thread stands on is a stack, of the first thread even where no mapping is known yet, and
-    /// that a heap stays one whatever stands on it.
+    /// Check that memory that a thread's stack pointer is in is a stack, for the first thread even if no mapping is
+    /// known yet; and that a heap stays a heap even then.
     #[test]
     fn stacks_are_where_threads_stand() {
         let mut regions = Regions::default();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that each place has what was mapped there last.
+        /// Check that each address has what was mapped there last.
         #[test]
         fn last_mapping_counts(maps in prop::collection::vec((0..40_u64, 0..20_u64, 0..5_u8), 0..40)) {
             let (mut regions, mut single) = (Regions::default(), [Region::Unknown; 64]);

@@ -11,8 +11,8 @@
 //!   ─────┴───────────────────┴──────
 //! ```
 //!
-//! Positions only grow; modulo the length of the data they are places. The kernel never writes over what we have not
-//! released by moving the tail. What it says is copied once and checked all the same.
+//! Positions only grow; modulo the length of the data they are offsets. The kernel never overwrites what we have not
+//! released by moving the tail. Records are copied out once, and validated even so.
 
 use super::refusal::locked_memory;
 use memmap2::{MmapOptions, MmapRaw};
@@ -23,8 +23,7 @@ use std::io::{self, Read};
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// How the kernel's own clock relates to the time stamp counter:
-/// `time = zero + (ticks × mult >> shift)`.
+/// How the kernel's own clock relates to the time stamp counter: `time = zero + (ticks × mult >> shift)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Conversion {
     pub(super) zero: u64,
@@ -32,27 +31,27 @@ pub(super) struct Conversion {
     pub(super) shift: u16,
 }
 
-/// What an event is to say when it is read, beside what it has counted.
+/// What an event returns when it is read, besides its count.
 pub(super) const READS: u64 = sys::PERF_FORMAT_TOTAL_TIME_RUNNING as u64;
 
-/// Bytes of the largest record that tells of a process: nearly all of it is a path.
+/// Bytes of the largest process record, nearly all of it a path.
 const TELLS_IN: u64 = 8 << 10;
 
-/// What was read of a ring.
+/// What was read from a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Taken {
     /// Bytes.
     pub(super) bytes: usize,
-    /// Up to then there was always room for a record that tells of a process: none of them is missing, whatever else was lost.
+    /// Until now the ring always had room for a process record: none is missing, whatever else was lost.
     pub(super) had_room: bool,
 }
 
-/// What an event has counted in all threads that have it, or inherited it.
+/// The totals of an event over all threads that have or inherited it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ran {
-    /// Of what it counts between samples.
+    /// Units of what it counts between samples.
     pub(super) counted: u64,
-    /// Nanoseconds that it counted for.
+    /// Nanoseconds for which it counted.
     pub(super) ran_ns: u64,
 }
 
@@ -68,30 +67,30 @@ impl Ran {
 pub(super) struct Ring {
     event: File,
     memory: MmapRaw,
-    /// Bytes of records, a power of two.
+    /// Bytes for records, a power of two.
     length: usize,
     page: usize,
 }
 
 impl Ring {
-    /// Maps the ring of an event, of so many pages of records, a power of two.
+    /// Maps an event's ring with this number of pages for records, a power of two.
     ///
     /// # Errors
-    /// [`io::ErrorKind::OutOfMemory`] where that is more than the user may lock, too.
+    /// [`io::ErrorKind::OutOfMemory`] also if the user may not lock that much.
     pub(super) fn map(event: File, pages: usize) -> io::Result<Ring> {
         let page = page_size();
         match MmapOptions::new().len((pages + 1) * page).map_raw(&event) {
             Ok(memory) => Ok(Ring { event, memory, length: pages * page, page }),
-            // Whoever may not have the event has not come here.
+            // A lack of permission for the event itself would have shown when it was opened.
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => Err(locked_memory()),
             Err(error) => Err(error),
         }
     }
 
-    /// Has `read` see all unread records, in two pieces where they go round the end, and gives their room back. `None` when the head is one
-    /// that cannot be: everything up to there is skipped then.
+    /// Passes all unread records to `read`, in two pieces if they wrap around, and releases their room. Returns
+    /// `None` if the head is impossible; everything up to it is skipped then.
     pub(super) fn take(&mut self, read: impl FnOnce(&[u8], &[u8])) -> Option<Taken> {
-        // Acquire pairs with the kernel's store of the head after it has written the records before it.
+        // Acquire pairs with the kernel's store of the head, which follows its writes of the records before it.
         let head = self.word(offset_of!(Page, data_head)).load(Ordering::Acquire);
         // Relaxed: only we write it.
         let tail = self.word(offset_of!(Page, data_tail)).load(Ordering::Relaxed);
@@ -102,20 +101,21 @@ impl Ring {
             let before_end = unread.min(self.length - start);
             read(self.part(start, before_end), self.part(0, unread - before_end));
         }
-        // Release pairs with the kernel's load of the tail before it writes over what we have copied.
+        // Release pairs with the kernel's load of the tail, which precedes its writes over what we have copied.
         self.word(offset_of!(Page, data_tail)).store(head, Ordering::Release);
-        // The kernel takes no room from what it has not seen given back. SeqCst keeps the load behind the store: whatever it refused
-        // before it sees the store, it refused with a head that is seen here, or was about to be.
+        // The kernel only uses room whose release it has seen. SeqCst keeps the load below behind the store: any
+        // record refused before the kernel saw the store was refused with a head that we load here, or that was about
+        // to be stored.
         fence(Ordering::SeqCst);
         let used = self.word(offset_of!(Page, data_head)).load(Ordering::Acquire).wrapping_sub(tail);
         let had_room = used.saturating_add(TELLS_IN) <= self.length as u64;
         taken.map(|bytes| Taken { bytes, had_room })
     }
 
-    /// How times relate to the time stamp counter, when the kernel says so.
+    /// How times relate to the time stamp counter, if the kernel says so.
     pub(super) fn conversion(&self) -> Option<Conversion> {
-        // The kernel counts `lock` up before and after it changes the page: an even, unchanged count means that what
-        // was read in between belongs together.
+        // The kernel increments `lock` before and after it changes the page: if the count is even and unchanged, the
+        // values read in between belong together.
         for _ in 0..1000 {
             let before = self.half(offset_of!(Page, lock)).load(Ordering::Acquire);
             let capabilities = self.word(offset_of!(Page, __bindgen_anon_1)).load(Ordering::Relaxed);
@@ -134,7 +134,7 @@ impl Ring {
         None
     }
 
-    /// What was counted so far, of an event that was opened with [`READS`]; `None` where the kernel does not say.
+    /// The totals so far of an event that was opened with [`READS`]; `None` if the kernel does not provide them.
     pub(super) fn ran(&self) -> Option<Ran> {
         let mut words = [0; 16];
         if (&self.event).read(&mut words).ok()? != words.len() {
@@ -148,7 +148,7 @@ impl Ring {
         Some(Ran { counted, ran_ns })
     }
 
-    /// Bytes of records that it holds.
+    /// Bytes for records.
     pub(super) fn length(&self) -> usize {
         self.length
     }
@@ -178,7 +178,7 @@ impl AsFd for Ring {
     }
 }
 
-/// `cap_user_time_zero`, the fifth of the page's capabilities.
+/// `cap_user_time_zero`, the fifth of the page's capability bits.
 const CAP_USER_TIME_ZERO: u64 = 1 << 4;
 
 const _: () = {
@@ -195,7 +195,7 @@ pub(super) fn page_size() -> usize {
 mod tests {
     use super::*;
 
-    /// A ring in an ordinary file, whose kernel is the test.
+    /// A ring in an ordinary file; the test plays the kernel.
     fn ring() -> Ring {
         Ring::made(&[])
     }
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Check that records come out as they went in, round the end of the ring, and that their room is given back.
+    /// Check that records come out as they went in, across the end of the ring, and that their room is released.
     #[test]
     fn records_come_out_round_the_end() {
         let mut ring = ring();
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(found, expected);
     }
 
-    /// Check that a head that lies further ahead than the ring is long gives nothing and is caught up with.
+    /// Check that a head more than a ring's length ahead gives nothing, and that the tail catches up with it.
     #[test]
     fn impossible_head_is_skipped() {
         let mut ring = ring();
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(ring.take_all(&mut bytes), Some(Taken { bytes: 0, had_room: true }));
     }
 
-    /// Check that a ring which had no room for a record of a process says so, and one that had just enough does not.
+    /// Check that a ring without room for a process record says so, and that one with just enough does not.
     #[test]
     fn full_rings_say_so() {
         let mut ring = ring();
@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Check that the conversion of times is read when it is offered, and not while it is being changed.
+    /// Check that the clock conversion is read if it is offered, but not while it is being changed.
     #[test]
     fn conversion_is_read_whole() {
         let ring = ring();

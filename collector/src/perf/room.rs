@@ -1,4 +1,4 @@
-//! Room for the rings: one size, by which those of all events and processors can be mapped together.
+//! Sizes the rings: one base size with which the rings of all events and processors can be mapped together.
 //!
 //! ```text
 //!  kernel.perf_event_mlock_kb × processors + ulimit -l       what a user may lock
@@ -6,40 +6,42 @@
 //!      page 0 and 2ⁿ ÷ 4 pages          page 0 and 2ⁿ pages            page 0 and 4 × 2ⁿ
 //! ```
 //!
-//! Whoever takes the largest ring that is allowed leaves nothing for the next processor, and an event without a ring on each
-//! processor is none. What others have locked for the same user is not known: where the kernel allows less than was computed, all
-//! rings are made smaller.
+//! Taking the largest ring allowed would leave nothing for the next processor, and an event is of no use unless it
+//! has a ring on every processor. How much other programs have locked for the same user is unknown: if the kernel
+//! allows less than was computed, all rings are made smaller.
 
 use super::refusal::paranoid;
 use procfs::process::Process;
 use rustix::process::{Resource, getrlimit};
 
-/// Memory of the rings of one event together that is asked for; the least and the most of one ring.
+/// Memory wanted for all rings of one event together; then the least and the most for one ring.
 const ALL_RINGS: usize = 64 << 20;
 const SMALLEST: usize = 512 << 10;
 const LARGEST: usize = 4 << 20;
-/// The most where there is no other event: then its records have more of their stacks, and a busy machine keeps us from them for as long.
+/// The most if there is only one event: its records then carry more of their stacks, and a busy machine may keep us
+/// from them just as long.
 const LARGEST_ALONE: usize = 8 << 20;
-/// Pages of a ring below which nothing is tried any more.
+/// Pages of the smallest ring that is tried.
 pub(super) const LEAST_PAGES: usize = 16;
-/// The ring of records that tell of processes is so much smaller than others: a program may map thousands of files at once. …
+/// Rings of process records are smaller than others by this factor; still, a program may map thousands of files at
+/// once. …
 const TASKS_PART: usize = 4;
-/// … Where little may be locked, so many pages are enough, which some hundred records fill.
+/// … If little may be locked, this many pages are enough; some hundred records fill them.
 const LEAST_FOR_TASKS: usize = 64;
 /// The capability to lock any amount of memory.
 const CAP_IPC_LOCK: u64 = 1 << 14;
 
-/// What rings take on each processor.
+/// What the rings need on each processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Demand {
-    /// In rings of the one size.
+    /// Rings of the base size.
     pub(super) rings: usize,
-    /// Pages beside, whatever that size is.
+    /// Further pages, independent of the base size.
     pub(super) pages: usize,
 }
 
 impl Demand {
-    /// Adds the ring of an event that is so many times as large as others.
+    /// Adds an event's ring, so many times the base size.
     pub(super) fn add(&mut self, times: usize) {
         self.rings += times;
         self.pages += 1;
@@ -50,24 +52,24 @@ impl Demand {
         self.pages += pages + 1;
     }
 
-    /// Pages that it takes on each processor in this room.
+    /// Pages needed on each processor with rings of this size.
     fn all(self, room: Room) -> usize {
         self.rings * room.pages + self.pages + room.tasks + 1
     }
 }
 
-/// Pages of rings, powers of two.
+/// Sizes of rings in pages, powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
-    /// Of a ring, of which others are multiples.
+    /// The base size, of which other rings are multiples.
     pub(super) pages: usize,
-    /// Of that of records which tell of processes.
+    /// The size of the rings of process records.
     pub(super) tasks: usize,
 }
 
 impl Room {
-    /// Rings that are as large as they should be on so many processors, or as may be: all pages that may be locked are `allowed`, `None`
-    /// where that is any number.
+    /// Chooses rings as large as they should be on so many processors, or as large as the limit permits. `allowed` is
+    /// the number of pages that may be locked in all; `None` for no limit.
     pub(super) fn new(demand: Demand, processors: usize, allowed: Option<usize>, page_size: usize) -> Room {
         let processors = processors.max(1);
         let largest = if demand.rings > 1 { LARGEST } else { LARGEST_ALONE };
@@ -85,7 +87,7 @@ impl Room {
         Room { pages, tasks: (pages / TASKS_PART).max(LEAST_FOR_TASKS).min(pages) }
     }
 
-    /// The next smaller one; `None` when that is too small to be of use.
+    /// The next smaller size; `None` if that is too small to be of use.
     pub(super) fn smaller(self) -> Option<Room> {
         match self {
             Room { pages, tasks } if tasks > LEAST_FOR_TASKS => Some(Room { pages, tasks: LEAST_FOR_TASKS }),
@@ -95,20 +97,20 @@ impl Room {
     }
 }
 
-/// Pages that this user may lock for rings on so many processors; `None` for any number.
+/// Pages that this user may lock for rings on so many processors; `None` for no limit.
 pub(super) fn allowed(processors: usize, page_size: usize) -> Option<usize> {
     let capabilities = Process::myself().and_then(|own| own.status()).map_or(0, |status| status.capeff);
     if capabilities & CAP_IPC_LOCK != 0 || paranoid().is_some_and(|level| level < 0) {
         return None;
     }
     let bytes = usize::try_from(getrlimit(Resource::Memlock).current?).ok()?;
-    // What the kernel begins with, where it does not say.
+    // The kernel's default, if the setting cannot be read.
     let each = std::fs::read_to_string("/proc/sys/kernel/perf_event_mlock_kb").ok();
     let each = each.and_then(|text| text.trim().parse::<usize>().ok()).unwrap_or(516) << 10;
     Some((each / page_size).saturating_mul(processors).saturating_add(bytes / page_size))
 }
 
-/// Unread bytes at which the kernel wakes us: a quarter of the ring, or of the smallest that we ask for.
+/// Unread bytes at which the kernel wakes us: a quarter of the ring, or of the smallest ring that we ask for.
 pub(super) fn watermark(bytes: usize) -> u32 {
     (bytes.min(SMALLEST) / 4) as u32
 }
@@ -125,7 +127,7 @@ mod tests {
         demand
     }
 
-    /// Check that many processors have smaller rings, and none less than the smallest, where any memory may be locked.
+    /// Check that with unlimited locked memory, many processors get smaller rings, but none below the smallest.
     #[test]
     fn rings_share_the_memory() {
         let bytes = |processors| Room::new(demand(&[1]), processors, None, PAGE).pages * PAGE;
@@ -161,7 +163,7 @@ mod tests {
         }
     }
 
-    /// Check that there is a size, however little may be locked: only the kernel knows that it does not fit.
+    /// Check that there is always a size, however little may be locked: only the kernel knows that it does not fit.
     #[test]
     fn least_is_tried() {
         for allowed in [0, 1, 16, usize::MAX] {

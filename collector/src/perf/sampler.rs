@@ -1,4 +1,4 @@
-//! The thread that reads the rings and finds out what samples mean.
+//! The thread that reads the rings and interprets samples.
 //!
 //! ```text
 //!  a round:  sleep until a ring is a quarter full, or half a second
@@ -6,8 +6,8 @@
 //!            all that is old enough: processes, mappings, samples ─► batch ─► writer
 //! ```
 //!
-//! While the writer has no room for another batch, the rings of samples are left alone: the kernel counts what it has no room for. Those
-//! that tell of processes are read on: few records, by which all others are understood.
+//! While the writer has no room for another batch, rings of samples are left alone and the kernel counts what it
+//! loses. Rings of process records are still read: these records are few, and all others depend on them.
 
 use super::batch::{Batch, Samples};
 use super::event::{Channel, Events, Followed};
@@ -32,15 +32,15 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longest time between two looks at the rings: busy ones wake.
+/// Longest time between two reads of the rings; full ones wake us earlier.
 const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
-/// Longest time between two looks at them while `/proc` is read, or stacks are unwound.
+/// Longest time between two reads of the rings while `/proc` is read or stacks are unwound.
 const LOOK: Duration = Duration::from_millis(10);
-/// Batches that wait for the writer, which may look for them once a second.
+/// Batches that wait for the writer, which may fetch them only once a second.
 const QUEUE: usize = 64;
-/// Shortest time between two of them: busy rings wake us a hundred times a second, each time for a few samples.
+/// Shortest time between two batches: busy rings wake us a hundred times a second, each time for a few samples.
 const REST: Duration = Duration::from_millis(100);
-/// Longest time between two looks at who has come into the recording, where these are followed.
+/// Longest time between two looks at which processes have joined the recording, if these are followed.
 const ARRIVALS: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// What the capture says about samples, page faults and tracepoints.
@@ -49,17 +49,17 @@ pub(crate) struct Sampled {
     pub(crate) cpu: CpuSummary,
     pub(crate) faults: FaultSummary,
     pub(crate) trace: TraceSummary,
-    /// Names of programs that recorded ones have started and that have no agent.
+    /// Names of programs that recorded processes started and that have no agent.
     pub(crate) without_agent: Strangers,
-    /// Processes with samples of which nobody knows what they ran.
+    /// Number of sampled processes whose program is unknown.
     pub(crate) nameless: u64,
-    /// Records of what processes execute and map that there was no room for.
+    /// Process records that were lost.
     pub(crate) untold: u64,
     /// Stacks that there was no room for.
     pub(crate) unkept: u64,
 }
 
-/// The sampler, from the outside.
+/// The sampler's handle.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     thread: JoinHandle<Sampled>,
@@ -68,11 +68,11 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Opens the events and starts the thread, whose batches come out of the receiver. `recorded` are the processes that
-    /// agents tell of.
+    /// Opens the events and starts the thread; the receiver delivers its batches. `recorded` are the processes that
+    /// have an agent.
     ///
     /// # Errors
-    /// The summary of a recording without samples and page faults: it says why.
+    /// The summary of a recording without samples and page faults, which says why there are none.
     pub(crate) fn start(
         mut plan: Plan,
         clock: Clock,
@@ -103,17 +103,17 @@ impl Sampler {
         Ok((Sampler { thread: thread.map_err(refused)?, alarm, stop }, Samples::from(receiver)))
     }
 
-    /// Ends it. All that was sampled until now is in the batches. `clock_error_ns` of the answer is in ticks, and its
-    /// samples are those that were sent.
+    /// Stops the sampler. Everything sampled until now is in the batches. In the result `clock_error_ns` is in ticks,
+    /// and samples are counted as sent.
     pub(crate) fn stop(self) -> Sampled {
-        // Release pairs with the Acquire load of the thread: its last round comes after this.
+        // Release pairs with the thread's Acquire load: its last round begins after this store.
         self.stop.store(true, Ordering::Release);
         self.alarm.call();
         self.thread.join().unwrap_or_default()
     }
 }
 
-/// What is known of a recording when its events are open, or refused.
+/// The summary of a recording whose events have just been opened or refused.
 fn told(events: &mut Events, options: CpuOptions) -> Sampled {
     let mut sampled = Sampled::default();
     match events.work.take() {
@@ -148,10 +148,10 @@ fn told(events: &mut Events, options: CpuOptions) -> Sampled {
     sampled
 }
 
-/// The thread at work.
+/// The sampler thread's own state.
 struct Round {
     channels: Vec<Channel>,
-    /// By channel, false once its event is at its end.
+    /// By channel; false once its event has ended.
     is_alive: Vec<bool>,
     followed: Option<Followed>,
     clock: Clock,
@@ -160,7 +160,7 @@ struct Round {
     batches: mpsc::SyncSender<Batch>,
     /// A batch that the writer had no room for.
     waiting: Option<Batch>,
-    /// When the last one was sent.
+    /// When the last batch was sent.
     sent: Instant,
     state: State,
 }
@@ -190,7 +190,7 @@ impl Round {
         }
         loop {
             let is_last = stop.load(Ordering::Acquire);
-            // Before the rings are read: however long that takes, what is older by then has been read.
+            // Taken before the rings are read: however long that takes, everything older has been read then.
             let now = self.clock.ticks();
             let limit = match (is_last, self.waiting.is_some()) {
                 (true, _) => u64::MAX,
@@ -222,7 +222,8 @@ impl Round {
         sampled
     }
 
-    /// What no sample tells of, where that can be known: of threads with events of their own, if what is counted is what is sampled.
+    /// How much no sample accounts for. Known only of threads with events of their own, and if what is counted is
+    /// what is sampled.
     fn unsampled(&self) -> Option<String> {
         let State { options, sampled, told, .. } = &self.state;
         let is_whole = sampled.cpu.has_kernel && sampled.cpu.throttled == 0;
@@ -234,8 +235,8 @@ impl Round {
         unsampled::note(Told { lost: sampled.cpu.lost, ..*told }, ran, *options)
     }
 
-    /// Knows what ran before the recording. The events count already: what begins from now on tells of itself. Of a thousand
-    /// processes that takes so long that the rings would be full.
+    /// Looks up the processes that ran before the recording. The events count already, so later ones announce
+    /// themselves. A thousand processes take so long that the rings would fill up, so these are read in between.
     fn look_around(&mut self) {
         let mut read = Instant::now();
         for process in procfs::process::all_processes().into_iter().flatten().flatten() {
@@ -248,7 +249,8 @@ impl Round {
         }
     }
 
-    /// Gives events to who has come into the recording. They count before it is read what those processes have mapped.
+    /// Gives events to processes that have joined the recording. The events count before the processes' mappings are
+    /// read.
     fn follow(&mut self) {
         let Some(followed) = &mut self.followed else { return };
         let (added, result) = followed.look(&self.state.alive());
@@ -264,17 +266,17 @@ impl Round {
         }
     }
 
-    /// Takes what waits up to a time. Code that is new takes long, or others want the processors: meanwhile the rings are read
-    /// on, since in a quarter of a second they would be full.
+    /// Processes what waits, up to a time. New code takes long to parse, or others keep us from the processors. The
+    /// rings are read in between, since they would be full within a quarter of a second.
     fn unwind(&mut self, limit: u64) {
         let mut order = std::mem::take(&mut self.order);
-        // At the end, what comes after it is nobody's.
+        // Nothing after the end of the recording is wanted.
         let reads_on = limit < u64::MAX;
         order.until(limit, &mut Unwinding { round: self, reads_on, read: Instant::now() });
         self.order = order;
     }
 
-    /// Copies the rings, or those alone that tell of processes.
+    /// Copies all rings, or only those of process records.
     fn read(&mut self, reads_all: bool) {
         let mut order = std::mem::take(&mut self.order);
         self.read_into(&mut order, reads_all);
@@ -291,7 +293,7 @@ impl Round {
             let mut had_room = true;
             let last = order.add(&self.times, *layout, |bytes| {
                 let taken = ring.take(|first, second| record::append_all(first, second, *layout, bytes));
-                // What the kernel cannot have written is as good as lost.
+                // What the kernel cannot have written counts as lost.
                 if taken.is_none() {
                     self.state.lost(*layout, 1);
                 }
@@ -305,7 +307,7 @@ impl Round {
         self.times.measure(&self.clock);
     }
 
-    /// Sends what there is; false when nobody takes it any more.
+    /// Sends the batch if it is due; false if the receiver is gone.
     fn send(&mut self, is_last: bool) -> bool {
         if let Some(batch) = self.waiting.take()
             && !self.try_send(batch)
@@ -348,23 +350,23 @@ impl Round {
             .collect();
         let rings = read.iter().map(|place| PollFd::new(&self.channels[*place].ring, PollFlags::IN));
         let mut all: Vec<PollFd<'_>> = rings.chain([PollFd::new(alarm, PollFlags::IN)]).collect();
-        // An interrupted wait is a short one.
+        // It does not matter if the wait is interrupted.
         let most = if self.followed.is_some() { ARRIVALS } else { ROUND };
         let _ = poll(&mut all, Some(&most));
         for (place, descriptor) in read.into_iter().zip(all) {
-            // An event whose processes have all ended says so without end.
+            // Once all its processes have ended, an event would wake every poll.
             self.is_alive[place] = !descriptor.revents().intersects(PollFlags::HUP | PollFlags::ERR);
         }
         alarm.hear();
     }
 }
 
-/// Records on their way into stacks.
+/// Processes records while the rings are still read.
 struct Unwinding<'a> {
     round: &'a mut Round,
-    /// The rings are read meanwhile, too, …
+    /// Whether the rings are read meanwhile …
     reads_on: bool,
-    /// … and were when.
+    /// … and when they were read last.
     read: Instant,
 }
 
@@ -389,7 +391,7 @@ mod tests {
     use super::super::room::Room;
     use super::*;
 
-    /// A sampler that has these channels, and where its batches come out.
+    /// A sampler thread's state with these channels, and the receiver of its batches.
     fn round(channels: Vec<Channel>) -> (Round, mpsc::Receiver<Batch>) {
         let mut events = Events::none(Room { pages: 0, tasks: 0 });
         events.channels = channels;
@@ -406,7 +408,7 @@ mod tests {
         (Round::new(events, state, Clock::start(), batches), receiver)
     }
 
-    /// Check that records of processes are read while those of samples have to wait, and that these come later.
+    /// Check that process records are read while samples have to wait, and that the samples are read later.
     #[test]
     fn processes_are_told_of_while_samples_wait() {
         struct Seen(Vec<Layout>);
@@ -429,8 +431,8 @@ mod tests {
         }
     }
 
-    /// Check that samples which come one by one are sent together, so that there is room for them however seldom the writer
-    /// looks, and that all of them arrive.
+    /// Check that samples which come one by one are sent together, so that there is room for them however seldom the
+    /// writer looks, and that all of them arrive.
     #[test]
     fn batches_rest() {
         let (mut round, receiver) = round(Vec::new());

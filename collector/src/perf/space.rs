@@ -6,25 +6,25 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use unwind::{Modules, SampledModules, Sections, SharedRules, Text};
 
-/// Mappings of a process that are told apart; Linux allows about as many.
+/// Most mappings kept for a process; Linux allows about as many.
 const MOST: usize = 1 << 17;
 
 /// A piece of mapped code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mapping {
     pub(crate) end: u64,
-    /// Where in its file it begins.
+    /// Offset in its file at which it begins.
     pub(crate) offset: u64,
     /// None for memory that no file holds.
     pub(crate) file: Option<FileId>,
 }
 
-/// All mapped code of a process. A fork shares it until one of both changes.
+/// All mapped code of a process. A fork shares it until either side changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Space(Rc<BTreeMap<u64, Mapping>>);
 
 impl Space {
-    /// A mapping took the place of whatever was there.
+    /// Adds a mapping, which replaces whatever was there.
     pub(crate) fn map(&mut self, start: u64, mapping: Mapping) {
         if start >= mapping.end || self.0.len() >= MOST {
             return;
@@ -45,13 +45,13 @@ impl Space {
         maps.insert(start, mapping);
     }
 
-    /// Bytes of memory that one more mapping takes: with those that are shared until then.
+    /// Bytes of memory that one more mapping takes, including those that were shared until now.
     pub(crate) fn cost_of_map(&self) -> usize {
         let shared = if Rc::strong_count(&self.0) > 1 { self.0.len() } else { 0 };
         (shared + 1) * 2 * size_of::<(u64, Mapping)>()
     }
 
-    /// The mapping that an address lies in, and where that begins.
+    /// The mapping that an address lies in, and where that mapping begins.
     // Cost: a few steps down a tree.
     pub(crate) fn find(&self, address: u64) -> Option<(u64, Mapping)> {
         let (start, mapping) = self.0.range(..=address).next_back()?;
@@ -59,7 +59,7 @@ impl Space {
     }
 }
 
-/// A process' code with the files behind it, for the unwinder.
+/// A process's code with the files behind it, for the unwinder.
 pub(crate) struct View<'a> {
     pub(crate) space: &'a Space,
     pub(crate) files: &'a Files,
@@ -67,7 +67,7 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The file that holds an address, and what to take off the address to get one of the file's own.
+    /// The file that holds an address, and what to subtract from the address to get the file's own.
     pub(super) fn module(&self, address: u64) -> Option<(FileId, &Code, u64)> {
         let (start, mapping) = self.space.find(address)?;
         let file = mapping.file?;
@@ -119,7 +119,7 @@ mod tests {
         Mapping { end, offset: 0, file: Some(FileId(number)) }
     }
 
-    /// Check that a mapping in the middle of another one leaves both of its sides, each at its place of the file.
+    /// Check that a mapping in the middle of another leaves both sides of it, each at its offset in the file.
     #[test]
     fn overlapped_mappings_are_cut() {
         let mut space = Space::default();
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!((space.find(99), space.find(200)), (None, None));
     }
 
-    /// Check that a copy is not changed by what is mapped in the other one.
+    /// Check that changes on one side of a shared space do not show on the other.
     #[test]
     fn copies_go_their_own_ways() {
         let mut parent = Space::default();

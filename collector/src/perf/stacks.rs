@@ -1,8 +1,8 @@
-//! Sampled stacks, each once.
+//! Sampled stacks, each stored once.
 //!
-//! Programs go new ways for as long as they run: of a whole system on which compilers are at work, each sample brings two or three frames of
-//! stacks that were not there before. Each takes some 80 bytes here and with the writer, so there is an end to them, as there is in the
-//! memory that agents have for theirs.
+//! A program takes new paths for as long as it runs: when compilers run on a system that is sampled as a whole, each
+//! sample adds two or three new stack nodes. Each takes some 80 bytes here and in the writer, so their number is
+//! limited, as agents' memory for stacks is.
 
 use super::batch::{Batch, Step};
 use capture::Pseudo;
@@ -13,16 +13,16 @@ use unwind::End;
 /// The stack without frames.
 pub(super) const EMPTY: u32 = 0;
 
-/// Most stacks, those that others go on from included: as many as an agent has room for.
+/// Most stacks, including those that only lead to others: as many as an agent has room for.
 const MOST: usize = 1 << 24;
 
 /// The stacks seen so far.
 #[derive(Debug)]
 pub(super) struct Stacks {
     most: usize,
-    /// Numbers of steps: they are far fewer, and larger.
+    /// Steps, numbered: they are far fewer than stacks, and larger.
     steps: FxHashMap<Step, u32>,
-    /// By the stack that a step is called from, and its number.
+    /// Stacks, by parent stack and number of the step.
     ids: FxHashMap<(u32, u32), u32>,
 }
 
@@ -37,7 +37,7 @@ impl Stacks {
         Stacks { most, steps: FxHashMap::default(), ids: FxHashMap::default() }
     }
 
-    /// The stack of `step`, called from `parent`; `None` where there is no room for another one.
+    /// The stack in which `step` is called from `parent`; `None` if there is no room for another stack.
     pub(super) fn node(&mut self, parent: u32, step: Step, batch: &mut Batch) -> Option<u32> {
         if self.ids.len() < self.most {
             return Some(self.enter(parent, step, batch));
@@ -45,7 +45,7 @@ impl Stacks {
         self.ids.get(&(parent, *self.steps.get(&step)?)).copied()
     }
 
-    /// The one that stands for all for which there was no room.
+    /// The stack that stands for all those without room.
     #[cold]
     pub(super) fn full(&mut self, batch: &mut Batch) -> u32 {
         self.enter(EMPTY, Step::End(Pseudo::StashFull), batch)
@@ -65,7 +65,7 @@ impl Stacks {
     }
 }
 
-/// What the user is told of stacks for which there was no room.
+/// What the user is told about stacks without room.
 pub(crate) fn remark_on_unkept(stacks: u64) -> Option<String> {
     (stacks > 0).then(|| {
         format!(
@@ -75,7 +75,7 @@ pub(crate) fn remark_on_unkept(stacks: u64) -> Option<String> {
     })
 }
 
-/// The outermost frame of a stack that ends so; none where it is complete.
+/// The outermost frame of a stack that ends in this way; none if the stack is complete.
 pub(crate) fn marker(end: End) -> Option<Pseudo> {
     match end {
         End::Root => None,
@@ -93,7 +93,8 @@ mod tests {
         Step::Code { module: 0, address, exact: true }
     }
 
-    /// Check that stacks have an end, that those which were there before are still found then, and that all others are one.
+    /// Check that the number of stacks is limited, that known stacks are still found then, and that all others share
+    /// one.
     #[test]
     fn stacks_have_an_end() {
         let (mut stacks, mut batch) = (Stacks::of_at_most(100), Batch::default());
@@ -113,7 +114,7 @@ mod tests {
         assert!(stacks.steps.len() <= 11 && batch.nodes[100] == (EMPTY, Step::End(Pseudo::StashFull)));
     }
 
-    /// Check that nothing is said where there was room, and else how many there were.
+    /// Check that nothing is said if there was room; otherwise, how many stacks were dropped.
     #[test]
     fn unkept_stacks_are_told() {
         assert_eq!(remark_on_unkept(0), None);

@@ -1,4 +1,4 @@
-//! What records mean, one after the other.
+//! Interprets records, one after the other.
 
 use super::batch::{Batch, Fault, Hit, Sample, Step};
 use super::files::{FileId, Files};
@@ -19,36 +19,36 @@ use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
 use unwind::Scratch;
 
-/// Records of a process that has ended may come so long after.
+/// Records of an ended process may come for so long.
 const PAST: Duration = Duration::from_secs(2);
 
-/// What samples are understood by.
+/// All that is needed to interpret records.
 pub(super) struct State {
     pub(super) tasks: Tasks,
     pub(super) files: Files,
-    /// Modules of the batches, by file.
+    /// Numbers of modules in the batches, by file.
     modules: FxHashMap<FileId, u32>,
     kernel: Kernel,
     stacks: Stacks,
     scratch: Box<Scratch>,
     pub(super) batch: Batch,
     pairs: Pairs,
-    /// Tracepoints, by their place.
+    /// Tracepoints, by index.
     traces: Vec<Located>,
     pub(super) sampled: Sampled,
-    /// What the kernel's samples tell of, wanted or not.
+    /// Totals over all samples of the kernel, wanted or not.
     pub(super) told: Told,
     pub(super) options: CpuOptions,
-    /// Processes that agents tell of, and when each was seen among them last.
+    /// Processes that have an agent, and when each was last among them.
     recorded: Subjects,
     recent: FxHashMap<u32, Instant>,
     max_depth: usize,
-    /// Frames of the stack at hand, innermost first.
+    /// Frames of the current stack, innermost first.
     frames: Vec<Step>,
 }
 
 impl State {
-    /// Of a recording that has just begun.
+    /// The state at the beginning of a recording.
     pub(super) fn new(plan: Plan, sampled: Sampled, clock: Clock, recorded: Subjects) -> State {
         let Plan { options, traces, only, skip, max_depth, cache } = plan;
         let traces = traces.located;
@@ -73,7 +73,7 @@ impl State {
         }
     }
 
-    /// Takes in a record, in the order of times.
+    /// Takes a record. Records come in order of time.
     pub(super) fn take(&mut self, ticks: u64, layout: Layout, what: What<'_>) {
         let State { tasks, files, batch, .. } = self;
         match what {
@@ -97,7 +97,7 @@ impl State {
         }
     }
 
-    /// Counts what a ring had no room for. A fault whose stack is lost is there without.
+    /// Counts records that a ring had no room for. A fault whose stack is lost is still recorded, without it.
     pub(super) fn lost(&mut self, layout: Layout, records: u64) {
         let lost = match layout {
             Layout::Work => &mut self.sampled.cpu.lost,
@@ -130,7 +130,7 @@ impl State {
         self.batch.samples.push(Sample { ticks, task, cpu: sample.cpu, node, weight: sample.period });
     }
 
-    /// Keeps what a sample was unwound from, which is to be the next one of the batch.
+    /// Keeps what a sample was unwound from; that sample must be the next one pushed to the batch.
     fn keep(&mut self, sample: &record::Sample<'_>) {
         let State { tasks, files, batch, .. } = self;
         let Some((_, space)) = tasks.sampled(sample.pid, sample.tid, files, batch) else { return };
@@ -176,7 +176,7 @@ impl State {
         }
     }
 
-    /// True of processes that are recorded, where that is not decided by whose events they are.
+    /// True if the process is to be recorded, if its events do not decide that already.
     fn wants(&self, pid: u32) -> bool {
         match self.options.scope {
             Scope::Tree { .. } => true,
@@ -185,14 +185,14 @@ impl State {
         }
     }
 
-    /// What a thread has in user space. While the kernel makes place for a program that it executes there is nothing: registers and stack
-    /// are those of the program before.
+    /// The user part of a sample, unless it belongs to the program before an exec: while the kernel sets up the new
+    /// program, registers and stack are still those of the old one.
     fn of_this_program<'u>(&self, pid: u32, chain: &[u8], user: User<'u>) -> User<'u> {
         if self.tasks.is_executing(pid) && Kernel::has_frames(chain) { User::None } else { user }
     }
 
-    /// The task of a thread, its stack with the kernel's frames on top of the user's, and why that ends before its root, if it
-    /// does. None where the user does not want it.
+    /// The thread's task, its stack with the kernel's frames on top of the user's, and why that ends early, if it
+    /// does. `None` if the user does not want the process.
     fn stack(
         &mut self,
         (pid, tid): (u32, u32),
@@ -225,7 +225,7 @@ impl State {
         })
     }
 
-    /// Knows whose page faults are wanted, where that is not decided by whose events they are.
+    /// Updates whose faults and hits are wanted, if their events do not decide that already.
     pub(super) fn look_who_is_recorded(&mut self) {
         if self.options.scope != Scope::Recorded {
             return;
@@ -240,17 +240,17 @@ impl State {
         self.recorded.alive()
     }
 
-    /// True when it is told of what all processes of the system execute and map.
+    /// True if records tell what every process on the system executes and maps.
     pub(super) fn is_told_of_all(&self) -> bool {
         !self.options.follows() || self.options.faults || !self.traces.is_empty()
     }
 
-    /// The last record is there: what the next recording may use is kept.
+    /// After the last record: saves what the next recording can use.
     pub(super) fn finish(&self) {
         self.kernel.keep();
     }
 
-    /// All records up to now are there.
+    /// After every record read so far has been taken.
     pub(super) fn end_round(&mut self) {
         self.files.end_round();
         self.batch.faults.extend(self.pairs.rest());

@@ -1,28 +1,28 @@
-//! Programs that recorded ones have started and that have no agent: statically linked ones, for instance. Nobody tells of them but the
-//! kernel, so without its samples they are not noticed.
+//! Programs that recorded processes start and that have no agent, such as statically linked ones. Only the kernel
+//! reports them, so without its samples they go unnoticed.
 
 use super::batch::Image;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Most names that are told.
+/// Most names that are listed.
 const NAMES: usize = 8;
 
-/// What an image comes from.
+/// What an image descends from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Descent {
-    /// Nobody who is recorded.
+    /// No recorded process.
     #[default]
     Foreign,
     /// A process that was recorded from its beginning.
     Recorded,
-    /// One that was attached to: what it starts is not recorded.
+    /// A process that was attached to: what it starts is not recorded.
     Attached,
 }
 
 impl Descent {
-    /// What descends from an image whose parent is of this descent. `recorded` says whether an agent told of it, and if so, whether that
-    /// was attached to.
+    /// The descent of an image's children, given its own parent's. `recorded` is `None` if no agent reported the
+    /// image, otherwise whether that agent was attached.
     pub(super) fn of(parent: Descent, recorded: Option<bool>) -> Descent {
         match (parent, recorded) {
             (Descent::Attached, _) | (_, Some(true)) => Descent::Attached,
@@ -32,16 +32,17 @@ impl Descent {
     }
 }
 
-/// True of a program that a recorded one has started and of which no agent told, though it `lived` for so long that one would have.
+/// True for a program that a recorded process started and that no agent reported, although it `lived` long enough for
+/// one to do so.
 pub(super) fn is_stranger(image: &Image, parent: Descent, recorded: Option<bool>, lived: bool) -> bool {
     let is_its = recorded.is_none() && parent == Descent::Recorded;
     is_its && image.is_exec && image.is_chosen && !image.is_unknown() && lived
 }
 
-/// Programs by their names, and how often each was started.
+/// How often each program was started, by name.
 pub(crate) type Strangers = BTreeMap<String, u64>;
 
-/// What the user is told of them.
+/// What the user is told about them.
 pub(crate) fn remark_on_strangers(strangers: &Strangers) -> Option<String> {
     let mut all: Vec<_> = strangers.iter().collect();
     all.sort_by_key(|(_, times)| Reverse(**times));
@@ -75,8 +76,9 @@ mod tests {
         Image { parent, executable, is_exec, is_chosen: true, started: 1, ended: Some(2), ..Image::default() }
     }
 
-    /// Check that programs are told that descend from recorded ones and that no agent told of, and no others: forks, which execute
-    /// nothing, programs of others, those that were not chosen, that have just begun, or that an attached process has started.
+    /// Check that programs are listed which descend from recorded processes and which no agent reported, and no
+    /// others: not forks, which execute nothing, not programs of other processes, nor those that were not chosen,
+    /// have only just begun, or were started by an attached process.
     #[test]
     fn programs_without_agent_are_told() {
         let images = [
@@ -121,7 +123,7 @@ mod tests {
         assert_eq!(names, ["static", "inner"]);
     }
 
-    /// Check that names are told once each, the most frequent first, and only so many.
+    /// Check that each name is listed once, the most frequent first, and only so many.
     #[test]
     fn frequent_names_come_first() {
         assert_eq!(remark_on_strangers(&Strangers::new()), None);

@@ -1,4 +1,4 @@
-//! Processes and threads as the kernel tells of them.
+//! Processes and threads as the kernel reports them.
 //!
 //! | record | what it does |
 //! |---|---|
@@ -8,9 +8,9 @@
 //! | comm | another name |
 //! | exit of a main thread | the end of the image |
 //!
-//! What is met without having been announced ran before: it is looked up in `/proc`, once.
+//! A process that appears without having been announced ran before the recording: it is looked up in `/proc`, once.
 //!
-//! Where a ring had no room, any of these records may be missing, and a process may run something else than is known:
+//! If a ring had no room, any of these records may be missing, and a process may run something else than we believe:
 //!
 //! ```text
 //!              gap      sample   now
@@ -21,8 +21,8 @@
 //!              ┆          │       │  it is gone      another image, of which nothing is known
 //! ```
 //!
-//! So no sample is counted for a program that may have been another one. What was mapped can be wrong only where something was mapped
-//! in the place of something else within that time.
+//! So no sample is attributed to a program that may have been replaced. Mappings can be wrong only if something was
+//! mapped over something else within that time.
 
 mod found;
 
@@ -38,18 +38,19 @@ use found::Found;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Ticks for which a process is known after its end: the kernel tells of that before it is done with it, and has work for it still.
+/// Ticks for which a process is kept after its end: the kernel reports the end before it has finished with the
+/// process, and still does work for it.
 const LINGERS: u64 = 1 << 30;
 
-/// Processes and threads.
+/// All processes and threads.
 pub(super) struct Tasks {
     clock: Clock,
-    /// Those that have ended: when, by which number, and which one that was.
+    /// Ended processes: when they ended, pid, and image id.
     over: VecDeque<(u64, u32, u32)>,
     processes: FxHashMap<u32, Process>,
     threads: FxHashMap<u32, Thread>,
     images: u32,
-    /// Threads that were sampled.
+    /// Number of threads that were sampled.
     sampled: u32,
     /// Names of programs that are wanted, and of those that are not.
     only: Vec<String>,
@@ -62,15 +63,15 @@ struct Process {
     image: Image,
     space: Space,
     regions: Regions,
-    /// Beside the main one.
+    /// Threads besides the main one.
     threads: i64,
     /// Its main thread has ended.
     is_over: bool,
-    /// It has just executed a program, which is what it maps first.
+    /// It has just executed a program and not mapped anything yet; its first mapping is that program.
     is_executing: bool,
-    /// Since when records of it may be missing.
+    /// Since when records about it may be missing.
     doubted: Option<u64>,
-    /// When it was looked up, which may be later than what it was looked up for.
+    /// When it was looked up, which may be later than the record that caused it.
     looked_up: Option<u64>,
 }
 
@@ -79,7 +80,7 @@ struct Process {
 struct Thread {
     pid: u32,
     name: String,
-    /// Its id with the image for which that holds.
+    /// Its task id, and the image for which that id is valid.
     task: Option<(u32, u32)>,
 }
 
@@ -106,7 +107,7 @@ impl Tasks {
         files: &mut Files,
         batch: &mut Batch,
     ) {
-        // It is called as the thread that made it.
+        // A new thread has the name of the thread that made it.
         let named = self.threads.get(&maker).filter(|thread| !thread.name.is_empty());
         let named = named.or_else(|| self.threads.get(&parent));
         let name = named.map_or_else(String::new, |thread| thread.name.clone());
@@ -117,11 +118,12 @@ impl Tasks {
             }
             return;
         }
-        // What our own child does until it executes the program is ours: when it is looked for it is mostly done.
+        // Until it executes the program, our own child runs our code; by the time we would look it up, that is mostly
+        // over.
         if parent == std::process::id() && !self.processes.contains_key(&parent) {
             self.look_up(parent, files, batch);
         }
-        // Another parent that is not known began before us, and so its child is found in /proc when it is needed.
+        // Any other unknown parent began before us; its child is found in /proc when needed.
         let Some(parent) = self.processes.get(&parent) else { return };
         let image = Image {
             pid,
@@ -142,7 +144,7 @@ impl Tasks {
         self.add(process, batch);
     }
 
-    /// A thread has another name, perhaps because its process executes another program.
+    /// A thread changed its name, perhaps because its process executed another program.
     pub(super) fn comm(&mut self, pid: u32, tid: u32, name: &[u8], exec: Option<u64>, batch: &mut Batch) {
         let name = String::from_utf8_lossy(name).into_owned();
         let thread = self.threads.entry(tid).or_default();
@@ -155,7 +157,7 @@ impl Tasks {
             let parent = before.map(|process| {
                 process.image.ended = Some(ticks);
                 if process.looked_up.is_some_and(|then| ticks <= then) {
-                    // What was found there is what it executes now.
+                    // The lookup found the program that is executed only now.
                     process.image.forget();
                 }
                 batch.images.push((process.id, process.image.clone()));
@@ -177,7 +179,7 @@ impl Tasks {
         }
     }
 
-    /// A process mapped code, or other memory where that is asked for.
+    /// A process mapped code, or other memory if that was asked for.
     pub(super) fn map(&mut self, map: &Map<'_>, files: &mut Files, batch: &mut Batch) {
         let Some(process) = self.processes.get_mut(&map.pid) else { return };
         let end = map.start.saturating_add(map.length);
@@ -187,7 +189,7 @@ impl Tasks {
         }
         let file = files.id(map.path, map.build_id, map.inode);
         let mapping = Mapping { end, offset: map.offset, file };
-        // The kernel maps the program itself first, and then its loader.
+        // The kernel maps the program itself first, then its loader.
         if std::mem::take(&mut process.is_executing) {
             process.image.executable = String::from_utf8_lossy(map.path).into_owned();
             process.image.is_chosen = is_chosen(&process.image, &self.only, &self.skip);
@@ -196,12 +198,12 @@ impl Tasks {
         process.space.map(map.start, mapping);
     }
 
-    /// Forgets what has ended so long before that the kernel is done with it.
+    /// Forgets processes that ended so long ago that the kernel has finished with them.
     fn forget(&mut self, ticks: u64, batch: &mut Batch) {
         while let Some((_, pid, id)) =
             self.over.pop_front_if(|(ended, ..)| ticks.saturating_sub(*ended) > LINGERS)
         {
-            // Another process may have the number by now.
+            // Another process may have the pid by now.
             if self.processes.get(&pid).is_some_and(|process| process.id == id) {
                 self.processes.remove(&pid);
                 self.threads.remove(&pid);
@@ -213,7 +215,7 @@ impl Tasks {
     /// A thread ended.
     pub(super) fn exit(&mut self, pid: u32, tid: u32, ticks: u64, batch: &mut Batch) {
         self.forget(ticks, batch);
-        // Whoever looks for its name in /proc may come too late.
+        // The writer may come too late to read its name from /proc.
         if pid != tid
             && let Some(Thread { name, .. }) = self.threads.remove(&tid)
             && !name.is_empty()
@@ -221,7 +223,7 @@ impl Tasks {
             batch.names.push(ThreadName { pid, tid, name });
         }
         let Some(process) = self.processes.get_mut(&pid) else {
-            // Nobody has met it, nor will.
+            // No other record has mentioned the process, and none will.
             self.threads.remove(&tid);
             return;
         };
@@ -237,7 +239,8 @@ impl Tasks {
         }
     }
 
-    /// What a sample needs of its thread: the task's id, and the mappings. None where the user does not want it.
+    /// What a sample needs of its thread: the task's id and the mappings. `None` if the user does not want the
+    /// process.
     pub(super) fn sampled(
         &mut self,
         pid: u32,
@@ -278,17 +281,18 @@ impl Tasks {
         Some((task, &process.space))
     }
 
-    /// What kind of memory an address of a known process is, when a thread whose stack is at `sp` touches it.
+    /// The kind of memory at an address of a known process, when touched by a thread whose stack pointer is `sp`.
     pub(super) fn region(&self, pid: u32, address: u64, sp: Option<u64>) -> Region {
         self.processes.get(&pid).map_or(Region::Unknown, |process| process.regions.of(address, sp))
     }
 
-    /// True of a process that has executed a program of which nothing is mapped yet: its threads' registers are those of before.
+    /// True if a process has executed a program of which nothing is mapped yet: its registers are still those of the
+    /// old program.
     pub(super) fn is_executing(&self, pid: u32) -> bool {
         self.processes.get(&pid).is_some_and(|process| process.is_executing)
     }
 
-    /// Records of any process may be missing that were written after this.
+    /// Records of any process that were written after this may be missing.
     pub(super) fn doubt(&mut self, ticks: u64) {
         for process in self.processes.values_mut() {
             process.doubted.get_or_insert(ticks);
@@ -296,7 +300,7 @@ impl Tasks {
         }
     }
 
-    /// Reads of a process that was not announced what `/proc` has. One that is gone has a number only.
+    /// Adds an unannounced process with what `/proc` says about it. If it is already gone, only its pid is known.
     pub(super) fn look_up(&mut self, pid: u32, files: &mut Files, batch: &mut Batch) {
         let found = Found::of(pid);
         if found.is_of_kernel && !found.name.is_empty() {
@@ -305,7 +309,7 @@ impl Tasks {
         self.add_found(&found, Image { pid, ..Image::default() }, files, batch);
     }
 
-    /// Looks whether a process still runs what is known of it, of which records may be missing.
+    /// Checks whether a process still runs the known program, after records of it may have been missed.
     fn look_again(&mut self, pid: u32, since: u64, files: &mut Files, batch: &mut Batch) {
         let found = Found::of(pid);
         let Some(process) = self.processes.get_mut(&pid) else { return };
@@ -322,7 +326,7 @@ impl Tasks {
         image.ended = Some(since);
         batch.images.push((process.id, image.clone()));
         let parent = Some(process.id);
-        // Their names may be those of before, too.
+        // Their names may be outdated, too.
         for thread in self.threads.values_mut().filter(|thread| thread.pid == pid) {
             *thread = Thread { pid, ..Thread::default() };
         }
@@ -331,7 +335,7 @@ impl Tasks {
         self.add_found(&found, image, files, batch);
     }
 
-    /// Adds what was found as an image like this.
+    /// Adds a process that was found, as the given image.
     fn add_found(&mut self, found: &Found, image: Image, files: &mut Files, batch: &mut Batch) {
         let (mut space, mut regions) = (Space::default(), Regions::default());
         found.map(&mut space, &mut regions, files);
@@ -345,7 +349,7 @@ impl Tasks {
         let id = self.images;
         self.images += 1;
         batch.images.push((id, process.image.clone()));
-        // Other threads end when one executes a program, and each says so.
+        // An exec ends the other threads, and each end is reported.
         let before = self.processes.remove(&process.image.pid);
         let threads = before.as_ref().map_or(0, |before| before.threads);
         batch.gone.extend(before.map(|before| before.id));
@@ -354,7 +358,7 @@ impl Tasks {
 }
 
 impl Process {
-    /// One that has mapped nothing, and gets its number where it is added.
+    /// A process without mappings; it gets its id when it is added.
     fn new(image: Image) -> Process {
         Process {
             id: 0,
@@ -370,7 +374,7 @@ impl Process {
     }
 }
 
-/// Whether the user asked for a program of this name.
+/// Whether the user wants a program of this name.
 fn is_chosen(image: &Image, only: &[String], skip: &[String]) -> bool {
     let name = image.executable.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&image.name);
     glob::is_chosen(name, only, skip)

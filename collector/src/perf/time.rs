@@ -1,8 +1,8 @@
-//! Times of records, in the ticks that agents record.
+//! Converts times of records into the ticks that agents record.
 //!
-//! The kernel's own clock is a line through the time stamp counter, and the mapped page has its coefficients. Where it has
-//! none (a virtual machine with a clock of its host's), records have `CLOCK_MONOTONIC_RAW`, and pairs of that clock and
-//! the counter are taken each time the rings are read; between two pairs a time lies on the line through both.
+//! The kernel's own clock is linear in the time stamp counter, and the ring's first page has the coefficients. If it
+//! has none (as on a virtual machine that uses its host's clock), records carry `CLOCK_MONOTONIC_RAW`, and a pair of
+//! that clock and the counter is taken whenever the rings are read; between two pairs, times are interpolated.
 //!
 //! ```text
 //!   ticks │           ·────── pair of this round
@@ -19,17 +19,17 @@ use std::collections::VecDeque;
 /// Pairs that are kept: those of the last seconds.
 const PAIRS: usize = 32;
 
-/// Turns times of records into ticks.
+/// Converts times of records into ticks.
 #[derive(Debug)]
 pub(super) struct Times {
     conversion: Option<Conversion>,
     pairs: VecDeque<Pair>,
-    /// Longest time that reading a pair took, in ticks: how far the two clocks may be beside each other.
+    /// Longest time that reading a pair took, in ticks: by so much the two clocks may be apart.
     window: u64,
 }
 
 impl Times {
-    /// For records of this clock; the conversion is that of the ring's page.
+    /// For records of this clock; the conversion comes from the ring's page.
     pub(super) fn new(clock: RecordClock, conversion: Option<Conversion>) -> Times {
         let conversion = conversion.filter(|_| clock == RecordClock::Native);
         Times { conversion, pairs: VecDeque::new(), window: 0 }
@@ -59,7 +59,7 @@ impl Times {
         let (Some(&first), Some(&last)) = (self.pairs.front(), self.pairs.back()) else { return 0 };
         let after = self.pairs.iter().position(|pair| pair.raw_ns >= time);
         let (from, to) = match after {
-            // Before all pairs, and after them: along the longest line there is.
+            // Before the first or after the last pair: along the longest line there is.
             Some(0) | None => (first, last),
             Some(after) => (self.pairs[after - 1], self.pairs[after]),
         };
@@ -73,7 +73,7 @@ impl Times {
 
     /// Ticks by which a converted time may be wrong.
     pub(super) fn error(&self) -> u64 {
-        // The kernel rounds to nanoseconds, of which none is longer than a handful of ticks.
+        // The kernel rounds to nanoseconds, each of which is at most a handful of ticks.
         if self.conversion.is_some() { 8 } else { self.window + 8 }
     }
 }
@@ -84,7 +84,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Check that the page's conversion is turned round exactly, as far as whole nanoseconds say.
+        /// Check that the page's conversion is inverted exactly, up to whole nanoseconds.
         #[test]
         fn conversion_is_turned_round(ticks in 0u64..1 << 52, zero: u32, mult in 1u32 << 28..1 << 31) {
             let conversion = Conversion { zero: zero.into(), mult, shift: 31 };
@@ -94,8 +94,8 @@ mod tests {
             prop_assert!(found <= ticks && ticks - found <= times.error(), "{} for {}", found, ticks);
         }
 
-        /// Check that times between pairs of clocks that run at a steady rate are converted within the error that is
-        /// stated, and in order.
+        /// Check that times between pairs of clocks that run at a steady rate are converted in order and within the
+        /// stated error.
         #[test]
         fn times_between_pairs_are_exact(rate in 0.5f64..5.0, steps in prop::collection::vec(1u64..200_000_000, 2..50)) {
             let mut times = Times::new(RecordClock::Raw, None);

@@ -1,4 +1,4 @@
-//! Tracepoints: what the user asks for, and where the kernel says that it is.
+//! Tracepoints: what the user asks for, and how the kernel describes it.
 //!
 //! ```text
 //!  block:block_rq_issue/bytes/sector
@@ -16,18 +16,18 @@ use super::{CpuOptions, Scope};
 use std::fmt;
 use std::str::FromStr;
 
-/// A tracepoint that is to be recorded.
+/// A tracepoint to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     system: String,
     name: String,
-    /// The field that is added up; none: what is usual for the system.
+    /// The field to add up; `None` for the usual one of the system.
     size: Option<String>,
-    /// The field that tells which hits belong together; none: what is usual for the system.
+    /// The field that tells which hits belong together; `None` for the usual one of the system.
     cookie: Option<String>,
 }
 
-/// Letters that are no tracepoint.
+/// A text that is not a tracepoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` names no tracepoint: give SYSTEM:NAME, as in block:block_rq_issue, and the field to add up after a slash, \
@@ -36,7 +36,7 @@ pub struct Trace {
 pub struct NoTrace(String);
 
 impl Trace {
-    /// Most of them at once: each takes a ring of each processor.
+    /// Most tracepoints at once: each takes a ring on each processor.
     pub const MOST: usize = 16;
 }
 
@@ -49,7 +49,7 @@ impl FromStr for Trace {
         let (system, name) = parts.next().and_then(|event| event.split_once(':')).ok_or_else(refused)?;
         let [size, cookie] = [parts.next(), parts.next()].map(|part| part.map(str::to_owned));
         let words = [Some(system), Some(name), size.as_deref(), cookie.as_deref()];
-        // They become names of files.
+        // They become file names.
         let is_word = |word: &str| {
             !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
         };
@@ -66,19 +66,20 @@ impl fmt::Display for Trace {
     }
 }
 
-/// Tracepoints that can be asked for, and why others cannot.
+/// Tracepoints that can be recorded, and why the others cannot.
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
     pub(crate) located: Vec<Located>,
-    /// A sentence, empty when there is nothing to say.
+    /// A sentence; empty if nothing was refused.
     pub(crate) refused: String,
 }
 
 impl Traces {
-    /// Looks for what was asked for.
+    /// Looks up what was asked for.
     ///
     /// # Errors
-    /// A sentence, when the kernel has no such tracepoint or field: that is a mistake in what was asked, not in what may be.
+    /// A sentence if the kernel has no such tracepoint or field: the request is mistaken then, rather than not
+    /// permitted.
     pub(crate) fn locate(wanted: &[Trace]) -> Result<Traces, String> {
         if wanted.len() > Trace::MOST {
             return Err(format!(
@@ -98,13 +99,13 @@ impl Traces {
         Ok(traces)
     }
 
-    /// Notes what the kernel said when they were opened.
+    /// Notes why the kernel refused to open them.
     pub(super) fn refuse(&mut self, error: std::io::Error, scope: Scope) {
         self.refused = Refusal::new(error, scope, TRACEPOINTS).text();
     }
 }
 
-/// Whether tracepoints can be recorded here, without recording any; what is in the way if not.
+/// Checks whether tracepoints can be recorded here, without recording any; the error says what prevents it.
 pub(super) fn probe(options: CpuOptions) -> Result<(), String> {
     let any = Trace { system: "sched".into(), name: "sched_process_exec".into(), size: None, cookie: None };
     let mut traces = Traces::locate(std::slice::from_ref(&any))?;
@@ -119,7 +120,7 @@ pub(super) fn probe(options: CpuOptions) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// Check that tracepoints are read with and without their fields, and that nothing else is, above all no path.
+    /// Check that tracepoints are parsed with and without their fields, and that nothing else is, above all no path.
     #[test]
     fn tracepoints_are_read() {
         let trace = |size: Option<&str>, cookie: Option<&str>| Trace {

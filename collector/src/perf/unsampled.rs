@@ -1,27 +1,27 @@
-//! How much of what was counted no sample tells of.
+//! Estimates how much counted work no sample accounts for.
 //!
-//! An event that is inherited counts anew in each thread, and a sample is due when a whole period is full:
+//! An inherited event counts anew in each thread, and a sample is due when a whole period is full:
 //!
 //! ```text
 //!  threads of 0.6 ms, a period of 1 ms     ├──────┤ ├──────┤ ├──────┤ …     no sample, however many they are
 //!  threads of 2.6 ms                       ├─────────▲─────────▲──────┤ …   two each, the rest is missing
 //! ```
 //!
-//! So of programs with many short threads or processes the samples tell too little, and the less the shorter these are. The event itself
-//! has counted all of it.
+//! So samples understate programs with many short threads or processes, the more so the shorter these are. The
+//! event's own count includes everything.
 
 use super::CpuOptions;
 use super::ring::Ran;
 
-/// Missing samples below this number are what threads are expected to end with.
+/// If fewer samples than this are missing, the ends of threads explain it.
 const FEW: u64 = 20;
 
-/// What the samples of a recording tell of.
+/// What the samples of a recording account for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
-    /// Samples that came.
+    /// Samples received.
     pub(super) samples: u64,
-    /// What was counted up to them, together.
+    /// Their weights, added up.
     pub(super) weight: u64,
     /// Samples that the kernel had no room for.
     pub(super) lost: u64,
@@ -30,29 +30,30 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Another sample that stands for so much.
+    /// Adds a sample of this weight.
     pub(super) fn add(&mut self, weight: u64) {
         self.samples += 1;
         self.weight = self.weight.saturating_add(weight);
     }
 
-    /// Counted up to samples that came or are known to be lost.
+    /// The count that received and lost samples account for together.
     fn all(self, period: u64) -> u64 {
         let each = self.weight.checked_div(self.samples).unwrap_or(period);
         self.weight.saturating_add(each.saturating_mul(self.lost))
     }
 }
 
-/// A sentence about what is missing, where that is more than a tenth.
+/// A sentence about what is missing, if that is more than a tenth.
 pub(super) fn note(told: Told, ran: Ran, options: CpuOptions) -> Option<String> {
     let period_ns = 1_000_000_000 / u64::from(options.frequency.max(1));
-    // As much was counted while the threads ran as is usual for a period.
+    // The average count in the time of one period, while threads ran.
     let period = scaled(ran.counted, period_ns, ran.ran_ns);
     let missing = ran.counted.saturating_sub(told.all(period));
     if missing <= ran.counted / 10 || missing <= period.saturating_mul(FEW) {
         return None;
     }
-    // A thread ends before its next sample once. Where that is not enough, samples were not taken when they were due.
+    // Each thread loses less than one period when it ends. If that does not explain it, samples were not taken when
+    // due.
     let why = match missing <= period.saturating_mul(told.threads + 1) || told.lost > 0 {
         true => format!(
             "a thread or process has its first sample after {} of work, and many ended sooner (a higher --frequency samples more of \
@@ -68,13 +69,13 @@ pub(super) fn note(told: Told, ran: Ran, options: CpuOptions) -> Option<String> 
     ))
 }
 
-/// `amount * part / whole`; 0 of nothing.
+/// `amount * part / whole`; 0 if `whole` is.
 fn scaled(amount: u64, part: u64, whole: u64) -> u64 {
     let scaled = (u128::from(amount) * u128::from(part)).checked_div(whole.into()).unwrap_or(0);
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// A time in the unit that suits it.
+/// Formats a time in a suitable unit.
 fn milliseconds(nanoseconds: u64) -> String {
     match nanoseconds {
         0..1_000_000_000 => format!("{:.1} ms", nanoseconds as f64 / 1e6),
@@ -110,8 +111,8 @@ mod tests {
         Ran { counted: milliseconds * MILLISECOND, ran_ns: milliseconds * MILLISECOND }
     }
 
-    /// Check that what is missing is told where it is more than a tenth and more than the ends of a few threads, and that lost samples
-    /// count as samples.
+    /// Check that missing work is reported if it is more than a tenth and more than the ends of a few threads
+    /// explain, and that lost samples count as samples.
     #[test]
     fn missing_work_is_told() {
         for (told, ran, is_noted) in [
@@ -139,7 +140,7 @@ mod tests {
         }
     }
 
-    /// Check that the sentence has times, of cycles, too, of which there are three in a nanosecond here.
+    /// Check that the sentence gives times even for cycles, of which there are three per nanosecond here.
     #[test]
     fn missing_cycles_are_told_in_time() {
         let clock = noted(told(500, 0), ran(2000)).expect("most is missing");

@@ -1,4 +1,4 @@
-//! The user's stack of one sample.
+//! Unwinds the user stack of one sample.
 
 use super::batch::{Copied, MappedCode, Step};
 use super::files::{FileId, Files};
@@ -9,7 +9,7 @@ use capture::Pseudo;
 use rustc_hash::FxHashMap;
 use unwind::{CodeAddress, Scratch, StackSample, unwind_sample};
 
-/// One walk.
+/// The inputs of one walk.
 pub(super) struct Walk<'a> {
     pub(super) files: &'a Files,
     pub(super) space: &'a Space,
@@ -22,11 +22,11 @@ pub(super) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The user's frames, innermost first, and why there are no more.
+    /// Appends the user's frames, innermost first; returns why there are no more.
     pub(super) fn user(mut self, user: User<'_>, frames: &mut Vec<Step>) -> Option<Pseudo> {
         let (start, stack, is_cut) = match user {
             User::None => return None,
-            // Its rules would be others: the place alone is known.
+            // 32-bit code has other unwind rules: only the innermost frame is known.
             User::Narrow { ip } => {
                 frames.push(self.step(CodeAddress::Exact(ip)));
                 return Some(Pseudo::NoUnwindInfo);
@@ -39,19 +39,19 @@ impl Walk<'_> {
         let mut codes = Vec::new();
         let end = unwind_sample(&sample, &view, self.scratch, |frame| codes.push(frame.code()));
         if codes.is_empty() {
-            // Interrupted where no code is known to be: it is somewhere all the same.
+            // Interrupted where no code is known: the address is recorded all the same.
             codes.push(registers.ip);
         }
         frames.extend(codes.into_iter().map(|code| self.step(code)));
         match marker(end) {
-            // The copy ends where the stack does, not before it.
+            // The copy holds the whole stack, so the unwind did not run out of copied bytes.
             Some(Pseudo::Truncated) if !is_cut && frames.len() < self.max_depth => Some(Pseudo::Broken),
             marker => marker,
         }
     }
 
-    /// What the stack is unwound from, to be kept: nothing of threads that have none in user space, or run 32-bit code.
-    // Cost: a look into the mappings for each word of the stack, half a tenth of a millisecond for 16 KiB.
+    /// What the stack is unwound from, to be kept; nothing for threads without user space or in 32-bit code.
+    // Cost: a lookup in the mappings for each word of the stack, half a tenth of a millisecond for 16 KiB.
     pub(super) fn copied(mut self, user: User<'_>, sample: usize) -> Option<Copied> {
         let User::Wide { start, stack, is_cut } = user else { return None };
         let mut code: Vec<MappedCode> = Vec::new();
@@ -83,7 +83,7 @@ impl Walk<'_> {
         Step::Code { module: self.module(file), address: address.wrapping_sub(bias), exact }
     }
 
-    /// Number of a file in the batches.
+    /// The file's module number in the batches.
     fn module(&mut self, file: FileId) -> u32 {
         let next = self.modules.len() as u32;
         *self.modules.entry(file).or_insert_with(|| {

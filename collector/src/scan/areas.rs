@@ -1,4 +1,4 @@
-//! What of a process' memory is searched, and what lies there.
+//! Which of a process's memory is searched, and what kind of memory it is.
 //!
 //! ```text
 //!  libc's stack   │ Left          │ red zone │ in use ··· thread pointer │ rest of the mapping
@@ -8,9 +8,10 @@
 //!                 │ as it is      │ Stack    │ as it is
 //! ```
 //!
-//! Of a stack that libc has made, which is behind a guard, all below the red zone is over: what was there keeps nothing alive. Where a thread runs on memory that
-//! the program has made, as coroutines do, nothing tells where that ends, so it is searched as what it is; the red zone is the
-//! thread's, for there its registers have their place.
+//! In a stack that libc has made, which lies above a guard, everything below the red zone is left over: it keeps
+//! nothing alive. If a thread runs on memory of the program's own, as coroutines do, the stack's bounds are unknown,
+//! so that memory is searched as what it is. Only the red zone is attributed to the thread, as the place of its
+//! registers.
 
 use super::mappings::Mapping;
 use capture::AreaKind;
@@ -25,55 +26,54 @@ const PAGE: u64 = 4096;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) start: u64,
-    /// The address behind its last.
+    /// The end, exclusive.
     pub(crate) end: u64,
     pub(crate) kind: AreaKind,
-    /// The thread whose stack it is, as numbered here; 0 for others.
+    /// The thread whose stack it is, by its number in our pid namespace; 0 for none.
     pub(crate) tid: u32,
-    /// The file; empty for none.
+    /// The file; empty if there is none.
     pub(crate) name: String,
-    /// Of variables, where the beginning of their file is mapped; 0 where that is not known.
+    /// For variables, where the beginning of their file is mapped; 0 if unknown.
     pub(crate) base: u64,
-    /// Any page may be there.
+    /// Some of its pages may be present.
     pub(super) is_there: bool,
-    /// Right before it lies memory without any access, as before stacks.
+    /// An inaccessible mapping lies directly below it, as below stacks.
     pub(super) is_guarded: bool,
 }
 
-/// Where a thread stands.
+/// A thread's stack and thread pointers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stack {
     pub(super) tid: u32,
-    /// Its stack pointer.
     pub(super) pointer: u64,
     /// Where its thread-local memory begins; `None` for a thread that has not stopped.
     pub(super) thread_pointer: Option<u64>,
 }
 
-/// An image in memory, by distances from its first page.
+/// A module's image in memory, by offsets from its first page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Image {
-    /// To the end of its last page.
+    /// Up to the end of its last page.
     pub(super) length: u64,
-    /// What its writable segments leave of their pages. musl's allocator makes blocks of that, of all modules.
+    /// The unused ends of its writable segments' pages. musl's allocator makes blocks from them, in all modules.
     pub(super) gaps: Vec<Range<u64>>,
-    /// It lies where its file says, so what it has of addresses need not be written anew.
+    /// It is linked to a fixed address, so its addresses need no relocation.
     pub(super) is_fixed: bool,
 }
 
 impl Image {
-    /// Its gaps, where it begins here.
+    /// The gaps of an image that begins at `start`.
     fn gaps_at(&self, start: u64) -> impl Iterator<Item = Range<u64>> {
         self.gaps.iter().map(move |gap| start.wrapping_add(gap.start)..start.wrapping_add(gap.end))
     }
 }
 
-/// Files of which any mapping is code.
+/// Files that have a mapping with code.
 fn files_of_modules(mappings: &[Mapping]) -> HashSet<(u64, u64)> {
     mappings.iter().filter(|mapping| mapping.is_executable).map(Mapping::file).collect()
 }
 
-/// What modules never change once the loader has written addresses into it: tables of virtual functions lie there.
+/// Memory of modules that never changes once the loader has relocated it, such as virtual tables.
 pub(super) fn constants(
     mappings: &[Mapping],
     mut image: impl FnMut(u64) -> Option<Image>,
@@ -96,7 +96,7 @@ pub(super) fn constants(
     constants
 }
 
-/// What is to be searched, by address. `image` tells of the image in memory that begins at an address.
+/// What is to be searched, in order of address. `image` returns the image in memory that begins at an address.
 pub(super) fn of(
     pid: u32,
     mappings: &[Mapping],
@@ -121,7 +121,7 @@ pub(super) fn of(
                 _ => {
                     let image = image(mapping.start);
                     if mapping.is_own && is_musl {
-                        // What musl may have made blocks of lies beside what is ours.
+                        // The gaps that musl may have made blocks from, in our own modules.
                         left.extend(image.iter().flat_map(|image| image.gaps_at(mapping.start)));
                     }
                     module = Some(Module::new(mapping, image));
@@ -143,13 +143,13 @@ pub(super) fn of(
     places
 }
 
-/// The module that the mappings at hand are of.
+/// The module that the current mappings belong to.
 struct Module<'m> {
     /// Its first mapping.
     first: &'m Mapping,
     /// The end of what was mapped of it so far.
     mapped: u64,
-    /// The end of its variables; `None` where its header tells nothing.
+    /// The end of its variables; `None` if its header does not say.
     end: Option<u64>,
 }
 
@@ -159,15 +159,15 @@ impl<'m> Module<'m> {
         Module { first, mapped: first.end, end }
     }
 
-    /// True of a further mapping of it, not the first one of the same file that is loaded once more.
+    /// True if the mapping continues this module; false for the first mapping of the same file loaded once more.
     fn goes_on_with(&self, mapping: &Mapping) -> bool {
         let is_within = self.end.map_or(mapping.offset != 0, |end| mapping.start < end);
         self.first.file() == mapping.file() && is_within
     }
 
-    /// Where its variables end in memory without a file; nowhere, if there are none.
+    /// Where its variables end within memory without a file; `None` if there are none.
     fn border(&self, mapping: &Mapping) -> Option<u64> {
-        // Where the file's header tells nothing, what adjoins it is taken for its variables.
+        // If the file's header does not say, adjoining memory is taken for its variables.
         let end = self.end.or((self.mapped == mapping.start).then_some(mapping.end))?;
         (mapping.start >= self.mapped).then_some(end.min(mapping.end))
     }
@@ -178,25 +178,26 @@ impl<'m> Module<'m> {
     }
 }
 
-/// A mapping with what is known of it.
+/// A mapping and its surroundings.
 struct Piece<'m> {
     mapping: &'m Mapping,
     /// The last module before it, which may end within it.
     module: Option<&'m Module<'m>>,
-    /// It is one of that module's file.
+    /// It is a mapping of that module's file.
     is_modules: bool,
-    /// Right before it lies memory without any access.
+    /// An inaccessible mapping lies directly below it.
     is_guarded: bool,
 }
 
 impl Piece<'_> {
-    /// True of the agent's, and of its variables.
+    /// True for the agent's mappings and variables.
     fn is_ours(&self) -> bool {
         let is_its = self.module.is_some_and(|module| module.first.is_own);
         self.mapping.is_own || is_its && self.mapping.is_anonymous()
     }
 
-    /// Memory that was written may be made read-only, and blocks may be closed altogether: pointers lead there.
+    /// Memory that was written may have been made read-only since, and blocks inaccessible; pointers still lead
+    /// there.
     fn is_searched(&self) -> bool {
         let mapping = self.mapping;
         let may_hold = mapping.is_writable || mapping.is_written || mapping.is_anonymous();
@@ -217,7 +218,7 @@ impl Piece<'_> {
         }
     }
 
-    /// All that is searched of it, with the stacks of threads that stand in it.
+    /// Adds everything to be searched in it, with the stacks of the threads whose stack pointers lie in it.
     fn search(&self, pid: u32, here: &[Stack], places: &mut Vec<Place>) {
         let mapping = self.mapping;
         let whole = |kind, name: &str| self.part(mapping.start, mapping.end, kind, name);
@@ -234,7 +235,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Memory without a file, which may begin with variables of the module before it.
+    /// Searches memory without a file, which may begin with variables of the module before it.
     fn search_anonymous(&self, here: &[Stack], places: &mut Vec<Place>) {
         let Mapping { start, end, .. } = *self.mapping;
         let border = self.module.and_then(|module| module.border(self.mapping)).unwrap_or(0).max(start);
@@ -248,7 +249,8 @@ impl Piece<'_> {
     }
 }
 
-/// The first thread's stack: all of it is stack, whoever runs there. Where nobody seems to, all of it is searched.
+/// The first thread's stack: all of it is stack, whichever threads run there. If none seems to, all of it is
+/// searched.
 fn main_stack(whole: &Place, here: &[Stack], places: &mut Vec<Place>) {
     if here.is_empty() {
         places.push(whole.clone());
@@ -262,23 +264,23 @@ fn main_stack(whole: &Place, here: &[Stack], places: &mut Vec<Place>) {
     }
 }
 
-/// Takes the stacks out that lie in a place.
+/// Cuts the stacks out of a place.
 fn split(whole: Place, here: &[Stack], places: &mut Vec<Place>) {
     let mut cursor = whole.start;
     for stack in here {
-        // Without registers it has nothing that would need a place.
+        // Without registers the thread needs no place for them.
         let Some(thread_pointer) = stack.thread_pointer.filter(|_| stack.pointer >= cursor) else { continue };
         let start = red_zone(stack, cursor);
         let is_libcs =
             whole.kind == AreaKind::Anonymous && (stack.pointer..whole.end).contains(&thread_pointer);
-        // Without a guard it may be memory of the program's, and anything may lie below.
+        // Without a guard it may be the program's own memory, with anything below.
         let is_guarded = whole.is_guarded && cursor == whole.start;
         if cursor < start {
             let kind = if is_libcs && is_guarded { AreaKind::Left } else { whole.kind };
             places.push(Place { start: cursor, end: start, kind, is_guarded: false, ..whole.clone() });
         }
         let end = if is_libcs {
-            // What is behind that page may be a block that was mapped there: as such it is searched, too.
+            // Memory beyond that page may be a separately mapped block, and is searched as such.
             ((thread_pointer | (PAGE - 1)) + 1).min(whole.end)
         } else {
             (stack.pointer & !7).max(start + 8).min(whole.end)
@@ -304,7 +306,7 @@ fn red_zone(stack: &Stack, least: u64) -> u64 {
     (stack.pointer.saturating_sub(RED_ZONE) & !7).max(least)
 }
 
-/// Registers of threads that stand in no memory which is searched have a place, too.
+/// Gives a place to the registers of threads whose stack is in no memory that is searched.
 fn add_missing(stacks: &[Stack], places: &mut Vec<Place>) {
     for stack in stacks.iter().filter(|stack| stack.thread_pointer.is_some()) {
         let (start, tid) = (stack.pointer & !7, stack.tid);
@@ -328,7 +330,7 @@ fn add_missing(stacks: &[Stack], places: &mut Vec<Place>) {
     }
 }
 
-/// The image that this is the beginning of, as its program headers have it.
+/// The image that begins with these bytes, according to its program headers.
 pub(super) fn image(beginning: &[u8]) -> Option<Image> {
     const LOAD: u64 = 1;
     const FIXED: u64 = 2;
@@ -338,7 +340,7 @@ pub(super) fn image(beginning: &[u8]) -> Option<Image> {
         number[..bytes].copy_from_slice(beginning.get(at..at.checked_add(bytes)?)?);
         Some(u64::from_le_bytes(number))
     };
-    // A file of 64 bits.
+    // A 64-bit file.
     if beginning.get(..5)? != b"\x7fELF\x02" {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Of which classes objects of C++ are, as the Itanium ABI has it in memory.
+//! Determines the classes of C++ objects from their memory layout in the Itanium ABI.
 //!
 //! ```text
 //!  object          table of virtual functions        type_info             that is a class of the ABI itself:
@@ -9,30 +9,30 @@
 //!                  └───────────────────────┘
 //! ```
 //!
-//! Nothing of it needs symbols, so it is there in stripped programs, too, unless they are compiled without (`-fno-rtti`). Where the number
-//! is not 0 the table is that of a part of an object.
+//! None of this needs symbols, so it works in stripped programs, too, unless they are compiled with `-fno-rtti`. If
+//! the first number is not 0, the table is that of a subobject.
 
 use super::reading::Copier;
 use std::collections::HashMap;
 
-/// Different addresses that are looked up; further ones belong to no class.
+/// Most distinct addresses that are looked up; further ones have no class.
 const MOST: usize = 1 << 16;
 /// Most bytes of a name.
 const LONGEST: usize = 4096;
-/// What names of classes begin with by which the ABI itself describes classes.
+/// Prefix of the names of the classes with which the ABI itself describes classes.
 const ABI: &str = "N10__cxxabiv1";
-/// Answers that are kept where they are found at once.
+/// Answers in a direct-mapped cache.
 const RECENT: usize = 256;
 
-/// Classes of a process that stands still, by the addresses of their tables.
+/// The classes of a stopped process, by address of their virtual tables.
 #[derive(Debug)]
 pub(super) struct Classes {
     memory: Copier,
-    /// Of each address that was looked up the number of the class.
+    /// The class number for each address that was looked up.
     known: HashMap<u64, Option<u32>>,
-    /// The last ones of these.
+    /// The most recent of these.
     recent: Vec<(u64, Option<u32>)>,
-    /// What the ABI calls each class.
+    /// The mangled name of each class.
     names: Vec<String>,
     numbers: HashMap<String, u32>,
 }
@@ -64,14 +64,14 @@ impl Classes {
         class
     }
 
-    /// What people call the classes, by their numbers.
+    /// The readable names of the classes, by number.
     pub(super) fn into_names(self) -> Vec<String> {
         self.names.iter().map(|name| readable(name)).collect()
     }
 
     fn look_up(&mut self, table: u64) -> Option<u32> {
         let type_info = self.type_info(table)?;
-        // That must be a type_info of a class, which the ABI has classes for.
+        // It has to be a class's type_info, which itself is an object of one of the ABI's classes.
         let own = self.memory.word(type_info)?;
         let of_own = self.type_info(own)?;
         if !self.name(of_own)?.starts_with(ABI) {
@@ -87,7 +87,7 @@ impl Classes {
         Some(number)
     }
 
-    /// Where the `type_info` of a table lies, if that is one of whole objects.
+    /// Where the `type_info` of a virtual table lies, if the table is that of complete objects.
     fn type_info(&self, table: u64) -> Option<u64> {
         let is_aligned = |address: u64| address != 0 && address.is_multiple_of(8);
         let of_part = self.memory.word(table.checked_sub(16).filter(|_| is_aligned(table))?)?;
@@ -103,14 +103,14 @@ impl Classes {
         let end = bytes.get(..length)?.iter().position(|byte| *byte == 0)?;
         bytes.truncate(end);
         let text = String::from_utf8(bytes).ok()?;
-        // A name that is no other file's begins with this.
+        // Marks the name of a class that is local to its file.
         let text = text.strip_prefix('*').unwrap_or(&text);
         let is_name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_$.".contains(&byte));
         (is_name && !text.is_empty()).then(|| text.to_owned())
     }
 }
 
-/// The name of a class as its authors wrote it.
+/// The name of a class as it is written in source code.
 fn readable(name: &str) -> String {
     let demangled = symbols::demangle(&format!("_ZTS{name}"));
     demangled.strip_prefix("typeinfo name for ").unwrap_or(name).to_owned()
@@ -120,7 +120,7 @@ fn readable(name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Check that names are those that people use, and that what is none stays as it is.
+    /// Check that names are made readable, and that text that is not a mangled name stays as it is.
     #[test]
     fn names_of_classes_are_readable() {
         let cases = [
@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    /// What a table of virtual functions and what hangs on it looks like, here in this process.
+    /// A virtual table and what it refers to, laid out in this process.
     struct Made {
         table: Vec<u64>,
         info: Vec<u64>,
@@ -160,7 +160,8 @@ mod tests {
         }
     }
 
-    /// Check that a table leads to a name by the ABI's own class alone, and that tables of parts and what is none are no class.
+    /// Check that a table leads to a name only by way of the ABI's own classes, and that tables of subobjects and
+    /// other memory have no class.
     #[test]
     fn tables_lead_to_names() {
         let abi = Made::new(b"N10__cxxabiv117__class_type_infoE\0", 0, 0);

@@ -1,8 +1,8 @@
-//! Stacks of threads that have ended.
+//! Finds the stacks of threads that have ended.
 //!
-//! glibc keeps them for the threads to come, up to 40 MiB, with all that was left on them: addresses that keep nothing alive. At the
-//! upper end of each lies what it knows of its thread, which begins with its own address; the thread's number in it is 0 once that has
-//! ended, and -1 when somebody has waited for that.
+//! glibc keeps them for later threads, up to 40 MiB, with everything that was left on them: addresses that keep
+//! nothing alive. At the upper end of each lies the thread's control block, which holds its own address at its
+//! beginning; the thread's number in it is 0 once the thread has ended, and -1 once it was joined.
 //!
 //! ```text
 //!  guard: no access │ what the thread has left ······ │ own address, …, own address, …, number │ whatever lies behind
@@ -14,21 +14,21 @@ use super::reading::Reading;
 use super::words::Found;
 use capture::AreaKind;
 
-/// Where a thread's block has its own address for the second time.
+/// Offset in a thread's block of the second copy of its own address.
 const SELF: u64 = 0x10;
-/// Where it has the thread's number, in all versions of glibc that are recorded.
+/// Offset of the thread's number, in all supported versions of glibc.
 const NUMBER: u64 = 0x2d0;
 
-/// Threads whose blocks are looked at, to see that they are as they should be: the process waits.
+/// Most live threads whose blocks are checked for the expected layout: the process is stopped meanwhile.
 const CHECKED: usize = 8;
 
 fn has_ended(number: u32) -> bool {
     number.cast_signed() <= 0
 }
 
-/// Tells such stacks from other memory, if blocks look here as they should: as those of the threads that stand still.
+/// Marks such stacks, if blocks of the stopped threads have the expected layout.
 pub(super) fn tell(places: &mut Vec<Place>, stacks: &[Stack], found: &Found, reading: &Reading) {
-    // What a block says of its thread, if it is one.
+    // The thread number in a block, if it is one.
     let number_in = |block: u64| {
         let number = reading.word(block + NUMBER)? as u32;
         (reading.word(block + SELF)? == block).then_some(number)

@@ -1,4 +1,4 @@
-//! A process whose threads all stand still, until this is dropped.
+//! A process whose threads are all stopped until this is dropped.
 
 use super::areas::Stack;
 use crate::inject::Refusal;
@@ -11,15 +11,15 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Threads stop within this time but in the worst places of the kernel.
+/// Threads stop within this time, except in the worst places of the kernel.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// One of ours that gives the process the agent, or looks what libraries it has loaded, is done by then.
+/// Another thread of ours that injects the agent or looks for new libraries has finished by then.
 const BUSY: Duration = Duration::from_secs(3);
 const NAP: Duration = Duration::from_millis(10);
-/// Of the vector state, as `fxsave` has it, this comes first: where the last instruction of the x87 was, which is over.
+/// The state saved by `fxsave` begins with the last x87 instruction and the like, which does not matter.
 const LAST_INSTRUCTION: usize = 32;
 
-/// A thread that stands still.
+/// A stopped thread.
 #[derive(Debug)]
 struct Still {
     tracee: Tracee,
@@ -32,9 +32,9 @@ struct Still {
 #[derive(Debug)]
 pub(super) struct Hold {
     pid: u32,
-    /// By their numbers here.
+    /// By thread number in our namespace.
     threads: HashMap<u32, Still>,
-    /// Those that did not stop in time.
+    /// Threads that did not stop in time.
     late: Vec<Tracee>,
     since: Instant,
 }
@@ -45,7 +45,7 @@ impl Hold {
         let deadline = Instant::now() + BUSY;
         loop {
             match Hold::try_on(pid) {
-                // Nobody is held while this waits: what was held was dropped.
+                // No thread is stopped while this waits: the failed attempt was dropped.
                 Err(Refusal::Traced { by }) if is_ours(by) && Instant::now() < deadline => {
                     std::thread::sleep(NAP);
                 }
@@ -57,7 +57,7 @@ impl Hold {
     fn try_on(pid: u32) -> Result<Hold, Refusal> {
         let mut hold = Hold { pid, threads: HashMap::new(), late: Vec::new(), since: Instant::now() };
         let mut known = HashSet::new();
-        // Threads that run start others; when all that are there stand still, there are no more.
+        // Running threads start others; once all known ones are stopped, no more can appear.
         loop {
             let new = threads(pid).map_err(|error| Refusal::of(pid, error))?;
             let new: Vec<u32> = new.into_iter().filter(|thread| known.insert(*thread)).collect();
@@ -73,7 +73,7 @@ impl Hold {
         }
     }
 
-    /// Stops some threads, all at once.
+    /// Stops these threads, all at once.
     fn stop(&mut self, new: &[u32]) -> Result<(), Refusal> {
         let mut tracees = Vec::with_capacity(new.len());
         for thread in new {
@@ -82,7 +82,7 @@ impl Hold {
                 Err(error) => self.without(*thread, error)?,
             }
         }
-        // One that ends just now is gone when it is waited for.
+        // If a thread is ending, the wait below notices.
         tracees.iter().for_each(|tracee| drop(tracee.interrupt()));
         let deadline = Instant::now() + PATIENCE;
         for mut tracee in tracees {
@@ -99,7 +99,7 @@ impl Hold {
         Ok(())
     }
 
-    /// A thread cannot be had: it is gone, or it is the reason why nothing of this can be.
+    /// A thread could not be seized: either it is gone, or this is why the process cannot be stopped.
     fn without(&self, thread: u32, error: io::Error) -> Result<(), Refusal> {
         let status =
             fs::read_to_string(format!("/proc/{}/task/{thread}/status", self.pid)).unwrap_or_default();
@@ -115,7 +115,7 @@ impl Hold {
         }
     }
 
-    /// Where the threads stand.
+    /// The threads' stack pointers.
     pub(super) fn stacks(&self) -> Vec<Stack> {
         let still = self.threads.iter().map(|(tid, Still { registers, .. })| Stack {
             tid: *tid,
@@ -129,12 +129,12 @@ impl Hold {
         still.chain(late).collect()
     }
 
-    /// What a thread has in its registers.
+    /// The words in a thread's registers.
     pub(super) fn registers(&self, thread: u32) -> &[u64] {
         self.threads.get(&thread).map_or(&[], |still| &still.words)
     }
 
-    /// Has all go on; how long they stood still.
+    /// Resumes all threads; returns how long they were stopped.
     pub(super) fn let_go(mut self) -> Duration {
         self.release();
         self.since.elapsed()
@@ -149,7 +149,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        // Before the late ones, which take their time.
+        // Resumed before the late threads, which take their time.
         self.release();
     }
 }
@@ -169,14 +169,14 @@ impl Still {
     }
 }
 
-/// The stack pointer of a thread that waits in the kernel: the one before last of what its call is about.
+/// The stack pointer of a thread that waits in the kernel: the last field but one of its `syscall` file.
 fn pointer_in_kernel(pid: u32, thread: u32) -> Option<u64> {
     let call = fs::read_to_string(format!("/proc/{pid}/task/{thread}/syscall")).ok()?;
     let pointer = call.split_ascii_whitespace().rev().nth(1)?;
     u64::from_str_radix(pointer.strip_prefix("0x")?, 16).ok()
 }
 
-/// True of a thread of this process.
+/// True for a thread of this process.
 fn is_ours(thread: u32) -> bool {
     fs::exists(format!("/proc/self/task/{thread}")).unwrap_or(false)
 }

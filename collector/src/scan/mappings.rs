@@ -1,67 +1,69 @@
-//! What a process has mapped, as `/proc/PID/smaps` tells: beside the place of each mapping its flags, and whether any of it is there.
+//! A process's mappings from `/proc/PID/smaps`: besides the range of each mapping its flags, and whether any of it is
+//! present.
 
 use std::fs;
 use std::io;
 
-/// What the agent's library is called, and its memory.
+/// Name of the agent's library, and of its memory.
 const AGENT: &str = "libsysprof_memprof_preload";
 const SHARED: &str = "/memfd:sysprof-memprof";
-/// Flags of the agent's private memory, which no other has: see `map_private` in `preload/src/sys.rs`.
+/// Flags that only the agent's private memory has: see `map_private` in `preload/src/sys.rs`.
 const PRIVATE: [&str; 2] = ["dd", "rr"];
 /// Flag of huge pages, whose files may lie below `/dev`.
 const HUGE: &str = "ht";
-/// Flags of what is no memory.
+/// Flags of mappings that are not memory.
 const DEVICE: [&str; 2] = ["io", "pf"];
 
 /// A mapping.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mapping {
     pub(super) start: u64,
-    /// The address behind its last.
+    /// The end, exclusive.
     pub(super) end: u64,
     pub(super) is_readable: bool,
     pub(super) is_writable: bool,
     pub(super) is_executable: bool,
     pub(super) is_shared: bool,
-    /// Where it begins in its file.
+    /// Offset in its file.
     pub(super) offset: u64,
-    /// The file's device and inode, 0 for none.
+    /// The file's device and inode; 0 for none.
     pub(super) device: u64,
     pub(super) inode: u64,
     /// Empty for memory without a name.
     pub(super) path: String,
-    /// A page of it is the process' own: it was written.
+    /// At least one of its pages is private to the process, because it was written.
     pub(super) is_written: bool,
-    /// Any page of it is there, or swapped.
+    /// At least one of its pages is present or swapped.
     pub(super) is_there: bool,
-    /// It is the agent's.
+    /// It belongs to the agent.
     pub(super) is_own: bool,
     pub(super) is_device: bool,
 }
 
 impl Mapping {
-    /// Those of a process, by address.
+    /// The mappings of a process, in order of address.
     pub(super) fn all(pid: u32) -> io::Result<Vec<Mapping>> {
         Ok(parse(&String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/smaps"))?)))
     }
 
-    /// Which file it is.
+    /// Identifies its file.
     pub(super) fn file(&self) -> (u64, u64) {
         (self.device, self.inode)
     }
 
-    /// True of musl, whose library is its loader, and has that's name but where another C library is the system's.
+    /// True for musl. Its library is also its loader, and has the loader's name unless another C library is the
+    /// system's.
     pub(super) fn is_musl(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or_default();
         name.starts_with("ld-musl-") || self.path.ends_with("-linux-musl/libc.so")
     }
 
-    /// True of a file's memory that is nobody else's.
+    /// True for a private mapping of a file.
     pub(super) fn is_private_file(&self) -> bool {
         !self.is_shared && self.inode != 0 && !self.is_anonymous()
     }
 
-    /// True of memory that is nobody else's and no file's.
+    /// True for private memory without a file.
     pub(super) fn is_anonymous(&self) -> bool {
         let path = self.path.as_str();
         let has_no_file = path.is_empty() || path.starts_with("[anon:") || path.starts_with("/anon_hugepage");
@@ -69,7 +71,7 @@ impl Mapping {
     }
 }
 
-/// Each mapping is a line `start-end access offset device inode path`, and lines `Name: value` behind it.
+/// Each mapping is a line `start-end access offset device inode path`, followed by lines `Name: value`.
 pub(super) fn parse(text: &str) -> Vec<Mapping> {
     let mut mappings: Vec<Mapping> = Vec::new();
     for line in text.lines() {
@@ -131,7 +133,7 @@ fn mapping(line: &str) -> Option<Mapping> {
 mod tests {
     use super::*;
 
-    /// Check that places, files and flags are read, and that odd lines are none.
+    /// Check that ranges, files and flags are read, and that odd lines are skipped.
     #[test]
     fn mappings_are_read() {
         let text = "\

@@ -1,7 +1,7 @@
-//! Which pages of a process' memory there are. Others are zeros that nobody has touched: to read them would take time, and memory
-//! for the tables of pages.
+//! Which pages of a process's memory are present. Others are untouched zeros: reading them would take time, and
+//! memory for page tables.
 //!
-//! The kernel is asked for them, or, where it cannot be, its list of all pages is read. Both give the same answer.
+//! The kernel is asked for present ranges; if it cannot be, its list of all pages is read. Both give the same answer.
 
 use super::touched::Touched;
 use std::fs::File;
@@ -11,16 +11,16 @@ use std::os::unix::fs::FileExt;
 
 /// Bytes of a page.
 pub(super) const PAGE: u64 = 4096;
-/// Pages that are asked about at once.
+/// Pages that are read at once.
 const MOST: u64 = 64 << 10;
-/// The page is there.
+/// The page is present.
 const PRESENT: u64 = 1 << 63;
-/// It is swapped, or moved just now.
+/// The page is swapped or being migrated.
 const SWAPPED: u64 = 1 << 62;
-/// It is there to be no memory: a stack's end.
+/// A guard page, which has no memory.
 const GUARD: u64 = 1 << 58;
 
-/// A process' pages.
+/// The pages of a process.
 #[derive(Debug)]
 pub(super) struct Pages {
     file: File,
@@ -34,13 +34,13 @@ impl Pages {
         Ok(Pages { touched: Touched::new(&pages.file), ..pages })
     }
 
-    /// Those that only the list tells of.
+    /// Pages from the list alone.
     pub(super) fn that_lists(pid: u32) -> io::Result<Pages> {
         let file = File::open(format!("/proc/{pid}/pagemap"))?;
         Ok(Pages { file, bytes: vec![0; (MOST * 8) as usize], touched: None })
     }
 
-    /// Those of a kernel that does not tell what is there to be no memory.
+    /// Pages of a kernel that does not report guard pages.
     #[cfg(test)]
     pub(super) fn that_know_no_guards(pid: u32) -> io::Result<Pages> {
         let mut pages = Pages::of(pid)?;
@@ -48,7 +48,8 @@ impl Pages {
         Ok(pages)
     }
 
-    /// The parts of a range, which is not empty, that are there, by address; and where the answer ends, if that is before the range does.
+    /// The present parts of a range, which is not empty, in order of address; and where the answer ends, which may be
+    /// before the range does.
     pub(super) fn present(&mut self, range: Range<u64>) -> io::Result<(Vec<Range<u64>>, u64)> {
         let asked = self.touched.as_mut().map(|touched| touched.within(&self.file, range.clone()));
         let Some(Ok((runs, end))) = asked else { return self.listed(range) };
@@ -58,7 +59,7 @@ impl Pages {
         if self.touched.as_ref().is_some_and(|touched| touched.knows_guards) {
             return Ok((runs.collect(), end));
         }
-        // What is there to be no memory is among them, and the list knows it.
+        // The kernel's answer includes guard pages; the list tells them apart.
         let mut listed = Vec::new();
         for mut run in runs {
             while !run.is_empty() {
@@ -70,7 +71,7 @@ impl Pages {
         Ok((listed, end))
     }
 
-    /// The same as the list has it.
+    /// The same from the list of all pages.
     fn listed(&mut self, range: Range<u64>) -> io::Result<(Vec<Range<u64>>, u64)> {
         let first = range.start / PAGE;
         let count = (range.end.div_ceil(PAGE) - first).min(MOST);
@@ -81,7 +82,7 @@ impl Pages {
     }
 }
 
-/// The parts of a range that are there, by the entries of its pages.
+/// The present parts of a range, from the entries of its pages.
 fn runs(entries: &[u8], first: u64, range: &Range<u64>) -> Vec<Range<u64>> {
     let mut runs: Vec<Range<u64>> = Vec::new();
     let (entries, _) = entries.as_chunks();
@@ -103,7 +104,8 @@ fn runs(entries: &[u8], first: u64, range: &Range<u64>) -> Vec<Range<u64>> {
 mod tests {
     use super::*;
 
-    /// Check that present and swapped pages become runs, that a range may begin and end within a page, and that ends of stacks are none.
+    /// Check that present and swapped pages become runs, that a range may begin and end within a page, and that guard
+    /// pages are left out.
     #[test]
     fn pages_become_runs() {
         let entries = [PRESENT, SWAPPED | 77, 0, PRESENT | GUARD, SWAPPED | GUARD, PRESENT | 1, 1];
@@ -111,11 +113,11 @@ mod tests {
         let range = 10 * PAGE + 16..15 * PAGE + 8;
         assert_eq!(runs(&entries, 10, &range), [10 * PAGE + 16..12 * PAGE, 15 * PAGE..15 * PAGE + 8]);
         assert_eq!(runs(&[], 10, &range), []);
-        // The rest of an entry is none.
+        // An incomplete entry is ignored.
         assert_eq!(runs(&entries[..15], 10, &range), runs(&entries[..8], 10, &range));
     }
 
-    /// Check that memory which nobody has touched is not there, and what was touched is.
+    /// Check that memory that was never touched is left out, and that touched memory is included.
     #[test]
     fn untouched_pages_are_left_out() {
         let mut map = memmap2::MmapMut::map_anon(100 * PAGE as usize).unwrap();
@@ -125,7 +127,7 @@ mod tests {
         let (runs, end) = pages.present(start..start + 100 * PAGE).unwrap();
         let touched: u64 = runs.iter().map(|run| run.end - run.start).sum();
         assert_eq!(end, start + 100 * PAGE);
-        // A huge page holds more.
+        // With a huge page it is more than one page.
         assert!(touched >= PAGE && runs.iter().any(|run| run.contains(&(start + 7 * PAGE))), "{runs:?}");
     }
 }

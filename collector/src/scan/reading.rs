@@ -1,4 +1,4 @@
-//! Copies of a process' memory, a piece at a time.
+//! Copies a process's memory, a piece at a time.
 
 use super::areas::{self, Image};
 use super::pages::{PAGE, Pages};
@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 use std::io;
 use std::ops::Range;
 
-/// Bytes that are copied at once: little enough to be searched while they are in the processor's cache.
+/// Bytes copied at once: few enough to be searched while they are in the processor's cache.
 const PIECE: usize = 1 << 20;
-/// Program headers lie in so many bytes of an image, but for odd ones.
+/// Bytes of an image that include its program headers, except in odd files.
 const HEADERS: usize = 4096;
 
-/// Whoever copies memory of a process.
+/// Copies memory of a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copier(pid_t);
 
@@ -27,21 +27,21 @@ impl Copier {
         (self.bytes(address, &mut word) == word.len()).then(|| u64::from_le_bytes(word))
     }
 
-    /// Copies as many bytes as there are up to memory that cannot be read; how many that are.
+    /// Copies bytes up to the first that cannot be read; returns how many were copied.
     pub(super) fn bytes(self, address: u64, to: &mut [u8]) -> usize {
         let local = iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
         let remote = iovec {
-            // An address of another process: nobody follows it here.
+            // An address in another process, which is not dereferenced here.
             iov_base: std::ptr::without_provenance_mut(address as usize),
             iov_len: to.len(),
         };
-        // SAFETY: the kernel writes to the bytes only, which are as many as said.
+        // SAFETY: the kernel writes only to the local buffer, whose length is given.
         let copied = unsafe { libc::process_vm_readv(self.0, &raw const local, 1, &raw const remote, 1, 0) };
         usize::try_from(copied).unwrap_or(0)
     }
 }
 
-/// The memory of a process that stands still.
+/// The memory of a stopped process.
 #[derive(Debug)]
 pub(super) struct Reading {
     from: Copier,
@@ -50,13 +50,13 @@ pub(super) struct Reading {
     piece: Vec<u64>,
     /// Bytes that were read.
     pub(super) searched: u64,
-    /// Bytes that could not be.
+    /// Bytes that could not be read.
     pub(super) unread: u64,
 }
 
 impl Reading {
     pub(super) fn of(pid: u32) -> io::Result<Reading> {
-        // Touched here: nobody stands still yet.
+        // Filled so that its pages are touched before any thread is stopped.
         let piece = vec![1; PIECE / 8];
         Ok(Reading {
             from: Copier::of(pid),
@@ -68,7 +68,7 @@ impl Reading {
         })
     }
 
-    /// The image that begins at an address, which is read once.
+    /// The image that begins at an address; each is read once.
     pub(super) fn image(&mut self, start: u64) -> Option<Image> {
         if !self.images.contains_key(&start) {
             let image = self.read_image(start);
@@ -89,7 +89,8 @@ impl Reading {
         self.from.word(address)
     }
 
-    /// Gives the words of a range, with the addresses where they begin; the range begins and ends at words.
+    /// Passes the words of a range to the callback, with the addresses at which they begin. The range begins and ends
+    /// at words.
     pub(super) fn each(
         &mut self,
         mut range: Range<u64>,
@@ -110,7 +111,7 @@ impl Reading {
             let wanted = ((run.end - run.start) as usize).min(PIECE) / 8;
             let length = self.copy(run.start, wanted);
             if length == 0 {
-                // That page cannot be read; the next one may.
+                // This page cannot be read, but the next one may be.
                 let next = ((run.start | (PAGE - 1)) + 1).min(run.end);
                 self.unread += next - run.start;
                 run.start = next;
@@ -122,7 +123,7 @@ impl Reading {
         }
     }
 
-    /// Copies so many words; how many bytes could be, in whole words.
+    /// Copies so many words; returns how many bytes could be copied, in whole words.
     fn copy(&mut self, address: u64, words: usize) -> usize {
         let Some(piece) = self.piece.get_mut(..words) else { return 0 };
         // SAFETY: any bits are words.

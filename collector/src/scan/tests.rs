@@ -2,7 +2,7 @@ use super::*;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-/// Check that numbers are told as people read them.
+/// Check that the result is one line, with numbers grouped for people.
 #[test]
 fn results_are_told_in_a_line() {
     let mut scanned = Scanned {
@@ -23,7 +23,7 @@ fn results_are_told_in_a_line() {
     assert_eq!([0, 999, 1000, 3_021_544].map(grouped), ["0", "999", "1,000", "3,021,544"]);
 }
 
-/// Check that the memory of another process is searched, and that what is found lies and leads where it may.
+/// Check that the memory of another process is searched, and that pointers lie in and lead to plausible memory.
 #[test]
 fn memory_of_a_process_is_searched() {
     let mut command = Command::new("sh");

@@ -1,7 +1,7 @@
-//! Asks the kernel for the ranges of a process' memory that are there, where it can be asked (Linux 6.7).
+//! Asks the kernel for the present ranges of a process's memory, if it supports that (Linux 6.7).
 //!
-//! What was never touched costs nothing, however much it is, as no table of pages exists there; a list of all pages has an entry for each
-//! of them, a quarter of a billion for a terabyte.
+//! Memory that was never touched costs nothing then, however large it is, because it has no page tables. The list of
+//! all pages has an entry for each of them, a quarter of a billion for a terabyte.
 
 use super::pages::PAGE;
 use std::fs::File;
@@ -9,16 +9,16 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 
-/// Ranges that are told at once.
+/// Most ranges in one answer.
 const MOST: usize = 4096;
 /// `PAGEMAP_SCAN`.
 const SCAN: libc::Ioctl = 0xc060_6610;
-/// Kinds of pages: it is there, it is swapped or moved just now, it is there to be no memory.
+/// Page categories: present; swapped or being migrated; guard page.
 const PRESENT: u64 = 1 << 3;
 const SWAPPED: u64 = 1 << 4;
 const GUARD: u64 = 1 << 8;
 
-/// A range that was told: `struct page_region`.
+/// A range in the answer: `struct page_region`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Region {
@@ -27,7 +27,7 @@ struct Region {
     kinds: u64,
 }
 
-/// What is asked: `struct pm_scan_arg`.
+/// The request: `struct pm_scan_arg`.
 #[repr(C)]
 #[derive(Debug, Default)]
 struct Question {
@@ -35,32 +35,32 @@ struct Question {
     flags: u64,
     start: u64,
     end: u64,
-    /// Where it stopped, more or less.
+    /// Where it stopped, approximately.
     stopped: u64,
     regions: u64,
     most_regions: u64,
     most_pages: u64,
-    /// Of these kinds pages may not be, …
+    /// Categories whose test is inverted, …
     inverted: u64,
-    /// … of these they must be, or may not where they are inverted, …
+    /// … categories that must all be set, or clear if inverted, …
     all_of: u64,
-    /// … and of one of these.
+    /// … and categories of which one must be set.
     any_of: u64,
     told: u64,
 }
 
 const _: () = assert!(size_of::<Region>() == 24 && size_of::<Question>() == 96);
 
-/// Who is asked, of one process.
+/// Queries the ranges of one process.
 #[derive(Debug)]
 pub(super) struct Touched {
     regions: Vec<Region>,
-    /// Memory that is there to be none is told from other memory; else it is among what is there.
+    /// The kernel can tell guard pages from present memory; otherwise they are reported as present.
     pub(super) knows_guards: bool,
 }
 
 impl Touched {
-    /// None where the kernel cannot be asked. The file is a process' `pagemap`.
+    /// `None` if the kernel does not support the query. The file is a process's `pagemap`.
     pub(super) fn new(pagemap: &File) -> Option<Touched> {
         let mut touched = Touched { regions: vec![Region::default(); MOST], knows_guards: true };
         if touched.ask(pagemap, 0..0).is_err() {
@@ -70,12 +70,13 @@ impl Touched {
         Some(touched)
     }
 
-    /// The parts of a range that are there, by address, in whole pages; and where the answer ends.
+    /// The present parts of a range, in order of address and in whole pages; and where the answer ends.
     pub(super) fn within(&mut self, pagemap: &File, range: Range<u64>) -> io::Result<(Vec<Range<u64>>, u64)> {
         let range = range.start & !(PAGE - 1)..range.end.next_multiple_of(PAGE);
         let count = self.ask(pagemap, range.clone())?;
         let told = self.regions.get(..count).unwrap_or_default();
-        // Where they have filled the room there may be more behind the last one. What the kernel says of where it stopped may lie before.
+        // If the buffer is full, there may be more after its last range. The end that the kernel reports may lie
+        // before that.
         let end = if count < MOST { range.end } else { told.last().map_or(range.end, |last| last.end) };
         if end <= range.start {
             return Err(io::ErrorKind::InvalidData.into());
@@ -90,7 +91,7 @@ impl Touched {
         Ok((runs, end))
     }
 
-    /// How many regions were told.
+    /// Returns the number of ranges.
     fn ask(&mut self, pagemap: &File, range: Range<u64>) -> io::Result<usize> {
         let guards = if self.knows_guards { GUARD } else { 0 };
         let mut question = Question {
@@ -105,7 +106,8 @@ impl Touched {
             told: PRESENT,
             ..Question::default()
         };
-        // SAFETY: the kernel writes to the question, and at most so many regions as are there; any bits are regions.
+        // SAFETY: the kernel writes only to the request, and at most as many regions as the buffer holds; any bits
+        // are valid regions.
         let told = unsafe { libc::ioctl(pagemap.as_raw_fd(), SCAN, &raw mut question) };
         let told = usize::try_from(told).map_err(|_| io::Error::last_os_error())?;
         Ok(told.min(MOST))
@@ -127,7 +129,7 @@ mod tests {
         MmapOptions::new().len(bytes).no_reserve_swap().map_anon().unwrap()
     }
 
-    /// One whose pages were touched as `is_touched` says.
+    /// A mapping whose pages were touched as `is_touched` says.
     fn touched(is_touched: impl Fn(usize) -> bool) -> MmapMut {
         let mut map = anonymous(SIZE);
         let pages = (0..SIZE / PAGE as usize).filter(|page| is_touched(*page));
@@ -135,7 +137,7 @@ mod tests {
         map
     }
 
-    /// All runs of a range, in whichever way.
+    /// All runs of a range, by either method.
     fn all(pages: &mut Pages, mut range: Range<u64>) -> Vec<Range<u64>> {
         let mut runs: Vec<Range<u64>> = Vec::new();
         while !range.is_empty() {
@@ -152,8 +154,8 @@ mod tests {
         runs
     }
 
-    /// Check that the kernel's answer is that of the list of all pages, of memory of all kinds, and where a range begins or ends within a
-    /// page; and that whatever was touched is in it.
+    /// Check that the kernel's answer agrees with the list of all pages, for all kinds of memory, even if the range
+    /// begins or ends within a page; and that it includes whatever was touched.
     #[test]
     fn answer_is_that_of_the_list() {
         let mut file = tempfile::tempfile().unwrap();
@@ -168,18 +170,17 @@ mod tests {
         let zero: u64 = (0..SIZE).step_by(5 * PAGE as usize).map(|at| u64::from(only_read[at])).sum();
         assert!(read > 0 && zero == 0 && shared[5] == 7);
         let mut huge = anonymous(SIZE);
-        // Where the kernel has none, it is memory like other.
+        // Without huge pages in the kernel it is ordinary memory.
         let _ = huge.advise(Advice::HugePage);
         huge[SIZE / 2] = 1;
         huge[SIZE / 2 + 4096 * 100] = 1;
         let mut swapped = touched(|page| page < 1000);
         let out = swapped.as_mut_ptr().cast();
-        // Where there is no swap, they stay.
-        // SAFETY: it stays what it is.
+        // Without swap the pages stay. SAFETY: the contents do not change.
         let _ = unsafe { libc::madvise(out, SIZE / 4, libc::MADV_PAGEOUT) };
         let mut guarded = touched(|page| page < 600);
         let guards = guarded.as_mut_ptr().wrapping_add(100 * PAGE as usize).cast();
-        // SAFETY: memory of ours that nobody uses.
+        // SAFETY: our own memory, which nothing else uses.
         let _ = unsafe { libc::madvise(guards, 50 * PAGE as usize, MADV_GUARD_INSTALL) };
         let mut sparse = anonymous(1 << 36);
         (0..100).for_each(|place: usize| sparse[place * 0x2345_6000 + 77] = 1);
@@ -221,7 +222,7 @@ mod tests {
         assert!(length <= 100 << 21, "at most a huge page each: {length}");
     }
 
-    /// Check that an answer which does not fit is given in parts.
+    /// Check that an answer too long for the buffer is given in parts.
     #[test]
     fn long_answers_come_in_parts() {
         let mut map = anonymous(4 * MOST * PAGE as usize);

@@ -1,49 +1,50 @@
-//! Which words are addresses of memory, packed while the process waits.
+//! Collects the words that are addresses of memory, packed, since the process waits meanwhile.
 //!
 //! ```text
 //!  places   each 512 bytes that have any:  start │ a bit for each word
 //!  words    one behind the other
 //! ```
 //!
-//! So a pointer takes eight to ten bytes, where many are. Beside them it notes where objects of C++ begin.
+//! So a pointer takes eight to ten bytes if pointers are dense. Besides pointers, it records where C++ objects begin.
 
 use super::classes::Classes;
 use capture::Pointer;
 use std::ops::Range;
 
-/// Most pointers that are kept: with their places, a gigabyte at most where they lie densely. Programs with more have heaps of several
-/// gigabytes that consist of pointers.
+/// Most pointers that are kept: a gigabyte at most if they are dense, including their places. Only programs whose
+/// heap is several gigabytes of pointers have more.
 const MOST: usize = 64 << 20;
 /// Most objects that are kept, of twelve bytes each.
 const MOST_OBJECTS: usize = 16 << 20;
-/// Allocators give no block that begins elsewhere.
+/// Alignment of the blocks that allocators return.
 const BLOCKS_BEGIN: u64 = 16;
-/// Of words that hold their own address those count that could begin what is known of a thread.
+/// Of the words that hold their own address, only those at this alignment are noted: they could begin a thread's
+/// control block.
 pub(super) const ALIGNMENT: u64 = 64;
-/// Words of a place.
+/// Words covered by a place.
 const WORDS: usize = 64;
 
-/// What lies where an address leads.
+/// What lies at an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Target {
-    /// Nothing that anybody wants to know.
+    /// Nothing of interest.
     #[default]
     Nothing,
-    /// Memory in which blocks may be.
+    /// Memory that may contain blocks.
     Blocks,
-    /// What modules never change, tables of virtual functions among it.
+    /// Memory of modules that never changes, including virtual tables.
     Constants,
 }
 
 /// Where addresses may lead.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
-    /// Where each part of all addresses begins, but the first, which begins at 0 and has nothing.
+    /// The starts of the parts of the address space, except the first, which begins at 0 and is empty.
     parts: Vec<(u64, Target)>,
 }
 
 impl Targets {
-    /// Of ranges that do not overlap.
+    /// From ranges that do not overlap.
     pub(super) fn new(ranges: impl Iterator<Item = (Range<u64>, Target)>) -> Targets {
         let mut ranges: Vec<_> = ranges.filter(|(range, _)| !range.is_empty()).collect();
         ranges.sort_by_key(|(range, _)| range.start);
@@ -60,13 +61,13 @@ impl Targets {
         Targets { parts }
     }
 
-    /// From the first address to behind the last one.
+    /// From the first target's start to the last one's end.
     fn bounds(&self) -> Range<u64> {
         let start = |part: Option<&(u64, Target)>| part.map_or(0, |(start, _)| *start);
         start(self.parts.first())..start(self.parts.last())
     }
 
-    /// The part of all addresses that a word lies in.
+    /// The part of the address space that a word points into.
     fn part(&self, word: u64) -> (Range<u64>, Target) {
         let behind = self.parts.partition_point(|(start, _)| *start <= word);
         let (start, target) = behind.checked_sub(1).map_or((0, Target::Nothing), |before| self.parts[before]);
@@ -75,31 +76,31 @@ impl Targets {
     }
 }
 
-/// Words that have a pointer among them.
+/// A run of words of which at least one is a pointer.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     start: u64,
-    /// A bit for each word, the lowest for the first.
+    /// A bit for each word; the lowest is the first.
     words: u64,
 }
 
-/// What was found, by place.
+/// The pointers and objects found, in order of address.
 #[derive(Debug)]
 pub(crate) struct Found {
     groups: Vec<Group>,
     words: Vec<u64>,
-    /// In registers, at the addresses that stand for them.
+    /// Pointers in registers, at the addresses assigned to these.
     registers: Vec<Pointer>,
-    /// Places of words that hold their own address.
+    /// Addresses of words that hold their own address.
     own: Vec<u64>,
     most: usize,
-    /// Pointers beyond what is kept.
+    /// Number of pointers beyond the limit.
     pub(crate) lost: u64,
-    /// Parts of all addresses that the last ones were in: of constants, and of whatever else.
+    /// The parts hit last: one of constants, one of anything else.
     last: [(Range<u64>, Target); 2],
     /// Where objects begin.
     objects: Vec<u64>,
-    /// Of each the number of its class.
+    /// The class number of each object.
     classes: Vec<u32>,
 }
 
@@ -124,13 +125,15 @@ impl Found {
         }
     }
 
-    /// Pointers.
+    /// Number of pointers.
     pub(crate) fn count(&self) -> u64 {
         (self.words.len() + self.registers.len()) as u64
     }
 
-    /// Searches words that lie one behind the other, for objects, too, if there are classes. Ranges come by address.
-    // Cost: a subtraction and a comparison for each word, and for those that may be addresses two comparisons and a store.
+    /// Searches consecutive words for pointers, and for objects if `classes` is given. Ranges come in order of
+    /// address.
+    // Cost: a subtraction and a comparison for each word, and for those that may be addresses two comparisons and a
+    // store.
     pub(super) fn search(
         &mut self,
         start: u64,
@@ -152,7 +155,7 @@ impl Found {
         }
     }
 
-    /// Takes those of the words that lead somewhere.
+    /// Keeps those of the words that lead somewhere.
     fn sift(
         &mut self,
         start: u64,
@@ -191,7 +194,7 @@ impl Found {
         }
     }
 
-    /// Takes an object, if the word there says of which class it is.
+    /// Records an object if the word at its beginning identifies its class.
     fn object(&mut self, at: u64, word: u64, classes: &mut Classes) {
         if at.is_multiple_of(BLOCKS_BEGIN)
             && self.objects.len() < MOST_OBJECTS
@@ -212,13 +215,13 @@ impl Found {
         target
     }
 
-    /// Words of a range that hold their own address, where that is a multiple of [`ALIGNMENT`].
+    /// Words in a range that hold their own address, among those aligned to [`ALIGNMENT`].
     pub(super) fn own_addresses(&self, range: Range<u64>) -> &[u64] {
         let place = |address: u64| self.own.partition_point(|own| *own < address);
         &self.own[place(range.start)..place(range.end)]
     }
 
-    /// Takes the registers of a thread, which have their place at an address.
+    /// Adds the registers of a thread, at the address assigned to them.
     pub(super) fn note(&mut self, from: u64, words: &[u64], targets: &Targets) {
         for word in words {
             if self.target(*word, targets) == Target::Blocks {
@@ -227,12 +230,12 @@ impl Found {
         }
     }
 
-    /// Where objects begin, each with the number of its class, by their places.
+    /// The addresses of objects with their class numbers, in order.
     pub(crate) fn take_objects(&mut self) -> impl Iterator<Item = (u64, u32)> + Send + use<> {
         std::mem::take(&mut self.objects).into_iter().zip(std::mem::take(&mut self.classes))
     }
 
-    /// The pointers, by their places.
+    /// The pointers, in order of place.
     pub(crate) fn into_pointers(self) -> impl Iterator<Item = Pointer> + Send {
         let bits = |group: Group| {
             let each = (0..WORDS as u64).filter(move |at| group.words >> at & 1 == 1);
@@ -261,7 +264,8 @@ mod tests {
         found.into_pointers().map(|pointer| (pointer.from, pointer.to)).collect()
     }
 
-    /// Check that words within ranges are found where they lie, their borders right, with registers before the memory at their place.
+    /// Check that words that point into ranges, including at their borders, are found where they lie, and that
+    /// registers come before the memory at their address.
     #[test]
     fn words_within_ranges_are_pointers() {
         let targets = targets(&[0x1000..0x2000, 0x2000..0x3000, 0x8000..0x9000]);
@@ -294,7 +298,7 @@ mod tests {
         assert_eq!(all[7 + 64], (0x500 + 64 * 8, 0x1000));
     }
 
-    /// Check that words which hold their own address are told by their places.
+    /// Check that words that hold their own address are found.
     #[test]
     fn own_addresses_are_told() {
         let mut found = Found::default();
@@ -308,8 +312,8 @@ mod tests {
         assert_eq!(found.own_addresses(0x1001..0x1040), []);
     }
 
-    /// Check that parts which adjoin are one if there is the same in them, that others are told apart, and that none is pointed to
-    /// where only constants are.
+    /// Check that adjoining parts with the same contents are merged, that others are kept apart, and that words that
+    /// lead to constants are no pointers.
     #[test]
     fn constants_are_no_blocks() {
         let targets = Targets::new(
@@ -328,7 +332,7 @@ mod tests {
         assert_eq!(pointers(found), [(0, 0x1fff), (24, 0x3000), (32, 0x4fff)]);
     }
 
-    /// Check that pointers beyond the limit are counted, and that those before it stay.
+    /// Check that pointers beyond the limit are counted, and that earlier ones are kept.
     #[test]
     fn pointers_beyond_the_limit_are_counted() {
         let mut found = Found::up_to(3);
@@ -337,7 +341,7 @@ mod tests {
         assert_eq!(pointers(found), [(0, 5), (8, 5), (24, 5)]);
     }
 
-    /// Check that nothing is found where nothing can be.
+    /// Check that nothing is found if there is no target.
     #[test]
     fn without_ranges_nothing_is_a_pointer() {
         let mut found = Found::default();
@@ -347,7 +351,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that of any words and ranges those are found that a plain search finds.
+        /// Check that for arbitrary words and ranges the result is that of a plain search.
         #[test]
         fn any_words_are_judged_as_a_plain_search_does(
             words in prop::collection::vec(prop_oneof![0u64..200, any::<u64>()], 0..300),

@@ -1,21 +1,21 @@
-//! One thing that was looked at.
+//! The result of one check.
 
 /// What was found, and how good that is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Check {
     pub(super) verdict: Verdict,
-    /// What was looked at, in a word or two.
+    /// What was checked, in a word or two.
     pub(super) name: &'static str,
-    /// What was found, and what to do when it is not good.
+    /// What was found, and what to do if it is not good.
     pub(super) finding: String,
 }
 
 /// How good a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// As it should be, or just good to know.
+    /// As it should be, or only information.
     Good,
-    /// Recordings work, with less or at a higher cost.
+    /// Recordings work, but record less or cost more.
     Note,
     /// Recordings do not work.
     Bad,

@@ -1,4 +1,4 @@
-//! What a recording needs, tried out.
+//! Tries out what a recording needs.
 
 use super::check::Check;
 use crate::agent::{self, Available};
@@ -11,12 +11,12 @@ use std::path::Path;
 use std::process::Command;
 use viewer::format::bytes;
 
-/// Size of the memory that is tried: any will do.
+/// Size of the memory that is tried; any size would do.
 const TRIED: u64 = 1 << 16;
 /// Address space that one process's recording reserves; most of it is never used.
 const RESERVED: u64 = 4 << 30;
 
-/// All of them, most basic first.
+/// All checks, most basic first.
 pub(super) fn all() -> Vec<Check> {
     let agent = agent::provide();
     let mut checks = vec![versions(), system(), libc()];
@@ -74,7 +74,7 @@ fn place(agent: &Available) -> Check {
     }
 }
 
-/// Preloads the agent into a program and looks into its memory map.
+/// Preloads the agent into a program and looks for it in the memory map.
 fn loads(agent: &Available) -> Check {
     let output = Command::new("cat")
         .arg("/proc/self/maps")
@@ -94,7 +94,7 @@ fn loads(agent: &Available) -> Check {
     }
 }
 
-/// Makes memory as it is shared with recorded processes.
+/// Creates memory in the way in which it is shared with recorded processes.
 fn shared_memory() -> Check {
     let name = "shared memory";
     let tried = memfd_create("sysprof-memprof-doctor", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
@@ -122,7 +122,7 @@ fn clock() -> Check {
     }
 }
 
-/// Whether the processors could be sampled beside the allocations.
+/// Whether the CPU could be sampled along with allocations.
 fn cpu_samples(probe: &Probe) -> Check {
     let name = "CPU samples";
     let Some(event) = probe.event else { return Check::note(name, &probe.refused) };
@@ -166,7 +166,7 @@ fn tracepoints(probe: &Probe) -> Check {
     }
 }
 
-/// Whether the processor could tell which addresses are read and written: nothing records that yet.
+/// Whether the processor could report the addresses of memory accesses; nothing records these yet.
 fn memory_accesses() -> Check {
     let sources = ["cpu/events/mem-loads", "cpu_core/events/mem-loads", "ibs_op", "arm_spe_0"];
     let has = |source: &&&str| Path::new("/sys/bus/event_source/devices").join(source).exists();
@@ -201,7 +201,7 @@ fn file_size() -> Check {
 /// Whether a capture could be written to the current folder.
 fn captures() -> Check {
     let name = "current folder";
-    // Rights alone do not tell: /sys takes no file of anybody.
+    // Permissions do not tell: /sys lets nobody create a file.
     if output::check_default().is_err() || output::create(Path::new("doctor.memprof")).is_err() {
         return Check::note(name, "captures cannot be written here; choose another place with --output");
     }
@@ -236,7 +236,7 @@ fn privileges() -> Check {
     )
 }
 
-/// Names, not values: these may be anything.
+/// Names only: the values may be private.
 fn environment() -> Check {
     let ours = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
     let mut names: Vec<_> =

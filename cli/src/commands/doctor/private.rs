@@ -1,21 +1,21 @@
-//! Takes out what a report must not tell: who its user is, and what their folders are called.
+//! Removes private information from a report: the user's identity, and the names of their folders.
 
 use std::os::unix::fs::MetadataExt;
 
-/// Folders whose names are the same everywhere.
+/// Folders whose names are the same on every system.
 const PUBLIC: [&str; 10] =
     ["/usr/", "/lib/", "/lib64/", "/etc/", "/proc/", "/sys/", "/run/", "/tmp/", "/var/tmp/", "/dev/"];
 
-/// Knows what to take out.
+/// Knows what to remove.
 #[derive(Debug)]
 pub(super) struct Scrubber {
-    /// Words that name the user or the host.
+    /// Words that identify the user or the host.
     words: Vec<String>,
     uid: u32,
 }
 
 impl Scrubber {
-    /// With what this process knows of its user and host.
+    /// Collects what this process knows of its user and host.
     pub(super) fn of_this_process() -> Scrubber {
         let variables =
             ["USER", "LOGNAME", "HOSTNAME", "SUDO_USER"].map(|name| std::env::var(name).unwrap_or_default());
@@ -27,14 +27,14 @@ impl Scrubber {
     }
 
     fn new(words: impl IntoIterator<Item = String>, uid: u32) -> Scrubber {
-        // A name of one or two letters would be found inside of other words, and "root" tells nothing.
+        // A name of one or two letters would also match inside other words, and "root" reveals nothing.
         let tells = |word: &String| word.len() > 2 && word != "root" && word != "localhost";
         Scrubber { words: words.into_iter().filter(tells).collect(), uid }
     }
 
-    /// `text` with paths outside of the system's own folders, user, uid and host replaced.
+    /// `text` with user, uid, host, and paths outside the system's own folders replaced.
     pub(super) fn scrub(&self, text: &str) -> String {
-        // Separators stay as they are, so that the text reads as before.
+        // Separators stay, so that the text remains readable.
         let mut scrubbed = String::new();
         for piece in text.split_inclusive([' ', ';', ',', '(', ')', '\'', '"', '=']) {
             let end = piece.trim_end_matches([' ', ';', ',', '(', ')', '\'', '"', '=']).len();
@@ -55,7 +55,7 @@ impl Scrubber {
         }
         let uid = self.uid.to_string();
         let parts = word.split('/').map(|part| match part.strip_suffix(&uid) {
-            // The uid itself, or at the end of a name of ours as in sysprof-memprof-1000.
+            // The uid itself, or at the end of one of our names, as in sysprof-memprof-1000.
             Some(before) if before.is_empty() || before.ends_with('-') => format!("{before}UID"),
             _ => part.to_string(),
         });
@@ -69,7 +69,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Check that a private word is nowhere in what is left of a text that has it anywhere.
+        /// Check that a private word does not survive anywhere in a text.
         #[test]
         fn private_words_never_survive(before in "[a-z/ ;.-]{0,20}", after in "[a-z/ ;.-]{0,20}") {
             let scrubber = Scrubber::new(["alice".to_string()], 1000);
@@ -78,7 +78,7 @@ mod tests {
         }
     }
 
-    /// Check that users, hosts and their folders do not get into a report, and everything else does.
+    /// Check that users, hosts and their folders are removed from a report, and everything else is kept.
     #[test]
     fn private_words_are_taken_out() {
         let scrubber = Scrubber::new(["alice", "tower", "root", "x"].map(String::from), 1000);

@@ -1,4 +1,4 @@
-//! What a capture is exported to: a document, or what is a file or a folder only.
+//! What a capture can be exported to: a document, a single file, or a folder.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use viewer::Format;
@@ -9,9 +9,9 @@ use viewer::analysis::Metric;
 pub(super) enum Target {
     /// A document.
     Document(Format),
-    /// A copy of the capture, which is a file only.
+    /// A copy of the capture; always a file.
     Copy,
-    /// A database, likewise.
+    /// A database; always a file.
     #[cfg(feature = "sql")]
     Database,
     /// A folder of tables.
@@ -26,7 +26,7 @@ const SQLITE: &str = "sqlite";
 const PARQUET: &str = "parquet";
 
 impl Target {
-    /// The word that names it on the command line.
+    /// Its name on the command line.
     pub(super) fn name(self) -> &'static str {
         match self {
             Target::Document(format) => format.name(),
@@ -38,22 +38,22 @@ impl Target {
         }
     }
 
-    /// True where every event is in it: no part of the capture can be asked for.
+    /// True if it contains every event, so that no part of the capture can be selected.
     pub(super) fn holds_events(self) -> bool {
         self.format().is_none_or(Format::holds_events)
     }
 
-    /// True for drawings, which leave out what is small.
+    /// True for drawings, which leave out small parts.
     pub(super) fn is_cut(self) -> bool {
         self.format().is_some_and(Format::is_cut)
     }
 
-    /// True where a metric can be chosen.
+    /// True if a metric can be chosen.
     pub(super) fn takes_metric(self) -> bool {
         self.format().is_some_and(Format::takes_metric)
     }
 
-    /// True where it says whose hits are counted, if this metric was chosen.
+    /// True if a tracepoint can be chosen along with this metric.
     pub(super) fn takes_tracepoint(self, by: Option<Metric>) -> bool {
         match self {
             Target::Document(format) if format.holds_one_metric() => by == Some(Metric::Traced),
@@ -69,7 +69,7 @@ impl Target {
     }
 }
 
-/// The words for all of them.
+/// The parser for these names.
 pub(super) fn parser() -> impl TypedValueParser<Value = Target> {
     let values = Format::ALL.map(|format| PossibleValue::new(format.name()).help(format.what()));
     let copy = PossibleValue::new(MEMPROF).help("a copy of the capture, with all names; see --redact");

@@ -1,4 +1,4 @@
-//! Options that would change nothing in what is written: they are refused, so that nobody believes that they did.
+//! Refuses options that would have no effect on the export, so that nobody believes they had.
 
 use super::Arguments;
 use super::target::Target;
@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use viewer::Format;
 use viewer::query::{Lens, Part, Query};
 
-/// Fails where there is one.
+/// Fails if there is such an option.
 pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { capture, format, by, min, limit, redact, stacks, question, .. } = arguments;
     let (name, is_copy) = (format.name(), *format == Target::Copy);
@@ -64,7 +64,7 @@ pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// The formats in which a metric can be chosen.
+/// The formats that take a metric.
 fn with_metric() -> String {
     let formats = Format::ALL.into_iter().filter(|format| format.takes_metric());
     formats.map(Format::name).collect::<Vec<_>>().join(", ")

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-/// Opens an address in the browser of the desktop; false where there is none.
+/// Opens an address in the desktop's browser; false if there is none.
 pub(super) fn open(address: &str) -> bool {
     let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
     // Without one, xdg-open would start a browser in this terminal.
@@ -13,7 +13,7 @@ fn start(program: &str, address: &str) -> bool {
     let mut command = Command::new(program);
     command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut started) = command.spawn() else { return false };
-    // It ends at once, or when the browser does; somebody has to take note of it.
+    // It ends at once, or with the browser, and has to be reaped.
     std::thread::spawn(move || started.wait());
     true
 }

@@ -1,7 +1,7 @@
-//! Connections: one request each, a few at a time, none for long.
+//! Connections: one request each, a few at a time, each for a limited time.
 //!
-//! This much of HTTP is a page of code, and what it must refuse is most of it; a server for everything else that HTTP has
-//! would be more to trust, not less.
+//! The HTTP needed here is a page of code, most of which refuses requests. A library that supports the rest of HTTP
+//! would be more code to trust, not less.
 
 use super::request::Request;
 use super::site::{Answer, Site};
@@ -12,25 +12,26 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Connections that are served at once: a browser opens six. Others wait, and none of these for long.
+/// Connections served at once; a browser opens six. Others wait, but not for long, since every connection is limited
+/// in time.
 const MOST: usize = 16;
 
-/// How long a browser may take in all to say what it wants, and to take what it asked for.
+/// Total time for a browser to send its request, and again to receive the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
-/// Serves whoever connects, for ever.
+/// Serves connections for ever.
 pub(super) fn serve(listener: &TcpListener, site: &Arc<Site>) {
     let places = Arc::new(Places::default());
     for stream in listener.incoming() {
         let Ok(stream) = stream else {
-            // Out of descriptors, as a rule: some come back when connections end.
+            // Usually out of descriptors; some are freed when connections end.
             thread::sleep(Duration::from_millis(20));
             continue;
         };
         let (site, place) = (site.clone(), Place::new(&places));
         thread::spawn(move || {
-            // A browser that has gone does not need to be told.
+            // A browser that has gone needs no answer.
             if talk(stream, &site).is_ok() {
                 drop(place);
                 site.prepare();
@@ -39,19 +40,19 @@ pub(super) fn serve(listener: &TcpListener, site: &Arc<Site>) {
     }
 }
 
-/// Those that are served at this moment.
+/// Counts the connections being served.
 #[derive(Debug, Default)]
 struct Places {
     taken: Mutex<usize>,
     one_left: Condvar,
 }
 
-/// One of them.
+/// The place of one connection.
 #[derive(Debug)]
 struct Place(Arc<Places>);
 
 impl Place {
-    /// Waits until one is free.
+    /// Waits until a place is free.
     fn new(places: &Arc<Places>) -> Place {
         let taken = places.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = places.one_left.wait_while(taken, |taken| *taken >= MOST);
@@ -73,26 +74,27 @@ fn talk(stream: TcpStream, site: &Site) -> io::Result<()> {
         Err(refusal) => Answer::refusal(refusal),
     };
     write(Impatient::new(&stream, LONG_PATIENCE), &answer)?;
-    // Reading ends, too, and with it the look-out for the departure.
+    // This ends reading, too, and so the thread that watches for the departure.
     stream.shutdown(Shutdown::Both)
 }
 
-/// Becomes true when the other side closes the connection: a browser whose user wants something else does not wait.
+/// Becomes true when the other side closes the connection: a browser closes it when its user wants something else.
 fn departure_of(stream: &TcpStream) -> io::Result<Arc<AtomicBool>> {
     let gone = Arc::new(AtomicBool::new(false));
     let (mut stream, told) = (stream.try_clone()?, gone.clone());
     stream.set_read_timeout(None)?;
     thread::spawn(move || {
         let mut more = [0; 64];
-        // Nothing more is expected; what comes all the same is not looked at.
+        // No more data is expected; if some comes, it is ignored.
         while stream.read(&mut more).is_ok_and(|length| length > 0) {}
-        // Relaxed: a hint; nothing is read because of it.
+        // Relaxed: a hint; no other data depends on it.
         told.store(true, Ordering::Relaxed);
     });
     Ok(gone)
 }
 
-/// A connection for a limited time: one that gives or takes a byte now and then would else keep its place for ever.
+/// A connection with a time limit: without it, a client that sends or takes a byte now and then would keep its place
+/// for ever.
 struct Impatient<'s> {
     stream: &'s TcpStream,
     end: Instant,
@@ -147,7 +149,7 @@ mod tests {
     use super::*;
     use std::net::Ipv4Addr;
 
-    /// Check that a client which sends a byte now and then, or takes none, is not listened to for ever.
+    /// Check that a client that sends a byte now and then, or accepts none, loses its place.
     #[test]
     fn slow_clients_lose_their_place() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -155,7 +157,7 @@ mod tests {
         let (stream, _) = listener.accept().unwrap();
         let time = Duration::from_millis(200);
         let sender = thread::spawn(move || {
-            // Until nobody listens any more.
+            // Until the server closes the connection.
             while client.write_all(b"x").is_ok() {
                 thread::sleep(Duration::from_millis(20));
             }

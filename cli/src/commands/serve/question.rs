@@ -1,39 +1,39 @@
-//! What the page asks for behind the question mark.
+//! The query strings of the page's requests.
 
 use super::report::Range;
 use viewer::web::GraphQuery;
 
-/// The most functions of a drawing that somebody else may have asked for: more would take long, and show nothing.
+/// Most functions in a drawing, whatever the request says: a drawing with more would take long and be unreadable.
 const MOST_FUNCTIONS: usize = 500;
 
-/// For the data of a range of time.
+/// A request for the data of a range of time.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DataQuestion {
-    /// None: all of the time.
+    /// `None` for the whole recording.
     pub(super) range: Option<Range>,
 }
 
-/// For the drawing of a call graph.
+/// A request for a drawing of the call graph.
 #[derive(Debug, PartialEq)]
 pub(super) struct GraphQuestion {
-    /// That of the data that the page has.
+    /// The range of the data that the page shows.
     pub(super) range: Option<Range>,
-    /// How many slices that has, by which the cursors count, where the page says so.
+    /// The number of time slices in that data, in which the cursors are expressed, if the page sends it.
     pub(super) slices: Option<usize>,
     pub(super) query: GraphQuery,
 }
 
-/// For what a scan found.
+/// A request for the result of a scan.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ScanQuestion {
-    /// Which of the capture's, from 1.
+    /// Number of the scan in the capture, counted from 1.
     pub(super) number: usize,
-    /// When it was, by which it is known in another recording that has taken the place of the page's.
+    /// Time of the scan, to detect that another recording has replaced the page's.
     pub(super) time: u64,
 }
 
 impl DataQuestion {
-    /// None when the words say something else.
+    /// `None` if the parameters are something else.
     pub(super) fn of<'a>(words: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Self> {
         let (mut from, mut to) = (0, 0);
         for (name, value) in words {
@@ -48,7 +48,7 @@ impl DataQuestion {
 }
 
 impl GraphQuestion {
-    /// None when the words say something else. What they do not say is as in a new page.
+    /// `None` if the parameters are something else. What they leave out is as in a new page.
     pub(super) fn of<'a>(words: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Self> {
         let (mut from, mut to, mut slices) = (0, 0, None);
         let mut query = GraphQuery::usual();
@@ -72,7 +72,7 @@ impl GraphQuestion {
 }
 
 impl ScanQuestion {
-    /// None when the words say something else.
+    /// `None` if the parameters are something else.
     pub(super) fn of<'a>(words: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Self> {
         let (mut number, mut time) = (None, None);
         for (name, value) in words {
@@ -98,7 +98,7 @@ mod tests {
         text.split('&').filter_map(|pair| pair.split_once('='))
     }
 
-    /// Check what is taken for a question about the data.
+    /// Check which query strings are accepted for data.
     #[test]
     fn ranges_are_read() {
         let of = |text| DataQuestion::of(words(text)).map(|question| question.range);
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(of("from=x"), None);
     }
 
-    /// Check that a scan is asked for by its number and its time.
+    /// Check that a scan is requested by its number and time.
     #[test]
     fn scans_are_asked_for() {
         let of = |text| ScanQuestion::of(words(text));
@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    /// Check what is taken for a question about a drawing, and that nobody asks for one without end.
+    /// Check which query strings are accepted for a drawing, and that its size is limited.
     #[test]
     fn drawings_are_asked_for() {
         let of = |text| GraphQuestion::of(words(text));

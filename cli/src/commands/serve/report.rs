@@ -1,4 +1,4 @@
-//! The data of the page: of all of the time, and of any range in detail.
+//! The page's data, for the whole recording and for any range in detail.
 
 use super::question::ScanQuestion;
 use crate::commands::newer::{Older, beside};
@@ -23,28 +23,28 @@ pub(super) struct Range {
     pub(super) to: u64,
 }
 
-/// A capture, and what is known of it so far. The first look is a pass over all of its events; ranges are answered from what that
-/// has found and the events in them.
+/// A capture, and what is known of it so far. The first request makes a pass over all events; ranges are answered
+/// from its result and the events within them.
 pub(super) struct Report {
     file: PathBuf,
-    /// Whose recording it is, where a process was asked for: its next one may be another file.
+    /// The recorded process, if the user asked for one: its next recording may be in another file.
     pid: Option<u32>,
     older: Option<Older>,
     naming: Naming,
     options: PageOptions,
     no_cache: bool,
-    /// Length and time of the file that `known` is about: one that is still written grows.
+    /// Length and modification time of the file when `known` was computed: a capture that is still written grows.
     of: Option<(u64, SystemTime)>,
     known: Option<Known>,
-    /// What was asked for last.
+    /// The last answer.
     last: Option<Last>,
 }
 
 /// An answer.
 struct Last {
-    /// None: all of the time.
+    /// `None` for the whole recording.
     range: Option<Range>,
-    /// Of the range, where it has one of its own.
+    /// The history of the range, if it has one of its own.
     fine: Option<History>,
     data: Arc<Vec<u8>>,
 }
@@ -54,15 +54,15 @@ struct Known {
     history: History,
     packer: Packer,
     moments: Moments,
-    /// What scans found, by their places, once they were asked for.
+    /// The results of scans by index, once requested.
     scans: HashMap<usize, Arc<Vec<u8>>>,
 }
 
-/// Scans of which the answer is kept, of at most 4 MB each.
+/// Most scan results that are kept, of at most 4 MB each.
 const MOST_SCANS: usize = 32;
 
 impl Report {
-    /// Of a file that nobody has looked at, compared with an older one where there is one.
+    /// For a file that has not been read yet, compared with an older one if given.
     pub(super) fn new(
         file: PathBuf,
         pid: Option<u32>,
@@ -74,13 +74,13 @@ impl Report {
         Self { file, pid, older, naming, options, no_cache, of: None, known: None, last: None }
     }
 
-    /// The data of a range, or of all of the time, unless whoever asks has gone before it is found.
+    /// The data of a range, or of the whole recording; given up if the client leaves first.
     pub(super) fn data(
         &mut self,
         range: Option<Range>,
         gone: &Arc<AtomicBool>,
     ) -> Result<Arc<Vec<u8>>, Failure> {
-        // Relaxed: a hint; who waited for others may not wait any more.
+        // Relaxed: a hint; a client that waited for others may have left.
         if gone.load(Ordering::Relaxed) {
             return Err(Failure::usage(anyhow!("nobody waits for it any more")));
         }
@@ -121,17 +121,17 @@ impl Report {
         Ok(data)
     }
 
-    /// Turns to the recording that goes on, if another one than that which is known does.
+    /// Switches to the recording that is going on, if that is another one than the known one.
     fn follow(&mut self) {
-        // Of a process that is not recorded any more its last recording is shown.
+        // If the process is no longer recorded, its last recording is shown.
         let going_on = self.pid.and_then(|pid| super::recording_of(pid).ok());
         if let Some(file) = going_on.filter(|file| *file != self.file) {
             (self.file, self.of, self.known, self.last) = (file, None, None, None);
         }
     }
 
-    /// The call graph of what a page shows that has the data of this range, for Graphviz; none where the question names what is not
-    /// there, as when the recording has gone on since.
+    /// The call graph for a page that shows the data of this range, as input for Graphviz; `None` if the request
+    /// refers to something that does not exist, for instance because the recording has gone on since.
     pub(super) fn graph(
         &mut self,
         range: Option<Range>,
@@ -139,7 +139,7 @@ impl Report {
         query: &GraphQuery,
         gone: &Arc<AtomicBool>,
     ) -> Result<Option<Vec<u8>>, Failure> {
-        // What the page has is what was found last, even if the file has grown.
+        // The page shows the last result, even if the file has grown since.
         if self.known.is_none() || self.last.as_ref().is_none_or(|last| last.range != range) {
             self.data(range, gone)?;
         }
@@ -152,13 +152,13 @@ impl Report {
         Ok(is_there.then_some(graph))
     }
 
-    /// What a scan found; none where the recording that is known has no such one.
+    /// The result of a scan; `None` if the known recording has no such scan.
     pub(super) fn scan(
         &mut self,
         ScanQuestion { number, time }: ScanQuestion,
         gone: &Arc<AtomicBool>,
     ) -> Result<Option<Arc<Vec<u8>>>, Failure> {
-        // What the page has is what was found last, even if the file has grown.
+        // The page shows the last result, even if the file has grown since.
         if self.known.is_none() {
             self.data(None, gone)?;
         }
@@ -166,7 +166,7 @@ impl Report {
         let (tables, named) = (moments.tables(), &whole.tables);
         let is_meant = |place: &usize| tables.scans.get(*place).is_some_and(|scan| scan.time == time);
         let Some(place) = number.checked_sub(1).filter(is_meant) else { return Ok(None) };
-        // It was opened a moment later: what it alone has has no names.
+        // The file was opened a moment later; what has been added since has no names yet.
         if tables.nodes.len() > named.nodes.len() || tables.processes.len() > named.processes.len() {
             return Ok(None);
         }
@@ -176,7 +176,7 @@ impl Report {
         moments.give_up_when(gone.clone());
         let mut found = None;
         let take = |scanned: &Scanned| {
-            // Relaxed: it is a hint, as for the passes over events.
+            // Relaxed: a hint, as in the passes over events.
             let is_wanted = || !gone.load(Ordering::Relaxed);
             found = web::scan(whole, scanned, &Pace::while_wanted(&is_wanted))?.map(Arc::new);
             Ok(())
@@ -189,14 +189,14 @@ impl Report {
         Ok(found)
     }
 
-    /// Makes the index that ranges are answered from, once all of the time was looked at. The one of a capture that is still
-    /// written would be another's at the next look.
+    /// Builds the index from which ranges are answered, once the whole recording has been read. For a capture that is
+    /// still written it would be outdated by the next request.
     pub(super) fn prepare(&mut self) {
         let Some(known) = self.known.as_mut().filter(|known| known.whole.tables.summary.is_some()) else {
             return;
         };
         known.moments.give_up_when(Arc::default());
-        // Without one the range that is asked for tells what is wrong.
+        // Without an index, the next request for a range reports what is wrong.
         let _ = known.moments.prepare();
     }
 }

@@ -1,38 +1,38 @@
-//! A request of a browser, as far as it means anything here.
+//! A browser's request, as far as it matters here.
 //!
-//! A page asks with GET for a path below the token. Everything else is refused: other methods, names of other hosts (a page of
-//! the web may have its name lead to this machine), and anything that is longer than what browsers send.
+//! A page sends GET for a path below the token. Everything else is refused: other methods, other host names (a web
+//! page may point its own name to this machine), and requests longer than those of browsers.
 
 use std::io::{self, BufReader, Read};
 
-/// The most bytes of a request.
+/// Most bytes of a request.
 const MOST_BYTES: u64 = 16 << 10;
 
-/// What is asked for.
+/// What is requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Request {
-    /// The path with what follows a question mark.
+    /// The path, including the query string.
     pub(super) target: String,
-    /// The host that the browser thinks it talks to.
+    /// The host that the browser believes it talks to.
     pub(super) host: String,
 }
 
-/// Why there is no answer but an error.
+/// Why the answer is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It is no request.
+    /// It is not a valid request.
     Malformed,
-    /// It is longer than any that a page makes.
+    /// It is longer than any request of the page.
     TooLong,
-    /// It wants something else than to read.
+    /// It wants to do something other than read.
     Method,
 }
 
 impl Request {
-    /// Reads one.
+    /// Reads a request.
     ///
     /// # Errors
-    /// Those of the connection; inside, the reason for which it is refused.
+    /// Those of the connection. The inner error says why the request is refused.
     pub(super) fn read(stream: impl Read) -> io::Result<Result<Self, Refusal>> {
         let mut head = Vec::new();
         let mut bytes = BufReader::new(stream.take(MOST_BYTES)).bytes();
@@ -68,7 +68,7 @@ impl Request {
         }
     }
 
-    /// The path, and the value of each word behind the question mark.
+    /// The path, and the parameters of the query string.
     pub(super) fn parts(&self) -> (&str, impl Iterator<Item = (&str, &str)>) {
         let (path, query) = self.target.split_once('?').unwrap_or((&self.target, ""));
         (path, query.split('&').filter_map(|pair| pair.split_once('=')))
@@ -84,7 +84,7 @@ mod tests {
         Request::read(text.as_bytes()).expect("bytes in memory can be read")
     }
 
-    /// Check what is taken for a request, and what is refused.
+    /// Check which requests are accepted and which refused.
     #[test]
     fn requests_are_read() {
         let request =
@@ -107,7 +107,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that no bytes stop the reader.
+        /// Check that arbitrary bytes do not stop the reader.
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..300), tail in "(GET / HTTP/1.1|\r\n|Host: a|:| ){0,12}") {
             let _ = Request::read(&bytes[..]).unwrap();

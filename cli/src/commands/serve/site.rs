@@ -1,4 +1,4 @@
-//! What there is to be read, and for whom.
+//! What can be requested, and by whom.
 
 use super::question::{DataQuestion, GraphQuestion, ScanQuestion};
 use super::report::Report;
@@ -10,37 +10,37 @@ use std::thread;
 use std::time::{Duration, Instant};
 use viewer::web;
 
-/// Between two looks at whether it is one's turn, or nobody waits any more.
+/// Time between two checks whether it is this request's turn, or its client has left.
 const TURN: Duration = Duration::from_millis(5);
 
-/// How long Graphviz may take for a drawing: of more than that nobody could read anything.
+/// Longest time for Graphviz to draw: a drawing that takes longer would be unreadable.
 const MOST_OF_DRAWING: Duration = Duration::from_secs(20);
 
 /// The page of one capture.
 pub(super) struct Site {
     token: String,
-    /// What browsers may call this server.
+    /// The host names under which browsers may reach this server.
     hosts: [String; 2],
     page: (Vec<u8>, String),
-    /// The lock makes passes over the capture follow each other: of two at once, neither would be sooner done.
+    /// The lock serialises passes over the capture: two at once would both take longer.
     report: Mutex<Report>,
-    /// Held while Graphviz draws: one drawing takes a processor and some memory, and nobody looks at two.
+    /// Held while Graphviz draws: a drawing takes a processor and some memory, and nobody looks at two.
     drawing: Mutex<()>,
 }
 
-/// The policy of what is data only: a drawing that somebody opens by itself runs nothing and asks nobody, either.
+/// The policy for plain data: a drawing opened by itself runs no scripts and makes no requests either.
 const NOTHING_RUNS: &str = "default-src 'none'";
 
 /// An answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// As HTTP has it.
+    /// The HTTP status line.
     pub(super) status: &'static str,
-    /// What the body is.
+    /// The body's content type.
     pub(super) kind: &'static str,
-    /// What the page may do.
+    /// The content security policy.
     pub(super) policy: String,
-    /// What is sent.
+    /// The body.
     pub(super) body: Arc<Vec<u8>>,
 }
 
@@ -54,7 +54,7 @@ impl Answer {
         Self { status, kind: "text/plain; charset=utf-8", policy: NOTHING_RUNS.to_owned(), body }
     }
 
-    /// To what is asked of other data than there is.
+    /// For a request about data that no longer exists.
     fn outdated() -> Self {
         Self::error("409 Conflict", "the recording has gone on since, or has no such thing")
     }
@@ -63,7 +63,7 @@ impl Answer {
         Self::error("503 Service Unavailable", "nobody waits for it any more")
     }
 
-    /// To what is no request.
+    /// For a refused request.
     pub(super) fn refusal(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Malformed => Self::error("400 Bad Request", "this is no request"),
@@ -74,13 +74,13 @@ impl Answer {
 }
 
 impl Site {
-    /// Of a capture, behind a token, on a port.
+    /// Serves a report below a token, on a port.
     pub(super) fn new(report: Report, token: String, port: u16) -> Self {
         let hosts = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}"));
         Self { token, hosts, page: web::served_page(), report: Mutex::new(report), drawing: Mutex::new(()) }
     }
 
-    /// Answers a request. What takes long is given up when `gone` is set.
+    /// Answers a request. Long work is given up when `gone` is set.
     pub(super) fn answer(&self, request: &Request, gone: &Arc<AtomicBool>) -> Answer {
         if !self.hosts.contains(&request.host) {
             return Answer::error("421 Misdirected Request", "this server has another name");
@@ -106,7 +106,7 @@ impl Site {
         }
     }
 
-    /// Does what ranges need while the reader looks at what was answered, unless somebody else has something counted.
+    /// Prepares for ranges while the user looks at the answer, unless another request is being worked on.
     pub(super) fn prepare(&self) {
         if let Ok(mut report) = self.report.try_lock() {
             report.prepare();
@@ -150,11 +150,11 @@ impl Site {
             Ok(None) => return Answer::outdated(),
             Err(error) => return Answer::error("500 Internal Server Error", &error.to_text()),
         };
-        // Data is for others while this one is drawn.
+        // Releases the data while this drawing is made.
         drop(report);
         let Some(_drawing) = turn(&self.drawing, gone) else { return Answer::to_nobody() };
         let begun = Instant::now();
-        // Relaxed: a hint; nothing is read because of it.
+        // Relaxed: a hint; no other data depends on it.
         let is_given_up = || gone.load(Ordering::Relaxed) || begun.elapsed() > MOST_OF_DRAWING;
         match graphviz::draw(&graph, "svg", &is_given_up) {
             Ok(svg) => Answer::found("image/svg+xml", NOTHING_RUNS, Arc::new(svg)),
@@ -165,21 +165,20 @@ impl Site {
     }
 }
 
-/// Waits until nobody else has it; none when whoever asks has gone before, so that connections of those who have changed
-/// their mind take nobody's place.
+/// Waits for a lock; `None` if the client leaves first, so that abandoned requests do not take anybody's place.
 fn turn<'m, T>(taken: &'m Mutex<T>, gone: &AtomicBool) -> Option<MutexGuard<'m, T>> {
     loop {
         match taken.try_lock() {
             Ok(mine) => return Some(mine),
             Err(TryLockError::Poisoned(mine)) => return Some(mine.into_inner()),
-            // Relaxed: a hint; nothing is read because of it.
+            // Relaxed: a hint; no other data depends on it.
             Err(TryLockError::WouldBlock) if gone.load(Ordering::Relaxed) => return None,
             Err(TryLockError::WouldBlock) => thread::sleep(TURN),
         }
     }
 }
 
-/// Compares in a time that tells nothing of where they differ.
+/// Compares in constant time, which does not reveal where the texts differ.
 fn is_same(given: &str, expected: &str) -> bool {
     let differ = given.bytes().zip(expected.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
     given.len() == expected.len() && differ == 0
@@ -201,7 +200,7 @@ mod tests {
         site.answer(&request, &Arc::default())
     }
 
-    /// Check that only those who know the token and the server's own name are answered.
+    /// Check that only clients that know the token and the server's own name are answered.
     #[test]
     fn strangers_get_nothing() {
         for (target, host, status) in [
@@ -222,7 +221,7 @@ mod tests {
         }
     }
 
-    /// Check that the page may ask its own server, nobody else, and runs no script but its own.
+    /// Check that the page may make requests only to its own server, and runs only its own scripts.
     #[test]
     fn the_page_keeps_its_policy() {
         let answer = ask("/s3cret/", "127.0.0.1:80");

@@ -1,23 +1,23 @@
-//! How often numbers are shown.
+//! How often numbers are updated.
 
 use std::time::Duration;
 
-/// Readings take one part in so many of the time, at most: a process that does much is not slowed down by being looked at.
+/// Readings take at most one part in this many of the time, so that looking at a busy process does not slow it down.
 const PARTS: u32 = 20;
 
-/// Waits as long as the user wants, and longer where readings cost more.
+/// Waits as long as the user wants, or longer if readings are costly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     delay: Duration,
 }
 
 impl Pace {
-    /// With at least so much time between two readings.
+    /// Keeps at least `delay` between two readings.
     pub(super) fn new(delay: Duration) -> Self {
         Self { delay }
     }
 
-    /// From the end of a reading that took `cost` up to the next one.
+    /// The wait from the end of a reading that took `cost` to the next one.
     pub(super) fn after(self, cost: Duration) -> Duration {
         self.delay.saturating_add(cost.saturating_mul(PARTS - 1))
     }
@@ -27,7 +27,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Check that cheap readings come as often as they are wanted, and that those that cost much take a twentieth of the time.
+    /// Check that cheap readings come as often as wanted, and that costly ones take a twentieth of the time.
     #[test]
     fn readings_take_a_bounded_share() {
         let pace = Pace::new(Duration::from_secs(1));

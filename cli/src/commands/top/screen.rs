@@ -13,10 +13,10 @@ use std::{io, thread};
 use tui::{Top, Wish};
 use viewer::live::{By, Order, Reading};
 
-/// Rows that are handed over: more than anybody looks through.
+/// Rows passed to the drawing thread: more than anybody looks through.
 const ROWS: usize = 200;
 
-/// Shows readings until the user leaves; true when the process has ended instead.
+/// Shows readings until the user leaves; true if the process has ended instead.
 pub(super) fn show(arguments: &Arguments, subject: &mut Subject, signals: &Signals) -> Result<bool, Failure> {
     let (wishes, wished) = channel();
     let (to_screen, readings) = channel();
@@ -38,7 +38,8 @@ pub(super) fn show(arguments: &Arguments, subject: &mut Subject, signals: &Signa
     })
 }
 
-/// Reads until there is a wish to leave; true when the process has ended. `readings` goes with the end of it.
+/// Reads until the user wants to leave; true if the process has ended. Dropping `readings` at the end tells the
+/// drawing thread.
 fn read(
     subject: &mut Subject,
     (mut by, mut order): (By, Order),
@@ -46,9 +47,9 @@ fn read(
     wishes: &Receiver<Wish>,
     readings: Sender<Reading>,
 ) -> Result<bool, Failure> {
-    // The first numbers come soon, however long the user wants to wait for others.
+    // The first numbers come soon, however long the user's delay.
     let mut due = Instant::now() + TURN.min(pace.after(Duration::ZERO));
-    // Names that were found meanwhile are shown no oftener than that costs a bounded share of the time, too.
+    // Updates for newly found names are limited to a share of the time, too.
     let mut names_due = Instant::now();
     let names_pace = Pace::new(Duration::ZERO);
     loop {

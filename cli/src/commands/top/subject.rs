@@ -1,4 +1,4 @@
-//! The recording that is looked at: one of our own, or one that somebody else makes.
+//! The recording shown by `top`: our own, or another collector's.
 
 use super::super::aggregating::in_memory;
 use super::super::attach::{capture_of, discard};
@@ -25,31 +25,31 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use viewer::live::{By, Live, Order, Reading};
 
-/// What the recording is called where it has no file.
+/// The name of a recording without a file.
 const IN_MEMORY: &str = "the recording in memory";
-/// A recorder writes at least once a second. One that has not for this long, and is no process any more, was killed.
+/// A recorder writes at least once a second; if it has not for this long, and its process is gone, it was killed.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// A process that is looked at.
+/// The process that is shown.
 pub(super) struct Subject {
     pid: u32,
     live: Live,
     started: Instant,
     whose: Whose,
-    /// How far the capture was read, and since when.
+    /// How far the capture has been read, and since when it has not grown.
     read: (u64, Instant),
 }
 
-/// Whose recording it is.
+/// Who records the process.
 enum Whose {
-    /// Ours, with what is kept of it: a file, or nothing. The process may have got the agent for it.
+    /// We do, with what is kept: a file, or nothing. The agent may have been injected for it.
     Own { session: Option<Box<Session>>, passing: Option<Arc<File>>, injected: Vec<Injection> },
-    /// That of another process.
+    /// Another collector does.
     Others { collector: u32 },
 }
 
 impl Subject {
-    /// Attaches to the process, or follows who has.
+    /// Attaches to the process, or follows its existing recording.
     pub(super) fn open(arguments: &Arguments, signals: &Signals) -> Result<Subject, Failure> {
         if let Err(error) = make_doorbell() {
             debug!("there is no doorbell: {error}");
@@ -72,7 +72,7 @@ impl Subject {
         self.pid
     }
 
-    /// A recording of our own: in memory, unless the user wants to keep it.
+    /// Begins a recording of our own: in memory, unless the user wants to keep it.
     fn attach(arguments: &Arguments, pid: u32, signals: &Signals) -> Result<Subject, Failure> {
         if arguments.recording.is_aggregated() {
             return Err(Failure::usage(anyhow!(
@@ -119,7 +119,7 @@ impl Subject {
         Subject::new(arguments, pid, reader.context("cannot read the recording")?, whose)
     }
 
-    /// The recording of another process, from its beginning.
+    /// Follows another collector's recording, from its beginning.
     fn follow(arguments: &Arguments, recorded: Recorded) -> Result<Subject, Failure> {
         let Recorded { pid, collector } = recorded;
         if arguments.recording.output.is_some() {
@@ -145,7 +145,7 @@ impl Subject {
         Subject::new(arguments, pid, reader, Whose::Others { collector })
     }
 
-    /// Takes in what was recorded since the last time. Of a recording that is not kept, that is given back.
+    /// Reads what was recorded since the last time. If the recording is not kept, the part that was read is released.
     pub(super) fn refresh(&mut self) -> Result<(), Failure> {
         let read = self.live.refresh().context("cannot read the recording").map_err(Failure::usage)?;
         if read == self.read.0 {
@@ -153,14 +153,14 @@ impl Subject {
         }
         self.read = (read, Instant::now());
         if let Whose::Own { passing: Some(file), .. } = &self.whose {
-            // Where it cannot be, the recording takes more memory and nothing else.
+            // If that fails, the recording only takes more memory.
             let given = fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, read);
             given.unwrap_or_else(|error| debug!("cannot give memory back: {error}"));
         }
         Ok(())
     }
 
-    /// True when nothing more will come.
+    /// True if nothing more will come.
     pub(super) fn is_over(&self) -> bool {
         match &self.whose {
             Whose::Own { session, .. } => session.as_ref().is_none_or(|session| !session.is_recording()),
@@ -171,34 +171,34 @@ impl Subject {
         }
     }
 
-    /// The numbers of now, with all names that there are.
+    /// The current numbers, with every name that can be found.
     pub(super) fn reading(&mut self, rows: (By, Order), limit: usize) -> Reading {
         self.look();
         self.live.reading(rows, limit, true)
     }
 
-    /// The numbers of now, with the names that were found so far.
+    /// The current numbers, with the names found so far.
     pub(super) fn quick_reading(&mut self, rows: (By, Order), limit: usize) -> Reading {
         self.look();
         self.live.reading(rows, limit, false)
     }
 
-    /// Those of the last look once more: perhaps with more names.
+    /// The numbers of the last reading once more, perhaps with more names.
     pub(super) fn same_reading(&mut self, rows: (By, Order), limit: usize) -> Reading {
         self.live.reading(rows, limit, false)
     }
 
-    /// True while names are looked for.
+    /// True while names are being looked up.
     pub(super) fn is_naming(&self) -> bool {
         self.live.is_naming()
     }
 
-    /// Lets growth begin at the last look.
+    /// Measures growth from the last reading on.
     pub(super) fn reset(&mut self) {
         self.live.reset();
     }
 
-    /// The numbers of the end.
+    /// The final numbers.
     pub(super) fn last_reading(&mut self, rows: (By, Order), limit: usize) -> Result<Reading, Failure> {
         self.refresh()?;
         let mut reading = self.reading(rows, limit);
@@ -209,13 +209,13 @@ impl Subject {
     fn look(&mut self) {
         let time = match &self.whose {
             Whose::Own { .. } => u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            // What others write comes a second at a time: rates are those of what has come.
+            // Other recorders write once a second, so rates refer to the time of what has arrived.
             Whose::Others { .. } => self.live.time(),
         };
         self.live.look(time);
     }
 
-    /// Leaves the process as it was found, and finishes the capture that is kept.
+    /// Leaves the process as it was found, and finishes the capture if it is kept.
     pub(super) fn close(&mut self, signals: Signals, quiet: bool) -> Result<(), Failure> {
         let Whose::Own { session, passing, injected } = &mut self.whose else { return Ok(()) };
         let Some(session) = session.take() else { return Ok(()) };

@@ -1,14 +1,14 @@
-//! Little-endian numbers one after the other.
+//! Reads consecutive little-endian numbers.
 
-/// Bytes end before what they say.
+/// The bytes end before the last field does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Short;
 
-/// What is left of some bytes.
+/// The bytes that are left.
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// So many things of so many bytes each.
+    /// So many items of so many bytes each.
     pub(super) fn many(&mut self, count: u64, each: u64) -> Result<&'a [u8], Short> {
         let length = count.checked_mul(each).and_then(|length| usize::try_from(length).ok()).ok_or(Short)?;
         let (bytes, rest) = self.0.split_at_checked(length).ok_or(Short)?;
@@ -32,7 +32,7 @@ impl<'a> Fields<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// What is left up to a byte of zero.
+    /// The bytes that are left up to a NUL.
     pub(super) fn text(&self) -> &'a [u8] {
         self.0.split(|&byte| byte == 0).next().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The beginning of the file, and what it says about the rest.
+//! The file header, and what it says about the rest.
 //!
 //! ```text
 //!  0           8        16        24             40             56               72                 104
@@ -18,14 +18,14 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// First bytes of a file that perf wrote to a disk.
+/// First bytes of a file that perf wrote to disk.
 pub(in crate::import) const MAGIC: [u8; 8] = *b"PERFILE2";
 const LENGTH: usize = 104;
-/// A file that perf wrote to a pipe has a header of this length.
+/// Header length of a file that perf wrote to a pipe.
 const PIPE: u64 = 16;
 /// Number of the feature that lists build ids.
 const BUILD_IDS: u32 = 2;
-/// Events, identifiers of all of them, and bytes of build ids that are read.
+/// Limits on events, on identifiers of all events, and on bytes of build ids.
 const MOST: (u64, u64, u64) = (1 << 12, 1 << 20, 64 << 20);
 
 /// What is known before the first record.
@@ -33,15 +33,15 @@ const MOST: (u64, u64, u64) = (1 << 12, 1 << 20, 64 << 20);
 pub(super) struct Header {
     /// Events; there is at least one.
     pub(super) layouts: Vec<Layout>,
-    /// Which event an identifier is of.
+    /// The event of each identifier.
     identifiers: HashMap<u64, usize>,
-    /// Where records begin and end.
+    /// Where the records begin and end.
     pub(super) records: (u64, u64),
-    /// Of files, by their paths.
+    /// Build ids of files, by path.
     pub(super) build_ids: HashMap<Vec<u8>, Vec<u8>>,
 }
 
-/// Why a header is not read.
+/// Why a header cannot be read.
 #[derive(Debug)]
 pub(super) enum Bad {
     Read(io::Error),
@@ -55,7 +55,7 @@ impl From<Short> for Bad {
 }
 
 impl Header {
-    /// Reads it.
+    /// Reads the header.
     pub(super) fn read(file: &File, file_length: u64) -> Result<Header, Bad> {
         let bytes = part(file, 0, (LENGTH as u64).min(file_length))?;
         let mut fields = Fields(&bytes);
@@ -68,7 +68,7 @@ impl Header {
         let (events, records, _) = (section()?, section()?, section()?);
         let features = [fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?];
         let end = records.0.checked_add(records.1).filter(|end| *end <= file_length);
-        // perf writes the length last, so a killed one leaves 0.
+        // perf writes the length last, so it is 0 if perf was killed.
         let end = end.filter(|_| records.1 > 0).unwrap_or(file_length);
         let mut header = Header {
             layouts: Vec::new(),
@@ -77,7 +77,7 @@ impl Header {
             build_ids: HashMap::new(),
         };
         header.read_events(file, each, events)?;
-        // Features lie behind the records; of a killed perf there are none.
+        // Features follow the records; if perf was killed there are none.
         if end == records.0.saturating_add(records.1) {
             header.read_build_ids(file, end, features)?;
         }
@@ -146,7 +146,7 @@ impl Header {
     }
 }
 
-/// Bytes of a file, which may be shorter than it says.
+/// Bytes from a file, which may be shorter than it claims.
 fn part(file: &File, from: u64, length: u64) -> Result<Vec<u8>, Bad> {
     let file_length = file.metadata().map_err(Bad::Read)?.len();
     if from.checked_add(length).is_none_or(|end| end > file_length) {

@@ -1,4 +1,4 @@
-//! Which fields the records of an event have: what its attributes asked the kernel for.
+//! Which fields the records of an event have, according to the event's attributes.
 //!
 //! ```text
 //!  attributes:  0 type u32 │ 8 config u64 │ 24 sample type u64 │ 32 read format u64 │ 40 flags u64
@@ -31,12 +31,12 @@ mod bit {
     pub(super) const IDENTIFIER: u64 = 1 << 16;
 }
 
-/// Flag: records beside samples end with fields of the sample type.
+/// Flag: records other than samples end with sample fields, too.
 const SAMPLE_ID_ALL: u64 = 1 << 18;
-/// Branch sample type: a word before the branches.
+/// Branch sample type: a word precedes the branches.
 const HW_INDEX: u64 = 1 << 17;
 
-/// What an event asked for.
+/// What an event's records contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) kind: u32,
@@ -48,7 +48,7 @@ pub(super) struct Layout {
     has_trailer: bool,
 }
 
-/// A sample, as far as it is of use.
+/// The useful fields of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample<'a> {
     pub(super) ip: u64,
@@ -56,17 +56,17 @@ pub(super) struct Sample<'a> {
     pub(super) tid: u32,
     pub(super) cpu: u32,
     pub(super) period: u64,
-    /// Addresses with marks between, eight bytes each; none where they were not asked for.
+    /// Addresses with markers in between, eight bytes each; `None` if the event did not ask for them.
     pub(super) chain: Option<&'a [u8]>,
-    /// Registers of 64-bit code, with the piece of stack that was copied, and whether it may go on.
+    /// Registers of 64-bit code, the copied piece of stack, and whether the stack may continue beyond it.
     pub(super) user: Option<(Start, &'a [u8], bool)>,
 }
 
 impl Layout {
-    /// Of the attributes in these bytes.
+    /// From the attributes in these bytes.
     pub(super) fn parse(bytes: &[u8]) -> Result<Layout, Short> {
         let at = |offset: usize| Fields(bytes.get(offset..).unwrap_or_default());
-        // Attributes of old kernels are shorter, and what is missing is zero.
+        // Older kernels have shorter attributes; what is missing is zero.
         let late = |offset: usize| at(offset).u64().unwrap_or(0);
         Ok(Layout {
             kind: at(0).u32()?,
@@ -79,17 +79,17 @@ impl Layout {
         })
     }
 
-    /// Samples of both have their fields at the same places.
+    /// True if samples of both have their fields at the same offsets.
     pub(super) fn is_like(&self, other: &Layout) -> bool {
         Layout { kind: other.kind, config: other.config, ..*self } == *other
     }
 
-    /// True when samples begin with a number that tells which event they are of.
+    /// True if samples begin with the identifier of their event.
     pub(super) fn has_identifier(&self) -> bool {
         self.sample_type & bit::IDENTIFIER != 0
     }
 
-    /// When a record was written, 0 where that is not said. `body` is the record without its header.
+    /// When a record was written; 0 if unknown. `body` is the record without its header.
     pub(super) fn time(&self, body: &[u8], is_sample: bool) -> u64 {
         let has = |bit: u64| u64::from(self.sample_type & bit != 0);
         if self.sample_type & bit::TIME == 0 {
@@ -105,11 +105,11 @@ impl Layout {
         };
         let Some(from) = from else { return 0 };
         let time = body.get(from + 8 * place as usize..).and_then(|rest| Fields(rest).u64().ok());
-        // What perf made up by itself has no time.
+        // Records that perf synthesised have no time.
         time.filter(|time| *time != u64::MAX).unwrap_or(0)
     }
 
-    /// A record's own fields: its body without what samples have, too.
+    /// A record's own fields: its body without the trailing sample fields.
     pub(super) fn own<'a>(&self, body: &'a [u8]) -> &'a [u8] {
         let length = if self.has_trailer { body.len().saturating_sub(self.trailer()) } else { body.len() };
         &body[..length]
@@ -181,8 +181,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Those that a walk begins with; none of a thread of the kernel, of 32-bit code, and where they were not asked for. They are taken
-    /// for those of this machine: perf's files are read where they were recorded.
+    /// The registers that a walk begins with; `None` for a kernel thread, for 32-bit code, and if the event did not
+    /// ask for them. They are taken to be this machine's: perf's files are read where they were recorded.
     fn registers(&self, fields: &mut Fields<'_>) -> Result<Option<Start>, Short> {
         let abi = fields.u64()?;
         if abi == 0 {

@@ -1,4 +1,4 @@
-//! Processes as the records of a file tell of them, and what they had mapped.
+//! Processes and their mappings, from the records of a file.
 
 use super::Problem;
 use crate::import::budget::Budget;
@@ -8,7 +8,7 @@ use capture::{Ended, Error, ModuleId, Process, ProcessEnd, ProcessId, Sink, Task
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// Longest path or name: what is longer is no file's.
+/// Longest path or name; no file has a longer one.
 const LONGEST: usize = 4096;
 
 /// All processes of a file.
@@ -21,10 +21,10 @@ pub(super) struct Processes {
     budget: Budget,
 }
 
-/// The program that a process executes.
+/// A program that a process executes.
 struct Image {
     id: ProcessId,
-    /// All but its texts, which it has in common with processes that are forked.
+    /// Everything but the strings, which forked processes share.
     row: Process,
     name: Rc<str>,
     executable: Rc<str>,
@@ -32,7 +32,7 @@ struct Image {
 }
 
 impl Image {
-    /// One of which no more is known.
+    /// An image of which nothing else is known.
     fn of(row: Process) -> Image {
         Image { id: ProcessId(0), row, name: "".into(), executable: "".into(), space: Space::default() }
     }
@@ -43,7 +43,7 @@ impl Image {
     }
 }
 
-/// A mapping, as records have it.
+/// A mapping record.
 pub(super) struct Map<'a> {
     pub(super) pid: u32,
     pub(super) start: u64,
@@ -55,7 +55,7 @@ pub(super) struct Map<'a> {
 }
 
 impl Processes {
-    /// Of a file whose paths are looked for here, and nowhere else.
+    /// Files are looked up by path on this machine, and nowhere else.
     pub(super) fn new(budget: Budget) -> Processes {
         Processes {
             by_pid: FxHashMap::default(),
@@ -73,7 +73,7 @@ impl Processes {
             let row = Process { pid, attached: true, ..Process::default() };
             self.begin(Image { name, ..Image::of(row) }, writer)?;
         }
-        // It was just put there.
+        // The entry was just inserted.
         Ok(self.by_pid.entry(pid).or_insert_with(|| Image::of(Process::default())))
     }
 
@@ -83,7 +83,7 @@ impl Processes {
         Ok(())
     }
 
-    /// A thread has a name; with `exec`, because its process executes another program from that time on.
+    /// A thread changed its name; with `exec`, because its process executed another program at that time.
     pub(super) fn comm<S: Sink>(
         &mut self,
         (pid, tid): (u32, u32),
@@ -110,7 +110,7 @@ impl Processes {
         Ok(())
     }
 
-    /// A process has mapped code.
+    /// A process mapped code.
     pub(super) fn map<S: Sink>(&mut self, map: &Map<'_>, writer: &mut Writer<S>) -> Result<(), Problem> {
         let file = self.files.id(map.path, map.build_id, map.inode);
         let end = map.start.saturating_add(map.length);
@@ -118,7 +118,7 @@ impl Processes {
         let Some(image) = self.by_pid.get_mut(&map.pid) else { return Ok(()) };
         self.budget.charge(image.space.cost_of_map())?;
         image.space.map(map.start, Mapping { end, offset: map.offset, file });
-        // The kernel maps the program itself first, and then its loader.
+        // The kernel maps the program itself first, then its loader.
         if file.is_some() && image.executable.is_empty() {
             image.executable = text(map.path).into();
             image.name = super::super::program(&image.executable).into();
@@ -128,7 +128,7 @@ impl Processes {
         Ok(())
     }
 
-    /// A process began as a copy of another one.
+    /// A process began as a copy of another.
     pub(super) fn fork<S: Sink>(
         &mut self,
         pid: u32,
@@ -151,12 +151,12 @@ impl Processes {
             space: above.space.clone(),
             ..*above
         };
-        // Its row has the texts once more.
+        // The image's row has the strings once more.
         self.budget.charge(2 * size_of::<Image>() + image.name.len() + image.executable.len())?;
         Ok(self.begin(image, writer)?)
     }
 
-    /// A process has ended; gives what it was.
+    /// A process ended; returns its image.
     pub(super) fn end<S: Sink>(
         &mut self,
         pid: u32,
@@ -190,7 +190,7 @@ impl Processes {
         Ok((task, space))
     }
 
-    /// A file's row.
+    /// The capture's row for a file.
     pub(super) fn module<S: Sink>(
         &mut self,
         file: FileId,
@@ -205,7 +205,7 @@ impl Processes {
     }
 }
 
-/// A text of a record, as long as one can be.
+/// A string from a record, cut to the longest length that one can have.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.get(..LONGEST).unwrap_or(bytes)).into_owned()
 }
@@ -215,7 +215,8 @@ mod tests {
     use super::*;
     use capture::{Create, Metadata};
 
-    /// Check that forks of a process with much to copy end at what the file may take, and that texts are no longer than they can be.
+    /// Check that the copies made for forks of a large process are limited by the budget, and that strings have their
+    /// greatest length.
     #[test]
     fn forks_are_bounded() {
         let folder = tempfile::tempdir().unwrap();
@@ -231,7 +232,7 @@ mod tests {
         );
         let forked = (2..).map(|pid| processes.fork(pid, 1, &mut writer)).take_while(Result::is_ok).count();
         assert!((50..(1 << 20) / (2 * LONGEST)).contains(&forked), "{forked}");
-        // What is mapped is copied when one of both changes.
+        // Shared mappings are copied when either side changes.
         let mut processes = Processes::new(Budget::small(1 << 20));
         let map = |pid, start| Map { path: b"/x", ..map(pid, start) };
         (0..1000).for_each(|start| processes.map(&map(1, start), &mut writer).unwrap());

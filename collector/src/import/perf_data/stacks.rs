@@ -1,4 +1,4 @@
-//! Stacks of samples: the addresses that the kernel found, or what registers and a piece of stack lead to.
+//! Stacks of samples: the addresses that the kernel found, or those unwound from registers and a piece of stack.
 
 use super::fields::Fields;
 use super::layout::Sample;
@@ -9,32 +9,32 @@ use rustc_hash::FxHashMap;
 use symbols::{KernelSymbols, Reason};
 use unwind::{CodeAddress, Scratch, StackSample, unwind_sample};
 
-/// Addresses from here on are marks between the parts of a stack.
+/// Addresses from here on are markers between the parts of a stack.
 const FIRST_MARK: u64 = 4096_u64.wrapping_neg();
-/// What follows is the kernel's.
+/// Kernel addresses follow.
 const KERNEL: u64 = 128_u64.wrapping_neg();
-/// What follows is the program's.
+/// User addresses follow.
 const USER: u64 = 512_u64.wrapping_neg();
-/// Frames of a stack at most, as a recording has them.
+/// Most frames of a stack, as in a recording of our own.
 const MAX_DEPTH: usize = 1024;
 
-/// What is known of stacks.
+/// Converts the stacks of samples.
 #[derive(Default)]
 pub(super) struct Stacks {
-    /// Functions of this machine's kernel, if the file is of this boot.
+    /// This machine's kernel symbols, if the file was recorded in this boot.
     kernel: Option<KernelSymbols>,
     kernel_frames: FxHashMap<(u64, bool), FrameId>,
     scratch: Box<Scratch>,
-    /// Stacks that end before their root, for another reason than that the copied piece does.
+    /// Stacks that end early, for a reason other than the end of the copied piece.
     pub(super) incomplete: u64,
-    /// Stacks that go on beyond the copied piece.
+    /// Stacks that continue beyond the copied piece.
     pub(super) truncated: u64,
     pub(super) has_kernel: bool,
 }
 
 impl Stacks {
-    /// The file says where its kernel's code begins, and which build it was. If both are this machine's, so are its
-    /// functions: where code begins is chosen at random for each boot.
+    /// The file says where its kernel's code begins, and its build id. If both match this machine, its symbols are
+    /// used: the address is chosen at random for each boot.
     pub(super) fn kernel(&mut self, start: u64, build_id: &[u8]) {
         if build_id.is_empty() || build_id != running_kernel() {
             return;
@@ -135,13 +135,13 @@ impl Stacks {
     }
 }
 
-/// Build id of this machine's kernel, empty where it is not told.
+/// Build id of this machine's kernel; empty if unknown.
 fn running_kernel() -> Vec<u8> {
     build_id(&std::fs::read("/sys/kernel/notes").unwrap_or_default()).unwrap_or_default().to_vec()
 }
 
-/// The build id among the notes of an ELF file: each has the lengths of its name and content, its kind, and both of them, on
-/// addresses that four divides.
+/// The build id among the notes of an ELF file. Each note has the lengths of its name and contents, its type, and
+/// both of these, aligned to four bytes.
 fn build_id(notes: &[u8]) -> Option<&[u8]> {
     let mut notes = Fields(notes);
     loop {
@@ -158,7 +158,7 @@ fn build_id(notes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The kernel's and the program's part of a chain, innermost first. What has no mark before it is the program's.
+/// The kernel and the user part of a chain, innermost frame first. Addresses before any marker are the user's.
 fn parts(chain: &[u8]) -> (Vec<u64>, Vec<u64>) {
     let (mut kernel, mut user, mut part) = (Vec::new(), Vec::new(), USER);
     let (words, _) = chain.as_chunks::<8>();
@@ -167,7 +167,7 @@ fn parts(chain: &[u8]) -> (Vec<u64>, Vec<u64>) {
             (FIRST_MARK.., _) => part = word,
             (word, KERNEL) => kernel.push(word),
             (word, USER) => user.push(word),
-            // Guests of a virtual machine are not ours to name.
+            // Code of virtual machine guests cannot be named here.
             _ => {}
         }
     }
@@ -198,7 +198,7 @@ fn user_frame<S: Sink>(
 mod tests {
     use super::*;
 
-    /// Check that a build id is found behind other notes, and that notes which end too early have none.
+    /// Check that a build id is found after other notes, and that truncated notes have none.
     #[test]
     fn build_ids_are_found_in_notes() {
         let note = |kind: u32, name: &[u8], content: &[u8]| {
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// Check that marks tell the parts of a chain apart, and that those of virtual machines are left out.
+    /// Check that markers separate the parts of a chain, and that those of virtual machines are left out.
     #[test]
     fn chains_have_parts() {
         let chain = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();

@@ -1,4 +1,4 @@
-//! Files made by hand: what becomes of each record, whatever is damaged.
+//! Hand-made files: what becomes of each record, and of damaged ones.
 
 use super::super::{Import, import};
 use capture::{Frame, Reader, Sample};
@@ -26,7 +26,7 @@ fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
     [&words(&[u64::from(kind) | u64::from(misc) << 32 | u64::from(length) << 48])[..], body].concat()
 }
 
-/// A record of no sample, with the end that all have.
+/// A record other than a sample, with the trailing fields that all have.
 fn event(kind: u32, misc: u16, body: &[u8], time: u64) -> Vec<u8> {
     record(kind, misc, &[body, &words(&[halves(7, 7), time, 0])].concat())
 }
@@ -48,7 +48,7 @@ fn file(records: &[Vec<u8>]) -> Vec<u8> {
     [b"PERFILE2".to_vec(), words(&head), attributes, words(&[from, 0]), records].concat()
 }
 
-/// A process executes a program, maps it, is sampled twice, and ends; the records are not in the order of their times.
+/// A process executes a program, maps it, is sampled twice, and ends; the records are not in order of time.
 pub(in crate::import) fn small() -> Vec<u8> {
     let user = 512_u64.wrapping_neg();
     let map = [halves(7, 7), 0x40_0000, 0x1000, 0x2000, 0, 99, 0, 5];
@@ -60,7 +60,7 @@ pub(in crate::import) fn small() -> Vec<u8> {
         sample(7, 2000, &[user, 0x40_0020]),
         event(2, 0, &words(&[0, 5]), 3500),
         event(4, 0, &words(&[halves(7, 1), halves(7, 1), 0]), 4000),
-        // What perf tells itself.
+        // An internal record of perf.
         record(68, 0, &words(&[0])),
     ])
 }
@@ -79,8 +79,8 @@ fn import_bytes(bytes: &[u8]) -> Result<(u64, Reader), String> {
     }
 }
 
-/// Check that samples have their time, thread, processor, weight and stack, by addresses within the file that was mapped, and
-/// that processes have names and ends.
+/// Check that samples have their time, thread, processor, weight and stack, with addresses within the mapped file,
+/// and that processes have names and ends.
 #[test]
 fn records_become_samples() {
     let (count, reader) = import_bytes(&small()).unwrap();
@@ -111,14 +111,14 @@ fn records_become_samples() {
     assert_eq!((summary.cpu.event.as_str(), summary.cpu.lost, summary.duration_ns), ("cycles", 5, 3000));
 }
 
-/// Check that a process of which nothing was told has samples all the same.
+/// Check that a process without any records of its own has samples all the same.
 #[test]
 fn unknown_processes_have_samples() {
     let (count, reader) = import_bytes(&file(&[sample(7, 10, &[5])])).unwrap();
     assert_eq!((count, reader.tables().processes[0].name.as_str()), (1, "[pid = 7]"));
 }
 
-/// Check that a file whose writer was killed is read up to there.
+/// Check that a file of a killed perf is read as far as it goes.
 #[test]
 fn killed_recordings_are_read() {
     let mut bytes = small();
@@ -129,7 +129,7 @@ fn killed_recordings_are_read() {
     assert!(import_bytes(&bytes).unwrap().0 >= 1);
 }
 
-/// Check that what is not read says what to do.
+/// Check that refused files come with advice.
 #[test]
 fn other_files_say_what_to_do() {
     let pipe = [b"PERFILE2".to_vec(), words(&[16])].concat();
@@ -147,7 +147,7 @@ fn other_files_say_what_to_do() {
 }
 
 proptest! {
-    /// Check that a file changed or cut off anywhere gives a capture that opens, or a reason.
+    /// Check that a file changed or truncated anywhere gives a capture that opens, or a reason.
     #[test]
     fn any_damage_has_a_reason(at in 0..small().len(), bytes: [u8; 8], is_cut: bool) {
         let mut file = small();

@@ -1,4 +1,4 @@
-//! Events of page faults: two for each, because stacks take much room.
+//! Page fault events: two for each fault, because stacks take much room.
 //!
 //! ```text
 //!  page-faults     ──► with the stack                                     a ring has room for hundreds
@@ -6,9 +6,9 @@
 //!  major-faults  ──┘   when there is a page
 //! ```
 //!
-//! A program that fills memory makes faults faster than stacks can be read. What is lost then are stacks; which pages it
-//! touched stays known. The small ones are other events than those with stacks, although `page-faults` would count both:
-//! where one event is asked for in two ways, the kernel writes the small records in the size of the large ones.
+//! A program that fills memory faults faster than stacks can be read. Only stacks are lost then; which pages it
+//! touched stays known. The small records come from `minor-faults` and `major-faults` although `page-faults` counts
+//! both: if one event is opened in two forms, the kernel makes its small records as large as the large ones.
 
 use super::{COMMON, Events, Permitted, common, with_stack};
 use crate::log::debug;
@@ -21,12 +21,12 @@ use std::io;
 
 /// Rings of faults with stacks are so many times as large as others.
 const ROOM_FOR_STACKS: usize = 4;
-/// And less of a stack is copied, since faults come so fast: this part of what is copied for samples of the processors.
+/// Divisor of the stack bytes copied per fault, compared with CPU samples: faults come so fast that less is copied.
 const PART_OF_STACK: u32 = 4;
-/// Pages of the rings of faults that wait for a disk.
+/// Pages in the ring of major faults, which wait for a disk.
 const PAGES_FOR_MAJOR: usize = 16;
 
-/// What their rings take on each processor.
+/// Adds the rings of these events to what each processor needs.
 pub(super) fn demand(demand: &mut Demand) {
     demand.add(1);
     demand.add_pages(PAGES_FOR_MAJOR);
@@ -34,7 +34,7 @@ pub(super) fn demand(demand: &mut Demand) {
 }
 
 impl Events {
-    /// Opens them; says whether what the kernel touches for a program is there, too.
+    /// Opens the events; returns whether pages that the kernel touches on a program's behalf are included.
     pub(super) fn add_faults(&mut self, options: CpuOptions) -> io::Result<bool> {
         let small = |kernel| touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MIN);
         let Permitted { asked: kernel, attributes: all, processors, .. } =
@@ -51,7 +51,7 @@ impl Events {
     }
 }
 
-/// Each fault of one kind, small.
+/// A small record for each fault of one kind.
 fn touched(options: CpuOptions, kernel: bool, kind: u32) -> sys::perf_event_attr {
     let mut all = faults(options, kernel, kind);
     all.sample_type |= u64::from(sys::PERF_SAMPLE_REGS_USER);
@@ -59,7 +59,7 @@ fn touched(options: CpuOptions, kernel: bool, kind: u32) -> sys::perf_event_attr
     all
 }
 
-/// Each fault with its stack.
+/// A record with a stack for each fault.
 fn with_stacks(options: CpuOptions, kernel: bool) -> sys::perf_event_attr {
     let mut all = faults(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS);
     with_stack(&mut all, (options.stack_of_many() / PART_OF_STACK).next_multiple_of(8));

@@ -1,13 +1,14 @@
-//! Events of processes that run already, and come into the recording one by one.
+//! Events for processes that run already and join the recording one by one.
 //!
 //! ```text
 //!  an event of our own, on each processor, that counts nothing ──► a ring
 //!  an event of each of their threads, on each processor ────────────┘
 //! ```
 //!
-//! What they start, threads and children, inherits their events, so each thread is asked for once. An inherited event has a ring only where
-//! it is bound to a processor, and rings have to be there before anybody comes into the recording: so they belong to events of ours, and
-//! theirs write into them. Nobody else's work is sampled meanwhile, and no right is needed but that to trace them.
+//! Threads and children that these processes start inherit their events, so each thread needs opening only once. An
+//! inherited event has a ring only if it is bound to a processor, and the rings have to exist before any process
+//! joins. So the rings belong to events of our own, and the processes' events write into them. Nobody else's work is
+//! sampled meanwhile, and the only right needed is that to trace these processes.
 
 use super::{Channel, Events, open, with_clock};
 use crate::counters::Subject;
@@ -22,12 +23,12 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use std::fs;
 use std::io;
 
-/// Ourselves, with all that an event of others has.
+/// Ourselves; the attributes are otherwise those of the other processes' events.
 pub(super) const OURSELVES: Scope = Scope::Tree { pid: 0, follow: true };
-/// Most events: beyond, the kernel's memory for them is no longer small.
+/// Most events: beyond this, the kernel's memory for them is no longer small.
 const MOST: usize = 1 << 14;
 
-/// What is asked for of each thread, and the rings that it goes to.
+/// The event to open for each thread, and the rings that it writes into.
 struct Wanted {
     attributes: sys::perf_event_attr,
     /// By processor.
@@ -36,13 +37,14 @@ struct Wanted {
 
 /// A process that has events.
 struct Process {
-    /// Clock ticks since boot, when it began and when it got its events: what it started later has inherited them.
+    /// When it began and when it got its events, in clock ticks since boot. What it started after that has inherited
+    /// them.
     start: u64,
     since: u64,
     events: Vec<OwnedFd>,
 }
 
-/// Processes that have events, and which.
+/// Processes that have events, and what events to open.
 #[derive(Default)]
 pub(in crate::perf) struct Followed {
     wanted: Vec<Wanted>,
@@ -50,7 +52,7 @@ pub(in crate::perf) struct Followed {
 }
 
 impl Events {
-    /// Makes rings for events with these attributes, of processes that are found later.
+    /// Makes rings for events with these attributes, for processes that are found later.
     pub(super) fn follow(
         &mut self,
         attributes: sys::perf_event_attr,
@@ -81,7 +83,7 @@ impl Events {
     }
 }
 
-/// The same for an event that has a ring for others, and nothing of its own to say.
+/// The same attributes for an event that lends its ring to others and records nothing itself.
 fn silent(mut attributes: sys::perf_event_attr, ring: usize) -> sys::perf_event_attr {
     attributes.type_ = sys::PERF_TYPE_SOFTWARE;
     attributes.config = sys::PERF_COUNT_SW_DUMMY.into();
@@ -102,11 +104,11 @@ fn silent(mut attributes: sys::perf_event_attr, ring: usize) -> sys::perf_event_
 }
 
 impl Followed {
-    /// Gives events to processes that have come into the recording, and takes them from those that are gone. Says which are new, and what
-    /// the system has refused.
+    /// Gives events to processes that have joined the recording, and takes them from those that are gone. Returns
+    /// which are new, and what the system refused.
     pub(in crate::perf) fn look(&mut self, alive: &[Subject]) -> (Vec<u32>, io::Result<()>) {
         let is_known = |process: &Process, subject: &Subject| process.start == subject.start_ticks;
-        // Children of one that is gone have its events.
+        // Children of a process that is gone may still use its events.
         if !alive.iter().any(|subject| subject.is_forked) {
             self.processes.retain(|pid, process| {
                 alive.iter().any(|subject| subject.pid == *pid && is_known(process, subject))
@@ -131,13 +133,14 @@ impl Followed {
         (added, result)
     }
 
-    /// True when a process was forked by one that had events.
+    /// True if a process was forked by one that had events at the time.
     fn has_inherited(&self, subject: &Subject) -> bool {
         let had = |process: &Process| subject.start_ticks == 0 || process.since <= subject.start_ticks;
         subject.is_forked && self.processes.values().any(had)
     }
 
-    /// Opens events of all threads that a process has. A thread that begins meanwhile has them if the one has that made it.
+    /// Opens events for every thread of a process. A thread that begins meanwhile inherits them if the thread that
+    /// made it has them.
     fn events(&self, pid: u32) -> io::Result<Vec<OwnedFd>> {
         let mut events = Vec::new();
         let so_far: usize = self.processes.values().map(|process| process.events.len()).sum();
@@ -149,7 +152,7 @@ impl Followed {
                 return Err(io::Error::other("there are too many threads"));
             }
             match self.of_thread(thread, &mut events) {
-                // It has ended.
+                // The thread has ended.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 opened => opened?,
             }
@@ -161,7 +164,7 @@ impl Followed {
         for Wanted { attributes, rings } in &self.wanted {
             for (processor, ring) in rings {
                 let event = open(*attributes, thread, processor.cast_signed())?;
-                // SAFETY: two events of the same processor and clock, which are open.
+                // SAFETY: both are open events, on the same processor and clock.
                 if unsafe { ioctls::SET_OUTPUT(event.as_raw_fd(), ring.as_raw_fd()) } != 0 {
                     return Err(io::Error::last_os_error());
                 }
@@ -172,7 +175,7 @@ impl Followed {
     }
 }
 
-/// Clock ticks since boot, as `/proc` tells when a process began.
+/// Clock ticks since boot, the unit in which `/proc` gives a process's start.
 fn now() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let tick = 1_000_000_000 / procfs::ticks_per_second().max(1);
@@ -188,8 +191,8 @@ mod tests {
         Subject { process: ProcessId(pid), pid, start_ticks, is_forked }
     }
 
-    /// Check that a process gets events once, that children which have inherited them get none, that others do, and that events are given
-    /// back with the process unless it has children that go on.
+    /// Check that a process gets events once; that children which inherited them get none and others do; and that
+    /// events are released with the process unless it has children that live on.
     #[test]
     fn events_are_given_once() {
         let own = std::process::id();
@@ -209,12 +212,12 @@ mod tests {
         assert_eq!(look(&[me, child]), (vec![], vec![own]));
         assert_eq!(look(&[child]), (vec![], vec![own]), "its events are the child's");
         assert_eq!(look(&[]), (vec![], vec![]));
-        // The pid of another one.
+        // The same pid, but another process.
         assert_eq!(look(&[me]), (vec![own], vec![own]));
         assert_eq!(look(&[subject(own, 6, false)]), (vec![own], vec![own]));
     }
 
-    /// Check that a child which began before its parent had events gets some of its own.
+    /// Check that a child which began before its parent had events gets its own.
     #[test]
     fn early_children_have_inherited_nothing() {
         let mut followed = Followed::default();

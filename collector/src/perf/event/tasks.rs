@@ -1,12 +1,13 @@
-//! The event that tells of processes, threads and what they map. It counts nothing (`PERF_COUNT_SW_DUMMY`).
+//! The event that reports processes, threads and their mappings. It counts nothing (`PERF_COUNT_SW_DUMMY`).
 //!
 //! ```text
 //!  dummy      ──► fork, exec, name, end, mapping     some 150 bytes each, and none may be missing
 //!  cpu-clock  ──► samples                            up to 64 KiB each, of which some may be lost
 //! ```
 //!
-//! In one ring with samples these records would be lost with them whenever a busy machine keeps us from the ring, and then nobody knows
-//! what a process has executed. So they have a ring of their own, which is read even where others are left alone.
+//! If these records shared a ring with samples, they would be lost along with them whenever a busy machine keeps us
+//! from the ring, and nobody would know what a process has executed. So they have rings of their own, which are read
+//! even while others are left alone.
 
 use super::followed::OURSELVES;
 use super::{COMMON, Events, Permitted, common};
@@ -16,8 +17,8 @@ use perf_event_open_sys::bindings as sys;
 use std::io;
 
 impl Events {
-    /// Opens it, and takes the clock of all. Of processes that come into the recording one by one, it is theirs if nothing else is wanted of
-    /// others.
+    /// Opens the event, and chooses the clock for all events. If processes join one by one and nothing else is wanted
+    /// of others, it is opened for those processes only.
     pub(super) fn add_tasks(
         &mut self,
         options: CpuOptions,
@@ -47,7 +48,7 @@ fn telling(options: CpuOptions, kernel: bool, new_features: bool) -> sys::perf_e
     all.sample_type = COMMON.into();
     all.set_mmap(1);
     all.set_mmap2(1);
-    // What kind of memory a fault was in is known by these.
+    // Needed to tell what kind of memory a fault was in.
     all.set_mmap_data(u64::from(options.faults));
     all.set_comm(1);
     all.set_comm_exec(1);

@@ -1,4 +1,4 @@
-//! Events of tracepoints, each hit with its stack.
+//! Tracepoint events; each hit has its stack.
 
 use super::{COMMON, Events, Permitted, common, with_stack};
 use crate::perf::CpuOptions;
@@ -7,11 +7,11 @@ use crate::perf::trace::Traces;
 use perf_event_open_sys::bindings as sys;
 use std::io;
 
-/// Their rings are so many times as large as others: they come in bursts.
+/// Rings of tracepoints are so many times as large as others, because hits come in bursts.
 pub(super) const ROOM: usize = 4;
 
 impl Events {
-    /// Opens them; what the kernel refuses is noted in `traces`.
+    /// Opens the events; what the kernel refuses is noted in `traces`.
     pub(super) fn add_traces(&mut self, options: CpuOptions, traces: &mut Traces) {
         for place in 0..traces.located.len() {
             if let Err(error) = self.add_trace(options, (place, traces.located[place].id)) {
@@ -28,10 +28,11 @@ impl Events {
     }
 }
 
-/// Each hit with its stack and what the tracepoint tells.
+/// A record for each hit, with its stack and the tracepoint's data.
 fn hits(options: CpuOptions, id: u64, kernel: bool) -> sys::perf_event_attr {
     let mut all = common(options.scope, kernel);
-    // A tracepoint lies in the kernel: one that leaves the kernel out has none. Only stacks go without it.
+    // Tracepoints lie in the kernel, so an event that excludes the kernel has no hits. Only the kernel's part of
+    // stacks is left out.
     all.set_exclude_kernel(0);
     all.type_ = sys::PERF_TYPE_TRACEPOINT;
     all.config = id;

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use shared_ring::Geometry;
 use std::sync::Arc;
 
-/// What a recording enters, played by the test as the sampler would.
+/// A recording, with the test in the role of the sampler.
 struct Played {
     entered: Entered,
     processes: Processes,
@@ -51,7 +51,7 @@ impl Played {
         self.batch.images.push((id, self.images[id as usize].clone()));
     }
 
-    /// A program that has begun.
+    /// Begins a program.
     fn begin(&mut self, pid: u32, parent: Option<u32>, is_exec: bool, name: &str) -> u32 {
         let (id, started) = (self.images.len() as u32, self.clock.ticks());
         let name = name.to_owned();
@@ -83,7 +83,7 @@ impl Played {
         entered.take(batch, clock, writer, &mut Addresses::default()).unwrap();
     }
 
-    /// All that is gone by now is decided.
+    /// Decides everything that is gone by now.
     fn settle(&mut self) {
         self.enter();
         let Played { entered, processes, clock, writer, .. } = self;
@@ -98,13 +98,14 @@ impl Played {
         Reader::open(self.folder.path().join("x.memprof")).unwrap().into_tables()
     }
 
-    /// What these tell of tasks.
+    /// What the tables say about tasks.
     fn finish(self) -> (Vec<Option<Told>>, usize) {
         told(&self.tables())
     }
 }
 
-/// Of each task: its process' pid, name, whether that has ended, and that one's parent's name; and how many processes there are.
+/// For each task its process's pid and name, whether the process has ended, and its parent's name; and the number of
+/// processes.
 fn told(tables: &Tables) -> (Vec<Option<Told>>, usize) {
     let name = |id: ProcessId| tables.processes[id.index()].name.clone();
     let told = |task: &capture::Task| {
@@ -114,11 +115,11 @@ fn told(tables: &Tables) -> (Vec<Option<Told>>, usize) {
     (tables.tasks.iter().map(told).collect(), tables.processes.len())
 }
 
-/// What a capture tells of a task's process.
+/// What a capture says about a task's process.
 type Told = (u32, String, bool, Option<String>);
 
-/// Check that of any number of short processes, sampled or not, no more is kept than lives, that those which have started them are none the
-/// less their parents, and that each task has its process.
+/// Check that however many short processes there are, sampled or not, only the living ones are kept; that those which
+/// started them are still recorded as their parents; and that each task has its process.
 #[test]
 fn what_is_gone_is_forgotten() {
     const MANY: u32 = 20_000;
@@ -149,8 +150,9 @@ fn what_is_gone_is_forgotten() {
     }
 }
 
-/// Check that an image which an agent told of is that process, when it is decided, though the process has ended before; that its fork without
-/// an agent is, too, and leaves its threads alone; and that what it has started without one is named.
+/// Check that an image which an agent reported is decided to be that process, even if it has ended before; that its
+/// fork without an agent is that process too, and does not change its threads; and that a program that it started
+/// without an agent is named.
 #[test]
 fn agents_processes_are_known_until_they_are_decided() {
     let mut played = Played::new();
@@ -170,7 +172,7 @@ fn agents_processes_are_known_until_they_are_decided() {
     played.end(fork);
     let stranger = played.begin(8, Some(fork), true, "static");
     let Played { processes, writer, .. } = &mut played;
-    // Nobody could read its name, and the kernel tells it after the fork's end.
+    // Nobody could read the thread's name, and the kernel reports it after the fork's end.
     let process = processes.in_place(Place { image: ImageId(0), slot: 0, told: 7 }).unwrap();
     let thread = processes.thread(process, 77, writer).unwrap();
     played.settle();
@@ -190,7 +192,8 @@ fn agents_processes_are_known_until_they_are_decided() {
     assert_eq!(processes, 2);
 }
 
-/// Check that nothing is kept, and nothing told, of what was gone before the recording has begun, but where others come from.
+/// Check that nothing is kept or written of images that were gone before the recording began, except the descent of
+/// others.
 #[test]
 fn what_was_gone_before_is_not_told() {
     let mut played = Played::new();
@@ -222,7 +225,7 @@ proptest! {
             let mut alive = vec![played.begin(1, None, true, "first")];
             played.sample(0);
             for (number, (step, which)) in (2..).zip(&steps) {
-                // The first one stays.
+                // The first image stays.
                 let place = which.index(alive.len());
                 let id = alive[place];
                 let pid = played.images[id as usize].pid;

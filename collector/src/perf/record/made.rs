@@ -1,12 +1,12 @@
-//! Records as the kernel writes them, made to order for tests.
+//! Builds records as the kernel writes them, for tests.
 
 use super::{Start, sys};
 use crate::perf::registers::HAS_LINK;
 
-/// The kernel's stack of made samples.
+/// The kernel stack of the samples built here.
 pub(in crate::perf) const CHAIN: [u64; 2] = [sys::PERF_CONTEXT_KERNEL, 0xffff_ffff_8100_0010];
 
-/// Registers of made samples.
+/// The registers of the samples built here.
 pub(in crate::perf) const START: Start =
     Start { ip: 0x30, sp: 0x20, bp: 0x10, link: if HAS_LINK { Some(0x18) } else { None } };
 
@@ -35,26 +35,26 @@ impl Made {
         self
     }
 
-    /// A text with its NUL, filled up to eight bytes.
+    /// Appends a text with its NUL, padded to eight bytes.
     pub(in crate::perf) fn text(mut self, text: &[u8]) -> Made {
         self.0.extend(text);
         self.0.resize((self.0.len() + 1).next_multiple_of(8), 0);
         self
     }
 
-    /// Registers of a user, after what kind of code it runs.
+    /// Appends the ABI, and user registers.
     pub(in crate::perf) fn registers(self, abi: u64, start: Start) -> Made {
         let made = self.u64(abi).u64(start.bp);
         let made = if let Some(link) = start.link { made.u64(link) } else { made };
         made.u64(start.sp).u64(start.ip)
     }
 
-    /// With what ends all records but samples.
+    /// Finishes it with the part that ends all records but samples.
     pub(in crate::perf) fn end(self, time: u64) -> Vec<u8> {
         self.u64(0).u64(time).u64(0).bare()
     }
 
-    /// As it is.
+    /// Finishes it as it is.
     pub(in crate::perf) fn bare(mut self) -> Vec<u8> {
         let size = (self.0.len() as u16).to_le_bytes();
         self.0[6..8].copy_from_slice(&size);
@@ -62,7 +62,7 @@ impl Made {
     }
 }
 
-/// A sample on processor 3, in kernel and user.
+/// A sample on processor 3, with kernel and user frames.
 pub(in crate::perf) fn sample(pid: u32, time: u64) -> Vec<u8> {
     let head = Made::new(sys::PERF_RECORD_SAMPLE).u64(0x30).u32(pid).u32(pid).u64(time).u32(3).u32(0);
     let chain = head.u64(1_000_000).u64(2).u64(CHAIN[0]).u64(CHAIN[1]);
@@ -74,7 +74,7 @@ pub(in crate::perf) fn map(pid: u32, time: u64) -> Vec<u8> {
     map_of(pid, time, 0x1000, b"/lib/x.so")
 }
 
-/// A mapping of some file.
+/// A mapping of the given file.
 pub(in crate::perf) fn map_of(pid: u32, time: u64, start: u64, path: &[u8]) -> Vec<u8> {
     let made = Made::with(sys::PERF_RECORD_MMAP2, sys::PERF_RECORD_MISC_MMAP_BUILD_ID);
     let made = made.u32(pid).u32(pid).u64(start).u64(0x2000).u64(0x3000).u32(20).bytes(&[0xab; 20]);

@@ -2,7 +2,7 @@ use super::made::{self, Made};
 use super::*;
 use proptest::prelude::*;
 
-/// Check that each kind of record says what the kernel put into it.
+/// Check that each kind of record is parsed into what the kernel put in.
 #[test]
 fn records_say_what_was_put_in() {
     let map = What::Map(Map {
@@ -33,7 +33,7 @@ fn records_say_what_was_put_in() {
     ] {
         assert_eq!(parse(&bytes, Layout::Work), Ok(Record { time: 5, what }));
         for length in 0..bytes.len() {
-            // Cut off, a record is another one or none, but no reason to panic.
+            // A truncated record is another record or none, but no reason to panic.
             let _either = parse(&bytes[..length], Layout::Work);
             assert_eq!(split(&bytes[..length]), Err(Malformed));
             append_all(&bytes[..length], &[], Layout::Work, &mut Vec::new());
@@ -41,8 +41,8 @@ fn records_say_what_was_put_in() {
     }
 }
 
-/// Check that a build id is one that there is room for, with nothing behind it: others get the kernel's mark for it, too, with device and
-/// inode in its place.
+/// Check that a build id is accepted only if it fits and is followed by zeros: the kernel may set its mark on records
+/// that hold device and inode instead.
 #[test]
 fn marked_inodes_are_no_build_ids() {
     let of = |identity: &[u8]| {
@@ -69,7 +69,8 @@ fn marked_inodes_are_no_build_ids() {
     }
 }
 
-/// Check that records are copied with what they say, wherever they go round the end of a ring, but without room that a stack left.
+/// Check that records are copied intact, wherever they wrap around the end of a ring, but without the unfilled part
+/// of stacks.
 #[test]
 fn unfilled_room_is_not_copied() {
     let sample = |room: usize, filled: usize| {
@@ -91,12 +92,13 @@ fn unfilled_room_is_not_copied() {
             left = rest;
         }
         assert_eq!(left, []);
-        // Of all but the one that goes round the end.
+        // Counts all but the one that wraps around the end.
         assert!(copied.len() + 3 * 8 < all.len(), "{} of {}", copied.len(), all.len());
     }
 }
 
-/// Check that page faults say what was touched in both layouts, and that memory without code is told apart from code.
+/// Check that page faults give the address that was touched in both layouts, and that memory without code is told
+/// apart from code.
 #[test]
 fn faults_say_what_was_touched() {
     let fault = || Made::new(sys::PERF_RECORD_SAMPLE).u32(7).u32(8).u64(5).u64(0x7000).u32(3).u32(0);
@@ -121,7 +123,7 @@ fn faults_say_what_was_touched() {
     }
 }
 
-/// Check that hits of tracepoints have what these tell between both parts of their stacks.
+/// Check that hits have the tracepoint's data between the two parts of the stack.
 #[test]
 fn hits_say_what_tracepoints_tell() {
     let head = Made::new(sys::PERF_RECORD_SAMPLE).u32(7).u32(8).u64(5).u32(3).u32(0);
@@ -136,7 +138,7 @@ fn hits_say_what_tracepoints_tell() {
     }
 }
 
-/// Check that threads of the kernel have no user part, and that 32-bit code is told apart.
+/// Check that kernel threads have no user part, and that 32-bit code is told apart.
 #[test]
 fn abi_is_told_apart() {
     let sample = |abi: u64| {
@@ -157,7 +159,7 @@ fn abi_is_told_apart() {
 }
 
 proptest! {
-    /// Check that any bytes are a record or none, within their bounds.
+    /// Check that arbitrary bytes are a record or none, within their bounds.
     #[test]
     fn hostile_bytes_are_records_or_none(mut bytes: Vec<u8>, kind in 0u32..20) {
         if let Some(place) = bytes.first_chunk_mut() {
@@ -173,7 +175,7 @@ proptest! {
         let _either = parse(&bytes, Layout::Work);
     }
 
-    /// Check that a sample with any one word changed is a sample, or refused.
+    /// Check that a sample in which any one word is changed is parsed or refused.
     #[test]
     fn damaged_samples_are_refused_or_read(place in 8usize..100, value: u64) {
         let mut bytes = made::sample(7, 5);

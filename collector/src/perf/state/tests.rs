@@ -3,9 +3,9 @@ use crate::perf::record::{self, made};
 use crate::perf::registers::{COUNT, Start};
 use perf_event_open_sys::bindings as sys;
 
-/// A pid that no process of this machine has.
+/// A pid that no process on this machine has.
 const PID: u32 = 1 << 30;
-/// A place in the program that executes another one.
+/// An address in the program that executes the other one.
 const BEFORE: u64 = 0x1000;
 
 fn state() -> State {
@@ -20,7 +20,7 @@ fn state() -> State {
     State::new(Plan::of(options), Sampled::default(), Clock::start(), Subjects::default())
 }
 
-/// What a thread's registers say that are from before, in the kernel or not; gives the steps of the stack that is new with it.
+/// Takes a sample with the old program's registers, in the kernel or not; returns the steps of the new stack.
 fn sample(state: &mut State, is_in_kernel: bool) -> Vec<Step> {
     let chain = [sys::PERF_CONTEXT_KERNEL, u64::MAX << 31].map(u64::to_le_bytes).concat();
     let chain = if is_in_kernel { chain.as_slice() } else { &[] };
@@ -31,9 +31,9 @@ fn sample(state: &mut State, is_in_kernel: bool) -> Vec<Step> {
     state.batch.nodes[before..].iter().map(|(_, step)| *step).collect()
 }
 
-/// Check that while the kernel makes place for another program, whose code is not mapped yet, its samples have no frames of the program
-/// that was there before, which would be of no known file, and no copies of its stack; and that they have frames where they cannot be of
-/// the exec, and afterwards.
+/// Check that while the kernel sets up another program, whose code is not mapped yet, samples have no frames of the
+/// previous program, which would lie in no known file, and no copy of its stack; and that samples have frames if they
+/// cannot be from the exec, and afterwards.
 #[test]
 fn registers_from_before_an_exec_are_of_no_program() {
     let mut state = state();
@@ -52,7 +52,8 @@ fn registers_from_before_an_exec_are_of_no_program() {
     assert!(steps.iter().any(|step| matches!(step, Step::Code { .. })), "{steps:?}");
 }
 
-/// Check that samples go on when there is no room for other stacks, as incomplete ones that are counted, and that known ones are still told.
+/// Check that without room for further stacks, samples go on as incomplete ones, which are counted, and that known
+/// stacks are still used.
 #[test]
 fn samples_go_on_without_room_for_stacks() {
     let mut state = State { stacks: Stacks::of_at_most(1), ..state() };

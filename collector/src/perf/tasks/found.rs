@@ -1,4 +1,4 @@
-//! What `/proc` tells of a process, at the moment when it is asked: the last word where the kernel's own was missed.
+//! What `/proc` says about a process at the moment: used where the kernel's records were missed.
 
 use super::super::batch::Image;
 use super::super::files::{FileId, Files};
@@ -7,14 +7,14 @@ use super::super::space::{Mapping, Space};
 use capture::Region;
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process};
 
-/// Among the flags of `/proc/PID/stat`: `PF_KTHREAD`.
+/// `PF_KTHREAD` in the flags of `/proc/PID/stat`.
 const THREAD_OF_KERNEL: u32 = 0x0020_0000;
 
-/// A process that was looked for. Of one that is gone nothing is known.
+/// A process that was looked up. If it is gone, nothing is known of it.
 pub(super) struct Found {
-    /// Of its main thread; in brackets for one of the kernel.
+    /// Name of its main thread; in brackets for a kernel thread.
     pub(super) name: String,
-    /// Empty where it is not known, or may not be.
+    /// Empty if unknown, or if it may not be read.
     pub(super) executable: String,
     pub(super) is_of_kernel: bool,
     process: Option<Process>,
@@ -36,18 +36,19 @@ impl Found {
         }
     }
 
-    /// Whether it runs the program of an image. Where one of them has no path, its name decides: that is what is shown of it.
+    /// Whether it runs the program of an image. If either has no path, the names decide, since the name is then what
+    /// is shown.
     pub(super) fn runs(&self, image: &Image) -> bool {
         let plain = |path: &str| path.trim_end_matches(" (deleted)").to_owned();
         match (self.executable.is_empty(), image.executable.is_empty()) {
             (false, false) => plain(&self.executable) == plain(&image.executable),
-            // They take other names with other work.
+            // Kernel threads change their names with their work.
             _ if self.is_of_kernel => image.name.starts_with('['),
             _ => !self.name.is_empty() && self.name == image.name,
         }
     }
 
-    /// Enters what it has mapped. Of others' processes we may not know more than of these.
+    /// Enters its mappings; the maps of other users' processes may be unreadable.
     pub(super) fn map(&self, space: &mut Space, regions: &mut Regions, files: &mut Files) {
         let Some(process) = &self.process else { return };
         for map in process.maps().into_iter().flatten() {

@@ -2,7 +2,7 @@ use super::*;
 use crate::perf::record::{self, What, made};
 use perf_event_open_sys::bindings;
 
-/// Processes that hear records.
+/// `Tasks` that are fed records.
 struct Heard {
     tasks: Tasks,
     files: Files,
@@ -33,7 +33,7 @@ impl Heard {
         self
     }
 
-    /// The image of a task, as it was told last.
+    /// The last reported image of a task.
     fn image_of_task(&self, task: usize) -> Image {
         let id = self.batch.tasks[task].1.image;
         self.batch.images.iter().rev().find(|(image, _)| *image == id).unwrap().1.clone()
@@ -47,10 +47,11 @@ impl Heard {
     }
 }
 
-/// A pid that no process of this machine has.
+/// A pid that no process on this machine has.
 const PID: u32 = 1 << 30;
 
-/// Check that a fork has its parent's mappings, that an exec has none of them, and that another name changes nothing.
+/// Check that a fork has its parent's mappings, that an exec has none of them, and that a change of name alone
+/// changes nothing else.
 #[test]
 fn fork_copies_and_exec_clears() {
     let mut heard = Heard::new(&[]);
@@ -69,8 +70,8 @@ fn fork_copies_and_exec_clears() {
     assert!(names.contains(&"other") && names.contains(&"name"), "{names:?}");
 }
 
-/// Check that threads have the name of the one that made them until they take another, and that what they are called is told when they
-/// end, or take another name after a sample: nobody can look it up later.
+/// Check that a thread has its maker's name until it takes another, and that its name is reported when it ends, or
+/// takes another after a sample: nobody could look it up later.
 #[test]
 fn names_of_threads_are_told_at_their_ends() {
     let mut heard = Heard::new(&[]);
@@ -97,7 +98,7 @@ fn names_of_threads_are_told_at_their_ends() {
     assert!(heard.batch.names.iter().all(|row| row.pid == PID));
 }
 
-/// Check that a pid that is used again is another image with mappings of its own.
+/// Check that a reused pid is another image with mappings of its own.
 #[test]
 fn pid_used_again_is_another_process() {
     let mut heard = Heard::new(&[]);
@@ -114,8 +115,8 @@ fn pid_used_again_is_another_process() {
     assert_ne!(ids[0], ids[1]);
 }
 
-/// Check that samples which come right after the end of a process are its own, and that it is forgotten later, unless another one has
-/// its number by then.
+/// Check that samples right after the end of a process are still its own, and that it is forgotten later, unless
+/// another process has its pid by then.
 #[test]
 fn ended_processes_are_known_for_a_moment() {
     let mut heard = Heard::new(&[]);
@@ -131,7 +132,7 @@ fn ended_processes_are_known_for_a_moment() {
     assert!(!heard.tasks.threads.contains_key(&PID));
 }
 
-/// Check that a process that nobody announced and that is gone has its number, and is looked for once.
+/// Check that an unannounced process that is already gone is kept with its pid, and looked up only once.
 #[test]
 fn unknown_process_is_kept_by_its_number() {
     let mut heard = Heard::new(&[]);
@@ -142,7 +143,7 @@ fn unknown_process_is_kept_by_its_number() {
     assert_eq!(heard.batch.images.iter().filter(|(_, image)| image.pid == PID).count(), 2);
 }
 
-/// Check that a process that runs already has its mappings, its name and its program.
+/// Check that a process that runs already is found with its mappings, name and program.
 #[test]
 fn running_process_is_found() {
     let mut heard = Heard::new(&[]);
@@ -152,7 +153,7 @@ fn running_process_is_found() {
     assert_eq!(heard.batch.images[0].1.executable, own);
 }
 
-/// Check that programs which the user does not want have no samples.
+/// Check that programs that the user does not want have no samples.
 #[test]
 fn unwanted_programs_are_left_out() {
     let mut heard = Heard::new(&["wanted"]);
@@ -162,7 +163,7 @@ fn unwanted_programs_are_left_out() {
     }
 }
 
-/// A program that waits, and has begun.
+/// A program that has begun and waits.
 struct Waits(std::process::Child);
 
 impl Waits {
@@ -184,7 +185,7 @@ impl Drop for Waits {
     }
 }
 
-/// A fork of a process with a mapping of `/bin/parent`, of which records may be missing since a time.
+/// A fork of a process that maps `/bin/parent`, with records possibly missing since the given time.
 fn doubted(pid: u32, since: u64) -> Heard {
     let mut heard = Heard::new(&[]);
     heard.hear(&made::comm(1, 1)).hear(&made::map_of(1, 2, 0x1000, b"/bin/parent")).hear(&made::fork(pid, 3));
@@ -193,8 +194,8 @@ fn doubted(pid: u32, since: u64) -> Heard {
     heard
 }
 
-/// Check that a process whose exec was missed has the program that it is found to run, from the gap on, and keeps it when it executes
-/// another one later.
+/// Check that a process whose exec was missed has the program that it is found to run, from the gap on, and keeps it
+/// when it executes another one later.
 #[test]
 fn missed_exec_is_found() {
     let waits = Waits::new();
@@ -210,13 +211,14 @@ fn missed_exec_is_found() {
     );
     heard.hear(&made::comm(pid, u64::MAX / 2));
     assert_eq!(heard.image_of_task(1).executable, program);
-    // Nothing is missing any more: nobody is looked for again.
+    // Nothing is missing any more, so nothing is looked up again.
     let images = heard.batch.images.len();
     heard.path(pid, 0x1001);
     assert_eq!(heard.batch.images.len(), images + 1, "only that the new image is sampled");
 }
 
-/// Check that what a process ran between a gap and an exec that comes before it was looked up is not known: it was not what was found.
+/// Check that what a process ran between a gap and an exec is unknown if it was looked up only after that exec: what
+/// was found is not what ran before.
 #[test]
 fn what_was_found_later_is_not_taken_back() {
     let waits = Waits::new();
@@ -229,8 +231,8 @@ fn what_was_found_later_is_not_taken_back() {
     assert_eq!((between.started, between.ended), (10, Some(20)));
 }
 
-/// Check that a process of which records may be missing, and which is gone, is not taken for its parent's program; nor are its own
-/// children, nor a program of which the loader was the first thing that was heard.
+/// Check that a process with missing records that is gone is not taken for its parent's program; nor are its
+/// children, nor a program whose first known mapping was the loader.
 #[test]
 fn who_is_gone_is_unknown() {
     let mut heard = doubted(PID, 10);
@@ -257,7 +259,7 @@ fn who_is_gone_is_unknown() {
     assert!(!named("/lib/loader.so"));
 }
 
-/// Check that a process which is found as it was stays the same image, with what it has mapped meanwhile.
+/// Check that a process found unchanged stays the same image, with what it has mapped meanwhile.
 #[test]
 fn unchanged_process_stays_what_it_is() {
     let mut heard = Heard::new(&[]);
@@ -265,7 +267,7 @@ fn unchanged_process_stays_what_it_is() {
     let here = unchanged_process_stays_what_it_is as *const () as u64;
     let own = heard.path(pid, here);
     assert!(own.is_some());
-    // Its code is forgotten, as if the record of it had been missed.
+    // Drops its code, as if the record of the mapping had been missed.
     heard.tasks.processes.get_mut(&pid).unwrap().space = Space::default();
     assert_eq!(heard.path(pid, here), None);
     heard.tasks.doubt(10);
@@ -273,7 +275,8 @@ fn unchanged_process_stays_what_it_is() {
     assert_eq!((heard.batch.tasks.len(), heard.tasks.images), (1, 1));
 }
 
-/// Check that what a child of the collector does before it executes its program is the collector's, however late it is looked for.
+/// Check that what a child of the collector does before it executes its program counts as the collector's, however
+/// late it is looked up.
 #[test]
 fn children_of_ours_are_ours_until_they_execute() {
     let mut heard = Heard::new(&[]);
@@ -288,8 +291,8 @@ fn children_of_ours_are_ours_until_they_execute() {
     assert_eq!((after.name.as_str(), after.is_exec), ("program", true));
 }
 
-/// Check that each image is told to be gone once nothing can tell of it any more, in its place and not before, and that nothing is kept of
-/// processes that nobody has met.
+/// Check that each image is reported gone once, when no further record can refer to it and not before, and that
+/// nothing is kept of processes that no other record mentions.
 #[test]
 fn images_are_gone_once() {
     let mut heard = Heard::new(&[]);

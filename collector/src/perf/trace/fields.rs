@@ -5,7 +5,7 @@
 //!          field:unsigned int bytes;    offset:28;    size:4;    signed:0;
 //! ```
 
-/// A number in the record of a tracepoint.
+/// A numeric field in a tracepoint's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) name: String,
@@ -15,7 +15,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Its value in a record; a negative one is 0. None where the record ends before.
+    /// The field's value in a record; 0 if it is negative. `None` if the record ends before the field.
     pub(crate) fn read(&self, record: &[u8]) -> Option<u64> {
         let bytes = record.get(self.offset..self.offset.checked_add(self.size)?)?;
         let mut all = [0; 8];
@@ -26,7 +26,7 @@ impl Field {
     }
 }
 
-/// The fields that are numbers, but for those that all tracepoints have.
+/// The numeric fields, except those that all tracepoints have.
 pub(crate) fn fields(format: &str) -> Vec<Field> {
     format.lines().filter_map(field).filter(|field| !field.name.starts_with("common_")).collect()
 }
@@ -68,7 +68,7 @@ format:
 print fmt: \"%d\", REC->bytes
 ";
 
-    /// Check that the numbers of a format are found, and read where it says.
+    /// Check that the numeric fields of a format are found, and read where it says.
     #[test]
     fn numbers_are_read_where_the_format_says() {
         let all = fields(FORMAT);
@@ -84,7 +84,7 @@ print fmt: \"%d\", REC->bytes
     }
 
     proptest! {
-        /// Check that any text has fields or none, and that none reads beyond a record.
+        /// Check that any text has fields or none, and that no field is read beyond a record.
         #[test]
         fn any_format_is_read(format in "(\tfield:[a-z \\[\\]*_;]{0,12};\toffset:[0-9]{1,20};\tsize:[0-9]{1,3};\tsigned:[01];\n|.{0,20}){0,5}", record: Vec<u8>) {
             for field in fields(&format) {

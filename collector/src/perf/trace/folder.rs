@@ -1,4 +1,4 @@
-//! Tracepoints in the kernel's own file system.
+//! Finds tracepoints in tracefs.
 
 use super::Trace;
 use super::fields::{Field, fields};
@@ -6,37 +6,37 @@ use capture::{SizeUnit, Tracepoint};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Where it is mounted, usually.
+/// Where tracefs is usually mounted.
 const FOLDERS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// Most bytes of a file that are read.
+/// Most bytes that are read from a file.
 const MOST: u64 = 1 << 20;
-/// Bytes of a sector, whatever the disk's are.
+/// Bytes of a sector, whatever the disk's own sector size.
 const SECTOR: u64 = 512;
 
-/// A tracepoint that can be asked for.
+/// A tracepoint that can be recorded.
 #[derive(Clone, Debug)]
 pub(crate) struct Located {
-    /// The kernel's number of it.
+    /// The kernel's id for it.
     pub(crate) id: u64,
-    /// As the capture tells of it.
+    /// The capture's description of it.
     pub(crate) row: Tracepoint,
     size: Option<Field>,
-    /// What one of the size stands for.
+    /// Factor from the field's unit to the recorded size.
     factor: u64,
     cookie: Option<Field>,
 }
 
-/// Why a tracepoint cannot be asked for.
+/// Why a tracepoint cannot be recorded.
 #[derive(Debug)]
 pub(crate) enum NotLocated {
-    /// There is none of this name, or no such field.
+    /// No tracepoint or field of this name exists.
     Unknown(String),
-    /// Nobody can say.
+    /// Whether it exists cannot be determined.
     Refused(String),
 }
 
 impl Located {
-    /// What is added up of a record, and what tells which records belong together; 0 for what is not wanted.
+    /// A record's size and cookie; 0 for what is not wanted.
     pub(crate) fn read(&self, record: &[u8]) -> (u64, u64) {
         let read = |field: &Option<Field>| field.as_ref().and_then(|field| field.read(record)).unwrap_or(0);
         (read(&self.size).saturating_mul(self.factor), read(&self.cookie))
@@ -80,7 +80,7 @@ fn locate_in(folder: &Path, trace: &Trace) -> Result<Located, NotLocated> {
     Ok(Located { id, row, size: size.cloned(), factor, cookie: cookie.cloned() })
 }
 
-/// What a field of this name counts, and how many of that one is.
+/// The unit that a field of this name counts, and the factor to convert its values to it.
 fn unit(name: &str) -> (SizeUnit, u64) {
     match name {
         "nr_sector" => (SizeUnit::Bytes, SECTOR),
@@ -103,7 +103,7 @@ fn not_there(place: &Path, trace: &Trace, error: &std::io::Error) -> NotLocated 
     }
 }
 
-/// What to do where it is not mounted, or hidden.
+/// What to do if tracefs is not mounted, or hidden.
 fn without_folder() -> String {
     let [folder, _] = FOLDERS.map(PathBuf::from);
     match std::fs::read_dir(&folder).map(|_| ()).map_err(|error| error.kind()) {
@@ -132,8 +132,8 @@ mod tests {
 \tfield:unsigned int bytes;\toffset:28;\tsize:4;\tsigned:0;
 ";
 
-    /// Check that a tracepoint is found with its number and its fields, the usual ones where none were named, and that what is not
-    /// there is said with what is.
+    /// Check that a tracepoint is found with its id and its fields, the usual ones if none were named, and that the
+    /// message about a missing one lists what exists.
     #[test]
     fn tracepoints_are_found_with_their_fields() {
         let folder = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ fn stack(tid: u32, pointer: u64, thread_pointer: u64) -> Stack {
     Stack { tid, pointer, thread_pointer: Some(thread_pointer) }
 }
 
-/// What is to be searched of mappings, whose images all have a length: start, end, kind, thread, name.
+/// Checks what is to be searched in these mappings, whose images all have one length: start, end, kind, thread, name.
 fn check(maps: &str, stacks: &[Stack], image: Option<u64>, expected: &[(u64, u64, AreaKind, u32, &str)]) {
     let image = image.map(|length| Image { length, ..Image::default() });
     let places = of(PID, &parse(maps), stacks, |_| image.clone());
@@ -16,7 +16,8 @@ fn check(maps: &str, stacks: &[Stack], image: Option<u64>, expected: &[(u64, u64
     assert_eq!(found, expected);
 }
 
-/// Check that each kind of memory is what it is, and that what was never written, devices and the kernel's pages are left out.
+/// Check that each kind of memory is recognised, and that memory never written, devices and the kernel's pages are
+/// left out.
 #[test]
 fn kinds_of_memory_are_told_apart() {
     let maps = "\
@@ -58,7 +59,8 @@ fn kinds_of_memory_are_told_apart() {
     );
 }
 
-/// Check that what was written and may not be any more is searched, and that closed memory is somewhere to lead to.
+/// Check that memory that was written and is now read-only is searched, and that inaccessible memory is still listed
+/// as a target.
 #[test]
 fn closed_memory_is_told() {
     let maps = "\
@@ -87,7 +89,7 @@ VmFlags: rd wr sh mr mw me ms ht";
     assert_eq!(told, expected);
 }
 
-/// Check that memory behind a guard is told from other memory.
+/// Check that memory above a guard is distinguished.
 #[test]
 fn guards_are_seen() {
     let maps = "\
@@ -110,7 +112,8 @@ fn guards_are_seen() {
     assert_eq!(guarded, expected);
 }
 
-/// Check that variables, those without a place in the file too, say where the beginning of their file is mapped, if it is.
+/// Check that variables, including those that are not stored in the file, say where the beginning of their file is
+/// mapped, if it is.
 #[test]
 fn variables_say_where_their_file_begins() {
     let maps = "\
@@ -126,7 +129,7 @@ fn variables_say_where_their_file_begins() {
     assert_eq!(bases, [(0x13000, 0x10000), (0x14000, 0x10000), (0x23000, 0), (0x30000, 0)]);
 }
 
-/// Check that what adjoins a module belongs to it where its header tells nothing, and nothing else does.
+/// Check that adjoining memory, and nothing else, belongs to a module whose header does not say.
 #[test]
 fn headers_may_tell_nothing() {
     let maps = "\
@@ -159,8 +162,8 @@ VmFlags: rd wr mr mw me nr dd sd
     check(maps, &[], Some(0x4000), &expected);
 }
 
-/// Check that of stacks behind a guard the part in use is told from what was left, that of others all may be in use, and that what lies
-/// behind them is none, also where several lie in one mapping.
+/// Check that a stack above a guard is split into the part in use and what is left over, that all of any other stack
+/// may be in use, and that memory beyond stacks is none, even if several lie in one mapping.
 #[test]
 fn stacks_of_threads_are_cut() {
     let maps = "20000-21000 ---p 00000000 00:00 0\n21000-40000 rw-p 00000000 00:00 0";
@@ -179,7 +182,8 @@ fn stacks_of_threads_are_cut() {
     check(maps, &[stack(8, 0x21010, 0x3ffff)], None, &expected);
 }
 
-/// Check that memory on which a coroutine runs stays what it is but for the red zone, and that every thread's registers have a place.
+/// Check that memory on which a coroutine runs keeps its kind except for the red zone, and that every thread's
+/// registers have a place.
 #[test]
 fn other_stacks_are_what_they_were() {
     let maps = "\
@@ -197,7 +201,7 @@ fn other_stacks_are_what_they_were() {
     check(maps, &stacks, None, &expected);
 }
 
-/// Check that of the agent's own memory that is searched which its variables leave of their pages, with musl and not elsewhere.
+/// Check that the unused ends of the agent's pages are searched with musl, and only with musl.
 #[test]
 fn what_is_left_of_our_pages_is_searched() {
     let maps = "\
@@ -218,7 +222,8 @@ fn what_is_left_of_our_pages_is_searched() {
     );
 }
 
-/// Check that constants are what the loader has written and closed, and where a program may lie nowhere else, what it has read-only.
+/// Check that constants are what the loader relocated and then protected, and the read-only data of a program with a
+/// fixed address.
 #[test]
 fn constants_are_what_nobody_changes() {
     let maps = "\
@@ -243,8 +248,8 @@ Anonymous: 4 kB";
     assert_eq!(of(0x400000), [0x400000, 0x402000, 0x403000, 0x503000]);
 }
 
-/// Check that the length of an image is read from its own headers, with what is left of its writable pages, and that any bytes are
-/// survived.
+/// Check that the length of an image and the gaps in its writable pages are read from its own headers, and that
+/// arbitrary bytes are survived.
 #[test]
 fn headers_of_an_image_tell_its_length() {
     let own = std::fs::read("/proc/self/exe").unwrap();

@@ -14,7 +14,7 @@ fn sleeper() -> Child {
     child
 }
 
-/// Runs what traces in a thread of its own.
+/// Runs tracing code in a thread of its own.
 fn traced<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let work = || {
@@ -31,7 +31,7 @@ fn state(pid: u32) -> char {
     stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).unwrap()
 }
 
-/// Check that a process stands still while it is held, with its registers known, and goes on.
+/// Check that a process is stopped while it is held, that its registers are known, and that it resumes.
 #[test]
 fn threads_stand_still_and_go_on() {
     let mut child = sleeper();
@@ -49,8 +49,8 @@ fn threads_stand_still_and_go_on() {
     assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
 }
 
-/// Check that how a child of ours has ended stays for whoever waits for it, though it was killed while it was held, and that nobody who
-/// waits for children meanwhile takes a stop for an end.
+/// Check that the exit status of a child of ours that was killed while it was held stays for whoever waits for it,
+/// and that nobody who waits for children meanwhile takes a stop for an end.
 #[test]
 fn end_of_a_held_child_stays_for_who_waits() {
     for kills in [false, true] {
@@ -88,7 +88,7 @@ fn end_of_a_held_child_stays_for_who_waits() {
     }
 }
 
-/// Check that one who traces a process already is named, and that a process that is none says so.
+/// Check that another tracer is named, and that a process that does not exist is reported as such.
 #[test]
 fn others_who_trace_are_named() {
     let mut child = sleeper();
@@ -106,7 +106,7 @@ fn others_who_trace_are_named() {
         let refused = traced(|| Hold::try_on(pid).map(drop));
         assert!(matches!(refused, Err(Refusal::Traced { by: who }) if who == by), "{refused:?}");
         drop(held);
-        // It is one of ours, which is waited for.
+        // The tracer is one of our threads, so this waits for it.
         traced(|| drop(Hold::on(pid).unwrap()));
     });
     child.kill().unwrap();
