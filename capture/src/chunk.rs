@@ -8,33 +8,33 @@ use zstd::stream::raw::{Encoder, InBuffer, Operation, OutBuffer};
 use crate::error::{Error, Malformed};
 use crate::format::{ChunkHeader, ChunkKind, Compression, MAX_RAW, MAX_STORED};
 
-/// Level 3: the columns have done most of the work, so that a higher level finds little more. A lower one takes the next best
-/// repetition, which in columns of few different bytes is often a short one: sizes that repeat thirteen by thirteen take fifty times as
-/// much at level 1 and 2. Of the writer's time level 3 takes a fifteenth more than level 1.
+/// Level 3: the columns have done most of the work, so a higher level finds little more. Levels 1 and 2 take the next
+/// best repetition, which in columns of few different bytes is often a short one: sizes that repeat with a period of
+/// thirteen take fifty times as much there. Level 3 costs a fifteenth more of the writer's time than level 1.
 const LEVEL: i32 = 3;
 
-/// Parts of a payload that are compressed apart have so many bytes; shorter ones are taken together with those behind them.
+/// Parts of a payload are compressed separately if they have this many bytes; shorter ones are joined with the next.
 const LEAST_PART: usize = 1024;
 
-/// Room that the compressor is given at a time.
+/// Output room given to the compressor at a time.
 const ROOM: usize = 64 << 10;
 
-/// Payloads below this length are stored as they are: a zstd frame saves nothing there, and an eye with a hex dump
-/// reads them.
+/// Payloads below this length are stored as they are: a zstd frame saves nothing there, and they are readable in a
+/// hex dump.
 const WORTH_COMPRESSING: usize = 128;
 
-/// What the header says beside lengths and checksum.
+/// What the header says besides lengths and checksum.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Label {
     pub(crate) kind: ChunkKind,
     pub(crate) records: u32,
-    /// First id, earliest time or offset of the index before, by kind.
+    /// Depending on the kind: first id, earliest time, or offset of the previous index chunk.
     pub(crate) first: u64,
     /// Latest time of an event chunk, else 0.
     pub(crate) last: u64,
 }
 
-/// Makes chunks. It owns the compressor and a buffer, which are used again and again.
+/// Makes chunks. The compressor and the buffer are reused.
 pub(crate) struct Packer {
     compressor: Encoder<'static>,
     bytes: Vec<u8>,
@@ -46,9 +46,10 @@ impl Packer {
         Ok(Packer { compressor, bytes: Vec::new() })
     }
 
-    /// The chunk's header and its bytes, header included, to be written in one piece. Of the payload, numbers of each kind are a part
-    /// for themselves.
-    // One frame, with blocks of their own: what is most frequent among such numbers is that of theirs alone.
+    /// Returns the chunk's header and its bytes, header included, to be written in one piece. Each part of the
+    /// payload has numbers of one kind.
+    // The payload is one frame, but each part has blocks of its own, so that the statistics of one kind do not mix with
+    // others.
     pub(crate) fn pack(&mut self, label: Label, parts: &[&[u8]]) -> Result<(ChunkHeader, &[u8]), Error> {
         let raw_length = parts.iter().map(|part| part.len()).sum();
         assert!(raw_length <= MAX_RAW, "the writer ends chunks long before the limit");
@@ -98,8 +99,8 @@ impl Packer {
     }
 }
 
-/// Has the compressor append to `bytes`, and gives what it says. A payload mostly becomes a hundredth as long, so room for all that it
-/// could become, which would have to be touched, is never made.
+/// Lets the compressor append to `bytes`, and returns its result. Most payloads shrink to a hundredth, so room for
+/// the worst case, whose pages would have to be touched, is never reserved.
 fn append(
     bytes: &mut Vec<u8>,
     step: impl FnOnce(&mut OutBuffer<'_, Vec<u8>>) -> io::Result<usize>,
@@ -109,7 +110,7 @@ fn append(
     step(&mut OutBuffer::around_pos(bytes, length))
 }
 
-/// Takes chunks apart.
+/// Unpacks chunks.
 pub(crate) struct Unpacker(Decompressor<'static>);
 
 impl Unpacker {
@@ -117,7 +118,7 @@ impl Unpacker {
         Decompressor::new().map(Unpacker).map_err(Error::io("start the decompressor"))
     }
 
-    /// Replaces `payload` by what `stored` holds. The lengths were limited when `header` was decoded.
+    /// Replaces `payload` by the content of `stored`. The lengths were checked when `header` was decoded.
     pub(crate) fn unpack(
         &mut self,
         header: &ChunkHeader,
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a reader makes of what was packed.
+    /// What a reader unpacks from what was packed.
     fn unpacked(packer: &mut Packer, parts: &[&[u8]]) -> Vec<u8> {
         let label = Label { kind: ChunkKind::ManyEvents, records: 1, first: 0, last: 0 };
         let (header, bytes) = packer.pack(label, parts).unwrap();
@@ -189,7 +190,8 @@ mod tests {
         }
     }
 
-    /// Check that room is made for what is there, not for what could be, and that noise longer than one piece of room is stored.
+    /// Check that room is made for what is needed, not for the worst case, and that noise longer than one piece of
+    /// room is stored.
     #[test]
     fn room_is_what_is_needed() {
         let mut packer = Packer::new().unwrap();
@@ -200,7 +202,7 @@ mod tests {
         assert_eq!(unpacked(&mut packer, &[&noise, &noise[..1]]), [noise.as_slice(), &noise[..1]].concat());
     }
 
-    /// Check that numbers of two kinds take less apart from each other: here sixteen values and noise.
+    /// Check that two kinds of numbers take less when compressed apart: here sixteen values and noise.
     #[test]
     fn parts_compress_apart() {
         let mut noise = noise();

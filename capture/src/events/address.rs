@@ -1,12 +1,12 @@
-//! What an allocator is likely to answer next: the model that turns most addresses into one byte.
+//! Predicts an allocator's next answer: the model that turns most addresses into one byte.
 //!
-//! Allocators hand out what was freed last in the same size class of the same thread, else they cut the next piece
-//! off a growing region. So the model keeps, in step on both sides:
+//! Allocators hand out the block freed last in the same size class of the same thread, or else cut the next piece off
+//! a growing region. So the model keeps, in step in writer and reader:
 //!
 //! - per thread and size class, the blocks freed last ([`Recent`], newest first);
 //! - per thread, where the last unforeseen block ended ([`Lane::top`]);
-//! - the blocks of this chunk by number, so that a free names its block by the distance to the one freed before: the reader
-//!   in a list, the writer in a [`Finder`](super::finder::Finder).
+//! - the blocks of this chunk by number, so that a free names its block by the distance to the one freed before: the
+//!   reader in a list, the writer in a [`Finder`](super::finder::Finder).
 //!
 //! ```text
 //!   malloc(24) = 0x5000    not foreseen: placement 0, address 0x5000 - top
@@ -15,8 +15,8 @@
 //!   malloc(20) = 0x5000    freed last in this class: placement 1
 //! ```
 //!
-//! A wrong guess costs bytes, never truth: placement 0 stores the address. Measured on real programs this takes a
-//! quarter to a half of the bytes that differences of addresses take.
+//! A wrong guess costs bytes, never correctness: placement 0 stores the address. On real programs this takes a
+//! quarter to a half of the bytes that plain address differences take.
 
 /// Blocks remembered per thread and size class.
 const DEPTH: usize = 16;
@@ -54,10 +54,10 @@ pub(super) fn address(key: Key) -> u64 {
 pub(super) struct Class(u16);
 
 impl Class {
-    /// All classes have so many bits.
+    /// Bits of a class.
     pub(super) const BITS: u32 = 11;
 
-    /// The class that has these.
+    /// The class with these bits.
     #[inline(always)]
     pub(super) fn from_bits(bits: u16) -> Self {
         Class(bits)
@@ -84,7 +84,7 @@ fn units(size: u64) -> Units {
     (size.saturating_add(23) >> 4).max(2)
 }
 
-/// A block of this chunk.
+/// A block allocated in this chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub(super) key: Key,
@@ -98,7 +98,7 @@ pub(super) struct Lane {
     pub(super) top: Key,
     /// The block freed last.
     pub(super) freed: Key,
-    /// Its number, when it was of this chunk.
+    /// Its number, if it was allocated in this chunk.
     pub(super) freed_block: u64,
     /// Stack of the last allocation.
     pub(super) stack: u32,
@@ -108,7 +108,7 @@ pub(super) struct Lane {
     pub(super) serial: u16,
 }
 
-/// The blocks freed last in one slot. They stay where they are; what changes is the order.
+/// The blocks freed last in one slot. Keys stay in place; only the order changes.
 ///
 /// ```text
 ///   keys    c  a  .  b  …      places 0, 1, 2, 3 …
@@ -117,9 +117,9 @@ pub(super) struct Lane {
 /// ```
 #[derive(Clone, Copy)]
 struct Recent {
-    /// Places in `keys` from that of the newest on, four bits each, the lowest first.
+    /// Places in `keys`, newest first, four bits each, lowest bits first.
     order: u64,
-    /// Their keys' [`tag`]s in the same order, eight bits each.
+    /// The [`tag`]s of those keys in the same order, eight bits each.
     tags: u128,
     keys: [Key; DEPTH],
 }
@@ -141,12 +141,12 @@ impl Recent {
         self.keys[self.place(age)]
     }
 
-    /// The age of a key, the smallest that it has.
+    /// The age of a key: of its newest entry, if it has several.
     #[inline(always)]
     fn age(&self, key: Key) -> Option<usize> {
         const ONES: u128 = u128::MAX / 255;
         let difference = self.tags ^ (ONES * u128::from(tag(key)));
-        // A mark at each byte that is 0, and at some above one that is, as C libraries find the end of a string.
+        // Marks each byte that is 0, and perhaps some above one that is, as `strlen` finds the end of a string.
         let mut marks = difference.wrapping_sub(ONES) & !difference & (ONES << 7);
         while marks != 0 {
             let age = marks.trailing_zeros() as usize / TAG_BITS;
@@ -166,7 +166,7 @@ impl Recent {
         self.keys[oldest] = key;
     }
 
-    /// Takes one out: the older ones move up, and the oldest is 0.
+    /// Removes an entry: the older ones move up, and the oldest becomes 0.
     #[inline(always)]
     fn remove(&mut self, age: usize) {
         let place = self.place(age);
@@ -179,19 +179,20 @@ impl Recent {
     }
 }
 
-/// Eight bits that most keys differ in. Those of 0 are 0.
+/// Eight bits in which most keys differ. The tag of 0 is 0.
 #[inline(always)]
 fn tag(key: Key) -> u8 {
     (spread(key) >> 32) as u8
 }
 
-/// A hash of a key: multiplying by 2⁶⁴ divided by the golden ratio spreads neighbours evenly. The higher bits are the better ones.
+/// A hash of a key: multiplying by 2⁶⁴ divided by the golden ratio spreads neighbours evenly. The high bits are the
+/// better ones.
 #[inline(always)]
 pub(super) fn spread(key: Key) -> u64 {
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// What a new block takes, and in which slot one like it may have been freed.
+/// The size that a new block takes, and the slot in which one like it may have been freed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fit {
     units: Units,
@@ -200,7 +201,7 @@ pub(super) struct Fit {
 }
 
 impl Fit {
-    /// Of a block of `size` bytes that a thread asks for.
+    /// For a block of `size` bytes that a thread asks for.
     #[inline(always)]
     pub(super) fn of(thread: u32, size: u64) -> Self {
         let units = units(size);
@@ -214,7 +215,7 @@ impl Fit {
     }
 }
 
-/// The model, empty at the beginning of each chunk so that chunks are read in any order.
+/// The model, emptied at the beginning of each chunk so that chunks can be read in any order.
 pub(super) struct Model {
     lanes: Box<[Lane; LANES]>,
     recent: Box<[Recent; SLOTS]>,
@@ -241,7 +242,7 @@ impl Model {
         &mut self.lanes[thread as usize % LANES]
     }
 
-    /// The placement that says `key` for a new block, or [`UNFORESEEN`].
+    /// The placement that stands for `key` for a new block, or [`UNFORESEEN`].
     #[inline(always)]
     pub(super) fn placement(&self, fit: Fit, key: Key, realloc: bool) -> u8 {
         if realloc && self.reallocating.is_some_and(|block| block.key == key) {
@@ -250,7 +251,7 @@ impl Model {
         self.recent[fit.slot].age(key).map_or(UNFORESEEN, |age| age as u8 + 1)
     }
 
-    /// The key that a placement says, if it says one.
+    /// The key that a placement stands for, if any.
     #[inline(always)]
     pub(super) fn foreseen(&self, fit: Fit, placement: u8) -> Option<Key> {
         match placement {
@@ -271,7 +272,7 @@ impl Model {
         }
     }
 
-    /// Learns that a block was freed; its class is known when it is of this chunk.
+    /// Learns that a block was freed; its class is known if it was allocated in this chunk.
     #[inline(always)]
     pub(super) fn freed(&mut self, thread: u32, key: Key, class: Option<Class>) {
         self.lane(thread).freed = key;
@@ -294,7 +295,8 @@ impl Model {
     }
 }
 
-/// Classes of one thread lie side by side; those of others are moved by a step that keeps the common ones apart.
+/// Classes of one thread are adjacent; each thread is shifted by a step that keeps the common classes of different
+/// threads apart.
 #[inline(always)]
 fn slot(thread: u32, class: Class) -> usize {
     (usize::from(class.0) + thread as usize * 97) % SLOTS

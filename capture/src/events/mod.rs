@@ -1,5 +1,5 @@
-//! The payload of an event chunk: thirteen columns, and models that both sides keep in step so that what an
-//! allocator does most often costs one small number. What belongs to addresses lies in [planes](crate::planes).
+//! The payload of an event chunk: thirteen columns, and models that writer and reader keep in step so that an
+//! allocator's most frequent actions cost one small number. The columns of addresses lie in [planes](crate::planes).
 
 mod address;
 mod bounds;
@@ -53,10 +53,10 @@ enum Column {
 
 const COLUMNS: usize = Column::Rare as usize + 1;
 
-/// The columns that lie in planes, which stand side by side.
+/// The columns that lie in planes, adjacent in the file.
 const PLANAR: [Column; 3] = [Column::Address, Column::Freed, Column::FreedAddress];
 
-/// Where one of [`PLANAR`] stands there.
+/// The index of a column in [`PLANAR`].
 #[inline(always)]
 fn planar(column: Column) -> usize {
     column as usize - Column::Address as usize
