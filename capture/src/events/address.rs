@@ -307,7 +307,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Places a block as an encoder does and says how.
+    /// Places a block as an encoder does, and returns the placement.
     fn place(model: &mut Model, size: u64, key: Key) -> u8 {
         let fit = Fit::of(0, size);
         let placement = model.placement(fit, key, false);
@@ -317,7 +317,7 @@ mod tests {
         placement
     }
 
-    /// Check that the picture above holds: the next piece is at the top, a freed block of the class comes back.
+    /// Check that the picture above holds: the next piece is at the top, and a freed block of the class comes back.
     #[test]
     fn pictured_blocks_are_placed_so() {
         let mut model = Model::new();
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(place(&mut model, 20, key(0x5000)), 1);
     }
 
-    /// Check that a block taken from the middle of those freed leaves the others in their order.
+    /// Check that removing a block from the middle of the freed ones keeps the others in order.
     #[test]
     fn taking_a_block_out_keeps_the_order_of_the_rest() {
         let mut recent = Recent::EMPTY;
@@ -339,11 +339,11 @@ mod tests {
     }
 
     proptest! {
-        /// Check that the blocks freed last are those of a plain list, newest first, whatever is freed, looked for and taken out:
-        /// equal keys and keys of equal tags, too.
+        /// Check that the recently freed blocks are those of a plain list, newest first, whatever is freed, looked
+        /// for and removed, even with equal keys and equal tags.
         #[test]
         fn behaves_like_a_list(steps in proptest::collection::vec((0..40u64, 0..DEPTH, any::<bool>()), 0..300)) {
-            // Not many, of which some have the tag of another one.
+            // A few keys, some of which share a tag.
             let nth = |number: u64| (1..).filter(|key| tag(*key) < 8).nth(number as usize).unwrap();
             let keys: Vec<Key> = (0..40).map(nth).collect();
             let (mut recent, mut list) = (Recent::EMPTY, vec![0; DEPTH]);
@@ -365,7 +365,7 @@ mod tests {
         }
     }
 
-    /// Check that classes are the pieces that glibc cuts, and that no size is too large for one.
+    /// Check that classes are the sizes that glibc cuts, and that no size is too large for a class.
     #[test]
     fn classes_are_those_of_glibc() {
         for (size, expected) in

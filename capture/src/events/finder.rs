@@ -160,7 +160,7 @@ mod tests {
         Class::from_bits((number % 1088) as u16)
     }
 
-    /// Check that a block is found at its address and at no other one, however alike that is.
+    /// Check that a block is found at its address and at no similar one.
     #[test]
     fn blocks_are_found_where_they_are() {
         let mut finder = Finder::new();
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(finder.find(0x1234), None);
     }
 
-    /// Check that the memory of a chunk with blocks all over the heap is given back after one with few.
+    /// Check that the memory of a chunk with blocks all over the heap is given back after a chunk with few.
     #[test]
     fn memory_is_given_back() {
         let mut finder = Finder::new();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that it finds what a map of the standard library finds, chunk for chunk.
+        /// Check that the finder finds what a standard map finds, chunk after chunk.
         #[test]
         fn finds_what_a_map_finds(
             chunks in proptest::collection::vec(proptest::collection::vec((0..40_000u64, any::<bool>()), 0..2000), 1..4),
@@ -201,7 +201,7 @@ mod tests {
             for keys in chunks {
                 let mut map = HashMap::new();
                 for (number, (key, enters)) in keys.iter().enumerate() {
-                    // Some pages lie side by side, others do not.
+                    // Some pages are adjacent, others are not.
                     let key = if key % 3 == 0 { *key } else { spread(*key) };
                     prop_assert_eq!(finder.find(key), map.get(&key).copied());
                     if *enters {

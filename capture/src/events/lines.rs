@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(decode(&encode(&times), 3), [2_000, 3_000, 20_000]);
     }
 
-    /// Check that where no event comes near the grid, lines end between its points, and are no shorter.
+    /// Check that where no event is near the grid, lines end between its points and are no shorter.
     #[test]
     fn lines_beside_the_grid_are_long() {
         let times: Vec<u64> = (0..4000).map(|event| 3_000 + event * 2_000).collect();
@@ -301,7 +301,7 @@ mod tests {
         assert!(found.iter().zip(&times).all(|(found, time)| found.abs_diff(*time) < TIME_UNIT_NS));
     }
 
-    /// Check that the steadiest pace has lines of limited length, by which the writer's memory is bounded.
+    /// Check that even the steadiest pace has lines of limited length, which bounds the writer's memory.
     #[test]
     fn lines_have_a_limited_length() {
         let times: Vec<u64> = (1..=4 * LONGEST as u64).map(|event| event * GRID).collect();

@@ -24,7 +24,7 @@ pub(super) fn heading(view: &View, width: u16, third: &str, name: &str) -> Strin
     format!("{numbers:<at$}{third:>11}  {name}", at = usize::from(places(width).0))
 }
 
-/// Deepest indent of a name, in steps: deeper ones stay there.
+/// Deepest indent of a name: deeper rows stand here, marked with how much deeper they are.
 const INDENT: u32 = 12;
 
 /// Draws the page.
