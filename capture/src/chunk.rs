@@ -48,8 +48,8 @@ impl Packer {
 
     /// Returns the chunk's header and its bytes, header included, to be written in one piece. Each part of the
     /// payload has numbers of one kind.
-    // The payload is one frame, but each part has blocks of its own, so that the statistics of one kind do not mix with
-    // others.
+    // The payload is one frame, but each part has blocks of its own, so that the statistics of one kind do not mix
+    // with others.
     pub(crate) fn pack(&mut self, label: Label, parts: &[&[u8]]) -> Result<(ChunkHeader, &[u8]), Error> {
         let raw_length = parts.iter().map(|part| part.len()).sum();
         assert!(raw_length <= MAX_RAW, "the writer ends chunks long before the limit");

@@ -164,7 +164,8 @@ fn fields_in_words(fields: &[Named<Format>], all: &Registry) -> Vec<String> {
     fields.iter().map(|field| format!("{} {}", field.name, words(&field.value, all))).collect()
 }
 
-/// Check that the document lists the fields of each record as they are declared, which is as they are written and read.
+/// Check that the document lists the fields of each record as they are declared, which is as they are written and
+/// read.
 #[test]
 fn fields_are_those_of_the_document() {
     let all = registry();

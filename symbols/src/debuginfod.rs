@@ -41,8 +41,8 @@ const MISS: Duration = Duration::from_secs(600);
 const CONNECT: &str = "5";
 /// Largest file that is taken: the debug files of browsers have some gigabytes.
 const LARGEST: &str = "4294967296";
-/// Curl's exit status for an HTTP error, as when a server has no such file. This one and [`TOO_LARGE`] do not count as
-/// failures of the server; all others do.
+/// Curl's exit status for an HTTP error, as when a server has no such file. This one and [`TOO_LARGE`] do not count
+/// as failures of the server; all others do.
 const HTTP_ERROR: i32 = 22;
 const TOO_LARGE: i32 = 63;
 

@@ -255,8 +255,8 @@ mod tests {
     }
 
     proptest! {
-        /// Check that a log cut anywhere, or with any byte changed, is read without a panic, and that what lies before
-        /// is found.
+        /// Check that a log cut anywhere, or with any byte changed, is read without a panic, and that what lies
+        /// before is found.
         #[test]
         fn damaged_logs_are_read(cut in 0..400_usize, at in 0..400_usize, byte: u8) {
             let bytes = log(&[

@@ -112,8 +112,8 @@ mod tests {
         assert_eq!([found(u64::MAX), found(300), found(295), found(0)], [5, 3, 2, 0]);
     }
 
-    /// Check that a map of the process is read, and that one of an earlier process with its pid, a link, a folder and a
-    /// missing one are not.
+    /// Check that a map of the process is read, and that one of an earlier process with its pid, a link, a folder and
+    /// a missing one are not.
     #[test]
     fn only_the_process_own_map_is_read() {
         let folder = tempfile::tempdir().unwrap();

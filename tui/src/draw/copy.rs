@@ -129,7 +129,8 @@ fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
                     name: row.name.clone(),
                     is_generated: row.is_of_others(),
                 };
-                // In lists with two sides, the lines about a row are more than its stack, which stands elsewhere, too.
+                // In lists with two sides, the lines about a row are more than its stack, which stands elsewhere,
+                // too.
                 let told = if model.page.inverted().is_some() { row.about.as_slice() } else { &[] };
                 let below = told.iter().map(|text| OutlineRow {
                     indent: 1,
