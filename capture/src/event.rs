@@ -37,7 +37,7 @@ pub enum Action {
     Free {
         /// Where the block begins.
         address: u64,
-        /// The stack of the free; [`NodeId::ROOT`] unless stacks of frees were recorded.
+        /// The freeing stack; [`NodeId::ROOT`] unless stacks of frees were recorded.
         stack: NodeId,
     },
     /// `realloc` of a non-null block is about to happen. The block is no longer found by its address from here on,

@@ -16,7 +16,7 @@ use crate::tracepoint::Tracepoint;
 /// Tables under construction. Whatever a chunk refers to must have come before it.
 pub(crate) struct Loader {
     pub(crate) tables: Tables,
-    /// Processes whose rows were added or replaced, for those who follow a growing file.
+    /// Processes whose rows were added or replaced, for readers that follow a growing file.
     pub(crate) changed_processes: Vec<ProcessId>,
     scratch: Vec<u8>,
     used: u64,

@@ -99,7 +99,7 @@ pub struct Process {
     pub command: Vec<String>,
     /// How it ended, if it ended before the recording did.
     pub end: Option<ProcessEnd>,
-    /// True when it ran before its recording began: earlier blocks are not known, and frees of them are expected.
+    /// True when it ran before its recording began: earlier blocks are not known, and frees of them mean nothing.
     pub attached: bool,
 }
 

@@ -248,7 +248,7 @@ impl<S: ReadAt> Reader<S> {
     }
 }
 
-/// Where the readable chunks of a file end.
+/// How the readable chunks of a file end.
 enum Ended {
     Finished,
     Unfinished,

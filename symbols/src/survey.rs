@@ -43,7 +43,7 @@ pub(crate) struct Survey {
 }
 
 /// Surveys everything; `code_start` is the address at which code begins. None if looking up addresses would exceed
-/// all bounds. Fills the cache of abbreviations on the way.
+/// the bounds. Fills the cache of abbreviations on the way.
 pub(crate) fn survey(dwarf: &mut gimli::Dwarf<Slice<'_>>, code_start: u64) -> Option<Survey> {
     look_at(dwarf, code_start, false)
 }

@@ -101,7 +101,8 @@ impl Symbolizer {
         }
     }
 
-    /// As [`Symbolizer::open`], but opens a file that was deleted or replaced by another path, that of a descriptor.
+    /// As [`Symbolizer::open`]; if the file was deleted or replaced, opens it through `way`, the path of a
+    /// descriptor.
     ///
     /// # Errors
     /// As [`Symbolizer::open`].

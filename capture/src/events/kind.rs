@@ -13,8 +13,8 @@ use crate::numbered::numbered;
 use crate::varint;
 
 numbered! {
-    /// Number of a kind of event in files. Kinds from 8 on keep all their fields in one length-prefixed record. All
-    /// kinds that later versions add do so too; a reader can skip those it does not know.
+    /// Number of a kind of event in files. Kinds from 8 on keep all their fields in one length-prefixed record, and
+    /// so do all kinds that later versions add: a reader can skip those it does not know.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Kind: u8 {
         Alloc = 0,

@@ -41,7 +41,7 @@ const BACK: usize = 64;
 /// Most nanoseconds that a line of several events spans, so that slopes are exact enough.
 const FAR: u64 = 1 << 50;
 
-/// Latest time, in nanoseconds, for which a line above it is still a valid time.
+/// Latest time of an event on a line, nanoseconds: a line that passes above it must still give valid times.
 const LATEST: u64 = u64::MAX / 2;
 
 /// Makes lines of times.
