@@ -1,7 +1,7 @@
-//! How small and how fast: `cargo bench -p capture`. Prints one line per stream.
+//! Measures size and speed: `cargo bench -p capture`. Prints one line per stream.
 //!
-//! The streams are made of real allocations of this process, so the addresses are an allocator's, in patterns of
-//! programs: loops over a few call sites, temporaries, blocks that live long, several threads in turns.
+//! The streams are real allocations of this process, so the addresses are an allocator's, in typical patterns: loops
+//! over a few call sites, temporaries, long-lived blocks, several threads in turns.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ fn main() {
     }
 }
 
-/// The last result and the shortest time of some rounds.
+/// The last result and the shortest time of several rounds.
 fn best<T>(mut work: impl FnMut() -> T) -> (T, Duration) {
     let mut shortest = Duration::MAX;
     let mut result = None;
@@ -81,12 +81,12 @@ fn read(reader: &Reader<&[u8]>) -> u64 {
     sum
 }
 
-/// What a program does.
+/// A synthetic program.
 struct Stream {
     name: &'static str,
     threads: u32,
     sites: u32,
-    /// How many of ten sites ask for a different size each time.
+    /// How many of ten call sites ask for a different size each time.
     varied: u64,
 }
 
@@ -152,7 +152,7 @@ impl Recorder {
     }
 }
 
-/// xorshift64*, so that each run sees the same program.
+/// xorshift64*, so that each run has the same program.
 struct Random(u64);
 
 impl Random {

@@ -1,5 +1,5 @@
-//! Where the bytes of a capture are: `cargo run --release -p capture --example columns FILE`. Prints what each column of
-//! the event chunks takes, compressed alone, and each other kind of chunk as it lies in the file.
+//! Shows where the bytes of a capture are: `cargo run --release -p capture --example columns FILE`. Prints the size
+//! of each column of the event chunks, compressed separately, and of each other kind of chunk as stored in the file.
 
 use std::collections::BTreeMap;
 

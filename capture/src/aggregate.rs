@@ -1,42 +1,44 @@
-//! What an aggregated capture has in place of single events: at each snapshot, what became of every stack since the one
-//! before.
+//! What an aggregated capture holds in place of single events: at each snapshot, how every stack changed since the
+//! one before.
 //!
 //! ```text
 //!  sum sum sum … figure figure … snapshot     mark     sum sum … snapshot
 //!  └ what changed, all at one time ┘          a snapshot was taken for it
 //! ```
 //!
-//! They are events as others are, so positions, times, ranges and marks mean what they always do. Between two snapshots nothing
-//! is known but that the later one is true at its end.
+//! Sums, figures and snapshots are ordinary events, so positions, times, ranges and marks mean what they always do.
+//! Between two snapshots, all that is known is the state at the later one.
 
 use crate::numbered::numbered;
 
-/// Name of the option in [`crate::Metadata::options`] that says that a capture is aggregated. Its value is the time between the
-/// first snapshots in nanoseconds.
+/// Name of the option in [`crate::Metadata::options`] that marks an aggregated capture. Its value is the initial
+/// interval between snapshots, in nanoseconds.
 pub const AGGREGATE: &str = "aggregate";
 
 numbered! {
-    /// What blocks of a stack, in one process, are summed up.
+    /// What is summed over the blocks of one stack in one process.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum SumKind: u8 {
         /// Allocated since the last snapshot.
         Allocated = 0,
-        /// Freed since then.
+        /// Freed since the last snapshot.
         Freed = 1,
-        /// The part of the freed that was temporary.
+        /// The temporary blocks among the freed ones.
         Temporary = 2,
-        /// Ended since then without a recorded free: their addresses were handed out again.
+        /// Ended since the last snapshot without a recorded free: their addresses were handed out again.
         Displaced = 3,
-        /// Live now, and have lived through a gap or a pause: their free may have been lost. Replaces the last one.
+        /// Live now, but with a gap or a pause behind them in which their free may have been lost. Replaces the last
+        /// value.
         Uncertain = 4,
-        /// Live when the recording held most bytes so far. Replaces the last one.
+        /// Live when the whole recording was at its peak so far. Replaces the last value.
         Peak = 5,
-        /// No blocks, but calls for memory since the last snapshot that returned none, and the bytes that they asked for.
+        /// Not blocks: allocation calls since the last snapshot that returned no memory, and the bytes they asked
+        /// for.
         Failed = 6,
-        /// The same of calls whose arguments cannot be: an alignment that is none (`EINVAL`).
+        /// As `Failed`, for calls with an invalid alignment (`EINVAL`).
         Invalid = 7,
         ;
-        /// Something that a later version knows.
+        /// A kind added by a later version.
         Unknown = 255,
     }
 }
@@ -51,74 +53,75 @@ numbered! {
     /// A number of a process, or of the whole recording.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum FigureKind: u8 {
-        /// Blocks that the process held when it held most bytes. Replaces the last one.
+        /// Blocks that the process held at its peak. Replaces the last value.
         PeakBlocks = 0,
-        /// The bytes in them. Replaces the last one.
+        /// Bytes that the process held at its peak. Replaces the last value.
         PeakBytes = 1,
-        /// When that was, nanoseconds since the recording began. Replaces the last one.
+        /// Time of that peak, nanoseconds since the recording began. Replaces the last value.
         PeakTime = 2,
-        /// When all processes together held most bytes. Replaces the last one.
+        /// Time of the peak of all processes together. Replaces the last value.
         WholePeakTime = 3,
-        /// Most bytes that all processes together had mapped beside their allocators. Replaces the last one.
+        /// Peak of the bytes that all processes together had mapped outside their allocators. Replaces the last
+        /// value.
         PagesPeakBytes = 4,
-        /// When that was. Replaces the last one.
+        /// Time of that peak. Replaces the last value.
         PagesPeakTime = 5,
-        /// Blocks that a `realloc` has begun to move and that are counted as live. Replaces the last one.
+        /// Blocks with a `realloc` in progress, which count as live. Replaces the last value.
         InReallocBlocks = 6,
-        /// The bytes in them. Replaces the last one.
+        /// The bytes in those blocks. Replaces the last value.
         InReallocBytes = 7,
-        /// Bytes that all processes together have mapped beside their allocators. Replaces the last one.
+        /// Bytes that all processes together have mapped outside their allocators. Replaces the last value.
         PagesBytes = 8,
-        /// Frees of blocks that nobody allocated. This one and those that follow are what has come since the last snapshot.
+        /// Frees of blocks that nobody allocated. This figure and all that follow count since the last snapshot.
         UnmatchedFrees = 9,
         /// Frees of blocks from before the process was attached to.
         FreesFromBefore = 10,
-        /// Frees of blocks that the process has inherited.
+        /// Frees of inherited blocks.
         InheritedFrees = 11,
         /// Frees of blocks whose allocation fell into a gap.
         LostAllocations = 12,
         /// Blocks whose free fell into a gap.
         LostFrees = 13,
-        /// Frees of blocks that were allocated in a pause.
+        /// Frees of blocks that were allocated during a pause.
         PausedAllocations = 14,
-        /// Blocks that were freed in a pause.
+        /// Blocks that were freed during a pause.
         PausedFrees = 15,
         /// Events whose order is ambiguous.
         Conflicts = 16,
-        /// Gaps that have begun.
+        /// Gaps that began.
         Gaps = 17,
-        /// Allocations that were not recorded.
+        /// Allocations lost in gaps.
         GapAllocations = 18,
-        /// Frees that were not recorded.
+        /// Frees lost in gaps.
         GapFrees = 19,
         /// Calls of `mmap`.
         Mapped = 20,
-        /// Their bytes.
+        /// Bytes of those calls.
         MappedBytes = 21,
         /// Calls of `mmap` by an allocator.
         InHook = 22,
-        /// Their bytes.
+        /// Bytes of those calls.
         InHookBytes = 23,
         /// Calls of `munmap`.
         Unmapped = 24,
-        /// Their bytes.
+        /// Bytes of those calls.
         UnmappedBytes = 25,
         /// Calls of `mremap`.
         Remapped = 26,
-        /// What they added.
+        /// Bytes that those calls added.
         RemappedBytes = 27,
         /// Changes of the program break.
         Breaks = 28,
-        /// What they added.
+        /// Bytes that those changes added.
         BreakBytes = 29,
         ;
-        /// Something that a later version knows.
+        /// A figure added by a later version.
         Unknown = 255,
     }
 }
 
 impl FigureKind {
-    /// True for a number that stands for itself; the others are added up.
+    /// True for a figure that replaces its last value; all others are added up.
     pub fn replaces(self) -> bool {
         (self as u8) < FigureKind::UnmatchedFrees as u8
     }
@@ -132,7 +135,7 @@ impl FigureKind {
 mod tests {
     use super::*;
 
-    /// Check that numbers beyond those that are known are those of later versions.
+    /// Check that unknown numbers count as those of later versions.
     #[test]
     fn other_numbers_are_of_later_versions() {
         assert_eq!((SumKind::of(7), FigureKind::of(29)), (SumKind::Invalid, FigureKind::BreakBytes));

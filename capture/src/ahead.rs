@@ -1,4 +1,4 @@
-//! Events that another thread has decoded before they are wanted.
+//! Decodes events in another thread before they are wanted.
 //!
 //! ```text
 //!  decoder   read, verify, decompress, decode ──► batches, DEPTH at most ──► visit   the caller's thread
@@ -6,8 +6,8 @@
 //!                           └─────────────── their memory, used again ◄─────┘
 //! ```
 //!
-//! What is visited, and in which order, is what one thread would have. The decoder ends with its part, with the first error, or
-//! as soon as nobody wants its batches any more.
+//! Events and their order are the same as with one thread. The decoder stops at the end of its part, at the first
+//! error, or when nobody wants its batches any more.
 
 use std::ops::Range;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -19,19 +19,20 @@ use crate::event::Event;
 use crate::reader::Reader;
 use crate::source::ReadAt;
 
-/// Batches that are ready at most, of a quarter of a megabyte each: what is counted while the next chunk is decompressed.
+/// Most batches that wait, a quarter of a megabyte each: enough to work on while the next chunk is decompressed.
 const DEPTH: usize = 8;
 
-/// Fewer events are decoded where they are wanted: a thread takes as long to begin as some thousand of them, and to end as a chunk.
+/// Fewer events are decoded in the caller's thread: starting a thread costs as much as decoding some thousand of
+/// them, ending it as much as a chunk.
 const WORTH_A_THREAD: u64 = 1 << 18;
 
 /// A batch, and the position in the index of the chunk it comes from.
 type Batch = (usize, Vec<Event>);
 
 impl<S: ReadAt + Sync> Reader<S> {
-    /// Hands the events of some chunks, by their positions in [`Reader::index`], to `visit` in merged order, some thousand of one
-    /// chunk at a time and with its position, as long as it says true. Of many events those that come next are decoded
-    /// by a thread of its own meanwhile, which has ended when this returns.
+    /// Hands the events of some chunks, given by their positions in [`Reader::index`], to `visit` in merged order,
+    /// until it returns false: some thousand events of one chunk at a time, with the chunk's position. If there are
+    /// many events, another thread decodes ahead; it has ended when this returns.
     ///
     /// # Errors
     /// As [`Reader::for_each_batch`].
@@ -61,14 +62,14 @@ impl<S: ReadAt + Sync> Reader<S> {
                 if !visit(chunk, &events) {
                     break;
                 }
-                // The decoder may have ended: then nobody needs it.
+                // Fails if the decoder has ended, and then needs no memory.
                 let _ = used.send(events);
             }
             Ok(())
         })
     }
 
-    /// The same in one thread.
+    /// As [`Self::for_each_batch_ahead`], in one thread.
     fn each_batch(
         &self,
         chunks: Range<usize>,
@@ -83,7 +84,7 @@ impl<S: ReadAt + Sync> Reader<S> {
         Ok(())
     }
 
-    /// Decodes until nobody listens.
+    /// Decodes until nobody listens any more.
     fn decode(
         &self,
         chunks: Range<usize>,
@@ -102,7 +103,7 @@ impl<S: ReadAt + Sync> Reader<S> {
             Ok(())
         };
         if let Err(error) = decode() {
-            // Nobody waits for it where this fails.
+            // Fails only if nobody waits for it.
             let _ = ready.send(Err(error));
         }
     }
@@ -139,7 +140,7 @@ mod tests {
 
     type Found = (Vec<(usize, Event)>, Option<String>);
 
-    /// What is handed over until there are so many events, and how that ends.
+    /// The batches that are handed over until there are `enough` events, and how that ends.
     fn found(
         most: usize,
         each: impl FnOnce(&mut dyn FnMut(usize, &[Event]) -> bool) -> Result<(), Error>,
@@ -152,8 +153,8 @@ mod tests {
         (events, ended.err().map(|error| error.to_string()))
     }
 
-    /// Check that two threads hand over what one does, of any chunks, whole, given up in the middle, or damaged in any chunk: then
-    /// all that is before it, and the same error.
+    /// Check that two threads hand over what one does, of any chunks: whole, given up in the middle, or damaged in
+    /// any chunk. Then everything before the damage is handed over, and the error is the same.
     #[test]
     fn hands_over_what_one_thread_does() {
         let mut file = file();
@@ -185,7 +186,7 @@ mod tests {
         }
     }
 
-    /// Check that another thread decodes where there is much to decode: results alone would not tell.
+    /// Check that another thread decodes when there is much to decode: results alone would not tell.
     #[test]
     fn another_thread_decodes_many_events() {
         if thread::available_parallelism().is_ok_and(|processors| processors.get() == 1) {

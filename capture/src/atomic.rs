@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::Error;
 
-/// Captures and what is made from them show what a program does: nobody but the owner reads them.
+/// Captures, and what is made from them, reveal what a program does: only the owner may read them.
 pub(crate) const MODE: u32 = 0o600;
 
-/// A file under a temporary name beside its target, which takes the target's place when it is committed. Until then
-/// the target stays as it was, whatever happens: an error, a full disk, a kill. Dropped uncommitted, it is removed.
+/// A file under a temporary name beside its target, which it replaces when it is committed. Until then the target
+/// stays as it was, whatever happens: an error, a full disk, a kill. Dropped uncommitted, the temporary file is
+/// removed.
 ///
 /// ```text
 ///   create:  .report.html.4711.0.tmp   written
@@ -37,29 +38,29 @@ impl AtomicFile {
             let temporary = temporary_name(&target);
             match create_new(&temporary) {
                 Ok(file) => return Ok(AtomicFile { file, temporary, target, committed: false }),
-                // Left by a process that was killed and had our pid.
+                // Left behind by a killed process that had our pid.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(source) => return Err(Error::io(format!("create {}", temporary.display()))(source)),
             }
         }
     }
 
-    /// Where it lies until it is committed, for those who open files by name only.
+    /// The temporary path, for callers that can open files only by name.
     pub fn temporary(&self) -> &Path {
         &self.temporary
     }
 
-    /// Puts the file into its target's place and returns it, still open for writing.
+    /// Moves the file to its target and returns it, still open for writing.
     ///
     /// # Errors
-    /// When it cannot be brought to disk or renamed; the target is as it was then.
+    /// When it cannot be synced or renamed; the target then stays as it was.
     pub fn commit(mut self) -> Result<File, Error> {
         let file = self.file.try_clone().map_err(self.failed("keep open"))?;
         self.file.sync_all().map_err(self.failed("write"))?;
         fs::rename(&self.temporary, &self.target).map_err(self.failed("replace"))?;
         self.committed = true;
-        // The new file is in place. That the folder remembers it over a power cut is more than some file systems
-        // offer, and no reason to say that the save failed.
+        // The new file is in place. Not all file systems can sync the folder against a power cut, which is no reason
+        // to report a failed save.
         let _unsupported = File::open(folder(&self.target)).and_then(|folder| folder.sync_all());
         Ok(file)
     }
@@ -86,19 +87,19 @@ impl Write for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.committed {
-            // Nothing can be done about a temporary file that does not go away, and it harms nobody.
+            // Nothing can be done about a temporary file that cannot be removed, and it does no harm.
             let _left_behind = fs::remove_file(&self.temporary);
         }
     }
 }
 
-/// Makes a file that must not exist, also not as a link, readable by its owner only.
+/// Creates a file, readable by its owner only; fails if the name exists, even as a link.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(MODE).open(path)
 }
 
 fn temporary_name(target: &Path) -> PathBuf {
-    // Relaxed: only each value's being given out once matters.
+    // Relaxed: all that matters is that no value is given out twice.
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = target.file_name().unwrap_or_default().to_string_lossy();

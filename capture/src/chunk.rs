@@ -11,36 +11,36 @@ use crate::format::{ChunkHeader, ChunkKind, Compression, MAX_RAW, MAX_STORED};
 /// How well zstd compresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// Levels 1 and 2 take the next best repetition, which in columns of few different bytes is often a short one: sizes that
-    /// repeat thirteen by thirteen take fifty times as much there, for a fifteenth less of the writer's time.
+    /// Levels 1 and 2 take the next best repetition, which in columns of few different bytes is often a short one: sizes
+    /// that repeat with a period of thirteen take fifty times as much there, for a fifteenth less of the writer's time.
     Fast = 3,
-    /// Takes 5 to 12 % from most files, for up to 20 ns an event.
+    /// Saves 5 to 12 % of most files, for up to 20 ns an event.
     #[default]
     Small = 7,
 }
 
-/// Parts of a payload that are compressed apart have so many bytes; shorter ones are taken together with those behind them.
+/// Parts of a payload are compressed separately if they have this many bytes; shorter ones are joined with the next.
 const LEAST_PART: usize = 1024;
 
-/// Room that the compressor is given at a time.
+/// Output room given to the compressor at a time.
 const ROOM: usize = 64 << 10;
 
-/// Payloads below this length are stored as they are: a zstd frame saves nothing there, and an eye with a hex dump
-/// reads them.
+/// Payloads below this length are stored as they are: a zstd frame saves nothing there, and they are readable in a
+/// hex dump.
 const WORTH_COMPRESSING: usize = 128;
 
-/// What the header says beside lengths and checksum.
+/// What the header says besides lengths and checksum.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Label {
     pub(crate) kind: ChunkKind,
     pub(crate) records: u32,
-    /// First id, earliest time or offset of the index before, by kind.
+    /// Depending on the kind: first id, earliest time, or offset of the previous index chunk.
     pub(crate) first: u64,
     /// Latest time of an event chunk, else 0.
     pub(crate) last: u64,
 }
 
-/// Makes chunks. It owns the compressor and a buffer, which are used again and again.
+/// Makes chunks. The compressor and the buffer are reused.
 pub(crate) struct Packer {
     compressor: Encoder<'static>,
     bytes: Vec<u8>,
@@ -54,9 +54,10 @@ impl Packer {
         Ok(Packer { compressor, bytes: Vec::new(), level })
     }
 
-    /// The chunk's header and its bytes, header included, to be written in one piece. Of the payload, numbers of each kind are a part
-    /// for themselves.
-    // One frame, with blocks of their own: what is most frequent among such numbers is that of theirs alone.
+    /// Returns the chunk's header and its bytes, header included, to be written in one piece. Each part of the
+    /// payload has numbers of one kind.
+    // The payload is one frame, but each part has blocks of its own, so that the statistics of one kind do not mix
+    // with others.
     pub(crate) fn pack(&mut self, label: Label, parts: &[&[u8]]) -> Result<(ChunkHeader, &[u8]), Error> {
         let raw_length = parts.iter().map(|part| part.len()).sum();
         assert!(raw_length <= MAX_RAW, "the writer ends chunks long before the limit");
@@ -107,8 +108,8 @@ impl Packer {
     }
 }
 
-/// Has the compressor append to `bytes`, and gives what it says. A payload mostly becomes a hundredth as long, so room for all that it
-/// could become, which would have to be touched, is never made.
+/// Lets the compressor append to `bytes`, and returns its result. Most payloads shrink to a hundredth, so room for
+/// the worst case, whose pages would have to be touched, is never reserved.
 fn append(
     bytes: &mut Vec<u8>,
     step: impl FnOnce(&mut OutBuffer<'_, Vec<u8>>) -> io::Result<usize>,
@@ -118,7 +119,7 @@ fn append(
     step(&mut OutBuffer::around_pos(bytes, length))
 }
 
-/// Takes chunks apart.
+/// Unpacks chunks.
 pub(crate) struct Unpacker(Decompressor<'static>);
 
 impl Unpacker {
@@ -126,7 +127,7 @@ impl Unpacker {
         Decompressor::new().map(Unpacker).map_err(Error::io("start the decompressor"))
     }
 
-    /// Replaces `payload` by what `stored` holds. The lengths were limited when `header` was decoded.
+    /// Replaces `payload` by the content of `stored`. The lengths were checked when `header` was decoded.
     pub(crate) fn unpack(
         &mut self,
         header: &ChunkHeader,
@@ -160,7 +161,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a reader makes of what was packed.
+    /// What a reader unpacks from what was packed.
     fn unpacked(packer: &mut Packer, parts: &[&[u8]]) -> Vec<u8> {
         let label = Label { kind: ChunkKind::ManyEvents, records: 1, first: 0, last: 0 };
         let (header, bytes) = packer.pack(label, parts).unwrap();
@@ -198,7 +199,8 @@ mod tests {
         }
     }
 
-    /// Check that room is made for what is there, not for what could be, and that noise longer than one piece of room is stored.
+    /// Check that room is made for what is needed, not for the worst case, and that noise longer than one piece of
+    /// room is stored.
     #[test]
     fn room_is_what_is_needed() {
         let mut packer = Packer::new().unwrap();
@@ -209,7 +211,7 @@ mod tests {
         assert_eq!(unpacked(&mut packer, &[&noise, &noise[..1]]), [noise.as_slice(), &noise[..1]].concat());
     }
 
-    /// Check that numbers of two kinds take less apart from each other: here sixteen values and noise.
+    /// Check that two kinds of numbers take less when compressed apart: here sixteen values and noise.
     #[test]
     fn parts_compress_apart() {
         let mut noise = noise();

@@ -1,5 +1,5 @@
-//! A payload of several columns behind each other, each a run of numbers that resemble each other: that is what
-//! compresses, and what a decoder reads without branching on the kind of each record.
+//! A payload of several columns, one after the other, each a run of similar numbers. Such runs compress well, and a
+//! decoder reads them without branching on the kind of each record.
 //!
 //! ```text
 //!  +-------+-----------+-----------+-----+----------+----------+-----
@@ -8,15 +8,15 @@
 //!     u8       u32         u32
 //! ```
 //!
-//! A later version may add columns at the end. A reader ignores those it does not know, and those that a file does
-//! not have are empty to it.
+//! A later version may add columns at the end. A reader ignores columns that it does not know, and treats those that
+//! a file lacks as empty.
 
 use std::ops::Range;
 
 use crate::error::Malformed;
 use crate::format::u32_at;
 
-/// Bytes before the first of so many columns.
+/// Bytes before the first of `count` columns.
 const fn header_length(count: usize) -> usize {
     1 + 4 * count
 }
@@ -29,7 +29,7 @@ pub(crate) fn join(columns: &[Vec<u8>], payload: &mut Vec<u8>) {
     }
 }
 
-/// Appends what stands before columns of these lengths.
+/// Appends the header for columns of these lengths.
 pub(crate) fn put_header(lengths: impl ExactSizeIterator<Item = usize>, payload: &mut Vec<u8>) {
     payload.push(u8::try_from(lengths.len()).expect("a chunk has fewer than 256 columns"));
     for length in lengths {

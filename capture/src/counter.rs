@@ -5,24 +5,24 @@ use crate::error::Malformed;
 use crate::ids::ProcessId;
 use crate::varint;
 
-/// What a counter said at a moment.
+/// The value of a counter at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
     /// Nanoseconds since the recording began.
     pub time: u64,
-    /// Whose it is; none for the machine's and the collector's own.
+    /// The process it belongs to; none for the machine's and the collector's own.
     pub process: Option<ProcessId>,
     /// What was counted.
     pub kind: CounterKind,
-    /// Which of several: the number of the processor for [`CounterKind::CpuBusy`], else 0.
+    /// Which of several: the processor's number for [`CounterKind::CpuBusy`], else 0.
     pub instance: u32,
-    /// What it said, in the unit of its kind.
+    /// The value, in the unit of its kind.
     pub value: u64,
 }
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $number:literal $word:literal),+ $(,)?) => {
-        /// What is counted. A later version may have more: readers skip those that they do not know.
+        /// What is counted. A later version may have more: readers skip the kinds they do not know.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum CounterKind {
@@ -33,7 +33,7 @@ macro_rules! kinds {
             /// All of them.
             pub const ALL: &[CounterKind] = &[$(CounterKind::$name),+];
 
-            /// The word that names it in JSON.
+            /// Its name in JSON.
             pub fn name(self) -> &'static str {
                 match self {
                     $(CounterKind::$name => $word),+
@@ -48,21 +48,21 @@ kinds! {
     Rss = 1 "rss_bytes",
     /// Memory in swap, bytes.
     Swap = 2 "swap_bytes",
-    /// Resident memory with shared pages counted in parts, bytes.
+    /// Proportional set size: resident memory with each shared page divided among its users, bytes.
     Pss = 3 "pss_bytes",
-    /// Page faults so far that needed no disk.
+    /// Page faults so far that needed no disk access.
     MinorFaults = 4 "minor_faults",
     /// Page faults so far that needed one.
     MajorFaults = 5 "major_faults",
-    /// Processor time so far in the program's own code, nanoseconds.
+    /// CPU time so far in user mode, nanoseconds.
     UserTime = 6 "user_ns",
-    /// Processor time so far in the kernel, nanoseconds.
+    /// CPU time so far in the kernel, nanoseconds.
     SystemTime = 7 "system_ns",
-    /// Threads.
+    /// Number of threads.
     Threads = 8 "threads",
-    /// Time that a processor of the machine has worked, nanoseconds.
+    /// Time that a processor of the machine was busy, nanoseconds.
     CpuBusy = 20 "cpu_busy_ns",
-    /// Processor time of the collector so far, nanoseconds.
+    /// CPU time of the collector so far, nanoseconds.
     CollectorTime = 21 "collector_ns",
     /// Resident memory of the collector, bytes.
     CollectorRss = 22 "collector_rss_bytes",
@@ -75,8 +75,8 @@ impl CounterKind {
     }
 }
 
-/// Appends the columns of these counters. Values of one series resemble each other, but they lie apart, so they are
-/// stored as they are and left to the compressor.
+/// Appends the columns of counters. Values of one series resemble each other but are not adjacent, so they are stored
+/// as they are and left to the compressor.
 pub(crate) fn put_counters(counters: &[Counter], payload: &mut Vec<u8>) {
     let mut columns: [Vec<u8>; 5] = Default::default();
     let [times, processes, kinds, instances, values] = &mut columns;
@@ -92,7 +92,7 @@ pub(crate) fn put_counters(counters: &[Counter], payload: &mut Vec<u8>) {
     columns::join(&columns, payload);
 }
 
-/// Takes so many counters; those of unknown kinds are left out.
+/// Takes `count` counters; leaves out those of unknown kinds.
 pub(crate) fn take_counters(
     payload: &[u8],
     count: usize,
@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// Check that a counter of a kind that a later version added is left out, and those around it are not.
+    /// Check that a counter of a kind added by a later version is left out, and its neighbours are not.
     #[test]
     fn unknown_kinds_are_left_out() {
         let of = |kind| Counter { time: 7, process: None, kind, instance: 0, value: 1 };

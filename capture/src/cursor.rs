@@ -11,17 +11,17 @@ use crate::index::Chunk;
 use crate::reader::Reader;
 use crate::source::ReadAt;
 
-/// A place among the events of a capture. It has buffers of its own, up to about twenty megabytes, and shares nothing with
-/// other cursors of the same reader.
+/// A position among the events of a capture. It has its own buffers, up to about twenty megabytes, and shares nothing
+/// with other cursors of the same reader.
 pub struct Cursor<'r, S> {
     reader: &'r Reader<S>,
     bounds: Bounds,
     fetcher: Fetcher,
     decoder: Decoder,
     batch: Vec<Event>,
-    /// Position in the index of the chunk to be read next.
+    /// Position in the index of the next chunk to read.
     next: usize,
-    /// That of the first chunk which is not read any more.
+    /// Position in the index at which to stop.
     end: usize,
     /// Where the chunk being read begins.
     offset: u64,
@@ -32,7 +32,7 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
         Self::within(reader, 0..usize::MAX)
     }
 
-    /// Of these chunks only, by their positions in [`Reader::index`].
+    /// A cursor over these chunks only, by their positions in [`Reader::index`].
     pub(crate) fn within(reader: &'r Reader<S>, chunks: Range<usize>) -> Result<Self, Error> {
         let tables = reader.tables();
         let bounds = Bounds {
@@ -53,10 +53,10 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
         self.decoder.payload();
     }
 
-    /// The next events, some thousand of one chunk; `None` after the last.
+    /// The next events, some thousand from one chunk; `None` after the last.
     ///
     /// # Errors
-    /// As [`Reader::for_each_batch`]; the cursor is after the last event then.
+    /// As [`Reader::for_each_batch`]; the cursor then stands after the last event.
     pub fn next_batch(&mut self) -> Result<Option<&[Event]>, Error> {
         let result = self.fill();
         if result.is_err() {
@@ -65,22 +65,22 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
         result.map(|any| any.then_some(self.batch.as_slice()))
     }
 
-    /// The events that [`Cursor::next_batch`] gave last.
+    /// The batch that [`Cursor::next_batch`] returned last.
     pub fn batch(&self) -> &[Event] {
         &self.batch
     }
 
-    /// Gives them away, and takes memory for those that come next.
+    /// Gives that batch away, and reuses the memory of `spare` for the next.
     pub(crate) fn exchange_batch(&mut self, spare: Vec<Event>) -> Vec<Event> {
         std::mem::replace(&mut self.batch, spare)
     }
 
-    /// Position in [`Reader::index`] of the chunk that they come from.
+    /// Position in [`Reader::index`] of the chunk that the batch comes from.
     pub fn chunk(&self) -> Option<usize> {
         self.next.checked_sub(1)
     }
 
-    /// Events met so far whose kinds this version does not know.
+    /// Number of skipped events so far, of kinds that this version does not know.
     pub fn skipped(&self) -> u64 {
         self.decoder.unknown()
     }
@@ -133,7 +133,7 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
     }
 }
 
-/// The events of a capture one by one. It ends after the first error.
+/// The events of a capture one by one. The iterator ends after the first error.
 pub struct Events<'r, S> {
     cursor: Cursor<'r, S>,
     position: usize,
@@ -144,7 +144,7 @@ impl<'r, S: ReadAt> Events<'r, S> {
         Events { cursor, position: 0 }
     }
 
-    /// Events met so far whose kinds this version does not know.
+    /// Number of skipped events so far, of kinds that this version does not know.
     pub fn skipped(&self) -> u64 {
         self.cursor.skipped()
     }

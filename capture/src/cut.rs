@@ -1,11 +1,11 @@
-//! Where a capture ends before its end.
+//! Where an incomplete capture ends.
 
 use std::fmt;
 
-/// The state of a capture that has no valid end: everything before `offset` is intact and readable.
+/// The state of a capture without a valid end: everything before `offset` is intact and readable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Where the part that can be read ends: after a whole chunk.
+    /// Where the readable part ends: after a whole chunk.
     pub offset: u64,
     /// Bytes of the file from there on.
     pub lost: u64,
@@ -13,14 +13,14 @@ pub struct Cut {
     pub reason: CutReason,
 }
 
-/// Why a capture was read in part.
+/// Why only a part of a capture was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutReason {
-    /// All chunks are whole, and the recording has not ended or was killed.
+    /// All chunks are whole: the recording is still running or was killed.
     Unfinished,
-    /// The file ends inside a chunk: it is being written at this moment, or the disk was full, or the copy stopped.
+    /// The file ends inside a chunk: it is being written right now, the disk was full, or a copy was interrupted.
     Torn,
-    /// A chunk is damaged, in this way; without it, later ones have no meaning.
+    /// A chunk is damaged, for this reason; later chunks mean nothing without it.
     Damaged(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! The format's document says what the code declares: each number, and each field of each record.
+//! Tests that the format's document agrees with the code: each number, and each field of each record.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -17,7 +17,7 @@ use crate::{
 
 const DOCUMENT: &str = include_str!("../FORMAT.md");
 
-/// What stands between a heading and the next one.
+/// The text between a heading and the next one.
 fn section(heading: &str) -> &'static str {
     let (_, rest) =
         DOCUMENT.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading:?}"));
@@ -78,7 +78,8 @@ fn numbers_are_those_of_the_document() {
     assert_eq!(documented, declared.iter().map(String::as_str).collect(), "pseudo frames");
 }
 
-/// Check that each kind of chunk has its fields or its columns in the document; strings and the index are told in words.
+/// Check that the document has the fields or columns of each kind of chunk; strings and the index are described in
+/// words.
 #[test]
 fn layouts_are_in_the_document() {
     for kind in ChunkKind::ALL {
@@ -98,7 +99,7 @@ fn layouts_are_in_the_document() {
     }
 }
 
-/// What all records are made of.
+/// The types that records are made of.
 fn registry() -> Registry {
     let mut tracer = Tracer::new(TracerConfig::default());
     let samples = Samples::new();
@@ -163,7 +164,8 @@ fn fields_in_words(fields: &[Named<Format>], all: &Registry) -> Vec<String> {
     fields.iter().map(|field| format!("{} {}", field.name, words(&field.value, all))).collect()
 }
 
-/// Check that the document lists the fields of each record as they are declared, which is as they are written and read.
+/// Check that the document lists the fields of each record as they are declared, which is as they are written and
+/// read.
 #[test]
 fn fields_are_those_of_the_document() {
     let all = registry();

@@ -1,4 +1,4 @@
-//! What can go wrong with a capture, in words for the person in front of it.
+//! What can go wrong with a capture, in words for the user.
 
 use std::io;
 
@@ -9,15 +9,15 @@ use crate::sniff::Sniff;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refused something.
+    /// A system call failed.
     #[error("cannot {action}: {source}")]
     Io {
         /// What was tried, with the path where there is one.
         action: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is something else.
+    /// The file is not a capture.
     #[error("this is not a capture but {found}. Captures are made with `sysprof-memprof run`.")]
     NotACapture {
         /// What its first bytes look like.
@@ -58,7 +58,7 @@ pub enum Error {
          recorded."
     )]
     HeaderDamaged,
-    /// A chunk that had been whole, or that the index promises, cannot be read.
+    /// A chunk that was readable before, or that the index promises, cannot be read.
     #[error(
         "the capture is damaged at byte {offset}: {reason}. What lies before is intact; copy the file again from \
          where it was recorded to read the rest."
@@ -69,7 +69,7 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// The caller of the writer used an id that it was never given.
+    /// The writer was given an id that it never gave out.
     #[error(
         "{what} refers to {to} {id}, which was not written before it: a defect of the collector, please report it"
     )]
@@ -91,18 +91,18 @@ pub enum Error {
         /// The format's limit.
         limit: usize,
     },
-    /// A table has as many rows as its ids can count.
+    /// A table is full: it has as many rows as its ids can count.
     #[error("the capture's table of {table} is full (2^32 rows): end this recording and start another")]
     TableFull {
         /// The table.
         table: &'static str,
     },
-    /// The writer failed before and a capture cannot go on after a chunk written in part.
+    /// The writer failed before; a capture cannot go on after a partly written chunk.
     #[error("the capture was given up after a write failed; what was written before is readable")]
     GivenUp,
 }
 
-/// The action of an [`Error::Io`] where a capture itself could not be written.
+/// The action of an [`Error::Io`] when writing the capture itself failed.
 pub const WRITE: &str = "write the capture";
 
 impl Error {
@@ -112,7 +112,7 @@ impl Error {
     }
 }
 
-/// Why bytes are not what the format says, without the place: whoever knows the chunk adds it.
+/// Why bytes do not follow the format, without the place: the caller that knows the chunk adds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 

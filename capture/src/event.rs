@@ -15,7 +15,7 @@ pub struct Event {
     pub action: Action,
 }
 
-// Readers hand out millions of them.
+// Readers hand out millions of events.
 const _: () = assert!(size_of::<Event>() <= 64);
 
 /// The kinds of events. Which function was called (`calloc`, `operator new` …) is the innermost frame of the
@@ -28,89 +28,90 @@ pub enum Action {
         address: u64,
         /// Bytes that were asked for.
         size: u64,
-        /// Alignment that was asked for, 0 where the caller asked for none.
+        /// Alignment that was asked for, 0 where the caller gave none.
         alignment: u64,
-        /// Who asked.
+        /// The calling stack.
         stack: NodeId,
     },
     /// A block is about to be freed.
     Free {
         /// Where the block begins.
         address: u64,
-        /// Who frees it; [`NodeId::ROOT`] unless stacks of frees were recorded.
+        /// The freeing stack; [`NodeId::ROOT`] unless stacks of frees were recorded.
         stack: NodeId,
     },
-    /// `realloc` of a non-null block is about to happen: by address the block ends here, its bytes count as live
-    /// until the [`Action::ReallocEnd`] of the same thread and serial.
+    /// `realloc` of a non-null block is about to happen. The block is no longer found by its address from here on,
+    /// but its bytes count as live until the [`Action::ReallocEnd`] of the same thread and serial.
     ReallocBegin {
         /// Where the old block begins.
         address: u64,
-        /// Joins begin and end, per thread.
+        /// Matches begin and end, per thread.
         serial: u16,
     },
     /// The `realloc` returned.
     ReallocEnd {
-        /// That of the [`Action::ReallocBegin`].
+        /// The serial of the matching [`Action::ReallocBegin`].
         serial: u16,
         /// What became of the block.
         outcome: ReallocOutcome,
     },
-    /// Pages were mapped (`mmap`), a heap of its own that never enters allocations, live, peak or leaked.
+    /// Pages were mapped (`mmap`). Mappings are a heap of their own and never count in allocations, live, peak or
+    /// leaked.
     Map {
         /// Where the pages begin.
         address: u64,
         /// Bytes that were asked for.
         length: u64,
-        /// Who asked.
+        /// The calling stack.
         stack: NodeId,
-        /// True when an allocator asked, from inside a recorded call.
+        /// True when the allocator itself called `mmap`, inside a recorded call.
         in_hook: bool,
     },
     /// Pages are about to be unmapped.
     Unmap {
         /// Where the pages begin.
         address: u64,
-        /// Bytes, from there.
+        /// Length in bytes.
         length: u64,
     },
-    /// The unmapping announced last by this thread failed: its pages are still there.
+    /// The last [`Action::Unmap`] of this thread failed: its pages are still mapped.
     UnmapFailed {
-        /// As announced.
+        /// As in the [`Action::Unmap`].
         address: u64,
-        /// As announced.
+        /// As in the [`Action::Unmap`].
         length: u64,
     },
     /// `mremap` moved or resized a mapping.
     Remap {
         /// Where the pages began before.
         old_address: u64,
-        /// Bytes before.
+        /// Length before, in bytes.
         old_length: u64,
         /// Where they begin now.
         address: u64,
-        /// Bytes now.
+        /// Length now, in bytes.
         length: u64,
-        /// Who asked.
+        /// The calling stack.
         stack: NodeId,
     },
     /// The program break moved (`brk`, `sbrk`).
     Break {
-        /// Where it is now.
+        /// The new program break.
         address: u64,
-        /// Who asked.
+        /// The calling stack.
         stack: NodeId,
     },
     /// First event of a process image. A child of fork inherits its parent's live blocks, known but not counted.
     ProcessStart {
         /// The image that begins.
         process: ProcessId,
-        /// Number of the [`Action::Fork`] of its parent that made it, which comes earlier: what was live there is
-        /// inherited. 0 where none was recorded: it inherits what is live now.
+        /// Number of the parent's [`Action::Fork`] that made this process: it inherits the blocks that were live at
+        /// that earlier event. 0 where no fork was recorded: it inherits the blocks that are live now.
         fork: u32,
     },
     /// The process is about to fork. It may fail, and the child may begin much later, or never.
     Fork {
-        /// Number of the fork among those of the process, not 0.
+        /// Number of this fork within the process, counted from 1.
         fork: u32,
     },
     /// Last event of a process image; why it ended is in [`crate::Process::end`].
@@ -118,14 +119,15 @@ pub enum Action {
         /// The image that ends.
         process: ProcessId,
     },
-    /// First event of a thread. What has the same id before it is of another one, which has ended.
+    /// First event of a thread. Earlier events with the same id belong to another thread, which has ended.
     ThreadStart,
-    /// The thread ended. Its id is used again only where nobody tells threads apart: in the capture that an aggregated one is made of.
+    /// The thread ended. Its id is reused only where threads are not told apart: in the capture that an aggregated
+    /// one is made from.
     ThreadEnd,
-    /// The thread has made allocations that are no samples since its last recorded one: what it frees next is not
+    /// Since its last recorded allocation the thread has made others that were not sampled, so its next free is not
     /// temporary.
     Unsampled,
-    /// From here on events of this thread were lost.
+    /// Events of this thread are lost from here on.
     GapBegin,
     /// The loss ended.
     GapEnd {
@@ -134,95 +136,97 @@ pub enum Action {
         /// Frees that were not recorded.
         frees: u64,
     },
-    /// The program wants nothing recorded from here on, in any thread of the process; marks and what is told of
-    /// processes and threads go on. It may come twice, or without a [`Action::Resume`].
+    /// The program asked to stop recording all threads of its process. Marks, and events of processes and threads, go
+    /// on. May come twice, or without a [`Action::Resume`].
     Pause,
-    /// It wants everything recorded again. It may come alone: then nothing was recorded of the process before.
+    /// The program asked to record again. May come without a pause: then nothing of the process was recorded before.
     Resume,
-    /// The program told of a new block in a pool of its own. A pool is a heap with a name: its blocks never enter the
-    /// numbers of the process' heap, in which they mostly lie.
+    /// The program reported a new block in one of its own pools. A pool is a named heap; its blocks never count in
+    /// the numbers of the process' heap, where most of them lie.
     PoolAlloc {
-        /// Name of the pool, which tells a process' pools apart.
+        /// Name of the pool, unique within a process.
         pool: StringId,
-        /// Where the block begins, or any number that tells the blocks of the pool apart.
+        /// Where the block begins, or any number that identifies it within the pool.
         address: u64,
         /// Bytes.
         size: u64,
-        /// Who asked.
+        /// The calling stack.
         stack: NodeId,
     },
-    /// A block of a pool is about to go back.
+    /// A block of a pool is about to be returned.
     PoolFree {
         /// Name of the pool.
         pool: StringId,
         /// The block.
         address: u64,
     },
-    /// A block of a pool has another size, and perhaps another place: one free and one allocation.
+    /// A block of a pool changed its size, and perhaps its address: counts as one free and one allocation.
     PoolRealloc {
         /// Name of the pool.
         pool: StringId,
-        /// The block before.
+        /// The block's address before.
         old: u64,
-        /// The block now.
+        /// The block's address now.
         address: u64,
         /// Bytes now.
         size: u64,
-        /// Who asked.
+        /// The calling stack.
         stack: NodeId,
     },
-    /// The place of a mark among the events.
+    /// Where a mark stands among the events.
     Mark {
         /// Its row in [`crate::Tables::marks`].
         mark: MarkId,
     },
-    /// A call that was to return memory returned none. It counts nowhere as an allocation.
+    /// An allocation call returned no memory. It is never counted as an allocation.
     AllocFailed {
-        /// Bytes that were asked for; [`u64::MAX`] where that is a product which does not fit.
+        /// Bytes that were asked for; [`u64::MAX`] where the product of count and size overflows.
         size: u64,
-        /// Alignment that was asked for, which may be none that there can be; 0 where the caller asked for none.
+        /// Alignment that was asked for, possibly an invalid one; 0 where the caller gave none.
         alignment: u64,
-        /// What the call said, as `errno` has it: `ENOMEM`, `EINVAL` …; 0 where that is not known.
+        /// The call's error as an `errno` value (`ENOMEM`, `EINVAL` …); 0 where it is not known.
         error: u32,
-        /// Who asked.
+        /// The calling stack.
         stack: NodeId,
     },
-    /// In an aggregated capture: blocks of a stack in the thread's process, whoever allocated them.
+    /// In an aggregated capture: a sum over the blocks of one stack in the thread's process, whichever thread
+    /// allocated them.
     Sum {
-        /// Which blocks.
+        /// What is summed up.
         kind: SumKind,
-        /// Who asked for them.
+        /// The stack that allocated the blocks.
         stack: NodeId,
-        /// How many.
+        /// Number of blocks.
         blocks: u64,
-        /// Their sizes together.
+        /// Their total size.
         bytes: u64,
     },
     /// In an aggregated capture: a number of the thread's process.
     Figure {
-        /// Which.
+        /// Which number.
         kind: FigureKind,
-        /// The number, in two's complement where it may be negative.
+        /// Its value, in two's complement where it may be negative.
         value: u64,
     },
-    /// In an aggregated capture: all that has changed up to here was told. What comes is told with the next one.
+    /// In an aggregated capture: every change up to this point has been reported. Later ones follow with the next
+    /// snapshot.
     Snapshot,
 }
 
 /// How a `realloc` ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReallocOutcome {
-    /// The old block is gone and this one is there, perhaps at the same address.
+    /// The old block is gone and this one replaces it, perhaps at the same address.
     Block {
         /// Where the new block begins.
         address: u64,
         /// Bytes that were asked for.
         size: u64,
-        /// Who asked.
+        /// The calling stack.
         stack: NodeId,
     },
     /// It failed: the old block is live as before.
     Failed,
-    /// Size 0 and the allocator freed the block.
+    /// The size was 0 and the allocator freed the block.
     Freed,
 }

@@ -13,23 +13,23 @@ use crate::numbered::numbered;
 use crate::sample::SampleBounds;
 use crate::varint;
 
-/// A thread touched memory that had no page there, or none that it may write to.
+/// A thread touched memory with no page, or wrote to a page that it may not write to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fault {
     /// Nanoseconds since the recording began, as exact as [`crate::CpuSummary::clock_error_ns`] says.
     pub time: u64,
     /// The thread.
     pub task: TaskId,
-    /// What it touched.
+    /// The address that it touched.
     pub address: u64,
-    /// Where it was; [`NodeId::ROOT`] where there was no room for its stack.
+    /// Its stack; [`NodeId::ROOT`] where there was no room for it.
     pub stack: NodeId,
-    /// What the address lies in.
+    /// The kind of memory that the address lies in.
     pub region: Region,
 }
 
 numbered! {
-    /// What kind of memory a page belongs to, by the mapping that it lies in.
+    /// What kind of memory a page belongs to, by the mapping that holds it.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Region: u8 {
         /// No mapping is known there.
@@ -37,11 +37,11 @@ numbered! {
         Unknown = 0,
         /// Between the program's end and its break: `[heap]`.
         Heap = 1,
-        /// Memory that no file holds.
+        /// Anonymous memory.
         Anonymous = 2,
         /// The stack of the thread that touched it.
         Stack = 3,
-        /// A file, or memory that is shared by a name.
+        /// A file, or named shared memory.
         File = 4,
     }
 }
@@ -62,7 +62,7 @@ pub(crate) fn put_faults(faults: &[Fault], payload: &mut Vec<u8>) {
     columns::join(&columns, payload);
 }
 
-/// Takes so many faults.
+/// Takes `count` faults.
 pub(crate) fn take_faults(
     payload: &[u8],
     count: usize,
@@ -114,7 +114,7 @@ mod tests {
         )
     }
 
-    /// Check that a region that a later version added is an unknown one.
+    /// Check that a region added by a later version reads as unknown.
     #[test]
     fn later_regions_are_unknown() {
         let mut payload = Vec::new();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that any faults come back, addresses at both ends of the space too.
+        /// Check that any faults come back, with addresses at both ends of the address space, too.
         #[test]
         fn faults_come_back(faults in prop::collection::vec(fault(), 0..50)) {
             let mut payload = Vec::new();
@@ -132,7 +132,8 @@ mod tests {
             prop_assert_eq!(take_faults(&payload, faults.len(), ALL), Ok(faults));
         }
 
-        /// Check that arbitrary bytes give faults within their bounds or an error, and no memory for what is not there.
+        /// Check that arbitrary bytes give faults within their bounds or an error, and allocate nothing for faults
+        /// that are not there.
         #[test]
         fn arbitrary_bytes_stay_in_bounds(payload: Vec<u8>, count in 0usize..1 << 20) {
             if let Ok(faults) = take_faults(&payload, count, SampleBounds { tasks: 2, nodes: 3 }) {

@@ -1,4 +1,4 @@
-//! Gets chunks from a source, verified.
+//! Reads chunks from a source and verifies them.
 
 use std::io;
 
@@ -7,14 +7,14 @@ use crate::error::{Error, Malformed};
 use crate::format::ChunkHeader;
 use crate::source::ReadAt;
 
-/// Why there is no whole chunk at a place.
+/// Why there is no whole chunk at an offset.
 #[derive(Debug)]
 pub(crate) enum Missing {
-    /// The file ends inside of it.
+    /// The file ends inside the chunk.
     Torn,
     /// Something else is there.
     Malformed(Malformed),
-    /// The system refused.
+    /// Reading failed.
     Io(io::Error),
 }
 
@@ -25,7 +25,7 @@ impl From<Malformed> for Missing {
 }
 
 impl Missing {
-    /// As the error of a reader that had reason to expect a chunk at `offset`.
+    /// Turns it into the error of a reader that expected a chunk at `offset`.
     pub(crate) fn at(self, offset: u64) -> Error {
         match self {
             Missing::Torn => Malformed("the file ends inside a chunk").at(offset),
@@ -63,7 +63,7 @@ impl Fetcher {
         Ok(header)
     }
 
-    /// Decompresses the payload of the chunk fetched last.
+    /// Decompresses the payload of the last fetched chunk.
     pub(crate) fn unpack(&mut self, header: &ChunkHeader, payload: &mut Vec<u8>) -> Result<(), Malformed> {
         self.unpacker.unpack(header, &self.stored, payload)
     }

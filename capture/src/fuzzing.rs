@@ -1,9 +1,9 @@
-//! What the fuzzer and its replay in the tests both run.
+//! Run by both the fuzzer and its replay in the tests.
 
 use crate::format::{ChunkHeader, Header, Trailer};
 use crate::{Event, Reader, ScanId, Tables, sniff};
 
-/// Reads `bytes` as they are, and again with right checksums, so that what lies behind the checksums is reached.
+/// Reads `bytes` as they are, and again with corrected checksums, so that the code behind the checksums is reached.
 ///
 /// # Panics
 /// When a reader breaks one of its promises.
@@ -14,7 +14,7 @@ pub fn read_hostile(bytes: &[u8]) {
     read_everything(&sealed);
 }
 
-/// Reads everything there is to read, by every way, and checks what must hold for any bytes.
+/// Reads everything there is, in every way, and checks what must hold for any bytes.
 fn read_everything(bytes: &[u8]) {
     let _any = sniff(bytes);
     let Ok(mut reader) = Reader::from_source(bytes) else { return };
@@ -130,7 +130,7 @@ fn check_event(event: &Event, tables: &Tables) {
     }
 }
 
-/// Puts right checksums into whatever looks like a header, a chunk or a trailer.
+/// Corrects the checksums of whatever looks like a header, a chunk or a trailer.
 fn seal(bytes: &mut [u8]) {
     let Some(header) = bytes.get_mut(..Header::LENGTH) else { return };
     let checksum = crc32fast::hash(&header[..60]);

@@ -1,7 +1,7 @@
 //! Typed indices of a capture's tables.
 //!
-//! Every table is append-only and its ids are given out in order from zero, so an id is an index and a chunk
-//! needs to store only its first one.
+//! Every table is append-only and gives out its ids in order from zero. So an id is an index, and a chunk stores only
+//! the first id of its rows.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,12 +19,12 @@ macro_rules! id {
         }
 
         impl $name {
-            /// The position in the table that this id belongs to.
+            /// The position of this id's row in its table.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
 
-            /// The id of a table position.
+            /// The id of the row at a table position.
             ///
             /// # Panics
             /// When the table has more than 2³² rows, which no writer of this crate makes.
@@ -44,11 +44,11 @@ id! {
     ThreadId
 }
 id! {
-    /// A thread as the processors saw it: exec ends one and starts the next under the same thread id.
+    /// A thread as sampled on the processors: exec ends one and starts the next under the same thread id.
     TaskId
 }
 id! {
-    /// A place in the kernel that tells when it is passed.
+    /// A place in the kernel that reports when execution passes it.
     TracepointId
 }
 id! {
@@ -68,7 +68,7 @@ id! {
     NodeId
 }
 id! {
-    /// A name: of a function or file, or one that the program gave.
+    /// A string: the name of a function or file, or one that the program gave.
     StringId
 }
 id! {

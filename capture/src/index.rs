@@ -1,7 +1,8 @@
-//! Where the chunks of a file are: the index it carries, and its chain of index chunks.
+//! Where the chunks of a file are: its chain of index chunks.
 //!
-//! The writer adds an index chunk each [`ENTRIES`] chunks, so that its memory does not grow with the length of a
-//! recording, and a last one at the end. Each has the offset of the one before; the trailer has that of the last.
+//! The writer adds an index chunk after each [`ENTRIES`] chunks, so that its memory does not grow with the length of
+//! a recording, and a last one at the end. Each holds the offset of the one before; the trailer holds that of the
+//! last.
 //!
 //! ```text
 //!   chunk chunk ... index(before = 0) chunk chunk ... index(before) trailer
@@ -118,8 +119,8 @@ fn take(payload: &[u8]) -> Result<Vec<Chunk>, Malformed> {
     }
 }
 
-/// All chunks of a finished file of this length, from its index; `None` when it has none that can be trusted, then
-/// the file must be scanned.
+/// All chunks of a finished file of this length, from its index; `None` when it has no trustworthy index, and must be
+/// scanned.
 pub(crate) fn read(source: &impl ReadAt, length: u64, fetcher: &mut Fetcher) -> Option<Vec<Chunk>> {
     let mut trailer = [0; Trailer::LENGTH];
     let trailer_offset = length.checked_sub(Trailer::LENGTH as u64)?;
@@ -148,7 +149,7 @@ pub(crate) fn read(source: &impl ReadAt, length: u64, fetcher: &mut Fetcher) -> 
         if before == 0 {
             return (start == Header::LENGTH as u64).then(|| pieces.into_iter().rev().flatten().collect());
         }
-        // Each piece begins with the index chunk before it, so offsets fall and the chain ends.
+        // Each piece begins with the index chunk before it, so the offsets fall and the chain ends.
         if before != start {
             return None;
         }

@@ -1,4 +1,4 @@
-//! One row for equal things: what makes equal stacks of a hundred processes cost the space of one.
+//! One row for equal things: with it, equal stacks of a hundred processes cost the space of one.
 
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::ids::{FrameId, ModuleId, NodeId, StringId};
 use crate::model::{Frame, Module, Node};
 
-/// The tables whose rows the writer gives ids to by value. Rows are kept until they are written; after that only
-/// what recognises them is.
+/// The tables in which the writer gives equal values the same id. Rows are kept until they are written; after that,
+/// only what recognises them.
 pub(crate) struct Interner {
     pub(crate) strings: Table<Box<str>, StringId>,
     pub(crate) modules: Table<Identity, ModuleId>,
@@ -42,7 +42,7 @@ impl<T: Hash + Eq, I: Copy + From<u32>> Table<T, I> {
         Table { name, ids: FxHashMap::default(), next: first }
     }
 
-    /// How many rows the table has, those never written included.
+    /// Number of rows in the table, including those never written.
     pub(crate) fn len(&self) -> u64 {
         self.next
     }
@@ -54,7 +54,7 @@ impl<T: Hash + Eq, I: Copy + From<u32>> Table<T, I> {
         self.ids.get(value).copied()
     }
 
-    /// The id of a value, the next one if it has none; whether it is that.
+    /// The id of a value, a new one if it has none; and whether it is new.
     pub(crate) fn enter(&mut self, value: T) -> Result<(I, bool), Error> {
         match self.ids.entry(value) {
             Entry::Occupied(known) => Ok((*known.get(), false)),
@@ -77,7 +77,7 @@ fn next<I: From<u32>>(table: &'static str, next: &mut u64) -> Result<I, Error> {
     Ok(I::from(id))
 }
 
-/// What makes two files with code the same: the build id, or where there is none, place and time.
+/// What makes two modules the same: the build id or, without one, device, inode and modification time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Identity {
     BuildId(Vec<u8>),

@@ -1,5 +1,5 @@
-//! The capture file: self-describing, checksummed, compressed chunks of events, and the tables that they refer to.
-//! `FORMAT.md` is the file's document, byte for byte.
+//! The capture file: self-describing, checksummed, compressed chunks of events, and the tables they refer to.
+//! `FORMAT.md` specifies it byte by byte.
 //!
 //! # Constraints
 //!
@@ -9,12 +9,12 @@
 //!   memory than 256 MiB and 64 times the file's length. Ids that a reader hands out are in range.
 //! - **Files outlive versions.** The major version decides whether a file opens; unknown kinds of chunks and of
 //!   events are skipped and counted; records may grow at their end.
-//! - **Order is stored, time is rounded.** Events are in merged order, and their times less than
-//!   [`TIME_UNIT_NS`] beside what was measured.
-//! - **A recording must be cheap.** One or two bytes per event, some ten nanoseconds to write one; readers read many
+//! - **Order is stored, time is rounded.** Events are in merged order; a stored time differs from the measured one by
+//!   less than [`TIME_UNIT_NS`].
+//! - **Recording must be cheap.** An event takes one or two bytes and some ten nanoseconds to write; reading is many
 //!   times faster than a program allocates.
 //!
-//! This crate knows no process, ring or screen: it is what the recording side and the viewing side agree on.
+//! This crate knows no process, ring or screen: it is the contract between the recording and the viewing side.
 //!
 //! ```
 //! use capture::{Action, Event, Frame, Metadata, NodeId, Process, Pseudo, Reader, Summary, Thread, Writer};

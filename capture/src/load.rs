@@ -1,4 +1,4 @@
-//! Table chunks to [`Tables`]: total, and bounded in memory.
+//! Reads table chunks into [`Tables`]: total, and bounded in memory.
 
 use std::mem::size_of;
 
@@ -16,7 +16,7 @@ use crate::tracepoint::Tracepoint;
 /// Tables under construction. Whatever a chunk refers to must have come before it.
 pub(crate) struct Loader {
     pub(crate) tables: Tables,
-    /// Processes whose rows were added or replaced, for those who follow a growing file.
+    /// Processes whose rows were added or replaced, for readers that follow a growing file.
     pub(crate) changed_processes: Vec<ProcessId>,
     scratch: Vec<u8>,
     used: u64,
@@ -30,13 +30,13 @@ impl Loader {
         Loader { tables, changed_processes: Vec::new(), scratch: Vec::new(), used: 0, limit: 0 }
     }
 
-    /// Sets how much memory the tables may take, from the length of the file. A few hostile bytes decompress to
-    /// megabytes; a real capture takes a few times its length.
+    /// Sets how much memory the tables may take, from the file's length. A few hostile bytes decompress to megabytes;
+    /// the tables of a real capture take a few times its length.
     pub(crate) fn allow(&mut self, file_length: u64) {
         self.limit = file_length.saturating_mul(64).saturating_add(256 << 20);
     }
 
-    /// Adds what a chunk holds, if it holds rows of a table: all of it or, on an error, nothing.
+    /// Adds the content of a chunk, if it holds rows of a table: all of it or, on an error, nothing.
     pub(crate) fn add(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
         match ChunkKind::from_number(header.kind) {
             Some(ChunkKind::Metadata) => {
@@ -118,7 +118,7 @@ impl Loader {
 
     fn add_processes(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
         let mut rows: Vec<(ProcessId, Process)> = self.take_all(header, payload)?;
-        // While a list is read there is room for twice as much.
+        // A list that was decoded has room for twice its length.
         rows.iter_mut().for_each(|(_, process)| process.command.shrink_to_fit());
         if rows.iter().any(|(id, process)| process.parent.is_some_and(|parent| parent >= *id)) {
             return Err(Malformed("a process does not come after its parent"));
@@ -209,7 +209,8 @@ impl Loader {
         (0..header.records).map(|_| self.take(&mut payload)).collect()
     }
 
-    /// The next symbol. Names of which nothing is known take three bytes in a file, and eight times as many in memory.
+    /// The next symbol. A name without any information takes three bytes in a file, and eight times as many in
+    /// memory.
     fn take_symbol(&mut self, payload: &mut &[u8]) -> Result<Symbolized, Malformed> {
         let mut symbol: Symbolized = self.take(payload)?;
         symbol.names.shrink_to_fit();

@@ -9,10 +9,10 @@
 //!
 //! A record may grow at its end in a later version:
 //! - a reader that does not know the new fields ignores what follows those it knows;
-//! - a reader that knows them reads a shorter record of an earlier version as if zeros followed, and zeros decode
-//!   as the default of every field: 0, false, the empty text or list, none, the first variant.
+//! - a reader that knows them reads a shorter record of an earlier version as if zeros followed, and zeros decode as
+//!   the default of every field: 0, false, the empty text or list, none, the first variant.
 //!
-//! That holds for the record itself. The structs inside of its lists never change.
+//! This holds for the record itself. The structs inside its lists never change.
 
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub(crate) fn put<T: Serialize>(bytes: &mut Vec<u8>, what: &'static str, record:
     Ok(())
 }
 
-/// Appends a record that is its bytes.
+/// Appends a record given as its bytes.
 pub(crate) fn put_bytes(bytes: &mut Vec<u8>, record: &[u8]) {
     varint::put(bytes, record.len() as u64);
     bytes.extend_from_slice(record);
@@ -56,7 +56,7 @@ pub(crate) fn take_bytes<'p>(payload: &mut &'p [u8]) -> Result<&'p [u8], Malform
     }
 }
 
-/// Takes and decodes the next record. `scratch` is only there to be used again.
+/// Takes and decodes the next record. `scratch` is a buffer to reuse.
 pub(crate) fn take<T: DeserializeOwned>(payload: &mut &[u8], scratch: &mut Vec<u8>) -> Result<T, Malformed> {
     let record = take_bytes(payload)?;
     scratch.clear();
@@ -88,7 +88,7 @@ mod tests {
         );
     }
 
-    /// Check that an empty record of each table is the default, which is what fields that an older file lacks get.
+    /// Check that an empty record of each table is the default, which is what fields missing in an older file get.
     #[test]
     fn missing_fields_are_defaults() {
         check_default::<Metadata>();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that arbitrary bytes decode or fail, and a claimed length never allocates what is not there.
+        /// Check that arbitrary bytes decode or fail, and that a claimed length never allocates more than is there.
         #[test]
         fn arbitrary_records_decode_or_fail(payload: Vec<u8>) {
             let mut scratch = Vec::new();

@@ -1,4 +1,4 @@
-//! The tables beside the events: who, where, and under which name.
+//! The tables beside the events: processes, threads, modules, stacks and names.
 
 use crate::aggregate::AGGREGATE;
 use crate::ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
@@ -16,39 +16,39 @@ pub struct Metadata {
     pub command: Vec<String>,
     /// Wall clock at the start, nanoseconds since the Unix epoch. For display only.
     pub started_unix_ns: u64,
-    /// Kernel's boot id: pids and clocks of two captures compare only within one boot.
+    /// The kernel's boot id: pids and clocks of two captures are comparable only within one boot.
     pub boot_id: String,
     /// The clock that event times come from.
     pub clock: Clock,
     /// Options that change what the events mean, as `name`, `value`.
     pub options: Vec<(String, String)>,
-    /// Mean distance of samples in bytes, 0 when every allocation was recorded: see [`crate::Sampling`].
+    /// Mean sampling distance in bytes, 0 when every allocation was recorded: see [`crate::Sampling`].
     pub sample_interval: u64,
 }
 
 impl Metadata {
-    /// In an aggregated capture, nanoseconds between its first snapshots: it has totals of stacks in place of single
-    /// events.
+    /// In an aggregated capture, which has totals per stack in place of single events: the initial interval between
+    /// snapshots, in nanoseconds.
     pub fn aggregate(&self) -> Option<u64> {
         let option = self.options.iter().find(|(name, _)| name == AGGREGATE);
         option.and_then(|(_, value)| value.parse().ok())
     }
 
-    /// True when calls that returned no memory are told of: if there is none then, there was none.
+    /// True when failed allocation calls were recorded: if the capture then has none, none failed.
     pub fn tells_failed_calls(&self) -> bool {
         self.options.iter().any(|(name, value)| name == FAILED_CALLS && value == "true")
     }
 
-    /// True when the stacks of frees were recorded, too.
+    /// True when the stacks of frees were recorded.
     pub fn traces_frees(&self) -> bool {
         self.options.iter().any(|(name, value)| name == FREE_STACKS && value == "true")
     }
 }
 
-/// The option that says so in [`Metadata::options`].
+/// The option in [`Metadata::options`] that is `true` where the stacks of frees were recorded.
 pub const FREE_STACKS: &str = "free_stacks";
 
-/// The option that says in [`Metadata::options`] that calls which return no memory are told of, where it is `true`.
+/// The option in [`Metadata::options`] that is `true` where failed allocation calls were recorded.
 pub const FAILED_CALLS: &str = "failed_calls";
 
 /// The clock of a recording.
@@ -57,14 +57,14 @@ pub enum Clock {
     /// The processor's time stamp counter, converted to nanoseconds.
     #[default]
     Tsc,
-    /// `CLOCK_MONOTONIC_RAW`, where the counter is not invariant or not allowed.
+    /// `CLOCK_MONOTONIC_RAW`, where the time stamp counter is not invariant or not allowed.
     MonotonicRaw,
 }
 
 /// A file with code, as it was when it was mapped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Module {
-    /// Path as the process saw it; in brackets what is no file, such as `[vdso]` and `[heap of 1234]`.
+    /// Path as the process saw it; in brackets where there is no file, such as `[vdso]` and `[heap of 1234]`.
     pub path: String,
     /// GNU build id, empty when the file has none.
     pub build_id: Vec<u8>,
@@ -83,9 +83,9 @@ pub struct Process {
     pub pid: u32,
     /// Pid of the parent.
     pub parent_pid: u32,
-    /// The image this one came from: by fork (blocks inherited), or by exec.
+    /// The image that this one came from: by fork (which inherits its blocks), or by exec.
     pub parent: Option<ProcessId>,
-    /// Counts the exec calls of this pid; 0 for the image that fork made.
+    /// Number of exec calls of this pid before this image; 0 for the one that fork made.
     pub image: u32,
     /// Start time of the process in clock ticks since boot, which tells reused pids apart.
     pub start_ticks: u64,
@@ -97,9 +97,9 @@ pub struct Process {
     pub executable: String,
     /// Command line; empty with `--no-cmdline`.
     pub command: Vec<String>,
-    /// How it ended, when it did before the recording.
+    /// How it ended, if it ended before the recording did.
     pub end: Option<ProcessEnd>,
-    /// True when it had lived before its recording began: blocks of then are not known, and frees of them mean nothing.
+    /// True when it ran before its recording began: earlier blocks are not known, and frees of them mean nothing.
     pub attached: bool,
 }
 
@@ -115,7 +115,7 @@ pub struct ProcessEnd {
 /// How a process image ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
-    /// It is gone, and nobody who was told why is in reach.
+    /// The process is gone, and whoever learned why cannot be asked.
     #[default]
     Unknown,
     /// Exited with this code.
@@ -135,7 +135,8 @@ pub struct Thread {
     pub process: ProcessId,
     /// Thread id in the collector's namespace.
     pub tid: u32,
-    /// Name (`comm`), empty where it could not be read. A later record of the same id replaces the earlier one.
+    /// Name (`comm`), empty where it could not be read. Like the rest of the row, it is replaced by a later record of
+    /// the same id.
     pub name: String,
 }
 
@@ -146,26 +147,26 @@ pub struct Mark {
     pub time: u64,
     /// The thread that set it; its process follows from [`Thread::process`].
     pub thread: ThreadId,
-    /// What it says about the moment.
+    /// Whether it is a point, or begins or ends a region.
     pub kind: MarkKind,
-    /// Its name; any number of marks may have the same.
+    /// Its name, which need not be unique.
     pub name: StringId,
 }
 
-/// What a mark says about its moment.
+/// What a mark stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MarkKind {
-    /// Nothing beside its name.
+    /// A point in time.
     #[default]
     Instant,
     /// A region of this name begins.
     Begin,
-    /// A region of this name ends, perhaps in another thread than it began.
+    /// A region of this name ends, perhaps in another thread than the one where it began.
     End,
 }
 
 impl MarkKind {
-    /// The word for it in views.
+    /// Its word in views.
     pub fn name(self) -> &'static str {
         match self {
             MarkKind::Instant => "instant",
@@ -175,17 +176,18 @@ impl MarkKind {
     }
 }
 
-/// A thread as samples know it, recorded by an agent or not. A later record of the same id replaces the earlier one.
+/// A thread as seen by samples, whether an agent records it or not. A later record of the same id replaces the
+/// earlier one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// Process id in the collector's namespace.
     pub pid: u32,
-    /// Thread id there.
+    /// Thread id in the collector's namespace.
     pub tid: u32,
-    /// Name (`comm`), the last that the kernel told; that of a kernel thread is in brackets.
+    /// The last name (`comm`) that the kernel reported; in brackets for a kernel thread.
     pub name: String,
-    /// The image that it belongs to: known at the end of a recording, since agents may tell of it later than the
-    /// kernel does.
+    /// The process image it belongs to: set at the end of a recording, since agents may report an image later than
+    /// the kernel does.
     pub process: Option<ProcessId>,
 }
 
@@ -196,9 +198,9 @@ pub enum Frame {
     Code {
         /// The file it belongs to, when it is known.
         module: Option<ModuleId>,
-        /// Relative to the module (as in the ELF file's own virtual addresses), or absolute where there is none.
+        /// Relative to the module (a virtual address of its ELF file), or absolute where there is no module.
         address: u64,
-        /// True for the address of an instruction; else it is a return address, so look up `address - 1`.
+        /// True for the address of an instruction; false for a return address, so look up `address - 1`.
         exact: bool,
     },
     /// Not code, see [`Pseudo`].
@@ -206,8 +208,8 @@ pub enum Frame {
 }
 
 numbered! {
-    /// Frames that are not code: innermost, the function that was called when it was not plain `malloc`; outermost,
-    /// why the stack does not reach the root.
+    /// Frames that are not code. An innermost one says which function was called, if not plain `malloc`; an outermost
+    /// one says why the stack does not reach the root.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Pseudo: u8 {
         /// `calloc`.
@@ -234,7 +236,7 @@ numbered! {
         NewAligned = 11,
         /// `operator new[]` with an alignment.
         NewArrayAligned = 12,
-        /// `memprof_report_alloc`, by which a program tells of a block in a pool of its own.
+        /// `memprof_report_alloc`, which reports a block in one of the program's own pools.
         ReportAlloc = 13,
         /// `memprof_report_realloc`.
         ReportRealloc = 14,
@@ -244,11 +246,11 @@ numbered! {
         Mremap = 21,
         /// `brk` or `sbrk`.
         Brk = 22,
-        /// The depth limit cut the outer frames off.
+        /// The outer frames are beyond the depth limit.
         Truncated = 40,
-        /// No unwind information for the outermost frame shown.
+        /// The outermost frame shown has no unwind information.
         NoUnwindInfo = 41,
-        /// The chain broke: unreadable memory, or a stack pointer that did not rise.
+        /// The unwind broke off: unreadable memory, or a stack pointer that did not rise.
         Broken = 42,
         /// The stash of stacks was full.
         StashFull = 43,
@@ -286,7 +288,7 @@ impl Pseudo {
         }
     }
 
-    /// True for the kinds of calls, which stand innermost and which views hide.
+    /// True for the called functions, which are innermost and hidden by views.
     pub fn is_call(self) -> bool {
         (self as u8) < 40
     }
@@ -301,18 +303,20 @@ pub struct Node {
     pub frame: FrameId,
 }
 
-/// The names of one code frame, innermost inlined function first; the last one is the function that owns the code.
+/// The names of one code frame, innermost inlined function first, last the function that owns the code.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Symbolized {
     /// The frame these names belong to.
     pub frame: FrameId,
     /// Empty when there is no name.
     pub names: Vec<SourceFrame>,
-    /// Why there is no name, as text for people, when `names` is empty or has no function.
+    /// Why there is no name, as text for the user, when `names` is empty or has no function.
     pub reason: Option<StringId>,
-    /// What linkers call the function that owns the code, where that is not the name that people read: `_ZN4Pool4growEm`.
+    /// Linkage name of the function that owns the code, such as `_ZN4Pool4growEm`, where it differs from the readable
+    /// name.
     pub linkage: Option<StringId>,
-    /// Where the function that owns the code begins, in its file's own addresses, if it has no name and unwind tables tell.
+    /// Where the function that owns the code begins, as an address of its file, if it has no name but unwind tables
+    /// tell.
     pub start: Option<u64>,
 }
 
@@ -340,13 +344,13 @@ pub struct Summary {
     pub unrecorded: Vec<String>,
     /// Remarks for the user, one sentence each.
     pub remarks: Vec<String>,
-    /// What the collector did for it; zeros in files of format 1.0.
+    /// The collector's work; zeros in files of format 1.0.
     pub effort: Effort,
-    /// How the processors were sampled; nothing in files before format 1.2.
+    /// How the processors were sampled; empty in files before format 1.2.
     pub cpu: CpuSummary,
-    /// How page faults were recorded; nothing in files before format 1.3.
+    /// How page faults were recorded; empty in files before format 1.3.
     pub faults: FaultSummary,
-    /// How tracepoints were recorded; nothing in files before format 1.3.
+    /// How tracepoints were recorded; empty in files before format 1.3.
     pub trace: TraceSummary,
 }
 
@@ -364,15 +368,15 @@ pub struct Lost {
 /// Cost of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overhead {
-    /// CPU time spent in hooks of all recorded threads, estimated by sampling, nanoseconds.
+    /// CPU time spent in the hooks of all recorded threads, estimated by sampling, nanoseconds.
     pub agent_cpu_ns: u64,
     /// CPU time of the collector itself.
     pub collector_cpu_ns: u64,
-    /// Time that recorded threads waited for room in their ring.
+    /// Time that recorded threads waited for room in their rings, nanoseconds.
     pub wait_ns: u64,
     /// Peak resident memory of the collector, bytes.
     pub collector_peak_rss: u64,
-    /// Bytes of shared memory the recorded processes used.
+    /// Bytes of shared memory that the recorded processes used.
     pub shared_memory: u64,
     /// Allocation calls that the agent itself made through its own hooks; 0 unless the agent has a defect.
     pub agent_allocations: u64,
@@ -381,67 +385,67 @@ pub struct Overhead {
 /// Work of the collector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effort {
-    /// CPU time of the thread that empties the rings, nanoseconds.
+    /// CPU time of the thread that drains the rings, nanoseconds.
     pub drain_cpu_ns: u64,
-    /// CPU time of the thread that writes the capture, without looking up names.
+    /// CPU time of the thread that writes the capture, excluding symbolization, nanoseconds.
     pub writer_cpu_ns: u64,
-    /// Times that the thread which empties the rings was woken.
+    /// Wake-ups of the thread that drains the rings.
     pub wake_ups: u64,
-    /// Time during which it left the rings alone because the writer had fallen behind.
+    /// Time during which that thread left the rings alone because the writer had fallen behind, nanoseconds.
     pub held_ns: u64,
 }
 
 /// How the processors were sampled, and what that missed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuSummary {
-    /// What was counted between samples: `cycles` or `cpu-clock`. Empty when nothing was sampled.
+    /// The event that samples were taken of: `cycles` or `cpu-clock`. Empty when nothing was sampled.
     pub event: String,
-    /// Samples that were asked for, in each second that a processor works.
+    /// Requested samples per second of a processor's work.
     pub frequency: u32,
-    /// All processes of the system were sampled, not just those that the target is made of.
+    /// All processes of the system were sampled, not only those of the target.
     pub is_system_wide: bool,
-    /// Work of the kernel was sampled, too.
+    /// The kernel's work was sampled, too.
     pub has_kernel: bool,
     /// Samples in the capture.
     pub samples: u64,
-    /// Samples that the kernel had no room for.
+    /// Samples that the kernel dropped for want of room.
     pub lost: u64,
-    /// Times that the kernel stopped sampling for a moment, because it took too long.
+    /// Times that the kernel throttled sampling because it took too long.
     pub throttled: u64,
     /// Records that came too late to be sorted by time.
     pub late: u64,
-    /// Samples whose stack goes on beyond what was copied of it.
+    /// Samples whose stack goes on beyond the part that was copied.
     pub truncated: u64,
-    /// Samples whose stack ends before its root for another reason.
+    /// Samples whose stack ends before the root for another reason.
     pub incomplete: u64,
-    /// Nanoseconds that the time of a sample may lie beside those of events.
+    /// Nanoseconds by which the times of samples and of events may disagree.
     pub clock_error_ns: u64,
-    /// Processor time that taking samples in took, nanoseconds.
+    /// CPU time spent on processing samples, nanoseconds.
     pub cost_ns: u64,
-    /// Why there are no samples, or fewer, and what to do about it. Empty when there is nothing to say.
+    /// Why there are no samples, or fewer, and what to do about it; empty when nothing is wrong.
     pub refused: String,
 }
 
 /// How page faults were recorded, and what that missed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultSummary {
-    /// They were asked for, and the kernel permitted it.
+    /// Page faults were requested, and the kernel permitted it.
     pub is_recorded: bool,
-    /// What the kernel's own code touched for a program, as in `read`, was recorded, too.
+    /// Faults of kernel code on behalf of a program, as in `read`, were recorded, too.
     pub has_kernel: bool,
     /// Faults in the capture.
     pub faults: u64,
-    /// Faults that the kernel had no room for: their pages are not known.
+    /// Faults that the kernel dropped for want of room: their pages are not known.
     pub lost: u64,
     /// Faults in the capture whose stack the kernel had no room for.
     pub without_stack: u64,
-    /// When the kernel gives huge pages, as it says: `always`, `madvise` or `never`; empty where that is not known.
+    /// The kernel's setting for huge pages: `always`, `madvise` or `never`; empty where it is not known.
     pub huge_pages: String,
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     pub page_bytes: u64,
-    /// Bytes of a huge page; 0 where there are none.
+    /// Size of a huge page in bytes; 0 where there are none.
     pub huge_page_bytes: u64,
-    /// Why there are none, or fewer, and what to do about it. Empty when there is nothing to say.
+    /// Why there are no faults, or fewer, and what to do about it; empty when nothing is wrong.
     pub refused: String,
 }
 
@@ -458,7 +462,7 @@ pub struct Tables {
     pub processes: Vec<Process>,
     /// Threads.
     pub threads: Vec<Thread>,
-    /// Threads that were sampled.
+    /// Sampled threads.
     pub tasks: Vec<Task>,
     /// Code addresses and pseudo frames.
     pub frames: Vec<Frame>,
@@ -468,16 +472,16 @@ pub struct Tables {
     pub symbols: Vec<Option<Symbolized>>,
     /// Moments that programs named, in merged order.
     pub marks: Vec<Mark>,
-    /// What hits are of.
+    /// The tracepoints that hits refer to.
     pub tracepoints: Vec<Tracepoint>,
-    /// When memory was searched for pointers, in the order of their times.
+    /// Scans of memory for pointers, ordered by time.
     pub scans: Vec<Scan>,
     /// From the last chunk; `None` when the file was cut off or is still being written.
     pub summary: Option<Summary>,
 }
 
 impl Tables {
-    /// A stored string, or `""` for an id outside of the table.
+    /// A stored string, or `""` for an id outside the table.
     pub fn string(&self, id: StringId) -> &str {
         self.strings.get(id.index()).map_or("", String::as_str)
     }
@@ -501,7 +505,7 @@ impl Tables {
             }
             let id = next;
             let node = *self.nodes.get(id.index())?;
-            // A parent that does not come before its child would loop for ever.
+            // A parent that does not precede its child would make an endless loop.
             next = if node.parent < id { node.parent } else { NodeId::ROOT };
             Some((id, node))
         })

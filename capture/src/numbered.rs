@@ -1,9 +1,9 @@
-//! What has a number in files, declared once: the writer's number, the reader's way back and the list of all come from one table,
-//! which a test compares with the document.
+//! Enums that have numbers in files, each declared once: the writer's number, the reader's way back and the list of
+//! all variants come from one table, which a test compares with the document.
 
 /// Declares an enum whose variants have numbers in files.
 ///
-/// Behind a semicolon stands the variant for numbers that only a later version knows; it is in no file.
+/// A variant after a semicolon stands for numbers that only a later version knows; it is in no file.
 macro_rules! numbered {
     (
         $(#[$meta:meta])*
@@ -20,11 +20,11 @@ macro_rules! numbered {
         }
 
         impl $name {
-            /// All that this version knows, in the order of their numbers.
+            /// All variants that this version knows, ordered by number.
             #[allow(dead_code, reason = "of some only tests want all")]
             $visible const ALL: [$name; [$($value),+].len()] = [$($name::$variant),+];
 
-            /// The one with this number in files; none for a number that only a later version knows.
+            /// The variant with this number in files; none for a number that only a later version knows.
             $visible const fn from_number(number: $number) -> Option<Self> {
                 match number {
                     $($value => Some($name::$variant),)+

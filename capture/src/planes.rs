@@ -8,9 +8,9 @@
 //!     5, 1000, 7, 70000     04 | 05 f9 07 fa | e8 70 | 03 11 | 01
 //! ```
 //!
-//! For numbers of which many repeat each other and some are like random ones, as differences of addresses are. In one row with the
-//! rest the bytes of the latter would end each repetition that a compressor finds; and the high ones, which resemble each other, would
-//! not lie together.
+//! Made for numbers of which many repeat and some look random, as differences of addresses do. In one row with the
+//! rest, the bytes of the random ones would end each repetition that a compressor finds; and their high bytes, which
+//! resemble each other, would not be adjacent.
 
 use std::ops::Range;
 
@@ -22,20 +22,20 @@ pub(crate) const LONG: u8 = 248;
 /// Bytes of the longest number.
 const PLANES: usize = 8;
 
-/// Bytes that are counted in one, a multiple of what processors take at once.
+/// Bytes counted at a time: their count fits a byte, and it is a multiple of the vector width.
 const PIECE: usize = 224;
 
-/// A column has fewer numbers than its chunk's events take.
+/// A column has fewer numbers than its chunk's events need.
 pub(crate) const ENDS_EARLY: Malformed = Malformed("a column ends before its chunk's events");
 
-/// How many bytes of planes belong to a first byte.
+/// How many bytes in planes belong to this first byte.
 #[inline]
 fn length(first: u8) -> usize {
     usize::from(first.saturating_sub(LONG - 1))
 }
 
-/// How many bytes are no less than this.
-// In pieces whose sums are bytes: so many are compared at once.
+/// How many bytes are at least `least`.
+// In pieces whose counts fit a byte, so that the comparison is vectorized.
 fn count_from(bytes: &[u8], least: u8) -> usize {
     let in_piece = |piece: &[u8]| piece.iter().map(|byte| u8::from(*byte >= least)).sum::<u8>();
     bytes.chunks(PIECE).map(|piece| usize::from(in_piece(piece))).sum()
@@ -74,19 +74,19 @@ impl PlaneWriter {
         self.put(varint::zigzag(to.wrapping_sub(from)));
     }
 
-    /// Bytes of all, but for their number.
+    /// Length in bytes, without the count that precedes the numbers.
     pub(crate) fn len(&self) -> usize {
         self.firsts.len() + self.planes.iter().map(Vec::len).sum::<usize>()
     }
 
-    /// Appends to an empty column what stands before the numbers: nothing, if there are none.
+    /// Appends to an empty column the count that precedes the numbers; nothing if there are none.
     pub(crate) fn put_count(&self, column: &mut Vec<u8>) {
         if !self.firsts.is_empty() {
             varint::put(column, self.firsts.len() as u64);
         }
     }
 
-    /// What follows it: the numbers' first bytes and each plane.
+    /// What follows the count: the numbers' first bytes and each plane.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
         std::iter::once(&self.firsts).chain(&self.planes).map(Vec::as_slice)
     }
@@ -97,15 +97,15 @@ impl PlaneWriter {
     }
 }
 
-/// Where the rest of the planes of such a column lies in a payload.
+/// Where the unread rest of a column's planes lies in a payload.
 #[derive(Debug)]
 pub(crate) struct Planes([Range<usize>; PLANES]);
 
 impl Planes {
-    /// Those of no number.
+    /// The planes of an empty column.
     pub(crate) const NONE: Self = Planes([const { 0..0 }; PLANES]);
 
-    /// Where the first bytes of a column lie, and its planes.
+    /// Finds a column's first bytes and its planes.
     pub(crate) fn find(payload: &[u8], column: Range<usize>) -> Result<(Range<usize>, Self), Malformed> {
         let bytes = payload.get(column.clone()).ok_or(ENDS_EARLY)?;
         let mut rest = bytes;
@@ -129,7 +129,7 @@ impl Planes {
         Ok((start - firsts.len()..start, planes))
     }
 
-    /// The next number, which begins with this byte.
+    /// The rest of the next number, whose first byte is `first`.
     pub(crate) fn take(&mut self, payload: &[u8], first: u8) -> Result<u64, Malformed> {
         if first < LONG {
             return Ok(first.into());
@@ -160,7 +160,7 @@ mod tests {
         column
     }
 
-    /// Check that the example of the format's document holds byte for byte, and where one byte ends.
+    /// Check that the example in the format's document holds byte for byte, and where single bytes end.
     #[test]
     fn examples_have_these_bytes() {
         assert_eq!(column(&[5, 1000, 7, 70_000]), [4, 5, 0xf9, 7, 0xfa, 0xe8, 0x70, 3, 0x11, 1]);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that numbers come back wherever the column lies, and no more than there are.
+        /// Check that numbers come back wherever the column lies, and no more of them than there are.
         #[test]
         fn numbers_come_back(
             before: Vec<u8>,
@@ -198,7 +198,7 @@ mod tests {
             prop_assert_eq!(planes.take(&payload, LONG), Err(ENDS_EARLY));
         }
 
-        /// Check that arbitrary bytes give numbers, all of which are whole, or an error.
+        /// Check that arbitrary bytes give whole numbers or an error.
         #[test]
         fn arbitrary_columns_are_whole_or_errors(payload: Vec<u8>) {
             if let Ok((mut firsts, mut planes)) = Planes::find(&payload, 0..payload.len()) {

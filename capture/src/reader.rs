@@ -20,8 +20,8 @@ use crate::source::ReadAt;
 /// Opening reads the tables; the events stay in the file until a [`Cursor`] asks for them, one chunk at a time. Any
 /// number of cursors may be used at once, from several threads.
 ///
-/// All ids in tables and events are in range: a file in which one is not ends, for the reader, before that chunk. So
-/// what is built on a reader may index.
+/// All ids in tables and events are in range: for the reader, a file ends before the first chunk with one that is
+/// not. So code that is built on a reader may index.
 pub struct Reader<S = File> {
     source: S,
     header: Header,
@@ -62,7 +62,7 @@ impl<S: ReadAt> Reader<S> {
         Ok(reader)
     }
 
-    /// Reads what was added to the file since it was opened or refreshed last; says whether that was anything.
+    /// Reads what was added to the file since it was opened or last refreshed; true when anything was.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -89,18 +89,18 @@ impl<S: ReadAt> Reader<S> {
         &self.loader.tables
     }
 
-    /// The same, for those who know more than the file says.
+    /// The tables, for callers that know more than the file says.
     pub fn tables_mut(&mut self) -> &mut Tables {
         &mut self.loader.tables
     }
 
-    /// The processes whose rows were added or replaced since this was asked last, in the order of the file, each as often as that
-    /// was: a follower need not look at all of them each time.
+    /// The processes whose rows were added or replaced since the last call, in file order, once per change. With it,
+    /// a follower need not look at all of them each time.
     pub fn take_changed_processes(&mut self) -> Vec<ProcessId> {
         std::mem::take(&mut self.loader.changed_processes)
     }
 
-    /// Everything but the events, for those who close the file.
+    /// Everything but the events, for callers that are done with the file.
     pub fn into_tables(self) -> Tables {
         self.loader.tables
     }
@@ -110,7 +110,7 @@ impl<S: ReadAt> Reader<S> {
         self.cut
     }
 
-    /// Chunks of kinds that this version does not know: a newer program would show more.
+    /// Number of chunks of unknown kinds: a newer program would show more.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -141,11 +141,11 @@ impl<S: ReadAt> Reader<S> {
         Cursor::new(self).map(Events::new)
     }
 
-    /// Hands all events to `visit` in merged order, some thousand at a time: the fastest way to read a capture.
+    /// Hands all events to `visit` in merged order, in batches of some thousand: the fastest way to read a capture.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where the file no longer has what it had when it was opened, after all events before that;
-    /// [`Error::Io`] when it cannot be read.
+    /// [`Error::Damaged`] where the file no longer has what it had when it was opened, after all events before that
+    /// place; [`Error::Io`] when it cannot be read.
     pub fn for_each_batch(&self, mut visit: impl FnMut(&[Event])) -> Result<(), Error> {
         let mut cursor = self.cursor()?;
         while let Some(batch) = cursor.next_batch()? {
@@ -154,8 +154,8 @@ impl<S: ReadAt> Reader<S> {
         Ok(())
     }
 
-    /// Forgets which chunks there were so far, and gives where they end: for those who follow a recording, read all that
-    /// it has, and will not come back to it. The tables stay. Until the next [`Reader::refresh`] there are no events.
+    /// Forgets the chunks so far and returns where they end: for callers that follow a recording, have read all of
+    /// it, and will not come back to it. The tables stay. There are no events until the next [`Reader::refresh`].
     pub fn forget(&mut self) -> u64 {
         self.chunks = Vec::new();
         self.end
@@ -165,7 +165,7 @@ impl<S: ReadAt> Reader<S> {
         &self.source
     }
 
-    /// True while nothing was read.
+    /// True while nothing was read yet.
     fn is_fresh(&self) -> bool {
         self.end == Header::LENGTH as u64
     }
@@ -191,7 +191,7 @@ impl<S: ReadAt> Reader<S> {
         Ok(())
     }
 
-    /// Reads the tables only: the index says where they are.
+    /// Reads only the tables: the index says where they are.
     fn load_indexed(&mut self, chunks: Vec<Chunk>, fetcher: &mut Fetcher) -> Result<Ended, Missing> {
         let mut payload = Vec::new();
         for chunk in chunks {
@@ -248,7 +248,7 @@ impl<S: ReadAt> Reader<S> {
     }
 }
 
-/// How the chunks of a file that can be read end.
+/// How the readable chunks of a file end.
 enum Ended {
     Finished,
     Unfinished,

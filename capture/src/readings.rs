@@ -1,4 +1,5 @@
-//! Reads samples and what they were unwound from, counters, page faults, hits of tracepoints, pointers and objects, a chunk at a time.
+//! Reads samples and their stack copies, counters, page faults, tracepoint hits, pointers and objects, a chunk at a
+//! time.
 
 use crate::counter::{Counter, take_counters};
 use crate::error::{Error, Malformed};
@@ -15,7 +16,7 @@ use crate::stack_copy::{StackCopy, take_copy};
 use crate::tracepoint::{Hit, take_hits};
 
 impl<S: ReadAt> Reader<S> {
-    /// Hands all samples to `visit`, those of a chunk at a time, in file order.
+    /// Hands all samples to `visit`, one chunk at a time, in file order.
     ///
     /// # Errors
     /// As [`Reader::for_each_batch`].
@@ -27,8 +28,8 @@ impl<S: ReadAt> Reader<S> {
         })
     }
 
-    /// The samples of one chunk of [`Reader::index`]; none of one that holds something else. For those who read them beside
-    /// the events.
+    /// The samples of one chunk of [`Reader::index`]; none if it holds something else. For callers that read them
+    /// beside the events.
     ///
     /// # Errors
     /// As [`Reader::for_each_batch`].
@@ -38,7 +39,7 @@ impl<S: ReadAt> Reader<S> {
         })
     }
 
-    /// Hands all page faults to `visit`, those of a chunk at a time, in file order.
+    /// Hands all page faults to `visit`, one chunk at a time, in file order.
     ///
     /// # Errors
     /// As [`Reader::for_each_batch`].
@@ -47,7 +48,7 @@ impl<S: ReadAt> Reader<S> {
         chunks.try_for_each(|chunk| self.faults(chunk).map(|faults| visit(&faults)))
     }
 
-    /// The page faults of one chunk of [`Reader::index`]; none of one that holds something else. For those who read them
+    /// The page faults of one chunk of [`Reader::index`]; none if it holds something else. For callers that read them
     /// beside the events, since a recording may have more of them than fit into memory.
     ///
     /// # Errors
@@ -56,7 +57,7 @@ impl<S: ReadAt> Reader<S> {
         self.one_chunk(chunk, ChunkKind::Faults, |payload, count| take_faults(payload, count, self.bounds()))
     }
 
-    /// Hands all counters to `visit`, those of a chunk at a time, in file order.
+    /// Hands all counters to `visit`, one chunk at a time, in file order.
     ///
     /// # Errors
     /// As [`Reader::for_each_batch`].
@@ -68,7 +69,7 @@ impl<S: ReadAt> Reader<S> {
         })
     }
 
-    /// Hands all hits of tracepoints to `visit`, those of a chunk at a time, in file order.
+    /// Hands all tracepoint hits to `visit`, one chunk at a time, in file order.
     ///
     /// # Errors
     /// As [`Reader::for_each_batch`].
@@ -80,7 +81,7 @@ impl<S: ReadAt> Reader<S> {
         })
     }
 
-    /// Hands what samples were unwound from to `visit`, one after the other.
+    /// Hands the stack copies that samples were unwound from to `visit`, one after the other.
     ///
     /// # Errors
     /// As [`Reader::for_each_batch`].
@@ -94,7 +95,7 @@ impl<S: ReadAt> Reader<S> {
         })
     }
 
-    /// Hands all pointers that a scan found to `visit`, those of a chunk at a time, by their places.
+    /// Hands all pointers that a scan found to `visit`, one chunk at a time, ordered by where they lie.
     ///
     /// # Errors
     /// As [`Reader::for_each_batch`].
@@ -102,7 +103,7 @@ impl<S: ReadAt> Reader<S> {
         self.for_each_of_scan(scan, ChunkKind::Pointers, take_pointers, visit)
     }
 
-    /// Hands all objects of C++ that a scan found to `visit`, those of a chunk at a time, by their places.
+    /// Hands all C++ objects that a scan found to `visit`, one chunk at a time, ordered by where they lie.
     ///
     /// # Errors
     /// As [`Reader::for_each_batch`].
@@ -139,7 +140,7 @@ impl<S: ReadAt> Reader<S> {
         chunks.try_for_each(|chunk| self.read_chunk(chunk, &mut fetcher, &mut payload, &mut visit))
     }
 
-    /// What `take` finds in a chunk, if it is of this kind.
+    /// What `take` finds in a chunk, if the chunk is of this kind.
     fn one_chunk<T>(
         &self,
         chunk: &Chunk,

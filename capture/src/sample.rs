@@ -16,17 +16,17 @@ use crate::varint;
 pub struct Sample {
     /// Nanoseconds since the recording began, as exact as [`crate::CpuSummary::clock_error_ns`] says.
     pub time: u64,
-    /// The thread that it ran.
+    /// The thread that the processor ran.
     pub task: TaskId,
     /// The processor.
     pub cpu: u32,
-    /// Where it was. Innermost are the kernel's own frames, if it was there.
+    /// The stack, innermost the kernel's frames if it was in the kernel.
     pub stack: NodeId,
     /// Nanoseconds of work that the sample stands for; processor cycles where those were counted.
     pub weight: u64,
 }
 
-/// What ids of samples must be below.
+/// Exclusive upper bounds of the ids in samples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SampleBounds {
     pub(crate) tasks: usize,
@@ -49,7 +49,7 @@ pub(crate) fn put_samples(samples: &[Sample], payload: &mut Vec<u8>) {
     columns::join(&columns, payload);
 }
 
-/// Takes so many samples.
+/// Takes `count` samples.
 pub(crate) fn take_samples(
     payload: &[u8],
     count: usize,
@@ -57,7 +57,7 @@ pub(crate) fn take_samples(
 ) -> Result<Vec<Sample>, Malformed> {
     let [mut times, mut tasks, mut cpus, mut stacks, mut weights] =
         columns::split::<5>(payload)?.map(|range| &payload[range]);
-    // Each sample takes a byte of each column, so a count alone takes no memory.
+    // Each sample takes a byte of each column, so a hostile count alone allocates nothing.
     let mut samples = Vec::with_capacity(count.min(times.len()));
     let (mut time, mut stack) = (0, 0);
     for _ in 0..count {
@@ -97,7 +97,8 @@ mod tests {
             prop_assert_eq!(take_samples(&payload, samples.len(), ALL), Ok(samples));
         }
 
-        /// Check that arbitrary bytes give samples within their bounds or an error, and no memory for what is not there.
+        /// Check that arbitrary bytes give samples within their bounds or an error, and allocate nothing for samples
+        /// that are not there.
         #[test]
         fn arbitrary_bytes_stay_in_bounds(payload: Vec<u8>, count in 0usize..1 << 20) {
             if let Ok(samples) = take_samples(&payload, count, SampleBounds { tasks: 2, nodes: 3 }) {

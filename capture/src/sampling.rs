@@ -1,9 +1,10 @@
 //! What the blocks of a sampled recording stand for.
 //!
-//! A block of s bytes was recorded with the probability p = 1 − exp(−s / interval), independent of all others, and
-//! surely if it has [`CERTAIN`] intervals or more. So it stands for 1 / p blocks of its kind, and a sum over recorded blocks of y / p is on average the sum of y over all
-//! blocks: the estimator of Horvitz and Thompson (*A generalization of sampling without replacement from a finite
-//! universe*, 1952). Its variance is estimated, without bias too, by the sum of y² (1 − p) / p².
+//! A block of s bytes was recorded with the probability p = 1 − exp(−s / interval), independently of all others, and
+//! always if it has [`CERTAIN`] intervals or more. So it stands for 1 / p blocks of its kind: the sum of y / p over
+//! recorded blocks is on average the sum of y over all blocks, the estimator of Horvitz and Thompson (*A
+//! generalization of sampling without replacement from a finite universe*, 1952). Its variance is estimated, without
+//! bias too, by the sum of y² (1 − p) / p².
 //!
 //! | size, at an interval of 512 KiB | p | stands for | so the recorded one counts |
 //! |---|---|---|---|
@@ -13,15 +14,15 @@
 
 use std::num::NonZeroU64;
 
-/// Blocks of so many intervals were always recorded.
+/// Blocks of at least this many intervals were always recorded.
 const CERTAIN: u64 = 20;
 
-/// Samples of a size: what one of them says about all allocations.
+/// What a sampled block of some size says about all allocations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weight {
-    /// Blocks that it stands for, from 1.
+    /// Blocks that it stands for, at least 1.
     pub blocks: f64,
-    /// Variance that it adds to an estimated number of blocks; multiplied by the square of its size, to one of bytes.
+    /// What it adds to the variance of an estimated number of blocks; times its size squared, to that of bytes.
     pub variance: f64,
 }
 
@@ -32,17 +33,17 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// With this mean distance of samples in bytes; none for 0, when every allocation was recorded.
+    /// For this mean sampling distance in bytes; none for 0, when every allocation was recorded.
     pub fn new(interval: u64) -> Option<Self> {
         NonZeroU64::new(interval).map(|interval| Self { interval })
     }
 
-    /// Mean distance of samples in bytes.
+    /// Mean sampling distance in bytes.
     pub fn interval(self) -> u64 {
         self.interval.get()
     }
 
-    /// What a sampled block of this size stands for. A block of 0 bytes was sampled like one of 1.
+    /// What a sampled block of this size stands for. A block of 0 bytes was sampled as one of 1.
     pub fn weight(self, size: u64) -> Weight {
         if size / CERTAIN >= self.interval.get() {
             return Weight { blocks: 1.0, variance: 0.0 };
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check the table above, and the variances of its rows, which were computed apart.
+    /// Check the table above, and the variances of its rows, which were computed separately.
     #[test]
     fn weights_are_as_documented() {
         let sampling = Sampling::new(512 << 10).unwrap();
@@ -79,8 +80,8 @@ mod tests {
     }
 
     proptest! {
-        /// Check that for any size and interval a weight is at least 1 and finite, the variance of what is certain is
-        /// nothing, and a larger block never stands for more blocks.
+        /// Check that for any size and interval a weight is at least 1 and finite, that a certain block has no
+        /// variance, and that a larger block never stands for more blocks.
         #[test]
         fn weights_are_sane(interval in 1..=u64::MAX, size: u64, more: u64) {
             let sampling = Sampling::new(interval).unwrap();

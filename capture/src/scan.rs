@@ -1,8 +1,8 @@
-//! What the memory of a process referred to at a moment, and its columns in a file.
+//! What a process' memory pointed to at a moment, and the columns of such a scan in a file.
 //!
-//! A scan holds the process still, and keeps each word of its writable memory that, taken as an address, lies in memory where blocks
-//! may be. Which blocks were there is what the events before it tell; so the two together are the graph of the heap: which block keeps
-//! which alive. Words that lead to the virtual functions of a class of C++ say of which class objects are.
+//! A scan stops the process, and keeps each word of its writable memory that, as an address, lies in memory where
+//! blocks may be. The events before it say which blocks were there; together they are the graph of the heap: which
+//! block keeps which alive. Words that point to a C++ vtable tell the classes of objects.
 //!
 //! ```text
 //!  pointers: | from: differences | to: differences    |
@@ -15,23 +15,23 @@ use crate::ids::{ProcessId, StringId};
 use crate::varint;
 use serde::{Deserialize, Serialize};
 
-/// A moment at which a process stood still and its memory was searched for pointers.
+/// A moment at which a process was stopped and its memory searched for pointers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scan {
-    /// Whose memory.
+    /// The process that was scanned.
     pub process: ProcessId,
-    /// Nanoseconds since the recording began, somewhere within the time in which it stood still: all events of the process that are
-    /// not later were before it, and all others behind it.
+    /// Nanoseconds since the recording began, while the process was stopped: all its events up to this time came
+    /// before the scan, all others after it.
     pub time: u64,
-    /// Nanoseconds for which the process stood still.
+    /// Nanoseconds for which the process was stopped.
     pub still_ns: u64,
     /// Bytes that were searched.
     pub searched: u64,
-    /// Bytes that could not be read, whose pointers are missing.
+    /// Bytes that could not be read; their pointers are missing.
     pub unread: u64,
-    /// Pointers that there was no room for.
+    /// Pointers dropped for want of room.
     pub lost: u64,
-    /// What was searched, by address.
+    /// The areas that were searched, by address.
     pub areas: Vec<Area>,
 }
 
@@ -40,71 +40,71 @@ pub struct Scan {
 pub struct Area {
     /// Its first address.
     pub start: u64,
-    /// The address behind its last.
+    /// One past its last address.
     pub end: u64,
     /// What lies there.
     pub kind: AreaKind,
-    /// The thread whose stack it is; 0 for other areas.
+    /// For stacks, the thread's id; else 0.
     pub tid: u32,
-    /// The file that it is mapped from; empty for none.
+    /// The mapped file; empty for none.
     pub name: StringId,
-    /// Of variables, where the beginning of their file is mapped; 0 where that is not known, and for other areas.
+    /// For variables, where the beginning of their file is mapped; 0 where that is not known, and for other areas.
     pub base: u64,
 }
 
 /// What lies in an area.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AreaKind {
-    /// Something else.
+    /// Anything else.
     #[default]
     Other,
-    /// Variables of a program or library.
+    /// Variables of a program or library (`.data`, `.bss`).
     Variables,
-    /// The part of a thread's stack that is in use, with what the thread has in its registers at the lowest address.
+    /// The part of a thread's stack in use, with the thread's registers at the lowest address.
     Stack,
-    /// `[heap]`, which `brk` makes larger.
+    /// `[heap]`, which `brk` grows.
     Heap,
-    /// Memory that no file holds.
+    /// Anonymous memory.
     Anonymous,
-    /// What threads have left on stacks, below the part in use or since they have ended: it keeps nothing alive, as far as it is no
-    /// block.
+    /// Stale data on stacks: below the part in use, or of threads that have ended. It keeps nothing alive, unless it
+    /// is a block itself.
     Left,
 }
 
-/// A word of memory that may be an address of a block.
+/// A word of memory that may be the address of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pointer {
     /// Where the word lies.
     pub from: u64,
-    /// What it holds.
+    /// Its value.
     pub to: u64,
 }
 
-/// A word of memory that leads to the virtual functions of a class of C++, as it stands where an object of that class begins.
+/// A word of memory that points to the vtable of a C++ class, as the first word of an object of that class does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Object {
     /// Where the word lies.
     pub at: u64,
-    /// What the class is called.
+    /// Name of the class.
     pub class: StringId,
 }
 
-/// Appends the columns of these pointers.
+/// Appends the columns of pointers.
 pub(crate) fn put_pointers(pointers: &[Pointer], payload: &mut Vec<u8>) {
     put_pairs(pointers.iter().map(|pointer| (pointer.from, pointer.to)), payload);
 }
 
-/// Takes so many pointers.
+/// Takes `count` pointers.
 pub(crate) fn take_pointers(payload: &[u8], count: usize) -> Result<Vec<Pointer>, Malformed> {
     take_pairs(payload, count, |from, to| Ok(Pointer { from, to }))
 }
 
-/// Appends the columns of these objects.
+/// Appends the columns of objects.
 pub(crate) fn put_objects(objects: &[Object], payload: &mut Vec<u8>) {
     put_pairs(objects.iter().map(|object| (object.at, object.class.0.into())), payload);
 }
 
-/// Takes so many objects, of classes whose names are among so many strings.
+/// Takes `count` objects, whose classes must be among the first `strings` strings.
 pub(crate) fn take_objects(payload: &[u8], count: usize, strings: usize) -> Result<Vec<Object>, Malformed> {
     take_pairs(payload, count, |at, class| {
         let is_known = usize::try_from(class).is_ok_and(|class| class < strings);
@@ -114,7 +114,7 @@ pub(crate) fn take_objects(payload: &[u8], count: usize, strings: usize) -> Resu
     })
 }
 
-/// Appends a column of each half of some pairs.
+/// Appends two columns, one for each half of the pairs.
 fn put_pairs(pairs: impl Iterator<Item = (u64, u64)>, payload: &mut Vec<u8>) {
     let mut columns: [Vec<u8>; 2] = Default::default();
     let [firsts, seconds] = &mut columns;
@@ -127,14 +127,14 @@ fn put_pairs(pairs: impl Iterator<Item = (u64, u64)>, payload: &mut Vec<u8>) {
     columns::join(&columns, payload);
 }
 
-/// Takes so many pairs, and makes something of each.
+/// Takes `count` pairs, and passes each to `make`.
 fn take_pairs<T>(
     payload: &[u8],
     count: usize,
     make: impl Fn(u64, u64) -> Result<T, Malformed>,
 ) -> Result<Vec<T>, Malformed> {
     let [mut firsts, mut seconds] = columns::split::<2>(payload)?.map(|range| &payload[range]);
-    // Each pair takes a byte of each column, so a count alone takes no memory.
+    // Each pair takes a byte of each column, so a hostile count alone allocates nothing.
     let mut made = Vec::with_capacity(count.min(firsts.len()));
     let (mut first, mut second) = (0, 0);
     for _ in 0..count {
@@ -161,7 +161,7 @@ mod tests {
             prop_assert_eq!(take_pointers(&payload, pointers.len()), Ok(pointers));
         }
 
-        /// Check that any objects come back where their classes are known, and are refused where one is not.
+        /// Check that any objects come back if their classes are known, and are refused if one is not.
         #[test]
         fn objects_come_back(objects in prop::collection::vec((any::<u64>(), 0..9_u32), 0..50), strings in 0..9_usize) {
             let objects: Vec<Object> =
@@ -175,7 +175,8 @@ mod tests {
             }
         }
 
-        /// Check that arbitrary bytes give pointers or an error, and no memory for what is not there.
+        /// Check that arbitrary bytes give pointers or an error, and allocate nothing for pointers that are not
+        /// there.
         #[test]
         fn arbitrary_bytes_stay_in_bounds(payload: Vec<u8>, count in 0usize..1 << 20) {
             if let Ok(pointers) = take_pointers(&payload, count) {

@@ -5,26 +5,26 @@ use std::io::{self, Write};
 
 use crate::atomic::AtomicFile;
 
-/// A writer that can make sure of what it was given.
+/// A writer that can force what was written to disk.
 pub trait Sink: Write {
-    /// Returns when everything written is where a power cut does not reach it.
+    /// Returns once everything written survives a power cut.
     ///
     /// # Errors
-    /// What the system says; nothing is known about the bytes then.
+    /// What the system reports; the state of the bytes is then unknown.
     fn sync(&mut self) -> io::Result<()>;
 }
 
 impl Sink for File {
     fn sync(&mut self) -> io::Result<()> {
         match self.sync_all() {
-            // A pipe or a socket: what was written is on its way.
+            // A pipe or a socket: there is nothing to force to disk.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
             synced => synced,
         }
     }
 }
 
-/// Committing is what makes sure.
+/// Nothing to do: the commit syncs the file.
 impl Sink for AtomicFile {
     fn sync(&mut self) -> io::Result<()> {
         Ok(())

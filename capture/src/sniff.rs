@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::format::{BYTE_ORDER, MAGIC, VERSION, Version};
 
-/// As many bytes of a file's beginning as [`sniff`] looks at.
+/// How many bytes from a file's beginning [`sniff`] looks at.
 pub const SNIFF_LENGTH: usize = 256;
 
 /// Kinds of files that people hand to a memory profiler.
@@ -14,7 +14,7 @@ pub enum Sniff {
     Capture(Version),
     /// A capture of a later major version.
     NewerCapture(Version),
-    /// A capture whose numbers have their bytes reversed.
+    /// A capture in the other byte order.
     ByteSwapped,
     /// A capture of Sysprof (`.syscap`).
     Syscap,
@@ -22,7 +22,7 @@ pub enum Sniff {
     Heaptrack,
     /// Compressed with gzip.
     Gzip,
-    /// Compressed with zstd; heaptrack's files are.
+    /// Compressed with zstd, as heaptrack's files are.
     Zstd,
     /// A program or shared library.
     Elf,
@@ -34,8 +34,8 @@ pub enum Sniff {
     Unknown,
 }
 
-/// Says what a file is from its first [`SNIFF_LENGTH`] bytes (fewer when it is shorter). It looks at the type and
-/// version only: a [`Sniff::Capture`] may still be damaged.
+/// Says what a file is from its first [`SNIFF_LENGTH`] bytes (fewer when it is shorter). It looks only at type and
+/// version: a [`Sniff::Capture`] may still be damaged.
 pub fn sniff(start: &[u8]) -> Sniff {
     let start = &start[..start.len().min(SNIFF_LENGTH)];
     match start {

@@ -5,26 +5,26 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// Bytes that are read at positions, by several readers at once.
+/// Bytes that several readers read at once, each at its own positions.
 ///
-/// Files are not mapped: one that is cut off under a mapping kills the process that looks at it.
+/// Files are not memory-mapped: truncating a mapped file kills the process that reads it.
 pub trait ReadAt {
     /// Reads some bytes at `offset`; 0 at or after the end.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system reports.
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// How many bytes there are now; a live capture grows.
+    /// The current length; a live capture grows.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system reports.
     fn length(&self) -> io::Result<u64>;
 
-    /// Fills as much of `bytes` as there is at `offset` and says how much that was.
+    /// Reads until `bytes` is full or the source ends, and returns how much was read.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system reports.
     fn read_full_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut filled = 0;
         while filled < bytes.len() {

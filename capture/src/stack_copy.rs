@@ -7,18 +7,18 @@
 //!              └─► code ─► module    mappings that ip, link, or any word of those bytes, lies in
 //! ```
 //!
-//! So everything that a walk up the stack needs, beside the modules' files, is here, and the walk can be done again, elsewhere and
-//! later. These bytes are the program's data.
+//! So everything that unwinding needs, except the modules' files, is here, and the unwind can be repeated elsewhere
+//! and later. The copied bytes are the program's data.
 
 use crate::error::Malformed;
 use crate::ids::ModuleId;
 use crate::meta;
 use serde::{Deserialize, Serialize};
 
-/// What the kernel copied of a thread when it was sampled.
+/// What the kernel copied of a thread when it took a sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StackCopy {
-    /// Number of the sample, counted from 0 in the order of the file.
+    /// Index of the sample, counted from 0 in file order.
     pub sample: u64,
     /// Instruction pointer.
     pub ip: u64,
@@ -26,30 +26,31 @@ pub struct StackCopy {
     pub sp: u64,
     /// Frame pointer, or whatever the code keeps there.
     pub bp: u64,
-    /// The stack may go on above what was copied.
+    /// True when the stack may go on above the part that was copied.
     pub is_cut: bool,
     /// The bytes from the stack pointer upwards.
     pub stack: Vec<u8>,
-    /// Mapped code that the instruction pointer, the link register, or any aligned word of the copied stack, lies in.
+    /// Mapped code that contains the instruction pointer, the link register, or any aligned word of the copied stack.
     pub code: Vec<MappedCode>,
-    /// Link register of 64-bit ARM, in which a function that calls no others has its return address; none of other machines.
+    /// Link register of 64-bit ARM, which holds the return address in a function that calls no other; none on other
+    /// machines.
     pub link: Option<u64>,
 }
 
-/// A piece of a module in the memory of a process.
+/// A part of a module, mapped into a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MappedCode {
     /// Its first address.
     pub start: u64,
-    /// The address behind its last one.
+    /// One past its last address.
     pub end: u64,
-    /// Where in the file it begins.
+    /// Its offset in the file.
     pub offset: u64,
-    /// The file; none for memory that no file holds.
+    /// The file; none for anonymous memory.
     pub module: Option<ModuleId>,
 }
 
-/// Takes the next copy of a payload; both numbers are how many there are in the capture.
+/// Takes the next copy of a payload; `samples` and `modules` bound its ids.
 pub(crate) fn take_copy(
     payload: &mut &[u8],
     scratch: &mut Vec<u8>,

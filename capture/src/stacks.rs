@@ -1,6 +1,6 @@
-//! The columns of frame and node chunks. Ids are implicit: the chunk's header has the first.
+//! The columns of frame and node chunks. Ids are implicit: the chunk's header holds the first.
 //!
-//! A node's parent is stored as how far back it lies, at least 1: a cycle cannot be written down.
+//! A node stores its parent as the distance back, at least 1: a cycle cannot be written down.
 //!
 //! ```text
 //!   node 5 = {parent 4, frame 9}      back 1, frame +9
@@ -13,10 +13,10 @@ use crate::ids::{FrameId, ModuleId, NodeId};
 use crate::model::{Frame, Node, Pseudo};
 use crate::varint;
 
-/// Rows of one chunk at most, far within the format's limits.
+/// Most rows of one chunk, well within the format's limits.
 pub(crate) const ROWS: usize = 1 << 16;
 
-/// What stands in the frames' first column: the module, with the lowest bit for `exact`.
+/// The first column of frames holds this for a pseudo frame, else the module, with `exact` in the lowest bit.
 const PSEUDO: u64 = 0;
 const NO_MODULE: u64 = 1;
 const FIRST_MODULE: u64 = 2;
@@ -50,7 +50,7 @@ pub(crate) fn take_frames(payload: &[u8], count: usize, modules: usize) -> Resul
     for _ in 0..count {
         let tag = varint::take(&mut tags)?;
         if tag >> 1 == PSEUDO {
-            // Later versions may have more reasons; what they say to this one is that the stack is incomplete.
+            // Later versions may have more reasons; to this one they mean that the stack is incomplete.
             let number = varint::take(&mut addresses)?;
             let pseudo = u8::try_from(number).ok().and_then(Pseudo::from_number);
             frames.push(Frame::Pseudo(pseudo.unwrap_or(Pseudo::Broken)));
@@ -79,7 +79,7 @@ pub(crate) fn put_nodes(first: NodeId, nodes: &[Node], payload: &mut Vec<u8>) {
     columns::join(&[parents, frames], payload);
 }
 
-/// The nodes of a chunk, of which `first` is the id of the first. Frames must be among the `frames` known.
+/// The nodes of a chunk, the first of which has the id `first`. Frames must be among the `frames` known.
 pub(crate) fn take_nodes(
     payload: &[u8],
     count: usize,
@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// Check that a node which is its own caller, or comes before it, is refused.
+    /// Check that a node is refused that is its own caller or comes before it.
     #[test]
     fn node_before_its_caller_is_refused() {
         for back in [0, 4, u64::MAX] {

@@ -1,4 +1,4 @@
-//! Tracepoints of the kernel, the hits of them, and their columns in a file.
+//! Tracepoints of the kernel, their hits, and the hits' columns in a file.
 //!
 //! ```text
 //!  +-------------------+-------------+-------------------+--------------------+----------------------+-------------+
@@ -13,23 +13,23 @@ use crate::sample::SampleBounds;
 use crate::varint;
 use serde::{Deserialize, Serialize};
 
-/// A place in the kernel that tells when it is passed, and what is kept of what it tells.
+/// A place in the kernel that reports when execution passes it, and which of the reported fields are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tracepoint {
-    /// The subsystem and the name, as in `block:block_rq_issue`.
+    /// Subsystem and name, as in `block:block_rq_issue`.
     pub name: String,
-    /// The field whose numbers are added up; empty when hits are counted alone.
+    /// The field whose values are added up; empty when hits are only counted.
     pub size: String,
-    /// What these numbers count.
+    /// The unit of that field.
     pub unit: SizeUnit,
-    /// The field that tells which hits belong together; empty for none.
+    /// The field that says which hits belong together; empty for none.
     pub cookie: String,
 }
 
-/// What the size of a hit counts.
+/// Unit of the sizes of hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SizeUnit {
-    /// Something that the field's name tells.
+    /// Whatever the field's name says.
     #[default]
     Plain,
     /// Bytes.
@@ -43,14 +43,14 @@ pub struct Hit {
     pub time: u64,
     /// The thread.
     pub task: TaskId,
-    /// What it passed.
+    /// The tracepoint that it passed.
     pub tracepoint: TracepointId,
-    /// Where it was. Innermost are the kernel's own frames.
+    /// Its stack, innermost the kernel's frames.
     pub stack: NodeId,
-    /// The same for hits that belong together, also of several tracepoints, as for the issue and the completion of a
+    /// Equal for hits that belong together, even of different tracepoints, such as the issue and the completion of a
     /// request; 0 where there is no such field.
     pub cookie: u64,
-    /// The number of the field that is added up; 0 where there is none.
+    /// Value of the field that is added up; 0 where there is none.
     pub size: u64,
 }
 
@@ -59,13 +59,13 @@ pub struct Hit {
 pub struct TraceSummary {
     /// Hits in the capture.
     pub hits: u64,
-    /// Hits that the kernel had no room for.
+    /// Hits that the kernel dropped for want of room.
     pub lost: u64,
-    /// Why there are none of some tracepoint, or fewer, and what to do about it. Empty when there is nothing to say.
+    /// Why hits of some tracepoint are missing, and what to do about it; empty when nothing is wrong.
     pub refused: String,
 }
 
-/// Appends the columns of these hits.
+/// Appends the columns of hits.
 pub(crate) fn put_hits(hits: &[Hit], payload: &mut Vec<u8>) {
     let mut columns: [Vec<u8>; 6] = Default::default();
     let [times, tasks, tracepoints, stacks, cookies, sizes] = &mut columns;
@@ -82,7 +82,7 @@ pub(crate) fn put_hits(hits: &[Hit], payload: &mut Vec<u8>) {
     columns::join(&columns, payload);
 }
 
-/// Takes so many hits of as many tracepoints as are known.
+/// Takes `count` hits, whose tracepoints must be known.
 pub(crate) fn take_hits(
     payload: &[u8],
     count: usize,
@@ -91,7 +91,7 @@ pub(crate) fn take_hits(
 ) -> Result<Vec<Hit>, Malformed> {
     let [mut times, mut tasks, mut tracepoints, mut stacks, mut cookies, mut sizes] =
         columns::split::<6>(payload)?.map(|range| &payload[range]);
-    // Each hit takes a byte of each column, so a count alone takes no memory.
+    // Each hit takes a byte of each column, so a hostile count alone allocates nothing.
     let mut hits = Vec::with_capacity(count.min(times.len()));
     let (mut time, mut stack, mut cookie) = (0, 0, 0);
     for _ in 0..count {
@@ -137,7 +137,8 @@ mod tests {
             prop_assert_eq!(take_hits(&payload, hits.len(), ALL, 9), Ok(hits));
         }
 
-        /// Check that arbitrary bytes give hits within their bounds or an error, and no memory for what is not there.
+        /// Check that arbitrary bytes give hits within their bounds or an error, and allocate nothing for hits that
+        /// are not there.
         #[test]
         fn arbitrary_bytes_stay_in_bounds(payload: Vec<u8>, count in 0usize..1 << 20) {
             if let Ok(hits) = take_hits(&payload, count, SampleBounds { tasks: 2, nodes: 3 }, 2) {

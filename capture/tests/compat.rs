@@ -1,4 +1,4 @@
-//! The format's document says what the code does.
+//! The format's document agrees with the code.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ fn example() -> Vec<u8> {
     writer.finish(&Summary { duration_ns: 4_000, ..Summary::default() }).unwrap()
 }
 
-/// Check that the bytes of the worked example, which the document explains one by one, are those that are written.
+/// Check that the bytes of the worked example, which the document explains one by one, are the ones written.
 #[test]
 fn worked_example_has_these_bytes() {
     let block =
@@ -53,12 +53,12 @@ fn worked_example_has_these_bytes() {
     assert!(documented == written, "the document's example differs from what is written:\n{listing}");
 }
 
-/// Check that chunks of columns have as many as the document's table of them has rows.
+/// Check that chunks of columns have as many columns as the document's table has rows.
 #[test]
 fn columns_are_those_of_the_document() {
     for chunk in hand::chunks(&fixture::file()) {
         let kind = ChunkKind::from_number(chunk.kind).unwrap();
-        // The columns of all events are told at one place.
+        // The columns of all kinds of event chunks are documented in one place.
         let documented = if kind.holds_events() { ChunkKind::Events } else { kind };
         let heading = format!("\n### {} {documented:?}\n", documented as u16);
         let (_, section) = DOCUMENT.split_once(&heading).unwrap();
@@ -70,7 +70,7 @@ fn columns_are_those_of_the_document() {
     }
 }
 
-/// Check that the document is of the version that is written, and has a section for each kind of chunk by its number.
+/// Check that the document has the version that is written, and a section for each kind of chunk by its number.
 #[test]
 fn document_names_version_and_chunk_kinds() {
     assert!(DOCUMENT.contains(&format!("format {VERSION}")), "the document is not of format {VERSION}");

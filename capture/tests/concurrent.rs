@@ -4,8 +4,8 @@ use std::thread;
 
 use capture::{Action, Event, Metadata, NodeId, Process, Reader, Summary, Thread, ThreadId, Writer};
 
-/// Check that sixteen threads read one open file at once and each finds everything; a cursor given up in the middle
-/// disturbs nobody.
+/// Check that sixteen threads read one open file at once and each finds everything, and that a cursor dropped
+/// half-way disturbs nobody.
 #[test]
 fn sixteen_cursors_find_the_same() {
     let folder = tempfile::tempdir().unwrap();
@@ -45,7 +45,7 @@ fn sixteen_cursors_find_the_same() {
     });
 }
 
-/// Check that a reader may be shared and sent, which is what `serve` does with it.
+/// Check that a reader may be shared and sent, as `serve` does.
 #[test]
 fn readers_are_shared_between_threads() {
     fn shared<T: Send + Sync>() {}

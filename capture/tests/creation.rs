@@ -1,11 +1,11 @@
-//! How the file comes into being.
+//! Creating capture files.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use capture::{Create, Metadata, Reader, Summary, Writer};
 
-/// Check that a new capture is readable by its owner only, and never takes the place of a file or follows a link.
+/// Check that a new capture is readable by its owner only, never replaces a file and never follows a link.
 #[test]
 fn new_captures_are_private_and_take_no_place() {
     let folder = tempfile::tempdir().unwrap();
@@ -23,7 +23,7 @@ fn new_captures_are_private_and_take_no_place() {
     assert!(!folder.path().join("elsewhere").exists());
 }
 
-/// Check that a capture that replaces another is a new file at once: those who read the old one keep it.
+/// Check that a capture that replaces another is a new file at once: readers of the old one keep it.
 #[test]
 fn replacing_leaves_open_readers_their_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -43,7 +43,7 @@ fn replacing_leaves_open_readers_their_file() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// Check that a place that cannot take the capture is left as it was.
+/// Check that a failed replacement leaves everything as it was.
 #[test]
 fn failed_replacement_leaves_what_was_there() {
     let folder = tempfile::tempdir().unwrap();

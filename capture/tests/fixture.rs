@@ -1,4 +1,4 @@
-//! One small recording that has a row in every table and an event of every kind, and what reading it must give.
+//! One small recording with a row in every table and an event of every kind, and what reading it must give.
 
 use capture::{
     Action, Area, AreaKind, Clock, Counter, CounterKind, CpuSummary, Effort, Ended, Error, Event, Fault,
@@ -9,7 +9,7 @@ use capture::{
     Writer,
 };
 
-/// What a capture holds, for comparisons.
+/// The contents of a capture, for comparisons.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Contents {
     pub(crate) tables: Tables,
@@ -23,7 +23,7 @@ pub(crate) struct Contents {
     pub(crate) objects: Vec<Object>,
 }
 
-/// Reads a capture from its bytes to its end.
+/// Reads a whole capture from its bytes.
 pub(crate) fn read(source: impl ReadAt) -> Result<Contents, Error> {
     let reader = Reader::from_source(source)?;
     let mut contents =
@@ -42,7 +42,7 @@ pub(crate) fn read(source: impl ReadAt) -> Result<Contents, Error> {
     Ok(contents)
 }
 
-/// The events of a capture up to the first that cannot be read.
+/// The events of a capture up to the first unreadable one.
 pub(crate) fn readable_events<S: ReadAt>(reader: &Reader<S>) -> Vec<Event> {
     reader.events().unwrap().map_while(Result::ok).collect()
 }
@@ -185,12 +185,11 @@ pub(crate) fn tables() -> Tables {
     }
 }
 
-/// Names of functions and files, names that the program gave (since format 1.2), and what linkers call a function (since
-/// 1.4).
+/// Names of functions and files, names that the program gave (since format 1.2), and a linkage name (since 1.4).
 const STRINGS: [&str; 6] =
     ["parse<ä>", "src/parse.rs", "main", "the code was generated", "arena", "_ZN5parseEv"];
 
-/// One of each kind, with names of all sorts.
+/// A mark of each kind, with names of all sorts.
 fn marks() -> Vec<Mark> {
     let mark = |time, kind, name| Mark { time, thread: ThreadId(0), kind, name: StringId(name) };
     vec![
@@ -200,7 +199,7 @@ fn marks() -> Vec<Mark> {
     ]
 }
 
-/// What reading a file of format 1.0 or 1.1 with these events gives: no marks and no samples.
+/// What a file of format 1.0 or 1.1 with these events reads as: no marks and no samples.
 pub(crate) fn contents_before_1_2(events: Vec<Event>) -> Contents {
     let mut tables = contents_before_1_4().tables;
     tables.strings.pop();
@@ -215,7 +214,7 @@ pub(crate) fn contents_before_1_2(events: Vec<Event>) -> Contents {
     Contents { tables, events, ..Contents::default() }
 }
 
-/// What reading a file of format 1.2 gives: no page faults, no tracepoints, and no sums in the place of blocks.
+/// What a file of format 1.2 reads as: no page faults, no tracepoints, and no sums in place of blocks.
 pub(crate) fn contents_before_1_3() -> Contents {
     let mut contents =
         Contents { faults: Vec::new(), hits: Vec::new(), events: events_of_1_2(), ..contents_before_1_4() };
@@ -227,7 +226,7 @@ pub(crate) fn contents_before_1_3() -> Contents {
     contents
 }
 
-/// What reading a file of format 1.3 gives: functions have no name but the one for people.
+/// What a file of format 1.3 reads as: functions have no linkage names.
 pub(crate) fn contents_before_1_4() -> Contents {
     let mut contents = contents_before_1_6();
     contents.copies.clear();
@@ -236,7 +235,7 @@ pub(crate) fn contents_before_1_4() -> Contents {
     contents
 }
 
-/// What reading a file of format 1.4 or 1.5 gives: no memory was searched.
+/// What a file of format 1.4 or 1.5 reads as: no scans.
 pub(crate) fn contents_before_1_6() -> Contents {
     let mut contents = contents_before_1_8();
     contents.tables.scans.clear();
@@ -244,26 +243,27 @@ pub(crate) fn contents_before_1_6() -> Contents {
     contents
 }
 
-/// What reading a file of format 1.6 or 1.7 gives: scans found no objects, and nobody knows where functions begin that have no name.
+/// What a file of format 1.6 or 1.7 reads as: scans have no objects, and nameless functions no start.
 pub(crate) fn contents_before_1_8() -> Contents {
     let mut contents = Contents { objects: Vec::new(), ..contents_before_1_9() };
     contents.tables.symbols.iter_mut().flatten().for_each(|symbol| symbol.start = None);
     contents
 }
 
-/// What reading a file of format 1.9 gives: nobody tells of calls that returned no memory.
+/// What a file of format 1.9 reads as: failed calls are not recorded.
 pub(crate) fn contents_before_1_10() -> Contents {
     Contents { events: events_of_1_9(), ..contents() }
 }
 
-/// What reading a file of format 1.8 gives: no stack was copied on a machine with a link register.
+/// What a file of format 1.8 reads as: no stack was copied on a machine with a link register.
 pub(crate) fn contents_before_1_9() -> Contents {
     let mut contents = contents_before_1_10();
     contents.copies.pop();
     contents
 }
 
-/// One event of each kind, and runs of the common ones. No three lie on a line, so that their times come back to the nanosecond.
+/// One event of each kind, and runs of the common ones. No three lie on a line, so their times come back to the
+/// nanosecond.
 pub(crate) fn events() -> Vec<Event> {
     let mut events = events_of_1_9();
     let stack = NodeId(3);
@@ -278,7 +278,7 @@ pub(crate) fn events() -> Vec<Event> {
     events
 }
 
-/// All events, as golden files of formats 1.3 to 1.9 have them.
+/// All events in the golden files of formats 1.3 to 1.9.
 pub(crate) fn events_of_1_9() -> Vec<Event> {
     let mut events = events_of_1_2();
     let stack = NodeId(3);
@@ -295,7 +295,7 @@ pub(crate) fn events_of_1_9() -> Vec<Event> {
     events
 }
 
-/// All events, as the golden file of format 1.2 has them.
+/// All events in the golden file of format 1.2.
 pub(crate) fn events_of_1_2() -> Vec<Event> {
     let mut events = events_of_1_1();
     let (pool, stack) = (StringId(4), NodeId(3));
@@ -315,7 +315,7 @@ pub(crate) fn events_of_1_2() -> Vec<Event> {
     events
 }
 
-/// All events, as the golden file of format 1.1 has them.
+/// All events in the golden file of format 1.1.
 pub(crate) fn events_of_1_1() -> Vec<Event> {
     events_at(time)
 }
@@ -324,7 +324,7 @@ fn time(number: u64) -> u64 {
     10_000 * number * number
 }
 
-/// All events, as the golden file of format 1.0 has them.
+/// All events in the golden file of format 1.0.
 pub(crate) fn events_of_1_0() -> Vec<Event> {
     events_at(|number| 1000 * (number / 3))
 }
@@ -375,13 +375,13 @@ fn events_at(time: impl Fn(u64) -> u64) -> Vec<Event> {
     ];
     let at = |time, thread, action| Event { time, thread: ThreadId(thread), action };
     let mut events: Vec<Event> = (1..).zip(main).map(|(n, action)| at(time(n), 0, action)).collect();
-    // Another thread's clock may be behind: order is the order of the file.
+    // Another thread's clock may be behind: the file's order counts.
     events.insert(10, at(2000, 1, Action::ThreadStart));
     events.insert(12, at(0, 2, alloc(u64::MAX, u64::MAX)));
     events
 }
 
-/// Samples of two processors, the last of which came late.
+/// Samples of two processors, the last one late.
 pub(crate) fn samples() -> Vec<Sample> {
     let at = |time, task, cpu, stack| Sample {
         time,
@@ -393,7 +393,7 @@ pub(crate) fn samples() -> Vec<Sample> {
     vec![at(1_000_500, 0, 0, 3), at(2_001_000, 1, 7, 0), at(1_999_999, 0, 7, 5)]
 }
 
-/// Page faults at both ends of the addresses, with and without a stack, in each region.
+/// Page faults at both ends of the address space, with and without a stack, in each region.
 pub(crate) fn faults() -> Vec<Fault> {
     let addresses = [0x5555_0000_2010, 0x7f00_0000_0000, 0, u64::MAX, 0x7fff_0000_0008];
     let each = Region::ALL.into_iter().zip(addresses).zip([3, 0, 5, 1, 3]);
@@ -407,7 +407,7 @@ pub(crate) fn faults() -> Vec<Fault> {
     (0_u32..).zip(each).map(fault).collect()
 }
 
-/// What two samples were unwound from, with code of a file and of none.
+/// The stack copies of two samples, with code of a file and without one.
 fn copies() -> Vec<StackCopy> {
     let code = |start, module| MappedCode { start, end: start + 0x1000, offset: 0x2000, module };
     let whole = StackCopy {
@@ -424,7 +424,7 @@ fn copies() -> Vec<StackCopy> {
     vec![StackCopy { sample: 2, ..StackCopy::default() }, whole, linked]
 }
 
-/// One whose hits have sizes and belong together, and one whose hits are counted alone.
+/// One whose hits have sizes and belong together, and one whose hits are only counted.
 fn tracepoints() -> Vec<Tracepoint> {
     let issue = Tracepoint {
         name: "block:block_rq_issue".into(),
@@ -435,7 +435,7 @@ fn tracepoints() -> Vec<Tracepoint> {
     vec![issue, Tracepoint { name: "syscalls:sys_enter_openat".into(), ..Tracepoint::default() }]
 }
 
-/// Hits of both, of all sizes.
+/// Hits of both tracepoints, of all sizes.
 pub(crate) fn hits() -> Vec<Hit> {
     let at = |time, tracepoint, stack, cookie, size| Hit {
         time,
@@ -458,7 +458,7 @@ pub(crate) fn counters() -> Vec<Counter> {
     ]
 }
 
-/// Two searches of the same process.
+/// Two scans of the same process.
 fn scans() -> Vec<Scan> {
     let area = |start, end, kind, tid, name, base| Area { start, end, kind, tid, name: StringId(name), base };
     let first = Scan {
@@ -478,7 +478,7 @@ fn scans() -> Vec<Scan> {
     vec![first, second]
 }
 
-/// Two of the first search, and one of the second.
+/// Two pointers of the first scan, and one of the second.
 fn pointers() -> Vec<Pointer> {
     let pointer = |from, to| Pointer { from, to };
     vec![
@@ -488,20 +488,20 @@ fn pointers() -> Vec<Pointer> {
     ]
 }
 
-/// One of the first search, and two of the second.
+/// One object of the first scan, and two of the second.
 fn objects() -> Vec<Object> {
     let object = |at, class| Object { at, class: StringId(class) };
     vec![object(0x5555_0000_12a0, 2), object(0x5555_0000_12a0, 3), object(0x5555_0000_3000, 2)]
 }
 
-/// Writes the fixture in two parts, with a flush between them, and returns the writer before its end.
+/// Writes the fixture in two parts, with a flush between them, and returns the writer before `finish`.
 pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     let (tables, events) = (tables(), events());
     let mut writer = Writer::new(sink, &tables.metadata)?;
     for module in &tables.modules {
         writer.module(module.clone())?;
     }
-    // As at their start: no end is known.
+    // As at their start, without an end.
     for process in &tables.processes {
         writer.process(Process { end: None, ..process.clone() })?;
     }
@@ -586,7 +586,7 @@ pub(crate) fn contents() -> Contents {
     }
 }
 
-/// True when the events are the same but for times that are less than a microsecond beside.
+/// True when the events are the same and each time differs by less than a microsecond.
 pub(crate) fn are_close(found: &[Event], expected: &[Event]) -> bool {
     let is_close = |(found, expected): (&Event, &Event)| {
         found.time.abs_diff(expected.time) < capture::TIME_UNIT_NS

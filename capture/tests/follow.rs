@@ -41,7 +41,7 @@ fn follower_sees_each_flush_and_the_end() {
     assert!(!reader.refresh().unwrap());
 }
 
-/// Check that a follower is told which rows of processes are new or were replaced, and of each change once.
+/// Check that a follower learns which rows of processes are new or were replaced, and of each change once.
 #[test]
 fn follower_is_told_of_changed_processes() {
     let folder = tempfile::tempdir().unwrap();
@@ -63,7 +63,8 @@ fn follower_is_told_of_changed_processes() {
     assert_eq!(reader.take_changed_processes(), []);
 }
 
-/// Check that a follower which forgot what it has read is told where that ends, keeps the tables, and sees only what comes after that.
+/// Check that a follower that forgets what it has read learns where that ends, keeps the tables, and sees only what
+/// comes after.
 #[test]
 fn forgotten_events_do_not_come_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -89,8 +90,8 @@ fn forgotten_events_do_not_come_again() {
     assert_eq!((reader.tables().processes.len(), reader.tables().threads.len()), (1, 1));
 }
 
-/// Check that a file which grows byte by byte, as one that is being copied, reads at each length as it does when
-/// opened then, and in the end as the whole.
+/// Check that a file that grows byte by byte, as during a copy, reads at each length as if opened then, and in the
+/// end as the whole.
 #[test]
 fn growing_byte_by_byte_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();

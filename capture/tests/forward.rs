@@ -5,8 +5,8 @@ use capture::{Error, Metadata, Reader, Summary, VERSION, Version};
 use crate::fixture;
 use crate::hand;
 
-/// Check that a file of the next minor version opens: fields, columns, chunks and kinds of events that were added are
-/// skipped, the skipped ones counted, and everything else is as in this version.
+/// Check that a file of the next minor version opens: added fields, columns, chunks and kinds of events are skipped
+/// and counted, and everything else reads as in this version.
 #[test]
 fn next_minor_version_opens() {
     let mut chunks = hand::chunks(&fixture::file());
@@ -29,14 +29,14 @@ fn next_minor_version_opens() {
     assert_eq!(fixture::read(file).unwrap(), fixture::contents());
 }
 
-/// Check that records which lack fields, as an earlier version would write them, have defaults there.
+/// Check that fields missing in an earlier version's records have their defaults.
 #[test]
 fn shorter_records_have_defaults() {
     let mut chunks = hand::chunks(&fixture::file());
     for chunk in chunks.iter_mut().filter(|chunk| chunk.kind == 10) {
         hand::map_records(chunk, |record| record.truncate(8));
     }
-    // The interval of samples, which collectors that knew none did not write.
+    // The sampling interval, which collectors without sampling did not write.
     for chunk in chunks.iter_mut().filter(|chunk| chunk.kind == 1) {
         hand::map_records(chunk, |record| record.truncate(record.len() - 8));
     }
@@ -54,7 +54,7 @@ fn next_major_version_is_refused() {
     assert!(error.to_string().contains("Open it with version 9.9.9 or later"), "{error}");
 }
 
-/// Check that a file with swapped bytes, and files of other kinds, are refused by what they are.
+/// Check that a file with swapped bytes, and files of other kinds, are refused with what they are.
 #[test]
 fn other_files_are_refused_by_what_they_are() {
     let mut swapped = hand::header(1, 0, "x");

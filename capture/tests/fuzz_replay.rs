@@ -1,4 +1,4 @@
-//! What the fuzzer runs, without a fuzzer.
+//! Runs what the fuzzer runs, without a fuzzer.
 
 #[path = "../../tests/fuzz/replay.rs"]
 mod replay;
@@ -11,7 +11,7 @@ use crate::{fixture, hand};
 
 const TARGET: &str = "capture_reader";
 
-/// The seeds that are made from the fixture. `UPDATE_GOLDEN=1` writes them anew.
+/// The seeds made from the fixture. `UPDATE_GOLDEN=1` rewrites them.
 fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let file = fixture::file();
     let chunks = hand::chunks(&file);
@@ -22,13 +22,13 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("empty", empty.unwrap()),
         ("finished", file),
-        // Nothing compressed: here a mutation reaches the columns.
+        // Uncompressed, so that a mutation reaches the columns.
         ("uncompressed", hand::file(1, 0, &chunks)),
         ("later", hand::file(1, 9, &later)),
     ]
 }
 
-/// Check that the committed seeds are those that the present code writes.
+/// Check that the committed seeds are what the present code writes.
 #[test]
 fn seeds_are_committed() {
     for (name, bytes) in seeds() {
@@ -43,7 +43,7 @@ fn seeds_are_committed() {
     }
 }
 
-/// Check that every file of the corpus, and each of a thousand mutations of it, is read or refused within the reader's
+/// Check that every file of the corpus, and each of a thousand mutations of it, is read or refused as the reader
 /// promises.
 #[test]
 fn corpus_and_mutations_keep_the_promises() {

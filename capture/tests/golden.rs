@@ -11,14 +11,14 @@ fn golden(version: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}.memprof"))
 }
 
-/// The golden file of a version gives just this.
+/// Checks that the golden file of a version reads as exactly this.
 fn reads_as(version: &str, expected: Contents) {
     let golden = fs::read(golden(version)).unwrap();
     assert_eq!(fixture::read(golden.as_slice()).unwrap(), expected);
 }
 
-/// Check that the golden file of the present format gives what was recorded in it, and is what is written.
-/// `UPDATE_GOLDEN=1` writes it anew, which is right only before that version is released.
+/// Check that the golden file of the present format reads as recorded, and is what is written. `UPDATE_GOLDEN=1`
+/// rewrites it, which is right only before that version is released.
 #[test]
 fn present_version_reads_and_writes_its_golden_file() {
     let path = golden(&VERSION.to_string());

@@ -1,5 +1,5 @@
-//! Captures taken apart and put together by hand, from `FORMAT.md` alone: what a later version, or an attacker,
-//! might write.
+//! Captures taken apart and assembled by hand, from `FORMAT.md` alone: what a later version, or an attacker, might
+//! write.
 
 /// One chunk with its payload uncompressed.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ pub(crate) fn file(major: u16, minor: u16, chunks: &[Chunk]) -> Vec<u8> {
     bytes
 }
 
-/// The chunks of a finished file that say something: all but indices.
+/// The chunks of a finished file, except indices.
 pub(crate) fn chunks(file: &[u8]) -> Vec<Chunk> {
     let mut chunks = Vec::new();
     let mut rest = &file[64..];

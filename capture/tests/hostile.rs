@@ -1,11 +1,11 @@
-//! Damaged and hostile files: an error or a part of the truth, never something else.
+//! Damaged and hostile files: an error or a part of the truth, never anything else.
 
 use capture::{Error, Reader, ScanId};
 
 use crate::fixture::{self, readable_events};
 use crate::hand;
 
-/// Check that with any one bit changed, a capture is refused, or gives a beginning of what it held.
+/// Check that with any one bit changed, a capture is refused or reads as a beginning of what it held.
 #[test]
 fn one_changed_bit_never_changes_what_is_read() {
     let mut file = fixture::file();
@@ -37,7 +37,7 @@ fn one_changed_bit_never_changes_what_is_read() {
     }
 }
 
-/// Check that an event chunk damaged in a finished file costs the events from there on, with its place named, and no
+/// Check that a damaged event chunk in a finished file loses the events from there on, with its place named, and no
 /// tables.
 #[test]
 fn damaged_events_are_an_error_with_a_place() {
@@ -54,7 +54,7 @@ fn damaged_events_are_an_error_with_a_place() {
     assert_eq!(offset, chunk.offset);
 }
 
-/// Check that a file whose index was damaged or lies elsewhere opens all the same, by its chunks.
+/// Check that a file with a damaged or misplaced index opens all the same, by its chunks.
 #[test]
 fn wrong_index_is_rebuilt() {
     let file = fixture::file();
@@ -72,7 +72,7 @@ fn wrong_index_is_rebuilt() {
     }
 }
 
-/// Check that chunks with impossible contents and a right checksum end the file there, each with its reason.
+/// Check that chunks with impossible contents and a valid checksum end the file there, each with its reason.
 #[test]
 fn impossible_contents_are_named() {
     let good = hand::chunks(&fixture::file());
@@ -92,7 +92,7 @@ fn impossible_contents_are_named() {
     };
     let mark =
         |thread: u8, name: u8| [&[20][..], &[0; 8], &[thread, 0, 0, 0], &[0; 4], &[name, 0, 0, 0]].concat();
-    // Of frame 0: no names, no reason, and this string.
+    // For frame 0: no names, no reason, and this linkage name.
     let linkage = |name: u8| [&[18][..], &[0; 4], &[0; 8], &[0], &[1, name, 0, 0, 0]].concat();
     let cases = [
         (chunk(2, 1, 6, &[9]), "a record is longer than its chunk"),
@@ -125,8 +125,8 @@ fn impossible_contents_are_named() {
     }
 }
 
-/// Check that a small file cannot make the reader take memory without end: repeated bytes decompress to much, and
-/// the tables they fill are limited.
+/// Check that a small file cannot make the reader use unbounded memory: repeated bytes decompress to a lot, and the
+/// tables they fill are limited.
 #[test]
 fn tables_larger_than_their_file_allows_are_refused() {
     let rows = 1 << 20;
@@ -141,11 +141,11 @@ fn tables_larger_than_their_file_allows_are_refused() {
     assert!(reader.tables().strings.len() < 12 * rows);
 }
 
-/// Check that names of which nothing is known are limited by what they take in memory, not by what they take in the file.
+/// Check that empty names are limited by the memory they take, not by their bytes in the file.
 #[test]
 fn empty_names_are_limited_by_their_memory() {
     let names = 2 << 20;
-    // Of frame 0: so many names without function, file and line, no reason, no linkage.
+    // For frame 0: names without function, file and line; no reason, no linkage.
     let record = [&[0; 4][..], &(names as u64).to_le_bytes(), &vec![0; 3 * names], &[0; 2]].concat();
     let length = [0x80 | record.len() as u8 & 0x7f, 0x80 | (record.len() >> 7) as u8 & 0x7f];
     let length =
@@ -156,7 +156,7 @@ fn empty_names_are_limited_by_their_memory() {
     let cut = |file: &[u8]| Reader::from_source(file).unwrap().cut().unwrap().to_string();
     file.extend(&symbol);
     assert!(cut(&file).starts_with("not finished"), "{}", cut(&file));
-    // Five times 48 MiB in memory, and what is charged for their bytes.
+    // Five times 48 MiB in memory, plus what is charged for their bytes.
     (0..4).for_each(|_| file.extend(&symbol));
     assert!(
         cut(&file).ends_with("the tables take more memory than a file of this length may"),

@@ -43,7 +43,7 @@ fn reused_pid_is_two_processes() {
     assert_eq!((tables.process_of(early), tables.process_of(late)), (Some(first), Some(second)));
 }
 
-/// Check that stacks which do not reach the root say why, in the capture as in the collector.
+/// Check that stacks that do not reach the root say why, in the capture as in the collector.
 #[test]
 fn end_states_of_stacks_come_back() {
     let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
@@ -67,7 +67,7 @@ fn end_states_of_stacks_come_back() {
     assert_eq!(ends, expected.map(Frame::Pseudo));
 }
 
-/// Check that more chunks than one index chunk lists are found again, by the index and by a scan.
+/// Check that chunks are found again when there are more than one index chunk lists, by the index and by a scan.
 #[test]
 fn long_recordings_have_a_chain_of_indices() {
     let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
@@ -93,7 +93,7 @@ fn long_recordings_have_a_chain_of_indices() {
     }
 }
 
-/// Check that a chunk never outgrows the format: half a million of the largest events come back in several.
+/// Check that a chunk never exceeds the format's limits: half a million of the largest events come back in several.
 #[test]
 fn largest_events_fit_their_chunks() {
     let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
@@ -124,7 +124,7 @@ fn largest_events_fit_their_chunks() {
     assert_eq!(next, count);
 }
 
-/// Check that a cursor starts at any chunk, and goes to its end from there.
+/// Check that a cursor starts at any chunk, and reads on from there to the end.
 #[test]
 fn cursor_starts_at_any_chunk() {
     let reader = Reader::from_source(fixture::file()).unwrap();
@@ -143,7 +143,7 @@ fn cursor_starts_at_any_chunk() {
     }
 }
 
-/// Check that ids which the writer never gave are refused, each by the name of what refers and to what.
+/// Check that ids which the writer never gave out are refused, naming what refers and to what.
 #[test]
 fn unknown_ids_are_refused() {
     let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
@@ -177,7 +177,7 @@ fn unknown_ids_are_refused() {
     for (error, start) in refused.iter().zip(expected) {
         assert!(error.to_string().starts_with(start), "{error}");
     }
-    // None of them took an id or spoiled the file.
+    // None of the refused calls took an id or spoiled the file.
     assert_eq!(writer.process(Process::default()).unwrap(), ProcessId(0));
     assert_eq!(writer.thread(Thread::default()).unwrap(), ThreadId(0));
     let error = writer.event(event(alloc(NodeId(1)))).unwrap_err();
@@ -296,7 +296,8 @@ proptest! {
     }
 }
 
-/// Check that a process whose texts no row holds is there with as much of them as fits, and that the recording goes on.
+/// Check that a process whose texts exceed a row is stored with as much of them as fits, and that the recording goes
+/// on.
 #[test]
 fn process_with_endless_texts_is_cut() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What equal things cost.
+//! The cost of equal things.
 
 use capture::{Frame, Metadata, Module, NodeId, Process, Summary, Thread, Writer};
 

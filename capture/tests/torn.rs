@@ -1,4 +1,4 @@
-//! A capture ends anywhere: what was whole is read, and where the rest is missing is said.
+//! A capture may end anywhere: whole chunks are read, and the reader says where the rest is missing.
 
 use capture::{
     Action, CutReason, Error, Event, Frame, Metadata, NodeId, Process, Reader, Sniff, Summary, Thread, Writer,
@@ -6,7 +6,7 @@ use capture::{
 
 use crate::fixture::{self, readable_events};
 
-/// Reads a file cut off at each of `lengths` and compares what is readable with what the whole file has before that
+/// Reads a file cut off at each of `lengths`, and compares what is readable with what the whole file has before that
 /// place.
 fn check_cuts(file: &[u8], lengths: impl Iterator<Item = usize>) {
     let whole = Reader::from_source(file).unwrap();
@@ -82,8 +82,8 @@ fn larger_capture_is_readable_wherever_it_ends() {
     check_cuts(&file, (0..10_000).map(|n| 64 + n * places / 10_000));
 }
 
-/// Check that a recording which fails at any byte (a full disk) leaves a file that is readable up to there, and that
-/// the writer does not go on after it.
+/// Check that a recording that fails at any byte (a full disk) leaves a file that is readable up to there, and that
+/// the writer does not go on.
 #[test]
 fn full_disk_leaves_a_readable_file() {
     struct Disk {

@@ -1,9 +1,10 @@
-//! What was found out about the addresses of one module, kept for the next recording.
+//! Answers for the addresses of one module, kept for the next recording.
 //!
-//! A short recording asks for a few dozen addresses of libc, most of them the same ones each time, and to inflate and to survey
-//! its debug information for them costs more than recording did. So answers are kept in a file of the user's cache, for
-//! modules whose tables are large. They are believed only as long as all files that they came from are the same
-//! ([`Origin`]), so a stripped binary has no names, and one whose debug symbols were installed has them at once.
+//! A short recording asks for a few dozen addresses of libc, mostly the same ones each time, and inflating and
+//! surveying its debug information costs more than the recording did. So the answers for modules with large tables
+//! are kept in a file of the user's cache. They are trusted only while all files they came from are unchanged
+//! ([`Origin`]): a binary that was stripped since has no names, and one whose debug symbols were installed since has
+//! them at once.
 //!
 //! ```text
 //! CRC-32 of the rest, 4 bytes | zstd of: origin, then the answers
@@ -17,32 +18,32 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-/// Changes whenever one address of the same files is answered otherwise than before, or stored otherwise.
+/// Changes whenever the same files would give another answer for an address, or answers are stored differently.
 const VERSION: u32 = 4;
-/// Most answers that are kept for one module. What asks for more takes long anyway.
+/// Most answers kept for one module. Asking for more takes long anyway.
 const MOST_ANSWERS: usize = 1 << 13;
-/// Most bytes of them.
+/// Most bytes of the answers of one module.
 const MOST_BYTES: usize = 8 << 20;
-/// Fastest of the levels that are of use.
+/// The fastest useful level.
 const LEVEL: i32 = 1;
 
 const CONFIG: Configuration<LittleEndian, Varint, Limit<MOST_BYTES>> =
     bincode::config::standard().with_limit::<MOST_BYTES>();
 
-/// What decides the answers of a module.
+/// The inputs that decide the answers of a module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Origin {
-    /// That of the binary.
+    /// Build id of the binary.
     pub(crate) build_id: Vec<u8>,
     /// The binary and its debug files.
     pub(crate) files: Vec<FileIdentity>,
-    /// Names are as their authors wrote them.
+    /// Whether names are demangled.
     pub(crate) demangle: bool,
 }
 
 /// The answers of one module.
 pub(crate) struct Answers<'a> {
-    /// Where they are kept, and under which name. None where nothing is.
+    /// The cache, the name in it, and the origin. None when answers are not kept.
     place: Option<(&'a Cache, String, Origin)>,
     known: HashMap<u64, Lookup>,
     is_changed: bool,
@@ -58,7 +59,7 @@ struct Stored {
 #[derive(Serialize, Deserialize)]
 struct Answer {
     address: u64,
-    /// The last frame has no name, since no symbol covers the address.
+    /// The last frame has no name, because no symbol covers the address.
     is_nameless: bool,
     linkage: Option<String>,
     start: Option<u64>,
@@ -66,12 +67,12 @@ struct Answer {
 }
 
 impl<'a> Answers<'a> {
-    /// Answers that nobody keeps.
+    /// Answers that are not kept.
     pub(crate) fn none() -> Answers<'a> {
         Answers { place: None, known: HashMap::new(), is_changed: false }
     }
 
-    /// Those that are kept for this origin.
+    /// The answers kept for this origin.
     pub(crate) fn of(cache: &'a Cache, origin: Origin) -> Answers<'a> {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((VERSION, &origin));
         let name = format!("{hash:016x}");
@@ -79,12 +80,12 @@ impl<'a> Answers<'a> {
         Answers { known: known.unwrap_or_default(), place: Some((cache, name, origin)), is_changed: false }
     }
 
-    /// What is known of an address.
+    /// The known answer for an address.
     pub(crate) fn find(&self, address: u64) -> Option<&Lookup> {
         self.known.get(&address)
     }
 
-    /// Takes an answer in, if there is room for it and if it depends on the origin alone.
+    /// Adds an answer, if there is room for it and it depends on the origin alone.
     pub(crate) fn add(&mut self, address: u64, lookup: &Lookup) {
         let is_lasting = matches!(lookup.reason, None | Some(Reason::NoSymbolHere));
         if self.place.is_some() && is_lasting && self.known.len() < MOST_ANSWERS {
@@ -93,7 +94,7 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Stores them for the next time. Where that fails the next time takes as long as this one.
+    /// Stores the answers. If that fails, the next recording takes as long as this one.
     pub(crate) fn keep(self) {
         if let Some((cache, name, origin)) = self.place
             && self.is_changed
@@ -104,7 +105,7 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// The bytes of a file; none when they would be too many.
+/// The bytes of a file; none when there would be too many.
 fn pack(origin: Origin, known: HashMap<u64, Lookup>) -> Option<Vec<u8>> {
     let mut answers: Vec<Answer> = known
         .into_iter()
@@ -122,7 +123,7 @@ fn pack(origin: Origin, known: HashMap<u64, Lookup>) -> Option<Vec<u8>> {
     (plain.len() <= MOST_BYTES).then(|| [&crc32fast::hash(&packed).to_le_bytes(), &packed[..]].concat())
 }
 
-/// The answers in a file, if it is whole and of this origin.
+/// The answers in a file, if it is intact and has this origin.
 fn unpack(bytes: &[u8], origin: &Origin) -> Option<HashMap<u64, Lookup>> {
     let (checksum, packed) = bytes.split_first_chunk()?;
     if crc32fast::hash(packed) != u32::from_le_bytes(*checksum) {
@@ -183,7 +184,7 @@ mod tests {
         );
     }
 
-    /// Check that answers are believed for their origin alone: each part of it counts.
+    /// Check that answers are used for their origin only: each part of it counts.
     #[test]
     fn other_origins_have_other_answers() {
         let packed = pack(origin(2), HashMap::from([(10, lookup("f"))])).unwrap();
@@ -207,7 +208,7 @@ mod tests {
         }
     }
 
-    /// Check that a module has only so many answers kept, and that those beyond cost nothing.
+    /// Check that the number of kept answers is bounded, and that further ones cost nothing.
     #[test]
     fn answers_are_bounded() {
         let folder = tempfile::tempdir().unwrap();
@@ -223,7 +224,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that damaged files have no answers, also those whose checksum is right.
+        /// Check that damaged files give no answers, even those with a valid checksum.
         #[test]
         fn damaged_files_have_no_answers(at: prop::sample::Index, flip in 1_u8.., noise in prop::collection::vec(any::<u8>(), 0..200)) {
             let whole = pack(origin(2), HashMap::from([(10, lookup("f"))])).unwrap();

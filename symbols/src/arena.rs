@@ -1,4 +1,4 @@
-//! Images that live as long as what borrows from them.
+//! Keeps images alive for as long as anything borrows from them.
 
 use crate::image::Image;
 use std::sync::OnceLock;
@@ -37,7 +37,7 @@ impl Arena {
 mod tests {
     use super::*;
 
-    /// Check that earlier loans stay what they were while more images come.
+    /// Check that earlier borrows stay valid while more images are added.
     #[test]
     fn loans_outlive_later_images() {
         let arena = Arena::default();

@@ -1,6 +1,6 @@
-//! Many addresses of many files, by several threads at once.
+//! Looks up many addresses of many files with several threads.
 //!
-//! The file with most addresses is taken first, and each thread has one file open at a time: big ones take some
+//! The file with most addresses comes first. Each thread has one file open at a time, since big ones take some
 //! hundred megabytes.
 
 use crate::answers::Answers;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-/// Results that wait for the caller.
+/// Most results that wait for the caller.
 const QUEUE: usize = 1024;
 
 /// Where the names of a module come from.
@@ -19,13 +19,13 @@ const QUEUE: usize = 1024;
 pub enum Source {
     /// A file.
     File(ModuleFile),
-    /// A file, and another way to it when its path leads elsewhere by now: that of a descriptor.
+    /// A file, and another path to it, that of a descriptor, for when its own leads elsewhere by now.
     Held(ModuleFile, PathBuf),
-    /// An ELF image that no file holds: the vdso.
+    /// An ELF image without a file: the vdso.
     Image(Vec<u8>),
-    /// What a process told of code that it made; addresses are those of the process.
+    /// What a process reported of code that it generated; addresses are those of the process.
     Jit(Arc<JitCode>),
-    /// Nothing, for this reason.
+    /// No names, for this reason.
     None(Reason),
 }
 
@@ -38,12 +38,12 @@ pub struct Batch {
     pub addresses: Vec<u64>,
 }
 
-/// One result: which batch, which of its addresses, and what is known.
+/// One result: index of the batch, index of the address in it, and the answer.
 pub type Found = (usize, usize, Lookup);
 
 impl Symbolizer {
-    /// Looks all addresses up and hands each result to `take`, in no order that means anything. Ends early when
-    /// `cancel` becomes true or `take` fails.
+    /// Looks up all addresses and hands each result to `take`, in no particular order. Ends early when `cancel`
+    /// becomes true or `take` fails.
     ///
     /// # Errors
     /// Those of `take`.
@@ -61,7 +61,7 @@ impl Symbolizer {
             for _ in 0..threads {
                 let (sender, order, next) = (sender.clone(), &order, &next);
                 scope.spawn(move || {
-                    // Relaxed: the counter only hands out places.
+                    // Relaxed: the counter only hands out indices.
                     while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                         if self.look_up_batch(index, &batches[index], cancel, &sender).is_none() {
                             return;
@@ -70,12 +70,12 @@ impl Symbolizer {
                 });
             }
             drop(sender);
-            // Dropping the receiver at an error ends the threads.
+            // An error drops the receiver, which ends the threads.
             results.into_iter().try_for_each(take)
         })
     }
 
-    /// None when nobody wants results any more.
+    /// Looks up one batch; none when nobody wants results any more.
     fn look_up_batch(
         &self,
         index: usize,
@@ -83,7 +83,7 @@ impl Symbolizer {
         cancel: &AtomicBool,
         sender: &SyncSender<Found>,
     ) -> Option<()> {
-        // Relaxed, here and below: a flag; nothing is read on the strength of it.
+        // Relaxed, here and below: a mere flag, which publishes no other data.
         if cancel.load(Ordering::Relaxed) {
             return None;
         }
@@ -132,7 +132,7 @@ impl Symbolizer {
     }
 }
 
-/// What answers for a batch.
+/// The source of a batch, opened.
 enum Opened<'a> {
     Module(Box<ModuleSymbols>),
     Jit(&'a JitCode),
@@ -187,7 +187,7 @@ mod tests {
             maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..])).collect();
         files.sort_unstable();
         files.dedup();
-        // Of the same file several times, too, so that more threads than one have work everywhere.
+        // Each file three times, so that more than one thread always has work.
         let batches: Vec<Batch> = (0..3)
             .flat_map(|part| files.iter().map(move |file| (part, file)))
             .map(|(part, file)| Batch {
@@ -210,7 +210,7 @@ mod tests {
         assert!(alone == found(8));
     }
 
-    /// Check that answers which were kept are given without asking the file, and that those which were not are kept.
+    /// Check that kept answers are used without asking the file, and that new ones are kept.
     #[test]
     fn kept_answers_are_given() {
         let folder = tempfile::tempdir().unwrap();
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(answers.find(2), Some(&Lookup::without(Reason::NoSymbolHere)));
     }
 
-    /// Check that the caller's error comes back and ends the work, and that a cancelled search gives nothing.
+    /// Check that the caller's error is returned and ends the work, and that a cancelled search gives no results.
     #[test]
     fn failure_and_cancelling_end_it() {
         let batches = [Batch { source: Source::Image(own_image()), addresses: vec![0; 100_000] }];

@@ -1,11 +1,11 @@
-//! The bytes of a module, for those who read more of it than names.
+//! The bytes of a module, for callers that read more than names.
 
 use crate::elf::Elf;
 use crate::identity::FileIdentity;
 use crate::image::Image;
 use crate::{ModuleFile, Reason};
 
-/// A file of which it is certain that it is the one that was mapped.
+/// A file known to be the one that was mapped.
 pub struct Binary {
     image: Image,
     build_id: Vec<u8>,
@@ -13,10 +13,10 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// Opens it. Costs a mapping and a look at its headers; other users' files are read.
+    /// Opens the file. Costs a mapping and a look at its headers; files of other users are read into memory.
     ///
     /// # Errors
-    /// Why it cannot be read, or is another one.
+    /// Why it cannot be read, or that it is another file.
     pub fn open(module: &ModuleFile) -> Result<Binary, Reason> {
         let (image, identity) = Image::open(&module.path)?;
         let build_id = Elf::parse(image.bytes())?.build_id().to_vec();
@@ -29,7 +29,7 @@ impl Binary {
         self.image.bytes()
     }
 
-    /// Which file it is, as one that is at `path`.
+    /// Its identity, as a file at `path`.
     pub fn file(&self, path: impl Into<std::path::PathBuf>) -> ModuleFile {
         ModuleFile {
             path: path.into(),
@@ -45,7 +45,7 @@ impl Binary {
 mod tests {
     use super::*;
 
-    /// Check that a file is opened under what is known of it, and not as another one.
+    /// Check that a file is opened by what is known of it, and refused as another one.
     #[test]
     fn binary_is_the_one_that_is_meant() {
         let path = std::env::current_exe().unwrap();

@@ -1,7 +1,7 @@
-//! A folder of the user's for what was found out, bounded in size.
+//! A bounded folder of the user's for cached results.
 //!
-//! What lies in it may have been put there by anybody who can write to it, so it counts only if it is the user's own: a
-//! regular file, no link, that nobody else may write. Whoever reads one checks its contents, too.
+//! Anybody who can write to the folder may have put files there, so a file counts only if it is the user's own: a
+//! regular file, no link, writable by nobody else. Its reader checks its contents, too.
 
 use crate::folder::prune;
 use crate::image::Image;
@@ -12,11 +12,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// Bytes of all files together.
+/// Most bytes of all files together.
 const MOST: u64 = 128 << 20;
-/// How often it is noted that a file was used: what was used longest ago goes first.
+/// How often a use of a file is noted: the least recently used files are removed first.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// What files are called behind their names.
+/// Extension of all files.
 const EXTENSION: &str = "names";
 
 /// The folder.
@@ -27,12 +27,12 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// In this folder, which is made when something is put into it.
+    /// A cache in this folder, which is created when something is first stored.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Cache {
         Cache { folder: folder.into(), most: MOST }
     }
 
-    /// What was stored under a name, if it is ours and at most so long.
+    /// What was stored under a name, if it is ours and has at most `most` bytes.
     pub(crate) fn read(&self, name: &str, most: usize) -> Option<Vec<u8>> {
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
         let file = OpenOptions::new().read(true).custom_flags(flags).open(self.path(name)).ok()?;
@@ -46,7 +46,7 @@ impl Cache {
         Some(bytes)
     }
 
-    /// The same, mapped: for what is large.
+    /// As [`Self::read`], but mapped: for large files.
     pub(crate) fn map(&self, name: &str) -> Option<Image> {
         let path = self.path(name);
         let status = fs::symlink_metadata(&path).ok().filter(is_own)?;
@@ -57,17 +57,17 @@ impl Cache {
         (identity.inode == status.ino()).then_some(image)
     }
 
-    /// Stores something under a name, in place of what was there. Where that fails nothing is stored.
+    /// Stores bytes under a name, replacing what was there. If that fails, nothing is stored.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
-        // Nothing depends on it but time.
+        // A failure costs nothing but time.
         let _ = self.store(name, bytes);
         prune(&self.folder, EXTENSION, self.most, &self.path(name));
     }
 
     fn store(&self, name: &str, bytes: &[u8]) -> std::io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        // Two that store at once have a draft each; the one that is later counts. One that is left behind by a process which
-        // is killed is a file of the folder like any other, and goes some day.
+        // Two processes that store at once have a draft each; the later one wins. A draft left by a killed process is
+        // a file of the folder like any other, and is removed some day.
         static DRAFTS: AtomicU32 = AtomicU32::new(0);
         // Relaxed: the counter only makes names differ.
         let (process, number) = (std::process::id(), DRAFTS.fetch_add(1, Ordering::Relaxed));
@@ -82,12 +82,12 @@ impl Cache {
     }
 }
 
-/// A regular file of ours that nobody else may write.
+/// A regular file of ours that nobody else may write to.
 fn is_own(status: &Metadata) -> bool {
     status.is_file() && own_user() == Some(status.uid()) && status.mode() & 0o022 == 0
 }
 
-/// Notes that a file was used. Where that cannot be noted, it may be removed earlier than it need be.
+/// Notes that a file was used. If that fails, it may be removed earlier than need be.
 fn note_use(file: &File, status: &Metadata) {
     let now = SystemTime::now();
     let is_old = |used| now.duration_since(used).is_ok_and(|age| age > DAY);
@@ -96,7 +96,7 @@ fn note_use(file: &File, status: &Metadata) {
     }
 }
 
-/// The effective user, who owns our own entry of /proc.
+/// The effective user: the owner of our own entry in /proc.
 fn own_user() -> Option<u32> {
     fs::metadata("/proc/self").ok().map(|own| own.uid())
 }
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(fs::read_dir(&cache.folder).unwrap().count(), 1, "no draft is left");
     }
 
-    /// Check that links, files that others may write, and pipes are not read, and that a pipe makes nobody wait.
+    /// Check that links, files that others may write, and pipes are not read, and that a pipe does not block.
     #[test]
     fn what_may_be_of_others_is_not_read() {
         let (_folder, cache) = cache();
@@ -141,7 +141,7 @@ mod tests {
         assert!(cache.read("a", 10).is_none() && cache.map("a").is_none());
     }
 
-    /// Check that what was used longest ago goes first, that the newest stays, and that nothing else is touched.
+    /// Check that the least recently used files go first, that the newest stays, and that nothing else is touched.
     #[test]
     fn the_folder_is_bounded() {
         let (_folder, cache) = cache();
@@ -161,7 +161,7 @@ mod tests {
         assert!(other.exists());
     }
 
-    /// Check that it is noted, once a day, that something was used.
+    /// Check that a use is noted, once a day.
     #[test]
     fn use_is_noted() {
         let (_folder, cache) = cache();
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Check that a folder which cannot be made costs nothing but what would have been kept.
+    /// Check that a folder which cannot be created only means that nothing is kept.
     #[test]
     fn folders_that_cannot_be_made_keep_nothing() {
         let file = tempfile::NamedTempFile::new().unwrap();

@@ -10,7 +10,7 @@ const HIGHEST_RATIO: u64 = 1032;
 
 /// The contents of a compressed section, or nothing if they are damaged or claim an impossible size.
 ///
-/// The claimed size is only reserved, not touched, and never exceeded: a section that goes on behind it is damaged.
+/// The claimed size is only reserved, not touched, and never exceeded: a section with more data than that is damaged.
 pub(crate) fn inflate(section: &CompressedData<'_>) -> Option<Vec<u8>> {
     let claimed = section.uncompressed_size;
     if claimed > MOST_INFLATED || claimed / HIGHEST_RATIO > section.data.len() as u64 {
@@ -41,7 +41,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// Check that honest sections inflate, and that lies about the size give nothing instead of memory.
+    /// Check that honest sections inflate, and that wrong sizes give nothing and take no memory.
     #[test]
     fn honest_sections_inflate_and_lies_do_not() {
         let plain: Vec<u8> = (0..100_000_u32).flat_map(|i| (i / 7).to_le_bytes()).collect();

@@ -12,16 +12,17 @@
 //! DIR/BINARY, DIR/BINARY.debug          by the binary's own name, if it has a build id
 //! ```
 //!
-//! So a folder may hold whole binaries, of which those that were recorded are stripped copies, without any order. Where the binary is gone
-//! or replaced, what lies there speaks for it ([`stand_ins`]).
+//! So a folder may hold whole, unordered binaries of which the recorded ones are stripped copies. If the recorded
+//! binary is gone or replaced, such a file takes its place ([`stand_ins`]).
 //!
-//! A binary reached through `/proc/PID/root` is in a container, and one in [`crate::Options::sysroot`] of another machine:
-//! there each `DIR` is tried inside first, then ours. What is nowhere is asked of servers, if the user names some.
+//! A binary reached through `/proc/PID/root` belongs to a container, and one in [`crate::Options::sysroot`] to
+//! another machine: each `DIR` is then tried inside first, then ours. Files found nowhere are requested from servers,
+//! if the user names some.
 //!
 //! A debug file may itself be stripped and name the next one, so the search goes on from it; a file is visited
 //! once, so a cycle ends. It is taken if its build id is the binary's (then the CRC does not matter: distributions
 //! ship debug files that were changed after the CRC was taken), or if either has no build id and the CRC matches.
-//! Else it is refused, which is kept, and the search goes on.
+//! Else it is refused, which is recorded, and the search goes on.
 
 use crate::arena::Arena;
 use crate::elf::Elf;
@@ -43,11 +44,11 @@ pub(crate) struct Search<'a, 'd> {
     arena: &'a Arena,
     places: Places<'d>,
     visited: HashSet<(u64, u64)>,
-    /// What was taken and what was refused, so far.
+    /// What was used and refused so far.
     pub(crate) outcome: DebugFiles,
 }
 
-/// A debug file that was taken.
+/// A debug file that is used.
 pub(crate) struct DebugFile<'a> {
     pub(crate) path: PathBuf,
     pub(crate) identity: FileIdentity,
@@ -55,7 +56,7 @@ pub(crate) struct DebugFile<'a> {
 }
 
 impl<'a, 'd> Search<'a, 'd> {
-    /// Prepares a search that will not take `module`, the binary itself.
+    /// Prepares a search that will not accept `module`, the binary itself.
     pub(crate) fn new(arena: &'a Arena, places: Places<'d>, module: Option<FileIdentity>) -> Self {
         let visited = module.iter().map(|identity| (identity.device, identity.inode)).collect();
         Search { arena, places, visited, outcome: DebugFiles::default() }
@@ -116,7 +117,7 @@ impl<'a, 'd> Search<'a, 'd> {
         found.or_else(|| self.fetched(elf.build_id(), belongs))
     }
 
-    /// The file that a server has. One that does not belong is not kept.
+    /// The file from a server. One that does not belong to the binary is not kept.
     fn fetched(
         &mut self,
         build_id: &[u8],
@@ -137,7 +138,7 @@ impl<'a, 'd> Search<'a, 'd> {
         Home { debug_dirs, ..home }
     }
 
-    /// The file's home, and the home of what it is a symbolic link to: `/lib` is one to `/usr/lib`, and
+    /// The file's home, and the home of what it links to: `/lib` is a symbolic link to `/usr/lib`, and
     /// `/proc/PID/exe` leads to the binary.
     fn homes(&self, path: &Path) -> Vec<Home> {
         let mut homes = vec![self.home(path)];
@@ -160,7 +161,7 @@ impl<'a, 'd> Search<'a, 'd> {
         candidates
     }
 
-    /// Opens a candidate that was not visited yet and keeps it if it belongs; a missing one is no event.
+    /// Opens a candidate that was not visited yet, and keeps it if it belongs; a missing candidate is no event.
     fn open(
         &mut self,
         path: PathBuf,
@@ -191,7 +192,8 @@ impl<'a, 'd> Search<'a, 'd> {
     }
 }
 
-/// Files that may be of the build of a module which is gone, whole ones first; none without a build id to know them by.
+/// Files that may be of the same build as a module that is gone, whole ones first; none without a build id to
+/// identify them.
 pub(crate) fn stand_ins(module: &ModuleFile, options: &Options) -> Vec<PathBuf> {
     let Some(name) = module.path.file_name().filter(|_| !module.build_id.is_empty()) else {
         return Vec::new();
@@ -217,7 +219,8 @@ fn by_build_id(build_id: &[u8], suffix: &str, home: &Home, directories: &[PathBu
     home.inside_and_ours(directories).map(|directory| directory.join(&file)).collect()
 }
 
-/// A copy of a binary, or its debug file, by the binary's name. Only files are named: the directory may well have a folder of that name.
+/// A copy of a binary, or its debug file, by the binary's name. Only regular files match: the directory may well have
+/// a folder of that name.
 fn by_own_name(name: &OsStr, home: &Home, directories: &[PathBuf]) -> Vec<PathBuf> {
     let mut debug = name.to_owned();
     debug.push(".debug");
@@ -253,7 +256,7 @@ fn file_name(name: &[u8]) -> Option<&OsStr> {
 pub(crate) struct Home {
     pub(crate) path: PathBuf,
     pub(crate) root: PathBuf,
-    /// Directories with debug files, for what is looked for in them later.
+    /// Directories with debug files, for later searches in them.
     pub(crate) debug_dirs: Vec<PathBuf>,
     /// Relative to `root`.
     directory: PathBuf,

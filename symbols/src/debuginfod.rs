@@ -1,8 +1,8 @@
 //! Debug files from servers, by build id.
 //!
-//! Servers are asked only when the user names some in `DEBUGINFOD_URLS`, as for gdb, and only when names are looked up:
-//! while a program is recorded nothing is sent anywhere. What arrives is kept where other tools keep it, and taken from
-//! there the next time, also where no server is named:
+//! Servers are asked only when the user names some in `DEBUGINFOD_URLS`, as for gdb, and only when names are looked
+//! up: nothing is sent anywhere while a program is recorded. Fetched files are kept where other tools keep them, and
+//! are used from there later, even when no server is named:
 //!
 //! ```text
 //! $DEBUGINFOD_CACHE_PATH, or ~/.cache/debuginfod_client
@@ -11,9 +11,9 @@
 //!     cache_miss_s            for how many seconds that is believed, where it is not 600
 //! ```
 //!
-//! Requests are made by the program `curl`: it knows the certificates and proxies of this system, and a profiler need not
-//! bring an implementation of TLS. A file that a server sends counts, as any other, only if its build id is the right one.
-//! A server that cannot be reached is not asked again, and all requests together end after [`LONGEST`].
+//! Requests are made by the program `curl`: it knows the system's certificates and proxies, and a profiler need not
+//! bring its own TLS. As with any other file, one from a server counts only if its build id is the right one. A
+//! server that cannot be reached is not asked again, and all requests together end after [`LONGEST`].
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -26,39 +26,40 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a server may send less than [`SLOWEST`] bytes a second, unless `DEBUGINFOD_TIMEOUT` says another number of
+/// How long a server may send less than [`SLOWEST`] bytes a second; `DEBUGINFOD_TIMEOUT` sets another number of
 /// seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Fewer bytes a second are no progress.
+/// Bytes a second below which a transfer makes no progress.
 const SLOWEST: &str = "1000";
-/// How long all requests of one search for names may take together.
+/// How long all requests of one lookup may take together.
 const LONGEST: Duration = Duration::from_secs(180);
-/// How long servers are asked without a word.
+/// How long servers are asked before the user is told.
 const SILENCE: Duration = Duration::from_secs(1);
-/// How long it is believed that no server has a file.
+/// How long a note that no server has a file is trusted.
 const MISS: Duration = Duration::from_secs(600);
 /// How long to wait for a connection.
 const CONNECT: &str = "5";
 /// Largest file that is taken: the debug files of browsers have some gigabytes.
 const LARGEST: &str = "4294967296";
-/// What curl says when a server has no such file, or sends more than wanted: others it knows are no failures of the server.
+/// Curl's exit status for an HTTP error, as when a server has no such file. This one and [`TOO_LARGE`] do not count
+/// as failures of the server; all others do.
 const HTTP_ERROR: i32 = 22;
 const TOO_LARGE: i32 = 63;
 
-/// Servers with debug files, and where their files are kept. Without servers what is kept still counts.
+/// Servers with debug files, and where fetched files are kept. Without servers, kept files still count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Servers {
     /// Base addresses, `https://debuginfod.example.org`.
     pub urls: Vec<String>,
-    /// Files that were fetched.
+    /// Folder of fetched files.
     pub cache: PathBuf,
     /// How long a server may be silent.
     pub patience: Duration,
-    /// Whom to tell that they are being asked, when that takes long.
+    /// Told that servers are being asked, when that takes long.
     pub notice: Option<Notice>,
 }
 
-/// Is told once the address of a server that is being asked, when requests have taken longer than a second together.
+/// Called once with the address of the server being asked, when requests have taken longer than a second together.
 #[derive(Clone, Copy, Debug)]
 pub struct Notice(pub fn(&str));
 
@@ -71,7 +72,7 @@ impl PartialEq for Notice {
 impl Eq for Notice {}
 
 impl Servers {
-    /// Those that the environment names. None when it names none, and nothing was ever fetched.
+    /// The servers in the environment. None when it names none and nothing was ever fetched.
     pub fn from_env() -> Option<Servers> {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         Servers::from(&variable).filter(|servers| !servers.urls.is_empty() || servers.cache.is_dir())
@@ -95,7 +96,7 @@ impl Servers {
     }
 }
 
-/// The requests of one search for names; shared by its threads.
+/// The requests of one lookup; shared by its threads.
 #[derive(Debug)]
 pub(crate) struct Client {
     servers: Servers,
@@ -104,15 +105,15 @@ pub(crate) struct Client {
 
 #[derive(Debug)]
 struct State {
-    /// When no more requests are begun; set by the first.
+    /// When to begin no more requests; set by the first.
     deadline: Option<Instant>,
-    /// By server: it could not be reached.
+    /// For each server: whether it could not be reached.
     is_down: Vec<bool>,
     /// Counts temporary files.
     attempts: u64,
-    /// How long requests took.
+    /// Time that requests took.
     spent: Duration,
-    /// Whoever wants to know that servers are asked knows it.
+    /// Whether the notice was given.
     is_told: bool,
 }
 
@@ -128,7 +129,8 @@ impl Client {
         Client { servers, state: Mutex::new(state) }
     }
 
-    /// The debug file with this build id, fetched unless it was before. One file at a time: servers are asked politely.
+    /// The debug file with this build id, fetched unless it is kept. One request at a time, out of politeness to
+    /// servers.
     pub(crate) fn debug_file(&self, build_id: &[u8]) -> Option<PathBuf> {
         if build_id.is_empty() || build_id.len() > 64 {
             return None;
@@ -173,23 +175,23 @@ impl Client {
             let _ = fs::remove_file(&part);
         }
         if nobody_has_it {
-            // As other tools note it. One that is there is too old, and may be unwritable.
+            // Notes the miss as other tools do. An older note is out of date, and may be unwritable.
             let _ = fs::remove_file(&kept);
             let _ = File::create_new(&kept);
         }
-        // Only if there is nothing in it.
+        // Removes the folder only if it is empty.
         let _ = kept.parent().map(fs::remove_dir);
         None
     }
 
-    /// Whether it was noted lately that no server has this file.
+    /// Whether it was noted recently that no server has this file.
     fn is_missed(&self, kept: &Path) -> bool {
         let Ok(file) = fs::metadata(kept) else { return false };
         let age = file.modified().ok().and_then(|noted| noted.elapsed().ok());
         file.is_file() && file.len() == 0 && age.is_some_and(|age| age <= self.miss())
     }
 
-    /// How long that is believed: what other tools keep there, or let the user change.
+    /// How long such a note is trusted: set by other tools, or by the user, in a file of the cache.
     fn miss(&self) -> Duration {
         let mut text = String::new();
         let file = File::open(self.servers.cache.join("cache_miss_s"));
@@ -197,7 +199,7 @@ impl Client {
         read.ok().and_then(|_| text.trim().parse().ok()).map_or(MISS, Duration::from_secs)
     }
 
-    /// Makes a request, and tells of it once all requests together have taken too long for a user to know nothing.
+    /// Makes a request, and gives the notice once all requests together have taken longer than [`SILENCE`].
     fn telling<T>(&self, state: &mut State, url: &str, request: impl FnOnce() -> T) -> T {
         let Some(notice) = self.servers.notice.filter(|_| !state.is_told) else { return request() };
         let begun = Instant::now();
@@ -211,7 +213,7 @@ impl Client {
                 }
                 is_late
             };
-            // Without a thread nobody is told.
+            // Without a thread there is no notice.
             let teller = thread::Builder::new().spawn_scoped(scope, wait);
             let answer = request();
             drop(done);
@@ -228,14 +230,14 @@ impl Client {
         }
         let seconds = |time: Duration| time.as_secs().max(1).to_string();
         let mut curl = Command::new("curl");
-        // First of all: no file of the user changes what is done.
+        // `--disable` must come first: no curlrc of the user has any effect.
         curl.args(["--disable", "--silent", "--fail", "--location", "--max-redirs", "5", "--globoff"]);
         curl.args(["--proto", "=http,https", "--connect-timeout", CONNECT, "--max-filesize", LARGEST]);
         curl.args(["--speed-limit", SLOWEST, "--speed-time", &seconds(self.servers.patience)]);
         curl.args(["--max-time", &seconds(left), "--user-agent", "sysprof-memprof"]);
         curl.arg("--output").arg(part).arg("--").arg(url);
         curl.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Our own agent has no place in it. It stays in our process group: the user's ^C ends it, too.
+        // Keeps our agent out of curl. It stays in our process group, so the user's ^C ends it, too.
         curl.env_remove("LD_PRELOAD");
         match curl.status().map(|status| status.code()) {
             Ok(Some(0)) if is_whole(part) => Answer::File,
@@ -245,16 +247,16 @@ impl Client {
     }
 }
 
-/// What became of a request.
+/// Outcome of a request.
 enum Answer {
     File,
     /// The server has no such file.
     Nothing,
-    /// It cannot be reached, or there is no curl.
+    /// The server cannot be reached, or there is no curl.
     Down,
 }
 
-/// Empty files are notes that no server had anything.
+/// Empty files are notes that no server has the file.
 fn is_whole(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0)
 }
@@ -263,7 +265,7 @@ fn is_whole(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// Check what the environment means: the order of places for files, and that addresses which are none are left out.
+    /// Check what the environment means: the order of places for files, and that invalid addresses are left out.
     #[test]
     fn environment_names_servers() {
         let of = |variables: &[(&str, &str)]| {

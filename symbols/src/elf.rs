@@ -1,4 +1,4 @@
-//! What we read of an ELF file, each part within bounds.
+//! The parts of an ELF file that we read, each within bounds.
 
 use crate::Reason;
 use crate::arena::Arena;
@@ -10,19 +10,19 @@ use object::elf;
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader, Sym, SymbolTable};
 use object::{CompressedData, CompressionFormat, Endianness, Object, ObjectSection, SectionIndex};
 
-/// Longest name that is read; what goes on is cut. Mangled names of heavy templates reach some ten thousand bytes.
+/// Longest name that is read; longer ones are cut. Mangled names of heavy templates reach some ten thousand bytes.
 const LONGEST_NAME: usize = 1 << 16;
 /// Most sections of a file; executables have some dozens.
 const MOST_SECTIONS: usize = 1 << 16;
 /// Most notes looked at in one section or segment; linkers write two or three.
 const MOST_NOTES: usize = 64;
 
-/// A parsed file. Nothing of it was checked except that reading it cannot go wrong.
+/// A parsed file. Nothing is guaranteed except that reading it cannot go wrong.
 pub(crate) struct Elf<'a> {
     file: object::File<'a>,
     sections: Vec<Section<'a>>,
     segments: Vec<CodeRange>,
-    /// Address of the file's first byte, as if that were mapped with the rest.
+    /// Address of the file's first byte, as if it were mapped with the rest.
     origin: u64,
     build_id: &'a [u8],
     length: usize,
@@ -35,9 +35,9 @@ pub(crate) struct Section<'a> {
     pub(crate) index: usize,
     pub(crate) address: u64,
     pub(crate) size: u64,
-    /// Holds instructions and is loaded, though not necessarily from this file (NOBITS in a debug file).
+    /// Holds instructions and is loaded, though its bytes need not be in this file (NOBITS in a debug file).
     pub(crate) is_code: bool,
-    /// Holds variables: loaded, no instructions, and there once, not once for each thread.
+    /// Holds variables: loaded, not executable, not thread-local.
     pub(crate) is_data: bool,
     /// The bytes as they are in the file; none for NOBITS, whose offset and size mean nothing.
     pub(crate) data: &'a [u8],
@@ -50,12 +50,12 @@ pub(crate) struct CodeRange {
     pub(crate) size: u64,
 }
 
-/// A symbol that can name code, which is a function or a label with a size; or a variable with a size.
+/// A symbol that can name code (a function, or a label with a size), or a variable with a size.
 #[derive(Clone, Copy)]
 pub(crate) struct ElfSymbol<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) address: u64,
-    /// 0 where the author of hand-written assembly gave none.
+    /// 0 where hand-written assembly gives none.
     pub(crate) size: u64,
     pub(crate) is_function: bool,
     pub(crate) is_local: bool,
@@ -63,7 +63,7 @@ pub(crate) struct ElfSymbol<'a> {
 }
 
 impl<'a> Elf<'a> {
-    /// Parses headers and section table.
+    /// Parses headers and the section table.
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Elf<'a>, Reason> {
         let file = object::File::parse(bytes).map_err(|_| Reason::UnreadableElf)?;
         let tables = match &file {
@@ -90,12 +90,12 @@ impl<'a> Elf<'a> {
         self.sections.iter().filter(|section| section.is_data)
     }
 
-    /// The address of the file's first byte, if that is mapped as the rest is.
+    /// The address of the file's first byte, if it is mapped as the rest is.
     pub(crate) fn origin(&self) -> u64 {
         self.origin
     }
 
-    /// Whether instructions are in this file; a debug file only says where they are in the binary.
+    /// Whether the instructions are in this file; a debug file only says where they are in the binary.
     pub(crate) fn holds_code(&self) -> bool {
         self.code_sections().next().is_none() || self.code_sections().any(|section| !section.data.is_empty())
     }
@@ -112,7 +112,7 @@ impl<'a> Elf<'a> {
         sections.min().or(segments.min()).unwrap_or(0)
     }
 
-    /// Whether a section is there and has contents in this file.
+    /// Whether a section exists and has contents in this file.
     pub(crate) fn has(&self, name: &[u8]) -> bool {
         self.section(name).is_some_and(|section| !section.data.is_empty())
     }
@@ -122,7 +122,7 @@ impl<'a> Elf<'a> {
         self.has(b".debug_info") || self.has(b".zdebug_info")
     }
 
-    /// Bytes, as they are in the file, of what is read before the first address has its names.
+    /// Bytes in the file that are read before the first address can be named.
     pub(crate) fn table_bytes(&self) -> usize {
         const TABLES: [&[u8]; 4] = [b".debug_info", b".zdebug_info", b".symtab", b".gnu_debugdata"];
         TABLES.iter().filter_map(|name| self.section(name)).map(|section| section.data.len()).sum()
@@ -142,7 +142,7 @@ impl<'a> Elf<'a> {
         Some((name, crc))
     }
 
-    /// Path and build id in `.gnu_debugaltlink`: a file with what several debug files have in common.
+    /// Path and build id in `.gnu_debugaltlink`: a file with what several debug files share.
     pub(crate) fn alternate_link(&self) -> Option<(&'a [u8], &'a [u8])> {
         let data = self.section(b".gnu_debugaltlink")?.data;
         let path = until_nul(data);
@@ -158,7 +158,7 @@ impl<'a> Elf<'a> {
         }
     }
 
-    /// Contents of a section as they are in the file; none if it has none.
+    /// Contents of a section as stored in the file; none if it has none.
     pub(crate) fn raw(&self, name: &str) -> Option<CompressedData<'a>> {
         let section = match self.section(name.as_bytes()) {
             Some(section) => section,
@@ -170,8 +170,8 @@ impl<'a> Elf<'a> {
         self.file.section_by_index(SectionIndex(section.index)).ok()?.compressed_data().ok()
     }
 
-    /// The file packed into `.gnu_debugdata`: a table of the functions that `.dynsym` does not have, which some
-    /// distributions leave in each stripped binary.
+    /// The ELF file packed into `.gnu_debugdata`, which some distributions leave in each stripped binary: a table of
+    /// the functions that are not in `.dynsym`.
     pub(crate) fn mini_debug_file(&self, arena: &'a Arena) -> Option<Elf<'a>> {
         let packed = self.section(b".gnu_debugdata").filter(|section| !section.data.is_empty())?;
         Elf::parse(arena.keep(Image::Owned(xz::unpack(packed.data)?))).ok()
@@ -182,7 +182,7 @@ impl<'a> Elf<'a> {
         if self.file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
     }
 
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     pub(crate) fn length(&self) -> usize {
         self.length
     }
@@ -192,7 +192,7 @@ impl<'a> Elf<'a> {
         self.file.architecture() == object::Architecture::X86_64
     }
 
-    /// What the file holds from this address to the end of its section; none where it holds nothing.
+    /// The file's contents from this address to the end of its section; none where it has none.
     pub(crate) fn bytes_at(&self, address: u64) -> Option<&'a [u8]> {
         let mapped = self.sections.iter().filter(|section| section.address != 0);
         let holding = mapped.filter_map(|section| {
@@ -202,23 +202,23 @@ impl<'a> Elf<'a> {
         holding.into_iter().find(|bytes| !bytes.is_empty())
     }
 
-    /// Contents and address of a section that programs have in memory; none where it is absent or not in this file.
+    /// Contents and address of a section that is loaded into memory; none where it is absent or not in this file.
     pub(crate) fn table_at(&self, name: &[u8]) -> Option<(&'a [u8], u64)> {
         let section = self.section(name)?;
         (!section.data.is_empty() && section.address != 0).then_some((section.data, section.address))
     }
 
-    /// Bytes of an address.
+    /// Size of an address in bytes.
     pub(crate) fn address_size(&self) -> u8 {
         if self.file.is_64() { 8 } else { 4 }
     }
 
-    /// Every symbol that can name code, of `.symtab` and of `.dynsym`.
+    /// All symbols that can name code, of `.symtab` and `.dynsym`.
     pub(crate) fn symbols(&self) -> Vec<ElfSymbol<'a>> {
         self.symbols_of(Kind::Code)
     }
 
-    /// Every symbol that can name a variable, of both.
+    /// All symbols that can name a variable, of `.symtab` and `.dynsym`.
     pub(crate) fn variables(&self) -> Vec<ElfSymbol<'a>> {
         self.symbols_of(Kind::Variable)
     }
@@ -293,7 +293,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Whether such lie in a section.
+    /// Whether a section holds symbols of this kind.
     fn is_in(self, section: &Section<'_>) -> bool {
         match self {
             Kind::Code => section.is_code,
@@ -303,7 +303,7 @@ impl Kind {
 }
 
 impl Section<'_> {
-    /// The first address behind it.
+    /// The first address behind the section.
     pub(crate) fn end(&self) -> u64 {
         self.address.saturating_add(self.size)
     }
@@ -353,7 +353,7 @@ fn tables<'a, E: FileHeader<Endian = Endianness>>(
         if header.p_type(endian) == elf::PT_LOAD && origin.is_none() {
             origin = Some(header.p_vaddr(endian).into().wrapping_sub(header.p_offset(endian).into()));
         }
-        // Sections come first: in a debug file the offsets of segments lead elsewhere.
+        // Sections first: in a debug file the offsets of segments lead elsewhere.
         if build_id.is_empty()
             && headers.is_empty()
             && let Ok(Some(notes)) = header.notes(endian, bytes)
@@ -410,7 +410,7 @@ mod tests {
         }
     }
 
-    /// Check that a version is cut off a name, and that a name which only begins with the sign stays.
+    /// Check that a version is cut off a name, and that a name which begins with `@` stays.
     #[test]
     fn versions_are_cut_off() {
         for (name, expected) in [

@@ -1,11 +1,11 @@
-//! A folder of files that were found out, bounded in size.
+//! Keeps a folder of cached files within a size.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Removes the files with this extension that were used longest ago, but for one, until all together have at most so many bytes.
-/// What cannot be removed stays.
+/// Removes the least recently used files with this extension, except `keep`, until all together have at most `most`
+/// bytes. Files that cannot be removed stay.
 pub fn prune(folder: &Path, extension: &str, most: u64, keep: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let is_ours = |path: &PathBuf| path.extension().is_some_and(|found| found == extension);

@@ -1,7 +1,7 @@
-//! Where a function begins that has no name.
+//! Where a function without a name begins.
 //!
-//! A stripped file still has its unwind tables, and they have a row for each function. So two functions without a name can be told apart,
-//! and a disassembler be shown which one it is.
+//! A stripped file still has its unwind tables, with a row for each function. They tell two nameless functions apart,
+//! and show a disassembler which one is meant.
 //!
 //! ```text
 //!  .eh_frame_hdr   01 1b 03 3b | .eh_frame | count | 0x4a2b0 row | 0x4a300 row | …     sorted by where functions begin
@@ -11,20 +11,20 @@
 use crate::elf::Elf;
 use gimli::{BaseAddresses, EhFrame, EhFrameOffset, UnwindSection};
 
-/// Version, and how numbers are stored, as all linkers write it: offsets of 32 bits, those of the list from the header's address on.
+/// Version and encodings as all linkers write them: 32-bit offsets, in the list relative to the header's address.
 const HEAD: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
 /// Bytes before the list.
 const BEFORE_LIST: usize = 12;
 
-/// The first address of the function that covers an address, in a file that was linked with unwind tables; what compilers move out of a
-/// function because it is rarely run counts as one of its own.
+/// The first address of the function that covers an address, in a file linked with unwind tables. Cold code that the
+/// compiler moved out of a function counts as a function of its own.
 // Cost: a search in the list, and the parsing of one row.
 pub(crate) fn function_start(binary: &Elf<'_>, address: u64) -> Option<u64> {
     let (head, head_address) = binary.table_at(b".eh_frame_hdr")?;
     let (rows, rows_address) = binary.table_at(b".eh_frame")?;
     let is_little = matches!(binary.endian(), gimli::RunTimeEndian::Little);
     let (list, _) = head.strip_prefix(&HEAD).and_then(|_| head.get(BEFORE_LIST..))?.as_chunks::<8>();
-    // The first half of an entry says where a function begins, the second one where its row is.
+    // The first half of an entry is where a function begins, the second where its row is.
     let half = |entry: &[u8; 8], at: usize| {
         let bytes = [entry[at], entry[at + 1], entry[at + 2], entry[at + 3]];
         let offset = if is_little { i32::from_le_bytes(bytes) } else { i32::from_be_bytes(bytes) };

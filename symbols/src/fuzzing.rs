@@ -1,5 +1,5 @@
-//! What the fuzzer and its replay in the tests both run. Nothing is asserted: what must hold is that there is an answer,
-//! soon, within the memory that the files' sizes allow.
+//! Run by both the fuzzer and its replay in the tests. Nothing is asserted: all that must hold is that an answer
+//! comes, soon, within the memory that the files' sizes allow.
 
 use crate::{JitCode, Options, Symbolizer};
 
@@ -14,7 +14,7 @@ const DEBUG: [&str; 8] = [
     ".debug_addr",
     ".debug_str_offsets",
 ];
-/// Where the code of made files begins, and how much there is.
+/// Start and length of the code in generated files.
 const CODE: (u64, u64) = (0x1000, 0x1_0000);
 
 /// Opens any bytes as a module and looks up addresses.
@@ -22,7 +22,7 @@ pub fn read_elf(bytes: &[u8]) {
     let options = Options { debug_dirs: Vec::new(), ..Options::default() };
     let Ok(mut module) = Symbolizer::new(options).open_image(bytes.to_vec()) else { return };
     let spread = (0..64).map(|step| CODE.0 + step * 97);
-    // Files of both kinds are met with and without the units of these addresses taken from among the others.
+    // Depending on their length, files are read with and without selecting the units of these addresses.
     if bytes.len().is_multiple_of(2) {
         module.expect(spread.clone().take(4).collect());
     }
@@ -32,7 +32,7 @@ pub fn read_elf(bytes: &[u8]) {
     }
 }
 
-/// Makes a file of these bytes as debug information: lengths of the sections, two bytes each, and then the sections.
+/// Makes a file with these bytes as debug information: two-byte lengths of the sections, then the sections.
 pub fn read_dwarf(bytes: &[u8]) {
     let Some((lengths, mut rest)) = bytes.split_at_checked(DEBUG.len() * 2) else { return };
     let mut sections = Vec::new();
@@ -45,14 +45,14 @@ pub fn read_dwarf(bytes: &[u8]) {
     read_elf(&elf_with(&sections));
 }
 
-/// Makes any bytes readable as names, one a line.
+/// Demangles any bytes as names, one per line.
 pub fn read_names(bytes: &[u8]) {
     for name in String::from_utf8_lossy(bytes).lines() {
         crate::demangle(name);
     }
 }
 
-/// Reads any bytes as a log of a compiler, and as a map.
+/// Reads any bytes as a jitdump log, and as a perf map.
 pub fn read_jit(bytes: &[u8]) {
     for code in [JitCode::parse(bytes, []), JitCode::parse(b"", [bytes])] {
         for address in (0..64).map(|step| step * 97).chain([u64::MAX - 1, u64::MAX]) {
@@ -61,7 +61,7 @@ pub fn read_jit(bytes: &[u8]) {
     }
 }
 
-/// An ELF file of 64 bits with code that is not in it, and these sections.
+/// A 64-bit ELF file with these sections, and a code section without contents.
 ///
 /// ```text
 /// header 64 | contents of sections | names | table of sections: null, .text, sections …, names
@@ -95,7 +95,7 @@ fn elf_with(sections: &[(&str, &[u8])]) -> Vec<u8> {
     file
 }
 
-/// A row of the table of sections.
+/// A row of the section table.
 fn header(name: usize, kind: u32, flags: u64, address: u64, offset: usize, size: u64) -> Vec<u8> {
     let mut row = [(name as u32).to_le_bytes(), kind.to_le_bytes()].concat();
     for word in [flags, address, offset as u64, size, 0, 1, 0] {
@@ -109,7 +109,7 @@ fn header(name: usize, kind: u32, flags: u64, address: u64, offset: usize, size:
 mod tests {
     use super::*;
 
-    /// Check that the files which are made of bytes are read as what they are meant to be.
+    /// Check that generated files are read as intended.
     #[test]
     fn made_files_are_read() {
         let file = elf_with(&[(".debug_abbrev", b"one"), (".debug_info", b"more")]);

@@ -6,8 +6,8 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// A file with code as it was when it was mapped. What is not known is empty or 0 and is not compared; with
-/// nothing known the path alone decides.
+/// A file with code as it was when it was mapped. Unknown fields are empty or 0 and are not compared; with nothing
+/// known, the path alone decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleFile {
     /// Where to open it, as this process sees it; may lead through `/proc/PID/root` or `/proc/PID/map_files`.
@@ -39,7 +39,7 @@ impl ModuleFile {
         } else if !build_id.is_empty() {
             self.build_id == build_id
         } else {
-            // A build id was mapped and this file has none. That is the same file only if the inode proves it.
+            // The mapped file had a build id and this one has none: it is the same file only if the inode proves it.
             self.inode != 0
                 && same(self.device, file.device)
                 && self.inode == file.inode
@@ -55,7 +55,7 @@ pub(crate) struct FileIdentity {
     pub(crate) device: u64,
     pub(crate) inode: u64,
     pub(crate) modified_ns: u64,
-    /// When anything of the file was changed last: nobody can turn this time back, as that of the modification.
+    /// Time of the last status change, which unlike the modification time cannot be set back.
     pub(crate) changed_ns: u64,
     pub(crate) length: u64,
 }
@@ -79,7 +79,7 @@ impl FileIdentity {
 mod tests {
     use super::*;
 
-    /// Check that the build id decides where both have one, and device, inode and time elsewhere.
+    /// Check that the build id decides where both have one, else device, inode and time.
     #[test]
     fn build_id_decides_then_inode() {
         let file = FileIdentity { device: 1, inode: 2, modified_ns: 3, ..FileIdentity::default() };

@@ -1,8 +1,8 @@
 //! The bytes of a file, mapped or read.
 //!
-//! A mapping costs no memory of its own, but whoever can truncate the file can kill us with SIGBUS. So only files
-//! of root or of our own user are mapped, and only if nobody else may write them; the files of others are read
-//! into memory, which matters when root symbolizes the programs of its users.
+//! A mapping costs no memory of its own, but anybody who can truncate the file can kill us with SIGBUS. So only files
+//! of root or of our own user are mapped, and only if nobody else may write them; files of others are read into
+//! memory, which matters when root symbolizes the programs of its users.
 
 use crate::Reason;
 use crate::identity::FileIdentity;
@@ -16,7 +16,7 @@ use std::path::Path;
 /// Largest file of another user that is read into memory.
 const MOST_READ: u64 = 2 << 30;
 
-/// Bytes that stay where they are for as long as the image lives, also when it is moved.
+/// Bytes that stay in place for as long as the image lives, even when it is moved.
 pub(crate) enum Image {
     /// A private, read-only mapping.
     Mapped(Mmap),
@@ -25,14 +25,14 @@ pub(crate) enum Image {
 }
 
 impl Image {
-    /// Opens a regular file and says which one it is. What else may have taken the file's place is not opened: to open a device can
-    /// be to use it, and a pipe has a writer who waits for that.
+    /// Opens a regular file and says which one it is. Anything else in the file's place is not opened: opening a
+    /// device can have effects, and opening a pipe wakes a writer that waits for a reader.
     pub(crate) fn open(path: &Path) -> Result<(Image, FileIdentity), Reason> {
         let place = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)?;
         if !place.metadata()?.is_file() {
             return Err(Reason::FileUnreadable);
         }
-        // The file itself, whatever its name leads to by now.
+        // Opens the file itself, wherever its name leads by now.
         let file = File::open(format!("/proc/self/fd/{}", place.as_raw_fd()))?;
         let metadata = file.metadata()?;
         let identity = FileIdentity::of(&metadata);
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// Check that a path which is no regular file gives its reason, and at once.
+    /// Check that a path which is no regular file gives its reason, without blocking.
     #[test]
     fn what_is_no_file_has_a_reason() {
         let directory = tempfile::tempdir().unwrap();
@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    /// Check that a pipe in a file's place is not opened: somebody who waits for a reader waits on.
+    /// Check that a pipe in a file's place is not opened: a process that waits for a reader goes on waiting.
     #[test]
     fn what_is_no_file_is_not_opened() {
         let directory = tempfile::tempdir().unwrap();
@@ -121,7 +121,7 @@ mod tests {
         let writer = pipe.clone();
         let waits =
             std::thread::spawn(move || tell.send(OpenOptions::new().write(true).open(writer).is_ok()));
-        // It is about to open it, or does.
+        // By now it is opening the pipe, or about to.
         std::thread::sleep(std::time::Duration::from_millis(100));
         assert_eq!(Image::open(&pipe).err(), Some(Reason::FileUnreadable));
         let early = told.recv_timeout(std::time::Duration::from_millis(100));

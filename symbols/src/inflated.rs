@@ -1,9 +1,9 @@
 //! Sections of debug information, inflated once and kept.
 //!
-//! Distributions compress debug information: that of libc has 3 MB, and 9 when it is read. To inflate it took half the time that
-//! a short recording needed for names. So what was inflated is kept in the user's cache, where it is mapped the next time,
-//! for as long as the file that it came from is the same. Sections of browsers are not: they are too large to be kept, and
-//! programs of that size do not run for a tenth of a second.
+//! Distributions compress debug information: libc's takes 3 MB in the file, and 9 inflated. Inflating it took half
+//! the time that a short recording needed for names. So inflated sections are kept in the user's cache, and mapped
+//! from there for as long as the file that they came from is unchanged. Those of browsers are too large to be kept,
+//! and programs of that size do not run for a tenth of a second.
 //!
 //! ```text
 //! CRC-32 of the rest, 4 bytes | length of the head, 4 | head: version, file, section | contents
@@ -19,19 +19,19 @@ use bincode::config;
 use object::CompressionFormat;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-/// Changes whenever the same section is stored otherwise.
+/// Changes whenever the same section is stored differently.
 const VERSION: u32 = 1;
-/// Lengths of the sections that are kept, inflated: less is inflated at once.
+/// Inflated lengths of the sections that are kept: shorter ones inflate fast enough.
 const KEPT: std::ops::RangeInclusive<u64> = 1 << 17..=1 << 24;
 
 /// The sections of one file.
 pub(crate) struct Inflated<'c> {
-    /// Where they are kept, and of which file they are. None where nothing is kept.
+    /// The cache, and the file whose sections it keeps. None when nothing is kept.
     place: Option<(&'c Cache, FileIdentity)>,
 }
 
 impl<'c> Inflated<'c> {
-    /// Of this file; kept if there is a place and if the file can be told from others.
+    /// For this file; sections are kept if there is a cache and the file can be identified.
     pub(crate) fn new(cache: Option<&'c Cache>, file: Option<FileIdentity>) -> Inflated<'c> {
         Inflated { place: cache.zip(file) }
     }
@@ -58,11 +58,11 @@ impl<'c> Inflated<'c> {
     }
 }
 
-/// Where the contents begin, if the file is whole and has this head.
+/// Where the contents begin, if the file is intact and has this head.
 fn start_of_contents(bytes: &[u8], head: &[u8]) -> Option<usize> {
     let (checksum, rest) = bytes.split_first_chunk()?;
     let (length, after) = rest.split_first_chunk()?;
-    // The head is looked at first, since it is short.
+    // The head is compared first, since it is short.
     let is_this = u32::from_le_bytes(*length) as usize == head.len() && after.starts_with(head);
     let is_whole = is_this && crc32fast::hash(rest) == u32::from_le_bytes(*checksum);
     is_whole.then(|| checksum.len() + length.len() + head.len())
@@ -72,7 +72,8 @@ fn start_of_contents(bytes: &[u8], head: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Check that contents begin behind the head of a whole file, and that files that are damaged or of others have none.
+    /// Check that contents begin behind the head of an intact file, and that damaged files and files of others have
+    /// none.
     #[test]
     fn files_are_whole_or_none() {
         let rest = [&4_u32.to_le_bytes()[..], b"headcontents"].concat();

@@ -1,18 +1,18 @@
-//! Names, files and lines of addresses, or the reason why there are none.
+//! Names, files and lines for addresses, or the reason why there are none.
 //!
 //! # Constraints
 //!
 //! - **Never a wrong name.** A file is read only if it is the one that was mapped ([`ModuleFile`]); a debug file
 //!   only if it belongs to it; an address in a gap between two functions has no name.
-//! - **Never silence.** What has no name has a [`Reason`], whose text people read in place of the name.
+//! - **Never silence.** An address without a name has a [`Reason`], whose text is shown in place of the name.
 //! - **Files are hostile.** Any bytes give names or a reason: no panic, no memory beyond a multiple of the file's
-//!   size, no endless work. What no compiler writes is refused.
-//! - **Addresses are the file's own** virtual addresses, as `nm` and `objdump` print them. Turning an address of a
-//!   process into one of a file, and a return address into one of the call, is the caller's task.
-//! - **One big module at a time.** An opened module may hold inflated sections of some hundred megabytes; the
-//!   caller decides how many are open at once.
+//!   size, no endless work. Debug information that no compiler writes is refused.
+//! - **Addresses are the file's own** virtual addresses, as `nm` and `objdump` print them. The caller turns addresses
+//!   of a process into those of a file, and return addresses into those of calls.
+//! - **One big module at a time.** An opened module may hold some hundred megabytes of inflated sections; the caller
+//!   decides how many are open at once.
 //!
-//! Not done: binaries whose section headers were removed, and names of Swift, whose demangler exists in C++ only.
+//! Not supported: binaries without section headers, and names of Swift, whose demangler exists in C++ only.
 //!
 //! ```no_run
 //! use symbols::{ModuleFile, Symbolizer};

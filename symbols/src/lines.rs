@@ -13,10 +13,10 @@ use gimli::{DebugAranges, DebugInfo, EndianSlice, RunTimeEndian, SectionId};
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// What DWARF is read through.
+/// How DWARF is read.
 pub(crate) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// Most frames of one address; debug information that nests deeper was refused before.
+/// Most frames of one address; debug information that nests deeper was refused earlier.
 const MOST_FRAMES: usize = survey::DEEPEST as usize;
 
 /// The debug information of one file, in that file's addresses. Units are read when an address first needs them.
@@ -35,8 +35,8 @@ pub(crate) struct LineFrame {
 }
 
 impl<'a> Lines<'a> {
-    /// Reads which units a file with debug information has. None when that is damaged, or such that no compiler writes, see
-    /// [`survey`].
+    /// Reads which units a file with debug information has. None if it is damaged, or unlike what compilers write,
+    /// see [`survey`].
     pub(crate) fn load(
         elf: &Elf<'a>,
         inflated: &Inflated<'_>,
@@ -54,8 +54,8 @@ impl<'a> Lines<'a> {
         Lines::new(dwarf, survey, elf, home, arena)
     }
 
-    /// The same, of nothing but the units that these addresses need, which are sorted and those of this file. None where they
-    /// cannot be told from others, or refer to them.
+    /// As [`Self::load`], but only the units that these addresses need; the addresses are sorted and those of this
+    /// file. None where the units cannot be selected, or refer to others.
     pub(crate) fn select(
         addresses: &[u64],
         elf: &Elf<'a>,
@@ -82,12 +82,12 @@ impl<'a> Lines<'a> {
         Some(Lines { context: addr2line::Context::from_dwarf(dwarf).ok()?, survey, split })
     }
 
-    /// Whether a function that was dropped by the linker seems to cover the address.
+    /// Whether a function that the linker dropped may seem to cover the address.
     pub(crate) fn is_doubtful(&self, address: u64) -> bool {
         address < self.survey.discarded_end.max(self.split.discarded_end())
     }
 
-    /// Whether other files were opened, or looked for, than the one this was loaded from.
+    /// Whether files other than the one it was loaded from were opened or looked for.
     pub(crate) fn has_read_others(&self) -> bool {
         self.split.has_looked()
     }
@@ -133,7 +133,7 @@ fn sections<'a>(elf: &Elf<'a>, inflated: &Inflated<'_>, arena: &'a Arena) -> gim
     dwarf
 }
 
-/// Whether a section says anything of lines and functions; the rest (variables' locations, macros) stays unread.
+/// Whether a section concerns lines and functions; the rest (variables' locations, macros) stays unread.
 pub(crate) fn is_needed(id: SectionId) -> bool {
     matches!(
         id,

@@ -9,9 +9,10 @@ pub struct Lookup {
     /// Innermost inlined function first; the last one is the function that owns the code. A frame may have a line
     /// and no function.
     pub frames: Vec<SourceFrame>,
-    /// What linkers call the function that owns the code, where that is not the name that its frame shows.
+    /// Linkage name of the function that owns the code, where it differs from the name that its frame shows.
     pub linkage: Option<String>,
-    /// Where the function that owns the code begins in its file, as the unwind tables tell, if it has no name: what tells it from others.
+    /// Where the function that owns the code begins in its file according to the unwind tables, if it has no name:
+    /// this tells it from others.
     pub start: Option<u64>,
     /// Set exactly when the last frame has no function, or there is no frame.
     pub reason: Option<Reason>,
@@ -29,7 +30,7 @@ pub struct SourceFrame {
 }
 
 impl Lookup {
-    /// Nothing, for this reason.
+    /// An answer without names, for this reason.
     pub(crate) fn without(reason: Reason) -> Lookup {
         Lookup { reason: Some(reason), ..Lookup::default() }
     }

@@ -1,14 +1,14 @@
 //! Why an address has no name.
 
-/// Why there is no name. The text is what people read in place of the name; [`Reason::advice`] says what they
-/// can do about it.
+/// Why there is no name. The text is shown in place of the name; [`Reason::advice`] says what the user can do about
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The path leads nowhere any more.
+    /// The path no longer exists.
     #[error("Binary file was deleted or replaced")]
     FileMissing,
-    /// The path leads to another file than the one that was mapped: its names would be wrong.
+    /// The path leads to another file than the mapped one, whose names would be wrong.
     #[error("Binary file was deleted or replaced")]
     FileReplaced,
     /// The system refused to open the file.
@@ -32,21 +32,21 @@ pub enum Reason {
     /// The kernel does not show the addresses of its functions to this user.
     #[error("Kernel symbols are restricted")]
     KernelRestricted,
-    /// No file was mapped at the address when it was seen. Never returned by a lookup in a file: for callers,
-    /// who know the mappings.
+    /// No file was mapped at the address when it was seen. Never returned by a lookup in a file: for callers, which
+    /// know the mappings.
     #[error("No mapping for address")]
     NoMapping,
-    /// The address is in memory without a file, in which code was made at run time or that is no code at all, and the
-    /// program has told nobody of a function there.
+    /// The address is in anonymous memory, which holds code generated at run time or no code at all, and the program
+    /// reported no function there.
     #[error("Code made at run time was not told of")]
     Untold,
-    /// Code was made there, overwritten and made anew: which of the functions it was is not known.
+    /// Code was generated there, overwritten and generated again: which of the functions it was is not known.
     #[error("Several functions were at the address, one after the other")]
     SeveralFunctions,
 }
 
 impl Reason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Reason; 12] = [
         Reason::FileMissing,
         Reason::FileReplaced,
@@ -62,7 +62,7 @@ impl Reason {
         Reason::SeveralFunctions,
     ];
 
-    /// The reason with this text, as it was stored; where several have it, their advice is the same.
+    /// The reason with this stored text; where several have it, their advice is the same.
     pub fn from_text(text: &str) -> Option<Reason> {
         Self::ALL.into_iter().find(|reason| reason.to_string() == text)
     }
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(Reason::from_text("no reason"), None);
     }
 
-    /// Check what each error of the system means for the names of a file.
+    /// Check which reason each system error becomes.
     #[test]
     fn system_errors_become_reasons() {
         for (kind, expected) in [

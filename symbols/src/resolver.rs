@@ -17,17 +17,17 @@ use std::cell::OnceCell;
 use std::ops::Range;
 use std::path::Path;
 
-/// Bytes of tables that are read within a millisecond or two.
+/// Tables up to this many bytes are read within a millisecond or two.
 const LITTLE_WORK: usize = 256 << 10;
 
-/// Everything that is known about one module, borrowed from the files that say it. Each part is read when it is needed first.
+/// Everything that is known about one module, borrowed from its files. Each part is read on first use.
 pub(crate) struct Resolver<'a> {
     files: Files<'a>,
     symbols: OnceCell<SymbolTable<'a>>,
     variables: OnceCell<SymbolTable<'a>>,
-    /// All lines.
+    /// Lines of the whole file.
     lines: OnceCell<Option<Lines<'a>>>,
-    /// Those of the expected addresses.
+    /// Lines of the units that the expected addresses need.
     selected: OnceCell<Option<Lines<'a>>>,
     /// Addresses that will be looked up, sorted.
     expected: Vec<u64>,
@@ -42,20 +42,22 @@ struct Files<'a> {
     /// None where no file holds the binary.
     identity: Option<FileIdentity>,
     chain: Vec<DebugFile<'a>>,
-    /// What several debug files have in common, beside the one that is read.
+    /// The file named by `.gnu_debugaltlink`, with what several debug files have in common; borrowed from when they
+    /// are read.
     alternate: Option<DebugFile<'a>>,
-    /// Which of the binary and the chain has debug information, where it lives, and the way there from the binary's addresses.
+    /// Which of the binary and its chain of debug files has debug information, where that file lives, and the shift
+    /// from the binary's addresses to its own.
     informed: Option<(usize, Home, Shift)>,
     arena: &'a Arena,
 }
 
 impl<'a> Files<'a> {
-    /// Whether any of them has more symbols than the dynamic linker needs.
+    /// Whether any file has more symbols than the dynamic linker needs.
     fn has_symbol_table(&self) -> bool {
         self.all().any(|elf| elf.has(b".symtab"))
     }
 
-    /// Beside [`Files::all`].
+    /// Identities of the files in [`Files::all`], in the same order.
     fn identities(&self) -> impl Iterator<Item = Option<FileIdentity>> {
         std::iter::once(self.identity).chain(self.chain.iter().map(|file| Some(file.identity)))
     }
@@ -66,7 +68,8 @@ impl<'a> Files<'a> {
     }
 }
 
-/// What C libraries call the way back from signal handlers, which is local, so that a stripped library has no name for it.
+/// The return trampoline of signal handlers in C libraries. Its symbol is local, so a stripped library has no name
+/// for it.
 const TRAMPOLINE: &str = "__restore_rt";
 
 /// `rt_sigreturn`: `mov $15,%rax` or `mov $15,%eax`, then `syscall`.
@@ -105,13 +108,13 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Says which addresses will be looked up before the first one is. Others can be, too.
+    /// Announces which addresses will be looked up, before the first lookup. Others may be looked up, too.
     pub(crate) fn expect(&mut self, mut addresses: Vec<u64>) {
         addresses.sort_unstable();
         self.expected = addresses;
     }
 
-    /// Symbols of all files: either may lack what the other has.
+    /// Symbols of all files: any of them may have some that the others lack.
     fn symbols(&self) -> &SymbolTable<'a> {
         self.symbols.get_or_init(|| {
             let Files { binary, chain, arena, .. } = &self.files;
@@ -123,10 +126,11 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// What the variable is called that lies at so many bytes from where the file's beginning is mapped, and from where to where it does.
+    /// The name of the variable at `offset` bytes from where the file's beginning is mapped, and the range of offsets
+    /// it covers.
     pub(crate) fn variable(&self, offset: u64) -> (Range<u64>, Option<String>) {
         if !self.files.binary.holds_code() {
-            // A debug file that speaks for its binary has segments at other offsets.
+            // The segments of a debug file that stands in for its binary have other offsets.
             return (0..u64::MAX, None);
         }
         let variables = self.variables.get_or_init(|| {
@@ -138,12 +142,12 @@ impl<'a> Resolver<'a> {
         let origin = self.files.binary.origin();
         let (range, found) = variables.around(origin.wrapping_add(offset));
         let name = found.and_then(|found| self.readable(&String::from_utf8_lossy(found.name)));
-        // Behind the last variable nothing ends.
+        // Nothing ends the range behind the last variable.
         let end = if range.end == u64::MAX { u64::MAX } else { range.end.saturating_sub(origin) };
         (range.start.saturating_sub(origin)..end, name)
     }
 
-    /// Lines of the first file that has any, and the address there.
+    /// Lines of the first file that has any, and the address in that file.
     fn lines(&self, address: u64) -> Option<(&Lines<'a>, u64)> {
         let (index, home, shift) = self.files.informed.as_ref()?;
         let Files { arena, alternate, .. } = &self.files;
@@ -166,7 +170,7 @@ impl<'a> Resolver<'a> {
         Some((lines, shift.apply(address)?))
     }
 
-    /// The reason for an address without a name.
+    /// Why an address has no name.
     fn nameless(&self) -> Reason {
         let has_lines =
             [&self.selected, &self.lines].iter().any(|lines| lines.get().is_some_and(Option::is_some));
@@ -179,8 +183,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// What decides the answers of this module, as far as files do: as long as it is the same, answers are. None where that
-    /// cannot be said, and where reading the tables is no work worth saving.
+    /// The inputs that decide this module's answers, as far as they are files: while they are the same, so are the
+    /// answers. None where they cannot be told, and where the tables are too small for the cache to save anything.
     pub(crate) fn origin(&self) -> Option<Origin> {
         let debug_files = self.files.chain.iter().chain(&self.files.alternate);
         let files = std::iter::once(self.files.identity?).chain(debug_files.map(|file| file.identity));
@@ -198,7 +202,7 @@ impl<'a> Resolver<'a> {
         loaded.into_iter().any(Lines::has_read_others)
     }
 
-    /// The debug files that were taken or refused.
+    /// The debug files that were used or refused.
     pub(crate) fn debug_files(&self) -> &DebugFiles {
         &self.debug_files
     }
@@ -236,8 +240,9 @@ impl<'a> Resolver<'a> {
         Lookup { frames, linkage, start, reason }
     }
 
-    /// Whether a signal handler returns to what follows an address, as it does without a call: of a return address it is the byte before
-    /// that is looked up, and what the kernel's way back begins with is no call.
+    /// Whether the signal trampoline begins right behind this address. A handler returns there without having been
+    /// called from there: its return address is the trampoline's first byte, so the byte before it, which is looked
+    /// up, lies outside.
     fn is_before_a_trampoline(&self, address: u64) -> bool {
         let Files { binary, .. } = &self.files;
         let code = address.checked_add(1).and_then(|next| binary.bytes_at(next));
@@ -245,7 +250,7 @@ impl<'a> Resolver<'a> {
             && code.is_some_and(|code| RETURNS_FROM_SIGNALS.iter().any(|way| code.starts_with(way)))
     }
 
-    /// What debug information says about an address, if that can be believed.
+    /// What debug information says about an address, if it can be trusted.
     fn line_frames(&self, address: u64, symbol: Option<Covering<'_>>) -> Vec<LineFrame> {
         let Some((lines, moved)) = self.lines(address) else { return Vec::new() };
         let frames = lines.frames(moved);
@@ -271,7 +276,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// A name for people; none for an empty one.
+/// A readable name; none for an empty one.
 pub(crate) fn readable(name: &str, is_demangled: bool) -> Option<String> {
     let name = if is_demangled { demangle(name) } else { name.to_owned() };
     (!name.is_empty()).then(|| printable(&name))
@@ -287,7 +292,7 @@ fn is_same_function(symbol: &[u8], function: &str) -> bool {
     base == function || plain == function || plain.ends_with(&format!("::{function}"))
 }
 
-/// A name that a hostile file cannot use to steer the terminal it is printed on.
+/// A name without anything that could control the terminal it is printed on.
 pub(crate) fn printable(name: &str) -> String {
     let is_plain = name.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     if !is_plain && name.contains(char::is_control) {

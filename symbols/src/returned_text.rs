@@ -1,13 +1,13 @@
 //! The text that a function returns, read from its file without running it.
 //!
-//! Programs tell tools something by functions like this one, which nobody could call from outside:
+//! Programs configure tools through functions like this one, which cannot be called from outside:
 //!
 //! ```c
 //! const char *__lsan_default_suppressions(void) { return "leak:cache_init\n"; }
 //! ```
 //!
-//! Compilers make a handful of instructions of it. These are followed, and nothing else is: a function that computes
-//! anything has no text.
+//! Compilers turn it into a handful of instructions. Only these are followed: a function that computes anything has
+//! no text.
 //!
 //! ```text
 //!   f3 0f 1e fa            endbr64           not always
@@ -31,9 +31,9 @@ const LONGEST: usize = 1 << 20;
 pub enum ReturnedText {
     /// There is no such function.
     Absent,
-    /// It is there, and does more than return a text.
+    /// It exists, and does more than return a text.
     Computed,
-    /// The text; what is no UTF-8 in it is replaced.
+    /// The text; invalid UTF-8 in it is replaced.
     Text(String),
 }
 
@@ -55,7 +55,7 @@ pub fn returned_text(module: &ModuleFile, function: &str) -> Result<ReturnedText
     Ok(text.and_then(until_nul).map_or(ReturnedText::Computed, ReturnedText::Text))
 }
 
-/// The address that these instructions return, if that is all they do.
+/// The address that these instructions return, if they do nothing else.
 fn address_of(code: &[u8], at: u64) -> Option<u64> {
     let mut rest = code;
     let mut skip = |bytes: &[u8]| match rest.strip_prefix(bytes) {
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check the forms that compilers make, and that whatever differs is not followed.
+    /// Check the forms that compilers generate, and that anything else is not followed.
     #[test]
     fn only_a_constant_is_followed() {
         let lea = [0x48, 0x8d, 0x05, 0x10, 0, 0, 0];

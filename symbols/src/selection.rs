@@ -1,8 +1,8 @@
-//! The few units of debug information that some addresses need.
+//! The few units of debug information that a set of addresses needs.
 //!
-//! To know its bounds all of a file's debug information would have to be looked at, which takes a thousand times as long as
-//! naming the handful of addresses that a short recording has in it. `.debug_aranges` says which unit an address is in, so only
-//! those units are taken, into a section of their own, and everything else sees no others:
+//! Checking the bounds of all debug information of a file takes a thousand times as long as naming the handful of its
+//! addresses in a short recording. `.debug_aranges` says which unit an address is in, so only those units are copied,
+//! into a section of their own, and all other code sees no others:
 //!
 //! ```text
 //! .debug_info     [unit][unit][ unit ][unit][  unit  ][unit] …
@@ -16,10 +16,10 @@ use crate::lines::Slice;
 use gimli::{DebugAranges, DebugInfo, EndianSlice, Reader, Section};
 use std::collections::BTreeSet;
 
-/// Most addresses that units are selected for; more need most of the file.
+/// Most addresses that units are selected for; more of them need most of the file.
 const MOST_ADDRESSES: usize = 1 << 12;
 
-/// The units of these addresses, which are sorted, one after the other; none unless each address is in one.
+/// The units of these sorted addresses, one after the other; none unless each address is in one.
 pub(crate) fn of(dwarf: &gimli::Dwarf<Slice<'_>>, addresses: &[u64]) -> Option<Vec<u8>> {
     if addresses.len() > MOST_ADDRESSES {
         return None;
@@ -35,7 +35,7 @@ fn units(aranges: &DebugAranges<Slice<'_>>, addresses: &[u64]) -> Option<BTreeSe
     while let Some(header) = headers.next().ok()? {
         let mut entries = header.entries();
         while let Some(entry) = entries.next().transpose() {
-            // What one unit says wrongly says nothing about others.
+            // An error in one unit's set says nothing about the others.
             let Ok(entry) = entry else { break };
             let range = entry.range();
             let first = addresses.partition_point(|&address| address < range.begin);
@@ -53,7 +53,7 @@ fn units(aranges: &DebugAranges<Slice<'_>>, addresses: &[u64]) -> Option<BTreeSe
     is_in_unit.iter().all(|&is| is).then_some(offsets)
 }
 
-/// Copies of the units that begin there. None where units overlap, so that the copy is never longer than the section.
+/// Copies of the units at these offsets. None where units overlap, so that the copy is never longer than the section.
 fn gather(info: &DebugInfo<Slice<'_>>, offsets: &BTreeSet<usize>) -> Option<Vec<u8>> {
     let (section, endian) = (info.reader().slice(), info.reader().endian());
     let (mut gathered, mut end) = (Vec::new(), 0);
@@ -101,7 +101,7 @@ mod tests {
         dwarf
     }
 
-    /// Check that the units of the addresses are taken, whole and in their order, all that cover one, and no others.
+    /// Check that exactly the units that cover one of the addresses are taken, whole and in their order.
     #[test]
     fn units_of_addresses_are_taken() {
         let units = [unit(1), unit(2), unit(3)];
@@ -129,7 +129,8 @@ mod tests {
         }
     }
 
-    /// Check that units which overlap, lie outside, or claim more than there is are not taken: copies would have no bounds.
+    /// Check that units are not taken that overlap, lie outside, or claim more than there is: the copies would be
+    /// unbounded.
     #[test]
     fn overlapping_units_are_not_taken() {
         let info = unit(200);

@@ -1,4 +1,4 @@
-//! Carries addresses from one file of a pair to the other.
+//! Maps addresses from one file of a pair to the other.
 //!
 //! A binary and its debug file come from one link, yet their addresses can differ: prelink moves the binary, and
 //! some tools move the first segment of the debug file. Load addresses are therefore never compared. What stays
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 /// A map from the code addresses of one file to those of another.
 pub(crate) struct Shift {
-    /// By start, none when both files are one.
+    /// By start; none when both files are the same.
     ranges: Option<Vec<Moved>>,
 }
 
@@ -26,13 +26,13 @@ struct Moved {
 }
 
 impl Shift {
-    /// Both files are one: every address stays.
+    /// Both files are the same: every address stays.
     pub(crate) fn none() -> Shift {
         Shift { ranges: None }
     }
 
-    /// Pairs sections by name (and the n-th of a name with the n-th), or, in files without section headers, the
-    /// n-th executable segments. What lies in no section goes nowhere, also from a file to itself.
+    /// Pairs sections by name (the n-th of a name with the n-th), or, in files without section headers, the n-th
+    /// executable segments. Addresses outside all sections map to none, even from a file to itself.
     pub(crate) fn between(from: &Elf<'_>, to: &Elf<'_>) -> Shift {
         let mut ranges = pairs(from.code_sections(), to.code_sections());
         if from.code_sections().next().is_none() || to.code_sections().next().is_none() {
@@ -44,7 +44,7 @@ impl Shift {
         Shift::of(ranges)
     }
 
-    /// The same for the addresses of variables.
+    /// As [`Self::between`], for the addresses of variables.
     pub(crate) fn of_variables(from: &Elf<'_>, to: &Elf<'_>) -> Shift {
         Shift::of(pairs(from.data_sections(), to.data_sections()))
     }
@@ -63,7 +63,7 @@ impl Shift {
     }
 }
 
-/// Sections of one file with those of the same name in the other.
+/// Pairs of sections with the same name.
 fn pairs<'s, 'a: 's, 'b: 's>(
     from: impl Iterator<Item = &'s Section<'a>>,
     to: impl Iterator<Item = &'s Section<'b>>,
@@ -99,7 +99,7 @@ fn for_each_numbered<'s, 'a: 's>(
 mod tests {
     use super::*;
 
-    /// Check that addresses keep their place within the section, and that those of no section go nowhere.
+    /// Check that addresses keep their place within their section, and that those outside all sections map to none.
     #[test]
     fn addresses_keep_their_place_in_the_section() {
         let ranges = vec![

@@ -1,7 +1,7 @@
-//! Debug information that was left beside the object files (`-gsplit-dwarf`).
+//! Split debug information, left beside the object files (`-gsplit-dwarf`).
 //!
-//! The binary keeps a skeleton: which addresses a unit has, its lines, and where the rest is. The rest lies in a `.dwo` file
-//! for each unit, or in one package of them all. These places are tried, in this order:
+//! The binary keeps a skeleton: the addresses of a unit, its lines, and where the rest is. The rest is in a `.dwo`
+//! file for each unit, or in one package of all units. These places are tried, in this order:
 //!
 //! ```text
 //! BINARY.dwp                beside the binary or its debug file, by that file's name
@@ -11,7 +11,7 @@
 //! DIR/NAME.dwo
 //! ```
 //!
-//! A unit counts only if it has the number that the skeleton states: a file that was compiled anew has another.
+//! A unit counts only if it has the id that its skeleton states: a recompiled file has another.
 
 use crate::arena::Arena;
 use crate::debug_files::Home;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 /// Most files that are opened for one binary; a browser has some twenty thousand.
 const MOST_FILES: u32 = 1 << 15;
-/// How often on average the sections of a package may be read: its index could name all of it for each unit.
+/// How often on average the sections of a package may be read: its index could claim all of it for each unit.
 const MOST_SHARING: u64 = 4;
 
 /// The split part of one binary's debug information.
@@ -41,7 +41,7 @@ pub(crate) struct Split<'a> {
     home: Home,
     package: OnceCell<Option<Package<'a>>>,
     files: Cell<u32>,
-    /// Where the longest function of all units read so far would end if the linker had dropped it, see [`survey`].
+    /// End of the longest function of the units read so far, supposing the linker had dropped it, see [`survey`].
     discarded_end: Cell<u64>,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Split<'a> {
     fn open_package(&self) -> Option<Package<'a>> {
         let mut name = self.home.path.clone().into_os_string();
         name.push(".dwp");
-        // The package of a binary lies beside it, also where its debug file is `NAME.debug`.
+        // The package of a binary lies beside it, even where its debug file is `NAME.debug`.
         let mut candidates = vec![PathBuf::from(name), self.home.path.with_extension("dwp")];
         let names: Vec<OsString> =
             candidates.iter().filter_map(|path| path.file_name().map(OsStr::to_owned)).collect();
@@ -107,7 +107,7 @@ impl<'a> Split<'a> {
         }
         let elf = candidates.iter().find_map(|path| self.open(path, b".debug_cu_index"))?;
         let left = Cell::new((elf.length() as u64).saturating_mul(MOST_SHARING));
-        // A unit's share of a section must lie in it, also where nobody reads that.
+        // A unit's share of a section must lie within it, even if nobody reads it.
         let section = |id: SectionId| Ok::<_, gimli::Error>(self.section(&elf, id));
         let units = DwarfPackage::load(section, EndianSlice::new(&[], self.endian)).ok()?;
         Some(Package { units, left })

@@ -1,4 +1,4 @@
-//! One look at all debug information before it is used.
+//! Examines all debug information once before it is used.
 //!
 //! **Is it bounded?** addr2line recurses once per nested inlined function, reads a line program anew for each unit
 //! that names it and a list of ranges for each function that does. A file can therefore exhaust the stack with some
@@ -36,19 +36,19 @@ const RANGE_BYTES: usize = 8;
 /// Added to each limit, so that small files with much sharing pass.
 const ALWAYS_ALLOWED: u64 = 16 << 20;
 
-/// What the look has found.
+/// Result of the survey.
 pub(crate) struct Survey {
-    /// Where the longest function that was dropped ends; 0 without any that reaches into the code.
+    /// Where the longest dropped function ends; 0 if none reaches into the code.
     pub(crate) discarded_end: u64,
 }
 
-/// Looks at everything, with the address at which code begins. None if looking up addresses would leave all
-/// bounds. Fills the cache of abbreviations on the way.
+/// Surveys everything; `code_start` is the address at which code begins. None if looking up addresses would exceed
+/// the bounds. Fills the cache of abbreviations on the way.
 pub(crate) fn survey(dwarf: &mut gimli::Dwarf<Slice<'_>>, code_start: u64) -> Option<Survey> {
     look_at(dwarf, code_start, false)
 }
 
-/// The same for units that were taken from among others: none, too, if they refer to others.
+/// As [`survey`], for selected units: none, too, if they refer to others.
 pub(crate) fn selected(dwarf: &mut gimli::Dwarf<Slice<'_>>, code_start: u64) -> Option<Survey> {
     look_at(dwarf, code_start, true)
 }
@@ -79,8 +79,8 @@ fn look_at(dwarf: &mut gimli::Dwarf<Slice<'_>>, code_start: u64, is_selected: bo
     Some(Survey { discarded_end: if reaches_code { surveyor.discarded_end } else { 0 } })
 }
 
-/// Looks at one unit that was split off. The addresses of its functions are in the file with its skeleton, so each may be one
-/// that was dropped.
+/// Surveys one split unit. The addresses of its functions are in the file with its skeleton, so any of them may have
+/// been dropped.
 pub(crate) fn split(dwarf: &mut gimli::Dwarf<Slice<'_>>) -> Option<Survey> {
     take_abbreviations(dwarf)?;
     dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
@@ -100,7 +100,7 @@ pub(crate) fn split(dwarf: &mut gimli::Dwarf<Slice<'_>>) -> Option<Survey> {
     Some(Survey { discarded_end: surveyor.discarded_end })
 }
 
-/// What may still be read, in units of what is counted. Nothing is left once it is overdrawn.
+/// What may still be read, in units of whatever is counted. Nothing is left once it is overdrawn.
 struct Allowance(u64);
 
 impl Allowance {
@@ -129,7 +129,7 @@ fn take_abbreviations(dwarf: &gimli::Dwarf<Slice<'_>>) -> Option<()> {
         if let Some(table) = section.slice().get(offset..) {
             let mut table = Slice::new(table, section.endian());
             let whole = table.len();
-            // What follows damage is not read by gimli either.
+            // gimli does not read beyond damage either.
             let is_bounded = skip_abbreviations(&mut table).unwrap_or(true);
             allowance.take(whole - table.len())?;
             is_bounded.then_some(())?;
@@ -170,12 +170,12 @@ struct Surveyor {
     code_start: u64,
     discarded_end: u64,
     is_split: bool,
-    /// Other units are not there, so none may be referred to.
+    /// Only selected units are there, so references to others are refused.
     is_selected: bool,
 }
 
 impl Surveyor {
-    /// Walks the entries of a unit. Where one is damaged the walk ends, as addr2line's will.
+    /// Walks the entries of a unit. The walk ends at a damaged entry, as addr2line's will.
     fn take_unit<'a>(&mut self, unit: UnitRef<'_, Slice<'a>>) -> Option<()> {
         let program = unit.line_program.as_ref().map_or(0, |program| program.header().unit_length());
         self.line_programs.take(program)?;
@@ -254,7 +254,7 @@ impl Surveyor {
         unit: UnitRef<'_, Slice<'a>>,
         offset: gimli::RangeListsOffset<usize>,
     ) -> Option<()> {
-        // Entries that say nothing about code are not returned by the list, hence the raw one for the allowance.
+        // The cooked list skips entries that say nothing about code, so the raw one is counted.
         let Ok(mut raw) = unit.raw_ranges(offset) else { return Some(()) };
         while let Ok(Some(_)) = raw.next() {
             self.ranges.take(RANGE_BYTES)?;

@@ -14,21 +14,21 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where to look, and how names are shown.
+/// Where to look for files, and how names are shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Directories with debug files, searched in this order.
     pub debug_dirs: Vec<PathBuf>,
-    /// A copy of the file system of the machine that was recorded: files are looked for in it first, and so are debug
-    /// files.
+    /// A copy of the file system of the recorded machine: binaries and debug files are looked for in it first.
     pub sysroot: Option<PathBuf>,
-    /// Servers that are asked for debug files that are not here, none unless the user names some, and what was fetched from them.
+    /// Servers to ask for debug files that are not here (none unless the user names some), and the folder of fetched
+    /// files.
     pub servers: Option<Servers>,
     /// Show names of C++, Rust and D as their authors wrote them.
     pub demangle: bool,
-    /// Where answers are kept for the next time; none are unless there is a folder.
+    /// Where answers are kept for later lookups; none are kept without a folder.
     pub cache: Option<Cache>,
-    /// Threads that look names up; as many as there are processors unless this says how many.
+    /// Number of threads that look up names; by default one for each processor.
     pub threads: Option<NonZeroUsize>,
 }
 
@@ -45,33 +45,33 @@ impl Default for Options {
     }
 }
 
-/// Opens modules; may be shared by threads, each opening modules of its own.
+/// Opens modules. Threads may share it, each opening its own modules.
 #[derive(Clone, Debug, Default)]
 pub struct Symbolizer {
     options: Options,
-    /// Of all clones.
+    /// Shared by all clones.
     client: Option<Arc<Client>>,
 }
 
 impl Symbolizer {
-    /// A symbolizer with these options.
+    /// Creates a symbolizer with these options.
     pub fn new(options: Options) -> Self {
         let client = options.servers.clone().map(|servers| Arc::new(Client::new(servers)));
         Symbolizer { options, client }
     }
 
-    /// Whether names are shown as their authors wrote them.
+    /// Whether names are demangled.
     pub(crate) fn demangles(&self) -> bool {
         self.options.demangle
     }
 
-    /// How many threads look names up.
+    /// Number of threads that look up names.
     pub(crate) fn threads(&self) -> usize {
         let of_machine = || std::thread::available_parallelism().map_or(1, usize::from);
         self.options.threads.map_or_else(of_machine, usize::from)
     }
 
-    /// What is known already of the addresses of an opened module.
+    /// The answers already known for addresses of an opened module.
     pub(crate) fn answers(&self, module: &ModuleSymbols) -> Answers<'_> {
         match (&self.options.cache, module.resolver.origin()) {
             (Some(cache), Some(origin)) => Answers::of(cache, origin),
@@ -79,8 +79,8 @@ impl Symbolizer {
         }
     }
 
-    /// Opens a file, makes sure that it is the one that was mapped, and finds its debug files. Where it is not there any more, a copy or a
-    /// debug file of the same build speaks for it.
+    /// Opens a file, makes sure that it is the one that was mapped, and finds its debug files. If the file is gone, a
+    /// copy or a debug file of the same build takes its place.
     ///
     /// # Errors
     /// The reason that every address of this module has no name.
@@ -88,7 +88,7 @@ impl Symbolizer {
         self.open_recorded(module).or_else(|reason| self.open_stand_in(module).ok_or(reason))
     }
 
-    /// Opens it where it was when it was mapped.
+    /// Opens the file where it was when it was mapped.
     fn open_recorded(&self, module: &ModuleFile) -> Result<ModuleSymbols, Reason> {
         let inside = self.options.sysroot.as_ref().zip(module.path.strip_prefix("/").ok());
         let inside = inside.map(|(root, path)| self.open_at(&root.join(path), &root.join(path), module));
@@ -101,7 +101,8 @@ impl Symbolizer {
         }
     }
 
-    /// The same; a file that was deleted or replaced is opened by another way, that of a descriptor.
+    /// As [`Symbolizer::open`]; if the file was deleted or replaced, opens it through `way`, the path of a
+    /// descriptor.
     ///
     /// # Errors
     /// As [`Symbolizer::open`].
@@ -116,14 +117,14 @@ impl Symbolizer {
         opened.or_else(|reason| self.open_stand_in(module).ok_or(reason))
     }
 
-    /// Opens another file of the same build. Only its build id proves that it is.
+    /// Opens another file of the same build, which only its build id proves.
     fn open_stand_in(&self, module: &ModuleFile) -> Option<ModuleSymbols> {
         let is_of_build = |path: &PathBuf| self.open_at(path, path, module).ok();
         let found = debug_files::stand_ins(module, &self.options).iter().find_map(is_of_build);
         found.or_else(|| is_of_build(&self.client.as_deref()?.debug_file(&module.build_id)?))
     }
 
-    /// Opens a file by some way; its debug files are looked for from where it lives.
+    /// Opens a file by the path `way`; its debug files are looked for from `path`, where it lives.
     fn open_at(&self, way: &Path, path: &Path, module: &ModuleFile) -> Result<ModuleSymbols, Reason> {
         let (image, identity) = Image::open(way)?;
         ModuleSymbols::build(|arena| {
@@ -133,12 +134,12 @@ impl Symbolizer {
         })
     }
 
-    /// Where debug files are looked for, and how names are shown.
+    /// Where to look for debug files, and the cache.
     fn places(&self) -> Places<'_> {
         Places { options: &self.options, client: self.client.as_deref() }
     }
 
-    /// Opens an ELF image that no file holds: the vdso. Debug files are found by its build id.
+    /// Opens an ELF image without a file: the vdso. Debug files are found by its build id.
     ///
     /// # Errors
     /// [`Reason::UnreadableElf`].
@@ -157,44 +158,45 @@ pub(crate) struct Places<'a> {
     pub(crate) client: Option<&'a Client>,
 }
 
-/// Names and lines of one opened module. Units of its debug information are read when first needed and kept:
-/// open one big module at a time and drop it.
+/// Names and lines of one opened module. Units of debug information are read on first use and kept: open one big
+/// module at a time and drop it.
 pub struct ModuleSymbols {
     /// Borrows from `arena`; declared first, so dropped first.
     resolver: Resolver<'static>,
-    /// Never touched again, only kept.
+    /// Never used, only kept alive.
     _arena: Arc<Arena>,
 }
 
 impl ModuleSymbols {
-    /// Names of an address in the file's own virtual addresses. For a frame that is not innermost, pass the return
+    /// Names of an address, in the file's own virtual addresses. For a frame that is not innermost, pass the return
     /// address minus one: the call may be the last instruction of its function.
     pub fn lookup(&self, address: u64) -> Lookup {
         self.resolver.lookup(address)
     }
 
-    /// The name of the variable that lies so many bytes behind where the file's beginning is mapped, and the bytes for which that is the
-    /// answer; no name where no variable with one lies, or each thread has one of its own.
+    /// The name of the variable at `offset` bytes from where the file's beginning is mapped, and the range of offsets
+    /// with the same answer; no name where no named variable lies, or where it is thread-local.
     pub fn variable(&self, offset: u64) -> (Range<u64>, Option<String>) {
         self.resolver.variable(offset)
     }
 
-    /// The debug files that were taken or refused.
+    /// The debug files that were used or refused.
     pub fn debug_files(&self) -> &DebugFiles {
         self.resolver.debug_files()
     }
 
-    /// Says which addresses will be looked up, before the first one is: what only others need is then not read.
+    /// Announces which addresses will be looked up, before the first lookup: what none of them needs is then not
+    /// read.
     pub(crate) fn expect(&mut self, addresses: Vec<u64>) {
         self.resolver.expect(addresses);
     }
 
-    /// Whether answers depend on nothing but the module's origin.
+    /// Whether answers depend on nothing but the module's origin, and so may be kept.
     pub(crate) fn answers_last(&self) -> bool {
         !self.resolver.has_read_others()
     }
 
-    /// Fills an arena and ties what borrows from it to its lifetime.
+    /// Fills an arena, and ties whatever borrows from it to the arena's lifetime.
     fn build(
         fill: impl for<'a> FnOnce(&'a Arena) -> Result<Resolver<'a>, Reason>,
     ) -> Result<ModuleSymbols, Reason> {
@@ -215,7 +217,7 @@ impl fmt::Debug for ModuleSymbols {
 /// The separate debug files of a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DebugFiles {
-    /// Taken, in the order of the search.
+    /// Used, in the order of the search.
     pub used: Vec<PathBuf>,
     /// Found but refused, and why.
     pub refused: Vec<(PathBuf, Refusal)>,

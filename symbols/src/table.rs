@@ -6,9 +6,10 @@
 //!    at one address (aliases) the best name, see [`Preference`].
 //! 2. A function without a size that starts before, if no other symbol starts between and both lie in one section:
 //!    hand-written assembly, `_start` of old systems.
-//! 3. None. A gap behind a symbol with a size belongs to nobody.
+//! 3. None. A gap behind a symbol with a size belongs to no symbol.
 //!
-//! Variables, which all have a size, are found by the first rule alone. Labels count if they have a size. The rule is worked out once for all addresses; a lookup is a binary search:
+//! Variables, which all have a size, are found by the first rule alone. Labels count if they have a size. The rule is
+//! worked out once for all addresses; a lookup is a binary search:
 //!
 //! ```text
 //! symbols      [ outer                    )        (zero, a function of size 0
@@ -28,7 +29,7 @@ use std::ops::Range;
 pub(crate) struct SymbolTable<'a> {
     /// Ascending; each segment ends where the next begins.
     starts: Vec<u64>,
-    /// Beside `starts`: what covers the segment.
+    /// Parallel to `starts`: the symbol that covers the segment.
     owners: Vec<Option<Covering<'a>>>,
 }
 
@@ -52,9 +53,9 @@ struct Placed<'a> {
 }
 
 /// Orders aliases: a function before a label, a global (or weak) name before a local one, few leading underscores
-/// before many, short before long, then the alphabet. So `malloc` is chosen over `__libc_malloc`, and `write`,
-/// which is weak, over `__write`. What the vdso calls `__vdso_clock_gettime` comes first of all: its `clock_gettime` has
-/// another one in libc for its caller.
+/// before many, short before long, then the alphabet. So `malloc` is chosen over `__libc_malloc`, and `write`, which
+/// is weak, over `__write`. The vdso's `__vdso_clock_gettime` wins over its `clock_gettime`, since libc has another
+/// function of that name, which calls it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Preference<'a> {
     is_not_of_vdso: bool,
@@ -66,14 +67,14 @@ struct Preference<'a> {
 }
 
 impl<'a> SymbolTable<'a> {
-    /// Collects the symbols of some files: each with the map from its addresses to those of the main file.
+    /// Collects the symbols of several files, each with the map from its addresses to those of the main file.
     pub(crate) fn of(files: &[(&Elf<'a>, Shift)]) -> SymbolTable<'a> {
         let placed =
             files.iter().flat_map(|(elf, shift)| place_all(&elf.symbols(), elf.code_sections(), shift));
         SymbolTable::from_placed(placed.collect())
     }
 
-    /// The same of the variables.
+    /// As [`Self::of`], for variables.
     pub(crate) fn of_variables(files: &[(&Elf<'a>, Shift)]) -> SymbolTable<'a> {
         let placed =
             files.iter().flat_map(|(elf, shift)| place_all(&elf.variables(), elf.data_sections(), shift));
@@ -93,7 +94,7 @@ impl<'a> SymbolTable<'a> {
         self.owners[..after].last().copied().flatten()
     }
 
-    /// The same with the addresses around it that have the same answer.
+    /// The symbol that covers an address, and the range of addresses with the same answer.
     pub(crate) fn around(&self, address: u64) -> (Range<u64>, Option<Covering<'a>>) {
         let after = self.starts.partition_point(|&start| start <= address);
         let start = after.checked_sub(1).map_or(0, |before| self.starts[before]);
@@ -123,7 +124,7 @@ impl<'a> SymbolTable<'a> {
                     unsized_function = None;
                     open.push(Rank(symbol));
                 } else if open.is_empty() {
-                    // Best rank comes first: a second one at the same address is its alias.
+                    // The best rank comes first: further ones at the same address are its aliases.
                     unsized_function =
                         Some(unsized_function.filter(|best| best.start == edge).unwrap_or(symbol));
                 }

@@ -1,7 +1,7 @@
-//! The running kernel's own file, which has lines and inlined functions where `/proc/kallsyms` has names alone.
+//! The running kernel's own file, which has lines and inlined functions where `/proc/kallsyms` has only names.
 //!
-//! Nobody is asked where it is: it counts if its build id is that of `/sys/kernel/notes`, wherever distributions and people who
-//! build kernels leave it. The kernel lies elsewhere after each start, so addresses are counted from its symbol `_stext`.
+//! It is looked for wherever distributions and kernel developers leave it, and counts if its build id is that of
+//! `/sys/kernel/notes`. The kernel's address changes with each boot, so addresses count from its symbol `_stext`.
 
 use crate::{Binary, ModuleFile};
 use object::{Object, ObjectSymbol};
@@ -22,7 +22,7 @@ pub struct KernelImage {
 }
 
 impl KernelImage {
-    /// That of the running kernel, if it is on this machine.
+    /// The image of the running kernel, if it is on this machine.
     pub fn of_this_kernel() -> Option<KernelImage> {
         let build_id = build_id(&std::fs::read("/sys/kernel/notes").ok()?)?.to_vec();
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
@@ -38,7 +38,7 @@ impl KernelImage {
         KernelImage::find(&build_id, places.map(PathBuf::from))
     }
 
-    /// The first of these files that has this build id and the symbol that addresses are counted from.
+    /// The first of these files with this build id and the symbol that addresses count from.
     pub fn find(build_id: &[u8], places: impl IntoIterator<Item = PathBuf>) -> Option<KernelImage> {
         places.into_iter().find_map(|path| {
             let file = ModuleFile { build_id: build_id.to_vec(), ..ModuleFile::at(path) };
@@ -92,7 +92,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that any bytes are notes or none.
+        /// Check that any bytes parse as notes or as none.
         #[test]
         fn any_bytes_are_notes(bytes in prop::collection::vec(prop_oneof![0..8_u8, any::<u8>()], 0..80)) {
             build_id(&bytes);

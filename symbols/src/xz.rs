@@ -6,8 +6,8 @@
 //! header   | size/4 - 1 | flags | [packed size] | [unpacked size] | 21 01 dictionary | zeros | CRC-32 |
 //! ```
 //!
-//! The checksums are skipped: what is unpacked is read as distrustfully as any file. Other filters than LZMA2 are
-//! not known here; they are for executable code, of which a symbol table has none.
+//! The checksums are not verified: the unpacked contents are distrusted like any file. Filters other than LZMA2 are
+//! not supported; they are for executable code, and a symbol table has none.
 
 use lzma_rust2::Lzma2Reader;
 use std::io::Read;
@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    /// Check that a stream cut off before its index, or that is none, gives nothing.
+    /// Check that a stream cut off before its index, or bytes that are no stream, give nothing.
     #[test]
     fn what_is_no_stream_gives_nothing() {
         let Some(packed) = pack("") else { return println!("skipped: no xz") };

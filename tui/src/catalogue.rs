@@ -1,4 +1,4 @@
-//! What is said to people: all sentences of the views, but for those of keys, which stand in the table of keys.
+//! All sentences shown to the user, except those about keys, which stand in the table of keys.
 
 use viewer::format::counted;
 
@@ -26,7 +26,7 @@ pub(crate) const NOT_GROUPED: &str = "not grouped";
 pub(crate) const NO_FLAME_GRAPH: &str = "this page has no flame graph: take a name in .md or .txt";
 pub(crate) const TOO_LONG_TO_COPY: &str = "it is longer than terminals take";
 
-/// What commands say of rows beyond their limits, and what there is to say here.
+/// What commands say of rows beyond their limits, and what is said here instead.
 pub(crate) const NOT_SHOWN_BY_COMMAND: &str = " not shown (--limit)";
 pub(crate) const NOT_SHOWN: &str = " not shown";
 
@@ -91,7 +91,7 @@ pub(crate) const MOUSE: [&str; 2] = [
     "timeline chooses a range. Shift lets the terminal select text.",
 ];
 
-/// Stacks that there is no room for.
+/// Stacks left out for want of room.
 pub(crate) fn more_stacks(rows: usize) -> String {
     counted(rows as u64, "more stack")
 }
@@ -100,98 +100,98 @@ pub(crate) fn more_functions(rows: usize) -> String {
     counted(rows as u64, "more function")
 }
 
-/// A list of callers.
+/// Title of a list of callers.
 pub(crate) fn callers_of(function: &str) -> String {
     format!("callers of {function}")
 }
 
-/// Functions that are not shown in stacks.
+/// Functions that are taken out of stacks.
 pub(crate) fn taken_out(functions: usize) -> String {
     format!("{functions} taken out")
 }
 
-/// A page of which there is nothing.
+/// A page with nothing to show.
 pub(crate) fn nothing_to_show(of: &str, what: &str) -> String {
     format!("Nothing to show: {of} has no {what}.")
 }
 
-/// Two moments, or captures, between which nothing changed.
+/// Nothing changed between two moments or captures.
 pub(crate) fn nothing_changed(about: &str) -> String {
     format!("Nothing changed {about}.")
 }
 
-/// What is compared.
+/// The two sides of a comparison.
 pub(crate) fn compared(before: &str, after: &str, metric: &str) -> String {
     format!("from {before} to {after}, by {metric}")
 }
 
-/// A search without an end.
+/// A search without a hit.
 pub(crate) fn not_found(sought: &str) -> String {
     format!("nothing has `{sought}` in its name")
 }
 
-/// Rows in another order.
+/// The order of rows was changed.
 pub(crate) fn sorted_by(what: &str) -> String {
     format!("sorted by {what}")
 }
 
-/// What rules hide.
+/// Leaks hidden by suppression rules.
 pub(crate) fn left_out_by_rules(bytes: &str, blocks: i64) -> String {
     format!("{bytes} in {} left out by rules", counted(blocks, "block"))
 }
 
-/// A sum of blocks.
+/// Sum over the blocks of several stacks.
 pub(crate) fn blocks_of_stacks(blocks: i64, stacks: usize) -> String {
     format!("{} of {}", counted(blocks, "block"), counted(stacks as i128, "stack"))
 }
 
-/// Which scan all pages about one are about.
+/// Which scan the pages are about.
 pub(crate) fn scan_number(number: usize, count: usize) -> String {
     format!("scan {number} of {count}")
 }
 
-/// The same, with what it found.
+/// The same, with what the scan found.
 pub(crate) fn scan_of(number: usize, count: usize, held: &str) -> String {
     format!("{} at {held}", scan_number(number, count))
 }
 
-/// Something to know before believing numbers.
+/// Something to know before trusting the numbers.
 pub(crate) fn warning(text: &str) -> String {
     format!("warning: {text}")
 }
 
-/// Choices that mean nothing for a scan.
+/// Choices that have no effect on a scan.
 pub(crate) fn unheeded(chosen: &str) -> String {
     format!("not for scans, which are whole: {chosen}  (u, w: undo)")
 }
 
-/// Rows of a tree that are too deep.
+/// Rows too deep in a tree to be shown.
 pub(crate) fn hidden(rows: usize) -> String {
     format!("it goes deeper: {} not shown", counted(rows as u64, "more row"))
 }
 
-/// A list that is cut, and how to see the rest.
+/// Rows left out of a list, and how to see them.
 pub(crate) fn not_shown(rows: usize, way: &str) -> String {
     format!("{} not shown: {way}", counted(rows as u64, "more row"))
 }
 
-/// A copy that is cut, and how to have the rest.
+/// Rows left out of a copy, and how to get them.
 pub(crate) fn not_copied(rows: usize, way: &str) -> String {
     format!("{} left out: {way}", counted(rows as u64, "more row"))
 }
 
-/// What of some allocations nobody freed.
+/// The part of some allocations that was never freed.
 pub(crate) fn never_freed(left: &str, all: &str) -> String {
     format!("{left} of {all} allocated were never freed")
 }
 
-/// What stacks freed.
+/// What a number of stacks freed.
 pub(crate) fn freed_by_stacks(freed: &str, stacks: usize) -> String {
     let stacks = counted(stacks as u64, "stack");
     format!("{freed} freed by {stacks}")
 }
 
-/// What became of some blocks, how long they lived, and which share of them another thread freed.
+/// What became of some blocks, how long they lived, and what share another thread freed.
 pub(crate) fn of_blocks(
     size: &str,
     blocks: i64,
@@ -209,7 +209,7 @@ pub(crate) fn of_blocks(
     }
 }
 
-/// Regions of a mark that there is no room for.
+/// Regions of a mark left out for want of room.
 pub(crate) fn more_regions(rows: usize) -> String {
     counted(rows as u64, "more region")
 }
@@ -219,65 +219,65 @@ pub(crate) fn own_and_retained(own: &str, retained: &str) -> String {
     format!("{own} of its own, {retained} retained")
 }
 
-/// Unreachable blocks of a stack.
+/// A stack's unreachable blocks.
 pub(crate) fn own_and_in_all(own: &str, all: &str) -> String {
     format!("{own} of its own, {all} with what they lead to")
 }
 
-/// What a root keeps.
+/// What a root keeps alive.
 pub(crate) fn kept_by_root(retained: &str) -> String {
     format!("{retained} retained by it alone: what it refers to stands under roots")
 }
 
-/// A root.
+/// What a root refers to, and what it retains.
 pub(crate) fn refers_and_retains(direct: &str, retained: &str) -> String {
     format!("refers to {direct}, {retained} retained by it alone")
 }
 
-/// Source that is not to be seen.
+/// Source that cannot be shown.
 pub(crate) fn cannot_be_shown(reason: &str) -> String {
     format!("cannot be shown: {reason}")
 }
 
-/// A text that the terminal got.
+/// A text was copied to the terminal's clipboard.
 pub(crate) fn copied(text: &str) -> String {
     format!("copied {}, if your terminal allows it", lines(text))
 }
 
-/// One that it did not.
+/// A text could not be copied.
 pub(crate) fn cannot_copy(error: &dyn std::error::Error) -> String {
     format!("cannot copy: {error}; W writes into a file")
 }
 
-/// A file that is there now.
+/// A file was written.
 pub(crate) fn wrote(text: &str, file: &str) -> String {
     format!("wrote {} into {file}", lines(text))
 }
 
-/// One that is not.
+/// A file could not be written.
 pub(crate) fn cannot_write(file: &str, error: &dyn std::error::Error) -> String {
     format!("cannot write {file}: {error}")
 }
 
-/// What to do about source of another machine.
+/// How to find source that is not on this machine.
 pub(crate) const ELSEWHERE: &str = "not on this machine; --path-map says where it is";
 
-/// Source of another machine.
+/// Source that is not on this machine.
 pub(crate) fn not_here(file: &str) -> String {
     format!("{file}: {ELSEWHERE}")
 }
 
-/// An editor that was left.
+/// The editor was closed.
 pub(crate) fn back_from(file: &str, seconds: u64) -> String {
     format!("back from {file} after {seconds} s")
 }
 
-/// One that failed.
+/// The editor failed.
 pub(crate) fn editor_ended(status: &dyn std::fmt::Display) -> String {
     format!("the editor ended with {status}")
 }
 
-/// One that is not there.
+/// The editor could not be started.
 pub(crate) fn no_editor(error: &dyn std::error::Error) -> String {
     format!("cannot start the editor ({error}): set VISUAL or EDITOR")
 }
@@ -291,7 +291,7 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    /// Check that no sentence stands anywhere else: two words in a row, in a text of the program.
+    /// Check that no sentence stands anywhere else: two consecutive words in a string of the program.
     #[test]
     fn sentences_stand_here() {
         let mut ahead = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];
@@ -318,7 +318,7 @@ mod tests {
         assert!(found.is_empty(), "{found:#?}");
     }
 
-    /// This file, that of keys, and tests.
+    /// True for this file, the table of keys, and tests.
     fn is_elsewhere(path: &Path) -> bool {
         ["catalogue.rs", "keys.rs", "tests.rs"].iter().any(|name| path.ends_with(name))
             || path.components().any(|part| part.as_os_str() == "tests")

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-/// The command that opens a place: `$VISUAL`, else `$EDITOR`, else `vi`, with the line in the way that most editors take it.
+/// The command that opens a place: `$VISUAL`, else `$EDITOR`, else `vi`, with the line as most editors take it.
 pub(crate) fn command(visual: Option<OsString>, editor: Option<OsString>, place: &Place) -> Command {
     let said = |value: Option<OsString>| value.filter(|value| !value.is_empty());
     let words = said(visual).or_else(|| said(editor)).unwrap_or_else(|| "vi".into());
@@ -16,7 +16,7 @@ pub(crate) fn command(visual: Option<OsString>, editor: Option<OsString>, place:
     let mut command = Command::new(program);
     command.args(words);
     let name = program.rsplit('/').next().unwrap_or(program);
-    // A relative path of a capture could begin like an option, or like a command for the editor.
+    // A relative path in a capture could look like an option, or like a command for the editor.
     let path = if place.path.is_absolute() { place.path.clone() } else { Path::new(".").join(&place.path) };
     match name {
         "code" | "codium" | "code-insiders" => {
@@ -36,7 +36,7 @@ pub(crate) fn command(visual: Option<OsString>, editor: Option<OsString>, place:
     command
 }
 
-/// Runs it until the user leaves it.
+/// Runs the editor until the user leaves it.
 pub(crate) fn open(place: &Place) -> io::Result<ExitStatus> {
     command(std::env::var_os("VISUAL"), std::env::var_os("EDITOR"), place).status()
 }
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(command.get_args().collect::<Vec<_>>(), ["+1", "./+!reboot"]);
     }
 
-    /// Check how the line is handed to editors, and which of them is taken.
+    /// Check how editors get the line, and which editor is chosen.
     #[test]
     fn editors_get_the_line_in_their_way() {
         let place = Place { path: "/src/a b.c".into(), line: 7 };

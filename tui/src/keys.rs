@@ -49,14 +49,14 @@ pub(crate) enum Command {
     Quit,
 }
 
-/// A key, what it does, and how the help calls both. Without text it does what the one before it does.
+/// A key, its command, and both in the words of the help. Without text, the key does the same as the one before it.
 type Binding = (KeyCode, Command, &'static str, &'static str);
 
 const fn key(letter: char) -> KeyCode {
     KeyCode::Char(letter)
 }
 
-/// All of them, in the order of the help.
+/// All bindings, in the order of the help.
 pub(crate) const BINDINGS: &[Binding] = &[
     (key('1'), Command::Page(Page::Overview), "1 … 0, l, K", "go to a page, by the key before its title"),
     (key('2'), Command::Page(Page::Functions), "", ""),
@@ -154,7 +154,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     (key('q'), Command::Quit, "q", "leave"),
 ];
 
-/// What a key does.
+/// The command of a key.
 pub(crate) fn command(event: KeyEvent) -> Option<Command> {
     match (event.code, event.modifiers) {
         (KeyCode::Char('c'), KeyModifiers::CONTROL) => Some(Command::Quit),
@@ -165,13 +165,13 @@ pub(crate) fn command(event: KeyEvent) -> Option<Command> {
     }
 }
 
-/// The keys of the help, as its footer says them.
+/// The keys of the help, for its footer.
 pub(crate) const IN_HELP: &str = "↑ ↓ scroll  any other key: back";
 
-/// Those of `top`.
+/// The keys of `top`.
 pub(crate) const OF_TOP: &str = "s sort  f functions  r reset growth  space pause  Enter stack  q leave";
 
-/// Those that matter most on a page.
+/// The most important keys of a page.
 pub(crate) fn hints(page: Page) -> &'static str {
     match page {
         Page::Tree => "→ open  ← close  Enter function  i invert  m metric  / search  f filter  ? help",

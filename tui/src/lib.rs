@@ -8,14 +8,15 @@
 //!                              worker ──► viewer: the same analysis as every other view
 //! ```
 //!
-//! What it keeps to:
-//! - **The thread that draws never counts.** What the model wants to know is asked of a thread of its own; until the answer
-//!   comes, the last one is shown, with a sign that it is not the present one when that takes more than 50 ms.
-//! - **At most one question is being answered**, the one that the model wants now. An older one is given up.
-//! - **The model is pure**: it knows no terminal, no file and no clock, so keys and answers of any kind and order can be
-//!   tried on it.
-//! - **The cost of a screen is that of its rows**, whatever the size of a tree: no view makes a list of all its rows.
-//! - **The terminal is given back as it was**, after an error, a panic or a signal, too.
+//! What it guarantees:
+//! - **The thread that draws never counts.** What the model wants to know is computed by another thread; until the
+//!   answer comes, the last one is shown, with a sign that it is out of date if that takes more than 50 ms.
+//! - **At most one request is being answered**, the one that the model wants now. An older one is cancelled.
+//! - **The model is pure**: it knows no terminal, no file and no clock, so tests can feed it keys and answers of any
+//!   kind and in any order.
+//! - **The cost of a screen is that of its rows**, whatever the size of a tree: no view makes a list of all rows of a
+//!   tree.
+//! - **The terminal is restored**, after an error, a panic or a signal, too.
 
 mod catalogue;
 mod draw;

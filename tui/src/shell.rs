@@ -1,4 +1,4 @@
-//! Between the terminal and the model: reads events, asks the worker, draws, and does what is to be done outside.
+//! Connects terminal and model: reads events, asks the worker, draws, and performs effects.
 
 mod clipboard;
 pub(crate) mod terminal;
@@ -25,19 +25,19 @@ use viewer::{Cache, Naming, Sources};
 pub struct Options {
     /// The capture.
     pub file: PathBuf,
-    /// An older one that it is compared with.
+    /// An older capture to compare it with.
     pub older: Option<PathBuf>,
-    /// Where to look names up that it lacks.
+    /// Where to look up names that it lacks.
     pub naming: Naming,
     /// Where the first look at a large capture is kept.
     pub cache: Cache,
-    /// Beginnings of source paths, and what to put in their place.
+    /// Prefixes of source paths, and their replacements.
     pub path_map: Vec<(String, String)>,
     /// Use colours.
     pub color: bool,
 }
 
-/// Between two looks at what the worker has answered, while it works.
+/// How often to look for answers while the worker works.
 const WORKING: Duration = Duration::from_millis(10);
 
 /// The longest wait for a key while nothing else can happen.
@@ -46,7 +46,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// Shows a capture until the user leaves.
 ///
 /// # Errors
-/// Those of the terminal. That a capture cannot be read is shown in it.
+/// Those of the terminal. An unreadable capture is reported on the screen.
 pub fn run(options: Options) -> io::Result<()> {
     let theme = Theme { color: options.color };
     let name = escape(&options.file.display().to_string()).into_owned();
@@ -79,7 +79,7 @@ pub fn run(options: Options) -> io::Result<()> {
         if !event::poll(wait)? {
             continue;
         }
-        // All that has come is taken in before anything is drawn: a held key never runs ahead of the screen.
+        // Takes in all pending events before drawing, so that a held key never runs ahead of the screen.
         while event::poll(Duration::ZERO)? {
             has_changed = true;
             let effect = read(event::read()?).and_then(|event| update(&mut model, event));
@@ -105,7 +105,7 @@ fn read(input: Input) -> Option<Event> {
     }
 }
 
-/// Does what is to be done outside, and says what became of it.
+/// Performs an effect, and says what became of it.
 fn perform(screen: &mut Screen, sources: &Sources, effect: Effect) -> String {
     match effect {
         Effect::Quit => String::new(),
@@ -124,7 +124,7 @@ fn perform(screen: &mut Screen, sources: &Sources, effect: Effect) -> String {
     }
 }
 
-/// Writes a file that is not there yet, for its owner only.
+/// Writes a new file, readable by its owner only.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).create_new(true).mode(0o600).open(path)?.write_all(text.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! The whole without a terminal: keys in, screens out, on captures made by hand.
+//! The whole viewer without a terminal: keys in, screens out, on hand-made captures.
 
 mod anew;
 mod cuts;
@@ -22,24 +22,24 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use viewer::{Cache, Naming};
 
-/// Somebody in front of a screen.
+/// A user in front of a screen.
 pub(super) struct User {
     pub(super) model: Model,
     asked: Asked,
-    /// All that was asked, in order.
+    /// All requests, in order.
     pub(super) requests: Vec<Request>,
-    /// What was to be done outside.
+    /// All effects.
     pub(super) effects: Vec<Effect>,
     folder: TempDir,
 }
 
 impl User {
-    /// With a capture and a screen of this size.
+    /// A user of a capture, with a screen of this size.
     pub(super) fn new(made: &Made, width: u16, height: u16) -> Self {
         Self::comparing(made, None, width, height)
     }
 
-    /// The same with an older capture, too.
+    /// As [`Self::new`], with an older capture, too.
     pub(super) fn comparing(made: &Made, older: Option<&Made>, width: u16, height: u16) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("app.memprof");
@@ -66,14 +66,14 @@ impl User {
         user
     }
 
-    /// Puts a source file where paths that begin with `/src` are looked for.
+    /// Puts a source file where paths beginning with `/src` are looked for.
     pub(super) fn put_source(&self, name: &str, text: &str) {
         let folder = self.folder.path().join("sources");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join(name), text).unwrap();
     }
 
-    /// Another recording takes the place of the one that is shown.
+    /// Replaces the recording on the screen by another one.
     pub(super) fn replace(&self, made: &Made) {
         let file = self.folder.path().join("app.memprof");
         let other = self.folder.path().join("other.memprof");
@@ -81,7 +81,7 @@ impl User {
         std::fs::rename(other, file).unwrap();
     }
 
-    /// Answers all that the model wants to know.
+    /// Answers all requests of the model.
     pub(super) fn wait(&mut self) {
         for _ in 0..20 {
             let Some(request) = self.model.wanted() else { return };
@@ -93,7 +93,7 @@ impl User {
         panic!("the model never has enough: {:?}", self.model.wanted());
     }
 
-    /// Texts name the file with its folder, which is another one each time.
+    /// Removes the folder from texts, since it differs each time.
     fn without_folder(&self, answer: Answer) -> Answer {
         let Answer::Text(document) = answer else { return answer };
         let folder = format!("{}/", self.folder.path().display());
@@ -104,7 +104,7 @@ impl User {
         Answer::Text(Arc::new(document))
     }
 
-    /// Lets something happen, and waits for nothing.
+    /// Sends an event, and waits for nothing.
     pub(super) fn event(&mut self, event: Event) {
         self.effects.extend(update(&mut self.model, event));
     }
@@ -118,7 +118,7 @@ impl User {
         self
     }
 
-    /// What is on the screen, without what is blank at the ends of lines.
+    /// The text of the screen, without trailing blanks.
     pub(super) fn screen(&self) -> String {
         let buffer = self.buffer();
         let line = |y: u16| {

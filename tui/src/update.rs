@@ -20,7 +20,7 @@ use std::path::PathBuf;
 pub(crate) enum Event {
     /// A key was pressed.
     Key(KeyEvent),
-    /// The mouse was used; true for the second click of a double one.
+    /// The mouse was used.
     Mouse(MouseEvent),
     /// Text was pasted.
     Paste(String),
@@ -32,12 +32,12 @@ pub(crate) enum Event {
     Notice(String),
 }
 
-/// What is to be done outside.
+/// Something to do outside the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Put a text into the terminal's clipboard.
     Copy(String),
-    /// Write a text into a file that is not there yet.
+    /// Write a text to a new file.
     Write(PathBuf, String),
     /// Open an editor.
     Edit(Place),
@@ -45,7 +45,7 @@ pub(crate) enum Effect {
     Quit,
 }
 
-/// Takes what happened in.
+/// Handles an event.
 pub(crate) fn update(model: &mut Model, event: Event) -> Option<Effect> {
     let effect = match event {
         Event::Key(key) => {
@@ -92,7 +92,7 @@ fn pressed(model: &mut Model, key: KeyEvent) -> Option<Effect> {
     execute(model, command)
 }
 
-/// With the help on top, keys are about the help.
+/// While the help is shown, keys act on it.
 fn in_help(model: &mut Model, command: Command) -> Option<Effect> {
     let height = usize::from(model.areas().body.height);
     let length = crate::draw::help_lines();
@@ -108,7 +108,7 @@ fn in_help(model: &mut Model, command: Command) -> Option<Effect> {
     None
 }
 
-/// Does what a key stands for.
+/// Executes a command.
 fn execute(model: &mut Model, command: Command) -> Option<Effect> {
     if scans::refuses(model, command) {
         return None;
@@ -194,7 +194,7 @@ fn edit(model: &mut Model) -> Option<Effect> {
     place.map(Effect::Edit)
 }
 
-/// A line of the selected function: the first that one of its frames has.
+/// A place of the selected function: the first that one of its frames has.
 fn place_of_function(model: &Model) -> Option<Place> {
     let (label, loaded) = (model.function()?, model.function_loaded()?);
     let loaded = &*loaded;

@@ -1,12 +1,12 @@
-//! What an allocator is likely to answer next: the model that turns most addresses into one byte.
+//! Predicts an allocator's next answer: the model that turns most addresses into one byte.
 //!
-//! Allocators hand out what was freed last in the same size class of the same thread, else they cut the next piece
-//! off a growing region. So the model keeps, in step on both sides:
+//! Allocators hand out the block freed last in the same size class of the same thread, or else cut the next piece off
+//! a growing region. So the model keeps, in step in writer and reader:
 //!
 //! - per thread and size class, the blocks freed last ([`Recent`], newest first);
 //! - per thread, where the last unforeseen block ended ([`Lane::top`]);
-//! - the blocks of this chunk by number, so that a free names its block by the distance to the one freed before: the reader
-//!   in a list, the writer in a [`Finder`](super::finder::Finder).
+//! - the blocks of this chunk by number, so that a free names its block by the distance to the one freed before: the
+//!   reader in a list, the writer in a [`Finder`](super::finder::Finder).
 //!
 //! ```text
 //!   malloc(24) = 0x5000    not foreseen: placement 0, address 0x5000 - top
@@ -15,8 +15,8 @@
 //!   malloc(20) = 0x5000    freed last in this class: placement 1
 //! ```
 //!
-//! A wrong guess costs bytes, never truth: placement 0 stores the address. Measured on real programs this takes a
-//! quarter to a half of the bytes that differences of addresses take.
+//! A wrong guess costs bytes, never correctness: placement 0 stores the address. On real programs this takes a
+//! quarter to a half of the bytes that plain address differences take.
 
 /// Blocks remembered per thread and size class.
 const DEPTH: usize = 16;
@@ -54,10 +54,10 @@ pub(super) fn address(key: Key) -> u64 {
 pub(super) struct Class(u16);
 
 impl Class {
-    /// All classes have so many bits.
+    /// Bits of a class.
     pub(super) const BITS: u32 = 11;
 
-    /// The class that has these.
+    /// The class with these bits.
     #[inline(always)]
     pub(super) fn from_bits(bits: u16) -> Self {
         Class(bits)
@@ -90,7 +90,7 @@ fn units(size: u64) -> Units {
     (size.saturating_add(23) >> 4).max(2)
 }
 
-/// A block of this chunk.
+/// A block allocated in this chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub(super) key: Key,
@@ -104,7 +104,7 @@ pub(super) struct Lane {
     pub(super) top: Key,
     /// The block freed last.
     pub(super) freed: Key,
-    /// Its number, when it was of this chunk.
+    /// Its number, if it was allocated in this chunk.
     pub(super) freed_block: u64,
     /// Stack of the last allocation, in chunks of kinds that store differences of these.
     pub(super) stack: u32,
@@ -114,7 +114,7 @@ pub(super) struct Lane {
     pub(super) serial: u16,
 }
 
-/// The blocks freed last in one slot. They stay where they are; what changes is the order.
+/// The blocks freed last in one slot. Keys stay in place; only the order changes.
 ///
 /// ```text
 ///   keys    c  a  .  b  …      places 0, 1, 2, 3 …
@@ -123,9 +123,9 @@ pub(super) struct Lane {
 /// ```
 #[derive(Clone, Copy)]
 struct Recent {
-    /// Places in `keys` from that of the newest on, four bits each, the lowest first.
+    /// Places in `keys`, newest first, four bits each, lowest bits first.
     order: u64,
-    /// Their keys' [`tag`]s in the same order, eight bits each.
+    /// The [`tag`]s of those keys in the same order, eight bits each.
     tags: u128,
     keys: [Key; DEPTH],
 }
@@ -147,12 +147,12 @@ impl Recent {
         self.keys[self.place(age)]
     }
 
-    /// The age of a key, the smallest that it has.
+    /// The age of a key: of its newest entry, if it has several.
     #[inline(always)]
     fn age(&self, key: Key) -> Option<usize> {
         const ONES: u128 = u128::MAX / 255;
         let difference = self.tags ^ (ONES * u128::from(tag(key)));
-        // A mark at each byte that is 0, and at some above one that is, as C libraries find the end of a string.
+        // Marks each byte that is 0, and perhaps some above one that is, as `strlen` finds the end of a string.
         let mut marks = difference.wrapping_sub(ONES) & !difference & (ONES << 7);
         while marks != 0 {
             let age = marks.trailing_zeros() as usize / TAG_BITS;
@@ -172,7 +172,7 @@ impl Recent {
         self.keys[oldest] = key;
     }
 
-    /// Takes one out: the older ones move up, and the oldest is 0.
+    /// Removes an entry: the older ones move up, and the oldest becomes 0.
     #[inline(always)]
     fn remove(&mut self, age: usize) {
         let place = self.place(age);
@@ -185,19 +185,20 @@ impl Recent {
     }
 }
 
-/// Eight bits that most keys differ in. Those of 0 are 0.
+/// Eight bits in which most keys differ. The tag of 0 is 0.
 #[inline(always)]
 fn tag(key: Key) -> u8 {
     (spread(key) >> 32) as u8
 }
 
-/// A hash of a key: multiplying by 2⁶⁴ divided by the golden ratio spreads neighbours evenly. The higher bits are the better ones.
+/// A hash of a key: multiplying by 2⁶⁴ divided by the golden ratio spreads neighbours evenly. The high bits are the
+/// better ones.
 #[inline(always)]
 pub(super) fn spread(key: Key) -> u64 {
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// What a new block takes, and in which slot one like it may have been freed.
+/// The size that a new block takes, and the slot in which one like it may have been freed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fit {
     units: Units,
@@ -206,7 +207,7 @@ pub(super) struct Fit {
 }
 
 impl Fit {
-    /// Of a block of `size` bytes that a thread asks for.
+    /// For a block of `size` bytes that a thread asks for.
     #[inline(always)]
     pub(super) fn of(thread: u32, size: u64) -> Self {
         let units = units(size);
@@ -220,7 +221,7 @@ impl Fit {
     }
 }
 
-/// The model, empty at the beginning of each chunk so that chunks are read in any order.
+/// The model, emptied at the beginning of each chunk so that chunks can be read in any order.
 pub(super) struct Model {
     lanes: Box<[Lane; LANES]>,
     recent: Box<[Recent; SLOTS]>,
@@ -247,7 +248,7 @@ impl Model {
         &mut self.lanes[thread as usize % LANES]
     }
 
-    /// The placement that says `key` for a new block, or [`UNFORESEEN`].
+    /// The placement that stands for `key` for a new block, or [`UNFORESEEN`].
     #[inline(always)]
     pub(super) fn placement(&self, fit: Fit, key: Key, realloc: bool) -> u8 {
         if realloc && self.reallocating.is_some_and(|block| block.key == key) {
@@ -256,7 +257,7 @@ impl Model {
         self.recent[fit.slot].age(key).map_or(UNFORESEEN, |age| age as u8 + 1)
     }
 
-    /// The key that a placement says, if it says one.
+    /// The key that a placement stands for, if any.
     #[inline(always)]
     pub(super) fn foreseen(&self, fit: Fit, placement: u8) -> Option<Key> {
         match placement {
@@ -277,7 +278,7 @@ impl Model {
         }
     }
 
-    /// Learns that a block was freed; its class is known when it is of this chunk.
+    /// Learns that a block was freed; its class is known if it was allocated in this chunk.
     #[inline(always)]
     pub(super) fn freed(&mut self, thread: u32, key: Key, class: Option<Class>) {
         self.lane(thread).freed = key;
@@ -300,7 +301,8 @@ impl Model {
     }
 }
 
-/// Classes of one thread lie side by side; those of others are moved by a step that keeps the common ones apart.
+/// Classes of one thread are adjacent; each thread is shifted by a step that keeps the common classes of different
+/// threads apart.
 #[inline(always)]
 fn slot(thread: u32, class: Class) -> usize {
     (usize::from(class.0) + thread as usize * 97) % SLOTS
@@ -311,7 +313,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Places a block as an encoder does and says how.
+    /// Places a block as an encoder does, and returns the placement.
     fn place(model: &mut Model, size: u64, key: Key) -> u8 {
         let fit = Fit::of(0, size);
         let placement = model.placement(fit, key, false);
@@ -321,7 +323,7 @@ mod tests {
         placement
     }
 
-    /// Check that the picture above holds: the next piece is at the top, a freed block of the class comes back.
+    /// Check that the picture above holds: the next piece is at the top, and a freed block of the class comes back.
     #[test]
     fn pictured_blocks_are_placed_so() {
         let mut model = Model::new();
@@ -332,7 +334,7 @@ mod tests {
         assert_eq!(place(&mut model, 20, key(0x5000)), 1);
     }
 
-    /// Check that a block taken from the middle of those freed leaves the others in their order.
+    /// Check that removing a block from the middle of the freed ones keeps the others in order.
     #[test]
     fn taking_a_block_out_keeps_the_order_of_the_rest() {
         let mut recent = Recent::EMPTY;
@@ -343,11 +345,11 @@ mod tests {
     }
 
     proptest! {
-        /// Check that the blocks freed last are those of a plain list, newest first, whatever is freed, looked for and taken out:
-        /// equal keys and keys of equal tags, too.
+        /// Check that the recently freed blocks are those of a plain list, newest first, whatever is freed, looked
+        /// for and removed, even with equal keys and equal tags.
         #[test]
         fn behaves_like_a_list(steps in proptest::collection::vec((0..40u64, 0..DEPTH, any::<bool>()), 0..300)) {
-            // Not many, of which some have the tag of another one.
+            // A few keys, some of which share a tag.
             let nth = |number: u64| (1..).filter(|key| tag(*key) < 8).nth(number as usize).unwrap();
             let keys: Vec<Key> = (0..40).map(nth).collect();
             let (mut recent, mut list) = (Recent::EMPTY, vec![0; DEPTH]);
@@ -369,7 +371,7 @@ mod tests {
         }
     }
 
-    /// Check that classes are the pieces that glibc cuts, and that no size is too large for one.
+    /// Check that classes are the sizes that glibc cuts, and that no size is too large for a class.
     #[test]
     fn classes_are_those_of_glibc() {
         for (size, expected) in

@@ -3,7 +3,7 @@
 use crate::error::Malformed;
 use crate::ids::{MarkId, NodeId, ProcessId, StringId};
 
-/// How many rows the tables have: an event that refers beyond them is an error, so that users of events may index.
+/// Number of rows of each table: an event that refers beyond them is an error, so that users of events may index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) threads: usize,

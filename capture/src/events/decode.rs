@@ -1,4 +1,4 @@
-//! Columns to events: a total function of hostile bytes.
+//! Decodes columns into events: a total function of hostile bytes.
 
 use std::ops::{Index, IndexMut, Range};
 
@@ -17,7 +17,7 @@ use crate::ids::{NodeId, ThreadId};
 use crate::planes::{self, Planes};
 use crate::varint;
 
-/// Events of one batch: few enough that writer and reader of the batch share the second-level cache.
+/// Events of one batch: few enough that the batch stays in the second-level cache between its writer and its reader.
 const BATCH: usize = 4096;
 
 /// Reads one chunk after the other, in batches.
@@ -25,12 +25,12 @@ pub(crate) struct Decoder {
     /// The payload; filled by the caller of [`Decoder::start`].
     payload: Vec<u8>,
     columns: [Range<usize>; COLUMNS],
-    /// Where the rest of the [`PLANAR`] columns lies, if they lie in planes.
+    /// Unread rest of the [`PLANAR`] columns, if they lie in planes.
     planes: Option<[Planes; PLANAR.len()]>,
-    /// In these columns, a smaller byte is a number.
+    /// In the [`PLANAR`] columns, a byte below this is a whole number.
     long: u8,
     model: Model,
-    /// Those of this chunk, by their numbers.
+    /// The blocks of this chunk, by number.
     blocks: Vec<Block>,
     groups: GroupReader,
     /// The chunk has [`groups`](super::groups).
@@ -51,16 +51,16 @@ pub(crate) enum Coding {
     Runs,
     /// Times as [lines](super::lines): format 1.1.
     Lines,
-    /// These, and what belongs to addresses in [planes](crate::planes): format 1.5.
+    /// Times as lines, and the columns of addresses in [planes](crate::planes): format 1.5.
     Planes,
-    /// The same, of more events: format 1.7.
+    /// As `Planes`, with more events: format 1.7.
     Many,
     /// The same, with sizes and placements in [groups](super::groups): format 1.11.
     Groups,
 }
 
 impl Coding {
-    /// What a chunk may have.
+    /// Most events that a chunk may have.
     fn most_events(self) -> usize {
         match self {
             Coding::Runs | Coding::Lines | Coding::Planes => MAX_EVENTS_BEFORE,
@@ -69,11 +69,11 @@ impl Coding {
     }
 }
 
-/// The first byte of a varint that has more.
+/// The first byte of a varint from here on is followed by more.
 const LONG_VARINT: u8 = 0x80;
 
 enum Times {
-    /// Microseconds of the run, and how many of its events are left.
+    /// Microseconds of the current run, and how many of its events are left.
     Runs {
         time: u64,
         left: u64,
@@ -81,7 +81,7 @@ enum Times {
     Lines(LineReader),
 }
 
-/// What is left of the columns, and the payload that they lie in.
+/// The unread rest of the columns, and the payload that holds them.
 struct Slices<'p> {
     payload: &'p [u8],
     columns: [&'p [u8]; COLUMNS],
@@ -238,7 +238,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Events of a later version: their records say how long they are.
+    /// Skips events of a later version: their records say how long they are.
     fn skip(&mut self, count: u64, columns: &mut Slices, bounds: Bounds) -> Result<(), Malformed> {
         for _ in 0..count {
             self.thread_and_time(columns, bounds)?;
@@ -285,7 +285,7 @@ impl Decoder {
         Ok(Action::Free { address: address(key), stack: NodeId::ROOT })
     }
 
-    /// The next number of one of the columns that may lie in planes.
+    /// The next number of a column that may lie in planes.
     #[inline(always)]
     fn number(&mut self, columns: &mut Slices, column: Column) -> Result<u64, Malformed> {
         match *columns[column] {
@@ -364,7 +364,7 @@ impl Decoder {
         Ok(lane.serial)
     }
 
-    /// All kinds but the two that nearly every event is of.
+    /// All kinds except the two that make up nearly all events.
     #[inline(never)]
     fn other(
         &mut self,
@@ -413,7 +413,7 @@ impl Decoder {
     }
 }
 
-/// A number that is not its first byte.
+/// A number that is longer than its first byte.
 #[inline(never)]
 fn take_long(planes: Option<&mut Planes>, payload: &[u8], column: &mut &[u8]) -> Result<u64, Malformed> {
     let Some(planes) = planes else { return varint::take(column) };

@@ -1,4 +1,4 @@
-//! Events to columns.
+//! Encodes events into columns.
 
 use std::mem;
 
@@ -17,20 +17,20 @@ use crate::meta;
 use crate::planes::PlaneWriter;
 use crate::varint;
 
-/// A chunk ends at this size too, half of what is allowed, though only odd streams reach it before [`MAX_EVENTS`].
+/// A chunk also ends at this size, half of the limit; only odd streams reach it before [`MAX_EVENTS`].
 const FULL: usize = MAX_RAW / 2;
 
-/// How often the size is looked at. An event takes less than 128 bytes, so this cannot overshoot the other half.
+/// Events between two looks at the size. An event takes less than 128 bytes, so this cannot overshoot the other half.
 const LOOK_EVERY: usize = 4096;
 const _: () = assert!(LOOK_EVERY * 128 < MAX_RAW - FULL && MAX_EVENTS.is_multiple_of(LOOK_EVERY));
 
-/// Collects one chunk of events. Memory is bounded by [`MAX_EVENTS`], [`FULL`] and what the finder has room for.
+/// Collects one chunk of events. Memory is bounded by [`MAX_EVENTS`], [`FULL`] and the finder's room.
 pub(crate) struct Encoder {
     columns: [Vec<u8>; COLUMNS],
-    /// The numbers of the [`PLANAR`] columns.
+    /// The [`PLANAR`] columns.
     planes: [PlaneWriter; PLANAR.len()],
     model: Model,
-    /// New blocks so far, which is the number of the next.
+    /// New blocks so far, which is the number of the next one.
     blocks: usize,
     finder: Finder,
     sizes: SizeWriter,
@@ -95,8 +95,8 @@ impl Encoder {
     }
 
     /// Adds an event.
-    // Cost: about 20 ns, compression not included; the model and the finder stay in the second-level cache. Where the caller knows which
-    // kind it is, only that is left of this.
+    // Cost: about 20 ns without compression; the model and the finder stay in the second-level cache. Where the
+    // caller knows the kind, the compiler drops all other branches.
     #[inline(always)]
     pub(crate) fn push(&mut self, event: &Event) {
         let thread = event.thread.0;
@@ -113,7 +113,7 @@ impl Encoder {
         }
     }
 
-    /// Adds an event that is not of the two kinds which nearly all are of: an allocation here is aligned, a free has a stack.
+    /// Adds any event but the two common kinds: an allocation here is aligned, a free has a stack.
     #[inline(never)]
     fn put_other(&mut self, event: &Event) {
         let thread = event.thread.0;
@@ -148,7 +148,8 @@ impl Encoder {
         }
     }
 
-    /// Hands the payload of all events since the last call over, in parts that have numbers of one kind each, and begins the next chunk.
+    /// Hands over the payload of all events since the last call, in parts that each have numbers of one kind, and
+    /// begins the next chunk.
     pub(crate) fn finish<T>(&mut self, take: impl FnOnce(Finished, &[&[u8]]) -> T) -> T {
         if self.events != 0 {
             self.end_kinds();
@@ -161,7 +162,7 @@ impl Encoder {
         }
         let finished = Finished {
             events: self.events as u32,
-            // Lines pass beside the times, but not further than that.
+            // A line may pass beside its events, but by less than this.
             first_time: self.first_time.saturating_sub(TIME_UNIT_NS),
             last_time: self.last_time.saturating_add(TIME_UNIT_NS),
         };
@@ -180,7 +181,7 @@ impl Encoder {
         taken
     }
 
-    /// What a column has beside the bytes in `columns`.
+    /// The planes of a column, if it has any besides its bytes in `columns`.
     fn planes_of(&self, number: usize) -> Option<&PlaneWriter> {
         PLANAR.iter().position(|column| *column as usize == number).map(|place| &self.planes[place])
     }
@@ -202,7 +203,7 @@ impl Encoder {
         &mut self.columns[column as usize]
     }
 
-    /// What each event has.
+    /// Adds what every event has.
     #[inline(always)]
     fn begin(&mut self, kind: Kind, thread: u32, time: u64) {
         if self.kinds.kind != kind as u8 || self.kinds.length == 0 {

@@ -1,4 +1,4 @@
-//! Which block of the chunk is at an address: a picture of the part of the heap that the chunk is about.
+//! Finds the block of the chunk at an address: a map of the part of the heap that the chunk touches.
 //!
 //! ```text
 //!   key         7f3a_12 | 34            a page of 4 KiB, one of its 256 places for blocks
@@ -6,30 +6,31 @@
 //!   blocks      … page 17: 256 blocks … at place 34 number 5,012, of class 3
 //! ```
 //!
-//! What lies side by side in the heap does so here, and programs mostly allocate and free neighbours one after the other: so
-//! several of them come from one line of the cache, where a table by hash takes one for each. That lets chunks have a million
-//! events.
+//! Neighbours in the heap are neighbours here, and programs mostly allocate and free neighbours one after the other.
+//! So several lookups share one cache line, where a hash table takes one line for each. That makes chunks of a
+//! million events affordable.
 
 use super::address::{Class, Key, spread};
 use crate::format::MAX_EVENTS;
 
-/// Places of a page as bits of a key, which counts units of 16 bytes.
+/// Bits of a key that are the place within a page; a key counts units of 16 bytes.
 const PLACE_BITS: u32 = 8;
 const PLACES: usize = 1 << PLACE_BITS;
 
-/// Pages after which a chunk ends: 32 MiB of blocks, 128 MiB of a heap.
+/// Pages after which a chunk ends: 32 MiB of table for 128 MiB of heap.
 const MOST_PAGES: usize = 1 << 15;
 
 const _: () = assert!(MAX_EVENTS < 1 << (u32::BITS - Class::BITS));
 
-/// Places of the smallest directory.
+/// Slots of the smallest directory.
 const LEAST: usize = 256;
 
 /// Finds the blocks of one chunk. The reader never sees this table.
 pub(super) struct Finder {
-    /// Pages, each at the place that its hash says or the next one that was free; a power of two, at most half full.
+    /// A hash table of pages with linear probing: a power of two of slots, at most half full.
     directory: Vec<Page>,
-    /// Of each page its blocks, in the order in which pages came: 1 + the number, and the class below it; 0 where none is.
+    /// The blocks of each page, in the order in which pages came: the number plus one, with the class in the low
+    /// bits; 0 for none.
     blocks: Vec<u32>,
     pages: usize,
     /// The page that was used last.
@@ -39,13 +40,13 @@ pub(super) struct Finder {
 /// A page of the heap.
 #[derive(Clone, Copy)]
 struct Page {
-    /// Its key without places.
+    /// The page's part of its keys, without places.
     of: u64,
     index: u32,
 }
 
 impl Page {
-    /// No page: keys without places have fewer bits.
+    /// No page: real page numbers have fewer bits.
     const NONE: Self = Page { of: u64::MAX, index: 0 };
 }
 
@@ -62,7 +63,7 @@ impl Finder {
 
     /// Forgets all blocks.
     pub(super) fn clear(&mut self) {
-        // What a burst took is given back when a chunk needs less than a quarter of it.
+        // Memory that a burst took is given back once a chunk needs less than a quarter of it.
         if self.blocks.len() / PLACES > 4 * self.pages {
             self.blocks.truncate(self.pages * PLACES);
             self.blocks.shrink_to_fit();
@@ -72,7 +73,7 @@ impl Finder {
         (self.pages, self.last) = (0, Page::NONE);
     }
 
-    /// Enters a block, in the place of an earlier one at the same address.
+    /// Enters a block, replacing an earlier one at the same address.
     #[inline(always)]
     pub(super) fn insert(&mut self, key: Key, number: usize, class: Class) {
         let of = key >> PLACE_BITS;
@@ -84,7 +85,7 @@ impl Finder {
         self.blocks[place] = (number as u32 + 1) << Class::BITS | u32::from(class.to_bits());
     }
 
-    /// The number and the class of the last block that was entered at this address.
+    /// Number and class of the last block entered at this address.
     #[inline(always)]
     pub(super) fn find(&self, key: Key) -> Option<(u64, Class)> {
         let of = key >> PLACE_BITS;
@@ -97,7 +98,7 @@ impl Finder {
         Some((number.into(), Class::from_bits((block % (1 << Class::BITS)) as u16)))
     }
 
-    /// The entry of a page in the directory, or the free one where it would be.
+    /// The directory's entry for a page, or the free slot where it would go.
     #[inline(always)]
     fn page(&self, of: u64) -> Page {
         self.directory[self.position(of)]
@@ -143,7 +144,7 @@ impl Finder {
     }
 }
 
-/// Where the block is that has a key in this page.
+/// Index of the block with a key in this page.
 #[inline(always)]
 fn place(page: Page, key: Key) -> usize {
     page.index as usize * PLACES + key as usize % PLACES
@@ -159,7 +160,7 @@ mod tests {
         Class::from_bits((number % 1088) as u16)
     }
 
-    /// Check that a block is found at its address and at no other one, however alike that is.
+    /// Check that a block is found at its address and at no similar one.
     #[test]
     fn blocks_are_found_where_they_are() {
         let mut finder = Finder::new();
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(finder.find(0x1234), None);
     }
 
-    /// Check that the memory of a chunk with blocks all over the heap is given back after one with few.
+    /// Check that the memory of a chunk with blocks all over the heap is given back after a chunk with few.
     #[test]
     fn memory_is_given_back() {
         let mut finder = Finder::new();
@@ -191,7 +192,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that it finds what a map of the standard library finds, chunk for chunk.
+        /// Check that the finder finds what a standard map finds, chunk after chunk.
         #[test]
         fn finds_what_a_map_finds(
             chunks in proptest::collection::vec(proptest::collection::vec((0..40_000u64, any::<bool>()), 0..2000), 1..4),
@@ -200,7 +201,7 @@ mod tests {
             for keys in chunks {
                 let mut map = HashMap::new();
                 for (number, (key, enters)) in keys.iter().enumerate() {
-                    // Some pages lie side by side, others do not.
+                    // Some pages are adjacent, others are not.
                     let key = if key % 3 == 0 { *key } else { spread(*key) };
                     prop_assert_eq!(finder.find(key), map.get(&key).copied());
                     if *enters {

@@ -13,8 +13,8 @@ use crate::numbered::numbered;
 use crate::varint;
 
 numbered! {
-    /// Number of a kind of event in files. Kinds from 8 on keep everything they have in one length-prefixed record, and
-    /// all that later versions add are such, so a reader skips those it does not know.
+    /// Number of a kind of event in files. Kinds from 8 on keep all their fields in one length-prefixed record, and
+    /// so do all kinds that later versions add: a reader can skip those it does not know.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Kind: u8 {
         Alloc = 0,
@@ -91,12 +91,12 @@ impl Kind {
     }
 }
 
-/// The kind that a run has unless it says otherwise.
+/// The kind of a run that does not name one.
 fn expected_after(kind: u8) -> u8 {
     if kind == Kind::Alloc as u8 { Kind::Free as u8 } else { Kind::Alloc as u8 }
 }
 
-/// Events of one kind in a row; of no kind and length 0 at the beginning of a chunk.
+/// Consecutive events of one kind; at the beginning of a chunk, of no kind and length 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) kind: u8,
@@ -106,7 +106,7 @@ pub(super) struct Run {
 impl Run {
     pub(super) const START: Run = Run { kind: Kind::Free as u8, length: 0 };
 
-    /// Appends this run, which came after one of kind `before`.
+    /// Appends this run, which follows one of kind `before`.
     pub(super) fn put(self, before: u8, column: &mut Vec<u8>) {
         let named = self.kind != expected_after(before);
         varint::put(column, (self.length - 1) << 1 | u64::from(named));
@@ -115,7 +115,7 @@ impl Run {
         }
     }
 
-    /// Takes the run that comes after one of kind `before`.
+    /// Takes the run that follows one of kind `before`.
     pub(super) fn take(before: u8, column: &mut &[u8]) -> Result<Self, Malformed> {
         let token = varint::take(column)?;
         let kind = match token & 1 {

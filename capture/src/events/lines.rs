@@ -1,5 +1,5 @@
-//! Times as lines: most programs allocate at a steady pace for a while, so that where a stretch begins and ends says
-//! when each of its events was, within a microsecond.
+//! Times as lines: most programs allocate at a steady pace for a while, so the beginning and end of such a stretch
+//! give the time of each of its events to within a microsecond.
 //!
 //! ```text
 //!   time │            ·o         o  knots, stored
@@ -8,15 +8,14 @@
 //!        │  · ·
 //!        └──────────────► number of the event
 //! ```
+//! A line begins where the last one ended, and goes on as long as some slope passes close enough to all its events
+//! (the swing filter of Elmeleegy and others, 2009): each event narrows the range of such slopes, and the event that
+//! leaves none ends the line. Times that never go back are stored as times that never go back.
 //!
-//! A line begins where the one before ended, and goes on as long as there is a slope with which it passes all events
-//! closely enough (the swing filter of Elmeleegy and others, 2009): each event narrows the range of such slopes, and the
-//! one that leaves none ends the line. Times that go forward are stored as times that go forward.
-//!
-//! What a knot costs is the digits that nobody needs. So a line ends at the last event at which one of its slopes leads to a
-//! multiple of [`GRID`], if that is not long ago, and those that it had passed after that begin the next one. Compressed, times
-//! take a third to two thirds less so than where lines are as long as can be and end at the mean slope; 2 to 14 % of the events
-//! are looked at again.
+//! What makes a knot expensive is digits that nobody needs. So a line ends at the last event at which one of its
+//! slopes leads to a multiple of [`GRID`], if that is not far back, and the events after it begin the next line.
+//! Compressed, times take a third to two thirds less than if lines were as long as possible and ended at the mean
+//! slope; 2 to 14 % of the events are looked at twice.
 
 use crate::error::Malformed;
 use crate::format::{MAX_EVENTS, TIME_UNIT_NS};
@@ -25,24 +24,24 @@ use crate::varint;
 /// Nanoseconds: knots lie at multiples of this.
 const UNIT: u64 = 125;
 
-/// Nanoseconds: nearly all knots lie at multiples of this. As far apart as can be for one to be near each event.
+/// Nanoseconds: nearly all knots lie at multiples of this, the widest grid that has a point near each event.
 const GRID: u64 = 2 * TIME_UNIT_NS;
 const _: () = assert!(GRID.is_multiple_of(UNIT));
 
-/// Nanoseconds that a line may pass beside an event; what the reader rounds down keeps it below a microsecond.
+/// Nanoseconds by which a line may miss an event; with the reader's rounding down this stays below a microsecond.
 const CLOSE: f64 = 998.0;
 const _: () = assert!(CLOSE as u64 + 1 < TIME_UNIT_NS);
 
-/// Events of a line, at most.
+/// Most events of a line.
 const LONGEST: usize = 1024;
 
-/// Events of it that may be left to the next one, which looks at them again.
+/// Most events of a line that are left to the next one, which looks at them again.
 const BACK: usize = 64;
 
-/// Nanoseconds that a line of several events spans at most, so that slopes are exact enough.
+/// Most nanoseconds that a line of several events spans, so that slopes are exact enough.
 const FAR: u64 = 1 << 50;
 
-/// Nanoseconds up to which a line may pass above an event and still be a time.
+/// Latest time of an event on a line, nanoseconds: a line that passes above it must still give valid times.
 const LATEST: u64 = u64::MAX / 2;
 
 /// Makes lines of times.
@@ -50,9 +49,9 @@ const LATEST: u64 = u64::MAX / 2;
 pub(super) struct LineWriter {
     /// Where the line begins, in units.
     from: u64,
-    /// The slopes with which it passes all of its events.
+    /// The slopes that pass all events of the line.
     slopes: Slopes,
-    /// Its events.
+    /// The events of the line.
     passed: Vec<Passed>,
 }
 
@@ -60,11 +59,11 @@ pub(super) struct LineWriter {
 #[derive(Clone, Copy, Debug)]
 struct Passed {
     time: u64,
-    /// The slopes with which the line passes it and those before.
+    /// The slopes that pass this event and those before it.
     slopes: Slopes,
 }
 
-/// A range of slopes, nanoseconds for each event; empty where the lowest is above the highest.
+/// A range of slopes, in nanoseconds per event; empty where the lowest is above the highest.
 #[derive(Clone, Copy, Debug)]
 struct Slopes {
     low: f64,
@@ -75,8 +74,8 @@ impl Slopes {
     const ALL: Self = Slopes { low: f64::NEG_INFINITY, high: f64::INFINITY };
     const NONE: Self = Slopes { low: f64::INFINITY, high: f64::NEG_INFINITY };
 
-    /// Those that are in both.
-    // Not `max` and `min`, which ask whether a number is none.
+    /// The slopes that are in both ranges.
+    // Not `max` and `min`, which also check for NaN.
     #[inline(always)]
     fn and(self, other: Self) -> Self {
         Slopes {
@@ -90,7 +89,8 @@ impl Slopes {
         self.low > self.high
     }
 
-    /// The multiple of `grid` next to the middle of where they lead from `start` in so many events, if one of them leads there.
+    /// The multiple of `grid` nearest to the middle of where the slopes lead after `count` events from `start`, if
+    /// one of them leads to it.
     #[inline(always)]
     fn knot(self, start: u64, count: usize, grid: u64) -> Option<u64> {
         let count = count.cast_signed() as f64;
@@ -108,7 +108,7 @@ impl LineWriter {
     }
 
     /// Adds the time of the next event.
-    // Cost: a division, and two comparisons that seldom say that the line ends.
+    // Cost: a division, and two comparisons that rarely end the line.
     #[inline(always)]
     pub(super) fn push(&mut self, time: u64, column: &mut Vec<u8>) {
         let before = self.passed.len();
@@ -130,7 +130,7 @@ impl LineWriter {
         self.from = 0;
     }
 
-    /// Ends lines until all events are on the last one, from the one with the number `next` on.
+    /// Ends lines until all events from number `next` on are on the last one.
     #[inline(never)]
     fn settle(&mut self, mut next: usize, column: &mut Vec<u8>) {
         while let Some(event) = self.passed.get(next) {
@@ -146,7 +146,8 @@ impl LineWriter {
         }
     }
 
-    /// The slopes of lines that do not fall and pass the event after the first `before` ones closely; none when it is too far away.
+    /// The slopes of non-falling lines that pass close to the event after the first `before` ones; none when it is
+    /// too far away.
     #[inline(always)]
     fn slopes_to(&self, time: u64, before: usize) -> Slopes {
         let start = self.from.wrapping_mul(UNIT);
@@ -159,7 +160,7 @@ impl LineWriter {
         Slopes { low: if low > 0.0 { low } else { 0.0 }, high }
     }
 
-    /// Ends a line that passes the first `count` events, or some of them.
+    /// Ends the line, after the first `count` events or fewer.
     fn put(&mut self, count: usize, column: &mut Vec<u8>) {
         let start = self.from.wrapping_mul(UNIT);
         let first = count.saturating_sub(BACK) + 1;
@@ -169,7 +170,8 @@ impl LineWriter {
         });
         let (count, to) = match knot {
             Some((count, knot)) => (count, knot / UNIT),
-            // The first one alone: where it is, unless the line before has passed above it. Times do not fall for that.
+            // Only the first event: end at its time, or where the last line ended if that is later, so that times do
+            // not fall.
             None => {
                 let time = self.passed[0].time;
                 (1, if start.wrapping_sub(time) < TIME_UNIT_NS { self.from } else { time / UNIT })
@@ -187,13 +189,13 @@ impl LineWriter {
 pub(super) struct LineReader {
     /// Time of the last event, nanoseconds.
     time: u64,
-    /// Events that are left on the line, and how many it had.
+    /// Events left on the line, and how many it had.
     left: u64,
     count: u64,
-    /// Nanoseconds from each event to the next: whole ones, and `rest` of `count`.
+    /// Nanoseconds from one event to the next: the whole part, and `rest` of `count`.
     step: u64,
     rest: u64,
-    /// What the rests have come to.
+    /// Sum of the rests so far.
     sum: u64,
 }
 
@@ -268,8 +270,8 @@ mod tests {
         assert_eq!(decode(&[0, 24, 1, 80], 3), [1_500, 4_000, 6_500]);
     }
 
-    /// Check that a line ends early where it can end on the grid, that the events which it had passed are on the next one, and that
-    /// an event which no multiple is near to is where it is: 3,000 ns lies between two.
+    /// Check that a line ends early where it can end on the grid, that the next one takes the events after that, and
+    /// that an event with no multiple nearby keeps its time: 3,000 ns lies between two.
     #[test]
     fn lines_end_on_the_grid() {
         let times = [1_100, 3_000, 20_000];
@@ -277,7 +279,7 @@ mod tests {
         assert_eq!(decode(&encode(&times), 3), [2_000, 3_000, 20_000]);
     }
 
-    /// Check that where no event comes near the grid, lines end between its points, and are no shorter.
+    /// Check that where no event is near the grid, lines end between its points and are no shorter.
     #[test]
     fn lines_beside_the_grid_are_long() {
         let times: Vec<u64> = (0..4000).map(|event| 3_000 + event * 2_000).collect();
@@ -287,8 +289,8 @@ mod tests {
         assert!(found.iter().zip(&times).all(|(found, time)| found.abs_diff(*time) < TIME_UNIT_NS));
     }
 
-    /// Check that a pace with pauses takes a line for each stretch and one for each pause, wherever these lie: what is stored is bounded by
-    /// how often the pace changes.
+    /// Check that a pace with pauses takes one line for each stretch and each pause, wherever they lie: what is
+    /// stored is bounded by how often the pace changes.
     #[test]
     fn pauses_take_a_line_each() {
         let pause = |stretch: u64| (0..500).map(move |event| (stretch * 9 + 5) * 1_000_000 + event * 130);
@@ -299,7 +301,7 @@ mod tests {
         assert!(found.iter().zip(&times).all(|(found, time)| found.abs_diff(*time) < TIME_UNIT_NS));
     }
 
-    /// Check that the steadiest pace has lines of limited length, by which the writer's memory is bounded.
+    /// Check that even the steadiest pace has lines of limited length, which bounds the writer's memory.
     #[test]
     fn lines_have_a_limited_length() {
         let times: Vec<u64> = (1..=4 * LONGEST as u64).map(|event| event * GRID).collect();

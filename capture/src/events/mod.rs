@@ -1,5 +1,6 @@
-//! The payload of an event chunk: columns, and models that both sides keep in step so that what an allocator does most often costs one
-//! small number. What belongs to addresses lies in [planes](crate::planes), sizes and placements in [groups].
+//! The payload of an event chunk: columns, and models that writer and reader keep in step so that an allocator's most
+//! frequent actions cost one small number. The columns of addresses lie in [planes](crate::planes), sizes and placements
+//! in [groups].
 
 mod address;
 mod bounds;
@@ -63,7 +64,7 @@ const COLUMNS: usize = Column::PlacementGroups as usize + 1;
 /// The columns that lie in planes.
 const PLANAR: [Column; 4] = [Column::Address, Column::Freed, Column::FreedAddress, Column::StackNumber];
 
-/// Where one of [`PLANAR`] stands there.
+/// The index of a column in [`PLANAR`].
 #[inline(always)]
 fn planar(column: Column) -> usize {
     match column {

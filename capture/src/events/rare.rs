@@ -1,4 +1,4 @@
-//! Events of the kinds that are too few to have columns: one record each.
+//! Events of the rare kinds, which have no columns: one record each.
 
 use std::mem;
 
@@ -9,18 +9,18 @@ use crate::error::Malformed;
 use crate::event::Action;
 use crate::varint;
 
-/// What the last rare events were about. Addresses of mappings differ from each other by whole pages, those of a
-/// pool's blocks by multiples of 16.
+/// The last values in rare events. Addresses of mappings differ by whole pages, those of a pool's blocks by multiples
+/// of 16.
 #[derive(Default)]
 pub(super) struct Places {
     page: u64,
     block: u64,
-    /// That of the last sum.
+    /// Stack of the last sum.
     stack: u64,
 }
 
 impl Places {
-    /// Appends what an event has, to an empty record.
+    /// Appends the fields of an event to an empty record.
     pub(super) fn put(&mut self, action: &Action, record: &mut Vec<u8>) {
         match *action {
             Action::Map { address, length, stack, .. } => {
@@ -133,7 +133,7 @@ impl Places {
             },
             Kind::ProcessStart => Action::ProcessStart {
                 process: bounds.process(varint::take(record)?)?,
-                // As with all fields that a record lacks.
+                // 0 where the field is missing, as with all fields that a record lacks.
                 fork: if record.is_empty() { 0 } else { take_fork(record)? },
             },
             Kind::ProcessEnd => Action::ProcessEnd { process: bounds.process(varint::take(record)?)? },

@@ -12,7 +12,7 @@ use crate::ids::{MarkId, NodeId, ProcessId, StringId, ThreadId};
 
 const BOUNDS: Bounds = Bounds { threads: 80, nodes: 1000, processes: 3, strings: 5, marks: 4 };
 
-/// Addresses that an allocator could answer, some of them again and again, and any others.
+/// Addresses that an allocator could return, some of them repeatedly, and arbitrary ones.
 fn address() -> impl Strategy<Value = u64> {
     prop_oneof![4 => (0..20u64).prop_map(|block| 0x5555_0000_1000 + 32 * block), 1 => any::<u64>()]
 }
@@ -95,7 +95,7 @@ fn rare_action() -> impl Strategy<Value = Action> {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    // Few threads: two of them share what the model knows per thread.
+    // Few threads, two of which share a lane of the model.
     let thread = prop_oneof![Just(0), Just(1), Just(64)].prop_map(ThreadId);
     let time = prop_oneof![4 => 0..5000u64, 1 => any::<u64>()];
     (time, thread, prop_oneof![6 => common_action().boxed(), 1 => rare_action().boxed()])
@@ -106,7 +106,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     proptest::collection::vec(event(), 0..300)
 }
 
-/// The same events, but for times that are less than a unit beside.
+/// True when the events are the same and each time differs by less than a unit.
 fn are_close(found: &[Event], expected: &[Event]) -> bool {
     let is_close = |(found, expected): (&Event, &Event)| {
         found.time.abs_diff(expected.time) < TIME_UNIT_NS && *found == Event { time: found.time, ..*expected }
@@ -114,7 +114,7 @@ fn are_close(found: &[Event], expected: &[Event]) -> bool {
     found.len() == expected.len() && found.iter().zip(expected).all(is_close)
 }
 
-/// What the encoder says of a chunk, and its payload.
+/// What the encoder says about a chunk, and its payload.
 fn finish(encoder: &mut Encoder) -> (Finished, Vec<u8>) {
     encoder.finish(|finished, parts| (finished, parts.concat()))
 }
@@ -136,8 +136,8 @@ fn decode(decoder: &mut Decoder, payload: &[u8], count: usize) -> Result<Vec<Eve
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Check that any events come back in order, their times nearly as they were, and that a chunk does not depend on
-    /// those that the same encoder and decoder had before.
+    /// Check that any events come back in order, with nearly the same times, and that a chunk does not depend on
+    /// earlier chunks of the same encoder and decoder.
     #[test]
     fn events_come_back(chunks in proptest::collection::vec(events(), 1..4)) {
         let (mut encoder, mut decoder) = (Encoder::new(), Decoder::new());
@@ -177,7 +177,7 @@ proptest! {
     }
 }
 
-/// Check that what repeats in a program's life costs next to nothing: a block freed and allocated again is foreseen.
+/// Check that repetition in a program costs next to nothing: a block that is freed and allocated again is foreseen.
 #[test]
 fn repeated_blocks_take_four_bytes_a_pair() {
     let mut encoder = Encoder::new();
@@ -196,7 +196,8 @@ fn repeated_blocks_take_four_bytes_a_pair() {
     assert!(payload.len() <= 6 * 1000 + 100, "{}", payload.len());
 }
 
-/// Check that a chunk of the present kind holds more events than older ones, which keep their limit, and that all of them come back.
+/// Check that a chunk of the present kind holds more events than older kinds, which keep their limit, and that all of
+/// them come back.
 #[test]
 fn kinds_have_limits_of_their_own() {
     let mut encoder = Encoder::new();
@@ -226,7 +227,7 @@ fn kinds_have_limits_of_their_own() {
     }
 }
 
-/// Check that a chunk ends early when its blocks lie all over the address space, so that the writer's memory stays bounded.
+/// Check that a chunk ends early when its blocks lie all over the address space, which bounds the writer's memory.
 #[test]
 fn chunk_of_scattered_blocks_ends_early() {
     let mut encoder = Encoder::new();
@@ -241,8 +242,8 @@ fn chunk_of_scattered_blocks_ends_early() {
     assert!(count.is_some_and(|count| count < MAX_EVENTS as u64 / 16), "{count:?}");
 }
 
-/// Check that a block which claims to be left in place by a `realloc` that is not there is refused, and so are placements of
-/// later versions: an address is never made up.
+/// Check that a block claimed to be left in place by a missing `realloc`, and placements of later versions, are
+/// refused: an address is never made up.
 #[test]
 fn impossible_placements_are_refused() {
     let mut encoder = Encoder::new();
@@ -262,7 +263,7 @@ fn impossible_placements_are_refused() {
     }
 }
 
-/// Check that events of kinds that a later version adds are stepped over and counted, and what surrounds them is read.
+/// Check that events of kinds added by later versions are skipped and counted, and that their neighbours are read.
 #[test]
 fn unknown_kinds_are_skipped() {
     let mut encoder = Encoder::new();

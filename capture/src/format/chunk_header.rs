@@ -1,4 +1,4 @@
-//! What stands before each payload.
+//! The header of each chunk.
 
 use super::{MAX_RAW, MAX_RECORDS, MAX_STORED, u32_at, u64_at};
 use crate::error::Malformed;

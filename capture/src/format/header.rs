@@ -4,7 +4,7 @@ use super::{BYTE_ORDER, MAGIC, Version, u32_at};
 use crate::error::Error;
 use crate::sniff::{Sniff, sniff};
 
-/// The first 64 bytes. This layout is the same in all versions, so that each can name the version it needs.
+/// The first 64 bytes. This layout never changes, so that each version can name the one it would need.
 ///
 /// ```text
 ///  0          8      12    14    16                40         60      64

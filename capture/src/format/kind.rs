@@ -22,7 +22,7 @@ numbered! {
         Threads = 7,
         /// Names of frames.
         Symbols = 8,
-        /// Events, as format 1.0 has them.
+        /// Events, in format 1.0.
         Events = 9,
         /// One [`crate::Summary`].
         Summary = 10,
@@ -44,17 +44,17 @@ numbered! {
         Tracepoints = 24,
         /// Hits of tracepoints.
         Hits = 25,
-        /// What samples were unwound from.
+        /// Stack copies that samples were unwound from.
         Copies = 26,
-        /// Events whose times are stored as lines, and what belongs to addresses in planes.
+        /// Events whose times are stored as lines, with the columns of addresses in planes.
         PlanarEvents = 27,
         /// Rows of the table of scans.
         Scans = 28,
         /// Pointers that a scan found.
         Pointers = 29,
-        /// Events as in [`ChunkKind::PlanarEvents`], of which a chunk may have more.
+        /// As [`ChunkKind::PlanarEvents`], with more events per chunk.
         ManyEvents = 30,
-        /// Objects of C++ that a scan found, with their classes.
+        /// C++ objects that a scan found, with their classes.
         Objects = 31,
         /// Events as in [`ChunkKind::ManyEvents`], with sizes by stack and placements by size class.
         GroupedEvents = 32,
@@ -62,7 +62,7 @@ numbered! {
 }
 
 impl ChunkKind {
-    /// True of the kinds of chunks that hold events.
+    /// True for the kinds of chunks that hold events.
     pub fn holds_events(self) -> bool {
         matches!(
             self,
@@ -74,7 +74,7 @@ impl ChunkKind {
         )
     }
 
-    /// True of chunks that a reader takes in when it opens a capture; the others are read when they are asked for.
+    /// True for chunks that are read when a capture is opened; the others are read on demand.
     pub(crate) fn holds_tables(self) -> bool {
         let is_reading = matches!(
             self,

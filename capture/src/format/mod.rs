@@ -22,23 +22,23 @@ pub use version::{VERSION, Version};
 pub(crate) use chunk_header::{ChunkHeader, Compression};
 pub(crate) use trailer::Trailer;
 
-/// The first bytes of each capture; the first is not text, so that the file is taken for binary.
+/// The first bytes of each capture; the first one is not text, so that tools take the file for binary.
 pub const MAGIC: [u8; 8] = *b"\x89MEMPROF";
 
-/// Stored little-endian after the magic; read backwards it means swapped bytes.
+/// Stored little-endian after the magic; a reader that finds it reversed reports swapped bytes.
 pub(crate) const BYTE_ORDER: u32 = 0x0102_0304;
 
 /// Most bytes of a chunk's payload, uncompressed.
 pub(crate) const MAX_RAW: usize = 16 << 20;
 
-/// Most bytes of a chunk's payload in the file: compression that does not help is not used.
+/// Most bytes of a chunk's payload in the file: compression is not used where it does not help.
 pub(crate) const MAX_STORED: usize = MAX_RAW;
 
 /// Most records of one chunk.
 pub(crate) const MAX_RECORDS: usize = 1 << 20;
 
-/// Most events of one chunk. The more there are, the more of the blocks that are freed in it, or whose places are used again, are of the
-/// same chunk, and the longer its repetitions; but a reader keeps all its blocks, and goes through all of it to one event.
+/// Most events of one chunk. The larger a chunk, the more blocks are freed or reused within it and the longer its
+/// repetitions; but a reader holds all its blocks, and decodes all of it for a single event.
 pub(crate) const MAX_EVENTS: usize = MAX_RECORDS;
 
 /// Most events of one chunk of the kinds before [`ChunkKind::ManyEvents`].
@@ -50,16 +50,16 @@ pub(crate) const MAX_RECORD: usize = 8 << 20;
 /// Most bytes of one string of the string table; the writer cuts longer ones.
 pub(crate) const MAX_STRING: usize = 1 << 20;
 
-/// Stored times are less than this many nanoseconds beside those that were measured: time is what does not compress,
-/// and order never depends on it.
+/// A stored time differs from the measured one by less than this many nanoseconds: exact times do not compress, and
+/// order never depends on them.
 pub const TIME_UNIT_NS: u64 = 1000;
 
-/// The four bytes at a fixed place of a fixed layout.
+/// Four bytes at an offset of a fixed layout, little-endian.
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a slice of four bytes"))
 }
 
-/// The eight bytes at a fixed place of a fixed layout.
+/// Eight bytes at an offset of a fixed layout, little-endian.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a slice of eight bytes"))
 }

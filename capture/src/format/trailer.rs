@@ -29,7 +29,7 @@ impl Trailer {
         bytes
     }
 
-    /// The trailer in these bytes, if they are one.
+    /// Decodes the trailer, if these bytes are one.
     pub(crate) fn decode(bytes: &[u8; Self::LENGTH]) -> Option<Self> {
         let whole = bytes[..8] == Self::MARKER && u32_at(bytes, 20) == crc32fast::hash(&bytes[..20]);
         whole.then(|| Trailer { index_offset: u64_at(bytes, 8) })

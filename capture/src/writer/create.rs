@@ -1,4 +1,4 @@
-//! Captures in files.
+//! Creates capture files.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -13,12 +13,12 @@ use crate::model::Metadata;
 pub enum Create {
     /// Fail, and touch nothing.
     New,
-    /// Take its place, once the beginning of the new capture is on disk.
+    /// Replace it, once the beginning of the new capture is on disk.
     Replace,
 }
 
 impl Writer<File> {
-    /// Makes the file, readable by its owner only, and writes its beginning.
+    /// Creates the file, readable by its owner only, and writes its beginning.
     ///
     /// # Errors
     /// When the name is taken (with [`Create::New`]) or the folder does not take the file.
@@ -29,7 +29,7 @@ impl Writer<File> {
                 let file =
                     atomic::create_new(path).map_err(Error::io(format!("create {}", path.display())))?;
                 Writer::new(file, metadata).inspect_err(|_| {
-                    // A file without a beginning is of no use to anyone; that it stays is no second error.
+                    // A file without a beginning is useless; failing to remove it is not a second error.
                     let _stays = fs::remove_file(path);
                 })
             }

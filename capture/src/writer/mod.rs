@@ -29,11 +29,11 @@ use pending::{Pending, Rows};
 
 /// Writes one capture.
 ///
-/// Definitions go into the file before what uses them, in whole chunks, each with one call of [`std::io::Write::write_all`]:
-/// whatever ends the recording, the file is valid up to its last whole chunk. [`Writer::flush`] writes what there is;
-/// call it at least once a second, so that readers which follow the file see it grow.
+/// Definitions are written before their users, in whole chunks, each with one call of [`std::io::Write::write_all`]:
+/// whatever ends the recording, the file is valid up to its last whole chunk. [`Writer::flush`] writes what is
+/// pending; call it at least once a second, so that readers which follow the file see it grow.
 ///
-/// Memory: one chunk of events, the tables' rows since the last flush, and what recognises equal strings, modules,
+/// Memory: one chunk of events, the table rows since the last flush, and what recognises equal strings, modules,
 /// frames and stacks.
 pub struct Writer<W: Sink = File> {
     output: Output<W>,
@@ -71,7 +71,7 @@ impl<W: Sink> Writer<W> {
         Ok(writer)
     }
 
-    /// Says of the recording anew what [`Writer::new`] has said, as when it began only later.
+    /// Replaces the metadata given to [`Writer::new`], as when the recording began later.
     ///
     /// # Errors
     /// As [`Writer::flush`].
@@ -79,11 +79,11 @@ impl<W: Sink> Writer<W> {
         self.write_record(ChunkKind::Metadata, "the recording's options", metadata)
     }
 
-    /// Adds an event after all others: the order of the calls is the order of the capture.
+    /// Adds an event after all others: the capture has events in the order of the calls.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
-    // Part of its caller, which often knows the kind.
+    // Inlined, since callers often know the kind.
     #[inline(always)]
     pub fn event(&mut self, event: Event) -> Result<(), Error> {
         known("an event", "thread", event.thread.0, self.threads)?;
@@ -126,7 +126,7 @@ impl<W: Sink> Writer<W> {
     /// Writes everything given so far as whole chunks: definitions, then events.
     ///
     /// # Errors
-    /// When the sink does not take the bytes. The capture cannot go on then and each later call says so; what was
+    /// When the sink does not take the bytes. The capture cannot go on then, and each later call says so; what was
     /// written before is readable.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.write_tables()?;
@@ -144,7 +144,7 @@ impl<W: Sink> Writer<W> {
         self.output.flush()
     }
 
-    /// Writes the rest, the summary, the index, and makes sure that all of it is on disk.
+    /// Writes the rest, the summary and the index, and syncs all of it to disk.
     ///
     /// # Errors
     /// As [`Writer::flush`].
@@ -158,7 +158,7 @@ impl<W: Sink> Writer<W> {
         Ok(self.output.sink)
     }
 
-    /// Writes everything given so far, and gives what would have to follow if the capture ended here: the first
+    /// Writes everything given so far, and returns what would have to follow if the capture ended here: the first
     /// [`Writer::length`] bytes of the file and these make a whole capture, however the file goes on.
     ///
     /// # Errors
@@ -233,7 +233,7 @@ impl<W: Sink> Writer<W> {
         self.enter(chunk)
     }
 
-    /// Enters a chunk that was written into the index.
+    /// Enters a written chunk into the index.
     fn enter(&mut self, chunk: Chunk) -> Result<(), Error> {
         self.chunks.push(chunk);
         if self.chunks.len() == index::ENTRIES { self.write_index() } else { Ok(()) }

@@ -1,12 +1,12 @@
-//! The end of a file that grows chunk by chunk.
+//! Appends chunks to a file.
 
 use crate::chunk::{Label, Level, Packer};
 use crate::error::{Error, WRITE};
 use crate::index::Chunk;
 use crate::sink::Sink;
 
-/// Packs chunks and writes each in one piece. After a failure, of which nobody knows how much of a piece it has left out, nothing more
-/// is written.
+/// Packs chunks and writes each in one piece. Writes nothing more after a failure, since a piece may have been
+/// written in part.
 pub(super) struct Output<W> {
     pub(super) sink: W,
     /// Bytes written so far.
@@ -20,7 +20,7 @@ impl<W: Sink> Output<W> {
         Ok(Output { sink, offset: 0, given_up: false, packer: Packer::new()? })
     }
 
-    /// Writes a chunk whose payload are these parts, of which each has numbers of one kind.
+    /// Writes a chunk with these parts as its payload, each with numbers of one kind.
     pub(super) fn chunk(&mut self, label: Label, parts: &[&[u8]]) -> Result<Chunk, Error> {
         let Output { sink, offset, given_up, packer } = self;
         let (header, bytes) = packer.pack(label, parts).inspect_err(|_| *given_up = true)?;
@@ -37,7 +37,7 @@ impl<W: Sink> Output<W> {
         write(&mut self.sink, &mut self.offset, &mut self.given_up, bytes)
     }
 
-    /// Hands what was written on to the system.
+    /// Flushes the sink.
     pub(super) fn flush(&mut self) -> Result<(), Error> {
         self.sink.flush().map_err(Error::io(WRITE)).inspect_err(|_| self.given_up = true)
     }

@@ -1,4 +1,4 @@
-//! Rows of tables between their id and the file.
+//! Table rows that wait to be written.
 
 use super::{Writer, label};
 use crate::error::Error;
@@ -52,19 +52,19 @@ impl Pending {
 }
 
 impl Rows {
-    /// Enough for a chunk. One more record of any size still fits the format's limits.
+    /// True with enough for a chunk. One more record of any size still fits the format's limits.
     pub(super) fn is_full(&self) -> bool {
         self.count as usize >= stacks::ROWS || self.bytes.len() >= 1 << 20
     }
 }
 
 impl<W: Sink> Writer<W> {
-    /// Writes the tables out when one of them would fill a chunk.
+    /// Writes the tables when one of them would fill a chunk.
     pub(super) fn limit(&mut self) -> Result<(), Error> {
         if self.pending.is_full() { self.write_tables() } else { Ok(()) }
     }
 
-    /// Tables in the order in which they refer to each other.
+    /// Writes the tables, referenced ones first.
     pub(super) fn write_tables(&mut self) -> Result<(), Error> {
         let pending = std::mem::take(&mut self.pending);
         let first = self.interner.strings.len() - u64::from(pending.strings.count);

@@ -1,4 +1,4 @@
-//! Samples, counters, page faults, hits of tracepoints, pointers and objects on their way into the file.
+//! Writes samples, counters, page faults, tracepoint hits, pointers and objects.
 
 use super::{Writer, known};
 use crate::chunk::Label;
@@ -18,7 +18,7 @@ use crate::tracepoint::{Hit, put_hits};
 const READINGS: usize = 1 << 16;
 
 impl<W: Sink> Writer<W> {
-    /// Adds a sample of a processor. Samples are best given in the order of their times.
+    /// Adds a sample of a processor. Samples are best added in the order of their times.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
@@ -30,7 +30,7 @@ impl<W: Sink> Writer<W> {
         if self.samples.len() >= READINGS { self.flush() } else { Ok(()) }
     }
 
-    /// Adds what a counter said.
+    /// Adds a counter's value.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for a process that is not of this capture; as [`Writer::flush`].
@@ -42,7 +42,7 @@ impl<W: Sink> Writer<W> {
         if self.counters.len() >= READINGS { self.flush() } else { Ok(()) }
     }
 
-    /// Adds a page fault. They are best given in the order of their times.
+    /// Adds a page fault. Faults are best added in the order of their times.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
@@ -53,7 +53,7 @@ impl<W: Sink> Writer<W> {
         if self.faults.len() >= READINGS { self.flush() } else { Ok(()) }
     }
 
-    /// Adds a hit of a tracepoint. They are best given in the order of their times.
+    /// Adds a hit of a tracepoint. Hits are best added in the order of their times.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
@@ -65,7 +65,7 @@ impl<W: Sink> Writer<W> {
         if self.hits.len() >= READINGS { self.flush() } else { Ok(()) }
     }
 
-    /// Adds pointers that a scan found, best by their places.
+    /// Adds pointers that a scan found, best ordered by where they lie.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for a scan that is not of this capture; as [`Writer::flush`].
@@ -74,7 +74,7 @@ impl<W: Sink> Writer<W> {
         self.write_of_scan(scan, ChunkKind::Pointers, pointers, put_pointers)
     }
 
-    /// Adds objects that a scan found, best by their places.
+    /// Adds objects that a scan found, best ordered by where they lie.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for a scan and for names that are not of this capture; as [`Writer::flush`].
@@ -87,7 +87,7 @@ impl<W: Sink> Writer<W> {
         self.write_of_scan(scan, ChunkKind::Objects, objects, put_objects)
     }
 
-    /// Adds what a sample was unwound from, which was given before.
+    /// Adds the stack copy that an earlier sample was unwound from.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
@@ -102,7 +102,7 @@ impl<W: Sink> Writer<W> {
         if self.copies.is_full() { self.flush() } else { Ok(()) }
     }
 
-    /// All readings that wait, those of each kind as a chunk.
+    /// Writes all pending readings, one chunk for each kind.
     pub(super) fn write_readings(&mut self) -> Result<(), Error> {
         let samples = std::mem::take(&mut self.samples);
         self.write_those(ChunkKind::Samples, &samples, |sample| sample.time, put_samples)?;
@@ -112,12 +112,12 @@ impl<W: Sink> Writer<W> {
         self.write_those(ChunkKind::Faults, &faults, |fault| fault.time, put_faults)?;
         let hits = std::mem::take(&mut self.hits);
         self.write_those(ChunkKind::Hits, &hits, |hit| hit.time, put_hits)?;
-        // Behind the samples that they are of.
+        // After the samples they belong to.
         let copies = std::mem::take(&mut self.copies);
         self.write_rows(ChunkKind::Copies, 0, copies)
     }
 
-    /// Behind the scan that they are of, and all that they name.
+    /// Writes them after their scan and everything they name.
     fn write_of_scan<T>(
         &mut self,
         scan: ScanId,

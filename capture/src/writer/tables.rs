@@ -1,4 +1,4 @@
-//! The rows of the tables: each gets its id at once and goes into the file with the next flush.
+//! The rows of the tables: each gets its id at once and is written with the next flush.
 
 use super::{Writer, known};
 use crate::error::Error;
@@ -14,7 +14,7 @@ use crate::sink::Sink;
 use crate::tracepoint::Tracepoint;
 
 impl<W: Sink> Writer<W> {
-    /// The id of a name. Names above 1 MiB are cut.
+    /// The id of a string. Strings above 1 MiB are cut.
     ///
     /// # Errors
     /// As [`Writer::flush`], or when the table is full.
@@ -31,7 +31,7 @@ impl<W: Sink> Writer<W> {
         Ok(id)
     }
 
-    /// The id of a file with code; of the one given first, where several are the same by build id.
+    /// The id of a module. Modules with equal build ids share the id and row of the first.
     ///
     /// # Errors
     /// As [`Writer::flush`], or when the table is full.
@@ -80,7 +80,7 @@ impl<W: Sink> Writer<W> {
         Ok(id)
     }
 
-    /// Adds a process image. What distinguishes it is its id, so a pid may occur again.
+    /// Adds a process image. Its id identifies it, so a pid may occur again.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for a parent that is not of this capture; as [`Writer::flush`].
@@ -94,7 +94,7 @@ impl<W: Sink> Writer<W> {
         result.map(|()| ProcessId(id))
     }
 
-    /// Replaces what is known about a process image. Texts that a row does not hold are cut.
+    /// Replaces what is known about a process image. Texts too long for a row are cut.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for an id, or a parent that does not come before it; as [`Writer::flush`].
@@ -170,7 +170,7 @@ impl<W: Sink> Writer<W> {
         Ok(TracepointId(id))
     }
 
-    /// Adds a search of a process' memory, whose pointers follow.
+    /// Adds a scan of a process' memory, whose pointers follow.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`], or when the table is full.
@@ -189,7 +189,7 @@ impl<W: Sink> Writer<W> {
         Ok(ScanId(id))
     }
 
-    /// Adds a thread that was sampled.
+    /// Adds a sampled thread.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for a process that is not of this capture; as [`Writer::flush`].
@@ -203,7 +203,7 @@ impl<W: Sink> Writer<W> {
         result.map(|()| TaskId(id))
     }
 
-    /// Replaces what is known about a thread that was sampled.
+    /// Replaces what is known about a sampled thread.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
@@ -236,7 +236,7 @@ impl<W: Sink> Writer<W> {
     }
 }
 
-/// As much of the texts of a process as a row holds: whatever a process calls itself, the recording goes on.
+/// Cuts the texts of a process to what a row holds: whatever a process calls itself, the recording goes on.
 fn cut(mut process: Process) -> Process {
     let mut room = MAX_RECORD / 2;
     let mut fit = |text: &mut String| {

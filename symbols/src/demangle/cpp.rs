@@ -95,7 +95,8 @@ fn respell(name: &str) -> String {
             name = format!("{ours}{}", function.trim_end_matches(")}"));
         }
     }
-    // An empty pack leaves its comma behind, and of a parameter the reference to nothing. That of a function, `void (&&)(int)`, is one.
+    // An empty pack leaves behind its comma, and a parameter's reference to nothing; but `void (&&)(int)` is a
+    // reference to a function.
     for (theirs, ours) in [
         (", >", ">"),
         ("<, ", "<"),

@@ -1,4 +1,4 @@
-//! Names as their authors wrote them.
+//! Makes mangled names readable.
 //!
 //! - C++ (Itanium ABI) as c++filt prints it, with clones marked: `f(int) [clone .cold]`.
 //! - Rust, both manglings, without the hash that changes with every build.
@@ -33,7 +33,7 @@ pub fn demangle(name: &str) -> String {
     readable.unwrap_or_else(|| name.to_owned())
 }
 
-/// Whether a linker's name is one that rustc gives to functions of Rust.
+/// Whether a linkage name is one that rustc generates.
 pub fn is_rust(name: &str) -> bool {
     name.starts_with("_R") || is_legacy_rust(name)
 }
@@ -45,7 +45,7 @@ fn rust(name: &str) -> Option<String> {
     Some(out.into_string())
 }
 
-/// Whether a name ends as rustc's first mangling does, `17h`, 16 digits, `E`: without them it is C++.
+/// Whether a name ends as rustc's legacy mangling does, `17h`, 16 digits, `E`; otherwise it is C++.
 fn is_legacy_rust(name: &str) -> bool {
     let Some((_, hash)) = name.rsplit_once("17h") else { return false };
     let is_hash = hash.bytes().take(16).all(|digit| digit.is_ascii_hexdigit());
@@ -141,7 +141,8 @@ mod tests {
         ]);
     }
 
-    /// Check names with members of types, which nearly all functions of the standard library have that are there for some types only.
+    /// Check names with members of types, as in most functions of the standard library that exist for some types
+    /// only.
     #[test]
     fn members_of_types_are_named() {
         check(&[
@@ -195,8 +196,8 @@ mod tests {
         ]);
     }
 
-    /// Check names of OCaml by all of its compilers, whatever stands between modules and functions, with operators and functions that
-    /// have no name.
+    /// Check names of OCaml by all of its compilers, with each separator, with operators and with functions that have
+    /// no name.
     #[test]
     fn ocaml_names_are_modules_and_functions() {
         check(&[

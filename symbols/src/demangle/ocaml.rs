@@ -17,7 +17,7 @@ pub(super) fn demangle(name: &str) -> Option<String> {
         return None;
     }
     let mut out = String::with_capacity(rest.len());
-    // What follows a separator of one letter is a function, whose name may have two underscores in a row.
+    // After a one-letter separator comes a function, whose name may have two underscores in a row.
     let (mut rest, mut is_of_modules, mut is_separated) = (rest, true, false);
     while let Some(letter) = rest.chars().next() {
         if let Some((escaped, after)) = escaped(rest) {
@@ -39,7 +39,7 @@ pub(super) fn demangle(name: &str) -> Option<String> {
     is_separated.then_some(out)
 }
 
-/// A letter that is written by its number, and what follows it. No name begins with a digit, so it is no separator.
+/// A letter that is written as its number, and what follows it. No name begins with a digit, so it is no separator.
 fn escaped(text: &str) -> Option<(char, &str)> {
     let digits = text.strip_prefix("$$").or_else(|| text.strip_prefix('$'))?;
     let (number, after) = digits.split_at_checked(2)?;

@@ -10,17 +10,18 @@
 /// Most members that are looked for in one name.
 const MOST: usize = 64;
 
-/// The name with members of values in place of members of types; none where there are none, or something in it is not understood.
+/// The name with members of values in place of members of types; none where there are none, or where something in it
+/// is not understood.
 pub(super) fn with_values(mangled: &str) -> Option<String> {
     let starts = mangled.match_indices("sr").map(|(at, _)| at);
     let scopes = starts.filter_map(|at| Some((at, end_of_type(mangled.as_bytes(), at + 2)?)));
-    // What is put where, in the place of how many bytes.
+    // Position, text to insert, and how many bytes it replaces.
     let changes = scopes.take(MOST).flat_map(|(start, end)| [(start, "dttl", 2), (end, "E", 0)]);
     let mut changes: Vec<(usize, &str, usize)> = changes.collect();
     if changes.is_empty() {
         return None;
     }
-    // One may lie within another.
+    // They may nest.
     changes.sort_unstable_by_key(|(at, ..)| *at);
     let mut out = String::with_capacity(mangled.len() + 3 * changes.len());
     let mut from = 0;
@@ -33,7 +34,7 @@ pub(super) fn with_values(mangled: &str) -> Option<String> {
     Some(out)
 }
 
-/// A readable name with members of types again.
+/// The inverse: a readable name with members of types again.
 pub(super) fn with_types(name: &str) -> String {
     const MEMBER: &str = "{}).";
     let mut name = name.to_owned();
@@ -47,7 +48,7 @@ pub(super) fn with_types(name: &str) -> String {
     name
 }
 
-/// The parenthesis that is closed behind this place.
+/// The parenthesis that closes at this place opens here.
 fn opening(name: &[u8], place: usize) -> Option<usize> {
     let mut depth = 0usize;
     (0..place).rev().find(|&at| {
@@ -61,17 +62,17 @@ fn opening(name: &[u8], place: usize) -> Option<usize> {
     })
 }
 
-/// What an `E` ends.
+/// What an `E` closes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Open {
-    /// A number or nothing and an underscore follow.
+    /// Followed by a number or nothing, and an underscore.
     Closure,
-    /// A value, which comes last in it.
+    /// Its last part is a value.
     Literal,
     Other,
 }
 
-/// Where the class ends that begins here, if it is one that is nested or of `std`, and a member's name follows.
+/// Where the class that begins here ends, if it is nested or of `std`, and a member's name follows.
 fn end_of_type(mangled: &[u8], start: usize) -> Option<usize> {
     let (mut at, mut open) = (start, Vec::new());
     match mangled.get(at..at + 2)? {
@@ -120,7 +121,7 @@ fn end_of_type(mangled: &[u8], start: usize) -> Option<usize> {
                 open.push(Open::Closure);
             }
             b'U' if second == b't' => at = end_of_index(mangled, at + 1)?,
-            // Constructors and destructors, whose numbers are no lengths.
+            // Constructors and destructors, whose digit is no length.
             b'C' | b'D' if second.is_ascii_digit() => at += 1,
             b'D' => at += 1,
             b'C' | b'K' | b'M' | b'O' | b'P' | b'R' | b'U' | b'V' | b'_' | b'a'..=b'z' => {}
@@ -129,7 +130,7 @@ fn end_of_type(mangled: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Behind a name with its length before it.
+/// The end of a length and a name.
 fn end_of_name(mangled: &[u8], at: usize) -> Option<usize> {
     let digits = mangled.get(at..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let length: usize = str::from_utf8(mangled.get(at..at + digits)?).ok()?.parse().ok()?;
@@ -137,14 +138,14 @@ fn end_of_name(mangled: &[u8], at: usize) -> Option<usize> {
     (end <= mangled.len()).then_some(end)
 }
 
-/// Behind a number, or none, and its underscore.
+/// The end of a number, or none, and its underscore.
 fn end_of_index(mangled: &[u8], at: usize) -> Option<usize> {
     let is_index = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_uppercase();
     let end = at + mangled.get(at..)?.iter().take_while(|byte| is_index(byte)).count();
     (mangled.get(end) == Some(&b'_')).then_some(end + 1)
 }
 
-/// Behind a number and its `E`.
+/// The end of a number and its `E`.
 fn end_of_value(mangled: &[u8], at: usize) -> Option<usize> {
     let is_value = |byte: &u8| byte.is_ascii_digit() || *byte == b'n';
     let end = at + mangled.get(at..)?.iter().take_while(|byte| is_value(byte)).count();

@@ -1,7 +1,7 @@
-//! Which function was at an address.
+//! Finds the generated function at an address.
 //!
-//! A compiler at run time moves functions and gives their room to others. An address at which there were several
-//! functions, one after the other, has no name: which of them it was is not known any more.
+//! A JIT compiler moves functions and reuses their memory. An address that belonged to several functions, one after
+//! the other, has no name: which of them it was is no longer known.
 //!
 //! ```text
 //! told         [ f         )                              then  [ f again  )
@@ -17,24 +17,24 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Most functions of one process; what is told beyond has no names. Large programs of Java have some hundred thousand.
+/// Most functions of one process; further ones have no names. Large Java programs have some hundred thousand.
 const MOST_FUNCTIONS: usize = 1 << 22;
 
-/// The functions that a process made at run time.
+/// The functions that a process generated at run time.
 #[derive(Debug, Default)]
 pub struct JitCode {
     functions: Vec<Function>,
     /// Ascending; each segment ends where the next begins.
     starts: Vec<u64>,
-    /// Beside `starts`: what is there.
+    /// Parallel to `starts`: what is there.
     owners: Vec<Owner>,
 }
 
-/// A function as it was told.
+/// A function as it was reported.
 #[derive(Debug, Default)]
 pub(super) struct Function {
     pub(super) code: Range<u64>,
-    /// As the compiler wrote it. A function that was moved shares it with itself: a log may repeat moves without end.
+    /// As the compiler wrote it. Moves share the name: a log may repeat them without end.
     pub(super) name: Arc<str>,
     /// Ascending; where each line begins.
     pub(super) lines: Vec<Line>,
@@ -53,26 +53,26 @@ enum Owner {
     Nobody,
     /// Index of a function.
     One(u32),
-    /// Several, of different names.
+    /// Several functions with different names.
     Several,
 }
 
 impl JitCode {
-    /// Reads the text of a perf map and the bytes of logs in the jitdump format, as far as they can be read.
+    /// Reads the text of a perf map and the bytes of jitdump logs, as far as they are readable.
     pub fn parse<'a>(perf_map: &[u8], dumps: impl IntoIterator<Item = &'a [u8]>) -> JitCode {
         let mut functions = Vec::new();
         for dump in dumps {
             dump::read(dump, &mut functions, MOST_FUNCTIONS);
         }
-        // A compiler that writes both may call the same function otherwise in each, as that of Erlang does (`$lists:seq/2`): what a log
-        // tells of the very same bytes is all that there is to know of them.
+        // A compiler that writes both may name the same function differently in each, as Erlang's does
+        // (`$lists:seq/2`). Where a log reports exactly the same bytes, the map's entry is dropped.
         let told: HashSet<Range<u64>> = functions.iter().map(|function| function.code.clone()).collect();
         let mapped = perf_map::functions(perf_map).filter(|function| !told.contains(&function.code));
         functions.extend(mapped.take(MOST_FUNCTIONS.saturating_sub(told.len())));
         JitCode::from_functions(functions)
     }
 
-    /// True when no function was told.
+    /// True when no function was reported.
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty()
     }
@@ -113,7 +113,7 @@ impl JitCode {
         }
         edges.sort_unstable();
         let mut code = JitCode::default();
-        // The functions that are open by name, those with lines first.
+        // Open functions by name, those with lines first.
         let mut open: BTreeMap<&str, BTreeSet<(bool, u32)>> = BTreeMap::new();
         for edges in edges.chunk_by(|a, b| a.0 == b.0) {
             for &(_, is_start, index) in edges {
@@ -164,7 +164,8 @@ mod tests {
         lookup.function().map(str::to_owned).ok_or_else(|| lookup.reason.unwrap())
     }
 
-    /// Check that a place which several functions have had has no name, and that one function told twice has its own.
+    /// Check that a place that belonged to several functions has no name, and that a function reported twice keeps
+    /// its own.
     #[test]
     fn reused_places_have_no_name() {
         let code =

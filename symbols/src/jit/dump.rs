@@ -1,4 +1,4 @@
-//! The log `jit-PID.dump`, in which compilers at run time tell of their functions, their moves and their lines.
+//! The log `jit-PID.dump`, in which JIT compilers report their functions, moves and lines.
 //!
 //! ```text
 //! header      | magic "JiTD" | version | length of the header | …
@@ -10,8 +10,8 @@
 //!   3 close, 4 unwinding: passed over
 //! ```
 //!
-//! The format is the kernel's, `tools/perf/Documentation/jitdump-specification.txt`. The log may be growing, and the last
-//! record be half a one.
+//! The format is the kernel's, `tools/perf/Documentation/jitdump-specification.txt`. The log may be growing, with an
+//! incomplete last record.
 
 use super::code::{Function, Line};
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ const SAME_FILE: &[u8] = b"\xff";
 /// Longest name that is kept whole.
 const LONGEST_NAME: usize = 1 << 16;
 
-/// Adds the functions of a log, up to `most` altogether.
+/// Adds the functions of a log, up to `most` in all.
 pub(super) fn read(log: &[u8], functions: &mut Vec<Function>, most: usize) {
     let mut reader = Bytes(log);
     let (Some(MAGIC), Some(_version), Some(length)) = (reader.u32(), reader.u32(), reader.u32()) else {
@@ -48,7 +48,7 @@ pub(super) fn read(log: &[u8], functions: &mut Vec<Function>, most: usize) {
         };
         let Some(body) = rest.get(PREFIX..length as usize) else { return };
         rest = &rest[length as usize..];
-        // A damaged record is passed over: its length leads on.
+        // A damaged record is skipped: its length leads to the next one.
         let _ = match kind {
             LOAD => log.load(Bytes(body)),
             MOVE => log.moved(Bytes(body)),
@@ -61,7 +61,7 @@ pub(super) fn read(log: &[u8], functions: &mut Vec<Function>, most: usize) {
 
 struct Log<'a, 'b> {
     functions: &'a mut Vec<Function>,
-    /// Where a function stands that may move, by its number in the log.
+    /// Functions that may move, by their index in the log.
     by_index: HashMap<u64, usize>,
     /// Lines that wait for their function, by its address.
     lines: HashMap<u64, Vec<Line>>,
@@ -80,7 +80,7 @@ impl<'b> Log<'_, 'b> {
         Some(())
     }
 
-    /// The function is in both places: which samples are of before is not known here.
+    /// Records the function at both places: here it is not known which samples came before the move.
     fn moved(&mut self, mut body: Bytes<'b>) -> Option<()> {
         let _pid_tid_vma = (body.u32()?, body.u32()?, body.u64()?);
         let (old, new, size, index) = (body.u64()?, body.u64()?, body.u64()?, body.u64()?);
@@ -88,7 +88,7 @@ impl<'b> Log<'_, 'b> {
         if function.code.start != old {
             return None;
         }
-        // Lines would have to be copied with each move, which a log could repeat without end.
+        // Lines are not copied with the move, which a log could repeat without end.
         let moved =
             Function { code: new..new.saturating_add(size), name: function.name.clone(), lines: Vec::new() };
         self.by_index.insert(index, self.functions.len());
@@ -112,14 +112,14 @@ impl<'b> Log<'_, 'b> {
         Some(())
     }
 
-    /// One copy of each path.
+    /// Returns a shared copy of a path.
     fn file(&mut self, path: &'b [u8]) -> Arc<str> {
         let path = &path[..path.len().min(LONGEST_NAME)];
         self.files.entry(path).or_insert_with(|| String::from_utf8_lossy(path).into()).clone()
     }
 }
 
-/// What is left of a record.
+/// The unread rest of a record.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -135,7 +135,7 @@ impl<'a> Bytes<'a> {
         Some(u64::from_ne_bytes(*bytes))
     }
 
-    /// Up to a NUL, which must be there.
+    /// A string up to its NUL, which must be there.
     fn string(&mut self) -> Option<&'a [u8]> {
         let end = self.0.iter().position(|&byte| byte == 0)?;
         let (string, rest) = self.0.split_at(end);
@@ -205,8 +205,8 @@ mod tests {
         }
     }
 
-    /// Check that a function has one name which a perf map and a log call differently, and that of places which the log does not tell of,
-    /// or tells of twice, each says what it knows.
+    /// Check that a function has one name if a perf map and a log name it differently, and that places which the log
+    /// lacks, or reports twice, have what each of the two says.
     #[test]
     fn map_and_log_tell_of_one_function() {
         let bytes = log(&[
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Check that a function which is moved on and on has one name in memory, however long that is.
+    /// Check that a function which moves on and on has its name in memory only once.
     #[test]
     fn moves_copy_no_name() {
         let moves =
@@ -255,8 +255,8 @@ mod tests {
     }
 
     proptest! {
-        /// Check that a log cut anywhere, or with any byte changed, is read without a panic, and that what lies before
-        /// is found.
+        /// Check that a log cut anywhere, or with any byte changed, is read without a panic, and that what lies
+        /// before is found.
         #[test]
         fn damaged_logs_are_read(cut in 0..400_usize, at in 0..400_usize, byte: u8) {
             let bytes = log(&[

@@ -1,8 +1,8 @@
-//! Where a process' compilers at run time have told of their functions.
+//! The files in which a process' JIT compilers report their functions.
 //!
-//! Perf maps lie in `/tmp`, where anybody can put a file of any name. One counts if it is a regular file, not reached by a
-//! symbolic link, belongs to the owner of the process, to root or to us, and was written to since the process began: pids
-//! are used again, and maps stay.
+//! Perf maps lie in `/tmp`, where anybody can create a file of any name. One counts if it is a regular file, not
+//! reached by a symbolic link, belongs to the owner of the process, to root or to us, and was written since the
+//! process began: pids are reused, and maps stay behind.
 
 use super::JitCode;
 use crate::Reason;
@@ -11,10 +11,10 @@ use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Longest map that is read, and longest log, or several together: they are read as a whole.
+/// Longest map that is read, and longest log or several together: they are read whole.
 const LONGEST_MAP: u64 = 512 << 20;
 const LONGEST_DUMPS: u64 = 1 << 30;
-/// A file's time is that of the kernel's last tick, and a process' start is rounded.
+/// Tolerance: file times are those of the kernel's last tick, and the start of a process is rounded.
 const LATE_NS: i128 = 1_000_000_000;
 
 /// The files of one process.
@@ -24,17 +24,17 @@ pub struct JitFiles {
     pub perf_map: PathBuf,
     /// Logs in the jitdump format, as we reach them.
     pub dumps: Vec<PathBuf>,
-    /// Who owns the process.
+    /// User id of the process' owner.
     pub owner: u32,
     /// When it began, nanoseconds since the Unix epoch; 0 where that is not known.
     pub started_unix_ns: u64,
 }
 
 impl JitFiles {
-    /// Reads them. An empty result means that nothing was told.
+    /// Reads the files. An empty result means that no function was reported.
     ///
     /// # Errors
-    /// Why the map that is there was not read, when there is nothing else.
+    /// Why the existing map was not read, when there is nothing else.
     pub fn read(&self) -> Result<JitCode, Reason> {
         self.read_within(LONGEST_MAP, LONGEST_DUMPS)
     }
@@ -90,7 +90,7 @@ mod tests {
         JitFiles { perf_map: perf_map.to_owned(), dumps: Vec::new(), owner: 0, started_unix_ns }
     }
 
-    /// Check that of logs without number no more is read than of one.
+    /// Check that all logs together, however many, are read only up to the limit of one.
     #[test]
     fn logs_have_one_limit() {
         let folder = tempfile::tempdir().unwrap();
@@ -112,8 +112,8 @@ mod tests {
         assert_eq!([found(u64::MAX), found(300), found(295), found(0)], [5, 3, 2, 0]);
     }
 
-    /// Check that a map of the process is read, and that one of an earlier process with its pid, a link, a folder and a
-    /// missing one are not.
+    /// Check that a map of the process is read, and that one of an earlier process with its pid, a link, a folder and
+    /// a missing one are not.
     #[test]
     fn only_the_process_own_map_is_read() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A function, its file and its line out of what compilers write as one name.
+//! Splits names that compilers write into function, file and line.
 //!
 //! | written | function | file, line |
 //! |---|---|---|
@@ -15,7 +15,7 @@ pub(super) struct FunctionName<'a> {
     pub(super) line: Option<u32>,
 }
 
-/// What node calls scripts' functions; the second is that of versions before 16.
+/// Prefixes of script functions in node; the second is that of versions before 16.
 const SCRIPTS: [&str; 3] = ["JS:", "LazyCompile:", "Function:"];
 
 impl<'a> FunctionName<'a> {

@@ -1,8 +1,8 @@
-//! Functions that compilers made while the program ran.
+//! Functions generated while the program ran.
 //!
-//! No file was mapped for them; the compiler tells their names beside the program, in one of two forms: a text, the
-//! [`perf_map`], or a binary log with lines, the [`dump`]. Both are read when the process has ended or the recording
-//! does, since a name may be told after the function was first seen.
+//! They are in no mapped file; the compiler reports their names in one of two forms: a text, the [`perf_map`], or a
+//! binary log with lines, the [`dump`]. Both are read when the process has ended or the recording does, since a name
+//! may be reported after the function was first seen.
 
 mod code;
 mod dump;

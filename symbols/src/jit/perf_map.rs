@@ -1,4 +1,4 @@
-//! The text `/tmp/perf-PID.map`, by which compilers at run time tell of their functions.
+//! The text `/tmp/perf-PID.map`, in which JIT compilers report their functions.
 //!
 //! ```text
 //!  3ef414c0 398 Builtin:Bar
@@ -6,7 +6,7 @@
 //!  start    size   name, up to the end of the line; both numbers are hexadecimal
 //! ```
 //!
-//! The file may be growing, and the last line be half a one: it counts only with its end.
+//! The file may be growing, and its last line incomplete: a line counts only with its newline.
 
 use super::code::Function;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Longest name that is kept whole.
 const LONGEST_NAME: usize = 1 << 16;
 
-/// The functions of a text; what is no line of one is left out.
+/// The functions of a text; malformed lines are skipped.
 pub(super) fn functions(text: &[u8]) -> impl Iterator<Item = Function> {
     let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     text[..whole].split(|&byte| byte == b'\n').filter_map(function)
@@ -45,7 +45,7 @@ mod tests {
         assert_eq!(found, expected, "{}", text.escape_ascii());
     }
 
-    /// Check lines with prefix, spaces and strange letters, and that what is no line is left out.
+    /// Check lines with prefix, spaces and strange letters, and that malformed lines are skipped.
     #[test]
     fn lines_are_functions() {
         check(b"10 8 f\n0x20 0x8 JS:*g a.js:1:2\n", &[(0x10, 0x18, "f"), (0x20, 0x28, "JS:*g a.js:1:2")]);

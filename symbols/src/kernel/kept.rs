@@ -1,8 +1,8 @@
 //! The kernel's own functions, kept until the next boot.
 //!
-//! The kernel writes its table anew for each reader, which takes it some 25 ms. Where its own functions are does not change until
-//! it is booted again, so they are kept; functions of modules, and of code that was made at run time, come and go, and are asked
-//! for when an address is not the kernel's own.
+//! The kernel generates its table anew for each reader, in some 25 ms. Its own functions do not move until the next
+//! boot, so they are kept; functions of modules, and generated code, come and go, so the kernel is asked for
+//! addresses that are not its own.
 //!
 //! ```text
 //! CRC-32 of the rest, 4 bytes | boot id, start and end of the code ⏎ | lines of functions
@@ -11,18 +11,18 @@
 use super::{KernelSymbols, Line};
 use crate::Cache;
 
-/// What the table is called in a cache: there is one, that of the last boot.
+/// Name of the table in a cache: there is only that of the last boot.
 const NAME: &str = "kernel";
 /// Longest table that is kept: those of distributions have 5 to 10 MiB.
 const LONGEST: usize = 32 << 20;
 
 impl KernelSymbols {
-    /// The table that is kept of the running kernel, if there is one: a partial one.
+    /// The kept table of the running kernel, if there is one: a partial one.
     pub fn kept(cache: &Cache) -> Option<KernelSymbols> {
         unpack(cache.read(NAME, LONGEST)?, &boot_id()?)
     }
 
-    /// Keeps what will not change until the next boot.
+    /// Keeps the functions that do not move until the next boot.
     pub fn keep(&self, cache: &Cache) {
         if let Some(bytes) = boot_id().and_then(|boot_id| self.pack(&boot_id)) {
             cache.write(NAME, &bytes);
@@ -42,13 +42,13 @@ impl KernelSymbols {
     }
 }
 
-/// The boot of a kernel has a number of its own.
+/// The kernel's boot id.
 fn boot_id() -> Option<String> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned())
 }
 
-/// The table in a file, if it is whole and of this boot.
+/// The table in a file, if it is intact and of this boot.
 fn unpack(mut bytes: Vec<u8>, boot_id: &str) -> Option<KernelSymbols> {
     let (checksum, rest) = bytes.split_first_chunk()?;
     if crc32fast::hash(rest) != u32::from_le_bytes(*checksum) {
@@ -77,7 +77,7 @@ ffffffff81000080 T behind
 ffffffffc0200000 t module_function\t[a_module]
 ";
 
-    /// Check that the kernel's own functions come back, and that a kept table knows that it knows nothing of others.
+    /// Check that the kernel's own functions come back, and that a kept table knows it is partial.
     #[test]
     fn own_functions_are_kept() {
         let fresh = KernelSymbols::parse(TABLE);
@@ -95,7 +95,7 @@ ffffffffc0200000 t module_function\t[a_module]
         assert_eq!(fresh.find(0xffff_ffff_c020_0000), Ok(hook));
     }
 
-    /// Check that a table is believed until the next boot, and that one which hides addresses is not kept.
+    /// Check that a table is trusted until the next boot, and that one with hidden addresses is not kept.
     #[test]
     fn tables_are_of_one_boot() {
         let packed = KernelSymbols::parse(TABLE).pack("boot").unwrap();
@@ -107,7 +107,7 @@ ffffffffc0200000 t module_function\t[a_module]
     }
 
     proptest! {
-        /// Check that damaged files are no tables, and that what has a right checksum gives names or reasons.
+        /// Check that damaged files are refused, and that anything with a valid checksum gives names or reasons.
         #[test]
         fn damaged_files_are_no_tables(at: prop::sample::Index, flip in 1_u8.., noise in "[0-9a-f \nT]{0,60}", address: u64) {
             let whole = KernelSymbols::parse(TABLE).pack("boot").unwrap();

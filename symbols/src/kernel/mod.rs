@@ -6,26 +6,26 @@
 //!  ffffffffc0201000 t nf_hook_entry   [nf_tables]
 //! ```
 //!
-//! A name reaches up to the next one. Code begins with `t`, `T`, `w` or `W`; everything else is data. Where the kernel hides
-//! its addresses (`kptr_restrict`) all of them are 0.
+//! A function extends to the next symbol. Code has the type `t`, `T`, `w` or `W`; everything else is data. Where the
+//! kernel hides its addresses (`kptr_restrict`), all of them are 0.
 
 mod kept;
 
 use crate::Reason;
 
-/// Longest text that is read: the table of a kernel with everything has 30 MiB.
+/// Longest text that is read: a kernel with everything has a table of 30 MiB.
 const LONGEST_KALLSYMS: u64 = 256 << 20;
 
-/// A function reaches this far at most: the last one of a module has no next one that would end it.
+/// Longest reach of a function: no symbol ends the last one of a module.
 const LONGEST_FUNCTION: u64 = 1 << 20;
 
 /// The functions of a kernel and its modules.
 #[derive(Debug, Default)]
 pub struct KernelSymbols {
-    /// The kernel's lines of functions, one for each address, sorted by address.
+    /// The kernel's lines for functions, one per address, sorted by address.
     lines: Vec<u8>,
     start: u64,
-    /// Only functions from the start to here are known; 0 when all are.
+    /// End of the known part, if only functions from the start to here are known; 0 if all are.
     partial_end: u64,
 }
 
@@ -43,19 +43,19 @@ impl KernelSymbols {
     pub fn of_this_kernel() -> KernelSymbols {
         use std::io::Read;
         let mut text = Vec::new();
-        // Half a table names half of the functions.
+        // If reading fails half-way, the functions read so far have names.
         let _ = std::fs::File::open("/proc/kallsyms")
             .and_then(|file| file.take(LONGEST_KALLSYMS).read_to_end(&mut text));
         KernelSymbols::parse(&text)
     }
 
-    /// Reads a table. Lines that are none are left out.
+    /// Parses a table; malformed lines are skipped.
     pub fn parse(text: &[u8]) -> KernelSymbols {
         let lines = text.split_inclusive(|&byte| byte == b'\n').filter_map(Line::read);
         let mut functions: Vec<Line<'_>> = lines.filter(|line| line.address != 0 && line.is_code()).collect();
         let start =
             functions.iter().rev().find(|line| line.name() == b"_stext").map_or(0, |line| line.address);
-        // Of several names for one address the first is kept, which is the kernel's own order.
+        // Of several names for one address, the first in the kernel's order is kept.
         functions.sort_by_key(|line| line.address);
         functions.dedup_by_key(|line| line.address);
         let mut lines = Vec::with_capacity(text.len());
@@ -91,12 +91,13 @@ impl KernelSymbols {
         Ok(KernelFunction { name: text(line.name()), module: text(line.module()) })
     }
 
-    /// Whether the table tells of the kernel itself alone, and names of its modules must be asked for.
+    /// Whether the table has only the kernel itself, and modules must be looked up elsewhere.
     pub fn is_partial(&self) -> bool {
         self.partial_end != 0
     }
 
-    /// The last line whose address is not above this one. The lines are not indexed: hardly any of them is ever wanted.
+    /// The last line whose address is not above this one. The lines are not indexed: hardly any of them is ever
+    /// needed.
     ///
     /// ```text
     /// ffffffff81000000 T _stext ⏎ ffffffff81001000 t do_one_initcall ⏎ ffffffff81001400 t …
@@ -169,7 +170,8 @@ ffffffff81000080 D data
 ffffffffc0200000 t module_function\t[a_module]
 ";
 
-    /// Check that addresses have the name that reaches to them, that data names nothing, and that modules are told.
+    /// Check that addresses have the name of the function that covers them, that data names nothing, and that modules
+    /// are reported.
     #[test]
     fn addresses_have_names() {
         let symbols = KernelSymbols::parse(TABLE.as_bytes());
@@ -187,7 +189,7 @@ ffffffffc0200000 t module_function\t[a_module]
         }
     }
 
-    /// Check that a table whose addresses are hidden says so for each of them.
+    /// Check that a table with hidden addresses gives that reason for each of them.
     #[test]
     fn hidden_addresses_have_a_reason() {
         for text in ["", "0000000000000000 T _stext\n0000000000000000 t other\n"] {

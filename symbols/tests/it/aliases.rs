@@ -2,7 +2,7 @@
 
 use crate::toolchain::{Workshop, section, symbol};
 
-/// Check that of several names the one its callers know is shown, whatever the order in the file.
+/// Check that of several names, the one that callers know is shown, whatever the order in the file.
 #[test]
 fn aliases_show_the_public_name() {
     let source = "
@@ -34,8 +34,8 @@ fn aliases_show_the_public_name() {
     }
 }
 
-/// Check that the way back from signal handlers has its name where the file has none, as in a stripped C library, and that only what a
-/// handler returns to has.
+/// Check that the signal trampoline has its name even if the file has none, as in a stripped C library, and that
+/// nothing else gets that name.
 #[test]
 fn ways_back_from_signals_have_their_name() {
     for load in ["movq $15, %rax", "movl $15, %eax"] {
@@ -65,7 +65,7 @@ fn ways_back_from_signals_have_their_name() {
     }
 }
 
-/// Check that two functions of one name are found each at its own address.
+/// Check that two functions of the same name are each found at their own address.
 #[test]
 fn one_name_at_two_addresses() {
     let workshop = Workshop::new();

@@ -4,7 +4,7 @@ use crate::toolchain::{PROGRAM, Workshop, make_nobits, symbol};
 use std::fs;
 use symbols::{ModuleFile, Reason, Refusal};
 
-/// Where a debug file may lie, as set up for a program that was split.
+/// Where a debug file of a split program may lie.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     BuildId,

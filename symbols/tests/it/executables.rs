@@ -33,8 +33,8 @@ fn every_kind_of_executable_resolves() {
     }
 }
 
-/// Check that functions of stripped programs are told apart by where they begin, from the first byte to the last, and that what lies between
-/// functions and functions with a name have no such place.
+/// Check that functions of stripped programs are told apart by where they begin, from the first byte to the last, and
+/// that gaps between functions, and functions with a name, have no such start.
 #[test]
 fn functions_without_names_have_their_starts() {
     for (kind, flags) in [("PIE", "-pie -fPIE"), ("non-PIE", "-no-pie"), ("lld", "-fuse-ld=lld")] {
@@ -89,8 +89,8 @@ fn image_in_memory_resolves() {
     assert_eq!(module.lookup(address).function(), Some("main"));
 }
 
-/// Check that a large function which the linker dropped, and whose debug information it moved to address 0, names
-/// neither the stubs at the start of the code nor the functions that are really there.
+/// Check that a large function which the linker dropped, with its debug information moved to address 0, names neither
+/// the stubs at the start of the code nor the real functions there.
 #[test]
 fn dropped_function_names_nothing() {
     let source = format!(

@@ -1,4 +1,4 @@
-//! What the fuzzers run, without a fuzzer.
+//! Runs what the fuzzers run, without a fuzzer.
 
 #[path = "../../../tests/fuzz/replay.rs"]
 mod replay;
@@ -11,31 +11,31 @@ use symbols::fuzzing::{read_dwarf, read_elf, read_jit, read_names};
 /// Mutations of each file.
 const MUTATIONS: usize = 200;
 
-/// Check that files of the corpus, and mutations of them, are looked into as ELF files without a panic.
+/// Check that files of the corpus, and mutations of them, are read as ELF files without a panic.
 #[test]
 fn mutated_modules_are_read() {
     replay("symbols_elf", MUTATIONS, read_elf);
 }
 
-/// Check that the same holds of debug information.
+/// Check the same for debug information.
 #[test]
 fn mutated_debug_information_is_read() {
     replay("symbols_dwarf", MUTATIONS, read_dwarf);
 }
 
-/// Check that the same holds of what compilers at run time tell.
+/// Check the same for the logs of JIT compilers.
 #[test]
 fn mutated_logs_of_compilers_are_read() {
     replay("symbols_jit", MUTATIONS, read_jit);
 }
 
-/// Check that the same holds of names.
+/// Check the same for names.
 #[test]
 fn mutated_names_are_read() {
     replay("symbols_names", MUTATIONS, read_names);
 }
 
-/// Check that the same holds of real libraries, those that this process has mapped.
+/// Check the same for real libraries: those that this process has mapped.
 #[test]
 fn mutated_libraries_are_read() {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();

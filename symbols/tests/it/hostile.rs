@@ -1,4 +1,4 @@
-//! Files made to do harm: they give names or reasons, never a panic, endless work or unbounded memory.
+//! Malicious files: they give names or reasons, never a panic, endless work or unbounded memory.
 
 use crate::toolchain::{PROGRAM, Workshop, section, symbol};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ fn symbolizer() -> Symbolizer {
     Symbolizer::new(Options { debug_dirs: Vec::new(), ..Options::default() })
 }
 
-/// Opens bytes and looks around in them; that it returns is the point.
+/// Opens bytes and looks up addresses; the point is that it returns.
 fn survive(bytes: Vec<u8>) {
     let Ok(module) = symbolizer().open_image(bytes) else { return };
     for address in (0..0x5000).step_by(0x40).chain([0x40_1000, 0x40_1140, u64::MAX - 1, u64::MAX]) {
@@ -19,7 +19,7 @@ fn survive(bytes: Vec<u8>) {
     }
 }
 
-/// Real files to damage: every kind of table in them is read.
+/// Real files to damage, with every kind of table.
 fn samples() -> &'static [Vec<u8>] {
     static SAMPLES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     SAMPLES.get_or_init(|| {
@@ -85,7 +85,7 @@ proptest! {
 }
 
 /// Abbreviations of a unit (1) with a function (2), both with addresses, and an inlined function (3) without
-/// anything. `.Lbegin` and `.Lend` enclose the code.
+/// attributes. `.Lbegin` and `.Lend` enclose the code.
 const ABBREVIATIONS: &str = "
     .text
     .globl function
@@ -111,7 +111,7 @@ function:
     .section .debug_info, \"\", @progbits
 ";
 
-/// Assembles a bomb, looks up its only function, and checks that it has its name, no line, and quickly.
+/// Assembles a bomb, looks up its only function, and checks that it quickly gets its name and no line.
 fn defuse(source: &str) {
     let workshop = Workshop::new();
     let path = workshop.compile("bomb", source, "-shared -nostdlib");
@@ -126,14 +126,14 @@ fn defuse(source: &str) {
     assert!(taken < Duration::from_secs(10), "took {taken:?}");
 }
 
-/// What this thread has worked so far: a loaded machine does not make it longer.
+/// CPU time of this thread: a loaded machine does not change it.
 fn own_cpu_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = text.split(' ').next().and_then(|number| number.parse().ok());
     nanoseconds.map_or(Duration::ZERO, Duration::from_nanos)
 }
 
-/// A function with a hundred thousand inlined functions within each other.
+/// A function with a hundred thousand inlined functions nested in each other.
 pub(crate) fn deep_nesting() -> String {
     format!(
         "{ABBREVIATIONS}
@@ -154,13 +154,13 @@ pub(crate) fn deep_nesting() -> String {
     )
 }
 
-/// Check that inlined functions within each other do not exhaust the stack, however many there are.
+/// Check that nested inlined functions do not exhaust the stack, however many there are.
 #[test]
 fn deep_nesting_is_refused() {
     defuse(&deep_nesting());
 }
 
-/// Check that ten thousand units which share one line program of a megabyte do not fill the memory.
+/// Check that ten thousand units that share one line program of a megabyte do not fill the memory.
 #[test]
 fn shared_line_program_is_refused() {
     defuse(&format!(
@@ -199,7 +199,7 @@ fn shared_line_program_is_refused() {
     ));
 }
 
-/// Check that ten thousand functions which share one list of a hundred thousand ranges do not fill the memory.
+/// Check that ten thousand functions that share one list of a hundred thousand ranges do not fill the memory.
 #[test]
 fn shared_ranges_are_refused() {
     let abbreviations = ABBREVIATIONS.replace(
@@ -237,7 +237,7 @@ fn shared_ranges_are_refused() {
     ));
 }
 
-/// Check that an abbreviation with a hundred thousand attributes, none of which has contents, is refused.
+/// Check that an abbreviation with a hundred thousand empty attributes is refused.
 #[test]
 fn endless_attributes_are_refused() {
     let flags = ".rept 100000\n .uleb128 0x3f, 0x19\n .endr\n";

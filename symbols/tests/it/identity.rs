@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use symbols::{ModuleFile, Reason};
 
-/// What a collector writes down when it sees a file mapped.
+/// What a collector records when a file is mapped.
 fn record(path: &Path) -> ModuleFile {
     let metadata: Metadata = fs::metadata(path).unwrap();
     ModuleFile {
@@ -18,7 +18,7 @@ fn record(path: &Path) -> ModuleFile {
     }
 }
 
-/// Check that a file which took the place of the mapped one gives no name, with and without build ids.
+/// Check that a file that replaced the mapped one gives no name, with and without build ids.
 #[test]
 fn replaced_file_gives_no_names() {
     for flags in ["-O1 -Wl,--build-id", "-O1 -Wl,--build-id=none"] {
@@ -40,8 +40,8 @@ fn replaced_file_gives_no_names() {
     }
 }
 
-/// Check that a file which was stripped between two recordings has names in the first and none in the second,
-/// though its path and build id are the same.
+/// Check that a file that was stripped between two recordings has names in the first and none in the second, though
+/// its path and build id are the same.
 #[test]
 fn stripped_between_two_recordings() {
     let workshop = Workshop::new();

@@ -56,7 +56,7 @@ fn two_calls_on_two_lines_are_separate() {
     assert!(lines.contains(&Some(13)) && lines.contains(&Some(14)), "{lines:?}");
 }
 
-/// Check that code with lines and without any function, as hand-written assembly has, keeps its lines and says why
+/// Check that code with lines but without a function, such as hand-written assembly, keeps its lines and says why
 /// there is no name.
 #[test]
 fn lines_without_function_are_kept() {

@@ -1,17 +1,17 @@
-//! Answers that are kept for the next time are those of the same files.
+//! Kept answers are used only for the same files.
 
 use crate::toolchain::{PROGRAM, Workshop, symbol};
 use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
 use symbols::{Batch, Cache, ModuleFile, Options, Reason, Source, Symbolizer};
 
-/// Functions beside those of the program, so many that its answers are worth keeping.
+/// Further functions, so many that the program's answers are worth keeping.
 const MANY: &str = r#"
 __asm__(".macro filler\n.type filler_\\@, @function\nfiller_\\@: ret\n.size filler_\\@, 1\n.endm\n"
         ".text\n.rept 15000\nfiller\n.endr\n");
 "#;
 
-/// Looks up `main` of the program as a recording of its own does, with answers kept in the workshop.
+/// Looks up `main` as a separate recording does, with answers kept in the workshop.
 fn main_of(workshop: &Workshop, address: u64) -> Result<String, Reason> {
     let options = Options {
         debug_dirs: vec![workshop.path("debug")],
@@ -33,7 +33,7 @@ fn kept(workshop: &Workshop) -> usize {
     std::fs::read_dir(workshop.path("cache")).map_or(0, Iterator::count)
 }
 
-/// Check that a program which is stripped after its answers were kept has no names, that it has them when its debug file is
+/// Check that a program that is stripped after its answers were kept has no names, has them once its debug file is
 /// there, and none when that is gone.
 #[test]
 fn kept_answers_end_with_their_files() {
@@ -54,7 +54,7 @@ fn kept_answers_end_with_their_files() {
     assert_eq!(main(), Err(Reason::NoSymbols));
 }
 
-/// Check that a program which is built anew in its own place, within the same second and with the time of the old one, has its
+/// Check that a program that is rebuilt in place, within the same second and with the old modification time, has its
 /// new names.
 #[test]
 fn kept_answers_are_of_one_build() {

@@ -1,4 +1,4 @@
-//! The kernel's own file.
+//! The running kernel's own file.
 
 use crate::toolchain::{Workshop, build_id, symbol};
 use symbols::{KernelImage, Symbolizer};
@@ -13,8 +13,8 @@ __attribute__((noinline)) void sys_call(void) {
 }
 ";
 
-/// Check that a kernel's file is taken only if its build id is the running one's, and gives lines and inlined functions of
-/// addresses that are counted from its beginning.
+/// Check that a kernel's file is used only if its build id is the running one's, and gives lines and inlined
+/// functions for addresses relative to its beginning.
 #[test]
 fn kernel_file_gives_lines() {
     let workshop = Workshop::new();

@@ -93,8 +93,8 @@ const ALTERNATE: &str = "
     .asciz \"shared_name\"
 ";
 
-/// Check that strings which several debug files share are read from the alternate file beside, or found by build
-/// id, and only if its build id is the one that is asked for.
+/// Check that strings shared by several debug files are read from the alternate file, found beside them or by build
+/// id, and only if its build id is the one asked for.
 #[test]
 fn alternate_file_gives_shared_names() {
     let right = "abcdef0123456789";

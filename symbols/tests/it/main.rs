@@ -1,4 +1,4 @@
-//! Real little programs, compiled here, and what is found out about their addresses.
+//! Real little programs, compiled here, and the names of their addresses.
 
 mod toolchain;
 

@@ -1,4 +1,4 @@
-//! Demangled names, and those of a real library beside c++filt's.
+//! Demangled names, compared with c++filt's for a real library.
 
 use crate::toolchain::{Workshop, symbol};
 use object::{Object, ObjectSymbol};
@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use symbols::{ModuleFile, Options, Symbolizer};
 
-/// Check that names in a lookup are demangled, and not when that is turned off.
+/// Check that names in a lookup are demangled, unless that is turned off.
 #[test]
 fn demangling_can_be_turned_off() {
     let workshop = Workshop::new();
@@ -29,7 +29,7 @@ fn demangling_can_be_turned_off() {
     }
 }
 
-/// Brings both sides to one spelling where the difference is one of taste.
+/// Normalises spellings that differ only in taste.
 fn same_spelling(name: &str) -> String {
     let name = name.replace("> >", ">>").replace("> >", ">>");
     let string = "std::basic_string<char, std::char_traits<char>, std::allocator<char>>";
@@ -43,7 +43,7 @@ fn same_spelling(name: &str) -> String {
     name.replace("~basic_string", "~string")
 }
 
-/// The functions of a library of gcc, and how c++filt prints them; none where one of both is missing.
+/// The functions of a library of gcc, and how c++filt prints them; none where either is missing.
 fn beside_cxxfilt(library: &str, format: &str) -> Option<Vec<(String, String)>> {
     let found = Command::new("gcc").arg(format!("-print-file-name={library}")).output().ok()?.stdout;
     let bytes = std::fs::read(String::from_utf8(found).ok()?.trim()).ok()?;
@@ -72,7 +72,7 @@ fn beside_cxxfilt(library: &str, format: &str) -> Option<Vec<(String, String)>> 
     Some(names.into_iter().zip(printed).collect())
 }
 
-/// Check that of the functions of libstdc++ at least 99 in 100 read as c++filt prints them.
+/// Check that at least 99 % of the functions of libstdc++ read as c++filt prints them.
 #[test]
 fn libstdcxx_reads_as_cxxfilt_prints_it() {
     let Some(functions) = beside_cxxfilt("libstdc++.so.6", "--format=auto") else {
@@ -88,8 +88,9 @@ fn libstdcxx_reads_as_cxxfilt_prints_it() {
     assert!(share < 0.01, "{share:.3} differ, among them {:#?}", &different[..different.len().min(5)]);
 }
 
-/// Check that of the functions of D's own library 999 in 1000 are readable (others were named by hand), and that of those which
-/// c++filt knows 99 in 100 read as it prints them. It leaves parameters out where a function's type was there before.
+/// Check that 99.9 % of the functions of D's own library are readable (others were named by hand), and that 99 % of
+/// those that c++filt knows read as it prints them. It leaves out parameters where a function's type is a back
+/// reference.
 #[test]
 fn phobos_reads_as_cxxfilt_prints_it() {
     let libraries = (3..7).map(|version| format!("libgphobos.so.{version}"));
@@ -107,7 +108,7 @@ fn phobos_reads_as_cxxfilt_prints_it() {
         mangled.len(),
         &mangled[..mangled.len().min(5)]
     );
-    // Clones and thunks are not known to it, nor parameters that may be returned.
+    // c++filt does not know clones, thunks and `return` parameters.
     let known = of_d.iter().filter(|(name, theirs)| name != theirs);
     let different: Vec<_> = known
         .map(|(name, theirs)| (symbols::demangle(name), theirs))
@@ -118,7 +119,7 @@ fn phobos_reads_as_cxxfilt_prints_it() {
     assert!(different.len() * 100 < of_d.len(), "{} differ: {examples:#?}", different.len());
 }
 
-/// Check that a program of D has readable names and lines, of inlined functions, too.
+/// Check that a program in D has readable names and lines, for inlined functions, too.
 #[test]
 fn programs_of_d_have_readable_names() {
     let workshop = Workshop::new();

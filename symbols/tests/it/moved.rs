@@ -36,8 +36,8 @@ fn move_first_segment(path: &Path, by: u64) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Check that a debug file whose first segment was moved while the code stayed gives right names: load addresses
-/// are never compared.
+/// Check that a debug file whose first segment moved while the code stayed gives the right names: load addresses are
+/// never compared.
 #[test]
 fn moved_first_segment_changes_nothing() {
     for flags in ["-no-pie", "-pie -fPIE", "-no-pie -Wl,-z,noseparate-code"] {
@@ -53,8 +53,7 @@ fn moved_first_segment_changes_nothing() {
     }
 }
 
-/// Check that a binary which was moved as a whole, as prelink does, finds names and lines in a debug file with the
-/// old addresses.
+/// Check that a binary moved as a whole, as by prelink, finds names and lines in a debug file with the old addresses.
 #[test]
 fn binary_moved_as_a_whole_finds_its_symbols() {
     let workshop = Workshop::new();

@@ -1,4 +1,4 @@
-//! Units that are taken from among others because the addresses are known beforehand.
+//! Selecting only the units of addresses that are known in advance.
 
 use crate::hostile::deep_nesting;
 use crate::toolchain::{Workshop, symbol};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use symbols::{Batch, Cache, Lookup, ModuleFile, Options, Source, Symbolizer};
 
-/// A unit with two functions, one of which another one is inlined in.
+/// A unit with two functions, one inlined into the other.
 fn unit(name: &str) -> String {
     format!(
         "volatile int {name}_sink;
@@ -17,7 +17,7 @@ fn unit(name: &str) -> String {
     )
 }
 
-/// Looks addresses up as a recording does: all are known beforehand.
+/// Looks up addresses as a recording does: all are known in advance.
 fn look_up(options: Options, file: &Path, addresses: &[u64]) -> Vec<Lookup> {
     let batches = [Batch { source: Source::File(ModuleFile::at(file)), addresses: addresses.to_vec() }];
     let mut found = vec![Lookup::default(); addresses.len()];
@@ -28,8 +28,8 @@ fn look_up(options: Options, file: &Path, addresses: &[u64]) -> Vec<Lookup> {
     found
 }
 
-/// Check that a few addresses have the answers that they have among all, with each kind of debug information, also where units
-/// refer to each other, and that sections which were kept inflated give them again.
+/// Check that a few addresses get the same answers as when all units are read, with each kind of debug information,
+/// even if units refer to each other, and that inflated sections from the cache give them again.
 #[test]
 fn selected_units_give_the_same_answers() {
     for flags in ["-g", "-gdwarf-4", "-g -gz", "-g -flto -O2", "-g -gsplit-dwarf"] {
@@ -60,7 +60,7 @@ fn selected_units_give_the_same_answers() {
     }
 }
 
-/// Check that a unit which nobody could read does no harm to addresses in others, as long as none is asked for in it.
+/// Check that an unreadable unit does no harm to addresses in others, as long as no address in it is looked up.
 #[test]
 fn unreadable_units_stand_alone() {
     let workshop = Workshop::new();
@@ -76,7 +76,8 @@ fn unreadable_units_stand_alone() {
     assert_eq!(lines(&[good, bad]), [false, false]);
 }
 
-/// Check that libc has the same answers from its compressed debug information, selected, kept and whole, where that is installed.
+/// Check that libc, if its debug information is installed, gives the same answers from it compressed, selected,
+/// cached and whole.
 #[test]
 fn libc_gives_the_same_answers() {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();

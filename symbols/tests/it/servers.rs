@@ -1,4 +1,4 @@
-//! Debug files from servers, which are played by a thread of the test.
+//! Debug files from servers, played by a thread of the test.
 
 use crate::toolchain::{PROGRAM, Workshop, build_id, symbol};
 use std::fs::{self, File};
@@ -11,12 +11,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime};
 use symbols::{ModuleFile, Notice, Options, Reason, Refusal, Servers, Symbolizer};
 
-/// A server that answers each request with this status and body, and tells which paths were asked for.
+/// A server that answers each request with this status and body, and reports the requested paths.
 fn serve(status: &'static str, body: Vec<u8>) -> (String, Receiver<String>) {
     serve_after(Duration::ZERO, status, body)
 }
 
-/// The same for one that thinks for so long.
+/// As [`serve`], after a delay.
 fn serve_after(time: Duration, status: &'static str, body: Vec<u8>) -> (String, Receiver<String>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -27,8 +27,8 @@ fn serve_after(time: Duration, status: &'static str, body: Vec<u8>) -> (String, 
             let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
             let request = lines.next().unwrap().unwrap();
             lines.by_ref().take_while(|line| line.as_ref().is_ok_and(|line| !line.is_empty())).for_each(drop);
-            // Told first: a client with its answer may be gone before this thread goes on. The test has seen enough when
-            // nobody listens.
+            // Reported first: once the client has its answer it may be gone before this thread goes on. A test that
+            // no longer listens has seen enough.
             if asked.send(request.split(' ').nth(1).unwrap_or_default().to_owned()).is_err() {
                 return;
             }
@@ -56,7 +56,7 @@ fn telling_symbolizer(workshop: &Workshop, urls: &[&str], notice: Option<Notice>
     Symbolizer::new(Options { debug_dirs: Vec::new(), servers: Some(servers), ..Options::default() })
 }
 
-/// A stripped program, an address of a static function in it, its debug file, and where servers have it.
+/// A stripped program, the address of a static function in it, its debug file, and that file's path on servers.
 fn stripped(workshop: &Workshop) -> (PathBuf, u64, Vec<u8>, String) {
     let path = workshop.compile("program", PROGRAM, "-O1 -g -Wl,--build-id");
     let (address, _) = symbol(&path, "local_function");
@@ -75,7 +75,7 @@ fn has_curl() -> bool {
     has
 }
 
-/// Check that a debug file is fetched by build id, asked for once, and taken from where it is kept afterwards.
+/// Check that a debug file is fetched by build id, requested once, and afterwards used from the cache.
 #[test]
 fn debug_file_is_fetched_once() {
     if !has_curl() {
@@ -95,8 +95,8 @@ fn debug_file_is_fetched_once() {
     assert_eq!(kept, 1);
 }
 
-/// Check that a server which has nothing, one that is not there and one that sends the file of another build leave the
-/// program without names, and nothing but what was sent behind.
+/// Check that a server without the file, an unreachable one and one that sends the file of another build leave the
+/// program without names, and leave behind only what was sent.
 #[test]
 fn useless_servers_do_no_harm() {
     if !has_curl() {
@@ -118,8 +118,8 @@ fn useless_servers_do_no_harm() {
     assert!(matches!(module.debug_files().refused[..], [(_, Refusal::OtherBuildId)]));
 }
 
-/// Check that what no server has is not asked for again for ten minutes, or as long as the cache says, whoever noted it; and that
-/// nothing is noted where a server was not there.
+/// Check that a file that no server has is not requested again for ten minutes, or as long as the cache says, whoever
+/// noted it; and that nothing is noted if a server was unreachable.
 #[test]
 fn what_no_server_has_is_noted() {
     if !has_curl() {
@@ -160,7 +160,7 @@ fn what_no_server_has_is_noted() {
     assert_eq!(look(&[&url]), 0, "it was noted anew");
 }
 
-/// Check that it is told once that servers are being asked, when that takes long.
+/// Check that the user is told once that servers are being asked, when that takes long.
 #[test]
 fn slow_servers_are_told_of() {
     static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -179,7 +179,7 @@ fn slow_servers_are_told_of() {
     assert_eq!(*TOLD.lock().unwrap(), [slow]);
 }
 
-/// Check that nobody is asked for what is on this machine.
+/// Check that no server is asked for a file on this machine.
 #[test]
 fn nobody_is_asked_for_what_is_here() {
     let workshop = Workshop::new();

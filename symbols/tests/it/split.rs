@@ -1,4 +1,4 @@
-//! Debug information beside the object files.
+//! Split debug information, beside the object files.
 
 use crate::toolchain::{Workshop, symbol};
 use std::fs;
@@ -15,7 +15,7 @@ __attribute__((noipa)) static void outer(int x) {
 int main(void) { outer(1); return sink; }
 ";
 
-/// Compiles with the debug information of units apart, and says what is known of `outer`.
+/// Compiles with split debug information, and returns the addresses of `outer`.
 fn compile(workshop: &Workshop, version: &str) -> Vec<u64> {
     workshop.compile("unit.o", SOURCE, &format!("-O2 -g -gsplit-dwarf {version} -c"));
     workshop.run("gcc -o program unit.o");
@@ -31,15 +31,15 @@ fn has_inlined(lookups: &[Lookup]) -> bool {
     })
 }
 
-/// The file that the compiler split off.
+/// The `.dwo` file that the compiler wrote.
 fn split_off(workshop: &Workshop) -> std::path::PathBuf {
     let folder = fs::read_dir(workshop.path("")).unwrap();
     let mut names = folder.map(|entry| entry.unwrap().path());
     names.find(|path| path.extension().is_some_and(|extension| extension == "dwo")).expect("a .dwo was made")
 }
 
-/// Check that inlined functions are found in a `.dwo` file where it was made, beside the binary and in a folder of debug files, and that
-/// without it the symbol table's name and the skeleton's line remain.
+/// Check that inlined functions are found in a `.dwo` file where it was made, beside the binary and in a folder of
+/// debug files, and that without it the symbol table's name and the skeleton's line remain.
 #[test]
 fn split_units_are_found() {
     for version in ["-gdwarf-5", "-gdwarf-4"] {
@@ -62,7 +62,7 @@ fn split_units_are_found() {
     }
 }
 
-/// Check that units in a package are found, also when the package alone is left, and lies in a folder of debug files.
+/// Check that units in a package are found, even if only the package is left, in a folder of debug files.
 #[test]
 fn packaged_units_are_found() {
     if Command::new("llvm-dwp").arg("--version").output().is_err() {
@@ -80,7 +80,7 @@ fn packaged_units_are_found() {
     }
 }
 
-/// Check that the unit of another compilation is not taken for the binary's.
+/// Check that a unit of another compilation is not used.
 #[test]
 fn recompiled_units_are_refused() {
     let workshop = Workshop::new();

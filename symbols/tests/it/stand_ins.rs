@@ -1,11 +1,11 @@
-//! Binaries that are not where they were: another copy, or their debug file alone, speaks for them.
+//! Binaries that are gone: another copy, or their debug file alone, takes their place.
 
 use crate::toolchain::{PROGRAM, Workshop, build_id, section, symbol};
 use std::fs;
 use std::path::Path;
 use symbols::{ModuleFile, Options, Reason, Servers, Symbolizer};
 
-/// A program with debug information, as a recording knew it, and an address of a static function in it.
+/// A program with debug information, as it was recorded, and the address of a static function in it.
 fn recorded(workshop: &Workshop) -> (ModuleFile, u64) {
     let path = workshop.compile("program", PROGRAM, "-O1 -g -Wl,--build-id");
     let (address, _) = symbol(&path, "local_function");
@@ -23,8 +23,8 @@ fn local_function() -> Result<(String, u32), Reason> {
     Ok(("local_function".to_owned(), 3))
 }
 
-/// Check that a program which was removed, or replaced by another build, has its names from its debug file alone, wherever that lies,
-/// or from a copy in a folder of debug files.
+/// Check that a program that was removed, or replaced by another build, gets its names from its debug file alone,
+/// wherever that lies, or from a copy in a folder of debug files.
 #[test]
 fn debug_files_speak_for_binaries_that_are_gone() {
     for (was_replaced, place) in [
@@ -62,8 +62,8 @@ fn debug_files_speak_for_binaries_that_are_gone() {
     }
 }
 
-/// Check that a stripped program has its names from a whole copy in a folder of debug files, from its debug file there, by whichever
-/// name, and that a copy of another build is refused.
+/// Check that a stripped program gets its names from a whole copy in a folder of debug files, or from its debug file
+/// there, by either name, and that a copy of another build is refused.
 #[test]
 fn copies_of_stripped_binaries_are_found_by_name() {
     for (target, is_this) in [
@@ -91,7 +91,7 @@ fn copies_of_stripped_binaries_are_found_by_name() {
     }
 }
 
-/// Check that a folder with the name of a program is no debug file that was refused.
+/// Check that a folder with the name of a program does not count as a refused debug file.
 #[test]
 fn folders_are_no_debug_files() {
     let workshop = Workshop::new();
@@ -102,8 +102,8 @@ fn folders_are_no_debug_files() {
     assert_eq!(lookup.reason, Some(Reason::NoSymbols));
 }
 
-/// Check that what other tools have fetched counts where no server is named, for a stripped program and for one that is gone, and
-/// that nothing is noted there.
+/// Check that files fetched by other tools count even if no server is named, for a stripped program and for one that
+/// is gone, and that nothing is noted there.
 #[test]
 fn fetched_files_count_without_servers() {
     let workshop = Workshop::new();
@@ -130,7 +130,7 @@ fn fetched_files_count_without_servers() {
     assert_eq!(name(&symbolizer(), &module, address), local_function());
 }
 
-/// Check that a debug file alone names no variables: it does not tell where a file's beginning was mapped.
+/// Check that a debug file alone names no variables: it does not tell where the file's beginning was mapped.
 #[test]
 fn debug_files_alone_name_no_variables() {
     let workshop = Workshop::new();
@@ -148,7 +148,7 @@ fn debug_files_alone_name_no_variables() {
     assert_eq!(workshop.symbolizer().open(&module).unwrap().variable(offset).1, None);
 }
 
-/// Where the file's first byte would be, by a section that is mapped as it lies in the file.
+/// The address of the file's first byte, computed from a section that is mapped as it lies in the file.
 fn beginning(path: &Path) -> u64 {
     let (address, _) = section(path, ".interp");
     let bytes = fs::read(path).unwrap();

@@ -1,11 +1,11 @@
-//! Files of another machine, of which a copy is here.
+//! Files of another machine, copied here.
 
 use crate::toolchain::{PROGRAM, Workshop, build_id, symbol};
 use std::fs;
 use symbols::{ModuleFile, Options, Reason, Symbolizer};
 
-/// Check that a program is found in the copy, with its debug file in the copy's own directory of them, which speaks for
-/// it where another build is in its place, and that without it another build, or none, gives no name.
+/// Check that a program is found in the copy, that its debug file in the copy's own directory takes its place if
+/// another build is there, and that without it another build, or none, gives no name.
 #[test]
 fn files_are_found_in_a_copy_of_their_machine() {
     let workshop = Workshop::new();

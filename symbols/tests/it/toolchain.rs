@@ -1,4 +1,4 @@
-//! Compiles fixtures, changes them, and reads what the linker made of them.
+//! Compiles fixtures, modifies them, and reads what the linker made of them.
 
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::fs;
@@ -35,7 +35,7 @@ impl Workshop {
         self.path(name)
     }
 
-    /// The same, for flags that some systems do not know.
+    /// As [`Self::compile`], for flags that some systems do not support.
     pub(crate) fn try_compile(&self, name: &str, source: &str, flags: &str) -> bool {
         let extension = if source.trim_start().starts_with('.') { "s" } else { "c" };
         let file = format!("{name}.source.{extension}");
@@ -70,7 +70,7 @@ impl Workshop {
         Symbolizer::new(Options { debug_dirs: vec![self.path("debug")], ..Options::default() })
     }
 
-    /// Where a debug file is looked for by the build id of `name`; the directories are made.
+    /// Where the debug file is looked for by the build id of `name`; the directories are created.
     pub(crate) fn build_id_path(&self, name: &str) -> PathBuf {
         let id: String = build_id(&self.path(name)).iter().map(|byte| format!("{byte:02x}")).collect();
         let directory = self.path("debug/.build-id").join(&id[..2]);

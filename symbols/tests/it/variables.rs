@@ -11,8 +11,8 @@ __thread int of_each_thread = 3;
 int main(int count, char **arguments) { in_bss[count] = of_each_thread; return in_data + constant + (int)in_bss[0]; }
 ";
 
-/// Check that variables are found from their first byte to their last by where they lie behind the file's beginning, static ones and
-/// constants too, in executables of every kind, and that functions and what each thread has of its own are none.
+/// Check that variables, static ones and constants included, are found from first byte to last by their offset from
+/// the file's beginning, in executables of every kind, and that functions and thread-local variables are not.
 #[test]
 fn variables_have_names() {
     for flags in ["-pie -fPIE", "-no-pie", "-no-pie -Wl,-z,noseparate-code", "-static"] {

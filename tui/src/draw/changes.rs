@@ -41,21 +41,21 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
     about(buffer, lines, &changes, selected, theme);
 }
 
-/// From −1 to 1: what came of what changed.
+/// The net change as a share of all change, from −1 to 1.
 fn share(changes: &Changes, id: u32) -> f64 {
     let rank = |amount: Amount| changes.view.question.metric.rank(amount) as f64;
     let either_way = rank(changes.view.tree.node(id).total);
     if either_way > 0.0 { rank(changes.sums.node(id).total) / either_way } else { 0.0 }
 }
 
-/// What is selected, with its numbers.
+/// The selected function, with its numbers.
 fn about(buffer: &mut Buffer, area: Rect, changes: &Changes, selected: Option<u32>, theme: &Theme) {
     let Some(id) = selected else { return };
     let (sum, all) = (changes.sums.node(id).total, changes.view.tree.node(id).total);
     let (metric, loaded) = (changes.view.question.metric, &changes.view.loaded);
     let units = Units::of(loaded, metric);
     let ((first, second), (heads, all)) = (units.signed(sum), (units.heads(), units.pair(all).0));
-    // A size says itself what it is.
+    // A size needs no label.
     let numbers = match metric.counts_blocks() {
         true => format!("{first} {}  {second}, of {all} changed", heads.0),
         false => format!("{first}  {second} {}, of {all} changed", heads.1),

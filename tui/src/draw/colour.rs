@@ -1,12 +1,12 @@
-//! Colours: few, from the terminal's own palette or the 256 of old, and none where the user wants none.
+//! Colours: few, from the terminal's own palette or the 256-colour one, and none where the user wants none.
 
 use crate::work::Tone;
 use capture::ProcessId;
 use ratatui::style::{Color, Modifier, Style};
 use viewer::analysis::Kind;
 
-/// Shades for the functions of one process. The hues can be told apart by those who see no difference between red and
-/// green; they are those of Okabe and Ito as near as the palette has them.
+/// Hues of processes, shaded by function. They can be told apart by people with red-green blindness: those of Okabe
+/// and Ito, as near as the palette has them.
 const HUES: [[u8; 3]; 7] = [
     [214, 215, 179],
     [74, 110, 67],
@@ -20,7 +20,7 @@ const HUES: [[u8; 3]; 7] = [
 /// How things look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Theme {
-    /// False: bold, dim and reversed only.
+    /// False: only bold, dim and reversed.
     pub(crate) color: bool,
 }
 
@@ -34,7 +34,7 @@ impl Theme {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What is not so important.
+    /// Something less important.
     pub(crate) fn detail(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
@@ -49,12 +49,12 @@ impl Theme {
         self.fg(Color::Cyan)
     }
 
-    /// Something that is wrong.
+    /// A warning.
     pub(crate) fn warning(self) -> Style {
         self.fg(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// The row that keys are about, in the list that they are about.
+    /// The selected row, in the list with the focus or in another.
     pub(crate) fn selected(self, has_focus: bool) -> Style {
         match has_focus {
             true => Style::new().add_modifier(Modifier::REVERSED),
@@ -74,7 +74,7 @@ impl Theme {
         }
     }
 
-    /// The name of a function: those that nobody wrote are in italics.
+    /// The name of a function: italic if it is generated.
     pub(crate) fn of_kind(self, kind: Kind) -> Style {
         match kind {
             Kind::Function(..) => self.name(),
@@ -83,12 +83,12 @@ impl Theme {
         }
     }
 
-    /// A name that nobody wrote.
+    /// A generated name.
     pub(crate) fn generated(self) -> Style {
         Style::new().add_modifier(Modifier::ITALIC)
     }
 
-    /// A cell of a flame graph: the hue is its process', the shade its function's.
+    /// A cell of a flame graph: the process sets the hue, the function its shade.
     pub(crate) fn cell(self, process: Option<ProcessId>, shade: u32, is_selected: bool) -> Style {
         if !self.color {
             return if is_selected { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
@@ -100,8 +100,8 @@ impl Theme {
         Style::new().fg(Color::Black).bg(background)
     }
 
-    /// What changed, from −1, where all of it shrank, to 1, where all of it grew: blue or orange, which those who see no
-    /// difference between red and green can tell apart, the stronger the clearer. A sign says the same beside it.
+    /// A change, from −1, where everything shrank, to 1, where everything grew: blue or orange, which people with
+    /// red-green blindness can tell apart, the stronger the clearer. A sign beside it says the same.
     pub(crate) fn change(self, share: f64, is_selected: bool) -> Style {
         const SHRANK: [u8; 3] = [153, 110, 67];
         const GREW: [u8; 3] = [223, 215, 208];
@@ -127,17 +127,17 @@ impl Theme {
         Color::Indexed(shades[shade as usize % shades.len()])
     }
 
-    /// The heap on the axis of time, and what is beside it.
+    /// A track of the timeline: the heap, and others.
     pub(crate) fn track(self, track: usize) -> Style {
         self.fg([Color::Indexed(214), Color::Indexed(74), Color::Indexed(36)][track % 3])
     }
 
-    /// What is between the cursors.
+    /// The range between the cursors.
     pub(crate) fn range(self) -> Style {
         if self.color { Style::new().bg(Color::Indexed(236)) } else { Style::new() }
     }
 
-    /// A cursor of the axis of time.
+    /// A cursor on the time axis.
     pub(crate) fn cursor(self, is_active: bool) -> Style {
         let style = if self.color { Style::new().bg(Color::Indexed(31)) } else { Style::new() };
         if is_active {

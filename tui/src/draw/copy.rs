@@ -1,4 +1,4 @@
-//! The page that is shown, to be pasted elsewhere: the rows that are open, not only those that fit on the screen.
+//! A copy of the page, to be pasted elsewhere: all open rows, not only those that fit on the screen.
 
 use super::status::about;
 use super::tree::{function_numbers, own};
@@ -10,7 +10,7 @@ use viewer::export::flamegraph;
 use viewer::graph::Holder;
 use viewer::outline::{Form, Outline, OutlineRow};
 
-/// Where a copy goes.
+/// The target of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Into {
     /// The terminal's clipboard.
@@ -20,7 +20,8 @@ pub(crate) enum Into {
 }
 
 impl Into {
-    /// Most rows of a copy. Terminals take few; a file, as much as is made while the user waits, and can be read by anybody.
+    /// Most rows of a copy. Terminals take few; a file gets as many as can be made while the user waits, and be read
+    /// by a human.
     pub(crate) fn most(self) -> usize {
         match self {
             Self::Clipboard => 2_000,
@@ -28,7 +29,7 @@ impl Into {
         }
     }
 
-    /// How to have those that are left out.
+    /// How to get the rows that are left out.
     fn way(self) -> &'static str {
         match self {
             Self::Clipboard => catalogue::COPY_BY_WRITING,
@@ -47,7 +48,7 @@ pub(crate) fn markdown(model: &Model, into: Into) -> String {
     write(model, Form::Markdown, into)
 }
 
-/// As a drawing, where the page is a flame graph or a tree: all of it, whatever part is seen.
+/// As a drawing, if the page is a flame graph or a tree: all of it, whatever part is on the screen.
 pub(crate) fn picture(model: &Model) -> Option<String> {
     let (view, tree, sums) = match model.page {
         Page::Tree | Page::Flame => {
@@ -81,7 +82,7 @@ fn write(model: &Model, form: Form, into: Into) -> String {
     }
 }
 
-/// So many rows at most, and how many others there are.
+/// At most `most` rows, and how many more there are.
 fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
     let mut title = vec![format!("{}: {}", model.file, about(model))];
     if model.page.is_of_scans()
@@ -117,7 +118,7 @@ fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
         }
         _ => {
             let list = model.list()?;
-            // A list that is cut says so itself, in a last row that is none of those that are counted.
+            // A list that is cut ends with a row that says so, which is not counted.
             let count = list.rows.len() - usize::from(list.left_out > 0);
             let left_out = if count > most { count - most + list.left_out } else { 0 };
             let shown = if count > most { most } else { list.rows.len() };
@@ -128,7 +129,8 @@ fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
                     name: row.name.clone(),
                     is_generated: row.is_of_others(),
                 };
-                // What these say is more than a stack that stands elsewhere, too.
+                // In lists with two sides, the lines about a row are more than its stack, which stands elsewhere,
+                // too.
                 let told = if model.page.inverted().is_some() { row.about.as_slice() } else { &[] };
                 let below = told.iter().map(|text| OutlineRow {
                     indent: 1,
@@ -147,7 +149,7 @@ fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
     }
 }
 
-/// The open rows of what keeps what, all of whose numbers are in columns.
+/// The open rows of the tree of what keeps what; all their numbers are in columns.
 fn of_kept(model: &Model, title: Vec<String>, most: usize) -> Outline {
     let Some((kept, tree)) = model.kept_tree.shown() else { return Outline { title, ..Outline::default() } };
     let whole = tree.node(Tree::ROOT).total;

@@ -1,4 +1,4 @@
-//! Lines that are wider than the screen: a number that is cut would be another number.
+//! Cuts lines that are wider than the screen. Numbers are never cut: a part of a number is another number.
 //!
 //! ```text
 //!  whole      92.8 KiB in 1,234 blocks       92.8 KiB in 1,234 blocks       92.8 KiB in 1,234 blocks
@@ -9,11 +9,11 @@
 use std::ops::Range;
 use viewer::text::{columns, fit};
 
-/// Letters of a unit at most: `KiB`, `min`. Of a longer word the beginning tells what it is.
+/// Longest unit: `KiB`, `min`. Longer words are recognised by their beginning.
 const UNIT: usize = 3;
 
-/// A line, as much of it as this many columns hold, with `…` for the rest. Words with digits are shown whole or not at all, and a
-/// number not without its unit.
+/// As much of a line as fits into this many columns, with `…` for the rest. Words with digits are shown whole or not
+/// at all, and a number only with its unit.
 pub(super) fn cut(line: &str, limit: usize) -> String {
     if columns(line) <= limit {
         return line.to_owned();
@@ -22,13 +22,13 @@ pub(super) fn cut(line: &str, limit: usize) -> String {
     format!("{}…", &line[..whole(line, kept)])
 }
 
-/// The columns of numbers that end before this one, as far as they do.
+/// The columns of numbers that end before column `limit`.
 pub(super) fn before(numbers: &str, limit: u16) -> &str {
     let end = numbers.char_indices().nth(limit.into()).map_or(numbers.len(), |(at, _)| at);
     &numbers[..whole(numbers, end)]
 }
 
-/// Where a line ends of which so many bytes would be kept, without a part of a number.
+/// The end of a line of which `kept` bytes would be kept, moved back so that it cuts no number.
 fn whole(line: &str, mut kept: usize) -> usize {
     let words = words(line);
     let is_number = |word: &Range<usize>| line[word.clone()].contains(|letter: char| letter.is_ascii_digit());
@@ -51,7 +51,7 @@ fn whole(line: &str, mut kept: usize) -> usize {
     kept
 }
 
-/// The part of a line behind its first letters, of which a word with digits that began before it is left blank.
+/// The part of a line after its first `hidden` letters; a word with digits that begins before it is left blank.
 pub(super) fn behind(line: &str, hidden: usize) -> String {
     let Some((start, _)) = line.char_indices().nth(hidden).filter(|_| hidden > 0) else {
         return if hidden == 0 { line.to_owned() } else { String::new() };
@@ -80,7 +80,7 @@ fn words(line: &str) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
-    /// Check that what is shown of a line has no number that is not there, nor one without its unit.
+    /// Check that what is shown of a line has no number that the line lacks, and none without its unit.
     #[test]
     fn numbers_are_whole_or_gone() {
         let line = "  92.8 KiB in 1,234 blocks";
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(cut("        12      1,234  thread", 20), "        12      …");
     }
 
-    /// Check that columns which overlap with what comes next are left out, and that others are there.
+    /// Check that columns which overlap with what comes next are left out, and that the others are shown.
     #[test]
     fn columns_are_whole_or_gone() {
         assert_eq!(before("  82.2 KiB   97.4 %          12", 20), "  82.2 KiB   97.4 % ");
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(before("12 B", 20), "12 B");
     }
 
-    /// Check that a line that is moved to the left does not begin with the rest of a number.
+    /// Check that a line shifted to the left does not begin with a part of a number.
     #[test]
     fn rests_of_numbers_are_blank() {
         assert_eq!(behind("12,345 blocks", 0), "12,345 blocks");

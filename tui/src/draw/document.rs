@@ -17,7 +17,7 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
     for (row, line) in (0..body.height).zip(document.lines.iter().skip(cursor.top)) {
         let whole: String = line.iter().map(|(_, text)| text.as_str()).collect();
         let seen = cut(&behind(&whole, cursor.left), usize::from(body.width));
-        // Pieces stand where they do in the whole line, as far as that is seen.
+        // Pieces keep their positions in the line, as far as they are visible.
         let (mut column, mut hidden, mut rest) = (0, cursor.left, seen.as_str());
         for (tone, text) in line {
             let letters = text.chars().count();

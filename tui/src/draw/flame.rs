@@ -26,7 +26,7 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
     about(buffer, lines, view, tree, selected, theme);
 }
 
-/// Draws the cells that are seen, each with what stands in its first column, and in its style.
+/// Draws the visible cells, each with the text of its first column, and in its style.
 pub(super) fn cells(
     buffer: &mut Buffer,
     graph: Rect,
@@ -39,17 +39,17 @@ pub(super) fn cells(
         let row = u16::try_from(depth - flame.top()).unwrap_or(u16::MAX);
         let area = Rect { x: graph.x + x, y: graph.y + row, width, height: 1 };
         buffer.set_style(area, style);
-        // The last column is left between neighbours, which have the same hue as a rule.
+        // The last column is left blank to separate neighbours, which usually have the same hue.
         let room = usize::from(width.saturating_sub(1));
         let label = tree.node(id).label;
         let name = if room >= 3 { fit_name(&view.loaded.names, label, room) } else { String::new() };
-        // A column alone is too narrow for more than its colour, where it has one.
+        // A cell of one column has room only for its colour, if it has one.
         let bar = if width == 1 && bar == "▏" { " " } else { bar };
         put(buffer, area, 0, &format!("{bar}{name}"), style);
     }
 }
 
-/// The process that a node is in. `known` has those of labels that were looked up: there may be many processes.
+/// The process of a node. `known` caches the labels looked up so far, since there may be many processes.
 fn process(
     view: &View,
     tree: &Tree,
@@ -62,13 +62,13 @@ fn process(
     *known.entry(label).or_insert_with(|| process_of(view, label))
 }
 
-/// Functions of one name have one shade.
+/// Functions of the same name have the same shade.
 fn shade(view: &View, label: LabelId) -> u32 {
     let name = view.loaded.names.label(label).name.as_bytes();
     name.iter().fold(7_u32, |sum, &byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)))
 }
 
-/// What is selected, with its numbers.
+/// The selected function, with its numbers.
 fn about(buffer: &mut Buffer, area: Rect, view: &View, tree: &Tree, selected: Option<u32>, theme: &Theme) {
     let Some(node) = selected.map(|id| (id, tree.node(id))) else { return };
     let metric = view.question.metric;

@@ -7,10 +7,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-/// Columns of the keys.
+/// Width of the column of keys.
 const KEYS: u16 = 25;
 
-/// Rows that the help has.
+/// Number of rows of the help.
 pub(crate) fn lines() -> usize {
     texts().count() + MOUSE.len() + 1
 }
@@ -19,7 +19,7 @@ fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
     BINDINGS.iter().filter(|(_, _, keys, _)| !keys.is_empty()).map(|(_, _, keys, text)| (*keys, *text))
 }
 
-/// Draws it from a line on.
+/// Draws the help from line `top` on.
 pub(super) fn draw(buffer: &mut Buffer, area: Rect, top: usize, theme: &Theme) {
     let count = texts().count();
     for (row, place) in (0..area.height).zip(top..) {

@@ -26,9 +26,9 @@ use viewer::analysis::{Amount, Tree};
 use viewer::format::{bytes, count, percent};
 use viewer::graph::Holder;
 
-/// Columns from which on a row has its share, too.
+/// From this width on, a row shows its share, too.
 const WIDE: u16 = 100;
-/// Columns below which only one number of a row is shown: the others are among the details.
+/// Below this width, only one number of a row is shown: the others are among the details.
 const NARROW: u16 = 60;
 
 /// Draws a page.
@@ -81,7 +81,7 @@ fn header(width: u16) -> String {
     }
 }
 
-/// What is retained, and the other numbers as far as there is room.
+/// What is retained, and the other numbers as far as they fit.
 fn numbers(width: u16, retained: Amount, own: Amount, whole: Amount) -> (String, String) {
     // A root has no block of its own.
     let blank = |text: String| if own.is_zero() { String::new() } else { text };
@@ -114,7 +114,7 @@ fn row_of(buffer: &mut Buffer, area: Rect, place: u16, kept: &Kept, row: &Row, t
     put_at(buffer, area, column, place, &label.name, style);
 }
 
-/// What there is to say of a row: all its numbers, and what it is where that is no stack.
+/// The details of a row: all its numbers, and what it is if it is no stack.
 fn details_of(kept: &Kept, id: u32) -> Vec<String> {
     let node = kept.tree.node(id);
     let numbers = catalogue::own_and_retained(&sized(kept.own(id)), &sized(node.total));

@@ -12,7 +12,7 @@ use viewer::Loaded;
 use viewer::analysis::{Step, meaningful};
 use viewer::text::{detail_of_frame, escape, fit_name};
 
-/// Columns below which only one number of a row is shown.
+/// Below this width, only one number of a row is shown.
 const NARROW: u16 = 100;
 
 /// Draws the page.
@@ -36,7 +36,7 @@ pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     let [wide, narrow] = list.numbers;
     let narrow = u16::try_from(narrow).unwrap_or(u16::MAX);
     let (numbers, name) = list.header.split_at_checked(wide).unwrap_or((&list.header, ""));
-    // Where there is little room, names matter more than the second number.
+    // On a narrow screen, names matter more than the second number.
     let shown = |numbers| if rows.width < NARROW { before(numbers, narrow) } else { numbers };
     let numbers = shown(numbers);
     put(buffer, rows, row, &format!("{numbers}{name}"), theme.detail());
@@ -65,7 +65,7 @@ pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     }
 }
 
-/// What there is to say of a row, and all functions of its stack, each with its place or why it has no name.
+/// The details of a row, and all functions of its stack, each with its place or why it has no name.
 pub(super) fn of_stack(
     buffer: &mut Buffer,
     area: Rect,
@@ -98,8 +98,8 @@ pub(super) fn of_stack(
     }
 }
 
-/// As many functions as there is room for, and how many others there are, which takes the last line. Where not all have any, those before
-/// the first meaningful one are left out: what allocates on behalf of others says least.
+/// The functions that fit, and how many others there are, which takes the last line. If not all fit, those before the
+/// first meaningful one are left out: wrappers that allocate on behalf of others say least.
 fn steps_that_fit(loaded: &Loaded, node: Option<NodeId>, room: usize) -> (Vec<(FrameId, Step)>, usize) {
     let all = node.map(|node| steps(loaded, node)).unwrap_or_default();
     match (node, room.checked_sub(1)) {
@@ -133,7 +133,7 @@ fn regions(buffer: &mut Buffer, area: Rect, row: &StackRow, theme: &Theme) {
     }
 }
 
-/// The source around a line, with what each line costs.
+/// The source around a line, with the cost of each line.
 fn source(buffer: &mut Buffer, area: Rect, model: &Model, list: &StackList, row: &StackRow, theme: &Theme) {
     let Some(place) = &row.place else {
         put(buffer, area, 0, catalogue::NO_SOURCE, theme.detail());

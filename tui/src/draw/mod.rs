@@ -1,4 +1,4 @@
-//! From the model to the screen. Nothing is counted here, and nothing is decided.
+//! Draws the model on the screen. Nothing is counted or decided here.
 
 mod changes;
 mod colour;
@@ -27,7 +27,7 @@ use ratatui::style::Style;
 /// Draws everything.
 pub(crate) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     if model.screen != buffer.area {
-        // The terminal has just got another size, of which we are about to be told.
+        // The terminal was just resized; the event is about to arrive.
         return;
     }
     let areas = model.areas();
@@ -79,12 +79,12 @@ fn page(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
     }
 }
 
-/// Writes a line into an area, as far as it goes; gives the column behind it.
+/// Writes a line into an area, as far as it fits; returns the column behind it.
 pub(crate) fn put(buffer: &mut Buffer, area: Rect, row: u16, text: &str, style: Style) -> u16 {
     put_at(buffer, area, 0, row, text, style)
 }
 
-/// The same from a column on.
+/// As [`put`], from a column on.
 pub(crate) fn put_at(
     buffer: &mut Buffer,
     area: Rect,
@@ -101,7 +101,7 @@ pub(crate) fn put_at(
     x - area.x
 }
 
-/// Gives a row of an area a style.
+/// Sets the style of a row of an area.
 pub(crate) fn tint(buffer: &mut Buffer, area: Rect, row: u16, style: Style) {
     if row < area.height {
         buffer.set_style(Rect { y: area.y + row, height: 1, ..area }, style);

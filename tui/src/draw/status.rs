@@ -1,4 +1,4 @@
-//! What stands above and below every page.
+//! The lines above and below every page.
 
 use super::{Theme, put, put_at, tint};
 use crate::catalogue;
@@ -9,17 +9,17 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use viewer::text::escape;
 
-/// Columns that the file's name has at least.
+/// The least columns for the file's name.
 const NAME: u16 = 12;
 
-/// The file, and what of it is shown.
+/// The file, and which part of it is shown.
 pub(super) fn title(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let about = format!(" {} ", about(model));
     let width = u16::try_from(viewer::text::columns(&about)).unwrap_or(area.width).min(area.width);
     put_at(buffer, area, area.width - width, 0, &about, theme.heading().patch(theme.value()));
     let area = Rect { width: area.width - width, ..area };
     let view = model.view();
-    // Nobody is to miss that events were lost, however long the names are.
+    // Lost events must be seen, however long the names are.
     let lost = view.as_ref().is_some_and(|view| view.loaded.lost_events() > 0);
     let warning = if lost { format!("  {}", catalogue::EVENTS_WERE_LOST) } else { String::new() };
     let room = area.width.saturating_sub(u16::try_from(warning.len()).unwrap_or(u16::MAX));
@@ -35,7 +35,7 @@ pub(super) fn title(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Them
     }
 }
 
-/// What the page is about, in a few words.
+/// What the page is about, briefly.
 pub(crate) fn about(model: &Model) -> String {
     if model.page.is_of_scans() {
         let number = model.scan().map(|number| catalogue::scan_number(number, model.scans()));
@@ -59,12 +59,12 @@ pub(super) fn tabs(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Theme
     }
 }
 
-/// What the user types, what just happened, or what keys do here.
+/// What the user types, what just happened, or the keys of this page.
 pub(super) fn footer(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     if let Some(prompt) = &model.prompt {
         let text = escape(&prompt.text);
         let column = put(buffer, area, 0, prompt.purpose.label(), theme.heading());
-        // Of a line that is too long, its end is seen: that is where the user types.
+        // Of a line that is too long, the end is shown, where the user types.
         let room = usize::from(area.width.saturating_sub(column + 1));
         let skip = text.chars().count().saturating_sub(room);
         let seen: String = text.chars().skip(skip).collect();
@@ -86,7 +86,7 @@ pub(super) fn footer(buffer: &mut Buffer, area: Rect, model: &Model, theme: &The
     };
 }
 
-/// The keys that matter most now.
+/// The most important keys now.
 fn hints(model: &Model) -> &'static str {
     if model.help.is_some() { keys::IN_HELP } else { keys::hints(model.page) }
 }

@@ -1,4 +1,4 @@
-//! The timeline: tracks on one axis of time, two cursors over them, and below what is at the cursors.
+//! The timeline: tracks on one time axis, two cursors over them, and below them the values at the cursors.
 
 use super::tracks::{placed, tracks};
 use super::{Theme, put, put_at};
@@ -52,14 +52,14 @@ fn cursors(buffer: &mut Buffer, plot: Rect, height: u16, model: &Model, theme: &
     }
 }
 
-/// What is at the cursors, and between them.
+/// The values at the cursors, and between them.
 fn about(buffer: &mut Buffer, body: Rect, row: u16, model: &Model, history: &History, theme: &Theme) {
     let [a, b] = model.time.cursors;
     let held = |time: u64| held_at(history, time);
     let (from, to) = model.time.range();
     let delta = held(to).bytes - held(from).bytes;
     let sign = if delta > 0 { "+" } else { "" };
-    // In a part of the time, a cursor is told from itself a column further.
+    // Zoomed in, times are exact enough to tell neighbouring columns apart.
     let (seen_from, seen_to) = model.time.seen();
     let column = (seen_to - seen_from) / u64::from(layout::plot(body).width.max(1));
     let step = if model.time.window.is_some() { column } else { 0 };
@@ -85,7 +85,7 @@ fn about(buffer: &mut Buffer, body: Rect, row: u16, model: &Model, history: &His
     put(buffer, body, row + 2, &marks, theme.detail());
 }
 
-/// What was held at a time, as exactly as a step is wide.
+/// The bytes held at a time, as exact as a step is wide.
 fn held_at(history: &History, time: u64) -> Amount {
     let heap = &history.heap;
     let passed = time.saturating_sub(heap.start).div_ceil(heap.width.max(1)) as usize;

@@ -8,7 +8,7 @@
 //!                     │0 s   │1.00 s  Rows(1)     the ruler
 //! ```
 //!
-//! All are placed in the same way, by their heights, and drawn by what they show.
+//! All tracks are placed in the same way, by their heights, and drawn according to what they show.
 
 use super::{Theme, put, put_at};
 use crate::model::Model;
@@ -32,15 +32,15 @@ pub(super) struct Track {
 /// How high a track is.
 #[derive(Clone, Copy, Debug)]
 enum Height {
-    /// So many rows.
+    /// A fixed number of rows.
     Rows(u16),
-    /// Its part of the rows that are left, of all parts together.
+    /// A share of the remaining rows, relative to all shares.
     Share(u16),
 }
 
 /// What a track shows.
 enum Shows {
-    /// Values by column, and how they are written.
+    /// Values by column, and their format.
     Values(Vec<f64>, fn(f64) -> String),
     /// The beginnings of marks' names.
     Marks,
@@ -49,13 +49,13 @@ enum Shows {
 }
 
 impl Track {
-    /// Whether it has values, over which cursors are drawn.
+    /// Whether it has values; cursors are drawn over these.
     pub(super) fn has_values(&self) -> bool {
         matches!(self.shows, Shows::Values(..))
     }
 }
 
-/// Those of a capture, from top to bottom.
+/// The tracks of a capture, from top to bottom.
 pub(super) fn tracks(model: &Model, history: &History, width: u16) -> Vec<Track> {
     let heap = &history.heap;
     let of = |values: &[i64]| values.iter().map(|&value| value as f64).collect::<Vec<_>>();
@@ -78,7 +78,7 @@ pub(super) fn tracks(model: &Model, history: &History, width: u16) -> Vec<Track>
     tracks
 }
 
-/// The rows of each track in so many rows.
+/// The rows of each track, if there are `room` rows.
 pub(super) fn placed(tracks: &[Track], room: u16) -> Vec<Range<u16>> {
     let heights: Vec<Height> = tracks.iter().map(|track| track.height).collect();
     rows_of(&heights, room)
@@ -118,7 +118,7 @@ fn columns(model: &Model, history: &History, width: u16, values: &[f64]) -> Vec<
     (0..width).map(value).collect()
 }
 
-/// Draws the tracks where they were placed: names and scales in the body, and what is over time in the plot.
+/// Draws the tracks where they were placed: names and scales in the body, the rest in the plot.
 pub(super) fn draw(
     buffer: &mut Buffer,
     [body, plot]: [Rect; 2],
@@ -141,7 +141,7 @@ pub(super) fn draw(
     }
 }
 
-/// What the highest value is: below the name, or beside it where there is one row.
+/// The highest value: below the name, or beside it in a track of one row.
 fn scale(buffer: &mut Buffer, body: Rect, rows: &Range<u16>, text: &str, theme: &Theme) {
     if rows.len() > 1 {
         put(buffer, body, rows.start + 1, text, theme.detail());
@@ -198,8 +198,8 @@ mod tests {
     }
 
     proptest! {
-        /// Check that tracks of any heights lie one below the other, that those of so many rows have them and the others at
-        /// least one, and that they fit where each has at least a row.
+        /// Check that tracks of any heights lie one below the other, that those of fixed height get their rows and
+        /// the others at least one, and that they fit if each has at least a row.
         #[test]
         fn tracks_lie_one_below_the_other(heights in prop::collection::vec(height(), 0..12), room in 0..200_u16) {
             let placed = rows_of(&heights, room);
@@ -215,7 +215,7 @@ mod tests {
                 least += match *height { Height::Rows(fixed) => fixed, Height::Share(share) => share.max(1) };
             }
             let shares: u16 = heights.iter().map(|height| match height { Height::Share(share) => *share, Height::Rows(_) => 0 }).sum();
-            // With a row for each part nobody is given more than its share.
+            // If each share has a row, no track gets more than its share.
             if room >= least.max(shares) {
                 prop_assert!(top <= room, "{top} of {room}");
             }

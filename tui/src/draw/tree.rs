@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use viewer::analysis::{Amount, Kind, LabelId, Tree};
 use viewer::text::fit_name;
 
-/// Columns from which on both numbers of a row are shown: names matter more.
+/// From this width on, both numbers of a row are shown: names matter more.
 const WIDE: u16 = 100;
 
 /// The columns of the own part and of the name in an area of this width.
@@ -24,7 +24,7 @@ pub(super) fn heading(view: &View, width: u16, third: &str, name: &str) -> Strin
     format!("{numbers:<at$}{third:>11}  {name}", at = usize::from(places(width).0))
 }
 
-/// Most columns that a name is moved to the right: what is deeper stands where this ends.
+/// Deepest indent of a name: deeper rows stand here, marked with how much deeper they are.
 const INDENT: u32 = 12;
 
 /// Draws the page.
@@ -57,7 +57,7 @@ fn row_of(buffer: &mut Buffer, area: Rect, place: u16, view: &View, tree: &Tree,
     name(buffer, area, name_at, place, view, node.label, &before, theme);
 }
 
-/// What says whether a row is open.
+/// The mark that says whether a row is open.
 pub(super) fn mark(row: &Row) -> &'static str {
     match row.open {
         Some(true) => "▾ ",
@@ -66,7 +66,7 @@ pub(super) fn mark(row: &Row) -> &'static str {
     }
 }
 
-/// What stands before a row's mark.
+/// What precedes a row's mark.
 pub(super) fn lead(row: &Row) -> String {
     match row.indent.checked_sub(INDENT) {
         None | Some(0) => "  ".repeat(row.indent as usize),
@@ -74,14 +74,14 @@ pub(super) fn lead(row: &Row) -> String {
     }
 }
 
-/// A function's own part; blank where it has none, as containers do.
+/// A function's own part; blank if it has none, as containers do.
 pub(super) fn own(view: &View, tree: &Tree, id: u32) -> String {
     let own = tree.own(id);
     let text = if own.is_zero() { String::new() } else { rank(&view.loaded, view.question.metric, own) };
     format!("{text:>11}")
 }
 
-/// A name, cut to what is left of the row.
+/// A name, cut to the rest of the row.
 #[expect(clippy::too_many_arguments, reason = "where, what, and how it looks")]
 pub(super) fn name(
     buffer: &mut Buffer,
@@ -110,7 +110,7 @@ pub(super) fn process_of(view: &View, label: LabelId) -> Option<capture::Process
     processes.into_iter().find(|&process| view.loaded.names.process(process) == label)
 }
 
-/// A row of functions: what it has in all and itself.
+/// The numbers of a function: its total and its own part.
 pub(super) fn function_numbers(view: &View, total: Amount, own: Amount) -> (String, String) {
     let metric = view.question.metric;
     let whole = metric.of(&view.loaded.profile.total);

@@ -1,8 +1,8 @@
-//! What was answered lately, so that going back asks nothing.
+//! Recent answers, so that going back asks nothing.
 
 use crate::work::{Answer, Request};
 
-/// Answers that are kept.
+/// Number of answers kept.
 const MOST: usize = 12;
 
 /// Requests with their answers, the latest last.
@@ -26,7 +26,7 @@ impl Answers {
         self.known.iter().rev().find(|(known, _)| known == request).map(|(_, answer)| answer)
     }
 
-    /// The latest answer that suits: what is shown until the right one is there.
+    /// The latest suitable answer, shown until the right one arrives.
     pub(crate) fn latest<T>(&self, suits: impl Fn(&Request, &Answer) -> Option<T>) -> Option<T> {
         self.known.iter().rev().find_map(|(request, answer)| suits(request, answer))
     }

@@ -1,18 +1,18 @@
-//! A place in a list of known length: what is selected, and what is at the top of the window.
+//! A position in a list of known length: the selected row, and the one at the top of the window.
 
 /// A selection that stays within its list, in a window that follows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cursor {
-    /// The row that keys are about.
+    /// The selected row, which keys act on.
     pub(crate) selected: usize,
-    /// The first row that is seen.
+    /// The first visible row.
     pub(crate) top: usize,
-    /// The first column of a text that is seen.
+    /// The first visible column of a text.
     pub(crate) left: usize,
 }
 
 impl Cursor {
-    /// Moves by so many rows.
+    /// Moves the selection by some rows.
     pub(crate) fn step(&mut self, rows: isize, length: usize) {
         self.selected = self.selected.saturating_add_signed(rows).min(length.saturating_sub(1));
     }
@@ -25,18 +25,18 @@ impl Cursor {
         self.top = self.top.min(length.saturating_sub(height.min(length)));
     }
 
-    /// Selects the row so many below the top; true when it was selected already.
+    /// Selects the row at an offset from the top one; true when it was selected already.
     pub(crate) fn click(&mut self, row: usize, length: usize) -> bool {
         let at = self.top + row;
         at < length && std::mem::replace(&mut self.selected, at) == at
     }
 
-    /// Moves the window of a text to the side, as far as any text is wide.
+    /// Scrolls a text sideways, as far as any text is wide.
     pub(crate) fn shift(&mut self, columns: isize) {
         self.left = self.left.saturating_add_signed(columns).min(400);
     }
 
-    /// Moves the window of a text, which has no selected row.
+    /// Scrolls a text, which has no selected row.
     pub(crate) fn slide(&mut self, rows: isize, height: usize, length: usize) {
         self.top = self.top.saturating_add_signed(rows).min(length.saturating_sub(height.max(1)));
         self.selected = self.top;
@@ -49,7 +49,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Check that whatever is done, the selected row is in the list and in the window, and no room is wasted.
+        /// Check that in any case the selected row is in the list and in the window, and no room is wasted.
         #[test]
         fn selection_is_seen(moves in prop::collection::vec((-30..30_isize, 0..40_usize, 0..12_usize), 1..40)) {
             let mut cursor = Cursor::default();

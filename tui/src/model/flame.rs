@@ -1,4 +1,4 @@
-//! A flame graph on the screen: every function as wide as its part of the whole, its callees below it.
+//! A flame graph on the screen: every function as wide as its share of the whole, its callees below it.
 //!
 //! ```text
 //!  ┃ main                                   ┃      a cell is a share of the columns; what is narrower than
@@ -26,7 +26,7 @@ pub(crate) struct Cell {
     pub(crate) depth: u32,
 }
 
-/// A graph, and where the user is in it.
+/// A graph, and the user's position in it.
 #[derive(Debug, Default)]
 pub(crate) struct Flame {
     shown: Option<(Arc<View>, Arc<Tree>)>,
@@ -37,7 +37,7 @@ pub(crate) struct Flame {
 }
 
 impl Flame {
-    /// Takes a tree. The same way of names stays selected and zoomed to.
+    /// Takes a new tree. The nodes at the same path of names stay selected and zoomed to.
     pub(crate) fn adopt(&mut self, view: Arc<View>, tree: Arc<Tree>) {
         if self.shown.as_ref().is_some_and(|(_, shown)| Arc::ptr_eq(shown, &tree)) {
             return;
@@ -56,7 +56,7 @@ impl Flame {
         self.shown.as_ref()
     }
 
-    /// The node that keys are about.
+    /// The selected node, which keys act on.
     pub(crate) fn selected(&self) -> Option<u32> {
         self.shown.as_ref().map(|_| self.selected)
     }
@@ -66,13 +66,13 @@ impl Flame {
         self.shown.as_ref().map(|(_, tree)| tree.node(self.selected).label)
     }
 
-    /// First row that is drawn.
+    /// The first row on the screen.
     pub(crate) fn top(&self) -> u32 {
         self.top
     }
 
-    /// The cells of the rows that are seen in a window. Callers of what is zoomed to stand above it at full width.
-    // Cost: that of the cells, of which there are at most as many as columns in each row.
+    /// The visible cells. Callers of the zoomed node stand above it at full width.
+    // Cost: that of the cells, at most one for each column of each row.
     pub(crate) fn cells(&self, width: u16, height: u16) -> Vec<Cell> {
         let Some(forest) = self.forest() else { return Vec::new() };
         let mut above: Vec<u32> =
@@ -89,7 +89,7 @@ impl Flame {
         while !row.is_empty() && depth < bottom {
             let mut below = Vec::new();
             for (id, x, wide) in row {
-                // Edges are rounded, not widths: so neighbours neither overlap nor leave gaps.
+                // Edges are rounded, not widths, so that neighbours neither overlap nor leave gaps.
                 let (first, last) = (x.round() as u16, (x + wide).round() as u16);
                 if last <= first {
                     continue;
@@ -110,19 +110,19 @@ impl Flame {
         cells
     }
 
-    /// Selects what is largest below.
+    /// Selects the largest callee.
     pub(crate) fn down(&mut self) {
         let first = self.forest().and_then(|forest| forest.children(self.selected).first().copied());
         self.selected = first.unwrap_or(self.selected);
     }
 
-    /// Selects what calls it, as far as what is zoomed to.
+    /// Selects the caller, up to the zoomed node.
     pub(crate) fn up(&mut self) {
         let parent = self.forest().and_then(|forest| forest.tree.parent(self.selected));
         self.selected = parent.filter(|_| self.selected != self.zoom).unwrap_or(self.selected);
     }
 
-    /// Selects its neighbour in the same row.
+    /// Selects a neighbour in the same row.
     pub(crate) fn aside(&mut self, step: isize) {
         let next = self.forest().and_then(|forest| {
             let siblings = forest.children(forest.tree.parent(self.selected)?);
@@ -132,24 +132,24 @@ impl Flame {
         self.selected = next.filter(|_| self.selected != self.zoom).unwrap_or(self.selected);
     }
 
-    /// Gives what is selected the whole width.
+    /// Zooms to the selected node.
     pub(crate) fn zoom_in(&mut self) {
         self.zoom = self.selected;
     }
 
-    /// Zooms to what calls what is zoomed to.
+    /// Zooms out to the caller of the zoomed node.
     pub(crate) fn zoom_out(&mut self) {
         let parent = self.forest().and_then(|forest| forest.tree.parent(self.zoom));
         self.zoom = parent.unwrap_or(self.zoom);
         self.selected = self.zoom;
     }
 
-    /// Shows everything.
+    /// Zooms out to everything.
     pub(crate) fn zoom_all(&mut self) {
         self.zoom = Tree::ROOT;
     }
 
-    /// Selects what is drawn at a place of the window; true when it was selected already.
+    /// Selects the cell at a position of the window; true when it was selected already.
     pub(crate) fn click(&mut self, x: u16, y: u16, width: u16) -> bool {
         let depth = self.top.saturating_add(u32::from(y));
         let cells = self.cells(width, y.saturating_add(1));
@@ -158,7 +158,7 @@ impl Flame {
         std::mem::replace(&mut self.selected, cell.id) == cell.id
     }
 
-    /// Selects a node, and zooms out when it is not below what is zoomed to.
+    /// Selects a node, and zooms out if it is not below the zoomed one.
     pub(crate) fn select(&mut self, id: u32) {
         if self.shown.as_ref().is_some_and(|(_, tree)| (id as usize) < tree.len()) {
             self.selected = id;
@@ -168,7 +168,7 @@ impl Flame {
         }
     }
 
-    /// Selects the next node, in the order of the tree, whose name passes; false when none does.
+    /// Selects the next node, in tree order, whose name passes; false when none does.
     pub(crate) fn find(&mut self, passes: impl Fn(&str) -> bool) -> bool {
         let Some((view, tree)) = &self.shown else { return false };
         let names = &view.loaded.names;
@@ -181,7 +181,7 @@ impl Flame {
         found.is_some()
     }
 
-    /// Keeps what is selected in a window of this height.
+    /// Scrolls so that the selected node is in a window of this height.
     pub(crate) fn scroll(&mut self, height: u32) {
         let Some((_, tree)) = &self.shown else { return };
         let depth =

@@ -1,4 +1,4 @@
-//! Walks over the rows of a tree of which some nodes are open, without a list of them.
+//! Walks over the visible rows of a tree, some of whose nodes are open, without a list of them.
 //!
 //! ```text
 //!  ▾ [Everything]        next(row): its first child if it is open, else its next sibling, else that of a caller
@@ -27,7 +27,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// The one after it.
+    /// The next order.
     pub(crate) fn next(self) -> Self {
         match self {
             Self::Total => Self::Own,
@@ -36,7 +36,7 @@ impl Order {
         }
     }
 
-    /// For the user, where both numbers are called so.
+    /// Its name, with the words for the two numbers.
     pub(crate) fn name(self, total: &'static str, own: &'static str) -> &'static str {
         match self {
             Self::Total => total,
@@ -56,14 +56,14 @@ pub(crate) struct Forest<'a, V> {
     pub(crate) memo: &'a Memo,
 }
 
-/// What was found out about a tree in an order: it is cleared when either changes.
+/// Cached facts about a tree in an order: cleared when either changes.
 #[derive(Debug, Default)]
 pub(crate) struct Memo {
     children: RefCell<HashMap<u32, Rc<[u32]>>>,
     places: RefCell<HashMap<u32, (Key, u32)>>,
 }
 
-/// A node by its name and the node above it.
+/// The key of a node, from its mark and the key above it.
 fn key_below(above: Key, mark: &str) -> Key {
     let mut hasher = DefaultHasher::new();
     (above, mark).hash(&mut hasher);
@@ -71,7 +71,7 @@ fn key_below(above: Key, mark: &str) -> Key {
 }
 
 impl<V: Labelled> Forest<'_, V> {
-    /// Nodes whose children were looked at: what walks have cost.
+    /// Number of nodes whose children were looked at: what the walks have cost.
     #[cfg(test)]
     pub(crate) fn looked_at(&self) -> usize {
         self.memo.children.borrow().len()
@@ -99,7 +99,7 @@ impl<V: Labelled> Forest<'_, V> {
         children
     }
 
-    /// A node by names, and its column.
+    /// A node's key, and its column.
     pub(crate) fn place(&self, id: u32) -> (Key, u32) {
         let mut way = Vec::new();
         let mut at = Some(id);
@@ -124,12 +124,12 @@ impl<V: Labelled> Forest<'_, V> {
         place
     }
 
-    /// True when the children of a node are seen.
+    /// True when the children of a node are visible.
     pub(crate) fn is_open(&self, id: u32) -> bool {
         self.opened.is_open(self.place(id).0)
     }
 
-    /// True when there is something to open.
+    /// True when a node has children.
     pub(crate) fn has_children(&self, id: u32) -> bool {
         self.tree.children(id).next().is_some()
     }
@@ -158,7 +158,7 @@ impl<V: Labelled> Forest<'_, V> {
         }
     }
 
-    /// The last row of all that is seen below a node, itself included.
+    /// The last visible row below a node, or the node itself.
     pub(crate) fn last_of(&self, mut id: u32) -> u32 {
         while self.is_open(id)
             && let Some(&last) = self.children(id).last()
@@ -168,12 +168,12 @@ impl<V: Labelled> Forest<'_, V> {
         id
     }
 
-    /// The rows from one on.
+    /// The rows from `first` on.
     pub(crate) fn rows(&self, first: u32) -> impl Iterator<Item = u32> {
         std::iter::successors(Some(first), |&id| self.next(id))
     }
 
-    /// How many rows there are, which takes no order of siblings.
+    /// How many rows there are, which needs no sorting of siblings.
     // Cost: a hash for each row.
     pub(crate) fn count(&self) -> usize {
         let mut count = 0;
@@ -191,7 +191,7 @@ impl<V: Labelled> Forest<'_, V> {
         count
     }
 
-    /// The nearest node that is seen: a caller, where one of them is closed.
+    /// The nearest visible node: a caller, if one of them is closed.
     pub(crate) fn seen(&self, id: u32) -> u32 {
         let mut seen = id;
         let mut at = self.tree.parent(id);

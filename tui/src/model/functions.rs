@@ -1,4 +1,4 @@
-//! The three lists: functions, who calls the selected one, and what it calls.
+//! The three lists: functions, callers of the selected one, and its callees.
 
 use super::cursor::Cursor;
 use super::forest::Order;
@@ -7,26 +7,26 @@ use crate::work::View;
 use std::sync::Arc;
 use viewer::analysis::{Amount, FunctionCost, LabelId, Metric, Opening, Tree};
 
-/// Which of the lists keys are about.
+/// The list that keys act on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Focus {
     /// All functions.
     #[default]
     Functions,
-    /// The callers of the selected one.
+    /// The callers of the selected function.
     Callers,
-    /// What it calls.
+    /// What the selected function calls.
     Below,
 }
 
 /// A row of the list of functions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FunctionRow {
-    /// Who.
+    /// The function.
     pub(crate) label: LabelId,
-    /// With all that it calls.
+    /// Including everything that it calls.
     pub(crate) total: Amount,
-    /// Itself.
+    /// Its own part.
     pub(crate) own: Amount,
 }
 
@@ -34,13 +34,13 @@ pub(crate) struct FunctionRow {
 #[derive(Debug, Default)]
 pub(crate) struct Functions {
     view: Option<Arc<View>>,
-    /// Which list keys are about.
+    /// The list that keys act on.
     pub(crate) focus: Focus,
-    /// Where in the list of functions.
+    /// Position in the list of functions.
     pub(crate) cursor: Cursor,
-    /// Where among the callers.
+    /// Position among the callers.
     pub(crate) callers_cursor: Cursor,
-    /// What is below the selected function.
+    /// The tree below the selected function.
     pub(crate) below: Pane,
     callers: Arc<[(LabelId, Amount)]>,
     order: Order,
@@ -61,7 +61,7 @@ impl Functions {
         }
     }
 
-    /// Takes the surroundings of the selected function.
+    /// Takes the callers and callees of the selected function.
     pub(crate) fn adopt_neighbours(
         &mut self,
         view: &Arc<View>,
@@ -83,7 +83,7 @@ impl Functions {
         self.below.adopt(view.clone(), below.clone(), opening);
     }
 
-    /// Rows of the list: everything, and each function.
+    /// Number of rows of the list: the whole, and each function.
     pub(crate) fn len(&self) -> usize {
         self.view.as_ref().map_or(0, |view| view.functions.len() + 1)
     }
@@ -105,12 +105,12 @@ impl Functions {
         self.row(self.cursor.selected).map(|row| row.label)
     }
 
-    /// Who calls it.
+    /// The callers of the selected function.
     pub(crate) fn callers(&self) -> &[(LabelId, Amount)] {
         &self.callers
     }
 
-    /// The function that keys are about: of the list that has the focus.
+    /// The function that keys act on: the selected one of the list with the focus.
     pub(crate) fn focused(&self) -> Option<LabelId> {
         match self.focus {
             Focus::Functions => self.selected(),
@@ -119,7 +119,7 @@ impl Functions {
         }
     }
 
-    /// The view that it shows, and the metric.
+    /// The view on the page, and the metric.
     pub(crate) fn view(&self) -> Option<(&Arc<View>, Metric)> {
         self.view.as_ref().map(|view| (view, view.question.metric))
     }
@@ -130,12 +130,12 @@ impl Functions {
         self.focus = Focus::Functions;
     }
 
-    /// What the list is ordered by.
+    /// The order of the list.
     pub(crate) fn order(&self) -> Order {
         self.order
     }
 
-    /// Orders it by something else.
+    /// Sorts the list by another order.
     pub(crate) fn set_order(&mut self, order: Order) {
         let selected = self.selected();
         self.order = order;
@@ -172,7 +172,7 @@ impl Functions {
     }
 }
 
-/// The function of a name, the whole included.
+/// The function with this name, including the whole.
 fn find(view: &View, name: &str) -> Option<LabelId> {
     let functions = view.functions.iter().map(|cost| cost.label);
     std::iter::once(LabelId::EVERYTHING)

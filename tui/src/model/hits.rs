@@ -1,17 +1,17 @@
-//! Nodes that are searched, in the order of rows, without a list of all rows.
+//! Finds the hits of a search in the order of rows, without a list of all rows.
 
 use super::forest::Forest;
 use super::labelled::Labelled;
 use viewer::analysis::Tree;
 
-/// Which nodes are hits, or have one below them.
+/// Which nodes are hits, or have a hit below them.
 pub(crate) struct Hits {
     is_hit: Vec<bool>,
     leads_to_one: Vec<bool>,
 }
 
 impl Hits {
-    /// Those whose name is among these, by label.
+    /// The nodes whose label is marked in `named`.
     pub(crate) fn of(tree: &Tree, named: &[bool]) -> Self {
         let ids = 0..u32::try_from(tree.len()).unwrap_or(u32::MAX);
         let is_hit: Vec<bool> = ids.clone().map(|id| named[tree.node(id).label.index()]).collect();
@@ -27,7 +27,7 @@ impl Hits {
         Self { is_hit, leads_to_one }
     }
 
-    /// The next one after a node, were all rows open; after the last one comes the first.
+    /// The next hit after a node, as if all rows were open; after the last one the first.
     pub(crate) fn after<V: Labelled>(&self, forest: &Forest<'_, V>, from: u32) -> Option<u32> {
         if let Some(below) = self.first_among(forest, forest.children(from).iter().copied()) {
             return Some(below);
@@ -44,7 +44,7 @@ impl Hits {
         self.first_among(forest, std::iter::once(Tree::ROOT))
     }
 
-    /// The first one in the first of some trees that has one.
+    /// The first hit in the first of several trees that has one.
     fn first_among<V: Labelled>(
         &self,
         forest: &Forest<'_, V>,

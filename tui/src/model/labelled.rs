@@ -1,30 +1,29 @@
-//! What the nodes of a tree stand for, whatever the tree is of.
+//! What the nodes of a tree stand for, whatever kind of tree it is.
 
 use crate::work::{Kept, Stands, View};
 use std::borrow::Cow;
 use viewer::analysis::{LabelId, Metric};
 use viewer::graph::Holder;
 
-/// Names for the labels of a tree, and the number that its nodes are ranked by.
+/// Names for the labels of a tree, and the metric that ranks its nodes.
 pub(crate) trait Labelled {
-    /// What a label is called.
+    /// The name of a label.
     fn name(&self, label: LabelId) -> &str;
 
-    /// What tells a label from those of siblings, in later answers as well: its name, where that is enough.
+    /// What tells a label from its siblings, in later answers, too: its name, if that is enough.
     fn mark(&self, label: LabelId) -> Cow<'_, str> {
         Cow::Borrowed(self.name(label))
     }
 
-    /// True when what stands below stands further to the right even where it is a single row, which otherwise follows in the same
-    /// column.
+    /// True when the children are indented even if there is a single one, which otherwise stands in the same column.
     fn divides(&self, _label: LabelId) -> bool {
         false
     }
 
-    /// How many labels there are: their numbers are below.
+    /// Number of labels; all label numbers are below it.
     fn labels(&self) -> usize;
 
-    /// What nodes are ranked by.
+    /// The metric that ranks nodes.
     fn metric(&self) -> Metric;
 }
 
@@ -47,7 +46,7 @@ impl Labelled for Kept {
         &self.label(label).name
     }
 
-    /// Lines of two stacks may read the same: the stack tells them apart.
+    /// Two stacks may have the same line: the stack tells them apart.
     fn mark(&self, label: LabelId) -> Cow<'_, str> {
         match self.node(label) {
             Some(node) => Cow::Owned(node.0.to_string()),
@@ -55,7 +54,7 @@ impl Labelled for Kept {
         }
     }
 
-    /// What a root keeps would look as if it were another root.
+    /// Without the indent, what a root keeps would look like another root.
     fn divides(&self, label: LabelId) -> bool {
         !matches!(self.label(label).stands, Stands::For(Holder::Stack(_)))
     }

@@ -1,30 +1,30 @@
-//! Where things are on the screen: for those who draw, and for those who ask what was clicked.
+//! Where things are on the screen: for drawing, and for finding what was clicked.
 
 use super::functions::Focus;
 use super::page::Page;
 use ratatui::layout::{Constraint, Layout, Rect};
 use std::ops::Range;
 
-/// Rows of a window from which on two lists stand side by side.
+/// From this width on, two lists stand side by side.
 const WIDE: u16 = 120;
 
 /// The parts of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Areas {
-    /// The file, and what is shown of it.
+    /// The file, and which part of it is shown.
     pub(crate) title: Rect,
     /// The tabs.
     pub(crate) tabs: Rect,
-    /// What to know before believing the page.
+    /// What to know before trusting the page.
     pub(crate) notes: Rect,
     /// The page.
     pub(crate) body: Rect,
-    /// What keys do, or what just happened.
+    /// Keys, or what just happened.
     pub(crate) footer: Rect,
 }
 
 impl Areas {
-    /// Of a screen with so many lines of notes, which have a quarter of it at most.
+    /// For a screen with `notes` lines of notes, which get at most a quarter of it.
     pub(crate) fn of(screen: Rect, notes: usize) -> Self {
         let notes = u16::try_from(notes).unwrap_or(u16::MAX).min(screen.height / 4);
         let rows = [1, 1, notes].map(Constraint::Length);
@@ -46,7 +46,7 @@ pub(crate) fn tab_at(column: u16, width: u16) -> Option<Page> {
     })
 }
 
-/// A tab's text in a screen of this width: the long one, where all of those fit.
+/// A tab's text on a screen of this width: the long one, if all long ones fit.
 pub(crate) fn tab_title((_, key, short, long): &(Page, char, &str, &str), width: u16) -> String {
     let long_ones: usize = Page::TABS.iter().map(|(_, _, _, long)| " K  ".len() + long.len() + 1).sum();
     if usize::from(width) + 1 >= long_ones { format!(" {key} {long} ") } else { format!("{key}{short}") }
@@ -74,14 +74,14 @@ pub(crate) fn list(body: Rect) -> [Rect; 2] {
     Layout::vertical(halves).areas(body)
 }
 
-/// The titles of the pages about a scan, so many lines about it, and the page itself.
+/// The titles of the pages about a scan, `lines` lines about it, and the page itself.
 pub(crate) fn of_scans(body: Rect, lines: usize) -> [Rect; 3] {
     let lines = u16::try_from(lines).unwrap_or(u16::MAX).min(body.height / 3);
     Layout::vertical([Constraint::Length(1), Constraint::Length(lines), Constraint::Min(0)]).areas(body)
 }
 
-/// The tree of a scan, and the details of its selected row below or beside it. The tree has most of the room, and all where that is
-/// little.
+/// The tree of a scan, and the details of its selected row below or beside it. The tree gets most of the room, or all
+/// if there is little.
 pub(crate) fn kept(page: Rect) -> [Rect; 2] {
     if page.width >= 2 * WIDE - 40 {
         return Layout::horizontal([Constraint::Percentage(50); 2]).spacing(1).areas(page);
@@ -90,8 +90,8 @@ pub(crate) fn kept(page: Rect) -> [Rect; 2] {
     Layout::vertical([Constraint::Min(0), Constraint::Length(height)]).areas(page)
 }
 
-/// The titles of the pages about a scan with their columns, in so much room: without the first ones as far as the title of the page that
-/// is shown would be cut otherwise.
+/// The titles of the pages about a scan with their columns, in this much room. Leading titles are dropped if the
+/// title of the shown page would be cut otherwise.
 pub(crate) fn titles_of_scans(
     shown: Page,
     width: u16,
@@ -109,20 +109,20 @@ pub(crate) fn titles_of_scans(
     there.map(move |(columns, page, title)| (columns.start - first..columns.end - first, page, title))
 }
 
-/// The rows of a list below its header.
+/// The rows of a list, without its header.
 pub(crate) fn below_header(area: Rect) -> Rect {
     Rect { y: area.y + 1.min(area.height), height: area.height.saturating_sub(1), ..area }
 }
 
-/// Columns before the plot of the timeline: its scale.
+/// Width of the scale, left of the timeline's plot.
 pub(crate) const SCALE: u16 = 11;
 
-/// The plot's columns.
+/// The area of the plot.
 pub(crate) fn plot(body: Rect) -> Rect {
     Rect { x: body.x + SCALE.min(body.width), width: body.width.saturating_sub(SCALE), ..body }
 }
 
-/// A flame graph, and the lines about what is selected.
+/// A flame graph, and the lines about the selected cell.
 pub(crate) fn flame(body: Rect) -> [Rect; 2] {
     Layout::vertical([Constraint::Min(0), Constraint::Length(2)]).areas(body)
 }
@@ -131,7 +131,8 @@ pub(crate) fn flame(body: Rect) -> [Rect; 2] {
 mod tests {
     use super::*;
 
-    /// Check that no tab is cut on a screen of the usual width or any wider one, and that each can be clicked where it ends.
+    /// Check that no tab is cut on a screen of the usual width or wider, and that each can be clicked at its last
+    /// column.
     #[test]
     fn tabs_fit_from_80_columns_on() {
         for width in 80..=250 {

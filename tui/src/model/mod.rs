@@ -1,4 +1,4 @@
-//! All that the screen depends on, but for what was typed a moment ago: no terminal, no file, no clock.
+//! Everything that the screen depends on: no terminal, no file, no clock.
 
 mod answers;
 mod cursor;

@@ -1,28 +1,28 @@
-//! Which nodes of a tree are open, whatever the tree.
+//! Which nodes of a tree are open, for any tree.
 //!
-//! A node is known by the names on the way to it, so what was open stays open when numbers, order or range change. *All open*
+//! A node is identified by the path of names to it, so it stays open when numbers, order or range change. *All open*
 //! is a flag with exceptions: it costs the same for ten nodes and ten million.
 
 use std::collections::HashSet;
 
-/// A node by the names on the way to it.
+/// A node, identified by the path of names to it.
 pub(crate) type Key = u64;
 
 /// The open nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Opened {
-    /// What holds for nodes that are no exception.
+    /// Whether nodes are open that are no exception.
     all: bool,
     exceptions: HashSet<Key>,
 }
 
 impl Opened {
-    /// True when the children of a node are seen.
+    /// True when the children of a node are visible.
     pub(crate) fn is_open(&self, key: Key) -> bool {
         self.all != self.exceptions.contains(&key)
     }
 
-    /// Opens or closes one.
+    /// Opens or closes one node.
     pub(crate) fn set(&mut self, key: Key, open: bool) {
         if open == self.all {
             self.exceptions.remove(&key);
@@ -31,7 +31,7 @@ impl Opened {
         }
     }
 
-    /// Opens or closes all.
+    /// Opens or closes all nodes.
     pub(crate) fn set_all(&mut self, open: bool) {
         *self = Self { all: open, exceptions: HashSet::new() };
     }

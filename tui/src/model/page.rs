@@ -15,17 +15,17 @@ pub(crate) enum Page {
     Function,
     /// The tree of calls.
     Tree,
-    /// The same as a flame graph.
+    /// The tree of calls as a flame graph.
     Flame,
     /// The heap over time.
     Time,
     /// What changed between the two cursors, or from an older capture.
     Diff,
-    /// The same as a flame graph in two colours.
+    /// The changes as a flame graph in two colours.
     Changes,
     /// What was still allocated at the end.
     Leaks,
-    /// What did not last.
+    /// Temporary allocations.
     Temporary,
     /// Sizes of blocks.
     Sizes,
@@ -33,9 +33,9 @@ pub(crate) enum Page {
     Lifetimes,
     /// Threads and processes.
     Threads,
-    /// Who frees whose blocks, by who allocates.
+    /// Who frees whose blocks, by the allocating stack.
     Frees,
-    /// The same by who frees.
+    /// The same by the freeing stack.
     FreesInverted,
     /// Whose blocks lie on which pages of memory.
     Pages,
@@ -51,14 +51,14 @@ pub(crate) enum Page {
     RetainedRoots,
     /// By class of C++.
     RetainedClasses,
-    /// What nobody could reach any more.
+    /// What is no longer reachable.
     Unreachable,
-    /// The scans that there are.
+    /// The capture's scans.
     Scans,
 }
 
 impl Page {
-    /// Those that have a tab, in its order, each with its key and its title, short and long.
+    /// The pages with a tab, in order, each with its key and its title, short and long.
     pub(crate) const TABS: [(Page, char, &str, &str); 12] = [
         (Page::Overview, '1', "Info", "Overview"),
         (Page::Functions, '2', "Func", "Functions"),
@@ -74,7 +74,7 @@ impl Page {
         (Page::Retained, 'K', "Retained", "Retained"),
     ];
 
-    /// Those about a scan, in the order in which one turns from one to the next, each with its title.
+    /// The pages about a scan, in the order of Tab, each with its title.
     pub(crate) const OF_SCANS: [(Page, &str); 6] = [
         (Page::Retained, "tree"),
         (Page::RetainedStacks, "stacks"),
@@ -84,7 +84,7 @@ impl Page {
         (Page::Scans, "scans"),
     ];
 
-    /// The tab that stands for it.
+    /// The tab that the page belongs to.
     pub(crate) fn tab(self) -> Page {
         match self {
             Page::Function => Page::Functions,
@@ -96,26 +96,26 @@ impl Page {
         }
     }
 
-    /// The tab so many after it.
+    /// The tab `step` places further.
     pub(crate) fn neighbour(self, step: isize) -> Page {
         let place = Self::TABS.iter().position(|(page, ..)| *page == self.tab()).unwrap_or(0);
         let count = Self::TABS.len() as isize;
         Self::TABS[(place as isize + step).rem_euclid(count) as usize].0
     }
 
-    /// True of those that are about a scan of a process.
+    /// True for the pages about a scan of a process.
     pub(crate) fn is_of_scans(self) -> bool {
         Self::OF_SCANS.iter().any(|(page, _)| *page == self)
     }
 
-    /// The one so many after it, of those about a scan.
+    /// The page `step` places further among those about a scan.
     pub(crate) fn next_of_scans(self, step: isize) -> Page {
         let place = Self::OF_SCANS.iter().position(|(page, _)| *page == self).unwrap_or(0);
         let count = Self::OF_SCANS.len() as isize;
         Self::OF_SCANS[(place as isize + step).rem_euclid(count) as usize].0
     }
 
-    /// The page that shows the same turned around; none where there is no other.
+    /// The page that shows the same from the other side, if any.
     pub(crate) fn inverted(self) -> Option<Page> {
         match self {
             Page::Frees => Some(Page::FreesInverted),
@@ -124,7 +124,7 @@ impl Page {
         }
     }
 
-    /// The text that it is; none where it is no text.
+    /// The text on the page, if it is one.
     pub(crate) fn topic(self, compare: Compare) -> Option<Topic> {
         match self {
             Page::Overview => Some(Topic::Overview),
@@ -137,7 +137,7 @@ impl Page {
         }
     }
 
-    /// The rows that it has; none where it has none.
+    /// The list on the page, if it is one.
     pub(crate) fn list(self) -> Option<ListTopic> {
         match self {
             Page::Leaks => Some(ListTopic::Leaks),

@@ -9,13 +9,13 @@ use crate::work::View;
 use std::sync::Arc;
 use viewer::analysis::{LabelId, Opening, Tree};
 
-/// A tree of one view, and where the user is in it.
+/// A tree of one view, and the user's position in it.
 #[derive(Debug)]
 pub(crate) struct Pane<V = View> {
     shown: Option<(Arc<V>, Arc<Tree>)>,
     memo: Memo,
     opened: Opened,
-    /// True once the user has opened or closed something: what is open is theirs then.
+    /// True once the user has opened or closed a node: from then on, only the user does.
     is_touched: bool,
     order: Order,
     selected: u32,
@@ -29,9 +29,9 @@ pub(crate) struct Row {
     pub(crate) id: u32,
     /// Its column.
     pub(crate) indent: u32,
-    /// Whether it is open; none where there is nothing to open.
+    /// Whether it is open; none if it has no children.
     pub(crate) open: Option<bool>,
-    /// True for the one that keys are about.
+    /// True for the selected row.
     pub(crate) is_selected: bool,
 }
 
@@ -50,7 +50,8 @@ impl<V> Default for Pane<V> {
 }
 
 impl<V: Labelled> Pane<V> {
-    /// Takes a tree. Where the same names are, the same is open and selected; in the first one, what `opening` says.
+    /// Takes a new tree. Nodes at the same paths stay open and selected; until the user opens or closes one,
+    /// `opening` says which are open.
     pub(crate) fn adopt(&mut self, view: Arc<V>, tree: Arc<Tree>, opening: Opening) {
         if self.shown.as_ref().is_some_and(|(_, shown)| Arc::ptr_eq(shown, &tree)) {
             return;
@@ -74,18 +75,18 @@ impl<V: Labelled> Pane<V> {
         self.reveal_selected();
     }
 
-    /// The tree and its names; none before the first one.
+    /// The tree and its names; none before the first tree.
     pub(crate) fn shown(&self) -> Option<&(Arc<V>, Arc<Tree>)> {
         self.shown.as_ref()
     }
 
-    /// Forgets what is open and where the user was: the next tree is another one.
+    /// Forgets what is open and selected: the next tree is a different one.
     pub(crate) fn forget(&mut self) {
         let order = self.order;
         *self = Self { order, ..Self::default() };
     }
 
-    /// The node that keys are about.
+    /// The selected node, which keys act on.
     pub(crate) fn selected(&self) -> Option<u32> {
         self.shown.as_ref().map(|_| self.selected)
     }
@@ -95,19 +96,19 @@ impl<V: Labelled> Pane<V> {
         self.shown.as_ref().map(|(_, tree)| tree.node(self.selected).label)
     }
 
-    /// What siblings are ordered by.
+    /// The order of siblings.
     pub(crate) fn order(&self) -> Order {
         self.order
     }
 
-    /// Orders them by something else.
+    /// Sorts siblings by another order.
     pub(crate) fn set_order(&mut self, order: Order) {
         self.order = order;
         self.memo = Memo::default();
         self.top = self.selected;
     }
 
-    /// The rows of a window, which is moved so that the selected one is in it.
+    /// The rows in the window, which is scrolled to include the selected one.
     pub(crate) fn rows(&self, height: usize) -> Vec<Row> {
         let Some(forest) = self.forest() else { return Vec::new() };
         let row = |id: u32| Row {
@@ -119,7 +120,7 @@ impl<V: Labelled> Pane<V> {
         forest.rows(self.top).take(height).map(row).collect()
     }
 
-    /// All rows from the root on, at most so many: for copies.
+    /// All rows from the root on, at most `most`: for copies.
     pub(crate) fn all_rows(&self, most: usize) -> Vec<Row> {
         let from_root = Self {
             top: Tree::ROOT,
@@ -131,12 +132,12 @@ impl<V: Labelled> Pane<V> {
         from_root.rows(most)
     }
 
-    /// How many these are.
+    /// Number of rows.
     pub(crate) fn count(&self) -> usize {
         self.forest().map_or(0, |forest| forest.count())
     }
 
-    /// Keeps the selected row within a window of this height.
+    /// Scrolls so that the selected row is in a window of this height.
     pub(crate) fn scroll(&mut self, height: usize) {
         let Some(forest) = self.forest() else { return };
         let top = forest.seen(self.top);
@@ -144,7 +145,7 @@ impl<V: Labelled> Pane<V> {
         let new = if within(top) {
             top
         } else {
-            // Below: it becomes the last row. Above: the first one.
+            // If it is below the window, it becomes the last row; if above, the first.
             let mut above = self.selected;
             let is_below = self.is_before(&forest, top, self.selected);
             for _ in 1..if is_below { height.max(1) } else { 1 } {
@@ -155,7 +156,7 @@ impl<V: Labelled> Pane<V> {
         self.top = new;
     }
 
-    /// Moves the selection by so many rows.
+    /// Moves the selection by some rows.
     pub(crate) fn step(&mut self, rows: isize) {
         let Some(forest) = self.forest() else { return };
         let mut at = self.selected;
@@ -179,13 +180,13 @@ impl<V: Labelled> Pane<V> {
         }
     }
 
-    /// Selects the row so many below the top one; true when it was selected already.
+    /// Selects the row at an offset from the top one; true when it was selected already.
     pub(crate) fn click(&mut self, row: usize) -> bool {
         let Some(id) = self.forest().and_then(|forest| forest.rows(self.top).nth(row)) else { return false };
         std::mem::replace(&mut self.selected, id) == id
     }
 
-    /// Selects a node, and opens what leads to it.
+    /// Selects a node, and opens the path to it.
     pub(crate) fn select(&mut self, id: u32) {
         if self.shown.as_ref().is_some_and(|(_, tree)| (id as usize) < tree.len()) {
             self.selected = id;
@@ -201,7 +202,7 @@ impl<V: Labelled> Pane<V> {
         self.set_open(self.selected, open);
     }
 
-    /// Opens the selected row and what is its only child, and so on; where it is open already, goes to its first child.
+    /// Opens the selected row, its only child, and so on; if it is open already, goes to its first child.
     pub(crate) fn go_in(&mut self) {
         let Some(forest) = self.forest() else { return };
         if forest.is_open(self.selected) {
@@ -221,7 +222,7 @@ impl<V: Labelled> Pane<V> {
         opened.into_iter().for_each(|id| self.set_open(id, true));
     }
 
-    /// Closes the selected row; where it is closed already, goes to its caller.
+    /// Closes the selected row; if it is closed already, goes to its caller.
     pub(crate) fn go_out(&mut self) {
         let Some(forest) = self.forest() else { return };
         if forest.is_open(self.selected) && forest.has_children(self.selected) {
@@ -240,8 +241,8 @@ impl<V: Labelled> Pane<V> {
         }
     }
 
-    /// Goes to the next node, in the order of the rows if all were open, whose name passes; false when none does.
-    // Cost: a test for each name, a word for each node, and the order of siblings on the ways to the two nodes.
+    /// Goes to the next node, in the order of rows if all were open, whose name passes; false when none does.
+    // Cost: a test of each name, a word for each node, and sorting the siblings along the paths to the two nodes.
     pub(crate) fn find(&mut self, passes: impl Fn(&str) -> bool) -> bool {
         let Some((view, tree)) = &self.shown else { return false };
         let labels = (0..view.labels()).filter_map(|label| u32::try_from(label).ok()).map(LabelId);
@@ -254,7 +255,7 @@ impl<V: Labelled> Pane<V> {
         true
     }
 
-    /// The walker over what is shown.
+    /// The walker over the tree on the screen.
     pub(crate) fn forest(&self) -> Option<Forest<'_, V>> {
         let (view, tree) = self.shown.as_ref()?;
         Some(Forest { tree, shown: &**view, order: self.order, opened: &self.opened, memo: &self.memo })

@@ -14,7 +14,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// What stands before the line.
+    /// The text before the line.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Purpose::Search => catalogue::SEARCH,
@@ -24,19 +24,19 @@ impl Purpose {
     }
 }
 
-/// The line, as far as it is typed.
+/// The line as typed so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Prompt {
-    /// What for.
+    /// What the line is for.
     pub(crate) purpose: Purpose,
     /// The text.
     pub(crate) text: String,
-    /// Why what was typed before cannot be.
+    /// Why the last input was refused.
     pub(crate) error: Option<String>,
 }
 
 impl Prompt {
-    /// A line that begins with a text.
+    /// A line that begins with this text.
     pub(crate) fn new(purpose: Purpose, text: String) -> Self {
         Self { purpose, text, error: None }
     }

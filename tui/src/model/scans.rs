@@ -1,4 +1,4 @@
-//! The pages about a scan of a process: which scan, and what is known of it.
+//! The pages about a scan of a process: which scan, and what is known about it.
 
 use super::layout;
 use super::page::Page;
@@ -14,31 +14,31 @@ use viewer::analysis::{Metric, Opening};
 use viewer::query::Part;
 
 impl Model {
-    /// How many scans the capture has, as far as that is known.
+    /// Number of scans of the capture, as far as it is known.
     pub(crate) fn scans(&self) -> usize {
         self.view().map_or(0, |view| view.loaded.tables.scans.len())
     }
 
-    /// The number of the scan that is looked at, counted from 1: the last one unless another was chosen. None where there is none.
+    /// The number of the scan on the pages, from 1: the last one unless the user chose another. None without scans.
     pub(crate) fn scan(&self) -> Option<usize> {
         let last = self.scans();
         let number = self.chosen_scan.filter(|number| *number <= last).unwrap_or(last);
         (number > 0).then_some(number)
     }
 
-    /// When it was, nanoseconds since the recording began.
+    /// Time of the scan, nanoseconds since the recording began.
     pub(crate) fn time_of_scan(&self) -> Option<u64> {
         let place = self.scan()?.checked_sub(1)?;
         self.view()?.loaded.tables.scans.get(place).map(|scan| scan.time)
     }
 
-    /// What the page needs to know of it.
+    /// The request that the page needs answered about the scan.
     pub(super) fn scan_request(&self) -> Option<Request> {
         let is_needed = self.page.is_of_scans() && self.page != Page::Scans;
         self.scan().filter(|_| is_needed).map(Request::Retained)
     }
 
-    /// What is known of it; until it is, of another one.
+    /// What is known about the scan or, until it is answered, about the last one.
     pub(crate) fn kept(&self) -> Option<Arc<Kept>> {
         match self.answers.to(&Request::Retained(self.scan()?)) {
             Some(Answer::Retained(kept)) => Some(kept.clone()),
@@ -50,7 +50,7 @@ impl Model {
         }
     }
 
-    /// Why nothing is known, nor will be.
+    /// Why nothing is known about it and nothing will be.
     pub(crate) fn why_nothing_is_kept(&self) -> Option<String> {
         let Some(number) = self.scan() else { return Some(catalogue::NO_SCAN.to_owned()) };
         match self.answers.to(&Request::Retained(number))? {
@@ -59,7 +59,7 @@ impl Model {
         }
     }
 
-    /// What stacks, roots or classes retain, or what is unreachable, where the page shows such rows.
+    /// The rows of the page: what stacks, roots or classes retain, or what is unreachable; none on other pages.
     pub(super) fn kept_list(&self) -> Option<Arc<StackList>> {
         let list: fn(&Kept) -> &Arc<StackList> = match self.page {
             Page::RetainedStacks => |kept| &kept.stacks,
@@ -71,7 +71,7 @@ impl Model {
         self.kept().map(|kept| list(&kept).clone())
     }
 
-    /// Brings the tree up to what is known, and what is selected into the window.
+    /// Updates the tree to the latest answer, and scrolls to the selected row.
     pub(super) fn settle_scans(&mut self) {
         let Some(kept) = self.kept().filter(|_| self.page.is_of_scans()) else { return };
         let [rows, _] = layout::kept(self.page_area());
@@ -81,18 +81,18 @@ impl Model {
         self.kept_tree.scroll(height);
     }
 
-    /// The part of the screen that a page has: those about a scan have their titles over it.
+    /// The area of the page: those about a scan have their titles above it.
     pub(crate) fn page_area(&self) -> Rect {
         self.areas_of_scans()[2]
     }
 
-    /// Where the rows of a list are, and the details of the selected one: a scan that is not looked at yet has none.
+    /// The areas of a list and of the details of its selected row; none for a scan without an answer yet.
     pub(crate) fn list_areas(&self) -> [Rect; 2] {
         let page = self.page_area();
         if self.page == Page::Scans { [page, Rect::ZERO] } else { layout::list(page) }
     }
 
-    /// Where these titles are, what is said below them, and the page.
+    /// The areas of the titles, of the lines below them, and of the page.
     pub(crate) fn areas_of_scans(&self) -> [Rect; 3] {
         let body = self.areas().body;
         match self.page.is_of_scans() {
@@ -101,8 +101,9 @@ impl Model {
         }
     }
 
-    /// What is said over all that is shown of a scan, in lines of the screen's width: what of the choices for all pages means nothing
-    /// for it, what was found, and what to know before believing it. The most important stands first, since there may be too little room.
+    /// The lines above all that is shown of a scan, wrapped to the screen's width: choices that have no effect on it,
+    /// what was found, and what to know before trusting it. The most important come first, since there may be too
+    /// little room.
     pub(crate) fn lines_of_scan(&self) -> Vec<(Tone, String)> {
         let unheeded = self.unheeded().map(|question| catalogue::unheeded(&question.chosen().join(" · ")));
         let kept = self.kept().filter(|_| self.page != Page::Scans);
@@ -121,7 +122,8 @@ impl Model {
         all.flat_map(|(tone, text)| wrapped(&text, width).into_iter().map(move |line| (tone, line))).collect()
     }
 
-    /// What has been chosen for all pages and means nothing for a scan, which is of all blocks at its moment. None where nothing was.
+    /// The choices for all pages that have no effect on a scan, which shows all blocks at its moment; none if nothing
+    /// was chosen.
     pub(crate) fn unheeded(&self) -> Option<Question> {
         let time = self.time_of_scan()?;
         let part = Some(self.question.part.clone()).filter(|part| *part != Part::At(at(time)));

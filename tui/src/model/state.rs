@@ -23,88 +23,88 @@ use viewer::Loaded;
 use viewer::analysis::{Amount, LabelId, Metric, Opening};
 use viewer::text::unsampled_texts;
 
-/// Where the user is, as going back remembers it.
+/// A position of the user, to go back to.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Spot {
     page: Page,
     question: Question,
-    /// Of the page of functions, by name.
+    /// The selected function, by name.
     function: Option<String>,
-    /// Of the page about one function.
+    /// The function of the page about one function.
     detail: Option<String>,
     scan: Option<usize>,
 }
 
-/// Everything.
+/// The whole state.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
-    /// The file's name, harmless.
+    /// The file's name, safe to print.
     pub(crate) file: String,
     /// The page that is shown.
     pub(crate) page: Page,
-    /// What is asked of every page.
+    /// What all pages show.
     pub(crate) question: Question,
     /// The tree of calls.
     pub(crate) tree: Pane,
-    /// The same from the allocating functions outwards.
+    /// The tree of calls from the allocating functions outwards.
     pub(crate) inverted: Pane,
     /// True when tree and flame graph are inverted.
     pub(crate) is_inverted: bool,
     /// The flame graph.
     pub(crate) flame: Flame,
-    /// What changed.
+    /// The flame graph of changes.
     pub(crate) changes: Flame,
-    /// The name of an older capture that this one is compared with, harmless.
+    /// Name of the older capture that this one is compared with, safe to print.
     pub(crate) older: Option<String>,
     /// The page of functions.
     pub(crate) functions: Functions,
-    /// The name of the one that a page is about.
+    /// Name of the function that the page about one function is about.
     pub(crate) detail: Option<String>,
-    /// The number of the scan that was chosen; none: the last one.
+    /// Number of the chosen scan; none for the last one.
     pub(crate) chosen_scan: Option<usize>,
-    /// What keeps what, of the scan that is looked at.
+    /// The tree of what keeps what, for the scan on the pages.
     pub(crate) kept_tree: Pane<Kept>,
-    /// The axis of time.
+    /// The time axis.
     pub(crate) time: Time,
-    /// Where in lists and texts.
+    /// Positions in lists and texts.
     pub(crate) cursors: HashMap<Page, Cursor>,
     /// What the user is typing.
     pub(crate) prompt: Option<Prompt>,
-    /// What was searched last.
+    /// The last searched text.
     pub(crate) searched: String,
-    /// The help is shown; how far it is scrolled.
+    /// Scroll position of the help, if it is shown.
     pub(crate) help: Option<Cursor>,
-    /// What to tell, until the next key.
+    /// A message, until the next key.
     pub(crate) notice: Option<String>,
-    /// True when what is shown is older than what is asked, for long enough to be noticed.
+    /// True when the screen has been out of date for long enough to be noticed.
     pub(crate) is_busy: bool,
     /// The screen.
     pub(crate) screen: Rect,
-    /// A function to be selected as soon as the view is there that has it, by name.
+    /// Name of the function to select as soon as a view arrives that has it.
     sought: Option<String>,
     pub(super) answers: Answers,
     trail: Trail<Spot>,
 }
 
 impl Model {
-    /// Of a file that nothing is known of yet.
+    /// A model for a file of which nothing is known yet.
     pub(crate) fn new(file: String, screen: Rect) -> Self {
         Self { file, screen, ..Self::default() }
     }
 
-    /// What to ask next; none when everything that is shown is there.
+    /// The next request; none when everything on the screen is up to date.
     pub(crate) fn wanted(&self) -> Option<Request> {
         let unknown = |request: &Request| self.answers.to(request).is_none();
         let first = Request::View(self.question.clone());
         if unknown(&first) {
             return Some(first);
         }
-        // Without it there is nothing to ask more of.
+        // Without a view there is nothing more to ask.
         self.view_of_question()?;
         self.requests().into_iter().find(unknown)
     }
 
-    /// What the page needs beside the view.
+    /// The requests of the page besides the view.
     fn requests(&self) -> Vec<Request> {
         let question = self.question.clone();
         let mut requests = Vec::new();
@@ -137,7 +137,7 @@ impl Model {
         requests
     }
 
-    /// Why the page has nothing to show, nor will have, but for those about a scan.
+    /// Why the page has nothing to show and never will; not for pages about a scan.
     pub(crate) fn why_nothing_is_shown(&self) -> Option<String> {
         let of_view = Request::View(self.question.clone());
         let failed = |request: &Request| match self.answers.to(request)? {
@@ -163,14 +163,14 @@ impl Model {
         self.settle();
     }
 
-    /// Forgets all that was said of one recording, since another one has taken its place: no page has numbers of both.
+    /// Forgets everything known about a recording that another one has replaced: no page may mix numbers of both.
     fn begin_anew(&mut self) {
         let Self { file, older, page, screen, .. } = std::mem::take(self);
         let notice = Some(catalogue::BEGUN_ANEW.to_owned());
         *self = Self { file, older, page, screen, notice, ..Self::default() };
     }
 
-    /// Brings the parts of the page up to what is known, and what is selected into the window.
+    /// Updates the parts of the page to the latest answers, and scrolls to the selected row.
     pub(crate) fn settle(&mut self) {
         let body = self.areas().body;
         let rows = usize::from(layout::below_header(body).height);
@@ -228,7 +228,7 @@ impl Model {
         Areas::of(self.screen, self.notes().len())
     }
 
-    /// What samples do not tell of, in lines of the screen's width, where the page counts them. Texts say it themselves.
+    /// What samples do not show, wrapped to the screen's width, on pages that count samples. Texts say it themselves.
     pub(crate) fn notes(&self) -> Vec<String> {
         let counts_samples = self.question.metric == Metric::Cpu
             && matches!(self.page, Page::Functions | Page::Tree | Page::Flame | Page::Lines);
@@ -238,7 +238,7 @@ impl Model {
         texts.flat_map(|text| wrapped(&text, width)).collect()
     }
 
-    /// The view that is shown: that of the question, or until it is there the latest one.
+    /// The view to show: that of the question or, until it arrives, the latest one.
     pub(crate) fn view(&self) -> Option<Arc<View>> {
         let is_view = |_: &Request, answer: &Answer| match answer {
             Answer::View(view) => Some(view.clone()),
@@ -254,7 +254,7 @@ impl Model {
         }
     }
 
-    /// The heap over the time that is seen, or until it is there over all of it.
+    /// The heap over the visible time or, until it arrives, over all of it.
     pub(crate) fn history(&self) -> Option<Arc<History>> {
         let known = |window| match self.answers.to(&Request::History(window)) {
             Some(Answer::History(history)) => Some(history.clone()),
@@ -263,7 +263,7 @@ impl Model {
         known(self.time.window).or_else(|| known(None))
     }
 
-    /// The text of the page; until it is there, that of another question.
+    /// The text of the page; until it arrives, that of another question.
     pub(crate) fn document(&self) -> Option<Arc<Document>> {
         if let Some(request) = self.detail_request() {
             return match self.answers.to(&request) {
@@ -283,13 +283,13 @@ impl Model {
         }
     }
 
-    /// What the page about one function needs.
+    /// The request of the page about one function.
     fn detail_request(&self) -> Option<Request> {
         let name = self.detail.clone().filter(|_| self.page == Page::Function)?;
         Some(Request::Detail(name, self.question.clone(), self.areas().body.width))
     }
 
-    /// The rows of the page; until they are there, those of another question.
+    /// The rows of the page; until they arrive, those of another question.
     pub(crate) fn list(&self) -> Option<Arc<StackList>> {
         if let Some(list) = self.kept_list() {
             return Some(list);
@@ -305,7 +305,7 @@ impl Model {
         }
     }
 
-    /// What is compared on the pages about changes.
+    /// The two sides of the pages about changes.
     pub(crate) fn compare(&self) -> Compare {
         let (from, to) = self.time.range();
         if self.older.is_some() {
@@ -315,7 +315,7 @@ impl Model {
         }
     }
 
-    /// What changed; until it is there, between two other sides.
+    /// The changes; until they arrive, those between two other sides.
     pub(crate) fn changed(&self) -> Option<Arc<Changes>> {
         match self.answers.to(&Request::Changes(self.compare())) {
             Some(Answer::Changes(changes)) => Some(changes.clone()),
@@ -336,7 +336,7 @@ impl Model {
         }
     }
 
-    /// The same, to change.
+    /// The flame graph of the page, mutable.
     pub(crate) fn graph_mut(&mut self) -> Option<&mut Flame> {
         match self.page {
             Page::Flame => Some(&mut self.flame),
@@ -353,27 +353,27 @@ impl Model {
         }
     }
 
-    /// Where in the list or text of this page.
+    /// The position in the list or text of this page.
     pub(crate) fn cursor(&mut self) -> &mut Cursor {
         self.cursors.entry(self.page).or_default()
     }
 
-    /// The same, to look at.
+    /// The position, read-only.
     pub(crate) fn cursor_now(&self) -> Cursor {
         self.cursors.get(&self.page).copied().unwrap_or_default()
     }
 
-    /// The tree of calls that is shown.
+    /// The tree of calls on the screen.
     pub(crate) fn pane(&self) -> &Pane {
         if self.is_inverted { &self.inverted } else { &self.tree }
     }
 
-    /// The same, to change.
+    /// The tree of calls, mutable.
     pub(crate) fn pane_mut(&mut self) -> &mut Pane {
         if self.is_inverted { &mut self.inverted } else { &mut self.tree }
     }
 
-    /// The function that keys are about, on any page.
+    /// The selected function of any page.
     pub(crate) fn function(&self) -> Option<LabelId> {
         match self.page {
             Page::Functions => self.functions.focused(),
@@ -383,7 +383,7 @@ impl Model {
         }
     }
 
-    /// The names of the page that it is one of: what changed has others than the view.
+    /// The names that its label belongs to: changes have others than the view.
     pub(crate) fn function_loaded(&self) -> Option<Arc<Loaded>> {
         let view = match self.page {
             Page::Functions => self.functions.view()?.0,
@@ -394,13 +394,13 @@ impl Model {
         Some(view.loaded.clone())
     }
 
-    /// Its name, as it was recorded.
+    /// Its name as recorded.
     pub(crate) fn function_name(&self) -> Option<String> {
         let label = self.function()?;
         Some(self.function_loaded()?.names.label(label).name.clone())
     }
 
-    /// Where the selected row is in the source.
+    /// The selected row's place in the source.
     pub(crate) fn place(&self) -> Option<Place> {
         if self.page == Page::Retained {
             let (loaded, node) = self.selected_stack()?;
@@ -409,7 +409,7 @@ impl Model {
         self.list()?.rows.get(self.cursor_now().selected)?.place.clone()
     }
 
-    /// The function in the list of functions, when it is one of the present question.
+    /// The selected function of the list, if it belongs to the present question.
     fn selected_function(&self) -> Option<LabelId> {
         let (view, _) = self.functions.view()?;
         (view.question == self.question).then(|| self.functions.selected()).flatten()
@@ -419,12 +419,12 @@ impl Model {
         self.is_inverted && matches!(self.page, Page::Tree | Page::Flame)
     }
 
-    /// What all is compared with.
+    /// The total that shares refer to.
     pub(crate) fn total(&self) -> Amount {
         self.view().map_or(Amount::ZERO, |view| view.question.metric.of(&view.loaded.profile.total))
     }
 
-    /// Remembers where the user is, before going somewhere else.
+    /// Remembers the position before going somewhere else.
     pub(crate) fn leave(&mut self) {
         let spot = self.spot();
         self.trail.leave(spot);
@@ -455,12 +455,12 @@ impl Model {
         self.settle();
     }
 
-    /// Selects a function of this name, now or as soon as the view is there that is asked for.
+    /// Selects a function by name, now or as soon as the requested view arrives.
     pub(crate) fn seek(&mut self, name: String) {
         self.sought = Some(name);
     }
 
-    /// Selects a function in the list of functions by its name, if it is there.
+    /// Selects a function in the list of functions by name, if it is there.
     fn select_function(&mut self, name: &str) {
         let Some((view, _)) = self.functions.view() else { return };
         let place = (0..view.loaded.names.len()).find_map(|place| {

@@ -1,20 +1,20 @@
-//! The axis of time: what part of it is seen, and two cursors on it.
+//! The time axis: which part of it is visible, and two cursors on it.
 
-/// A stretch of time, and two moments.
+/// A part of the time, and two moments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Time {
-    /// The part that is seen; none: all of it.
+    /// The visible part; none for all of it.
     pub(crate) window: Option<(u64, u64)>,
     /// The two moments, nanoseconds since the recording began.
     pub(crate) cursors: [u64; 2],
-    /// Which of them keys move.
+    /// The cursor that keys move.
     pub(crate) active: usize,
     /// Length of the recording.
     duration: u64,
 }
 
 impl Time {
-    /// Learns how long the recording is, and when most was held. At first the cursors stand at its beginning and there.
+    /// Sets the length of the recording and the time of its peak. The cursors start at its beginning and at the peak.
     pub(crate) fn set_duration(&mut self, duration: u64, peak: u64) {
         if self.duration == 0 {
             (self.cursors, self.active) = ([0, peak.min(duration)], 1);
@@ -22,13 +22,13 @@ impl Time {
         self.duration = duration;
     }
 
-    /// What is seen, from and to.
+    /// Beginning and end of the visible part.
     pub(crate) fn seen(&self) -> (u64, u64) {
         let (from, to) = self.window.unwrap_or((0, self.duration));
         (from, to.max(from + 1))
     }
 
-    /// The cursors in the order of time.
+    /// The cursors, earlier one first.
     pub(crate) fn range(&self) -> (u64, u64) {
         let [a, b] = self.cursors;
         (a.min(b), a.max(b))
@@ -41,7 +41,7 @@ impl Time {
         from + ((to - from) as f64 * part.min(1.0)).round() as u64
     }
 
-    /// The column of a time, when it is seen.
+    /// The column of a time, if it is visible.
     pub(crate) fn column_of(&self, time: u64, width: u16) -> Option<u16> {
         let (from, to) = self.seen();
         let part = time.checked_sub(from)? as f64 / (to - from) as f64;
@@ -58,17 +58,17 @@ impl Time {
         *cursor = (*cursor).clamp(from, to);
     }
 
-    /// Puts the active cursor to a moment.
+    /// Moves the active cursor to a moment.
     pub(crate) fn put(&mut self, time: u64) {
         self.cursors[self.active] = time.min(self.duration);
     }
 
-    /// Turns to the other cursor.
+    /// Switches to the other cursor.
     pub(crate) fn switch(&mut self) {
         self.active = 1 - self.active;
     }
 
-    /// Sees what is between the cursors, if there is anything.
+    /// Zooms to the range between the cursors, if it is not empty.
     pub(crate) fn zoom_in(&mut self) {
         let (from, to) = self.range();
         if to > from {
@@ -76,7 +76,7 @@ impl Time {
         }
     }
 
-    /// Sees twice as much around what is seen, and at last everything.
+    /// Doubles the visible part around its middle, up to everything.
     pub(crate) fn zoom_out(&mut self) {
         let (from, to) = self.seen();
         let more = (to - from) / 2 + 1;
@@ -96,7 +96,7 @@ mod tests {
         time
     }
 
-    /// Check that columns and times belong together at both ends, and between.
+    /// Check that columns and times match at both ends, and between.
     #[test]
     fn columns_are_times() {
         let time = time();
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(time.column_of(1001, 101), None);
     }
 
-    /// Check that zooming goes to the cursors and back to everything, and that a cursor stays where it is seen.
+    /// Check that zooming goes to the cursors and back to everything, and that a visible cursor stays where it is.
     #[test]
     fn zoom_is_between_the_cursors() {
         let mut time = time();
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(time.window, None);
     }
 
-    /// Check that a recording without length has one column, and nothing divides by it.
+    /// Check that a recording of length 0 has one column, and nothing divides by its length.
     #[test]
     fn nothing_lasts_no_time() {
         let mut time = Time::default();

@@ -1,13 +1,13 @@
 //! Back and forward.
 
-/// Places that were left, and those that were come back from.
+/// Positions to go back to, and positions to go forward to again.
 #[derive(Clone, Debug)]
 pub(crate) struct Trail<T> {
     back: Vec<T>,
     forward: Vec<T>,
 }
 
-/// Places that are kept.
+/// Most positions that are kept.
 const MOST: usize = 100;
 
 impl<T> Default for Trail<T> {
@@ -17,7 +17,7 @@ impl<T> Default for Trail<T> {
 }
 
 impl<T: PartialEq> Trail<T> {
-    /// Leaves a place for another one.
+    /// Leaves a position for another one.
     pub(crate) fn leave(&mut self, place: T) {
         if self.back.last() != Some(&place) {
             self.back.push(place);
@@ -28,7 +28,7 @@ impl<T: PartialEq> Trail<T> {
         self.forward.clear();
     }
 
-    /// Goes back from a place.
+    /// Goes back from a position.
     pub(crate) fn back(&mut self, from: T) -> Option<T> {
         let to = self.back.pop()?;
         self.forward.push(from);
@@ -47,7 +47,7 @@ impl<T: PartialEq> Trail<T> {
 mod tests {
     use super::*;
 
-    /// Check that going back and forward leads to the same places, and that a new way ends the old one.
+    /// Check that going back and forward leads to the same positions, and that a new way discards the old one.
     #[test]
     fn back_and_forward_lead_to_the_same_places() {
         let mut trail = Trail::default();

@@ -1,4 +1,4 @@
-//! The way to a node, by what tells siblings apart: it means the same in another tree.
+//! The path to a node, by what tells siblings apart: it is valid in another tree, too.
 
 use super::labelled::Labelled;
 use viewer::analysis::Tree;
@@ -11,7 +11,7 @@ pub(crate) fn marks<V: Labelled>(shown: &V, tree: &Tree, id: u32) -> Vec<String>
     marks
 }
 
-/// The node that marks lead to, or the last one on the way that is there.
+/// The node that a path leads to, or the last one on it that exists.
 pub(crate) fn follow<V: Labelled>(shown: &V, tree: &Tree, way: &[String]) -> u32 {
     let mut at = Tree::ROOT;
     for mark in way.iter().skip(1) {

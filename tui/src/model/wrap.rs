@@ -1,8 +1,8 @@
-//! Sentences in as many lines as they take.
+//! Wraps sentences into lines.
 
 use viewer::text::columns;
 
-/// The words of a text, in lines of at most so many columns; a longer word has a line of its own.
+/// The words of a text, in lines of at most `width` columns; a longer word gets a line of its own.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -1,14 +1,14 @@
-//! The clipboard of the terminal, which may be on another machine than we are: by the escape sequence OSC 52.
+//! The terminal's clipboard, which may be on another machine: set by the escape sequence OSC 52.
 
 use crate::catalogue;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::io::{self, Write};
 
-/// Longest text that terminals take.
+/// Longest text that terminals take, in bytes.
 const MOST_BYTES: usize = 74_000;
 
-/// The sequence that asks a terminal to put a text into its clipboard.
+/// The sequence that puts a text into the terminal's clipboard.
 fn sequence(text: &str) -> String {
     format!("\u{1b}]52;c;{}\u{7}", STANDARD.encode(text))
 }
@@ -27,7 +27,7 @@ pub(super) fn copy(text: &str) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Check the sequence, and that what no terminal takes is refused.
+    /// Check the sequence, and that a text too long for terminals is refused.
     #[test]
     fn texts_are_sent_as_base64() {
         assert_eq!(sequence("a\u{1b}"), "\u{1b}]52;c;YRs=\u{7}");

@@ -1,4 +1,4 @@
-//! The terminal: taken over, and given back as it was, whatever happens.
+//! Takes over the terminal, and restores it whatever happens.
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::buffer::Buffer;
@@ -24,12 +24,12 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Takes the terminal over, under a title.
+    /// Takes over the terminal, under a title.
     pub(crate) fn open(title: &str) -> io::Result<Self> {
         give_back_on_signals()?;
         give_back_on_panic();
         take()?;
-        // From here on, dropping this gives it back.
+        // From here on, dropping it restores the terminal.
         let options = TerminalOptions { viewport: Viewport::Fullscreen };
         let terminal = Terminal::with_options(CrosstermBackend::new(stdout()), options);
         let terminal = terminal.inspect_err(|_| give_back())?;
@@ -44,23 +44,23 @@ impl Screen {
         Ok(Rect::new(0, 0, size.width, size.height))
     }
 
-    /// Draws a whole screen; only what has changed is sent.
+    /// Draws a whole screen; only changes are sent.
     pub(crate) fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> io::Result<()> {
         self.terminal.draw(|frame| draw(frame.buffer_mut()))?;
         Ok(())
     }
 
-    /// Gives the terminal to another program while it runs.
+    /// Lends the terminal to another program while it runs.
     pub(crate) fn lend<T>(&mut self, run: impl FnOnce() -> T) -> T {
         give_back();
         let result = run();
-        // If it cannot be taken back, the next drawing says so.
+        // If it cannot be taken back, the next draw reports it.
         let _ = take();
         let _ = self.terminal.clear();
         result
     }
 
-    /// Gives it back.
+    /// Restores it.
     pub(crate) fn close(self) -> io::Result<()> {
         drop(self);
         Ok(())
@@ -79,7 +79,7 @@ fn take() -> io::Result<()> {
         .inspect_err(|_| give_back())
 }
 
-/// Nothing can be done about a terminal that is gone.
+/// Nothing can be done if the terminal is gone.
 fn give_back() {
     let _ = execute!(
         stdout(),
@@ -91,21 +91,21 @@ fn give_back() {
     let _ = disable_raw_mode();
 }
 
-/// Signals that end programs end this one after the terminal was given back. A thread of its own sees to it: of a terminal that
-/// has gone, the one that reads keys may never come back.
+/// Restores the terminal when a signal ends the process, then ends it. This needs its own thread: if the terminal is
+/// gone, the one that reads keys may never return.
 fn give_back_on_signals() -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
             give_back();
-            // It ends the process, as the signal would have done.
+            // Ends the process as the signal would have.
             let _ = emulate_default_handler(signal);
         }
     })?;
     Ok(())
 }
 
-/// A panic's message is of no use on a screen that is about to go.
+/// Restores the terminal before a panic's message is printed, which would be lost on our screen.
 fn give_back_on_panic() {
     let tell = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {

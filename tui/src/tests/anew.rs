@@ -1,4 +1,4 @@
-//! What is true of the capture as soon as it is there, and what stays when another one takes its place.
+//! What the first screen says of a capture, and what stays when another recording replaces it.
 
 use super::User;
 use super::pages::program;
@@ -8,7 +8,7 @@ use capture::Ended;
 use viewer::Naming;
 use viewer::format::{bytes, count};
 
-/// Another program than that of the pages.
+/// Another program than the one of the pages.
 fn other() -> Made {
     let mut made = Made::new();
     let (process, thread) = made.process("other");
@@ -20,7 +20,7 @@ fn other() -> Made {
     made
 }
 
-/// Check that the first screen has the numbers of `info`, as soon as there is anything on it.
+/// Check that the first screen has the numbers of `info` as soon as it has anything.
 #[test]
 fn first_numbers_are_those_of_the_capture() {
     let made = program();
@@ -41,12 +41,12 @@ fn first_numbers_are_those_of_the_capture() {
     ] {
         assert!(screen.contains(&number), "{number} is not in\n{screen}");
     }
-    // Before the first answer there is no number, neither of this capture nor of any.
+    // Before the first answer there are no numbers.
     let waiting = Model::new("app.memprof".to_owned(), user.model.screen);
     assert!(waiting.view().is_none());
 }
 
-/// Check that no page keeps anything of a recording whose place another one has taken, whatever the user looked at.
+/// Check that no page keeps anything of a recording that was replaced, whatever the user looked at.
 #[test]
 fn another_recording_empties_all_pages() {
     for keys in [
@@ -62,11 +62,11 @@ fn another_recording_empties_all_pages() {
         "3fload<Enter>",
     ] {
         let mut user = User::new(&program(), 100, 40);
-        // Each page was there, and is known.
+        // Each page was shown and is cached.
         user.press("123456789");
         user.press(keys);
         user.replace(&other());
-        // What was known may be drawn until something is asked; the first question finds the other one.
+        // What is cached may be drawn until something is requested; the first request detects the replacement.
         user.press("m");
         assert!(
             user.model.notice.as_deref().is_some_and(|notice| notice.contains("another recording")),

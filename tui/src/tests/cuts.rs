@@ -1,4 +1,4 @@
-//! Whatever has no room says so, and how to see it.
+//! Everything that does not fit says so, and how to see it.
 
 use super::User;
 use crate::support::Made;
@@ -8,7 +8,7 @@ use capture::{Area, AreaKind, Ended, MarkKind};
 /// Stacks of a program, each with a block that is left: more than lists and copies have rows.
 const STACKS: u64 = 5_200;
 
-/// These stacks, with a scan to which each block is known by a word of the program's variables.
+/// A program with these stacks, and a scan in which a word of the program's variables points to each block.
 fn wide() -> Made {
     let mut made = Made::new();
     let (process, thread) = made.process("app");
@@ -28,7 +28,7 @@ fn wide() -> Made {
     made
 }
 
-/// What went into the clipboard, or into a file, last.
+/// The last copy, to the clipboard or a file.
 fn copied(user: &User) -> &str {
     match user.effects.last() {
         Some(Effect::Copy(text) | Effect::Write(_, text)) => text.trim_end(),
@@ -36,8 +36,9 @@ fn copied(user: &User) -> &str {
     }
 }
 
-/// Check that a copy into the clipboard ends with how many rows it leaves out, and with what has more of them: of a tree, of functions
-/// and of a list, which leaves some out itself; that one that has all ends with its last row; and that so does a file, which has all.
+/// Check that a copy to the clipboard ends with the number of rows it leaves out, and how to get more of them: for a
+/// tree, for functions, and for a list, which itself leaves some out; that a complete copy ends with its last row;
+/// and that a file, which has all, does so, too.
 #[test]
 fn copies_say_what_they_leave_out() {
     let mut user = User::new(&wide(), 100, 30);
@@ -59,8 +60,8 @@ fn copies_say_what_they_leave_out() {
     }
 }
 
-/// Check that the last row of a list that is cut says how many there are besides, and how to see them: that a filter does where there is
-/// one; and that the row leads nowhere and is not found by a search.
+/// Check that the last row of a list that is cut says how many more there are, and how to see them: by a filter, if
+/// there is one; and that the row leads nowhere and is not found by a search.
 #[test]
 fn lists_end_with_what_they_leave_out() {
     let mut user = User::new(&wide(), 80, 24);
@@ -79,7 +80,7 @@ fn lists_end_with_what_they_leave_out() {
     assert!(!screen.contains("not shown"), "{screen}");
 }
 
-/// Check that regions of a mark that there is no room for are counted, on a small screen and of more than are kept.
+/// Check that regions of a mark that do not fit are counted, on a small screen, and those beyond the limit, too.
 #[test]
 fn regions_without_room_are_counted() {
     let mut made = Made::new();
@@ -98,7 +99,7 @@ fn regions_without_room_are_counted() {
     }
 }
 
-/// Check that functions of a stack that there is no room for are counted, on small screens and on one with room for all.
+/// Check that functions of a stack that do not fit are counted, on small screens and on one that fits all.
 #[test]
 fn functions_without_room_are_counted() {
     let mut made = Made::new();

@@ -1,4 +1,4 @@
-//! What is easily missed: notes, keys that are for other pages, and names of another side.
+//! What is easily missed: notes, keys of other pages, and names of another side.
 
 use super::User;
 use super::pages::program;
@@ -8,7 +8,7 @@ use crate::update::Effect;
 use capture::{Ended, Lost, Metadata, Summary};
 use viewer::analysis::Metric;
 
-/// A program whose samples do not tell of everything.
+/// A sampled program.
 fn sampled() -> Made {
     let mut made = Made::new();
     let (process, thread) = made.process("app");
@@ -23,7 +23,8 @@ fn sampled() -> Made {
     made
 }
 
-/// Check that pages of samples say what these do not tell of, on any screen, and that pages of memory have the room for themselves.
+/// Check that pages of samples say what is missing, on any screen, and that pages of memory have the room to
+/// themselves.
 #[test]
 fn pages_of_samples_say_what_is_missing() {
     for (width, height) in [(80, 24), (200, 50), (40, 12)] {
@@ -47,7 +48,7 @@ fn pages_of_samples_say_what_is_missing() {
     }
 }
 
-/// Check that nobody misses that events were lost, however long the command or the name of the file is.
+/// Check that lost events are seen, however long the command or the name of the file is.
 #[test]
 fn losses_are_said_beside_long_names() {
     let mut made = program();
@@ -63,7 +64,7 @@ fn losses_are_said_beside_long_names() {
     }
 }
 
-/// Check that keys which mean nothing on a page change nothing for others, and that sorting says what it sorts.
+/// Check that keys without a meaning on a page change nothing on others, and that sorting says what it sorts.
 #[test]
 fn keys_change_nothing_elsewhere() {
     let mut user = User::new(&program(), 100, 30);
@@ -80,7 +81,7 @@ fn keys_change_nothing_elsewhere() {
     assert_ne!(user.model.pane().order(), order);
 }
 
-/// Check that the source of a function that changed is its own, though other pages put functions together.
+/// Check that the source of a function that changed is its own, even if other pages group functions.
 #[test]
 fn changed_functions_have_their_own_source() {
     let made = |stacks: &[&str]| {
@@ -110,7 +111,7 @@ fn changed_functions_have_their_own_source() {
     );
 }
 
-/// Check that in a part of the time the ruler and the cursors have times that are told apart.
+/// Check that the ruler and the cursors tell times apart when zoomed in.
 #[test]
 fn times_of_a_part_are_told_apart() {
     let mut made = Made::new();
@@ -137,7 +138,7 @@ fn times_of_a_part_are_told_apart() {
     assert!(screen.contains("A 5.00200 s: ") && screen.contains("B 5.00400 s: "), "{screen}");
 }
 
-/// Check that pages of single blocks say of an aggregated recording that it has none, as long as they are looked at.
+/// Check that pages of single blocks say that an aggregated recording has none, as long as they are shown.
 #[test]
 fn aggregated_recordings_lack_pages() {
     let mut made = program();
@@ -157,7 +158,7 @@ fn aggregated_recordings_lack_pages() {
     assert!(user.screen().contains("[Everything]"), "{}", user.screen());
 }
 
-/// Check that what rules leave out of the leaks says of what.
+/// Check that blocks left out of the leaks by rules are reported as such.
 #[test]
 fn rules_leave_blocks_out() {
     assert_eq!(crate::catalogue::left_out_by_rules("1.00 KiB", 1), "1.00 KiB in 1 block left out by rules");

@@ -1,11 +1,11 @@
-//! What is open at first: the largest, as far as there is room.
+//! What is open at first: the largest rows, as far as they fit.
 
 use super::User;
 use crate::model::Pane;
 use crate::support::Made;
 use capture::Ended;
 
-/// Rows of a screen that are no rows of its tree.
+/// Rows of a screen outside its tree.
 const AROUND: u16 = 4;
 
 /// A program that holds this much below each of these stacks.
@@ -31,7 +31,7 @@ fn shape() -> Made {
     ])
 }
 
-/// What is to be seen of a tree, with an indent for each level.
+/// The visible rows of a tree, indented by level.
 fn rows(pane: &Pane) -> Vec<String> {
     let Some((view, tree)) = pane.shown() else { return Vec::new() };
     let name = |id| view.loaded.names.label(tree.node(id).label).name.clone();
@@ -39,7 +39,7 @@ fn rows(pane: &Pane) -> Vec<String> {
     pane.all_rows(1000).iter().map(|row| "  ".repeat(depth(row.id)) + &name(row.id)).collect()
 }
 
-/// The golden tree, and with how much room each of its rows is seen.
+/// The golden tree, with the height from which on each row is visible.
 const GOLDEN: [(u16, &str); 11] = [
     (0, "[Everything]"),
     (0, "  app"),
@@ -54,8 +54,8 @@ const GOLDEN: [(u16, &str); 11] = [
     (6, "      start"),
 ];
 
-/// Check that the tree of a screen with so many rows is open as far as they go, the largest first, at least one level; where the
-/// largest does not fit, a smaller one does.
+/// Check that a tree is opened as far as it fits the screen, the largest rows first, at least one level; if the
+/// largest does not fit, a smaller one may.
 #[test]
 fn the_largest_are_open_as_far_as_there_is_room() {
     for height in 1..=30 {
@@ -71,8 +71,8 @@ fn the_largest_are_open_as_far_as_there_is_room() {
     }
 }
 
-/// Check that what is below everything is open by exactly one level, however much room there is, and what is below a function
-/// by at least one, however little.
+/// Check that the tree below everything is opened by exactly one level, however much room there is, and the one below
+/// a function by at least one, however little.
 #[test]
 fn everything_is_one_level_and_every_tree_at_least_one() {
     for height in [6, 12, 50, 200] {

@@ -1,4 +1,4 @@
-//! Every page as it looks, in files; `UPDATE_GOLDEN=1` writes them anew.
+//! Golden screens of every page; `UPDATE_GOLDEN=1` rewrites them.
 
 use super::User;
 use crate::support::Made;
@@ -31,7 +31,7 @@ pub(super) fn program() -> Made {
     made
 }
 
-/// Check what all pages look like on the smallest screen that they are made for, and on a large one.
+/// Check the look of all pages on the smallest supported screen, and on a large one.
 #[test]
 fn pages_look_as_expected() {
     for (width, height) in [(80, 24), (200, 50)] {
@@ -63,7 +63,8 @@ fn pages_look_as_expected() {
     }
 }
 
-/// A program whose messages another thread consumes, but for those that are refused or forgotten, with the stacks of frees.
+/// A program whose messages another thread frees, except those that are refused or forgotten, recorded with the
+/// stacks of frees.
 pub(super) fn traced() -> Made {
     let mut made = Made::new();
     made.tables.metadata.options.push((FREE_STACKS.into(), true.to_string()));
@@ -85,7 +86,7 @@ pub(super) fn traced() -> Made {
     made
 }
 
-/// Check what pages about frees look like where these have stacks, from both sides.
+/// Check the look of pages about frees when these have stacks, from both sides.
 #[test]
 fn pages_of_frees_look_as_expected() {
     for (width, height) in [(80, 24), (200, 50)] {
@@ -96,7 +97,7 @@ fn pages_of_frees_look_as_expected() {
     }
 }
 
-/// Check that on narrow screens each number is one of those that there are, on all pages with numbers: what has no room is left out
+/// Check that on narrow screens every number is a real one, on all pages with numbers: what does not fit is left out
 /// or marked, and never cut to another number.
 #[test]
 fn numbers_are_never_cut() {
@@ -118,10 +119,10 @@ fn numbers_are_never_cut() {
     whole_numbers(&traced(), &["x", "xi", "xv"], &[60, 62, 63, 75, 76, 80]);
 }
 
-/// Checks that each number of pages of these widths is one that there is on a wide one. What moves a text to the side is pressed on
-/// narrow ones alone.
+/// Checks that each number on pages of these widths also stands on a wide one. Keys that scroll a text sideways are
+/// pressed on narrow ones only.
 pub(super) fn whole_numbers(made: &Made, pages: &[&str], widths: &[u16]) {
-    // All numbers of each page, without the tabs and the keys of the footer.
+    // All numbers of each page, without the tabs and the keys in the footer.
     let numbers = |width: u16, is_moved: bool| {
         let mut user = User::new(made, width, 50);
         let page = |keys: &&str| {
@@ -143,7 +144,7 @@ pub(super) fn whole_numbers(made: &Made, pages: &[&str], widths: &[u16]) {
     }
 }
 
-/// Check that captures with nothing in them, and those from which everything is left out, have all pages.
+/// Check that all pages work for captures with nothing in them, and with everything left out.
 #[test]
 fn nothing_has_all_pages() {
     let mut nothing = Made::new();
@@ -161,7 +162,7 @@ fn nothing_has_all_pages() {
     assert!(user.press("u").screen().contains("Everything"), "undone");
 }
 
-/// Check that names of a capture cannot act on the terminal on any page, copies included.
+/// Check that names in a capture cannot control the terminal on any page, copies included.
 #[test]
 fn hostile_names_are_harmless() {
     let mut made = told();

@@ -1,4 +1,4 @@
-//! Anything, in any order.
+//! Any events, in any order.
 
 use super::User;
 use super::pages::program;
@@ -17,7 +17,7 @@ enum Happening {
     Mouse(u8, u16, u16),
     Resize(u16, u16),
     Paste(String),
-    /// The worker answers all that is wanted.
+    /// The worker answers all requests.
     Answers,
 }
 
@@ -58,8 +58,8 @@ fn event(happening: &Happening) -> Option<Event> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-    /// Check that whatever happens in whatever order, every screen can be drawn, the model comes to have enough, and the
-    /// selected row of a tree is on the screen.
+    /// Check that whatever happens in whatever order, every screen can be drawn, the model's requests come to an end,
+    /// and the selected row of a tree is on the screen.
     #[test]
     fn anything_can_happen(which in 0..4, happenings in prop::collection::vec(happening(), 1..60)) {
         let made = [program, small, told, scanned][which as usize]();

@@ -1,4 +1,4 @@
-//! The pages about a scan: their numbers are those of `retained`, and keys lead about in them.
+//! The pages about a scan: their numbers are those of `retained`, and keys lead from one to the other.
 
 use super::User;
 use super::pages::{program, whole_numbers};
@@ -27,12 +27,12 @@ fn user() -> User {
     User::new(&scanned(), 100, 30)
 }
 
-/// What the scan that is looked at has found.
+/// The results of the scan on the screen.
 fn kept(user: &User) -> Arc<Kept> {
     user.model.kept().expect("there is one")
 }
 
-/// The document of `retained --json`.
+/// The output of `retained --json`.
 fn document(made: &Made, number: usize) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.memprof");
@@ -53,7 +53,7 @@ fn rows(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Check what all pages about a scan look like on a narrow screen, on a small and on a large one.
+/// Check the look of all pages about a scan on a narrow, a small and a large screen.
 #[test]
 fn pages_about_scans_look_as_expected() {
     for (width, height) in [(40, 20), (80, 24), (200, 50)] {
@@ -75,8 +75,9 @@ fn pages_about_scans_look_as_expected() {
     }
 }
 
-/// Check that of each scan the rows of stacks, of roots, of classes and of what is unreachable have the numbers of `retained --json`, in its order,
-/// and that the tree adds up to the same: by roots, by stacks, and what the topmost blocks of each stack retain.
+/// Check for each scan that the rows of stacks, roots, classes and unreachable blocks have the numbers of `retained
+/// --json`, in its order, and that the tree adds up to the same: by roots, by stacks, and what the topmost blocks of
+/// each stack retain.
 #[test]
 fn numbers_are_those_of_the_command() {
     let [all, list] = [scanned(), list(40)];
@@ -135,8 +136,8 @@ fn numbers_are_those_of_the_command() {
     }
 }
 
-/// Check that the last scan is looked at first, that keys and the list lead to others, that there is none before the first, and
-/// that going back leads to the one before.
+/// Check that the last scan is shown first, that keys and the list lead to others, that there is none before the
+/// first, and that going back leads to the previous one.
 #[test]
 fn scans_are_chosen() {
     let mut user = user();
@@ -165,8 +166,8 @@ fn scans_are_chosen() {
     assert_eq!(asked(&user), before, "what is known is not asked");
 }
 
-/// Check that what was chosen for other pages is said to mean nothing for a scan, that it changes no number, and that it cannot be
-/// chosen there; but that all pages can be about the moment of the scan, which means the same.
+/// Check that choices for other pages are reported to have no effect on a scan, change none of its numbers, and are
+/// refused there; but that all pages can show the moment of the scan, which is what the scan shows.
 #[test]
 fn choices_for_other_pages_are_refused() {
     let mut user = user();
@@ -190,8 +191,8 @@ fn choices_for_other_pages_are_refused() {
     assert_eq!(user.screen(), whole);
 }
 
-/// Check that a stack leads to its function, by what was live at the moment of the scan, and back; that a root leads to what it keeps;
-/// and that the editor gets the line.
+/// Check that a stack leads to its function, by what was live at the moment of the scan, and back; that a root leads
+/// to what it keeps; and that the editor gets the line.
 #[test]
 fn rows_lead_on() {
     let mut user = user();
@@ -222,7 +223,8 @@ fn rows_lead_on() {
     );
 }
 
-/// Check that what is open and selected stays so in another scan, that rows can be sorted, and that searching goes on.
+/// Check that open and selected rows stay so in another scan, that rows can be sorted, and that repeating a search
+/// goes on.
 #[test]
 fn open_rows_stay_open_in_other_scans() {
     let mut user = user();
@@ -244,7 +246,8 @@ fn open_rows_stay_open_in_other_scans() {
     assert_eq!(user.model.kept_tree.all_rows(100).len(), open - 1);
 }
 
-/// Check that the row of what no single root keeps says which ones do together, in the list of roots and in the tree.
+/// Check that the row of blocks that no single root keeps says which roots keep them together, in the list of roots
+/// and in the tree.
 #[test]
 fn what_several_roots_keep_says_which() {
     for keys in ["Kii<End>", "Ko/several<Enter>"] {
@@ -257,7 +260,7 @@ fn what_several_roots_keep_says_which() {
     }
 }
 
-/// Check that nothing of a scan is left when another recording has taken the place of the one that it is of.
+/// Check that nothing of a scan is left when another recording has replaced its own.
 #[test]
 fn another_recording_has_no_old_scans() {
     for keys in ["Ko", "Ki", "Kiii", "Kiiii", "Kiiiii"] {
@@ -272,7 +275,7 @@ fn another_recording_has_no_old_scans() {
     }
 }
 
-/// Check that without a scan all pages say how to get one, on a narrow screen in full, and in a copy.
+/// Check that without a scan all pages say how to get one, in full even on a narrow screen, and in a copy.
 #[test]
 fn captures_without_scans_say_how_to_get_one() {
     let mut user = User::new(&program(), 40, 20);
@@ -288,7 +291,7 @@ fn captures_without_scans_say_how_to_get_one() {
     assert!(copied && user.requests.iter().all(|asked| !matches!(asked, Request::Retained(_))));
 }
 
-/// Check that the title of the page that is shown is there in whole on narrow screens, and that the mouse finds titles where they are.
+/// Check that the title of the shown page is whole on narrow screens, and that the mouse finds titles where they are.
 #[test]
 fn titles_follow_the_page() {
     let mut user = User::new(&scanned(), 40, 20);
@@ -305,7 +308,7 @@ fn titles_follow_the_page() {
     }
 }
 
-/// Check that the mouse turns to another list, selects a row, opens it at the second click, and scrolls.
+/// Check that the mouse switches to another list, selects a row, opens it at the second click, and scrolls.
 #[test]
 fn the_mouse_works_on_scans() {
     let mut user = user();
@@ -335,7 +338,7 @@ fn the_mouse_works_on_scans() {
     assert_eq!(user.model.function_name().as_deref(), Some("dup"));
 }
 
-/// Check that copies have what is open, with all numbers, and what to know before believing them.
+/// Check that copies have all open rows, with all numbers, and what to know before trusting them.
 #[test]
 fn copies_have_all_numbers() {
     let mut user = User::new(&scanned(), 40, 20);
@@ -361,7 +364,7 @@ fn copies_have_all_numbers() {
     }
 }
 
-/// Check that where a stack has more functions than there is room for, those of the standard library are left out first.
+/// Check that if a stack has more functions than fit, those of the standard library are left out first.
 #[test]
 fn the_meaningful_functions_of_a_stack_are_seen() {
     let mut made = Made::new();
@@ -377,7 +380,8 @@ fn the_meaningful_functions_of_a_stack_are_seen() {
     }
 }
 
-/// A list of so many blocks of two stacks by turns, which a variable holds. Their lines read the same.
+/// A linked list of this length, whose blocks come from two alternating stacks, held by a variable. The lines of both
+/// stacks are the same.
 fn list(length: u64) -> Made {
     let mut made = Made::new();
     let (process, thread) = made.process("app");
@@ -397,8 +401,9 @@ fn list(length: u64) -> Made {
     made
 }
 
-/// Check that a list of two stacks by turns, as deep as it is long, is shown down to a level, with what is below in a row of its own;
-/// that opening all of it and going to its end costs a screen, and that two stacks whose lines read the same are told apart.
+/// Check that a linked list of two alternating stacks, as deep as it is long, is shown down to a level, with a row
+/// for what is below; that opening all of it and going to its end costs a screen, and that two stacks with the same
+/// lines are told apart.
 #[test]
 fn deep_trees_end_in_a_row() {
     let mut user = User::new(&list(3000), 100, 30);
@@ -419,7 +424,7 @@ fn deep_trees_end_in_a_row() {
     assert!(user.press("o<Home>").screen().contains("[Reachable]"));
 }
 
-/// Check that wide trees cost the rows of the screen.
+/// Check that the cost of wide trees is that of the rows on the screen.
 #[test]
 fn large_graphs_cost_their_screen() {
     let mut made = Made::new();
@@ -454,14 +459,15 @@ fn large_graphs_cost_their_screen() {
     }
 }
 
-/// Check that on narrow screens each number of the pages about scans is one of those that there are.
+/// Check that on narrow screens every number on pages about scans is a real one.
 #[test]
 fn numbers_of_scans_are_never_cut() {
     whole_numbers(&list(30), &["Ko", "i", "i", "i", "i"], &[30, 40, 59, 60, 61, 76, 80, 99]);
     whole_numbers(&scanned(), &["Ko<Down><Down>", "i", "i", "i", "i"], &[30, 40, 59, 60, 61, 76, 80, 99]);
 }
 
-/// Check that names of libraries, processes and functions cannot act on the terminal, and that what is selected is seen without colours.
+/// Check that names of libraries, processes and functions cannot control the terminal, and that the selection is
+/// visible without colours.
 #[test]
 fn pages_about_scans_are_harmless_and_need_no_colours() {
     let mut made = scanned();
@@ -485,8 +491,8 @@ fn pages_about_scans_are_harmless_and_need_no_colours() {
     }
 }
 
-/// Check that rows with names are given up, too, in any of the lists and the tree: of each so many are made at most between two questions
-/// whether anybody waits.
+/// Check that making rows with names can be cancelled, too, in each of the lists and the tree: only a bounded number
+/// of them is made between two checks.
 #[test]
 fn rows_are_given_up() {
     const STACKS: u32 = 3000;
@@ -501,7 +507,7 @@ fn rows_are_given_up() {
         thread: ThreadId(0),
     });
     let mut builder = GraphBuilder::new(held.collect());
-    // Each of the first blocks has a root of its own, and the others have none.
+    // Each of the first blocks has its own root; the others have none.
     for root in 0..STACKS {
         let source = Source::Root { root: RootId(root), rank: Rank::Lasting, exact: false };
         builder.pointer(8 * u64::from(root), address(root), |_| source);
@@ -535,7 +541,7 @@ fn rows_are_given_up() {
     assert!(until(questions).is_some());
 }
 
-/// Check that a scan that nobody waits for any more is given up, and asked for again when it is wanted again.
+/// Check that a scan that nobody waits for any more is cancelled, and requested again when it is wanted again.
 #[test]
 fn scans_are_given_up() {
     let folder = tempfile::tempdir().unwrap();

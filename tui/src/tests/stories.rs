@@ -1,4 +1,4 @@
-//! What people come for, key by key.
+//! What users come for, key by key.
 
 use super::User;
 use super::pages::{program, traced};
@@ -46,8 +46,8 @@ fn a_leak_leads_to_its_callers_and_back() {
     assert_eq!(user.model.page, Page::Functions);
 }
 
-/// Check that an allocating stack leads to those that free its blocks, these back to it, and both to their functions; that a copy
-/// has what stands beside; and that a recording without stacks of frees says how to get them.
+/// Check that an allocating stack leads to the stacks that free its blocks, these back to it, and both to their
+/// functions; that a copy has the details beside; and that a recording without stacks of frees says how to get them.
 #[test]
 fn owners_of_blocks_are_found_from_both_sides() {
     let mut user = User::new(&traced(), 100, 30);
@@ -82,7 +82,7 @@ fn owners_of_blocks_are_found_from_both_sides() {
     assert!(screen.contains("run --free-stacks"), "{screen}");
 }
 
-/// Check that the page about pages is of the peak, or of the moment that was chosen, and of all stacks whatever was chosen.
+/// Check that the page about memory pages shows the peak, or the chosen moment, and all stacks whatever was chosen.
 #[test]
 fn pages_are_of_a_moment() {
     let mut user = user();
@@ -95,7 +95,7 @@ fn pages_are_of_a_moment() {
     assert_ne!(user.screen().lines().nth(2).unwrap(), at_peak, "{}", user.screen());
 }
 
-/// Check that callers and what is below a function add up to it.
+/// Check that the callers and callees of a function add up to it.
 #[test]
 fn neighbours_add_up() {
     let mut user = user();
@@ -109,7 +109,7 @@ fn neighbours_add_up() {
     assert_eq!(below.node(0).total, row.total);
 }
 
-/// Check that what is open and selected stays so when the order, the metric or the question changes.
+/// Check that open and selected rows stay so when the order, the metric or the question changes.
 #[test]
 fn open_rows_stay_open() {
     let mut user = user();
@@ -127,8 +127,8 @@ fn open_rows_stay_open() {
     assert!(open(&user) < all, "an open row is closed");
 }
 
-/// Check that opening all rows of a large tree, closing them, sorting and turning to a function look at no more nodes than a
-/// screen has rows, and their callers: so they take no longer in a tree of millions.
+/// Check that opening all rows of a large tree, closing them, sorting and going to a function look at no more nodes
+/// than a screen has rows, and their callers: so they take no longer in a tree of millions.
 #[test]
 fn large_trees_cost_their_screen() {
     let mut made = Made::new();
@@ -167,7 +167,8 @@ fn large_trees_cost_their_screen() {
     assert!(below <= 4 * rows, "{below} nodes below a function");
 }
 
-/// Check that searching on goes through all that have the name, in the order of rows, and begins anew after the last.
+/// Check that repeating a search visits all nodes with the name, in the order of rows, and starts over after the
+/// last.
 #[test]
 fn searching_goes_round() {
     let mut user = user();
@@ -191,7 +192,7 @@ fn searching_goes_round() {
     assert!(found.len() >= named.len() - 1, "{found:?} {named:?}");
 }
 
-/// Check that a range of the timeline is what all pages are about, until the whole is wanted again.
+/// Check that a range of the timeline applies to all pages, until the whole is wanted again.
 #[test]
 fn a_range_is_what_all_pages_are_about() {
     let mut user = user();
@@ -208,7 +209,7 @@ fn a_range_is_what_all_pages_are_about() {
     assert_eq!(user.model.question.metric, Metric::Live);
 }
 
-/// A program that marks what it does: three regions of one name, 2, 3 and 5 ms long, with a block of 1000 bytes in each, one
+/// A program that sets marks: three regions of one name, 2, 3 and 5 ms long, with a block of 1000 bytes in each, one
 /// that does not end, and moments.
 fn marked() -> Made {
     let mut made = Made::new();
@@ -233,8 +234,8 @@ fn marked() -> Made {
     made
 }
 
-/// Check that marks are listed by name with how often and how long their regions were, that activating one makes all pages
-/// be about what was allocated in any of them, and that this can be undone.
+/// Check that marks are listed by name with the number and length of their regions, that activating one limits all
+/// pages to what was allocated in any of them, and that this can be undone.
 #[test]
 fn a_mark_stands_for_all_its_regions() {
     let mut user = User::new(&marked(), 100, 30);
@@ -290,7 +291,7 @@ fn the_mouse_drags_a_range() {
     assert_eq!(user.model.page, Page::Overview);
 }
 
-/// Check that a copy has the rows that are open, in text and in Markdown, and so has a file.
+/// Check that a copy has the open rows, in text and in Markdown, and that a file has, too.
 #[test]
 fn copies_have_the_open_rows() {
     let mut user = user();
@@ -306,8 +307,8 @@ fn copies_have_the_open_rows() {
     assert_eq!((path.to_str(), written.trim_end()), (Some("page.txt"), text.as_str()));
 }
 
-/// Check that a copy of the tree with everything open is what `report --format` writes, row by row, as text and as Markdown, by
-/// each metric.
+/// Check that a copy of the tree with everything open is what `report --format` writes, row by row, as text and as
+/// Markdown, for each metric.
 #[test]
 fn copies_are_what_reports_write() {
     let mut user = user();
@@ -329,8 +330,9 @@ fn copies_are_what_reports_write() {
     }
 }
 
-/// Check that a flame graph is written as a drawing that has every function with its sum, from the root or from the allocating
-/// functions, and that one of changes says what grew and what shrank; and that a page without one takes another name.
+/// Check that a flame graph is written as a drawing with every function and its sum, from the root or from the
+/// allocating functions; that one of changes says what grew and what shrank; and that a page without one asks for
+/// another name.
 #[test]
 fn flame_graphs_are_written_as_drawings() {
     let drawn = |user: &mut User, keys: &str| {
@@ -394,7 +396,7 @@ fn hits_have_the_unit_of_their_field() {
     }
 }
 
-/// Check that each function of the selected stack that has no name says why, in a known file and in none.
+/// Check that each nameless function of the selected stack says why, in a known file and in none.
 #[test]
 fn stacks_say_why_names_are_missing() {
     let mut made = Made::new();
@@ -415,8 +417,9 @@ fn stacks_say_why_names_are_missing() {
     }
 }
 
-/// Check that the page about a function has its lines with their source, whose numbers add up to the function's, and the sizes
-/// and lifetimes of just the blocks of the stacks on which it stands; and that going back leads to where one was.
+/// Check that the page about a function has its lines with their source, whose numbers add up to the function's, and
+/// the sizes and lifetimes of exactly the blocks of the stacks it is in; and that going back leads to the earlier
+/// position.
 #[test]
 fn a_function_has_lines_sizes_and_lifetimes() {
     let folder = tempfile::tempdir().unwrap();
@@ -467,7 +470,8 @@ fn a_function_has_lines_sizes_and_lifetimes() {
     assert!(copied(user.press("vy")).contains("second();"));
 }
 
-/// Check that sources of a program that was built elsewhere are shown where they are now, and that it is said of others how to tell where.
+/// Check that sources of a program built elsewhere are shown from their present place, and that others say how to
+/// give theirs.
 #[test]
 fn sources_that_have_moved_are_shown() {
     let mut user = user();
@@ -490,7 +494,7 @@ fn the_editor_gets_the_line() {
     assert_eq!((place.path.to_str(), place.line), (Some("/src/m.c"), 20));
 }
 
-/// Check that an expression with a mistake stays to be put right, and says what is wrong.
+/// Check that a faulty expression stays to be corrected, with a message.
 #[test]
 fn mistakes_can_be_put_right() {
     let mut user = user();
@@ -507,7 +511,7 @@ fn mistakes_can_be_put_right() {
     );
 }
 
-/// Check that nothing is asked twice in a row, and that going back asks nothing.
+/// Check that nothing is requested twice in a row, and that going back requests nothing.
 #[test]
 fn going_back_asks_nothing() {
     let mut user = user();
@@ -517,7 +521,7 @@ fn going_back_asks_nothing() {
     assert_eq!(user.requests.len(), asked, "{:?}", &user.requests[asked..]);
 }
 
-/// Check that only the last of many choices is wanted, and that older answers do no harm.
+/// Check that only the last of many choices is requested, and that older answers do no harm.
 #[test]
 fn the_last_choice_is_the_one_that_is_wanted() {
     let mut user = user();
@@ -535,7 +539,7 @@ fn the_last_choice_is_the_one_that_is_wanted() {
     assert_eq!(user.model.view().unwrap().question.metric, Metric::ALL[100 % Metric::ALL.len()]);
 }
 
-/// What `who` held in two captures; an older build of one program and a newer one.
+/// What functions held in a capture: for an older and a newer build of one program.
 fn build(held: &[(&str, u64)]) -> Made {
     let mut made = Made::new();
     let (process, thread) = made.process("app");
@@ -547,8 +551,8 @@ fn build(held: &[(&str, u64)]) -> Made {
     made
 }
 
-/// Check that what changed from an older capture is a flame graph as wide as the changes, whose signs and colours say what
-/// grew and what shrank, on the smallest screen, without colours, and in the table beside it.
+/// Check that the changes from an older capture are a flame graph as wide as the changes, whose signs and colours say
+/// what grew and what shrank, on the smallest screen, without colours, and in the table beside it.
 #[test]
 fn changes_have_signs_and_colours() {
     let old = build(&[("main > parse", 3000), ("main > load", 1000), ("main > same", 700)]);
@@ -561,7 +565,7 @@ fn changes_have_signs_and_colours() {
     let row = screen.lines().position(|line| line.contains("+load")).expect("what grew is there") as u16;
     let line = screen.lines().nth(row.into()).unwrap_or_default();
     assert!(line.contains("-parse") && !screen.contains("same"), "{screen}");
-    // Three quarters of what changed grew.
+    // Three quarters of the change is growth.
     assert_eq!(line.chars().position(|letter| letter == '-'), Some(60), "{screen}");
     let colours = user.buffer();
     let background = |x| colours[(x, row)].bg;
@@ -579,7 +583,7 @@ fn changes_have_signs_and_colours() {
     assert_eq!(user.model.page, Page::Changes);
 }
 
-/// Check that between two moments of one capture the graph has the sums of the table, and says so when nothing changed.
+/// Check that between two moments of one capture the graph has the sums of the table, and says so if nothing changed.
 #[test]
 fn changes_between_two_moments_add_up() {
     let mut user = user();
@@ -595,7 +599,7 @@ fn changes_between_two_moments_add_up() {
     assert!(user.screen().contains("Nothing changed"), "{}", user.screen());
 }
 
-/// Check that the parts of the flame graph are as wide as their functions are large.
+/// Check that cells of the flame graph are as wide as their functions are large.
 #[test]
 fn flames_are_as_wide_as_their_part() {
     let mut user = user();

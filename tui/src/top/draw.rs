@@ -1,4 +1,4 @@
-//! From the model to the screen.
+//! Draws the model on the screen.
 
 use super::model::{ABOVE, Line, Model};
 use crate::catalogue;
@@ -16,7 +16,7 @@ use viewer::text::{
 pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     let screen = model.screen;
     if screen != buffer.area {
-        // The terminal has just got another size, of which we are about to be told.
+        // The terminal was just resized; the event is about to arrive.
         return;
     }
     let last = screen.height.saturating_sub(1);
@@ -77,7 +77,7 @@ fn put_row(
     }
 }
 
-/// Says what is not in the list, where there is room below it.
+/// Says what is not in the list, if there is room below it.
 fn put_rest(buffer: &mut Buffer, list: Rect, reading: &Reading, used: usize, theme: &Theme) {
     let text = match reading.hidden.0 {
         0 if reading.rows.is_empty() && reading.functions.is_empty() => catalogue::NO_STACK_YET.to_owned(),

@@ -1,4 +1,4 @@
-//! A recording in a terminal while it goes on.
+//! A running recording in a terminal.
 //!
 //! ```text
 //!  keys ─────► update ──► Model ──► draw ──► terminal

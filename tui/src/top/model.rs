@@ -1,4 +1,4 @@
-//! What is on the screen, and where the cursor is.
+//! What is on the screen, and what is selected.
 
 use capture::NodeId;
 use ratatui::layout::Rect;
@@ -6,43 +6,43 @@ use viewer::analysis::functions_of;
 use viewer::live::{By, Order, Reading, Row};
 use viewer::text::{detail, escape};
 
-/// Lines above the rows: three of the header, one of columns.
+/// Lines above the rows: three of the header, one of column titles.
 pub(super) const ABOVE: u16 = 4;
-/// Lines below them: the keys.
+/// Lines below the rows: the keys.
 const BELOW: u16 = 1;
 
-/// All that is to be drawn.
+/// Everything to draw.
 pub(super) struct Model {
     pub(super) screen: Rect,
     /// None before the first one.
     pub(super) reading: Option<Reading>,
     pub(super) by: By,
     pub(super) order: Order,
-    /// The screen stands still; the recording goes on.
+    /// The screen is frozen; the recording goes on.
     pub(super) is_paused: bool,
-    /// The row that keys are about, and its place when it was last there.
+    /// The selected row, and its last known position.
     pub(super) selected: (Option<Who>, usize),
-    /// The stack of which all functions are shown.
+    /// The stack that is unfolded into its functions.
     pub(super) open: Option<NodeId>,
-    /// First line of the list that is on the screen.
+    /// First visible line of the list.
     pub(super) first: usize,
 }
 
-/// What a row is of, whatever its place.
+/// What a row stands for, wherever it is.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Who {
     /// A stack.
     Stack(NodeId),
-    /// A function, by its name: its number is another one as soon as more names are known.
+    /// A function, by name: its number changes as more names become known.
     Function(String),
 }
 
 /// A line of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Line {
-    /// A row, by its place.
+    /// A row, by its position.
     Row(usize),
-    /// A function of the row above that is open, with where it is.
+    /// A function of the unfolded row above, with its place in the source.
     Function(String, String),
 }
 
@@ -52,18 +52,19 @@ impl Model {
         Self { screen, reading: None, by, order, is_paused: false, selected, open, first: 0 }
     }
 
-    /// Takes a reading, unless the screen stands still.
+    /// Takes a reading, unless the screen is frozen.
     pub(super) fn take(&mut self, reading: Reading) {
         if self.is_paused && self.reading.is_some() {
             return;
         }
         self.reading = Some(reading);
-        // A row is followed once somebody has looked for it; until then the first one is meant, whichever it is.
+        // A row is followed once the user has selected it; until then the selection stays on the first row, whichever
+        // it is.
         let is_first = self.selected.1 == 0 && self.open.is_none();
         self.select(if is_first { 0 } else { self.selected_place() });
     }
 
-    /// The rows, where they are stacks.
+    /// The rows, if they are stacks.
     pub(super) fn stacks(&self) -> &[Row] {
         self.reading.as_ref().map_or(&[], |reading| &reading.rows)
     }
@@ -73,7 +74,7 @@ impl Model {
         self.reading.as_ref().map_or(0, |reading| reading.rows.len().max(reading.functions.len()))
     }
 
-    /// What the row at a place is of.
+    /// What the row at a position stands for.
     fn who(&self, place: usize) -> Option<Who> {
         let reading = self.reading.as_ref()?;
         let stack = reading.rows.get(place).map(|row| Who::Stack(row.node));
@@ -83,7 +84,7 @@ impl Model {
         })
     }
 
-    /// The place of a row.
+    /// The position of a row.
     fn place_of(&self, who: &Who) -> Option<usize> {
         let reading = self.reading.as_ref()?;
         match who {
@@ -95,14 +96,14 @@ impl Model {
         }
     }
 
-    /// Place of the selected row: where it is now or, where it is gone, where it was.
+    /// Position of the selected row: where it is now or, if it is gone, where it was.
     pub(super) fn selected_place(&self) -> usize {
         let (who, place) = &self.selected;
         let now = who.as_ref().and_then(|who| self.place_of(who));
         now.unwrap_or(*place).min(self.count().saturating_sub(1))
     }
 
-    /// Selects the row at a place, and has it on the screen.
+    /// Selects the row at a position, and scrolls to it.
     pub(super) fn select(&mut self, place: usize) {
         let place = place.min(self.count().saturating_sub(1));
         self.selected = (self.who(place), place);
@@ -135,7 +136,7 @@ impl Model {
         steps.map(line).collect()
     }
 
-    /// Lines of the list that the screen has room for.
+    /// Number of lines of the list that fit on the screen.
     pub(super) fn height(&self) -> usize {
         usize::from(self.screen.height.saturating_sub(ABOVE + BELOW))
     }

@@ -1,4 +1,4 @@
-//! Between the terminal and the model.
+//! Connects terminal and model.
 
 use super::draw::draw;
 use super::model::Model;
@@ -13,32 +13,32 @@ use std::time::Duration;
 use viewer::live::{By, Order, Reading};
 use viewer::text::escape;
 
-/// Longest wait for a key before readings are looked for.
+/// Longest wait for a key before looking for readings.
 const TURN: Duration = Duration::from_millis(50);
 
 /// What to show, and how.
 pub struct Top {
-    /// What the window is called.
+    /// The window's title.
     pub title: String,
-    /// What rows are of, and which come first.
+    /// What rows stand for, and their order.
     pub rows: (By, Order),
     /// Use colours.
     pub color: bool,
-    /// Readings to show, each as soon as it comes. No more of them come when the process has ended.
+    /// Readings to show, each as soon as it arrives. The channel closes when the process has ended.
     pub readings: Receiver<Reading>,
     /// Where the user's wishes go.
     pub wishes: Sender<Wish>,
 }
 
-/// Shows readings until the user leaves, there are no more, or the caller `is_interrupted`, which is asked often. Then the last
-/// wish is to leave.
+/// Shows readings until the user leaves, there are no more, or `is_interrupted` returns true; it is called often. The
+/// last wish is then to leave.
 ///
 /// # Errors
 /// Those of the terminal.
 pub fn top(options: Top, is_interrupted: impl Fn() -> bool) -> io::Result<()> {
     let Top { title, rows, color, readings, wishes } = options;
     let shown = show((&escape(&title), rows, Theme { color }), &readings, &wishes, is_interrupted);
-    // Whoever reads is gone already if the process is.
+    // If the process is gone, so is the receiver.
     let _ = wishes.send(Wish::Leave);
     shown
 }
@@ -71,7 +71,7 @@ fn show(
         match event::read()? {
             Event::Key(key) if key.kind != KeyEventKind::Release => match press(&mut model, key) {
                 Some(Wish::Leave) => break,
-                // Whoever reads is gone already if the process is.
+                // If the process is gone, so is the receiver.
                 Some(wish) => drop(wishes.send(wish)),
                 None => {}
             },

@@ -57,7 +57,7 @@ fn reading(stacks: usize, lost: u64) -> Reading {
     }
 }
 
-/// The same by functions: those that allocate, each with what its stack has.
+/// The same by functions: those that allocate, each with the numbers of its stack.
 fn functions(stacks: usize) -> Reading {
     let mut reading = reading(stacks, 0);
     for row in std::mem::take(&mut reading.rows) {
@@ -69,7 +69,7 @@ fn functions(stacks: usize) -> Reading {
     Reading { by: By::Total, ..reading }
 }
 
-/// Somebody in front of a screen.
+/// A user in front of a screen.
 struct User(Model);
 
 impl User {
@@ -93,7 +93,7 @@ impl User {
     }
 }
 
-/// Check what is on the screen before the first reading, with one, with a stack that is unfolded, and where much was lost.
+/// Check the screen before the first reading, with one, with an unfolded stack, and with many lost events.
 #[test]
 fn screens_look_as_expected() {
     for (width, height) in [(80, 24), (200, 50)] {
@@ -116,7 +116,7 @@ fn screens_look_as_expected() {
     }
 }
 
-/// Check which keys are wishes of others, and that all ways to leave are there.
+/// Check which keys are wishes for the recording side, and that all ways to leave exist.
 #[test]
 fn keys_are_wishes() {
     let mut user = User::new(80, 24);
@@ -134,8 +134,8 @@ fn keys_are_wishes() {
     assert_eq!(press(&mut user.0, interrupt), Some(Wish::Leave));
 }
 
-/// Check that the selected stack stays selected where others come before it, that the first place stays the first, and that
-/// nothing changes on a screen that stands still.
+/// Check that the selected stack stays selected when others come before it, that the first position stays the first,
+/// and that nothing changes on a frozen screen.
 #[test]
 fn selection_follows_its_stack() {
     let mut user = User::new(80, 24);
@@ -161,7 +161,7 @@ fn selection_follows_its_stack() {
     assert_eq!(user.0.count(), 2);
 }
 
-/// Check that a selected function stays selected wherever it comes, and that it does not open.
+/// Check that a selected function stays selected wherever it moves, and that it does not unfold.
 #[test]
 fn selection_follows_its_function() {
     let mut user = User::new(80, 24);
@@ -174,7 +174,7 @@ fn selection_follows_its_function() {
     assert_eq!((user.0.selected_place(), user.0.open, user.0.lines().len()), (4, None, 5));
 }
 
-/// Check that a process which has allocated nothing says so, and names of anybody's do nothing to the terminal.
+/// Check that a process that has allocated nothing says so, and that hostile names do nothing to the terminal.
 #[test]
 fn odd_readings_can_be_drawn() {
     let mut user = User::new(80, 24);
@@ -190,7 +190,8 @@ fn odd_readings_can_be_drawn() {
 }
 
 proptest! {
-    /// Check that any keys and readings, on a screen of any size, leave one that can be drawn, with the selected row on it.
+    /// Check that any keys and readings, on a screen of any size, leave one that can be drawn, with the selected row
+    /// on it.
     #[test]
     fn anything_can_be_drawn(
         steps in prop::collection::vec((prop::option::of(0..60_usize), "[sfr xjk]|<(Enter|Esc|Up|Down|PgUp|PgDn|Home|End)>"), 1..30),

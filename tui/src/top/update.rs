@@ -4,20 +4,20 @@ use super::model::Model;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use viewer::live::{By, Order};
 
-/// What the user wants of whoever reads the recording.
+/// What the user wants from the recording side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// Rows in this order.
+    /// Sort rows in this order.
     Sort(Order),
-    /// Rows of this.
+    /// Show rows of this kind.
     By(By),
-    /// Growth begins now.
+    /// Measure growth from now on.
     Reset,
-    /// An end.
+    /// Leave.
     Leave,
 }
 
-/// Does what a key is for; what others are to do comes out.
+/// Handles a key; returns a wish if the recording side must act.
 pub(super) fn press(model: &mut Model, key: KeyEvent) -> Option<Wish> {
     let place = model.selected_place();
     let page = model.height().max(1);
@@ -26,7 +26,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) -> Option<Wish> {
         KeyCode::Char('q') => return Some(Wish::Leave),
         KeyCode::Char('s') => {
             model.order = model.order.next();
-            // A row that was followed down the list would hide what is at its top now.
+            // Following a row down the list would hide what is at its top now.
             model.select(0);
             return Some(Wish::Sort(model.order));
         }

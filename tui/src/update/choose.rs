@@ -1,4 +1,4 @@
-//! Choosing what all pages are about.
+//! Choosing what all pages show.
 
 use crate::catalogue;
 use crate::model::{Model, Page};
@@ -6,7 +6,7 @@ use crate::work::at;
 use viewer::analysis::Metric;
 use viewer::query::{Grouping, Lens, Part, Pattern};
 
-/// Counts something else.
+/// Switches to another metric.
 pub(super) fn metric(model: &mut Model, step: isize) {
     let all = Metric::ALL;
     let place = all.iter().position(|metric| *metric == model.question.metric).unwrap_or(0);
@@ -15,7 +15,7 @@ pub(super) fn metric(model: &mut Model, step: isize) {
     model.question.metric = all[next as usize];
 }
 
-/// Sorts by something else.
+/// Switches to another order.
 pub(super) fn sort(model: &mut Model) {
     let next = match model.page {
         Page::Functions => model.functions.order().next(),
@@ -60,7 +60,7 @@ pub(super) fn transparent(model: &mut Model) {
     }
 }
 
-/// Puts functions together by the next thing.
+/// Groups functions by the next kind.
 pub(super) fn group(model: &mut Model) {
     let all = Grouping::ALL;
     let place = model.question.lens.group.and_then(|group| all.iter().position(|other| *other == group));
@@ -70,30 +70,30 @@ pub(super) fn group(model: &mut Model) {
         Some(next.map_or(catalogue::NOT_GROUPED.to_owned(), |group| format!("by {}", group.name())));
 }
 
-/// Shows all stacks as they are.
+/// Shows all stacks unchanged.
 pub(super) fn clear(model: &mut Model) {
     if model.question.lens != Lens::default() {
         change(model, |lens| *lens = Lens::default());
     }
 }
 
-/// All pages are about the range between the cursors.
+/// Limits all pages to the range between the cursors.
 pub(super) fn range(model: &mut Model) {
     let (from, to) = model.time.range();
     set_part(model, Part::Range(at(from), at(to)), Metric::Peak);
 }
 
-/// All pages are about the moment of the cursor.
+/// Limits all pages to the moment of the cursor.
 pub(super) fn moment(model: &mut Model) {
     at_moment(model, model.time.cursors[model.time.active]);
 }
 
-/// All pages are about a moment.
+/// Limits all pages to a moment.
 pub(super) fn at_moment(model: &mut Model, time: u64) {
     set_part(model, Part::At(at(time)), Metric::Live);
 }
 
-/// All pages are about what was allocated during the regions of the selected mark.
+/// Limits all pages to what was allocated during the regions of the selected mark.
 pub(super) fn during(model: &mut Model) {
     let selected = model.list().and_then(|list| list.rows.get(model.cursor_now().selected)?.mark.clone());
     let Some(mark) = selected else { return };
@@ -106,7 +106,7 @@ pub(super) fn during(model: &mut Model) {
     model.question.during = Some(mark.name);
 }
 
-/// All pages are about everything.
+/// Shows everything on all pages again.
 pub(super) fn whole(model: &mut Model) {
     if model.question.during.is_some() {
         model.leave();
@@ -120,14 +120,14 @@ fn set_part(model: &mut Model, part: Part, metric: Metric) {
         return;
     }
     model.leave();
-    // A moment has live blocks and no peak of its own, and the other way round.
+    // A moment has live blocks but no peak of its own; a range or the whole has a peak instead.
     if matches!(model.question.metric, Metric::Peak | Metric::Live) {
         model.question.metric = metric;
     }
     model.question.part = part;
 }
 
-/// Puts the cursor to the next mark.
+/// Moves the cursor to the next mark.
 pub(super) fn mark(model: &mut Model, step: isize) {
     let Some(history) = model.history().filter(|_| model.page == Page::Time) else { return };
     let now = model.time.cursors[model.time.active];

@@ -5,10 +5,10 @@ use crate::model::{Flame, Focus, Model, Page, layout};
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
-/// Rows that a turn of the wheel moves.
+/// Rows scrolled by a step of the wheel.
 const WHEEL: isize = 3;
 
-/// Takes what was done with the mouse in.
+/// Handles a mouse event.
 pub(super) fn used(model: &mut Model, event: MouseEvent) {
     if model.prompt.is_some() || model.help.is_some() {
         return;
@@ -28,7 +28,7 @@ fn wheel(model: &mut Model, at: Position, rows: isize) {
     moves::step(model, rows);
 }
 
-/// Gives the list under the mouse the focus.
+/// Moves the focus to the list under the mouse.
 fn point(model: &mut Model, at: Position) {
     if model.page == Page::Functions {
         let areas = layout::functions(model.areas().body);
@@ -57,7 +57,7 @@ fn pressed(model: &mut Model, at: Position) {
         return;
     }
     point(model, at);
-    // The second click on a row does what Enter does.
+    // A click on the selected row does what Enter does.
     if select(model, areas.body, at) {
         match model.page {
             Page::Tree => model.pane_mut().toggle(),
@@ -100,7 +100,7 @@ fn select(model: &mut Model, body: Rect, at: Position) -> bool {
             let plot = layout::plot(body);
             if plot.contains(at) {
                 let time = model.time.time_of(at.x - plot.x, plot.width);
-                // A drag begins here: one cursor stays, the other one follows.
+                // A drag begins: one cursor stays, the other follows the mouse.
                 (model.time.cursors, model.time.active) = ([time; 2], 1);
             }
             false

@@ -6,10 +6,10 @@ use crate::model::{Flame, Focus, Model, Page, layout};
 use crate::work::steps;
 use viewer::analysis::{Metric, meaningful};
 
-/// Columns that a text moves to the side.
+/// Columns that a text scrolls sideways.
 const SHIFT: isize = 16;
 
-/// Goes up or down by rows.
+/// Moves up or down by rows.
 pub(super) fn step(model: &mut Model, rows: isize) {
     let height = usize::from(model.areas().body.height);
     match model.page {
@@ -43,7 +43,7 @@ fn on_graph(model: &mut Model, act: impl FnOnce(&mut Flame)) {
     model.graph_mut().map(act);
 }
 
-/// Goes up or down by what is seen at once.
+/// Moves up or down by whole windows.
 pub(super) fn pages(model: &mut Model, pages: isize) {
     let body = model.areas().body;
     let height = match model.page {
@@ -78,7 +78,7 @@ pub(super) fn end(model: &mut Model) {
     }
 }
 
-/// Goes into what is selected, or out of it.
+/// Goes into the selected row, or out of it.
 pub(super) fn aside(model: &mut Model, step: isize) {
     match model.page {
         Page::Tree if step > 0 => model.pane_mut().go_in(),
@@ -98,7 +98,7 @@ pub(super) fn aside(model: &mut Model, step: isize) {
     }
 }
 
-/// What Enter and a double click do.
+/// Does what Enter and a double click do.
 pub(super) fn activate(model: &mut Model) {
     if super::scans::activate(model) {
         return;
@@ -118,7 +118,7 @@ pub(super) fn activate(model: &mut Model) {
             if let Some(name) = model.function_name().or_else(|| function_of_row(model)) {
                 let of_page = model.page;
                 go(model, Page::Functions);
-                // A list has a number of its own, by which its functions are to be found.
+                // Each list counts something of its own; only by that metric are its functions sure to be found.
                 match of_page {
                     Page::Leaks => model.question.metric = Metric::Leaked,
                     Page::Temporary => model.question.metric = Metric::Temporary,
@@ -153,7 +153,7 @@ fn function_of_row(model: &Model) -> Option<String> {
     Some(loaded.names.label(step.label).name.clone())
 }
 
-/// Opens or closes the selected row; on the axis of time, turns to the other cursor.
+/// Opens or closes the selected row; on the time axis, switches to the other cursor.
 pub(super) fn toggle(model: &mut Model) {
     match model.page {
         Page::Tree => model.pane_mut().toggle(),
@@ -174,7 +174,7 @@ pub(super) fn set_all(model: &mut Model, open: bool) {
     }
 }
 
-/// Turns to the next list of the page.
+/// Moves to the next list of the page.
 pub(super) fn next_list(model: &mut Model) {
     let focus = &mut model.functions.focus;
     *focus = match *focus {

@@ -10,8 +10,8 @@ use viewer::analysis::Metric;
 use viewer::graph::Holder;
 use viewer::query::Part;
 
-/// Says why a key that chooses what other pages are about does nothing here; false of other keys. A choice that changes nothing of
-/// what is seen would seem to be heeded.
+/// Refuses, with a message, keys that choose what other pages show; false for other keys. A choice that changes
+/// nothing on the screen would seem to have had an effect.
 pub(super) fn refuses(model: &mut Model, command: Command) -> bool {
     let is_refused = model.page.is_of_scans()
         && matches!(
@@ -29,7 +29,7 @@ pub(super) fn refuses(model: &mut Model, command: Command) -> bool {
     is_refused
 }
 
-/// Turns to the scan before or after.
+/// Turns to another scan.
 pub(super) fn step(model: &mut Model, step: isize) {
     let number = model.scan().and_then(|number| number.checked_add_signed(step));
     match number.filter(|number| (1..=model.scans()).contains(number)) {
@@ -43,7 +43,7 @@ fn choose(model: &mut Model, number: usize) {
     model.chosen_scan = Some(number);
 }
 
-/// All pages are about the moment of the scan.
+/// Limits all pages to the moment of the scan.
 pub(super) fn moment(model: &mut Model) {
     match model.time_of_scan() {
         Some(time) => super::choose::at_moment(model, time),
@@ -51,7 +51,7 @@ pub(super) fn moment(model: &mut Model) {
     }
 }
 
-/// What Enter does; false where it does what it does on other pages.
+/// Does what Enter does on these pages; false where it does the same as on others.
 pub(super) fn activate(model: &mut Model) -> bool {
     match model.page {
         Page::Scans => {
@@ -94,7 +94,8 @@ pub(super) fn show_in_tree(model: &mut Model) {
     }
 }
 
-/// Who has allocated what is selected is to be found by what was live at the moment of the scan.
+/// Switches the question to what was live at the moment of the scan, so that the allocating function of the selected
+/// row can be found.
 pub(super) fn ask_for_moment(model: &mut Model) {
     if let Some(time) = model.time_of_scan() {
         (model.question.part, model.question.metric) = (Part::At(at(time)), Metric::Live);

@@ -9,10 +9,10 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::path::PathBuf;
 use viewer::query::Expression;
 
-/// Longest line that is taken.
+/// Longest line accepted.
 const LONGEST: usize = 4096;
 
-/// A key while a line is typed.
+/// Handles a key while a line is typed.
 pub(super) fn pressed(model: &mut Model, key: KeyEvent) -> Option<Effect> {
     let prompt = model.prompt.as_mut()?;
     match (key.code, key.modifiers) {
@@ -32,7 +32,7 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent) -> Option<Effect> {
     None
 }
 
-/// Takes a pasted text into the line, without what is no letter.
+/// Pastes a text into the line, without control characters.
 pub(super) fn paste(model: &mut Model, text: &str) {
     let Some(prompt) = &mut model.prompt else { return };
     let room = LONGEST.saturating_sub(prompt.text.len());
@@ -65,7 +65,7 @@ fn entered(model: &mut Model) -> Option<Effect> {
     None
 }
 
-/// Goes to the next name that has what was searched in it. Capitals count where there are any.
+/// Goes to the next name that contains the searched text. The search is case-sensitive if the text has capitals.
 pub(super) fn search(model: &mut Model) {
     let sought = model.searched.clone();
     if sought.is_empty() {
@@ -90,7 +90,7 @@ pub(super) fn search(model: &mut Model) {
 }
 
 fn find_flame(model: &mut Model, passes: impl Fn(&str) -> bool) -> bool {
-    // The tree is searched in its own order, and what is found there is shown here.
+    // The tree is searched in its own order, and the hit is shown here.
     let found = model.pane_mut().find(passes).then(|| model.pane().selected()).flatten();
     found.into_iter().for_each(|id| model.flame.select(id));
     found.is_some()
@@ -114,7 +114,7 @@ fn find_row(model: &mut Model, passes: impl Fn(&str) -> bool) -> bool {
     found.is_some()
 }
 
-/// Asks for an expression; the present one is there to be changed.
+/// Asks for a filter expression, beginning with the present one.
 pub(super) fn ask_filter(model: &mut Model) {
     let present = model.question.lens.filter.as_ref().map(ToString::to_string);
     model.prompt = Some(Prompt::new(Purpose::Filter, present.unwrap_or_default()));
@@ -126,7 +126,7 @@ fn filter(model: &mut Model, prompt: Prompt) {
         text => match text.parse::<Expression>() {
             Ok(expression) => Some(expression),
             Err(error) => {
-                // What was typed stays, to be put right.
+                // The input stays, to be corrected.
                 let error = Some(error.to_string().lines().next().unwrap_or_default().to_owned());
                 model.prompt = Some(Prompt { error, ..prompt });
                 return;
@@ -137,7 +137,7 @@ fn filter(model: &mut Model, prompt: Prompt) {
     model.question.lens.filter = expression;
 }
 
-/// Asks for the name of a file for the page.
+/// Asks for the name of a file to write the page to.
 pub(super) fn ask_file(model: &mut Model) {
     let name = if model.graph().is_some() { "flame.svg" } else { "page.md" };
     model.prompt = Some(Prompt::new(Purpose::File, name.to_owned()));

@@ -1,4 +1,4 @@
-//! What comes back.
+//! Answers of the worker.
 
 use super::document::Document;
 use super::kept::Kept;
@@ -11,51 +11,51 @@ use std::sync::Arc;
 use viewer::Loaded;
 use viewer::analysis::{Amount, FunctionCost, LabelId, Timeline, Tree};
 
-/// A capture, counted: what most pages are drawn from.
+/// A counted capture, which most pages are drawn from.
 #[derive(Debug)]
 pub(crate) struct View {
-    /// What was asked.
+    /// The question it answers.
     pub(crate) question: Question,
     /// The names and the numbers.
     pub(crate) loaded: Arc<Loaded>,
-    /// From the root inwards.
+    /// The tree from the root inwards.
     pub(crate) tree: Arc<Tree>,
     /// All functions.
     pub(crate) functions: Vec<FunctionCost>,
-    /// Their places by total, by their own part, and by name.
+    /// Indices of functions sorted by total, by own part, and by name.
     pub(crate) orders: [Vec<u32>; 3],
 }
 
 /// What changed, as a tree.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    /// The names, and the tree of what changed in either direction: how wide things are.
+    /// The names, and the tree of changes in either direction, which sets the widths.
     pub(crate) view: Arc<View>,
-    /// A tree of the same shape with the sums: how they are coloured.
+    /// A tree of the same shape with the net changes, which set the colours.
     pub(crate) sums: Arc<Tree>,
-    /// What is compared, in a line.
+    /// What is compared, in one line.
     pub(crate) about: String,
 }
 
-/// A mark on the axis of time.
+/// A mark on the time axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// Nanoseconds since the recording began.
     pub(crate) time: u64,
-    /// Its name, harmless.
+    /// Its name, safe to print.
     pub(crate) name: String,
 }
 
-/// The heap over time, with what else there is on the same axis.
+/// The heap over time, and whatever else has the same axis.
 #[derive(Debug)]
 pub(crate) struct History {
     /// The heap.
     pub(crate) heap: Timeline,
-    /// Resident bytes by step; empty where nobody looked.
+    /// Resident bytes by step; empty where they were not recorded.
     pub(crate) resident: Vec<i64>,
-    /// Processor time by step, nanoseconds; empty where nobody looked.
+    /// CPU time by step, nanoseconds; empty where it was not recorded.
     pub(crate) processor: Vec<i64>,
-    /// The moments that programs named, by time.
+    /// The program's marks, by time.
     pub(crate) marks: Vec<Mark>,
     /// Length of the recording.
     pub(crate) duration: u64,
@@ -75,15 +75,15 @@ pub(crate) struct Place {
 pub(crate) struct StackRow {
     /// Its numbers, in the columns of the header.
     pub(crate) numbers: String,
-    /// What it is called.
+    /// Its name.
     pub(crate) name: String,
-    /// Its stack; none of a line.
+    /// Its stack; none for a line.
     pub(crate) node: Option<NodeId>,
-    /// Where it is.
+    /// Its place in the source.
     pub(crate) place: Option<Place>,
-    /// What it marks; none of a stack or a line.
+    /// The marks it stands for; none for a stack or a line.
     pub(crate) mark: Option<MarkedRow>,
-    /// What else there is to say of it, a line each.
+    /// Further details, one line each.
     pub(crate) about: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ impl StackRow {
         (left_out > 0).then(said)
     }
 
-    /// True of that row.
+    /// True for such a row.
     pub(crate) fn is_of_others(&self) -> bool {
         self.numbers.is_empty()
     }
@@ -110,26 +110,26 @@ impl StackRow {
 /// The marks of one name.
 #[derive(Clone, Debug)]
 pub(crate) struct MarkedRow {
-    /// The name, as it was recorded.
+    /// The name, as recorded.
     pub(crate) name: String,
-    /// The first of its regions, one line each.
+    /// The first of its regions, one per line.
     pub(crate) regions: Vec<String>,
-    /// How many others there are.
+    /// How many more regions there are.
     pub(crate) more: usize,
 }
 
-/// Rows, and what stands over them.
+/// Rows, and their heading.
 #[derive(Debug)]
 pub(crate) struct StackList {
-    /// What the page is about, and what to know before believing it.
+    /// What the page is about, and what to know before trusting it.
     pub(crate) about: Vec<String>,
-    /// Over the numbers.
+    /// Heading of the numbers.
     pub(crate) header: String,
-    /// Columns of the screen that the numbers take, and how many of them where there is little room.
+    /// Columns that the numbers take, and how many of them on a narrow screen.
     pub(crate) numbers: [usize; 2],
-    /// The most expensive first; at last how many there is no room for, where there are any.
+    /// The most expensive first; if some are left out, the last row says how many.
     pub(crate) rows: Vec<StackRow>,
-    /// How many that are.
+    /// How many rows are left out.
     pub(crate) left_out: usize,
     /// The names.
     pub(crate) loaded: Arc<Loaded>,
@@ -138,26 +138,26 @@ pub(crate) struct StackList {
 /// The answer to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
-    /// Of a view.
+    /// A view.
     View(Arc<View>),
-    /// Of an inverted tree, with its names.
+    /// An inverted tree, with its names.
     Inverted(Arc<View>, Arc<Tree>),
-    /// Of a function, with its names: its callers, and the tree below it.
+    /// A function, with its names: its callers, and the tree below it.
     Function(Arc<View>, Arc<[(LabelId, Amount)]>, Arc<Tree>),
-    /// Of what changed.
+    /// The changes.
     Changes(Arc<Changes>),
-    /// Of the heap over time.
+    /// The heap over time.
     History(Arc<History>),
-    /// Of a text.
+    /// A text.
     Text(Arc<Document>),
-    /// Of rows.
+    /// Rows.
     List(Arc<StackList>),
-    /// Of a scan.
+    /// A scan.
     Retained(Arc<Kept>),
-    /// Of a source file.
+    /// A source file.
     Source(Arc<SourceText>),
     /// Why there is no answer.
     Failed(String),
-    /// Another recording lies where the capture was.
+    /// Another recording has replaced the capture's file.
     Replaced,
 }

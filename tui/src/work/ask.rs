@@ -1,4 +1,4 @@
-//! Answers requests: where the viewer is called.
+//! Answers requests, by calling the viewer.
 
 use super::answer::{Answer, Changes, History, Mark, Place, StackList, StackRow, View};
 use super::document::Document;
@@ -34,34 +34,34 @@ const STEPS: usize = 512;
 const TEXT_ROWS: usize = 20;
 pub(super) const LIST_ROWS: usize = 5000;
 
-/// An inverted tree is taken apart down to this share of the total: one in so many.
+/// An inverted tree is split down to parts of one in this many of the total.
 const INVERTED_PARTS: i64 = 2000;
 
-/// Columns of the numbers of a stack, and of those that are shown where there is little room.
+/// Columns of the numbers of a stack, and how many of them on a narrow screen.
 const NUMBERS: [usize; 2] = [31, 19];
 
-/// A capture that is asked about, with the last counts: most requests need no other.
+/// A capture that answers requests, with its last counts, which suffice for most of them.
 pub(crate) struct Asked {
     options: Options,
     stop: Arc<AtomicBool>,
     counted: Option<(Question, Arc<Loaded>)>,
     view: Option<Arc<View>>,
-    /// The names that the scans' answers have in common: there may be a scan for each of many processes.
+    /// The names that the answers about scans share: there may be a scan of each of many processes.
     of_scans: Option<Arc<Loaded>>,
-    /// The files that were counted, the older one behind.
+    /// Identities of the counted files: the capture, then the older one.
     files: [Option<Identity>; 2],
 }
 
 impl Asked {
-    /// Of a file. Passes over its events end soon after `stop` was set.
+    /// For a capture. Passes over its events end soon after `stop` was set.
     pub(crate) fn new(options: Options, stop: Arc<AtomicBool>) -> Self {
         let mut asked = Self { options, stop, counted: None, view: None, of_scans: None, files: [None; 2] };
         asked.has_been_replaced();
         asked
     }
 
-    /// The answer, whatever it takes; that another recording has taken the place of the one that was counted, where it has:
-    /// nothing that is known is true of it.
+    /// The answer, however long it takes. If another recording has replaced the counted one, that is the answer,
+    /// since nothing known is true of the new one.
     pub(crate) fn answer(&mut self, request: &Request) -> Answer {
         let found = self.try_answer(request);
         if self.has_been_replaced() {
@@ -71,7 +71,7 @@ impl Asked {
         found.unwrap_or_else(|error| Answer::Failed(error.to_string()))
     }
 
-    /// Looks at what the files are now. One that is gone for a moment is not another one yet.
+    /// Checks the identity of the files. A file that is gone for a moment has not been replaced yet.
     fn has_been_replaced(&mut self) -> bool {
         let Options { file, older, .. } = &self.options;
         let now = [Some(file.as_path()), older.as_deref()].map(|path| path.and_then(Identity::of));
@@ -121,7 +121,7 @@ impl Asked {
         })
     }
 
-    /// The source files of this machine.
+    /// Finds source files on this machine.
     fn sources(&self) -> Sources {
         Sources::new(self.options.path_map.clone())
     }
@@ -225,13 +225,13 @@ impl Asked {
                 }
             }
         }
-        // Nobody can give the command's options here.
+        // The text names options of the command, which cannot be given here.
         let text =
             String::from_utf8_lossy(&out).replace(catalogue::NOT_SHOWN_BY_COMMAND, catalogue::NOT_SHOWN);
         Ok(Document::of(&text))
     }
 
-    /// Two sides, and by which number they are compared.
+    /// The two sides to compare, and the metric.
     fn compared(&self, compare: Compare) -> Result<(Compared, Metric), Error> {
         let (moments, naming, whole) = (self.moments()?, self.options.naming.clone(), Lens::default());
         match (compare, &self.options.older) {
@@ -280,11 +280,11 @@ impl Asked {
     fn retained(&mut self, number: usize) -> Result<Answer, Error> {
         let which = WhichScan::Number(number);
         let (loaded, scanned) = self.moments()?.graph(&which, self.options.naming.clone())?;
-        // A capture that has grown has names that were not there.
+        // A capture that has grown has new names.
         let size = |loaded: &Loaded| (loaded.tables.nodes.len(), loaded.tables.strings.len());
         let known = self.of_scans.take().filter(|known| size(known) == size(&loaded));
         let loaded = self.of_scans.insert(known.unwrap_or_else(|| Arc::new(loaded))).clone();
-        // Relaxed: it is a hint, as for the passes over events.
+        // Relaxed: a mere hint, as for the passes over events.
         let is_wanted = || !self.stop.load(Ordering::Relaxed);
         let kept = Kept::new(loaded, &scanned, &Pace::while_wanted(&is_wanted));
         let given_up = || Answer::Failed(catalogue::GIVEN_UP.to_owned());
@@ -315,7 +315,7 @@ impl Asked {
     }
 }
 
-/// Functions by total, by their own part, and by name.
+/// Indices of functions sorted by total, by own part, and by name.
 fn orders(functions: &[FunctionCost], names: &Names, metric: Metric) -> [Vec<u32>; 3] {
     let mut by_name: Vec<u32> = (0..u32::try_from(functions.len()).unwrap_or(u32::MAX)).collect();
     let name = |place: u32| names.label(functions[place as usize].label).name.as_str();
@@ -395,19 +395,19 @@ fn source_lines(loaded: Arc<Loaded>, metric: Metric) -> StackList {
     StackList { about, header: header(&loaded, metric) + "  line", numbers: NUMBERS, rows, left_out, loaded }
 }
 
-/// Where a step is in the source.
+/// A step's place in the source.
 pub(crate) fn place(loaded: &Loaded, step: &Step) -> Option<Place> {
     let path = loaded.tables.string(step.file?);
     (!path.is_empty()).then(|| Place { path: path.into(), line: step.line.unwrap_or(0) })
 }
 
-/// Where the first meaningful function of a stack is.
+/// The place of the first meaningful function of a stack.
 pub(crate) fn place_of(loaded: &Loaded, node: NodeId) -> Option<Place> {
     let (_, step) = meaningful(&loaded.tables, &loaded.names, node).next()?;
     place(loaded, &step)
 }
 
-/// The steps of a stack, innermost first, each with the frame that it is of.
+/// The steps of a stack, innermost first, each with its frame.
 pub(crate) fn steps(loaded: &Loaded, node: NodeId) -> Vec<(FrameId, Step)> {
     viewer::analysis::functions_of(&loaded.tables, &loaded.names, node).collect()
 }
@@ -419,13 +419,13 @@ pub(crate) fn numbers(loaded: &Loaded, metric: Metric, amount: Amount, total: Am
     format!("{first:>10}  {share:>7}  {second:>10}")
 }
 
-/// What stands over these columns.
+/// The heading of these columns.
 pub(crate) fn header(loaded: &Loaded, metric: Metric) -> String {
     let (first, second) = Units::of(loaded, metric).heads();
     format!("{first:>10}  {:>7}  {second:>10}", "share")
 }
 
-/// The number that ranks, alone.
+/// Only the number that ranks.
 pub(crate) fn rank(loaded: &Loaded, metric: Metric, amount: Amount) -> String {
     Units::of(loaded, metric).pair(amount).0
 }

@@ -1,9 +1,9 @@
-//! A text of the viewer, as lines of toned pieces.
+//! A text of the viewer, as lines of styled pieces.
 //!
-//! The viewer's texts say what each piece is by the escape sequences of terminals. Everything that comes from a capture has
-//! been made harmless before, so those that are left are the viewer's own.
+//! The viewer's texts mark pieces by terminal escape sequences. Everything from a capture has been sanitised before,
+//! so all sequences left are the viewer's own.
 
-/// What a piece of text is.
+/// The kind of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// Nothing special.
@@ -13,11 +13,11 @@ pub(crate) enum Tone {
     Heading,
     /// A number that a row is about.
     Value,
-    /// A name to look at first.
+    /// A name of first interest.
     Name,
-    /// For those who look twice.
+    /// A detail.
     Detail,
-    /// Something to know before believing the rest.
+    /// Something to know before trusting the rest.
     Warning,
 }
 
@@ -27,18 +27,18 @@ pub(crate) type Line = Vec<(Tone, String)>;
 /// A page of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Document {
-    /// From top to bottom.
+    /// The lines, from top to bottom.
     pub(crate) lines: Vec<Line>,
 }
 
 impl Document {
-    /// Reads what a view of the viewer has written.
+    /// Parses a text that the viewer wrote.
     pub(crate) fn of(text: &str) -> Self {
         let mut tone = Tone::Plain;
         Self { lines: text.lines().map(|line| pieces(line, &mut tone)).collect() }
     }
 
-    /// The text alone.
+    /// The text without tones.
     pub(crate) fn plain(&self) -> String {
         let line = |line: &Line| line.iter().map(|(_, text)| text.as_str()).collect::<String>();
         self.lines.iter().map(line).collect::<Vec<_>>().join("\n")
@@ -74,7 +74,7 @@ fn pieces(line: &str, tone: &mut Tone) -> Line {
 mod tests {
     use super::*;
 
-    /// Check that pieces get the tone that the viewer gave them, and that the text is what is left.
+    /// Check that pieces get the tone that the viewer gave them, and that only the text remains.
     #[test]
     fn pieces_have_tones() {
         let document = Document::of("\u{1b}[1mapp\u{1b}[0m: \u{1b}[33m12 B\u{1b}[0m\n\nplain");
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(document.plain(), "app: 12 B\n\nplain");
     }
 
-    /// Check that a sequence without end ends the line, and nothing else.
+    /// Check that an unterminated sequence ends the line, and nothing else.
     #[test]
     fn sequences_without_end_are_dropped() {
         assert_eq!(Document::of("a\u{1b}[1\nb").plain(), "a\nb");

@@ -1,4 +1,4 @@
-//! Who frees whose blocks: a row for each stack of a side, and below it what those of the other side did.
+//! Who frees whose blocks: a row for each stack of one side, and below it the stacks of the other side.
 
 use super::answer::{StackList, StackRow};
 use super::ask::{LIST_ROWS, place_of};
@@ -11,7 +11,7 @@ use viewer::format::{bytes, count};
 use viewer::lives::{FreesRow, Parcel, Party, Side};
 use viewer::text::{Style, by_others, stack_line, what_became};
 
-/// Others that are told of a row.
+/// Most stacks of the other side in the details of a row.
 const OTHERS: usize = 5;
 
 /// Rows of a side.
@@ -54,7 +54,7 @@ fn numbers(parcel: &Parcel) -> String {
     format!("{:>10}  {:>10}  {:>9}  {lifetime:>8}", bytes(size), count(blocks), by_others(parcel))
 }
 
-/// What is shown, in a line.
+/// What is shown, in one line.
 fn about(rows: &[FreesRow], side: Side) -> String {
     let sum = rows.iter().fold(Amount::ZERO, |sum, row| sum + row.sum.blocks);
     let left = rows.iter().flat_map(|row| &row.with).filter(|(party, _)| *party == Party::Left);
@@ -65,7 +65,7 @@ fn about(rows: &[FreesRow], side: Side) -> String {
     }
 }
 
-/// What became of a row's blocks, or who had allocated them, a line each.
+/// The stacks that freed a row's blocks, or that allocated them, one per line.
 fn others(loaded: &Loaded, row: &FreesRow, style: &Style) -> Vec<String> {
     let said = |(party, parcel): &(Party, Parcel)| {
         let what = what_became(loaded, *party, style, 0);

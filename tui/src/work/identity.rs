@@ -1,4 +1,4 @@
-//! Which file lies where the capture was: another recording may take its place.
+//! Detects that another recording has replaced the capture's file.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -9,18 +9,18 @@ use std::time::SystemTime;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     place: (u64, u64),
-    /// Numbers of files are used again; not every filesystem tells when one was made.
+    /// Inodes are reused; not every file system knows when a file was created.
     born: Option<SystemTime>,
     length: u64,
 }
 
 impl Identity {
-    /// The file of a path; none when there is none now.
+    /// The identity of the file at a path; none when there is no file now.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         path.metadata().ok().map(|file| Self::from(&file))
     }
 
-    /// True when `later` is another file, or no longer what was written into this one: captures only grow.
+    /// True when `later` is another file, or this one was overwritten: captures only grow.
     pub(crate) fn is_left_by(&self, later: &Self) -> bool {
         self.place != later.place || self.born != later.born || later.length < self.length
     }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Check that a file which grows stays the same, and that one which is written anew, or takes its place, is another.
+    /// Check that a growing file stays the same, and that a file which is rewritten or replaced is another.
     #[test]
     fn files_that_grow_stay_the_same() {
         let folder = tempfile::tempdir().unwrap();

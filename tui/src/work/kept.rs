@@ -1,4 +1,4 @@
-//! What a scan found, in the form in which pages show it: the graph itself is not kept.
+//! What a scan found, in the form that pages show: the graph itself is not kept.
 
 use super::answer::StackList;
 use super::kept_lists::{about_several, classes, roots, stacks, unreachable};
@@ -11,22 +11,23 @@ use viewer::analysis::{Amount, LabelId, Tree};
 use viewer::graph::{Holder, KeptTree, Pace, Scanned};
 use viewer::text::{ScanHead, Style, UNREACHABLE, holder_name};
 
-/// Levels of the tree: a list of two stacks by turns has as many as blocks, and each step up or down takes time.
+/// Most levels of the tree: a linked list of two alternating stacks is as deep as it has blocks, and each step up or
+/// down takes time.
 const LEVELS: usize = 500;
 
-/// Columns of a name where nobody cuts it.
+/// Width of a name that is not cut.
 pub(super) const WIDE: usize = 400;
 
 /// Everything that pages show of a scan.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    /// What was found, and what to know before believing it.
+    /// What was found, and what to know before trusting it.
     pub(crate) about: Vec<String>,
     /// How it was found, and what its numbers mean.
     pub(crate) explained: Vec<String>,
     /// The names of functions.
     pub(crate) loaded: Arc<Loaded>,
-    /// What keeps what, from the roots inwards. Its labels are those of this scan.
+    /// What keeps what, from the roots inwards, with labels of this scan.
     pub(crate) tree: Arc<Tree>,
     /// What the tree's labels stand for.
     pub(crate) labels: Vec<KeptLabel>,
@@ -34,20 +35,20 @@ pub(crate) struct Kept {
     pub(crate) stacks: Arc<StackList>,
     /// By root.
     pub(crate) roots: Arc<StackList>,
-    /// By class of C++, as far as they are known.
+    /// By C++ class, as far as classes are known.
     pub(crate) classes: Arc<StackList>,
-    /// What is said of that which no single root keeps.
+    /// What is said about blocks that no single root keeps.
     pub(crate) several: Vec<String>,
-    /// What is not, by stack.
+    /// What is unreachable, by stack.
     pub(crate) unreachable: Arc<StackList>,
-    /// What rows of that mean.
+    /// What rows of unreachable blocks mean.
     pub(crate) meaning: &'static str,
 }
 
 /// A label of the tree.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptLabel {
-    /// Its name, harmless.
+    /// Its name, safe to print.
     pub(crate) name: String,
     /// What it stands for.
     pub(crate) stands: Stands,
@@ -60,13 +61,13 @@ pub(crate) enum Stands {
     All,
     /// A root, or blocks of a stack.
     For(Holder),
-    /// So many rows that are too deep to be shown.
+    /// Rows too deep to be shown, and how many.
     Hidden(usize),
 }
 
 impl Kept {
-    /// Of a scan; none when nobody wants it any more.
-    // Cost: linear in blocks, two to three seconds for five million, at any time of which it can be given up.
+    /// The results of a scan; none when nobody wants them any more.
+    // Cost: linear in blocks, two to three seconds for five million; it can be cancelled at any time.
     pub(crate) fn new(loaded: Arc<Loaded>, scanned: &Scanned, pace: &Pace<'_>) -> Option<Self> {
         let (tree, labels) = tree(&loaded, scanned, &scanned.graph.tree_at(0, LEVELS, pace)?, pace)?;
         let found = scanned.graph.retained_at(pace)?;
@@ -103,7 +104,7 @@ impl Kept {
         }
     }
 
-    /// The blocks that a node of the tree stands for. What is hidden is not its own.
+    /// The blocks that a node of the tree stands for. Hidden rows do not count.
     pub(crate) fn own(&self, id: u32) -> Amount {
         match self.label(self.tree.node(id).label).stands {
             Stands::Hidden(_) => Amount::ZERO,

@@ -14,19 +14,19 @@ use viewer::graph::{
 };
 use viewer::text::{Style, class_name, cycles, holder_name, kept_by, led_to, stack_line, unreachable_too};
 
-/// Columns of all numbers, and of those that are shown where there is little room.
+/// Columns of all numbers, and of those shown on a narrow screen.
 const NUMBERS: [usize; 2] = [43, 19];
 
-/// Nothing is cut but at the edge of the screen.
+/// Nothing is cut except at the edge of the screen.
 const STYLE: Style = Style { color: false, width: Some(WIDE) };
 
-/// `  12.3 MiB   45.6 %   1.20 MiB       1,234`: what is retained, its share, and blocks of one's own.
+/// `  12.3 MiB   45.6 %   1.20 MiB       1,234`: retained bytes, their share, and own blocks.
 pub(crate) fn kept_numbers(retained: Amount, own: Amount, whole: Amount) -> String {
     let share = percent(retained.bytes, whole.bytes);
     format!("{:>10}  {share:>7}  {:>10}  {:>10}", bytes(retained.bytes), bytes(own.bytes), count(own.blocks))
 }
 
-/// What stands over these.
+/// The heading of these columns.
 pub(crate) fn kept_header([first, second]: [&str; 2], name: &str) -> String {
     format!("{first:>10}  {:>7}  {second:>10}  {:>10}  {name}", "share", "blocks")
 }
@@ -36,7 +36,7 @@ pub(crate) fn sized(amount: Amount) -> String {
     format!("{} in {}", bytes(amount.bytes), counted(amount.blocks, "block"))
 }
 
-/// What stacks retain, and what keeps them.
+/// What stacks retain, and what keeps it.
 pub(super) fn stacks(
     loaded: &Arc<Loaded>,
     scanned: &Scanned,
@@ -78,13 +78,13 @@ pub(super) fn roots(
     Some(list(loaded, found.roots.len(), kept_header(["retained", catalogue::REFERS_TO], "root"), rows))
 }
 
-/// What is said of what no single root keeps: which ones do together.
+/// What is said about blocks that no single root keeps: which roots keep them together.
 pub(super) fn about_several(scanned: &Scanned, several: &Several) -> Vec<String> {
     let roots = led_to(several, &scanned.roots, &STYLE, 0);
     std::iter::once(catalogue::SEVERAL.to_owned()).chain(roots).collect()
 }
 
-/// What objects of classes retain.
+/// What the objects of each class retain.
 pub(super) fn classes(
     loaded: &Arc<Loaded>,
     scanned: &Scanned,
@@ -102,7 +102,7 @@ pub(super) fn classes(
     Some(list(loaded, found.len(), kept_header(["retained", "own"], "class"), rows))
 }
 
-/// What nobody can reach any more, by the stacks of those blocks that lead to the rest.
+/// What is no longer reachable, by the stacks of the blocks that lead to the rest.
 pub(super) fn unreachable(loaded: &Arc<Loaded>, lost: &Unreachable, pace: &Pace<'_>) -> Option<StackList> {
     let row = |row: &UnreachableRow| StackRow {
         about: std::iter::once(catalogue::own_and_in_all(&sized(row.heads), &sized(row.claimed)))
@@ -114,7 +114,7 @@ pub(super) fn unreachable(loaded: &Arc<Loaded>, lost: &Unreachable, pace: &Pace<
     Some(list(loaded, lost.stacks.len(), kept_header([catalogue::IN_ALL, "own"], "stack"), rows))
 }
 
-/// The first rows that there is room for; none when nobody wants them any more.
+/// The rows that fit; none when nobody wants them any more.
 fn at_pace(rows: impl Iterator<Item = StackRow>, pace: &Pace<'_>) -> Option<Vec<StackRow>> {
     rows.take(LIST_ROWS).map(|row| pace.steps(2 * Pace::ROW).map(|()| row)).collect()
 }
@@ -131,7 +131,7 @@ fn of_no_stack(name: String, numbers: String) -> StackRow {
     StackRow { numbers, name, node: None, place: None, mark: None, about: Vec::new() }
 }
 
-/// Rows of a list of which there are so many.
+/// A list of these rows, of `all` that there are.
 fn list(loaded: &Arc<Loaded>, all: usize, header: String, mut rows: Vec<StackRow>) -> StackList {
     let left_out = all.saturating_sub(LIST_ROWS);
     rows.extend(StackRow::of_others(left_out, catalogue::SEE_BY_COMMAND));

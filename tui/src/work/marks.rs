@@ -8,10 +8,10 @@ use viewer::analysis::{Lengths, MarkName, Region};
 use viewer::format::{count, counted, duration};
 use viewer::text::escape;
 
-/// Regions of a name that are listed one by one.
+/// Most regions of a name that are listed.
 const LISTED: usize = 500;
 
-/// Rows of marks: how often, and how long regions took.
+/// Rows of marks: how many, and how long their regions took.
 pub(super) fn marks(loaded: Arc<Loaded>) -> StackList {
     let names = loaded.marks_by_name();
     let row = |row: &MarkName| {
@@ -43,7 +43,7 @@ pub(super) fn marks(loaded: Arc<Loaded>) -> StackList {
 
 const HEADER: &str = "   times    shortest        mean     longest  mark";
 
-/// `       3     1.00 ms     2.00 ms     3.00 ms`: regions where there are any, else moments, which have no length.
+/// `       3     1.00 ms     2.00 ms     3.00 ms`: regions if there are any, else moments, which have no length.
 fn numbers(row: &MarkName) -> String {
     let times = if row.regions.is_empty() { row.instants } else { row.regions.len() as u64 };
     let lengths = row.lengths();
@@ -52,7 +52,7 @@ fn numbers(row: &MarkName) -> String {
     format!("{:>8}  {min:>10}  {mean:>10}  {max:>10}", count(times))
 }
 
-/// The name, and what the numbers do not say.
+/// The name, and whatever the numbers do not say.
 fn said(row: &MarkName, name: &str) -> String {
     let mut said = name.to_owned();
     if row.regions.is_empty() {

@@ -1,4 +1,4 @@
-//! What is asked about a capture, and who answers.
+//! Requests about a capture, and the worker that answers them.
 
 mod answer;
 mod ask;

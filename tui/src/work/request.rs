@@ -1,4 +1,4 @@
-//! What can be asked.
+//! Requests to the worker.
 
 use crate::catalogue;
 use std::path::PathBuf;
@@ -8,27 +8,27 @@ use viewer::lives::Side;
 use viewer::query::{Anchor, Filter, Lens, Part, Query, When};
 use viewer::text::escape;
 
-/// Which part of a capture, seen how, counted by what: what the user has chosen, and every page goes by.
+/// Which part of a capture to show, how, and by which metric: the user's choice, which all pages follow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Question {
-    /// When.
+    /// The part of the time.
     pub(crate) part: Part,
-    /// Only what was allocated during the regions of this name.
+    /// Only what was allocated during the regions of this mark.
     pub(crate) during: Option<String>,
-    /// Which stacks.
+    /// Which stacks to show, and how.
     pub(crate) lens: Lens,
-    /// Which numbers.
+    /// The metric.
     pub(crate) metric: Metric,
 }
 
 impl Question {
-    /// For the analysis.
+    /// The query for the analysis.
     pub(crate) fn query(&self) -> Query {
         let during = self.during.iter().cloned().collect();
         Query { filter: Filter { during, ..Filter::default() }, ..Query::of(self.part.clone()) }
     }
 
-    /// What was chosen for all pages, but for what is counted.
+    /// The choices for all pages, except the metric.
     pub(crate) fn chosen(&self) -> Vec<String> {
         let mut words = Vec::new();
         match &self.part {
@@ -55,7 +55,7 @@ impl Question {
         words
     }
 
-    /// True when two questions need the same pass over the events.
+    /// True when both questions need the same pass over the events.
     pub(crate) fn counts_like(&self, other: &Self) -> bool {
         self.part == other.part && self.during == other.during && self.lens == other.lens
     }
@@ -73,12 +73,12 @@ fn moment(when: &When) -> String {
     }
 }
 
-/// What is compared with what.
+/// The two sides of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compare {
     /// Two moments of the capture, in nanoseconds since the recording began.
     Moments(u64, u64),
-    /// The capture that was given as the older one, and this one, by what is counted.
+    /// The older capture and this one, by this metric.
     Captures(Metric),
 }
 
@@ -87,7 +87,7 @@ pub(crate) enum Compare {
 pub(crate) enum Topic {
     /// What the recording found.
     Overview,
-    /// Classes of sizes.
+    /// Size classes.
     Sizes,
     /// How long blocks live.
     Lifetimes,
@@ -104,9 +104,9 @@ pub(crate) enum Topic {
 pub(crate) enum ListTopic {
     /// What was still allocated at the end, without what rules hide.
     Leaks,
-    /// What was freed right after it was allocated.
+    /// Temporary allocations.
     Temporary,
-    /// Who frees whose blocks, from a side.
+    /// Who frees whose blocks, by this side.
     Frees(Side),
     /// Source lines.
     Lines,
@@ -123,20 +123,20 @@ pub(crate) enum Request {
     View(Question),
     /// The tree from the allocating functions outwards.
     Inverted(Question),
-    /// Who calls a function, and what it calls. The label is one of the view of this question.
+    /// The callers and callees of a function. The label belongs to the view of this question.
     Function(Question, LabelId),
-    /// What changed, as a tree.
+    /// The changes, as a tree.
     Changes(Compare),
-    /// The heap over a range of time.
+    /// The heap over a range of time; none for all of it.
     History(Option<(u64, u64)>),
-    /// A text in so many columns.
+    /// A text, laid out for a width in columns.
     Text(Topic, Question, u16),
-    /// A function by its name, in so many columns.
+    /// A function by name, laid out for a width in columns.
     Detail(String, Question, u16),
     /// Rows of stacks.
     List(ListTopic, Question),
-    /// What the scan of this number found, counted from 1.
+    /// The results of the scan with this number, counted from 1.
     Retained(usize),
-    /// A file of source.
+    /// A source file.
     Source(PathBuf),
 }

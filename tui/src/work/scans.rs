@@ -1,4 +1,4 @@
-//! The scans of a capture: those that can be chosen.
+//! The list of a capture's scans.
 
 use super::answer::{StackList, StackRow};
 use crate::catalogue;
@@ -7,7 +7,7 @@ use viewer::Loaded;
 use viewer::format::{bytes, duration};
 use viewer::text::escape;
 
-/// A row for each, by number.
+/// One row per scan, by number.
 pub(super) fn scans(loaded: Arc<Loaded>) -> StackList {
     let row = |(number, scan): (usize, &capture::Scan)| {
         let process = loaded.tables.processes.get(scan.process.index());

@@ -9,14 +9,14 @@ use viewer::text::escape;
 /// The lines of a file, or why there are none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceText {
-    /// Harmless for a terminal.
+    /// The lines, safe to print.
     pub(crate) lines: Vec<String>,
     /// Why there are none.
     pub(crate) reason: Option<String>,
 }
 
 impl SourceText {
-    /// Reads a file of this machine, which need not be the one that was compiled.
+    /// Reads a file of this machine, which may differ from the one that was compiled.
     pub(crate) fn read(path: &Path) -> Self {
         match Sources::read(path) {
             Ok(text) => Self { lines: text.lines().map(line).collect(), reason: None },
@@ -36,7 +36,7 @@ fn line(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Check that a file becomes harmless lines, and that what is none says why.
+    /// Check that a file becomes lines that are safe to print, and that anything else gives a reason.
     #[test]
     fn files_become_lines() {
         let folder = tempfile::tempdir().unwrap();

@@ -10,30 +10,30 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// An answer that takes longer than this is waited for with a sign.
+/// The screen shows a sign when an answer takes longer than this.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// One question at a time is answered: that which was asked last.
+/// Answers one request at a time: the latest.
 pub(crate) struct Worker {
     requests: Sender<Request>,
     answers: Receiver<(Request, Answer)>,
-    /// Tells the pass over the events that is going on to give up.
+    /// Tells the current pass over the events to give up.
     stop: Arc<AtomicBool>,
-    /// What is being answered, and since when.
+    /// The request being answered, and since when.
     present: Option<(Request, Instant)>,
-    /// What is to be answered after it.
+    /// The request to answer next.
     next: Option<Request>,
 }
 
 impl Worker {
-    /// A thread for a capture. It ends with this process, or when nobody asks it any more.
+    /// Starts a thread for a capture. It ends with this process, or when nobody asks any more.
     pub(crate) fn start(options: Options) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let mut capture = Asked::new(options, stop.clone());
         Self::answering(stop, move |request| capture.answer(request))
     }
 
-    /// A thread that answers in this way, and gives up soon after `stop` was set.
+    /// Starts a thread that answers with `answer`, which gives up soon after `stop` was set.
     fn answering(
         stop: Arc<AtomicBool>,
         mut answer: impl FnMut(&Request) -> Answer + Send + 'static,
@@ -51,12 +51,12 @@ impl Worker {
         Ok(Self { requests, answers, stop, present: None, next: None })
     }
 
-    /// Makes a request the one that is answered. What else is being answered is given up.
+    /// Makes this the request to answer. Any other in progress is cancelled.
     pub(crate) fn ask(&mut self, request: Request) {
         match &self.present {
             Some((present, _)) if *present == request => self.next = None,
             Some(_) => {
-                // Relaxed: it is a hint; answers come through the channel.
+                // Relaxed: a mere hint; answers come through the channel.
                 self.stop.store(true, Ordering::Relaxed);
                 self.next = Some(request);
             }
@@ -64,16 +64,17 @@ impl Worker {
         }
     }
 
-    /// The next answer that somebody still wants.
+    /// The next answer that is still wanted.
     pub(crate) fn answer(&mut self) -> Option<(Request, Answer)> {
         let (request, answer) = self.answers.try_recv().ok()?;
         self.present = None;
-        // Relaxed: the thread waits for a request now, and will see this through the channel.
+        // Relaxed: the thread now waits for a request, and the channel orders this store before it.
         let was_stopped = self.stop.swap(false, Ordering::Relaxed);
         if let Some(next) = self.next.take() {
             self.send(next);
         }
-        // A request that was given up may have been answered all the same, but not by an error that means only this.
+        // A cancelled request may have been answered all the same; but an error then means only that it was
+        // cancelled.
         let is_stopped = was_stopped && matches!(answer, Answer::Failed(_));
         (!is_stopped).then_some((request, answer))
     }
@@ -83,14 +84,14 @@ impl Worker {
         self.present.is_some()
     }
 
-    /// True when it is waited for so long that whoever waits should be told.
+    /// True when the wait has been so long that the user should see it.
     pub(crate) fn is_late(&self, now: Instant) -> bool {
         self.present.as_ref().is_some_and(|(_, since)| now.saturating_duration_since(*since) >= PATIENCE)
     }
 
     fn send(&mut self, request: Request) {
         self.present = Some((request.clone(), Instant::now()));
-        // It fails only when the thread has panicked, which ends the process.
+        // Fails only when the thread has panicked, which ends the process.
         let _ = self.requests.send(request);
     }
 }
@@ -103,8 +104,8 @@ mod tests {
         Request::Source(path.into())
     }
 
-    /// Check that whoever asks is never kept waiting, though nothing is answered until they have asked a hundred times; and that
-    /// what was asked first was told to give up, what was asked last is answered, and nothing between is ever looked at.
+    /// Check that asking never blocks, though nothing is answered until a hundred requests were made; and that the
+    /// first request is cancelled, the last one answered, and none between looked at.
     #[test]
     fn slow_answers_keep_nobody_waiting() {
         let (go, wait) = channel::<()>();
@@ -123,7 +124,7 @@ mod tests {
         }
         (0..2).for_each(|_| go.send(()).unwrap());
         assert_eq!(looks.recv().unwrap(), (of("0"), true));
-        // The second one is sent on when the first is taken in.
+        // The second request is sent on when the first answer is taken.
         let answered = std::iter::from_fn(|| Some(worker.answer())).inspect(|_| thread::yield_now());
         let (request, _) = answered.flatten().next().expect("it goes on without end");
         assert_eq!((request, worker.is_busy()), (of("99"), false));
@@ -131,7 +132,7 @@ mod tests {
         assert!(looks.try_recv().is_err());
     }
 
-    /// Check that an answer is late after 50 ms and not before, and that none is when nobody waits.
+    /// Check that an answer is late after 50 ms and not before, and that none is late when none is awaited.
     #[test]
     fn answers_are_late_after_a_while() {
         let (_go, wait) = channel::<()>();

@@ -1,7 +1,7 @@
 //! D names, spelled as c++filt spells them: `std.stdio.File.close()` for `_D3std5stdio4File5closeMFZv`.
 //!
-//! Written from the grammar in D's specification of its ABI. Return types are left out, as c++filt does; parameters are not,
-//! since functions may differ in nothing else.
+//! Written from the grammar in D's ABI specification. Return types are left out, as c++filt does; parameters are not,
+//! since overloads differ in nothing else.
 //!
 //! ```text
 //! _D 3std 5stdio 4File 5close M F Z v
@@ -12,7 +12,7 @@
 //!    └ names, each with its length; a name or type that was there already is `Q` and how far back
 //! ```
 //!
-//! Names of compilers before 2018, which wrote lengths before templates too, stay as they are.
+//! Names of compilers before 2018, which wrote lengths before templates, too, stay as they are.
 
 mod names;
 mod parser;

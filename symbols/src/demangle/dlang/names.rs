@@ -1,8 +1,8 @@
-//! Names of D: those of modules, types and functions, one within the other.
+//! Names of D: nested names of modules, types and functions.
 
 use super::parser::Parser;
 
-/// What a compiler makes for each type and module, by the names that it has.
+/// What the compiler generates for each type and module, by mangled name.
 const MADE: [(&str, &str); 5] = [
     ("6__initZ", "initializer for "),
     ("6__vtblZ", "vtable for "),
@@ -11,11 +11,12 @@ const MADE: [(&str, &str); 5] = [
     ("12__ModuleInfoZ", "ModuleInfo for "),
 ];
 
-/// Names that the language spells otherwise.
+/// Names with another spelling in the language.
 const SPELLED: [(&str, &str); 3] = [("__ctor", "this"), ("__dtor", "~this"), ("__postblit", "this(this)")];
 
 impl Parser<'_> {
-    /// What a linker knows: a name, or `_DTi16` and a name, which is called by way of an interface, 16 bytes into the object.
+    /// A linkage name: a mangled name, or `_DTi16` and a name, which is a thunk for calls through an interface 16
+    /// bytes into the object.
     pub(super) fn whole(&mut self, out: &mut String) -> Option<()> {
         if self.take("_DTi") {
             self.digits()?;
@@ -34,8 +35,8 @@ impl Parser<'_> {
         self.ty(&mut String::new())
     }
 
-    /// Names within each other. Of a whole name the last one may be a function; in a type a function has others within it,
-    /// and what looks otherwise is what comes next.
+    /// Nested names. In a whole name, the last one may be a function; in a type, a function has others nested in it,
+    /// and anything else belongs to what comes next.
     pub(super) fn qualified(&mut self, out: &mut String, is_whole: bool) -> Option<()> {
         self.nested(|parser| {
             let start = out.len();
@@ -49,7 +50,7 @@ impl Parser<'_> {
                 if out.len() > start {
                     parser.write(out, ".")?;
                 }
-                // Names of what has none.
+                // Skips anonymous scopes.
                 while parser.take("0") {}
                 parser.name(out)?;
                 if parser.sees("M") || parser.sees_call() {
@@ -65,7 +66,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether a name comes next: its length, a template, or a reference to a name.
+    /// Whether a name comes next: a length, a template, or a back reference to a name.
     pub(super) fn sees_name(&self) -> bool {
         match self.peek() {
             Some(b'0'..=b'9') => true,
@@ -87,7 +88,7 @@ impl Parser<'_> {
     fn plain(&mut self, out: &mut String) -> Option<()> {
         let length = self.number().filter(|length| *length > 0)?;
         let name = self.word(length)?;
-        // A parent that only tells apart what has one name in one function.
+        // An artificial parent, which only tells apart equal names in one function.
         if name.strip_prefix("__S").is_some_and(|rest| rest.parse::<u32>().is_ok()) {
             return self.nested(|parser| parser.name(out));
         }
@@ -114,7 +115,7 @@ impl Parser<'_> {
     }
 
     fn argument(&mut self, out: &mut String) -> Option<()> {
-        // One that the template is specialized for.
+        // An argument that the template is specialized for.
         self.take("H");
         match self.letter()? {
             b'T' => self.ty(out),
@@ -126,7 +127,7 @@ impl Parser<'_> {
             }
             b'S' if self.sees("_D") => self.mangled(out),
             b'S' => self.qualified(out, false),
-            // Named by other rules.
+            // Mangled by other rules.
             b'X' => {
                 let length = self.number()?;
                 let name = self.word(length)?;

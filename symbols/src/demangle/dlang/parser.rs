@@ -1,16 +1,16 @@
-//! A place in a mangled name, and what may still be made of it.
+//! The position in a mangled name, and the limits on what may still be read and written.
 
 use super::super::bounded::LONGEST;
 
 /// Deepest nesting, such that the stack of any thread suffices.
 const DEEPEST: u32 = 100;
 
-/// Reads a mangled name from its beginning. Each part is written behind a readable name that the caller holds.
+/// Reads a mangled name from its beginning. Each part is appended to a readable name that the caller holds.
 pub(super) struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: u32,
-    /// What may still be written, and tried. References back would let a short name grow without bound.
+    /// What may still be written and tried: back references would let a short name grow without bound.
     room: usize,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
         self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(expected.as_bytes()))
     }
 
-    /// Passes over these characters, if they come next.
+    /// Skips these characters, if they come next.
     pub(super) fn take(&mut self, expected: &str) -> bool {
         let is_there = self.sees(expected);
         if is_there {
@@ -41,7 +41,7 @@ impl<'a> Parser<'a> {
         is_there
     }
 
-    /// The next character, if it is one of ASCII.
+    /// The next character, if it is ASCII.
     pub(super) fn letter(&mut self) -> Option<u8> {
         let letter = self.peek().filter(u8::is_ascii)?;
         self.at += 1;
@@ -68,26 +68,26 @@ impl<'a> Parser<'a> {
         self.digits()?.parse().ok()
     }
 
-    /// So many bytes.
+    /// The next `length` bytes.
     pub(super) fn word(&mut self, length: usize) -> Option<&'a str> {
         let word = self.text.get(self.at..self.at.checked_add(length)?)?;
         self.at += length;
         Some(word)
     }
 
-    /// Writes, if there is room.
+    /// Appends a text, if there is room.
     pub(super) fn write(&mut self, out: &mut String, text: &str) -> Option<()> {
         self.write_at(out, out.len(), text)
     }
 
-    /// Writes before what was written from there on.
+    /// Inserts a text at `start`, before what was written since.
     pub(super) fn write_at(&mut self, out: &mut String, start: usize, text: &str) -> Option<()> {
         self.room = self.room.checked_sub(text.len())?;
         out.insert_str(start, text);
         Some(())
     }
 
-    /// Reads something that may have more of its kind in it.
+    /// Reads a part that may nest.
     pub(super) fn nested(&mut self, read: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
         self.room = self.room.checked_sub(1)?;
         if self.depth == DEEPEST {
@@ -99,7 +99,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// Reads something, or goes back to where it would have been.
+    /// Reads a part or, if that fails, goes back to where it began.
     pub(super) fn attempt(
         &mut self,
         out: &mut String,
@@ -114,13 +114,13 @@ impl<'a> Parser<'a> {
         is_read
     }
 
-    /// What the reference that comes next refers to: its first character.
+    /// The first character of what the next back reference refers to.
     pub(super) fn referred(&self) -> Option<u8> {
         let (target, _) = self.reference()?;
         self.text.as_bytes().get(target).copied()
     }
 
-    /// Reads what the reference that comes next refers to.
+    /// Reads what the next back reference refers to.
     pub(super) fn follow(&mut self, read: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
         let (target, after) = self.reference()?;
         self.at = target;
@@ -129,8 +129,8 @@ impl<'a> Parser<'a> {
         Some(())
     }
 
-    /// Where a reference leads, and where it ends: a number to the base of 26, whose last digit is a small letter, says how far
-    /// back.
+    /// Where a back reference leads, and where it ends: the distance is a number to the base of 26, whose last digit
+    /// is a lower-case letter.
     fn reference(&self) -> Option<(usize, usize)> {
         let rest = self.text.as_bytes().get(self.at..)?.strip_prefix(b"Q")?;
         let mut distance = 0_usize;

@@ -43,7 +43,8 @@ fn names_look_as_cxxfilt_prints_them() {
     ]);
 }
 
-/// Check types, each of them as a parameter: those of every letter, functions among them, and how parameters are passed.
+/// Check types, each of them as a parameter: those of every letter, functions among them, and how parameters are
+/// passed.
 #[test]
 fn parameters_look_as_cxxfilt_prints_them() {
     check(&[

@@ -2,11 +2,11 @@
 
 use super::parser::Parser;
 
-/// What may stand before a parameter.
+/// Storage classes of parameters.
 const STORAGE: [(&str, &str); 6] =
     [("M", "scope "), ("Nk", "return "), ("I", "in "), ("J", "out "), ("K", "ref "), ("L", "lazy ")];
 
-/// What a function promises.
+/// Attributes of functions.
 const PROMISES: [(&str, &str); 10] = [
     ("Na", "pure "),
     ("Nb", "nothrow "),
@@ -20,7 +20,7 @@ const PROMISES: [(&str, &str); 10] = [
     ("Nm", "@live "),
 ];
 
-/// How a function is called, and of whose kind it therefore is.
+/// Calling conventions, and the linkage that each stands for.
 const CALLS: [(&str, &str); 6] = [
     ("F", ""),
     ("U", "extern(C) "),
@@ -30,7 +30,7 @@ const CALLS: [(&str, &str); 6] = [
     ("Y", "extern(Objective-C) "),
 ];
 
-/// What may be said of `this`, and of any type.
+/// Modifiers of `this` and of any type.
 const MODIFIERS: [(&str, &str); 4] = [("x", "const"), ("y", "immutable"), ("O", "shared"), ("Ng", "inout")];
 
 impl Parser<'_> {
@@ -135,7 +135,7 @@ impl Parser<'_> {
         self.write(out, ")")
     }
 
-    /// All that is said of `this`, each behind a space.
+    /// All modifiers of `this`, each after a space.
     fn modifiers(&mut self, out: &mut String) -> Option<()> {
         while let Some(modifier) = self.choice(&MODIFIERS) {
             self.write(out, " ")?;
@@ -164,8 +164,8 @@ impl Parser<'_> {
         Some(())
     }
 
-    /// What follows the name of a function, up to what it returns: `(int, char) const`. What is said of `this` is left out of
-    /// the names of types.
+    /// What follows the name of a function, up to its return type: `(int, char) const`. Modifiers of `this` are left
+    /// out of the names of types.
     pub(super) fn parameters_of_symbol(&mut self, out: &mut String, is_whole: bool) -> Option<()> {
         let mut modifiers = String::new();
         if self.take("M") {
@@ -175,7 +175,7 @@ impl Parser<'_> {
         if is_whole { self.write(out, &modifiers) } else { Some(()) }
     }
 
-    /// The same of a function whose whole type was there already, as that of another one.
+    /// As [`Self::parameters_of_symbol`], for a function whose whole type is a back reference.
     pub(super) fn parameters_by_reference(&mut self, out: &mut String) -> Option<()> {
         let mut modifiers = String::new();
         if self.take("M") {
