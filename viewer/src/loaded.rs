@@ -129,8 +129,8 @@ impl Loaded {
         series.iter().rev().find(|point| point.time <= until).map(|point| point.value)
     }
 
-    /// Frees of addresses without a live block; none are counted where the capture has no single blocks to explain
-    /// them by.
+    /// Number of frees of addresses without a live block; 0 for an aggregated capture, which has no single blocks to
+    /// explain them by.
     pub(crate) fn invalid_frees(&self) -> u64 {
         let has_blocks = self.tables.metadata.aggregate().is_none();
         if has_blocks { self.profile.anomalies().unmatched_frees } else { 0 }

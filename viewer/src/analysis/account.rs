@@ -15,7 +15,7 @@ use super::profile::{Anomalies, GapTotals};
 use capture::{NodeId, ProcessId, Tables};
 use std::sync::LazyLock;
 
-/// The tables of a suspended pass.
+/// What a suspended pass borrows in place of tables.
 static NO_TABLES: LazyLock<Tables> = LazyLock::new(Tables::default);
 
 /// Counts a recording while it goes on. Memory: the live blocks and the rows.

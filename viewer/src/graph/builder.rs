@@ -89,7 +89,7 @@ impl GraphBuilder {
         self.finish_at(&Pace::default()).expect(UNHURRIED)
     }
 
-    /// The same; `None` when nobody waits for it any more.
+    /// The same; `None` when the caller gives up.
     // Cost: up to a microsecond for each block, of which there may be millions.
     pub fn finish_at(self, pace: &Pace<'_>) -> Option<HeapGraph> {
         HeapGraph::new(self.places, self.links, self.references, self.figures, pace)

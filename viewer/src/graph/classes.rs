@@ -90,7 +90,7 @@ impl Classes {
         self.rows_at(graph, &Pace::default()).expect(UNHURRIED)
     }
 
-    /// The same; `None` when nobody waits for it any more.
+    /// The same; `None` when the caller gives up.
     pub fn rows_at(&self, graph: &HeapGraph, pace: &Pace<'_>) -> Option<Vec<ClassRow>> {
         let row =
             |&name| ClassRow { name, own: Amount::ZERO, retained: Amount::ZERO, unreachable: Amount::ZERO };

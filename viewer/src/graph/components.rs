@@ -26,7 +26,7 @@ pub(super) struct Components {
 }
 
 impl Components {
-    /// The components of a graph; `None` when nobody waits for them any more.
+    /// The components of a graph; `None` when the caller gives up.
     // Cost: linear in vertices and links; most accesses are to a vertex far from the previous one, one cache line
     // each.
     pub(super) fn new(links: &Links, pace: &Pace<'_>) -> Option<Self> {

@@ -305,8 +305,8 @@ pub(super) mod tests {
         assert_eq!(found(&links, 0), [None].into_iter().chain(expected).collect::<Vec<_>>());
     }
 
-    /// Check that a list of a million needs no recursion, in either order, and that a second path around it changes
-    /// all dominators.
+    /// Check that a list of a million needs no recursion, in either order, and that a shortcut from its start to its
+    /// middle makes the start dominate the middle.
     #[test]
     fn long_lists_are_walked() {
         let count = 1_000_000;

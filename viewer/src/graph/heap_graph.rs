@@ -158,7 +158,7 @@ impl HeapGraph {
         self.retained_at(&Pace::default()).expect(UNHURRIED)
     }
 
-    /// The same; `None` when nobody waits for it any more.
+    /// The same; `None` when the caller gives up.
     pub fn retained_at(&self, pace: &Pace<'_>) -> Option<Retained> {
         Retained::new(self, pace)
     }
@@ -168,7 +168,7 @@ impl HeapGraph {
         self.several_at(&Pace::default()).expect(UNHURRIED)
     }
 
-    /// The same; `None` when nobody waits for it any more.
+    /// The same; `None` when the caller gives up.
     // Cost: that of the dominators if no single root keeps anything, plus at most a second for the roots.
     pub fn several_at(&self, pace: &Pace<'_>) -> Option<Several> {
         Several::new(self, pace)
@@ -179,7 +179,7 @@ impl HeapGraph {
         self.unreachable_at(&Pace::default()).expect(UNHURRIED)
     }
 
-    /// The same; `None` when nobody waits for it any more.
+    /// The same; `None` when the caller gives up.
     pub fn unreachable_at(&self, pace: &Pace<'_>) -> Option<Unreachable> {
         Unreachable::new(self, pace)
     }
@@ -189,7 +189,7 @@ impl HeapGraph {
         self.tree_at(least, levels, &Pace::default()).expect(UNHURRIED)
     }
 
-    /// The same; `None` when nobody waits for it any more.
+    /// The same; `None` when the caller gives up.
     pub fn tree_at(&self, least: i64, levels: usize, pace: &Pace<'_>) -> Option<KeptTree> {
         KeptTree::new(self, least, levels, pace)
     }

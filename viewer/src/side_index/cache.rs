@@ -50,7 +50,7 @@ impl Cache {
         self.folder.is_some() && events >= self.spacing / 2
     }
 
-    /// The index file of a capture. Its name does not depend on the capture's content.
+    /// The index file of a capture: one for each device and inode, however the content changes.
     pub(super) fn path(&self, identity: &Identity) -> Option<PathBuf> {
         let Identity { device, inode, .. } = identity;
         Some(self.folder.as_ref()?.join(format!("{device:x}-{inode:x}.{EXTENSION}")))

@@ -70,7 +70,7 @@ pub(super) fn rest_by(
     }
 }
 
-/// The same for hidden children of a tree node, in this many columns: the option is left out if there is no room.
+/// The same for hidden children of a tree node, in this many columns: "not shown" is left out if there is no room.
 pub(super) fn smaller_ones(hidden: usize, option: &str, room: usize) -> String {
     let text = not_shown(hidden, "smaller one", option);
     if columns(&text) <= room {

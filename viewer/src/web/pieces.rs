@@ -20,7 +20,7 @@ pub(super) struct Pieces {
     fixed: Fixed,
     /// Its columns, deflated.
     packed: Vec<u8>,
-    /// By site of the histories, its row, ordered by row.
+    /// Pairs of a row and a site of the histories, ordered by row.
     sites: Vec<(u32, usize)>,
     rows: usize,
     /// Number of row entries other than changes.

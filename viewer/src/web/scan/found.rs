@@ -28,7 +28,7 @@ pub(super) struct LeftOut {
 }
 
 impl Found {
-    /// None when nobody waits for it any more.
+    /// None when the caller gives up.
     pub(super) fn new(scanned: &Scanned, pace: &Pace<'_>) -> Option<Self> {
         let graph = &scanned.graph;
         let reachable = graph.figures().reachable;

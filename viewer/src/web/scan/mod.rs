@@ -28,7 +28,7 @@ const MOST_ROWS: usize = 30_000;
 /// Most bytes of the data for a nearby server.
 const MOST_SERVED: usize = 4_000_000;
 
-/// The data of a scan for a server: fast to make. None when nobody waits for it any more.
+/// The data of a scan for a server: fast to make. None when the caller gives up.
 ///
 /// # Errors
 /// None that a capture could cause.
