@@ -81,7 +81,7 @@ impl Condenser {
         match event.action {
             Action::ProcessStart { process, .. } => {
                 self.first.get_or_insert(process);
-                // The parent is not recorded: all that was inherited was never counted.
+                // Inherited blocks are not counted, so the fork is left out.
                 to.tell(event.time, process, Action::ProcessStart { process, fork: 0 })
             }
             Action::ProcessEnd { process } => to.tell(event.time, process, event.action),

@@ -76,7 +76,7 @@ pub fn allocator_time(profile: &Profile, tables: &Tables, names: &Names) -> Vec<
     for site in &profile.sites {
         let Cost { allocated, cpu, .. } = site.cost;
         if !allocated.is_zero() {
-            // The stack of an allocation begins with the caller of the allocator.
+            // The innermost function on an allocation's stack is the caller of the allocator.
             let caller =
                 functions_of(tables, names, site.node).find(|(_, step)| ends[step.label.index()].is_none());
             let caller = caller.map_or(LabelId::EVERYTHING, |(_, step)| step.label);

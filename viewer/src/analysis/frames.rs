@@ -22,8 +22,8 @@ const MOST_PLUMBING: usize = 100;
 /// The most unnamed functions that a wrapper calls on its way to the allocator.
 const MOST_WITHIN_WRAPPER: usize = 3;
 
-/// The same, from the first function that is not standard library plumbing. A stack of nothing but plumbing is kept
-/// whole.
+/// The functions of a stack from the first that is not standard library plumbing. A stack of nothing but plumbing is
+/// kept whole.
 pub fn meaningful<'a>(
     tables: &'a Tables,
     names: &'a Names,

@@ -110,8 +110,7 @@ impl Slicer {
         time > self.boundary
     }
 
-    /// Closes the open slice, and the quiet time after it, before the event at `now`. Hands the emptied changes back
-    /// for reuse.
+    /// Closes the open slice, with these changes, and the quiet time after it, before the event at `now`.
     pub(super) fn advance(&mut self, now: Instant, changes: Vec<(u32, Flow)>) {
         // In forged files time may go backwards; slices stand still then.
         self.latest = self.latest.max(now.time);
