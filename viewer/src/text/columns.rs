@@ -37,7 +37,8 @@ impl<'a> Columns<'a> {
     /// Columns that [`Self::single`] takes.
     pub(super) const SINGLE: usize = NUMBER;
 
-    /// `  12.3 MiB   45.6 %       1,234  `: the ranking number comes first. In a sampled capture it is followed by its error, as in ` ≈12.3 MiB   ±5.1 %   45.6 %      ≈1,234  `.
+    /// `  12.3 MiB   45.6 %       1,234  `: the ranking number comes first. In a sampled capture it is
+    /// followed by its error, as in ` ≈12.3 MiB   ±5.1 %   45.6 %      ≈1,234  `.
     pub(super) fn row(&self, amount: Amount, spread: Spread) -> String {
         let (first, second) = self.pair(amount, spread);
         let share = percent(self.metric.rank(amount), self.metric.rank(self.total));

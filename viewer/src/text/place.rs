@@ -41,7 +41,8 @@ pub fn detail(loaded: &Loaded, step: &Step) -> Option<String> {
     }
 }
 
-/// The same when each function of a stack has its own line: an unnamed function in a known file shows the reason, too.
+/// The same when each function of a stack has its own line: an unnamed function in a known file shows the reason,
+/// too.
 pub fn detail_of_frame(loaded: &Loaded, frame: FrameId, step: &Step) -> Option<String> {
     let Kind::InModule(_) = loaded.names.label(step.label).kind else { return detail(loaded, step) };
     let reason = loaded.tables.symbol(frame)?.reason?;

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A block that is live at both moments is the same sample in both, so whatever it stands for, it adds nothing to the
-//! difference. What both have in common is the later one without the new blocks, so the difference is `earlier -
-//! (later - new) + new`. A number that only grows has all of the earlier one in common.
+//! difference. What both have in common is the later one without the new blocks, so the difference is
+//! `earlier - (later - new) + new`. A number that only grows has all of the earlier one in common.
 
 use crate::analysis::cost::Cost;
 use crate::analysis::profile::{Profile, Span};
