@@ -19,7 +19,7 @@ pub struct Compared {
     pub before: Side,
     /// The later side.
     pub after: Side,
-    /// True when they are of two captures, whose stacks had to be matched.
+    /// True when the sides are two captures, whose stacks had to be matched.
     pub two_captures: bool,
 }
 
@@ -28,24 +28,24 @@ pub struct Compared {
 pub struct Side {
     /// The file.
     pub source: Source,
-    /// When; none for a capture as a whole.
+    /// The moment compared; none for a capture as a whole.
     pub at: Option<Instant>,
-    /// When its recording ended; none of a file that is cut.
+    /// When its recording ended; none for a truncated file.
     pub ended: Option<u64>,
     /// Events that its capture lacks, by reason.
     pub lost: Vec<Lost>,
-    /// How it was sampled; none where everything was recorded.
+    /// How it was sampled; none when everything was recorded.
     pub sampling: Option<Sampling>,
-    /// Gaps of its recording up to then.
+    /// Gaps in its recording up to that moment.
     pub gaps: u64,
-    /// Pauses that its programs made up to then.
+    /// Pauses that its programs made up to that moment.
     pub pauses: u64,
-    /// What the choice of stacks left out; none where nothing was chosen.
+    /// What the selection of stacks left out; none when nothing was selected.
     pub seen: Option<Seen>,
 }
 
 impl Side {
-    /// The side of a profile, which is that of the capture or another one of it.
+    /// A side from a profile of this capture: its own or another one.
     fn new(loaded: &Loaded, profile: &Profile, seen: Option<Seen>) -> Self {
         Self {
             source: loaded.source.clone(),
@@ -72,8 +72,8 @@ impl Compared {
     }
 }
 
-/// Compares two moments of one capture, of the blocks that the question is about, both seen through the same lens. They may be given
-/// in any order: the first one is called *before*.
+/// Compares two moments of one capture, both through the same filter and lens. They may be given in any order: the
+/// earlier one is called *before*.
 ///
 /// # Errors
 /// As [`Moments::profile`].
@@ -106,7 +106,7 @@ pub fn compare_moments(
     Ok(Compared { loaded, diff, before, after, two_captures: false })
 }
 
-/// Compares two captures, or the same part of both, seen through the same lens.
+/// Compares two captures, or the same part of both, through the same lens.
 ///
 /// # Errors
 /// As [`Moments::profile`].
@@ -125,8 +125,8 @@ pub fn compare_captures(
     Ok(compare_shown(old, new, lens, spelling))
 }
 
-/// The same of captures that were counted already. What refers to the newer one's stacks, processes and threads by
-/// number still does so afterwards, unless a lens has changed stacks.
+/// Compares two captures that are counted already. Ids of the newer one's stacks, processes and threads stay valid,
+/// unless a lens has changed stacks.
 pub(crate) fn compare_shown(mut old: Loaded, new: Loaded, lens: &Lens, spelling: Spelling) -> Compared {
     let (mut before, mut after) = (Side::new(&old, &old.profile, None), Side::new(&new, &new.profile, None));
     let united = unite(old.tables, new.tables, spelling);

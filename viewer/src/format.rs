@@ -1,4 +1,4 @@
-//! Numbers for people. JSON has the exact ones.
+//! Numbers for people; JSON has the exact ones.
 
 /// A number of bytes: exact below 1 KiB, else three digits, up to 1023, and a binary unit.
 ///
@@ -65,7 +65,7 @@ pub fn counted(value: impl Into<i128>, noun: &str) -> String {
     format!("{} {noun}{ending}", count(value))
 }
 
-/// Names in a line: all of them, or so many and how many there are beside.
+/// Names on one line: all of them, or the first `most` and the number of the others.
 ///
 /// ```
 /// # use viewer::format::listed;
@@ -80,8 +80,8 @@ pub fn listed(names: &[impl AsRef<str>], most: usize) -> String {
     }
 }
 
-/// A part of a whole in percent: nothing of nothing is 0, and what is there is never shown as nothing, nor what
-/// is missing as all.
+/// A part of a whole in percent. 0 of 0 is 0; a part that exists is never shown as 0 %, and one that is not the whole
+/// never as 100 %.
 ///
 /// ```
 /// # use viewer::format::percent;
@@ -126,7 +126,7 @@ pub fn duration(nanoseconds: u64) -> String {
     }
 }
 
-/// A moment, with as many digits as tell it from one that is a step away: a duration, where that does.
+/// A moment, with enough digits to tell it from one that is a step away; written as a duration where that suffices.
 ///
 /// ```
 /// # use viewer::format::moment;
@@ -159,7 +159,7 @@ pub fn moment(nanoseconds: u64, step: u64) -> String {
     if step == 0 || step >= if is_hours { 60 * unit } else { unit } {
         return duration(nanoseconds);
     }
-    // What is behind the last digit is cut, not rounded, so that there is no 60th second.
+    // The remaining digits are cut off, not rounded, so that there is no 60th second.
     let fraction = nanoseconds % unit / 10_u64.pow(9 - needed);
     let fraction = if digits > 0 { format!(".{fraction:0digits$}") } else { String::new() };
     let (minutes, rest) = (seconds / 60, format!("{:02}{fraction} s", seconds % 60));
@@ -195,7 +195,7 @@ mod tests {
             (1000 * 1024, "1000 KiB"),
             ((1 << 20) - 1, "1.00 MiB"),
             (1 << 30, "1.00 GiB"),
-            // Between two goes to the even one, in the web report as well.
+            // Halves round to the even digit, as in the web report.
             ((125 << 20) / 4, "31.2 MiB"),
             ((127 << 20) / 4, "31.8 MiB"),
             (i64::MAX, "8.00 EiB"),
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Check that moments have the digits that tell them apart, as those of the web report have.
+    /// Check that moments have the digits that tell them apart, as in the web report.
     #[test]
     fn moments_are_told_apart() {
         for (time, step, expected) in [

@@ -1,7 +1,7 @@
 //! Results of rules as the XML that test runners write and build servers read.
 //!
-//! There is no standard but the habit of Ant's `junitreport` task: a suite with cases, of which some have a `failure`, or an
-//! `error` where nobody knows.
+//! The only standard is the convention of Ant's `junitreport` task: a suite of cases, some with a `failure`, or an
+//! `error` where the result is unknown.
 
 use crate::check::{Outcome, Report};
 use crate::text::{check_result, check_title};
@@ -46,7 +46,7 @@ pub fn check(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     writeln!(out, "  </testsuite>\n</testsuites>")
 }
 
-/// Text as XML 1.0 takes it: characters that it has no place for are replaced.
+/// Text that XML 1.0 allows: characters it forbids are replaced.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,16 +1,17 @@
 //! Analysis of a capture and its views.
 //!
-//! What every part keeps to:
-//! - **One meaning of each number**, that of [`analysis`], in every view: text and JSON are written from the same
+//! Rules that every part keeps:
+//! - **Each number has one meaning**, that of [`analysis`], in every view: text and JSON are written from the same
 //!   [`Loaded`] and never count anything themselves.
-//! - **Memory is bounded by live blocks and different stacks**, never by events: a capture of 10⁹ events is
-//!   counted in one pass.
-//! - **A capture is somebody else's file.** Hostile events give odd numbers, never a panic, a loop without end or
-//!   memory without bound; hostile names are escaped before they reach a terminal.
-//! - **Nothing is left out in silence**: what a limit hides stands in a row of its own with its sum, and losses of
-//!   the recording stand over every report.
+//! - **Memory is bounded by live blocks and distinct stacks**, never by events: a capture of 10⁹ events is counted in
+//!   one pass.
+//! - **A capture is untrusted input.** Hostile events give odd numbers, never a panic, an endless loop or unbounded
+//!   memory; hostile names are escaped before they reach a terminal.
+//! - **Nothing is left out in silence**: what a limit hides is summed up in a row of its own, and events that the
+//!   recording lost are reported above every report.
 //!
-//! Only [`open`] and its siblings read files: the capture, and those that its names and rules may come from; only views write, to the writer they are given.
+//! Only [`open`] and its siblings read files: the capture, and the files that its names and rules come from. Only
+//! views write, to the writer that they are given.
 //!
 //! ```no_run
 //! let loaded = viewer::open("app.1000.memprof".as_ref(), viewer::Naming::from_files())?;
@@ -60,5 +61,5 @@ pub use options::{DiffOptions, DumpOptions, ReportOptions, ResidentBy, Shape};
 pub use side_index::Cache;
 pub use sources::Sources;
 pub use symbolize::{LookedUp, Naming};
-/// Where files with names are, and how names are shown.
+/// Where to look for files with names, and how to show names.
 pub use symbols::{Cache as NameCache, Notice, Options as SymbolOptions, Servers};

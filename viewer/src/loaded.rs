@@ -1,4 +1,4 @@
-//! A capture, counted and named: what every view is made from.
+//! A capture, counted and named: the input of every view.
 
 use crate::analysis::{Amount, Counters, Failure, MarkName, Names, Profile, Reason, Span, marks_by_name};
 use crate::graph::Reach;
@@ -9,12 +9,12 @@ use capture::{
     CounterKind, Frame, Lost, Mark, Process, ProcessId, StringId, Tables, Thread, Tracepoint, TracepointId,
 };
 
-/// Where the events came from, as far as a view says so.
+/// Where the events came from, as far as views tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Source {
     /// The file, as the user named it.
     pub file: String,
-    /// Why the file ends before its recording did; none for a whole file.
+    /// Why the file ends before its recording did; none for a complete file.
     pub cut: Option<String>,
     /// Chunks of a kind that this version does not know.
     pub unknown_chunks: u64,
@@ -23,7 +23,7 @@ pub struct Source {
 /// A capture in memory: its tables and numbers, not its events.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Who, where, and under which name.
+    /// Processes, threads, stacks and strings.
     pub tables: Tables,
     /// The numbers.
     pub profile: Profile,
@@ -33,7 +33,7 @@ pub struct Loaded {
     pub counters: Counters,
     /// The file.
     pub source: Source,
-    /// The search for names that the capture lacks.
+    /// How the search for names that the capture lacks went.
     pub looked_up: LookedUp,
     /// The pool whose blocks were counted; none: the heap of the process.
     pub heap: Option<StringId>,
@@ -41,15 +41,15 @@ pub struct Loaded {
     pub tracepoint: Option<TracepointId>,
     /// Hits of each tracepoint and their sizes, in the whole recording.
     pub hits: Vec<Amount>,
-    /// What of it is shown, and how; none when it is all of it, as it is.
+    /// What part of the capture is shown, and how; none when all of it is shown as recorded.
     pub seen: Option<Seen>,
-    /// What of the leaks is left out; none where no rule was asked for.
+    /// Leaks that were suppressed; none when no rule was asked for.
     pub suppressed: Option<Suppressed>,
-    /// Where what was unreachable stands in the place of what was leaked: how far that can be believed.
+    /// How far reachability can be trusted, where unreachable blocks stand in place of leaked ones.
     pub reach: Option<Reach>,
 }
 
-/// A mark with what its ids stand for.
+/// A mark with its ids resolved.
 #[derive(Clone, Copy, Debug)]
 pub struct MarkRow<'a> {
     /// Its name, as the program gave it.
@@ -58,12 +58,12 @@ pub struct MarkRow<'a> {
     pub mark: &'a Mark,
     /// Who set it.
     pub thread: Option<&'a Thread>,
-    /// In which process.
+    /// The process of that thread.
     pub process: Option<&'a Process>,
 }
 
 impl Loaded {
-    /// Names what was counted.
+    /// Adds names to what was counted.
     pub fn new(tables: Tables, profile: Profile, source: Source) -> Self {
         let names = Names::new(&tables);
         let (looked_up, counters) = (LookedUp::default(), Counters::default());
@@ -83,7 +83,7 @@ impl Loaded {
         }
     }
 
-    /// The moments that programs named, in the order in which they came.
+    /// The marks of all programs, in the order of the recording.
     pub fn marks(&self) -> impl Iterator<Item = MarkRow<'_>> {
         let tables = &self.tables;
         tables.marks.iter().map(move |mark| {
@@ -93,7 +93,7 @@ impl Loaded {
         })
     }
 
-    /// The same by name, with the regions that they bound.
+    /// The same marks grouped by name, with the regions that they bound.
     pub fn marks_by_name(&self) -> Vec<MarkName> {
         marks_by_name(&self.tables, self.duration_ns())
     }
@@ -108,17 +108,17 @@ impl Loaded {
         self.tables.tracepoints.get(self.tracepoint?.index())
     }
 
-    /// Length of the recording in nanoseconds; of a file without an end, up to its last event.
+    /// Length of the recording in nanoseconds; for a file without an end, up to its last event.
     pub fn duration_ns(&self) -> u64 {
         self.tables.summary.as_ref().map_or(self.profile.last_time, |summary| summary.duration_ns)
     }
 
-    /// When the recording ended; none where that is not known, as of a file that is cut.
+    /// When the recording ended; none when unknown, as in a truncated file.
     pub(crate) fn ended(&self) -> Option<u64> {
         self.tables.summary.as_ref().map(|summary| summary.duration_ns).filter(|&duration| duration > 0)
     }
 
-    /// What the kernel said last that a process had resident, up to the moment that is shown.
+    /// The resident size that the kernel reported last for a process, up to the moment shown.
     pub(crate) fn last_rss(&self, process: ProcessId) -> Option<u64> {
         let until = match self.profile.span {
             Span::Whole => u64::MAX,
@@ -129,13 +129,15 @@ impl Loaded {
         series.iter().rev().find(|point| point.time <= until).map(|point| point.value)
     }
 
-    /// Frees of what was no live block, where single blocks are known that could say more of them.
+    /// Number of frees of addresses without a live block; 0 for an aggregated capture, which has no single blocks to
+    /// explain them by.
     pub(crate) fn invalid_frees(&self) -> u64 {
         let has_blocks = self.tables.metadata.aggregate().is_none();
         if has_blocks { self.profile.anomalies().unmatched_frees } else { 0 }
     }
 
-    /// Calls that returned no memory, by stack: what failed last comes first, behind it what was no fault of the memory.
+    /// Calls that returned no memory, by stack: the most recent failure first, then those that memory was not to
+    /// blame for.
     pub(crate) fn failures(&self) -> Vec<&Failure> {
         let mut rows: Vec<&Failure> = self.profile.failures.iter().collect();
         rows.sort_by_key(|row| (row.reason == Reason::Alignment, std::cmp::Reverse(row.last), row.node));
@@ -147,7 +149,7 @@ impl Loaded {
         self.tables.metadata.traces_frees()
     }
 
-    /// Different addresses of code on the stacks.
+    /// Distinct code addresses on the stacks.
     pub fn addresses(&self) -> u64 {
         self.tables.frames.iter().filter(|frame| matches!(frame, Frame::Code { .. })).count() as u64
     }
@@ -163,7 +165,7 @@ impl Loaded {
     }
 }
 
-/// Events of all reasons.
+/// The sum over all reasons.
 pub(crate) fn sum_of(lost: &[Lost]) -> u64 {
     lost.iter().fold(0, |sum, lost| sum.saturating_add(lost.events))
 }

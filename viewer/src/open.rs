@@ -1,4 +1,4 @@
-//! From a file to a view: the only place of this crate that reads captures.
+//! From a file to a view: the only place in this crate that reads captures.
 
 use crate::analysis::{History, Names};
 use crate::export::Events;
@@ -29,7 +29,7 @@ pub enum Error {
         #[source]
         error: CaptureError,
     },
-    /// The question names what the capture does not have.
+    /// The question names something that the capture does not have.
     #[error(transparent)]
     Unknown(#[from] Unknown),
     /// The range that was asked for ends before it begins.
@@ -40,7 +40,7 @@ pub enum Error {
         /// Its end.
         to: u64,
     },
-    /// The capture is aggregated, and what was asked for is about single blocks.
+    /// The capture is aggregated, and the question is about single blocks.
     #[error(
         "{file} is aggregated: it has totals of each stack at its snapshots, and no {wanted}. Record without --aggregate for \
          that. Where this is too large, --sample makes it smaller, and attach and daemon bound it by --max-size and --keep"
@@ -48,15 +48,15 @@ pub enum Error {
     Aggregated {
         /// The file, as the user named it.
         file: String,
-        /// What was asked for, and it lacks.
+        /// What was asked for that it lacks.
         wanted: &'static str,
     },
-    /// The scan that was asked for is not there.
+    /// The capture does not have the scan that was asked for.
     #[error("{file} {}: sysprof-memprof scan PID makes one while a process is recorded, --scan-at-exit one at its end", scans(*.count, .which))]
     NotScanned {
         /// The file, as the user named it.
         file: String,
-        /// Scans that there are.
+        /// Number of scans in the capture.
         count: usize,
         /// The one that was asked for.
         which: WhichScan,
@@ -66,7 +66,7 @@ pub enum Error {
     Write(#[from] io::Error),
 }
 
-/// What there is in the place of a scan.
+/// Which scans there are instead.
 fn scans(count: usize, which: &WhichScan) -> String {
     match (count, which) {
         (0, _) | (_, WhichScan::Last) => "has no scan of a process' memory".into(),
@@ -76,21 +76,21 @@ fn scans(count: usize, which: &WhichScan) -> String {
     }
 }
 
-/// Reads and counts a capture. Of a file that is cut off or damaged, what lies before is counted, and
+/// Reads and counts a capture. If the file is truncated or damaged, everything before that point is counted, and
 /// [`Source::cut`] says why there is no more.
 ///
 /// # Errors
-/// [`Error::Capture`] when the file cannot be read or is none.
+/// [`Error::Capture`] when the file cannot be read or is not a capture.
 pub fn open(path: &Path, naming: Naming) -> Result<Loaded, Error> {
     let mut moments = Moments::open(path)?;
     let profile = moments.profile(&Query::default())?;
     Ok(moments.show(profile, naming))
 }
 
-/// The same, and how the heap came to be what it was.
+/// [`open`], plus the history of the heap.
 ///
 /// # Errors
-/// Those of [`open`].
+/// As [`open`].
 pub fn open_with_history(
     path: &Path,
     naming: Naming,
@@ -136,7 +136,7 @@ pub fn dump_json(
     Ok(looked_up)
 }
 
-/// Writes every sample of a capture's processors as a line, of text or of JSON.
+/// Writes every CPU sample of a capture as a line, in text or JSON.
 ///
 /// # Errors
 /// Those of the file and of the writer.
@@ -158,7 +158,7 @@ pub fn dump_samples(
     )
 }
 
-/// Writes every hit of a capture's tracepoints as a line, of text or of JSON.
+/// Writes every tracepoint hit of a capture as a line, in text or JSON.
 ///
 /// # Errors
 /// Those of the file and of the writer.
@@ -180,7 +180,7 @@ pub fn dump_hits(
     )
 }
 
-/// Writes what stands beside the events: all that `read` hands over, a line each.
+/// Writes what is recorded apart from the events: everything that `read` hands over, a line each.
 fn dump_readings<T>(
     path: &Path,
     naming: Naming,
@@ -203,14 +203,14 @@ fn dump_readings<T>(
     Ok(looked_up)
 }
 
-/// The events of a capture in a file, which is opened each time they are wanted.
+/// The events of a capture file, which is opened anew for each pass.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     file: PathBuf,
 }
 
 impl Recorded {
-    /// Those of this file.
+    /// The events of this file.
     pub fn new(file: &Path) -> Self {
         Self { file: file.to_owned() }
     }
@@ -224,7 +224,7 @@ impl Events for Recorded {
             true
         });
         match read {
-            // What lies before the damage was counted, and is all there is.
+            // Everything before the damage was counted; there is no more.
             Ok(()) | Err(CaptureError::Damaged { .. }) => Ok(()),
             Err(error) => Err(Error::Capture { file: source.file, error }),
         }
@@ -233,7 +233,7 @@ impl Events for Recorded {
     fn samples(&self) -> Result<Box<dyn Iterator<Item = Sample> + '_>, Error> {
         let (reader, _) = open_reader(&self.file)?;
         let mut chunk = 0;
-        // One chunk is in memory at a time. Behind damage nothing was counted.
+        // One chunk is in memory at a time. Nothing after damage was counted.
         let chunks = std::iter::from_fn(move || {
             let samples = reader.samples(reader.index().get(chunk)?).ok()?;
             chunk += 1;

@@ -1,4 +1,4 @@
-//! What the views can be asked for.
+//! What a user can ask the views for.
 
 use crate::analysis::{Amount, Cutoff, Metric, Share};
 use crate::loaded::Loaded;
@@ -12,9 +12,9 @@ pub enum Shape {
     Stacks,
     /// A table of functions with what they allocate themselves and with all they call.
     Functions,
-    /// A tree from the root inwards.
+    /// A tree from the root down.
     Tree,
-    /// A tree from the allocating functions outwards.
+    /// A tree from the allocating functions up to the root.
     Inverted,
 }
 
@@ -25,21 +25,21 @@ pub struct ReportOptions {
     pub metric: Metric,
     /// In which form.
     pub shape: Shape,
-    /// What is smaller than this share of the total is summed up. None: 1 % in text and in inverted trees, nothing in JSON, nor of
-    /// processes, executables, commands and threads that stand for stacks.
+    /// Rows smaller than this share of the total are summed up. None: 1 % in text and in inverted trees; no cutoff in
+    /// JSON, nor for the processes, executables, commands and threads that a grouping shows instead of stacks.
     pub min: Option<Share>,
-    /// Rows of a table, and children of a node, beyond this number are summed up as well. None: 20 in text,
-    /// everything in JSON.
+    /// Rows of a table, and children of a node, beyond this number are summed up as well. None: 20 in text, unlimited
+    /// in JSON.
     pub limit: Option<usize>,
 }
 
 /// Whose stacks `resident` lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResidentBy {
-    /// Those that allocated what lies on resident pages.
+    /// The stacks that allocated what lies on resident pages.
     #[default]
     Allocation,
-    /// Those that touched pages first.
+    /// The stacks that touched the pages first.
     Touch,
 }
 
@@ -48,8 +48,8 @@ impl ReportOptions {
     const LIMIT: usize = 20;
     const FEW: usize = 5;
 
-    /// What people read. Of processes, commands and threads people ask which ones there are: a share would hide those that the question
-    /// is about.
+    /// The cutoff for people. There is none for processes, commands and threads: people ask which ones exist, and a
+    /// share would hide some of them.
     pub(crate) fn cutoff_for_text(&self, loaded: &Loaded) -> Cutoff {
         let total = self.metric.of(&loaded.profile.total);
         let grouping = loaded.seen.as_ref().and_then(|seen| seen.group);
@@ -59,7 +59,8 @@ impl ReportOptions {
         Cutoff { few, ..self.cutoff(total, min, self.limit.unwrap_or(Self::LIMIT)) }
     }
 
-    /// What programs read. A full inverted tree has as many nodes as all stacks have frames, so it has a default.
+    /// The cutoff for programs. A full inverted tree has as many nodes as all stacks have frames, so it gets a
+    /// default.
     pub(crate) fn cutoff_for_json(&self, total: Amount) -> Cutoff {
         let min = if self.shape == Shape::Inverted { Self::MIN } else { 0.0 };
         let min = self.min.unwrap_or(Share::percent(min));
@@ -76,7 +77,7 @@ impl ReportOptions {
 pub struct DiffOptions {
     /// Which numbers.
     pub metric: Metric,
-    /// As a tree, from the root inwards, instead of a table of stacks.
+    /// As a tree from the root down, instead of a table of stacks.
     pub tree: bool,
     /// Changes smaller than this share of all changes are summed up. None: 1 % in text, nothing in JSON.
     pub min: Option<Share>,
@@ -86,14 +87,14 @@ pub struct DiffOptions {
 }
 
 impl DiffOptions {
-    /// What people read; `changes` is what grew and what shrank together.
+    /// The cutoff for people; `changes` is the sum of growth and shrinkage.
     pub(crate) fn cutoff_for_text(&self, changes: i64) -> Cutoff {
         let min = self.min.unwrap_or(Share::percent(ReportOptions::MIN));
         let few = if self.min.is_none() { ReportOptions::FEW } else { 0 };
         Cutoff { least: min.least(changes), limit: self.limit.unwrap_or(ReportOptions::LIMIT).max(1), few }
     }
 
-    /// What programs read.
+    /// The cutoff for programs.
     pub(crate) fn cutoff_for_json(&self, changes: i64) -> Cutoff {
         let min = self.min.unwrap_or(Share::percent(0.0));
         Cutoff { least: min.least(changes), limit: self.limit.unwrap_or(usize::MAX).max(1), few: 0 }
@@ -103,9 +104,9 @@ impl DiffOptions {
 /// How much of each event `dump` shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumpOptions {
-    /// Functions of a stack, from the innermost; 0 leaves stacks out.
+    /// Functions of each stack to show, from the innermost; 0 leaves stacks out.
     pub frames: usize,
-    /// Functions are shown without their template and generic arguments.
+    /// Leave template and generic arguments out of names.
     pub short_names: bool,
 }
 

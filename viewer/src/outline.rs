@@ -1,7 +1,8 @@
-//! A page as it is seen, to be pasted elsewhere: rows of numbers and an indented name, as text, Markdown or HTML.
+//! A page as it is on screen, to be pasted elsewhere: rows of numbers and an indented name, as text, Markdown or
+//! HTML.
 //!
-//! Whoever shows rows makes an outline of just these rows; so what is copied from a terminal is what was on it, and a report
-//! in another form has the rows of the one in text.
+//! A view that shows rows makes an outline of exactly these rows, so what is copied from a terminal is what was on
+//! it, and a report in another form has the rows of the text report.
 
 mod html;
 mod markdown;
@@ -55,7 +56,7 @@ impl FromStr for Form {
 pub struct Outline {
     /// What the rows are about, a line each.
     pub title: Vec<String>,
-    /// What stands over the numbers, and at last over the names.
+    /// Headings of the number columns, then that of the names.
     pub columns: Vec<String>,
     /// From top to bottom.
     pub rows: Vec<OutlineRow>,
@@ -64,13 +65,13 @@ pub struct Outline {
 /// A row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutlineRow {
-    /// In the columns' order; an empty one is left blank.
+    /// In the order of the columns; an empty one is left blank.
     pub numbers: Vec<String>,
-    /// Levels that the name is moved to the right.
+    /// Levels of indentation of the name.
     pub indent: usize,
-    /// The name, as it was recorded: it is made harmless here.
+    /// The name as recorded; it is escaped when written.
     pub name: String,
-    /// True for a name that nobody wrote: what stands for an unknown function, or sums others up.
+    /// True for a name that is not from the program: a placeholder for an unknown function, or the sum of other rows.
     pub is_generated: bool,
 }
 
@@ -87,10 +88,10 @@ impl Outline {
         }
     }
 
-    /// The same as a text.
+    /// The outline as text.
     pub fn to_text(&self, form: Form) -> String {
         let mut text = Vec::new();
-        // Nothing can fail in memory.
+        // Writing to memory cannot fail.
         let _ = self.write(&mut text, form);
         String::from_utf8_lossy(&text).into_owned()
     }

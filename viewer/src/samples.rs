@@ -1,4 +1,4 @@
-//! `dump --samples` and `dump --hits`: every sample of the processors, or hit of a tracepoint, a line each.
+//! `dump --samples` and `dump --hits`: every CPU sample, or every tracepoint hit, a line each.
 
 use crate::analysis::{Names, functions_of};
 use crate::json::SCHEMA;
@@ -46,7 +46,7 @@ struct HitFields<'a> {
 }
 
 impl SampleDump<'_> {
-    /// Writes what comes before all of them.
+    /// Writes what precedes all entries.
     pub(crate) fn first(&mut self, document: &'static str, file: &str) -> io::Result<()> {
         if !self.is_json {
             return Ok(());
@@ -108,7 +108,7 @@ impl SampleDump<'_> {
     }
 }
 
-/// How much a hit is of, for people.
+/// The size of a hit, for people.
 fn sized(tracepoint: &Tracepoint, size: u64) -> String {
     match tracepoint.unit {
         _ if tracepoint.size.is_empty() => String::new(),
@@ -117,7 +117,7 @@ fn sized(tracepoint: &Tracepoint, size: u64) -> String {
     }
 }
 
-/// Names of the functions from the innermost outwards, as many as are wanted.
+/// Names of the functions from the innermost out, up to the limit.
 fn stack<'a>(tables: &'a Tables, names: &'a Names, node: NodeId, limit: usize) -> Vec<&'a str> {
     let steps = functions_of(tables, names, node).take(limit);
     steps.map(|(_, step)| names.label(step.label).name.as_str()).collect()

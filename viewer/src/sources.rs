@@ -1,4 +1,4 @@
-//! Source files of this machine, read when somebody wants to see a line of them.
+//! Source files of this machine, read when a line of them is to be shown.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 /// Longest file that is read.
 const MOST_BYTES: u64 = 8 << 20;
 
-/// Files that are kept.
+/// Most files that are kept.
 const MOST_FILES: usize = 2000;
 
 /// Source files, each read once.
 #[derive(Debug, Default)]
 pub struct Sources {
-    /// Beginnings of paths, and what to put in their place.
+    /// Prefixes of paths, and their replacements.
     path_map: Vec<(String, String)>,
     files: HashMap<PathBuf, Option<Vec<String>>>,
 }
 
 impl Sources {
-    /// Where a path that begins in one way is to be looked for under another one.
+    /// Sources that look for a path under the replacement of its prefix.
     pub fn new(path_map: Vec<(String, String)>) -> Self {
         Self { path_map, files: HashMap::new() }
     }
 
-    /// A line of a file, from 1; none where this machine does not have it.
+    /// A line of a file, counted from 1; none when this machine does not have it.
     pub fn line(&mut self, path: &str, line: u32) -> Option<&str> {
         let path = self.here(path);
         if !self.files.contains_key(&path) && self.files.len() >= MOST_FILES {
@@ -37,13 +37,14 @@ impl Sources {
         lines.as_ref()?.get(usize::try_from(line).ok()?.checked_sub(1)?).map(String::as_str)
     }
 
-    /// The text of a file, which need not be the one that was compiled.
+    /// The text of a file, which may differ from the one that was compiled.
     ///
     /// # Errors
     /// Why it cannot be shown.
     pub fn read(path: &Path) -> io::Result<String> {
         let refused = |text: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-        // A path of a capture may name anything: what is no file is not opened, since a pipe would wait for its other end.
+        // A capture's path may name anything: only regular files are opened, since opening a pipe would block until
+        // someone writes to it.
         if !fs::metadata(path)?.is_file() {
             return refused("it is no regular file");
         }

@@ -1,8 +1,8 @@
 //! Names that a capture lacks, from the files of this machine.
 //!
-//! A recording that was told not to look names up, or was ended while it did, has addresses only; and one that was
-//! made without debug symbols gets names once they are installed. A file counts only if it is the one that was
-//! mapped, by its build id or else by inode and time; of a capture that does not say which file it was, none does.
+//! A recording that was told not to look names up, or was killed while it did, has addresses only; and one made
+//! without debug symbols gets names once they are installed. A file is used only if it is the one that was mapped: by
+//! its build id, or else by inode and time. If the capture does not identify the file, none is used.
 
 use crate::analysis::{Cost, Profile};
 use capture::{Frame, FrameId, Module, ModuleId, NodeId, SourceFrame, StringId, Symbolized, Tables};
@@ -13,11 +13,11 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use symbols::{Batch, Lookup, ModuleFile, Source, Symbolizer};
 
-/// Addresses that are looked up. The largest programs have some hundred thousand; what a file claims beyond stays
-/// as it is.
+/// Most addresses that are looked up. The largest programs have some hundred thousand; what a file claims beyond that
+/// stays unnamed.
 const MOST_ADDRESSES: usize = 1 << 20;
 
-/// Bytes of names and paths that are taken; a large C++ program has some dozen megabytes.
+/// Most bytes of names and paths that are accepted; a large C++ program has some dozen megabytes.
 const MOST_TEXT: usize = 1 << 29;
 
 /// Where names come from.
@@ -26,12 +26,12 @@ pub enum Naming {
     /// From the capture alone.
     #[default]
     Stored,
-    /// What the capture lacks is looked up in the files that were recorded, as far as they are here.
+    /// Names that the capture lacks are looked up in the recorded files, where this machine has them.
     FromFiles(Box<symbols::Options>),
 }
 
 impl Naming {
-    /// From files where they were when they were recorded.
+    /// From files at the paths they had when they were recorded.
     pub fn from_files() -> Self {
         Naming::FromFiles(Box::default())
     }
@@ -40,11 +40,11 @@ impl Naming {
 /// How a search for names went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LookedUp {
-    /// Addresses for which the recording had not looked for a name.
+    /// Addresses that the recording had not looked up.
     pub unresolved: u64,
     /// Addresses that have a name now.
     pub named: u64,
-    /// Addresses without a name for which none was looked for, since they stand in no stack that can be shown.
+    /// Addresses that were not looked up because they are in no stack that can be shown.
     pub unneeded: u64,
 }
 
@@ -53,7 +53,7 @@ pub struct LookedUp {
 pub(crate) enum Needed<'a> {
     /// All that the capture lacks.
     All,
-    /// Those of the stacks that have any number in what was asked for.
+    /// Those of stacks that have any number in these profiles.
     Shown(&'a [&'a Profile]),
 }
 
@@ -66,7 +66,7 @@ impl Needed<'_> {
         let sites = sites.filter(|site| site.cost != Cost::default()).map(|site| site.node);
         let failures = profiles.iter().flat_map(|profile| &profile.failures).map(|failure| failure.node);
         for mut next in sites.chain(failures) {
-            // What leads to a node that was met has been met, too. The root is the empty stack and has no frame.
+            // The callers of a node that was met have been met, too. The root is the empty stack and has no frame.
             while next != NodeId::ROOT
                 && let (Some(node), Some(is_met)) =
                     (tables.nodes.get(next.index()), nodes.get_mut(next.index()))
@@ -102,7 +102,7 @@ pub(crate) fn symbolize(tables: &mut Tables, needed: Needed<'_>, options: &symbo
     let frames: Vec<Vec<FrameId>> = missing.into_values().collect();
     let mut found: Vec<(FrameId, Lookup)> = Vec::new();
     let mut text = 0;
-    // What does not fit stays without a name.
+    // What exceeds the limits stays unnamed.
     let _ = Symbolizer::new(options.clone()).look_up(
         &batches,
         &AtomicBool::new(false),
@@ -112,7 +112,7 @@ pub(crate) fn symbolize(tables: &mut Tables, needed: Needed<'_>, options: &symbo
             if text <= MOST_TEXT { Ok(()) } else { Err(TooMuch) }
         },
     );
-    // Threads answer in any order, but the names of a capture are the same each time.
+    // Threads answer in any order, but the names of a capture must be the same each time.
     found.sort_unstable_by_key(|(frame, _)| *frame);
     tables.symbols.resize(tables.frames.len(), None);
     let mut texts = Texts::new(tables);
@@ -124,13 +124,13 @@ pub(crate) fn symbolize(tables: &mut Tables, needed: Needed<'_>, options: &symbo
 
 struct TooMuch;
 
-/// Bytes of the names and paths of a result.
+/// Bytes of the names and paths in a result.
 fn text_of(lookup: &Lookup) -> usize {
     let texts = lookup.frames.iter().flat_map(|frame| [&frame.function, &frame.file]);
     texts.chain([&lookup.linkage]).flatten().map(|text| text.len() + size_of::<String>()).sum()
 }
 
-/// Frames without a function that are needed, by module, of modules that can be told from others.
+/// Needed frames without a function, by module; only modules whose file can be identified.
 fn missing(tables: &Tables, mut is_needed: impl FnMut(FrameId) -> bool) -> BTreeMap<ModuleId, Vec<FrameId>> {
     let mut missing: BTreeMap<ModuleId, Vec<FrameId>> = BTreeMap::new();
     let lacks_name = |frame: FrameId| {
@@ -149,13 +149,13 @@ fn missing(tables: &Tables, mut is_needed: impl FnMut(FrameId) -> bool) -> BTree
     missing
 }
 
-/// True when a file of this name can be told from the one that was recorded.
+/// True when the recording kept enough to identify the file of this module.
 fn has_identity(module: &Module) -> bool {
     let is_known = !module.build_id.is_empty() || (module.inode != 0 && module.modified_ns != 0);
     is_known && module.path.starts_with('/')
 }
 
-/// The file of a module, by what was recorded of it; none where that tells it from no other.
+/// The file of a module as recorded; none when it cannot be told from other files.
 pub(crate) fn module_file(module: &Module) -> Option<ModuleFile> {
     has_identity(module).then(|| ModuleFile {
         path: PathBuf::from(&module.path),
@@ -170,23 +170,23 @@ pub(crate) fn module_file(module: &Module) -> Option<ModuleFile> {
 pub(crate) fn batch(tables: &Tables, file: ModuleFile, frames: &[FrameId]) -> Batch {
     let address = |frame: &FrameId| match tables.frames[frame.index()] {
         Frame::Code { address, exact: true, .. } => address,
-        // The call may be the last instruction of its function.
+        // A return address: the call may be the last instruction of its function.
         Frame::Code { address, .. } => address.wrapping_sub(1),
         Frame::Pseudo(_) => 0,
     };
     Batch { source: Source::File(file), addresses: frames.iter().map(address).collect() }
 }
 
-/// The strings of the tables, each of them once.
+/// The strings of the tables, each stored once.
 pub(crate) struct Texts<'a> {
     tables: &'a mut Tables,
-    /// Where each string is, by its hash.
+    /// The id of each string, by its hash.
     known: HashTable<StringId>,
     hashes: RandomState,
 }
 
 impl<'a> Texts<'a> {
-    /// Those of these tables.
+    /// An index of the strings of these tables.
     pub(crate) fn new(tables: &'a mut Tables) -> Self {
         let (mut known, hashes) = (HashTable::with_capacity(tables.strings.len()), RandomState::new());
         for (index, text) in tables.strings.iter().enumerate() {
@@ -196,7 +196,7 @@ impl<'a> Texts<'a> {
         Self { tables, known, hashes }
     }
 
-    /// Puts a result in, if it says more than what is there; says whether it has a name.
+    /// Enters a result if it says more than what is known; returns whether it has a name.
     pub(crate) fn enter(&mut self, frame: FrameId, lookup: Lookup) -> bool {
         let is_named = lookup.function().is_some();
         if is_named || self.tables.symbol(frame).is_none() {
@@ -211,7 +211,7 @@ impl<'a> Texts<'a> {
             self.tables.symbols[frame.index()] =
                 Some(Symbolized { frame, names, reason, linkage, start: lookup.start });
         } else if let Some(known) = self.tables.symbols[frame.index()].as_mut() {
-            // Captures before format 1.8 do not know it.
+            // Captures before format 1.8 do not have it.
             known.start = known.start.or(lookup.start);
         }
         is_named

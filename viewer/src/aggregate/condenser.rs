@@ -1,49 +1,49 @@
-//! From all events to those of an aggregated capture.
+//! Condenses all events to those of an aggregated capture.
 
 use crate::analysis::{Load, PoolProfile, Totals};
 use crate::format::{bytes, counted};
 use capture::{Action, Event, ProcessId, Tables};
 
-/// After so many snapshots the distance between them doubles.
+/// After this many snapshots the distance between them doubles.
 pub const RUN: u32 = 360;
 
-/// Marks that have a snapshot of their own between two others; those beyond stand after the one before them.
+/// Marks between two regular snapshots that get a snapshot of their own; further ones share the snapshot before them.
 const MARKS: u32 = 16;
 
-/// Heaps of the programs' own that are told of one by one.
+/// The programs' own heaps (pools) that are reported individually.
 const POOLS: usize = 64;
 
-/// Who is told of what an aggregated capture has.
+/// Receives the content of an aggregated capture.
 pub trait Teller {
-    /// What may go wrong.
+    /// The receiver's error.
     type Error;
 
-    /// At this time, something of a process.
+    /// Receives an action of a process at this time.
     ///
     /// # Errors
-    /// Whatever may go wrong.
+    /// Whatever the receiver fails with.
     fn tell(&mut self, time: u64, process: ProcessId, action: Action) -> Result<(), Self::Error>;
 }
 
-/// Counts events, and tells at each snapshot what has changed.
+/// Counts events, and at each snapshot hands over what has changed.
 #[derive(Debug)]
 pub struct Condenser {
     totals: Totals,
     every: u64,
     due: u64,
-    /// Snapshots at this distance so far.
+    /// Snapshots taken at the present distance.
     taken: u32,
-    /// Snapshots for marks since the last one that was due.
+    /// Snapshots for marks since the last regular one.
     marks: u32,
-    /// Heaps of the programs' own, at the end.
+    /// The programs' own heaps, at the end.
     pools: Vec<PoolProfile>,
-    /// A process that everything can be told of that is about all of them: the first one that there is.
+    /// The process that events about all processes are attributed to: the first one there is.
     first: Option<ProcessId>,
     last: u64,
 }
 
 impl Condenser {
-    /// With so many nanoseconds between the first snapshots.
+    /// With this many nanoseconds between the first snapshots.
     pub fn new(every: u64) -> Self {
         let every = every.max(1);
         let (totals, pools, first) = (Totals::default(), Vec::new(), None);
@@ -53,8 +53,8 @@ impl Condenser {
     /// Counts the next event.
     ///
     /// # Errors
-    /// Those of who is told.
-    // Cost: a comparison more than the pass, unless a snapshot is due.
+    /// Those of the receiver.
+    // Cost: one comparison on top of the pass, unless a snapshot is due.
     pub fn event<T: Teller>(
         &mut self,
         load: &mut Load<'_>,
@@ -81,7 +81,7 @@ impl Condenser {
         match event.action {
             Action::ProcessStart { process, .. } => {
                 self.first.get_or_insert(process);
-                // Nothing is inherited but what was never counted.
+                // Inherited blocks are not counted, so the fork is left out.
                 to.tell(event.time, process, Action::ProcessStart { process, fork: 0 })
             }
             Action::ProcessEnd { process } => to.tell(event.time, process, event.action),
@@ -100,7 +100,7 @@ impl Condenser {
     /// Takes the last snapshot, when there are no more events.
     ///
     /// # Errors
-    /// Those of who is told.
+    /// Those of the receiver.
     pub fn finish<T: Teller>(&mut self, load: &mut Load<'_>, to: &mut T) -> Result<(), T::Error> {
         self.pools = load.pools_so_far();
         self.snapshot(load, self.last, to)
@@ -111,7 +111,7 @@ impl Condenser {
         self.last
     }
 
-    /// What snapshots do not have, in words: the heaps of the programs' own, of the whole recording.
+    /// What snapshots cannot hold, in words: the programs' own heaps, over the whole recording.
     pub fn remarks(&self, tables: &Tables) -> Vec<String> {
         let mut remarks: Vec<String> =
             self.pools.iter().take(POOLS).map(|pool| remark(pool, tables.string(pool.name))).collect();
@@ -135,7 +135,7 @@ impl Condenser {
             first.get_or_insert(process);
             to.tell(time, process, action)
         })?;
-        // Before the first process there is nothing that could be told.
+        // Before the first process there is nothing to report.
         self.first.map_or(Ok(()), |process| to.tell(time, process, Action::Snapshot))
     }
 }

@@ -1,4 +1,4 @@
-//! A recording that is kept as totals of its stacks at snapshots, so that its size does not grow with its events.
+//! A recording kept as totals per stack at snapshots, so that its size does not grow with its events.
 //!
 //! ```text
 //!  recording ──► capture in memory ──► Aggregate ──► aggregated capture
@@ -6,16 +6,17 @@
 //!                                        └─ at each snapshot what changed of each stack
 //! ```
 //!
-//! Blocks are counted by the same pass as in every view, so an aggregated capture has at each of its snapshots the numbers
-//! that the capture of all events would have had there. What is bounded, and by what:
+//! Blocks are counted by the same pass as in every view, so an aggregated capture has the same numbers at each of its
+//! snapshots as the capture of all events would have had. Bounds:
 //!
 //! | | by |
 //! |---|---|
 //! | memory | live blocks, distinct stacks of each process image, and what is not read yet |
 //! | the file | stacks that changed × snapshots, some 10 to 30 bytes each, and the names of all stacks once |
 //!
-//! Snapshots are taken at equal distances that double each [`RUN`] of them, so a day has some 1,600 when it begins with ten
-//! seconds; beside these when a process ends, and for marks, of which some share one when they come in floods.
+//! Snapshots are taken at equal distances that double after each [`RUN`] of them, so a day that begins with ten
+//! seconds has some 1,600. Further ones are taken when a process ends, and for marks, some of which share one when
+//! many arrive at once.
 
 mod condenser;
 mod tables;
@@ -28,7 +29,7 @@ use capture::{Action, Error, Event, Metadata, ProcessId, ReadAt, Reader, Sink, S
 use std::time::Duration;
 use tables::Copied;
 
-/// What an aggregated capture says of itself that is made of this one, with so much time between its first snapshots.
+/// The metadata of an aggregated capture made from this one, with `every` between its first snapshots.
 pub fn metadata(of: &Metadata, every: Duration) -> Metadata {
     let every = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
     let mut metadata = of.clone();
@@ -36,7 +37,7 @@ pub fn metadata(of: &Metadata, every: Duration) -> Metadata {
     metadata
 }
 
-/// Makes an aggregated capture of a growing one.
+/// Makes an aggregated capture from a growing one.
 pub struct Aggregate<R: ReadAt, S: Sink> {
     reader: Reader<R>,
     account: Account,
@@ -44,12 +45,13 @@ pub struct Aggregate<R: ReadAt, S: Sink> {
     copied: Copied,
     writer: Writer<S>,
     every: Duration,
-    /// Since when the recording goes on, as the aggregated capture says: it may begin only after it was opened.
+    /// When the recording began, as far as the aggregated capture has been told: it may begin only after it was
+    /// opened.
     started: u64,
 }
 
 impl<R: ReadAt, S: Sink> Aggregate<R, S> {
-    /// Of the capture that `reader` has just opened, in one that was begun with its [`metadata`].
+    /// From the capture that `reader` has just opened, into one that was begun with its [`metadata`].
     pub fn new(reader: Reader<R>, writer: Writer<S>, every: Duration) -> Self {
         let account = Account::new(reader.tables());
         let started = reader.tables().metadata.started_unix_ns;
@@ -58,11 +60,11 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
         Self { reader, account, condenser, copied: Copied::default(), writer, every, started }
     }
 
-    /// Takes in what there is now, and gives where in the growing capture that ends: it is not needed again.
+    /// Processes what has arrived, and returns the offset in the growing capture up to which it is no longer needed.
     ///
     /// # Errors
     /// When one of the two cannot be read or written.
-    // Cost: 30 to 120 ns for an event, as in any pass.
+    // Cost: 30 to 120 ns per event, as in any pass.
     pub fn refresh(&mut self) -> Result<u64, Error> {
         self.reader.refresh()?;
         let changed = self.reader.take_changed_processes();
@@ -92,7 +94,7 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
         self.writer.length()
     }
 
-    /// Takes in the rest, when the growing capture is whole, and finishes its own.
+    /// Processes the rest, once the growing capture is complete, and finishes the aggregated one.
     ///
     /// # Errors
     /// As [`Aggregate::refresh`].
@@ -111,7 +113,7 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
     }
 }
 
-/// Writes what is told.
+/// Writes what the condenser hands over.
 struct Told<'t, R: ReadAt, S: Sink> {
     copied: &'t mut Copied,
     writer: &'t mut Writer<S>,

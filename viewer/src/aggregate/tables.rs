@@ -1,7 +1,7 @@
-//! The tables of a growing capture in its aggregated one.
+//! Copies the tables of a growing capture into its aggregated one.
 //!
-//! Rows are copied as they come, in their order, so ids stay what they are. Of threads there is one for each process: whose
-//! blocks they were is not told apart.
+//! Rows are copied in order as they arrive, so ids stay valid. Each process has a single thread: an aggregated
+//! capture does not tell apart whose blocks they were.
 
 use crate::copy::Ids;
 use capture::{
@@ -9,25 +9,25 @@ use capture::{
 };
 use std::collections::HashMap;
 
-/// What was copied so far.
+/// What has been copied so far.
 #[derive(Default)]
 pub(super) struct Copied {
     ids: Ids,
     processes: usize,
-    /// Threads of the recording that were looked at.
+    /// Threads of the recording that were processed.
     threads: usize,
-    /// By process, the first of these.
+    /// The first thread of each process in the recording.
     first: HashMap<ProcessId, ThreadId>,
-    /// By process, the thread that its events have.
+    /// The thread that the events of each process have in the aggregated capture.
     carriers: HashMap<ProcessId, ThreadId>,
     marks: usize,
-    /// What counters said last, and have not said in a snapshot.
+    /// The last values of counters that no snapshot has yet.
     counters: HashMap<(Option<ProcessId>, CounterKind, u32), Counter>,
 }
 
 impl Copied {
     /// Copies what is new, and the rows of these processes, which have changed.
-    // Cost: what is new and what has changed, however much was there before.
+    // Cost: proportional to what is new and what has changed, not to what was there before.
     pub(super) fn take<S: Sink>(
         &mut self,
         tables: &Tables,
@@ -53,7 +53,7 @@ impl Copied {
         Ok(())
     }
 
-    /// The thread that all events of a process have: the first one that it had.
+    /// The thread that all events of a process are attributed to: its first one.
     pub(super) fn carrier<S: Sink>(
         &mut self,
         process: ProcessId,
@@ -73,14 +73,14 @@ impl Copied {
         Ok(carrier)
     }
 
-    /// Notes what counters said.
+    /// Notes new values of counters.
     pub(super) fn counters(&mut self, counters: &[Counter]) {
         for counter in counters {
             self.counters.insert((counter.process, counter.kind, counter.instance), *counter);
         }
     }
 
-    /// Writes what they said last, for a snapshot.
+    /// Writes the noted values, for a snapshot.
     pub(super) fn write_counters<S: Sink>(&mut self, writer: &mut Writer<S>) -> Result<(), Error> {
         let mut last: Vec<Counter> = self.counters.drain().map(|(_, counter)| counter).collect();
         last.sort_unstable_by_key(|counter| {

@@ -1,8 +1,8 @@
-//! What branches of a tree have to do with things that they share.
+//! Attributes shared things to the branches of a tree.
 //!
-//! An *access* says that a stack had to do with a thing: a block on a page, a sample, a read of a file. The thing has a
-//! number of its own, the *cookie*, and a *badness*, what it costs that it is there. So the same code serves whatever is
-//! counted: where each cookie comes once, the sums are those of an ordinary call tree.
+//! An *access* says that a stack used a thing: a block on a page, a sample, a read of a file. The thing has a unique
+//! number, the *cookie*, and a *badness*, its cost. So the same code serves whatever is counted: if each cookie
+//! occurs once, the sums are those of an ordinary call tree.
 //!
 //! ```text
 //!          root      total 3, alone 3          thing 1: p
@@ -12,40 +12,40 @@
 //!      p   q         p: total 2, alone 1       q: total 2, alone 0
 //! ```
 //!
-//! - A branch's *total* counts each thing once that anything in it had to do with.
-//! - *Alone* are those of them that nothing outside of the branch had to do with. So much would be saved if the
-//!   branch were not there.
+//! - A branch's *total* counts each thing once that anything in the branch used.
+//! - *Alone* counts those of them that nothing outside of the branch used. This much would be saved without the
+//!   branch.
 //!
-//! Both take one pass over the accesses of a thing in the order of a walk through the tree: between two neighbours the
-//! branches that have both are those above their lowest common one, so there the second is taken off again. (This is the
-//! *virtual tree* of competitive programming.)
+//! Both take one pass over the accesses of a thing in the order of a walk through the tree: the branches that contain
+//! both of two neighbours are those above their lowest common ancestor, so there the second one is subtracted again.
+//! (This is the *virtual tree* of competitive programming.)
 
-/// That a place of a tree had to do with a thing.
+/// An access of a node to a thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Which thing.
     pub cookie: u64,
     /// The place, a node of the tree.
     pub node: u32,
-    /// What the thing costs: the same in all accesses to it, else the most of them.
+    /// What the thing costs. Should its accesses differ, the largest counts.
     pub badness: i64,
 }
 
-/// What a branch has to do with. Sums wrap, as those of [`Amount`](super::Amount) do.
+/// What a branch uses. Sums wrap, as those of [`Amount`](super::Amount) do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Use {
-    /// The badness of all things, each once.
+    /// The badness of all things, each counted once.
     pub total: i64,
-    /// Of these, the things that nothing outside of the branch has to do with.
+    /// Of these, the things that nothing outside of the branch uses.
     pub alone: i64,
 }
 
-/// By node of a tree, what it and everything below it has to do with. Nodes come after their parents; the first one is the
-/// root. Sorts the accesses.
+/// By node of a tree, what it and everything below it use. Nodes come after their parents; the first one is the root.
+/// Sorts the accesses.
 ///
 /// # Panics
-/// When an access is of a node that the tree has not.
-// Cost: a sort of the accesses, and for each the way from its node to the branch that it shares with the one before.
+/// When an access names a node that the tree does not have.
+// Cost: a sort of the accesses, and for each the path from its node to the ancestor shared with the previous one.
 pub fn uses(parents: &[u32], accesses: &mut [Access]) -> Vec<Use> {
     let tree = Walk::new(parents);
     accesses.sort_unstable_by_key(|access| (access.cookie, tree.order[access.node as usize]));
@@ -74,7 +74,7 @@ pub fn uses(parents: &[u32], accesses: &mut [Access]) -> Vec<Use> {
     uses
 }
 
-/// The order in which a walk through a tree comes to its nodes.
+/// The order in which a walk through a tree visits its nodes.
 struct Walk<'a> {
     parents: &'a [u32],
     depths: Vec<u32>,
@@ -88,7 +88,7 @@ impl<'a> Walk<'a> {
             sizes[parents[node] as usize] += sizes[node];
         }
         let (mut depths, mut order) = (vec![0; parents.len()], vec![0; parents.len()]);
-        // Where the next branch of each node begins.
+        // Where the next child of each node begins.
         let mut next = vec![1_u32; parents.len()];
         for node in 1..parents.len() {
             let parent = parents[node] as usize;
@@ -100,7 +100,7 @@ impl<'a> Walk<'a> {
         Self { parents, depths, order }
     }
 
-    /// The lowest branch that has both.
+    /// The lowest common ancestor.
     fn common(&self, mut a: u32, mut b: u32) -> u32 {
         while a != b {
             if self.depths[a as usize] >= self.depths[b as usize] {
@@ -123,7 +123,7 @@ mod tests {
         Access { cookie, node, badness: 1 }
     }
 
-    /// Check the picture: what is shared counts once in each branch, and is saved only with all that share it.
+    /// Check the picture: a shared thing counts once in each branch, and is saved only with all that share it.
     #[test]
     fn shared_things_count_once_and_belong_to_who_has_all_of_them() {
         //             root a  p  q  r
@@ -154,13 +154,13 @@ mod tests {
         assert_eq!(found.iter().map(|of| of.total).collect::<Vec<_>>(), [375, 375, 70, 300]);
     }
 
-    /// Check that nothing is asked of a tree without accesses.
+    /// Check that a tree without accesses uses nothing.
     #[test]
     fn no_access_is_no_use() {
         assert_eq!(uses(&[0], &mut []), [Use::default()]);
     }
 
-    /// The nodes from one to the root.
+    /// The nodes from this one to the root.
     fn way(parents: &[u32], mut node: u32) -> BTreeSet<u32> {
         let mut way = BTreeSet::from([node]);
         while node != 0 {

@@ -1,12 +1,12 @@
-//! The numbers of a recording that goes on: the same pass as ever, put down between two events.
+//! Counts a recording while it goes on: the usual pass, suspended between two events.
 //!
 //! ```text
-//!  tables of then ──► Load ──► account ──► Load ──► account …      nothing is copied, nothing is counted anew
+//!  tables so far ───► Load ──► account ──► Load ──► account …      nothing is copied, nothing is counted twice
 //!                     events               more events
 //! ```
 //!
-//! Tables grow while a recording goes on, and a pass borrows them. So between two looks the pass is kept without them, and
-//! goes on with those of the next look, in which all rows are where they were.
+//! Tables grow while a recording goes on, and a pass borrows them. So between two reads the pass is kept without its
+//! tables, and resumes with those of the next read, in which all rows keep their places.
 
 use super::cost::Amount;
 use super::estimate::Estimator;
@@ -15,20 +15,21 @@ use super::profile::{Anomalies, GapTotals};
 use capture::{NodeId, ProcessId, Tables};
 use std::sync::LazyLock;
 
-/// What a pass has while it is put down.
+/// What a suspended pass borrows in place of tables.
 static NO_TABLES: LazyLock<Tables> = LazyLock::new(Tables::default);
 
-/// Counts a recording while it goes on. Memory: its live blocks and its rows.
+/// Counts a recording while it goes on. Memory: the live blocks and the rows.
 pub struct Account {
-    /// Always there between two calls.
+    /// Always present between two calls.
     load: Option<Load<'static>>,
     estimator: Estimator,
 }
 
-/// What a stack of a process stands at. Blocks of sampled recordings are in fractions: see [`Account::whole`].
+/// The present numbers of a stack of a process. Blocks of sampled recordings are in fractions: see
+/// [`Account::whole`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Whose it is.
+    /// The process.
     pub process: ProcessId,
     /// The stack.
     pub node: NodeId,
@@ -40,29 +41,29 @@ pub struct Standing {
     pub freed: Amount,
     /// Of these, freed by the thread that allocated them before its next allocation.
     pub temporary: Amount,
-    /// Not freed by a process that has ended.
+    /// Not freed by the time its process ended.
     pub left: Amount,
 }
 
 /// What is known of a whole process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Oddities {
-    /// What did not fit together.
+    /// Events that contradict each other.
     pub anomalies: Anomalies,
     /// What the recording lost.
     pub gaps: GapTotals,
 }
 
 impl Account {
-    /// Of a recording of which nothing was counted yet, but its metadata is known.
+    /// For a recording of which nothing was counted yet, but whose metadata is known.
     pub fn new(tables: &Tables) -> Self {
         let load = Load::new(tables);
         let estimator = load.estimator();
         Self { load: Some(load.onto(&NO_TABLES)), estimator }
     }
 
-    /// Goes on with the events that `read` hands over, which these tables belong to. They must be those of the last call, or
-    /// what these have become.
+    /// Continues with the events that `read` hands over, which belong to these tables. They must be those of the last
+    /// call, possibly grown.
     pub fn go_on<'t, T>(&mut self, tables: &'t Tables, read: impl FnOnce(&mut Load<'t>) -> T) -> T {
         let load = self.load.take().unwrap_or_else(|| Load::new(&NO_TABLES));
         let mut load = load.onto(tables);
@@ -71,17 +72,17 @@ impl Account {
         result
     }
 
-    /// All rows, each at the place that it keeps.
+    /// All rows; each keeps its place between calls.
     pub fn rows(&self) -> impl Iterator<Item = Standing> + '_ {
         self.load.iter().flat_map(Load::standings)
     }
 
-    /// What is odd about a process; nothing for one that is not known.
+    /// What is odd about a process; nothing for an unknown one.
     pub fn oddities(&self, process: ProcessId) -> Oddities {
         self.load.as_ref().and_then(|load| load.oddities(process)).unwrap_or_default()
     }
 
-    /// A sum of what rows stand at, in whole blocks.
+    /// A sum of row amounts, in whole blocks.
     pub fn whole(&self, sum: Amount) -> Amount {
         self.estimator.whole(sum)
     }

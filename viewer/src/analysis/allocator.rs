@@ -1,4 +1,4 @@
-//! Processor time in the allocator, by whoever called it: the two halves of a capture in one table.
+//! CPU time in the allocator by calling function: combines the samples and the allocations of a capture.
 
 use super::cost::{Amount, Cost};
 use super::frames::functions_of;
@@ -9,20 +9,20 @@ use capture::Tables;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Name of the file of the recording's own library, as it begins.
+/// Prefix of the file name of the recording's own library.
 const AGENT: &str = "libsysprof_memprof_preload";
 
-/// Where the hooks of the heap are within it. `malloc` itself is a jump there, and so on no stack.
+/// Path of its heap hooks. `malloc` itself is a tail jump to them, and so on no stack.
 const HOOKS: &str = "sysprof_memprof_preload::interpose::heap::";
 
-/// What a function spends in the allocator, and what it has from it.
+/// The time that a function spends in the allocator, and what it gets for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllocatorTime {
-    /// Samples in `malloc` and its like, and in all that these call.
+    /// Samples in `malloc` and its like, including all that these call.
     pub allocate: Amount,
-    /// The same of `free` and its like.
+    /// The same for `free` and its like.
     pub free: Amount,
-    /// Of both, what was spent in the hooks of the recording itself.
+    /// Of both, the samples in the hooks of the recording itself.
     pub hooks: Amount,
     /// Allocations by the same function.
     pub allocated: Amount,
@@ -35,14 +35,14 @@ impl AllocatorTime {
     }
 }
 
-/// One of the allocator's ends.
+/// One of the allocator's two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Allocate,
     Free,
 }
 
-/// The end of the allocator that a function is, by its name.
+/// The side of the allocator that a function belongs to, by its name.
 fn end_of(name: &str) -> Option<End> {
     match name {
         "malloc" | "calloc" | "realloc" | "reallocarray" | "posix_memalign" | "aligned_alloc"
@@ -60,13 +60,13 @@ fn end_of(name: &str) -> Option<End> {
 
 /// Each function that calls the allocator, the one whose calls take longest first.
 ///
-/// The outermost function of the allocator on a stack decides, so that `free` within `realloc` counts as the `realloc`
-/// that was asked for. The caller of that is the row.
+/// The outermost allocator function on a stack decides, so `free` within `realloc` counts as the `realloc` that was
+/// called. The row is the caller of that function.
 pub fn allocator_time(profile: &Profile, tables: &Tables, names: &Names) -> Vec<(LabelId, AllocatorTime)> {
     let ends: Vec<Option<End>> = (0..names.len())
         .map(|index| {
             match names.label(LabelId(index as u32)).kind {
-                // Without what tells namesakes apart: the allocator has some.
+                // Without what tells namesakes apart: allocators contain some.
                 Kind::Function(name, _) => end_of(tables.string(name)),
                 _ => None,
             }
@@ -76,7 +76,7 @@ pub fn allocator_time(profile: &Profile, tables: &Tables, names: &Names) -> Vec<
     for site in &profile.sites {
         let Cost { allocated, cpu, .. } = site.cost;
         if !allocated.is_zero() {
-            // The stack of an allocation ends with the caller of the allocator.
+            // The innermost function on an allocation's stack is the caller of the allocator.
             let caller =
                 functions_of(tables, names, site.node).find(|(_, step)| ends[step.label.index()].is_none());
             let caller = caller.map_or(LabelId::EVERYTHING, |(_, step)| step.label);
@@ -130,7 +130,7 @@ pub(super) fn is_agents(path: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Check which functions are ends of the allocator, and that what only sounds like one is none.
+    /// Check which functions belong to the allocator, and that similar names do not.
     #[test]
     fn ends_are_known_by_name() {
         for (name, expected) in [

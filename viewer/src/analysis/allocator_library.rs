@@ -1,8 +1,8 @@
-//! Which library hands out blocks in place of glibc's malloc.
+//! Which library allocates blocks in place of glibc's malloc.
 
 use capture::Tables;
 
-/// What files of such libraries begin with, and what they are called.
+/// Prefixes of the file names of such libraries, and their names.
 const LIBRARIES: [(&str, &str); 8] = [
     ("libjemalloc", "jemalloc"),
     ("libtcmalloc", "tcmalloc"),
@@ -14,8 +14,8 @@ const LIBRARIES: [(&str, &str); 8] = [
     ("ld-musl-", "musl"),
 ];
 
-/// The library whose heaps the blocks of a capture lie in, where that is not glibc: as far as files tell that stacks go through, which
-/// those of an allocator's own mappings do.
+/// The allocator library in whose heaps the blocks of a capture lie, if not glibc: as far as the files on stacks
+/// show, which include those of an allocator's own mappings.
 pub fn allocator_library(tables: &Tables) -> Option<&'static str> {
     let names = tables.modules.iter().map(|module| module.path.rsplit('/').next().unwrap_or_default());
     let known =

@@ -1,4 +1,4 @@
-//! What stacks can be told apart by.
+//! Which stacks a reader can tell apart.
 
 use super::frames::call_kind;
 use super::metric::Metric;
@@ -9,8 +9,8 @@ use capture::{NodeId, Pseudo, Tables};
 use hashbrown::HashMap;
 use std::hash::Hash;
 
-/// The stacks that cost anything in this metric, the most expensive first. Those that a reader cannot tell apart are one
-/// row, with the most expensive of them as its stack: without lines, each place in a function has the function's name.
+/// The stacks that cost anything in this metric, the most expensive first. Stacks that a reader cannot tell apart
+/// form one row, represented by the most expensive: without lines, every place in a function shows the same name.
 pub fn rows_as_read(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> Vec<Row> {
     let appearance = Appearance::new(tables, names);
     let mut places: HashMap<Look, usize> = HashMap::new();
@@ -52,8 +52,8 @@ impl<'a> Appearance<'a> {
     }
 }
 
-/// By node, a number that is equal for stacks of which the same is taken, step by step.
-// Cost: linear in the nodes: a stack is the number of its caller's stack and its own steps.
+/// By node, a number that is equal for stacks with equal keys at every step.
+// Cost: linear in the nodes: a stack's number follows from its caller's number and its own steps.
 pub(super) fn numbers<K: Hash + Eq>(tables: &Tables, names: &Names, key: impl Fn(&Step) -> K) -> Vec<u32> {
     let mut known: HashMap<(u32, K), u32> = HashMap::new();
     let mut of_node = vec![0; tables.nodes.len().max(1)];

@@ -5,13 +5,13 @@ use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
 /// A number of blocks and the bytes in them.
 ///
-/// Signed, because the difference of two costs is a cost as well. Sums wrap: only a file that no recording made
-/// holds sizes that add up to 2⁶³, and an odd number is a better answer to it than an abort.
+/// Signed, because the difference of two costs is a cost as well. Sums wrap: sizes that add up to 2⁶³ occur only in
+/// forged files, and an odd number is a better answer to these than an abort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Amount {
-    /// How many.
+    /// Number of blocks.
     pub blocks: i64,
-    /// Their requested sizes together.
+    /// Sum of their requested sizes.
     pub bytes: i64,
 }
 
@@ -71,8 +71,8 @@ impl SubAssign for Amount {
 /// `allocated = freed + live() + ended without a recorded free`, where the last part is in
 /// [`Anomalies`](super::Anomalies) and zero in a capture without gaps.
 ///
-/// Of amounts, or of something else that is known of each: their [`Spread`](super::Spread).
-// In this order in memory, too: most events change one of the first two.
+/// Generic, because the [`Spread`](super::Spread) of each is kept in the same form.
+// Fields are in this order in memory: most events change one of the first two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Cost<T = Amount> {
@@ -82,32 +82,32 @@ pub struct Cost<T = Amount> {
     pub freed: T,
     /// The part of `freed` that was temporary.
     pub temporary: T,
-    /// Blocks that this stack freed, whoever allocated them: not about what was allocated here, but beside it. Nothing unless stacks of
-    /// frees were recorded.
+    /// Blocks that this stack freed, whoever allocated them; independent of what was allocated here. Zero unless the
+    /// stacks of frees were recorded.
     pub frees: T,
-    /// Held at the moment when the whole capture held most bytes.
+    /// Held at the moment when the whole capture held the most bytes.
     pub peak: T,
     /// Alive when the process or the recording ended.
     pub leaked: T,
-    /// Alive across a gap or a pause of the recording and never freed: leaked, or the free was lost.
+    /// Alive across a gap or a pause of the recording and never freed: either leaked, or the free was lost.
     pub uncertain: T,
     /// Alive when exec replaced the program.
     pub at_exec: T,
-    /// Samples of the processors, and the nanoseconds that they stand for (cycles, where those were counted). Not about
-    /// memory, but beside it: the time that a stack takes stands in the row of what it allocates.
+    /// CPU samples, and the nanoseconds that they stand for (cycles, where those were counted). Not memory, but kept
+    /// in the same row: the time of a stack next to what it allocates.
     pub cpu: T,
-    /// Hits of the tracepoint that is looked at, and their sizes.
+    /// Hits of the selected tracepoint, and their sizes.
     pub traced: T,
 }
 
 impl<T: Copy + Add<Output = T>> Cost<T> {
-    /// Blocks whose end was not recorded, whatever the reason.
+    /// Blocks whose end was not recorded, for whatever reason.
     pub fn live(&self) -> T {
         self.leaked + self.uncertain + self.at_exec
     }
 }
 
-/// The parts of a [`Cost`] that blocks are added to one by one.
+/// The parts of a [`Cost`] that single blocks are added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Allocated,
@@ -188,7 +188,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that subtraction takes back exactly what addition put in, for every value.
+        /// Check that subtraction exactly undoes addition, for every value.
         #[test]
         fn subtraction_undoes_addition(a in cost(), b in cost()) {
             let mut sum = a;

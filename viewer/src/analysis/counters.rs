@@ -1,9 +1,9 @@
-//! What counters said over time, one series for each process and kind.
+//! Values of counters over time, one series for each process and kind.
 
 use capture::{Counter, CounterKind, ProcessId};
 use std::collections::BTreeMap;
 
-/// Points of all series together that are kept: a day of a hundred processes. What comes beyond thins the series out.
+/// Points kept over all series: a day of a hundred processes. Beyond that, the series are thinned out.
 const MOST: usize = 1 << 22;
 
 /// A value and its time.
@@ -15,7 +15,7 @@ pub struct Point {
     pub value: u64,
 }
 
-/// Which series: whose, what, and which of several.
+/// Identifies a series: process, kind, and which of several.
 type Name = (Option<ProcessId>, CounterKind, u32);
 
 /// All series.
@@ -26,7 +26,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Adds what a counter said.
+    /// Adds a value of a counter.
     pub fn add(&mut self, counter: &Counter) {
         if self.points >= MOST {
             self.thin_out();
@@ -36,12 +36,12 @@ impl Counters {
         self.points += 1;
     }
 
-    /// The points of a series in the order of the file; none where nothing was counted.
+    /// The points of a series in file order; empty where nothing was counted.
     pub fn series(&self, process: Option<ProcessId>, kind: CounterKind, instance: u32) -> &[Point] {
         self.series.get(&(process, kind, instance)).map_or(&[], Vec::as_slice)
     }
 
-    /// All series, those of the machine first.
+    /// All series, the machine-wide ones first.
     pub fn iter(&self) -> impl Iterator<Item = (Option<ProcessId>, CounterKind, u32, &[Point])> {
         self.series
             .iter()
@@ -53,7 +53,7 @@ impl Counters {
         self.series(Some(process), kind, 0).iter().copied().max_by_key(|point| point.value)
     }
 
-    /// Keeps every other point, so that memory stays bounded however long the recording was.
+    /// Drops every other point, so that memory stays bounded however long the recording is.
     fn thin_out(&mut self) {
         self.points = 0;
         for points in self.series.values_mut() {
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(counters.iter().count(), 3);
     }
 
-    /// Check that a recording without end takes no memory without end, and keeps its beginning and its shape.
+    /// Check that an endless recording takes bounded memory, and keeps its beginning and its shape.
     #[test]
     fn long_series_are_thinned_out() {
         let mut counters = Counters::default();

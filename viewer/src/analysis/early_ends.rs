@@ -1,7 +1,7 @@
-//! Where stacks end because code has no unwind information.
+//! Stacks that end early because code has no unwind information.
 //!
-//! The walk from a hook outwards ends at a function of which no table tells how it is left. That is the outermost one shown, below the
-//! marker, so its file is the one that was built without tables:
+//! Unwinding from a hook stops at a function that no unwind table covers. That is the outermost one shown, just below
+//! the marker, so its file is the one that was built without tables:
 //!
 //! ```text
 //! [incomplete: no unwind information] ── helper in /opt/libx.so ── malloc       libx.so
@@ -14,13 +14,13 @@ use super::share::Share;
 use capture::{Frame, ModuleId, NodeId, Pseudo, Tables};
 use std::collections::HashMap;
 
-/// What is less than one percent is not worth a build with other flags.
+/// In percent: less is not worth a rebuild with other flags.
 const LEAST: f64 = 1.0;
 
-/// Stacks that end in one file.
+/// The stacks that end in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EarlyEnd {
-    /// The file; none for code that is in no file.
+    /// The file; none for code outside of any file.
     pub module: Option<ModuleId>,
     /// What they cost.
     pub cost: Amount,
@@ -31,13 +31,13 @@ pub struct EarlyEnd {
 enum Root {
     /// Otherwise.
     Other,
-    /// With the marker, and so far with nothing else.
+    /// With the marker, and nothing else so far.
     Marker,
-    /// With the marker, and then with code of this file.
+    /// With the marker, followed by code of this file.
     Code(Option<ModuleId>),
 }
 
-/// Files in whose code stacks end that make up a percent of all or more, the most expensive first.
+/// Files in whose code stacks end early, if these make up a percent of the total or more; the most expensive first.
 pub fn early_ends(profile: &Profile, tables: &Tables, metric: Metric) -> Vec<EarlyEnd> {
     let roots = roots(tables);
     let mut costs: HashMap<Option<ModuleId>, Amount> = HashMap::new();
@@ -53,7 +53,7 @@ pub fn early_ends(profile: &Profile, tables: &Tables, metric: Metric) -> Vec<Ear
     ends
 }
 
-/// By [`NodeId`]. One pass, because parents come before their children.
+/// By [`NodeId`], in one pass, because parents come before their children.
 fn roots(tables: &Tables) -> Vec<Root> {
     let mut roots = vec![Root::Other; tables.nodes.len().max(1)];
     for (index, node) in tables.nodes.iter().enumerate().skip(1) {

@@ -1,9 +1,9 @@
-//! Estimates of all allocations from the recorded ones.
+//! Estimates all allocations from the sampled ones.
 //!
 //! Where everything was recorded, a block counts as itself. A sample counts as the blocks that it stands for
-//! ([`capture::Sampling`]), which are no whole number. While events are counted, blocks are therefore in units of
-//! 1/65536, so that what a block adds when it begins is exactly what it takes away when it ends; at the end each row is
-//! rounded to whole blocks, and what rounding takes from one row it gives to the next:
+//! ([`capture::Sampling`]), which is not a whole number. While events are counted, blocks are therefore kept in units
+//! of 1/65536, so that the end of a block subtracts exactly what its birth added. At the end each row is rounded to
+//! whole blocks, and the rounding error is passed on to the next row:
 //!
 //! ```text
 //!  estimated  1.58  1.58  1.58  1.58      sum 6.32
@@ -11,13 +11,13 @@
 //!  passed on  −.42  +.16  −.26  +.32
 //! ```
 //!
-//! So sums over rows are those of the estimates to half a block, and no row is off by more than one.
+//! So sums over rows match the estimates to within half a block, and no row is off by more than one.
 
 use super::cost::{Amount, Cost};
 use super::spread::Spread;
 use capture::Sampling;
 
-/// log₂ of the units of a block in a sampled capture.
+/// log₂ of the units per block in a sampled capture.
 const UNIT: u32 = 16;
 
 /// What a block adds to sums: an amount and its variance.
@@ -27,7 +27,7 @@ pub(super) struct Counted {
     pub(super) spread: Spread,
 }
 
-/// How blocks of a capture count.
+/// How much the blocks of a capture count.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Estimator {
     sampling: Option<Sampling>,
@@ -52,7 +52,7 @@ impl Estimator {
         }
     }
 
-    /// What so many bytes of a block of this size count.
+    /// What `bytes` bytes of a block of this size count.
     pub(super) fn count_part(&self, size: u64, bytes: u64) -> Counted {
         match self.sampling {
             None => Counted { amount: Amount::block(bytes), spread: Spread::ZERO },
@@ -60,7 +60,7 @@ impl Estimator {
         }
     }
 
-    /// A number of whole blocks as it is while others are added to it.
+    /// A number of whole blocks in the units in which others are added to it.
     pub(super) fn unrounded(&self, whole: Amount) -> Amount {
         match self.sampling {
             None => whole,
@@ -68,7 +68,7 @@ impl Estimator {
         }
     }
 
-    /// A sum that stands alone, in whole blocks.
+    /// A single sum, in whole blocks.
     pub(super) fn whole(&self, amount: Amount) -> Amount {
         Rounding::new(*self).amount(amount, &mut 0)
     }
@@ -79,7 +79,7 @@ fn sample(sampling: Sampling, size: u64, bytes: u64) -> Counted {
     let bytes = bytes as f64;
     let units = f64::from(1 << UNIT);
     Counted {
-        // Sizes of a file that no recording made may be too large for both: then they are cut.
+        // Forged files may have sizes that overflow either number; the conversion saturates then.
         amount: Amount {
             blocks: (weight.blocks * units).round() as i64,
             bytes: (weight.blocks * bytes).round() as i64,
@@ -92,7 +92,7 @@ fn sample(sampling: Sampling, size: u64, bytes: u64) -> Counted {
 #[derive(Debug)]
 pub(super) struct Rounding {
     is_sampled: bool,
-    /// What was left of the rows before, in units.
+    /// The rounding error of the previous rows, in units.
     rest: Cost<i64>,
 }
 
@@ -101,7 +101,7 @@ impl Rounding {
         Self { is_sampled: estimator.is_sampled(), rest: Cost::default() }
     }
 
-    /// The next row.
+    /// Rounds the next row.
     pub(super) fn row(&mut self, cost: Cost) -> Cost {
         if !self.is_sampled {
             return cost;
@@ -116,7 +116,7 @@ impl Rounding {
             leaked: self.amount(cost.leaked, &mut rest.leaked),
             uncertain: self.amount(cost.uncertain, &mut rest.uncertain),
             at_exec: self.amount(cost.at_exec, &mut rest.at_exec),
-            // Samples of the processors and hits of tracepoints are counted one by one, however allocations were sampled.
+            // CPU samples and tracepoint hits are counted one by one, however allocations were sampled.
             cpu: cost.cpu,
             traced: cost.traced,
         };
@@ -125,7 +125,7 @@ impl Rounding {
     }
 
     pub(super) fn amount(&self, amount: Amount, rest: &mut i64) -> Amount {
-        // A row without any has none, whatever the others left.
+        // A row without blocks stays at zero, whatever the rest.
         if !self.is_sampled || amount.blocks == 0 {
             return amount;
         }
@@ -155,7 +155,7 @@ mod tests {
             .collect()
     }
 
-    /// Check the picture above, that a row without blocks stays without, and that exact rows stay as they are.
+    /// Check the picture above, that a row without blocks stays at zero, and that exact rows stay as they are.
     #[test]
     fn rows_share_what_rounding_leaves() {
         let one: &[u64] = &[1000];
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(rounded(0, &[one, &[1, 2, 3], &[]]), [1, 3, 0]);
     }
 
-    /// Check that each number of a row is rounded by itself: what one leaves goes into the same number of the next row.
+    /// Check that each number of a row is rounded by itself: its error goes to the same number of the next row.
     #[test]
     fn numbers_of_a_row_are_rounded_apart() {
         let estimator = estimator(1000);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that sums over rounded rows are those of the estimates, and that no row is off by more than one.
+        /// Check that sums over rounded rows match the estimates, and that no row is off by more than one.
         #[test]
         fn rounded_rows_add_up(sizes in prop::collection::vec(prop::collection::vec(1..100_000u64, 1..4), 1..100), interval in 1..50_000u64) {
             let estimator = estimator(interval);
@@ -219,7 +219,7 @@ mod tests {
             prop_assert!((sum - found.iter().sum::<i64>() as f64).abs() <= 0.501);
         }
 
-        /// Check that what a block adds it takes away again, to the last unit, in any order.
+        /// Check that the end of a block subtracts what its birth added, to the last unit, in any order.
         #[test]
         fn blocks_leave_as_they_came(sizes in prop::collection::vec(0..1u64 << 40, 0..50), interval in 1..1u64 << 40) {
             let estimator = estimator(interval);

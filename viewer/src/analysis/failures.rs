@@ -1,6 +1,6 @@
-//! Calls that were to return memory and returned none. They are no allocations, and count nowhere else.
+//! Calls that should have returned memory and returned none. They are not allocations, and count nowhere else.
 //!
-//! Memory: a row for each stack and reason, whoever the thread was.
+//! Memory: a row for each stack and reason, over all threads.
 
 use super::cost::Amount;
 use super::load::Load;
@@ -9,27 +9,27 @@ use capture::{Action, Event, NodeId, ProcessId, SumKind, Tables, ThreadId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Threads that a row names.
+/// Most threads that a row names.
 const THREADS: usize = 16;
 
-/// What a call said for which it returned no memory.
+/// Why a call returned no memory, by its `errno`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Reason {
-    /// Nothing that is known.
+    /// Not known.
     #[default]
     Unknown,
-    /// There is none, or no address for it, or a limit is reached: `ENOMEM`.
+    /// No memory or address space is left, or a limit is reached: `ENOMEM`.
     NoMemory,
-    /// Memory that cannot be swapped has a limit: `EAGAIN`.
+    /// The limit on locked memory is reached: `EAGAIN`.
     Locked,
-    /// There is no such alignment: `EINVAL`. No memory was asked for.
+    /// The alignment is not valid: `EINVAL`. No memory was asked for.
     Alignment,
-    /// The size does not fit: `EOVERFLOW`.
+    /// The size overflows: `EOVERFLOW`.
     Overflow,
 }
 
 impl Reason {
-    /// That of a number of `errno`.
+    /// The reason for an `errno`.
     pub fn of(error: u32) -> Self {
         match error {
             11 => Reason::Locked,
@@ -40,7 +40,7 @@ impl Reason {
         }
     }
 
-    /// What `errno` calls it; none where that is not known.
+    /// The name of the `errno`; none if unknown.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Reason::Unknown => None,
@@ -55,7 +55,7 @@ impl Reason {
 /// Calls of one stack of a process that failed for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Whose they are.
+    /// The process.
     pub process: ProcessId,
     /// The stack.
     pub node: NodeId,
@@ -63,21 +63,21 @@ pub struct Failure {
     pub reason: Reason,
     /// How many.
     pub calls: u64,
-    /// Bytes that they asked for together, as many as fit.
+    /// Bytes requested in total, saturating.
     pub bytes: u64,
-    /// The fewest and the most bytes that one of them asked for; none in an aggregated capture.
+    /// The smallest and the largest request in bytes; none in an aggregated capture.
     pub sizes: Option<(u64, u64)>,
-    /// The alignment that the last one asked for, 0 for none.
+    /// The alignment that the last call asked for, 0 for none.
     pub alignment: u64,
-    /// Who called, in the order of first calls, 16 threads at most; none in an aggregated capture.
+    /// The calling threads in the order of their first calls, 16 at most; empty in an aggregated capture.
     pub threads: Vec<ThreadId>,
-    /// When the first one was. In an aggregated capture, this and the next are the snapshots that told of them.
+    /// When the first call was. In an aggregated capture, this and `last` are the snapshots that reported them.
     pub first: Instant,
-    /// When the last one was.
+    /// When the last call was.
     pub last: Instant,
-    /// What the process held at the first one.
+    /// What the process held at the first failure.
     pub held_first: Amount,
-    /// What it held at the last one.
+    /// What it held at the last failure.
     pub held_last: Amount,
 }
 
@@ -96,7 +96,7 @@ impl Failure {
     }
 }
 
-/// Those of a process.
+/// The failures of a process.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Failures(BTreeMap<(NodeId, Reason), Failure>);
 
@@ -113,12 +113,12 @@ impl Failures {
         self.0.values()
     }
 
-    /// Forgets them: a range begins.
+    /// Forgets all of them: a range begins.
     pub(super) fn restart(&mut self) {
         self.0.clear();
     }
 
-    /// True when they may be of a capture with these tables: every id is in range.
+    /// True when they can belong to a capture with these tables: every id is in range.
     pub(super) fn fit(&self, tables: &Tables) -> bool {
         self.0.iter().all(|((node, _), one)| {
             one.node == *node
@@ -128,7 +128,7 @@ impl Failures {
         })
     }
 
-    /// By stack, and whether there was no such alignment: how many calls, and their bytes.
+    /// By stack, and whether the alignment was invalid: the number of calls, and their bytes.
     pub(super) fn sums(&self) -> BTreeMap<(NodeId, bool), (u64, u64)> {
         let mut sums: BTreeMap<_, (u64, u64)> = BTreeMap::new();
         for one in self.iter() {
@@ -152,7 +152,7 @@ impl<W: Watch> Load<'_, W> {
         });
     }
 
-    /// The same of a sum in an aggregated capture.
+    /// Notes the sum of failures in an aggregated capture.
     #[cold]
     pub(super) fn note_failures(&mut self, process: ProcessId, node: NodeId, kind: SumKind, of: (u64, u64)) {
         let reason = if kind == SumKind::Invalid { Reason::Alignment } else { Reason::Unknown };

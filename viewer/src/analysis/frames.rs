@@ -16,14 +16,14 @@ pub fn functions_of<'a>(
         .flat_map(move |(_, node)| names.steps(node.frame).iter().map(move |&step| (node.frame, step)))
 }
 
-/// More functions of the standard library in a row than any container or adaptor needs.
+/// More standard library functions in a row than any container or adaptor needs.
 const MOST_PLUMBING: usize = 100;
 
-/// More functions without a name than a wrapper calls on its way to the allocator.
+/// The most unnamed functions that a wrapper calls on its way to the allocator.
 const MOST_WITHIN_WRAPPER: usize = 3;
 
-/// The same from the first function on that is not the standard library's plumbing. A stack of nothing else keeps
-/// all of it.
+/// The functions of a stack from the first that is not standard library plumbing. A stack of nothing but plumbing is
+/// kept whole.
 pub fn meaningful<'a>(
     tables: &'a Tables,
     names: &'a Names,
@@ -32,8 +32,7 @@ pub fn meaningful<'a>(
     functions_of(tables, names, stack).skip(plumbing(tables, names, stack))
 }
 
-/// The standard library's function that the first meaningful one has called, if it did; none when that is the
-/// allocator.
+/// The standard library function that the first meaningful one called; none if it called the allocator directly.
 pub fn called_of(tables: &Tables, names: &Names, stack: NodeId) -> Option<Step> {
     let last = plumbing(tables, names, stack).checked_sub(1)?;
     let (_, step) = functions_of(tables, names, stack).nth(last)?;
@@ -43,7 +42,7 @@ pub fn called_of(tables: &Tables, names: &Names, stack: NodeId) -> Option<Step> 
     (!is_allocator).then_some(step)
 }
 
-/// How many functions stand before the first meaningful one, 0 where none is.
+/// How many functions precede the first meaningful one; 0 if there is none.
 pub(crate) fn plumbing(tables: &Tables, names: &Names, stack: NodeId) -> usize {
     let noise = |(_, step): &(FrameId, Step)| is_plumbing(tables, names, step);
     let count = |from: usize| {
@@ -51,7 +50,7 @@ pub(crate) fn plumbing(tables: &Tables, names: &Names, stack: NodeId) -> usize {
         functions.take(MOST_PLUMBING.saturating_sub(from)).take_while(noise).count()
     };
     let mut plumbing = count(0);
-    // Of a stripped library only the outer part of a wrapper may have a name.
+    // In a stripped library, only the outer part of a wrapper may have a name.
     while let Some(inner) = within_wrapper(tables, names, stack, plumbing) {
         plumbing += inner;
         plumbing += count(plumbing);
@@ -63,7 +62,8 @@ pub(crate) fn plumbing(tables: &Tables, names: &Names, stack: NodeId) -> usize {
     if all_of_it { 0 } else { plumbing }
 }
 
-/// How many functions without a name stand between the allocator, or what came before, and a wrapper of the same file that has called them.
+/// How many unnamed functions are between the allocator, or the plumbing so far, and the wrapper in the same file
+/// that called them.
 fn within_wrapper(tables: &Tables, names: &Names, stack: NodeId, from: usize) -> Option<usize> {
     let mut file = None;
     let functions = functions_of(tables, names, stack).skip(from).take(MOST_WITHIN_WRAPPER + 1);
@@ -80,17 +80,17 @@ fn within_wrapper(tables: &Tables, names: &Names, stack: NodeId, from: usize) ->
     None
 }
 
-/// True for a function of a standard library, or one that only passes on what another asked for, by its name or by the file that it is in.
+/// True for a standard library function, or one that only forwards requests, by its name or by its file.
 pub fn is_plumbing(tables: &Tables, names: &Names, step: &Step) -> bool {
     names.label(step.label).noise || step.file.is_some_and(|file| is_noise_file(tables.string(file)))
 }
 
-/// The function of the allocator that was called.
+/// The allocator function that was called.
 pub fn call_of(tables: &Tables, stack: NodeId) -> &'static str {
     call_kind(tables, stack).map_or("malloc", Pseudo::label)
 }
 
-/// The same of a row: a stack that only frees has called `free`, or what stands for it.
+/// The same for a row: a stack that only frees has called `free` or its like.
 pub fn call_of_row(tables: &Tables, stack: NodeId, cost: &Cost) -> &'static str {
     let only_frees = cost.allocated.is_zero() && !cost.frees.is_zero();
     if only_frees { "free" } else { call_of(tables, stack) }

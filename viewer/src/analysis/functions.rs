@@ -8,12 +8,12 @@ use super::tree::Tree;
 /// One function of a tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FunctionCost {
-    /// Who it is.
+    /// The function.
     pub label: LabelId,
     /// What it allocated itself.
     pub own: Amount,
-    /// What it and the functions that it called allocated. A stack on which it stands several times is charged
-    /// once, so no total exceeds the capture's.
+    /// What it and the functions it called allocated. A stack that contains it several times is charged once, so no
+    /// total exceeds the capture's.
     pub total: Amount,
     /// The variances of `own`.
     pub own_spread: Spread,

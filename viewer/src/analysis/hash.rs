@@ -4,8 +4,8 @@ use std::hash::{BuildHasher, RandomState};
 
 /// A cheap hash of one word: two folded multiplications, about two nanoseconds.
 ///
-/// Seeded per load, because the keys come from a file: with a fixed function, addresses chosen to collide would
-/// make every lookup walk the whole table. Nothing that is shown depends on the order of a hash table.
+/// Seeded per load, because the keys come from a file: with a fixed function, addresses chosen to collide would make
+/// every lookup walk the whole table. No output depends on the order of a hash table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seed {
     add: u64,
@@ -19,7 +19,8 @@ impl Seed {
     }
 
     pub(super) fn hash(self, word: u64) -> u64 {
-        // With one factor in a hundred, neighbours would meet after the first folding: for them it is near a simple fraction.
+        // With one multiplication, one factor in a hundred would make neighbours collide: it is close to a simple
+        // fraction for them.
         folded(folded(word ^ self.add, self.multiply), GOLDEN)
     }
 
@@ -28,7 +29,7 @@ impl Seed {
     }
 }
 
-/// 2⁶⁴ divided by the golden ratio: of all factors the one that is farthest from simple fractions.
+/// 2⁶⁴ divided by the golden ratio: the factor that is farthest from simple fractions.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 fn folded(word: u64, factor: u64) -> u64 {

@@ -7,20 +7,20 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use serde::{Deserialize, Serialize};
 
-/// One live block, and what an observer keeps with it.
+/// A live block, and what an observer keeps with it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Block<K = ()> {
     pub(super) address: u64,
     pub(super) size: u64,
-    /// Who allocated it: a stack of a process.
+    /// The stack and process that allocated it.
     pub(super) site: SiteId,
     pub(super) thread: ThreadId,
-    /// [`ProcessState::gap_edges`](super::process::ProcessState) at its birth: a later value means that it lived
+    /// [`ProcessState::gap_edges`](super::process::ProcessState) at its birth: a larger value now means that it lived
     /// through a gap.
     pub(super) gap_edges: u32,
-    /// [`Lineage::forks`](super::lineage::Lineage) at its birth: a later value means that a child inherited it.
+    /// [`Lineage::forks`](super::lineage::Lineage) at its birth: a larger value now means that a child inherited it.
     pub(super) forks: u32,
-    /// What the observer of the pass wants back when the block dies: see [`super::watch::Watch`].
+    /// What the observer of the pass gets back when the block dies: see [`super::watch::Watch`].
     pub(super) kept: K,
 }
 
@@ -38,7 +38,7 @@ impl<K: Copy> Heap<K> {
         Self { seed, blocks: HashTable::new() }
     }
 
-    /// An empty one that need not grow for so many blocks.
+    /// An empty heap with room for this many blocks without growing.
     pub(super) fn with_room(blocks: usize) -> Self {
         Self { seed: Seed::random(), blocks: HashTable::with_capacity(blocks) }
     }
@@ -65,7 +65,7 @@ impl<K: Copy> Heap<K> {
         }
     }
 
-    /// Takes the block at this address out.
+    /// Removes and returns the block at this address.
     // Cost: one probe, usually two cache misses.
     pub(super) fn remove(&mut self, address: u64) -> Option<Block<K>> {
         let entry = self.blocks.find_entry(self.seed.hash(address), |block| block.address == address);
@@ -80,7 +80,7 @@ impl<K: Copy> Heap<K> {
         self.blocks.iter()
     }
 
-    /// Forgets everything and gives the memory back.
+    /// Forgets everything and frees the memory.
     pub(super) fn clear(&mut self) {
         self.blocks = HashTable::new();
     }

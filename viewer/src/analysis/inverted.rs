@@ -1,14 +1,14 @@
-//! Builds the tree from the allocations outwards.
+//! Builds the tree from the allocations up to the root.
 //!
-//! Stacks share their outer frames in storage, not the inner ones, so every stack is a cursor that starts at its
-//! innermost function. A node holds a range of cursors; opening it moves each one step outwards and sorts the
-//! range by the function reached, which makes the children:
+//! In storage stacks share their outer frames, not the inner ones, so every stack becomes a cursor that starts at its
+//! innermost function. A node holds a range of cursors; opening it moves each one step outwards and sorts the range
+//! by the function reached, which yields the children:
 //!
 //! ```text
 //!  [malloc: s1 s2 s3 s4]  ── one step ──►  [parse: s2 s4] [read: s1 s3]
 //! ```
 //!
-//! Only nodes that will be shown are opened: a full inverted tree holds as many nodes as all stacks have frames.
+//! Only nodes that will be shown are opened: a full inverted tree has as many nodes as all stacks have frames.
 
 use super::cost::Amount;
 use super::metric::Metric;
@@ -26,14 +26,14 @@ struct Cursor {
     spread: Spread,
     /// The function reached last.
     label: LabelId,
-    /// The stack that remains, its innermost `step` functions passed.
+    /// The rest of the stack, whose `step` innermost functions are passed.
     stack: NodeId,
     step: u32,
     process: ProcessId,
 }
 
-/// Steps of all cursors together, some seconds and at most as many nodes. Stacks of a thousand frames come nowhere
-/// near; of a file that claims far more, the innermost part is shown.
+/// Most steps of all cursors together: some seconds, and at most this many nodes. Real stacks of a thousand frames
+/// come nowhere near; of a file that claims far more, the innermost part is shown.
 const MAX_STEPS: usize = 1 << 28;
 
 /// `step` of a cursor that has reached its process.
@@ -89,8 +89,8 @@ fn grow(
     tree
 }
 
-/// Moves every cursor one function outwards and sorts them by it. Those that were at the end already come first;
-/// their number is returned.
+/// Moves every cursor one function outwards and sorts them by it. Cursors that were at the end already come first;
+/// returns their number.
 fn partition(cursors: &mut [Cursor], tables: &Tables, names: &Names) -> usize {
     let mut ended = 0;
     for index in 0..cursors.len() {
@@ -146,8 +146,8 @@ mod tests {
     use super::*;
     use capture::{Frame, FrameId, Node, Process};
 
-    /// Check that of a file which claims stacks of any depth, the innermost part is shown, within the steps that
-    /// are allowed, and nothing of the sum is lost.
+    /// Check that of a file that claims stacks of any depth, the innermost part is shown within the allowed steps,
+    /// and nothing of the sum is lost.
     #[test]
     fn claimed_depth_is_bounded() {
         let mut tables = Tables::default();

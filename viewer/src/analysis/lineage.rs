@@ -1,7 +1,7 @@
 //! Which blocks a forked process inherited, without copying its parent's heap.
 //!
-//! A process counts its forks. A block carries that count from its birth, so "was it live at fork k?" is a
-//! comparison, and the parent's heap, as it changes, answers for all its children:
+//! A process counts its forks. Each block carries that count from its birth, so "was it live at fork k?" is a
+//! comparison, and the parent's changing heap answers for all its children:
 //!
 //! ```text
 //!  parent's forks        0        1        2
@@ -11,21 +11,22 @@
 //!  block d            born 1 ──✝ died 1                   inherited by nobody: not buried
 //! ```
 //!
-//! Only blocks that died while a living child had inherited them are buried, and burials that no living child
-//! could ask for are removed as the list doubles. A process that never forks pays one comparison per free; one
-//! that forks 1,000 short-lived children in turn holds what it holds without them. Memory is bounded by the live
-//! blocks of the parent plus one entry for each block that a living child still has and its parent no longer.
+//! Only blocks that died while a living child had inherited them are buried, and burials that no living child can ask
+//! for are removed as the list doubles. A process that never forks pays one comparison per free; one that forks 1,000
+//! short-lived children in turn holds no more than it holds without them. Memory is bounded by the live blocks of the
+//! parent plus one entry for each block that a living child still has and its parent no longer.
 //!
-//! The record of a fork is written before the call, so other threads may allocate between the two, and the child has these
-//! blocks as well. It frees nothing that it has not, so what its parent has when it begins counts as inherited, too: its
-//! start counts as one more fork. (What was born and has died between the two is not known as inherited.)
+//! The record of a fork is written before the call, so other threads may allocate between the two, and the child has
+//! these blocks as well. It frees nothing that it does not have, so what its parent holds when the child begins
+//! counts as inherited, too: its start counts as one more fork. (A block that was both born and freed between the two
+//! is not known as inherited.)
 //!
 //! ```text
 //!  parent's forks       0         1 = the record, then the call        2 = the child's start
 //!  block e                          born 1 ──────────────────────────────── live      inherited by the child
 //! ```
 //!
-//! An inherited block that a child has freed stands in the child's `released`, so that a second free of it is
+//! An inherited block that a child has freed is kept in the child's `released`, so that a second free of it is
 //! unmatched and a grandchild does not inherit it.
 
 use super::process::{Phase, ProcessState};
@@ -33,17 +34,17 @@ use capture::ProcessId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// How many generations a free is followed upwards. A longer chain of processes that forked and are still alive,
-/// each from the one before, is no program but a file made to keep us busy.
+/// How many generations up a free is followed. A longer chain of processes that are all still alive, each forked by
+/// the one before, is not a real program but a file made to waste time.
 const MAX_GENERATIONS: usize = 1024;
 
 const FIRST_SWEEP: usize = 1024;
 
-/// Forks whose child is waited for. A child begins at once where it can; those that never do (the fork failed, the child
-/// was killed) must not keep the dead for ever.
+/// Most forks whose child is awaited. A child begins at once if it can; forks without one (the call failed, the child
+/// was killed) must not keep dead blocks for ever.
 const MAX_EXPECTED: usize = 1024;
 
-/// Forks that went out from a process, and the one that made it.
+/// The forks of a process, and the one that created it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Lineage {
     parent: Option<Origin>,
@@ -51,13 +52,13 @@ pub(super) struct Lineage {
     pub(super) forks: u32,
     /// Forks whose child, or a descendant of it, can still ask.
     heirs: BTreeSet<u32>,
-    /// Forks whose child has not begun: their number in the capture, and which one it is here.
+    /// Forks whose child has not begun: the fork's number in the capture, and here.
     expected: VecDeque<(u32, u32)>,
     /// Dead blocks that an heir inherited: (forks at birth, forks at death], in order of death.
     buried: HashMap<u64, Vec<(u32, u32)>>,
     burials: usize,
     sweep_at: usize,
-    /// Inherited blocks that were freed here, and the forks at that time.
+    /// Inherited blocks that were freed here, with the number of forks at that time.
     released: HashMap<u64, u32>,
 }
 
@@ -65,9 +66,9 @@ pub(super) struct Lineage {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Origin {
     parent: ProcessId,
-    /// Which of the parent's forks made this process, from 1.
+    /// Which of the parent's forks created this process, from 1.
     fork: u32,
-    /// Which of them its start was: the same where the parent was not there any more.
+    /// Which of the parent's forks its start counted as; the same if the parent was already gone.
     start: u32,
 }
 
@@ -87,12 +88,12 @@ impl Default for Lineage {
 }
 
 impl Lineage {
-    /// Whose blocks were inherited.
+    /// The process whose blocks were inherited.
     pub(super) fn parent(&self) -> Option<ProcessId> {
         self.parent.map(|origin| origin.parent)
     }
 
-    /// The process forks, and somebody may inherit what is live now: the number of the fork here.
+    /// The process forks, and a child may inherit what is live now; returns the number of the fork here.
     fn fork(&mut self) -> u32 {
         self.forks += 1;
         self.heirs.insert(self.forks);
@@ -147,7 +148,7 @@ impl Lineage {
         lives.get(first).is_some_and(|&(born, _)| born < fork)
     }
 
-    /// Forgets the dead, when there is no heir who could ask.
+    /// Forgets the dead blocks when no heir could ask for them.
     fn unbury(&mut self) {
         self.buried = HashMap::new();
         self.burials = 0;
@@ -159,8 +160,8 @@ fn has_heir(heirs: &BTreeSet<u32>, born: u32, died: u32) -> bool {
     born < died && heirs.range(born + 1..=died).next().is_some()
 }
 
-/// Makes `child` an heir of `parent`: of the heap it had at the fork of this number, where that was noted, else of the
-/// one that it has now.
+/// Makes `child` an heir of `parent`: of its heap at the fork of this number, if that was noted, else of its present
+/// one.
 pub(super) fn inherit<K: Copy>(
     processes: &mut [ProcessState<K>],
     parent: ProcessId,
@@ -176,7 +177,7 @@ pub(super) fn inherit<K: Copy>(
     processes[child.index()].lineage.parent = Some(Origin { parent, fork, start });
 }
 
-/// Says whether `process` inherited a live block at this address and has not freed it, and if so frees it.
+/// Returns whether `process` inherited a live block at this address and has not freed it; if so, frees it.
 pub(super) fn release<K: Copy>(processes: &mut [ProcessState<K>], process: ProcessId, address: u64) -> bool {
     let found = inherits(processes, process, address);
     if found {
@@ -208,7 +209,7 @@ fn inherits<K: Copy>(processes: &[ProcessState<K>], process: ProcessId, address:
     false
 }
 
-/// Gives back what a process that has ended kept for its heirs, when there are none left, and tells its parent.
+/// Drops what an ended process kept for its heirs once there are none left, and tells its parent.
 pub(super) fn let_go<K: Copy>(processes: &mut [ProcessState<K>], process: ProcessId) {
     let mut next = Some(process);
     while let Some(process) = next {
@@ -259,8 +260,8 @@ mod tests {
         assert_eq!([1, 2, 3, 4, 5].map(|fork| lineage.buried_at(16, fork)), [true, false, true, true, false]);
     }
 
-    /// Check that burials of children that have ended are swept away, so that a parent that forks for ever
-    /// beside one old child stays small.
+    /// Check that burials for children that have ended are swept away, so that a parent that forks for ever beside
+    /// one old child stays small.
     #[test]
     fn burials_of_the_dead_are_swept() {
         let mut lineage = Lineage::default();

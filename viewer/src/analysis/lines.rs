@@ -12,28 +12,28 @@ use std::collections::BTreeMap;
 /// One line that allocates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LineCost {
-    /// The source file; none where that is not known.
+    /// The source file; none if unknown.
     pub file: Option<StringId>,
     /// The line in it.
     pub line: Option<u32>,
     /// The function; [`LabelId::EVERYTHING`] for stacks without any frame.
     pub label: LabelId,
-    /// What is allocated there: the innermost line that is not the standard library's plumbing.
+    /// What is allocated there: at the innermost line that is not standard library plumbing.
     pub cost: Cost,
-    /// The variances of that.
+    /// The variances of `cost`.
     pub spread: Cost<Spread>,
 }
 
 /// What makes two lines the same.
 type Place = (Option<StringId>, Option<u32>, LabelId);
 
-/// The lines that allocated, in order of their files and numbers. Their sum is the profile's.
+/// The lines that allocated, ordered by file and line number. They add up to the profile's total.
 pub fn lines(profile: &Profile, tables: &Tables, names: &Names) -> Vec<LineCost> {
     sums(profile, |node| Some(meaningful(tables, names, node).next().map(|(_, step)| step)))
 }
 
-/// The lines of functions, from which they allocated or called who did, in the same order. A stack on which they stand
-/// several times is charged to the innermost line, one on which they do not stand to none.
+/// The lines of functions at which they allocated or called a function that did, in the same order. A stack on which
+/// they occur several times is charged to the innermost line, one without any of them to none.
 pub fn lines_of(
     profile: &Profile,
     tables: &Tables,
@@ -45,17 +45,17 @@ pub fn lines_of(
     sums(profile, |node| innermost(node).map(Some))
 }
 
-/// Where a function is: its file, and the line that most of its cost by a metric passes through.
+/// Where a function is: its file, and the line through which most of its cost in a metric passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionPlace {
-    /// The source file; none where that is not known.
+    /// The source file; none if unknown.
     pub file: Option<StringId>,
-    /// The line in it; of several that cost the same, the first.
+    /// The line in it; the first of several with the same cost.
     pub line: Option<u32>,
 }
 
-/// By label, where its function is. As in [`lines_of`], a stack is charged to the innermost line of each function. A place in a file
-/// comes before one in none: of code that was compiled without line tables nothing more is known.
+/// By label, where its function is. As in [`lines_of`], a stack is charged to the innermost line of each function. A
+/// place with a file takes precedence over one without: code compiled without line tables has nothing more to tell.
 // Cost: linear in rows times the depth of their stacks.
 pub fn places_of_functions(
     profile: &Profile,
@@ -64,7 +64,7 @@ pub fn places_of_functions(
     metric: Metric,
 ) -> Vec<FunctionPlace> {
     let mut costs: BTreeMap<(LabelId, Option<StringId>, Option<u32>), i64> = BTreeMap::new();
-    // By label, the last row on whose stack it was met.
+    // By label, the last row whose stack contained it.
     let mut met: Vec<usize> = vec![0; names.len()];
     for (row, site) in (1..).zip(&profile.sites) {
         let rank = metric.rank(metric.of(&site.cost));
@@ -91,7 +91,7 @@ pub fn places_of_functions(
 /// By node, whether a function is on its stack.
 pub fn passing_through(tables: &Tables, names: &Names, label: LabelId) -> Vec<bool> {
     let mut passes = vec![false; tables.nodes.len()];
-    // Parents stand before their children.
+    // Parents come before their children.
     for (index, node) in tables.nodes.iter().enumerate().skip(1) {
         let is_above = passes.get(node.parent.index()) == Some(&true);
         passes[index] = is_above || names.steps(node.frame).iter().any(|step| step.label == label);
@@ -99,7 +99,7 @@ pub fn passing_through(tables: &Tables, names: &Names, label: LabelId) -> Vec<bo
     passes
 }
 
-/// Sums by line; `line` says which one a stack is charged to, none where it is charged to no line.
+/// Sums by line; `line` returns the line that a stack is charged to, or none if it is charged to no line.
 fn sums(profile: &Profile, line: impl Fn(NodeId) -> Option<Option<Step>>) -> Vec<LineCost> {
     let mut lines: BTreeMap<Place, (Cost, Cost<Spread>)> = BTreeMap::new();
     for (site, of_site) in profile.sites_with_spread() {

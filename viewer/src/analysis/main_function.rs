@@ -1,7 +1,7 @@
-//! The main function of a program without symbols.
+//! Finds the main function of a program without symbols.
 //!
-//! It has no name in the file, but its place on the stack gives it away: the C library calls it, and nothing else of the
-//! program, right after the program's entry has called the library.
+//! The file has no name for it, but its place on the stack identifies it: it is the only function of the program that
+//! the C library calls right after the program's entry has called the library.
 //!
 //! ```text
 //! outermost   _start or <in app>  ──  __libc_start_main, <in libc.so.6> …  ──  <in app>, which is main
@@ -11,19 +11,19 @@ use super::names::file_name;
 use capture::{Frame, FrameId, ModuleId, NodeId, Tables};
 use std::collections::HashSet;
 
-/// How far a stack has come, from its root inwards.
+/// How far a stack has come, from its root.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Root,
-    /// In the entry of this program.
+    /// In the entry point of this program.
     Entry(ModuleId),
-    /// In what the C library does before main.
+    /// In the C library's code that precedes main.
     Library(ModuleId),
-    /// Beyond.
+    /// Past that.
     Other,
 }
 
-/// The frames that are certainly in main and have no name.
+/// The unnamed frames that are certainly in main.
 pub(super) fn nameless_mains(tables: &Tables) -> HashSet<FrameId> {
     let mut mains = HashSet::new();
     let mut places = vec![Place::Other; tables.nodes.len()];
@@ -67,7 +67,7 @@ fn function(tables: &Tables, frame: FrameId) -> Option<&str> {
     owner.function.map(|name| tables.string(name)).filter(|name| !name.is_empty())
 }
 
-/// Whether the code belongs to the C library and does what comes before main.
+/// True when the code is the part of the C library that precedes main.
 fn starts_programs(tables: &Tables, module: ModuleId, name: Option<&str>) -> bool {
     let file = tables.modules.get(module.index()).map_or("", |module| file_name(&module.path));
     let is_libc = file.starts_with("libc.so") || file.starts_with("libc-2");
@@ -84,7 +84,7 @@ mod tests {
     const PROGRAM: &str = "/bin/app";
     const LIBC: &str = "/lib/libc.so.6";
 
-    /// Check the names of a stack, outermost first, of functions in files; `""` has no name.
+    /// Check the names of a stack in files, outermost function first; `""` has no name.
     fn check(stack: &[(&str, &str)], expected: &[&str]) {
         let modules =
             [PROGRAM, LIBC].map(|path| Module { path: path.to_owned(), ..Module::default() }).into();
@@ -105,8 +105,8 @@ mod tests {
         assert_eq!((0..stack.len()).map(name).collect::<Vec<_>>(), expected);
     }
 
-    /// Check that main is known in a program without symbols, with those of the library or without, and that nothing else
-    /// is taken for it: a named function, a deeper one, a thread's beginning, another program.
+    /// Check that main is recognized in a program without symbols, whether the library has them or not, and that
+    /// nothing else is taken for it: a named function, a deeper one, the start of a thread, another program.
     #[test]
     fn main_is_known_by_its_place() {
         let main = "<main of app>";

@@ -1,5 +1,5 @@
-//! Totals of the calls that ask the kernel for pages. They never enter the heap's numbers: an allocator's pages
-//! hold the blocks that are counted there.
+//! Totals of the calls that ask the kernel for pages. They are kept apart from the heap's numbers: an allocator's
+//! pages hold the blocks that are counted there.
 
 use super::cost::Amount;
 use capture::Action;
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 pub struct Mappings {
     /// Successful `mmap` calls and their bytes.
     pub mapped: Amount,
-    /// The part of `mapped` that an allocator asked for while it served a call.
+    /// The part of `mapped` that an allocator asked for while serving a call.
     pub in_hook: Amount,
     /// Successful `munmap` calls and their bytes.
     pub unmapped: Amount,
-    /// Successful `mremap` calls, and the bytes they added or, if negative, gave back.
+    /// Successful `mremap` calls, and the bytes they added or, if negative, released.
     pub remapped: Amount,
     /// Changes of the program break after the first one seen, and the bytes they added together.
     pub breaks: Amount,
@@ -22,7 +22,7 @@ pub struct Mappings {
 }
 
 impl Mappings {
-    /// Adds one event; those that are no mapping change nothing.
+    /// Adds an event; those that are not mappings change nothing.
     pub(super) fn note(&mut self, action: &Action) {
         match *action {
             Action::Map { length, in_hook, .. } => {
@@ -46,7 +46,7 @@ impl Mappings {
         }
     }
 
-    /// Forgets the totals, not where the break is.
+    /// Forgets the totals, but not where the break is.
     pub(super) fn restart(&mut self) {
         *self = Self { last_break: self.last_break, ..Self::default() };
     }
@@ -66,8 +66,8 @@ mod tests {
     use super::*;
     use capture::NodeId;
 
-    /// Check that a failed unmapping takes its announcement back, and that growth is counted from the first
-    /// break seen.
+    /// Check that a failed unmapping takes its announcement back, and that growth is counted from the first break
+    /// seen.
     #[test]
     fn every_call_has_its_total() {
         let stack = NodeId::ROOT;

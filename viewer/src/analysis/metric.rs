@@ -1,4 +1,4 @@
-//! What to look at.
+//! The quantities that views can show.
 
 use super::cost::{Amount, Cost};
 use std::ops::Add;
@@ -12,7 +12,7 @@ pub enum Metric {
     Peak,
     /// Bytes alive when the process or the recording ended.
     Leaked,
-    /// Bytes alive at a moment: those of [`Metric::Leaked`], uncertain ones, and what exec left behind.
+    /// Bytes alive at a moment: [`Metric::Leaked`], uncertain ones, and those left behind by exec.
     Live,
     /// Number of allocations.
     Allocations,
@@ -22,9 +22,9 @@ pub enum Metric {
     Temporary,
     /// Number of frees, at the stacks that free.
     Frees,
-    /// Samples of the processors.
+    /// CPU samples.
     Cpu,
-    /// Hits of a tracepoint.
+    /// Hits of the selected tracepoint.
     Traced,
 }
 
@@ -57,7 +57,7 @@ impl Metric {
         }
     }
 
-    /// What a capture lacks that has none of it.
+    /// What a capture lacks if it has none of it.
     pub fn what(self) -> &'static str {
         match self {
             Metric::Peak | Metric::Allocations | Metric::Bytes => "allocations",
@@ -84,22 +84,23 @@ impl Metric {
         }
     }
 
-    /// True when it counts blocks and shows bytes beside, false the other way round.
+    /// True when the metric is a number of blocks, with bytes beside it; false the other way round.
     pub fn counts_blocks(self) -> bool {
         matches!(self, Metric::Allocations | Metric::Temporary | Metric::Frees | Metric::Cpu | Metric::Traced)
     }
 
-    /// True when it counts blocks of memory, however they were recorded; false when it counts what the kernel tells.
+    /// True when the metric is about blocks of memory, however recorded; false when it is about what the kernel
+    /// reports.
     pub fn is_of_memory(self) -> bool {
         !matches!(self, Metric::Cpu | Metric::Traced)
     }
 
-    /// The number that percentages are taken of.
+    /// The number that percentages refer to.
     pub fn rank(self, amount: Amount) -> i64 {
         if self.counts_blocks() { amount.blocks } else { amount.bytes }
     }
 
-    /// What rows are ordered by: the rank, and the other number where that is equal.
+    /// What rows are ordered by: the rank, then the other number.
     pub fn order(self, amount: Amount) -> (i64, i64) {
         if self.counts_blocks() { (amount.blocks, amount.bytes) } else { (amount.bytes, amount.blocks) }
     }
@@ -116,7 +117,7 @@ impl FromStr for Metric {
     }
 }
 
-/// A word that names no metric.
+/// Not the name of a metric.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no `{0}` to report by: use peak, leaked, live, allocations, bytes, temporary, frees, cpu or traced"
@@ -127,7 +128,7 @@ pub struct UnknownMetric(String);
 mod tests {
     use super::*;
 
-    /// Check that every metric is found under its own name, and that the error for another one names them all.
+    /// Check that every metric is found by its own name, and that the error for another name lists them all.
     #[test]
     fn names_lead_back() {
         let error = "Peak".parse::<Metric>().unwrap_err().to_string();

@@ -6,15 +6,16 @@
 //!  tables ──► Names ─────────────┴─► stacks      rows by allocating function
 //! ```
 //!
-//! Counting has one meaning everywhere:
+//! Counting means the same everywhere:
 //! - every successful call that returned a block is one allocation of its requested size;
 //! - a successful `realloc` of a block is one free and one allocation; `realloc(p, 0)` that frees is one free;
-//! - `free(NULL)` and calls that failed count nowhere: those that got no memory have rows of their own ([`Failure`]); `mmap` and `brk` have totals of their own;
+//! - `free(NULL)` and failed calls count nowhere: calls that got no memory have rows of their own ([`Failure`]);
+//!   `mmap` and `brk` have totals of their own;
 //! - *temporary*: freed by the thread that allocated it before that thread's next allocation, `realloc`'s own
 //!   free excepted;
 //! - *leaked*: alive when its process ended, or when the recording ended and the process still ran;
-//! - *alive at exec*: alive when its process was replaced by another program; *uncertain*: alive across a gap or pause of
-//!   the recording and never freed. Both stand beside leaked, never inside it.
+//! - *alive at exec*: alive when its process was replaced by another program; *uncertain*: alive across a gap or
+//!   pause of the recording and never freed. Both are reported beside leaked, never as part of it.
 //!
 //! In a sampled capture all of these are estimates of the same numbers, each with its [`Spread`]: see `estimate`.
 

@@ -1,6 +1,6 @@
-//! Functions that have no name, by the reason.
+//! Functions without a name, by the reason.
 //!
-//! Each stack is asked once which reasons stand on it, which a set of bits answers from its root inwards:
+//! The reasons that occur on a stack are a set of bits, computed once per stack from its root down:
 //!
 //! ```text
 //!  main {} ── <in libx.so> {no symbols} ── ??? {no symbols, no mapping}
@@ -15,29 +15,29 @@ use super::stacks::rows;
 use capture::{Frame, FrameId, ModuleId, NodeId, Tables};
 use std::collections::{BTreeSet, HashMap};
 
-/// Reasons that are told apart. There are ten; a file that claims more has the rest counted as the last one.
+/// Most reasons that are told apart. There are ten; if a file claims more, the rest counts as the last one.
 const MOST_REASONS: usize = 31;
 
-/// A set that was not made yet.
+/// A set that has not been computed.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The functions that have no name for one reason.
+/// The functions that lack a name for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nameless {
-    /// The reason, as it was recorded; none when nobody has looked for a name.
+    /// The reason as recorded; none when no name was looked for.
     pub reason: Option<String>,
-    /// Different addresses.
+    /// Distinct addresses.
     pub frames: u64,
-    /// The files that they are in, in the order of their first use; addresses outside of files are in none.
+    /// The files they are in, in the order of first use; addresses outside of files are not listed.
     pub modules: Vec<ModuleId>,
     /// What was allocated with such a function anywhere on the stack. Stacks with several reasons count for each.
     pub cost: Amount,
-    /// What was allocated by such a function itself, the standard library's plumbing left out.
+    /// What such a function allocated itself, not counting standard library plumbing.
     pub own: Amount,
 }
 
-/// The reasons why functions on stacks that cost anything have no name, the most expensive first. Inlined functions
-/// count with the function that they are in.
+/// Why functions on stacks that cost anything have no name, the most expensive reason first. Inlined functions count
+/// with the function that contains them.
 pub fn nameless(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> Vec<Nameless> {
     let mut survey = Survey::new(tables, names);
     for row in rows(profile, metric) {
@@ -68,9 +68,9 @@ struct Survey<'a> {
     reasons: Vec<Nameless>,
     known: HashMap<Option<&'a str>, usize>,
     modules: BTreeSet<(usize, ModuleId)>,
-    /// Place in `reasons`, by frame that was looked at; none for functions with a name.
+    /// By frame, its index in `reasons`; none for functions with a name.
     frames: HashMap<FrameId, Option<usize>>,
-    /// Reasons on a stack, by node that was looked at.
+    /// By node, the reasons on its stack.
     sets: Vec<u32>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// The reasons on a stack: outwards to the nearest caller that is known, and back in.
+    /// The reasons on a stack: goes out to the nearest caller whose set is known, and back in.
     fn set(&mut self, stack: NodeId) -> u32 {
         let mut path = Vec::new();
         let mut set = 0;
@@ -109,7 +109,7 @@ impl<'a> Survey<'a> {
         set
     }
 
-    /// Why the owner of a frame's code has no name; none when it has one.
+    /// Why the function that contains a frame's code has no name; none when it has one.
     fn reason_of(&mut self, frame: FrameId) -> Option<usize> {
         if let Some(&known) = self.frames.get(&frame) {
             return known;

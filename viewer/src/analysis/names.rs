@@ -1,4 +1,4 @@
-//! What a frame is called.
+//! The names of frames.
 //!
 //! | known | shown |
 //! |---|---|
@@ -10,9 +10,10 @@
 //! | nothing | `???` |
 //! | the function, and another file has one of that name | `name [libx.so.1]` |
 //!
-//! An address of a process is never shown: it means nothing to people, and it differs from run to run. Where a function begins in its
-//! file does not: it tells functions of stripped programs apart, and `objdump` and debuggers take it. Stacks themselves
-//! know only addresses; everything that a view shows is made by mapping their frames through these names.
+//! A process address is never shown: it means nothing to people, and it differs from run to run. The offset of a
+//! function in its file is stable: it tells functions of stripped programs apart, and `objdump` and debuggers accept
+//! it. Stacks themselves contain only addresses; every name in a view comes from mapping their frames through this
+//! table.
 
 use super::diff::without_templates;
 use super::main_function::nameless_mains;
@@ -40,18 +41,18 @@ impl LabelId {
     }
 }
 
-/// Something that a view can show as one thing: all frames of one label are one function to it.
+/// Something that a view shows as one thing: to it, all frames of one label are one function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// The name for people, with the suffix that tells namesakes apart. As recorded: escape it before printing.
+    /// The name for people, including the suffix that tells namesakes apart. As recorded: escape it before printing.
     pub name: String,
     /// Length of the suffix within `name`, 0 for a name that is unique.
     pub(super) suffix: usize,
-    /// Where a function begins in its file that has no name, if that is known; it is part of the name here.
+    /// Where an unnamed function begins in its file, if known; it is part of the name then.
     pub start: Option<u64>,
     /// What it stands for.
     pub kind: Kind,
-    /// True for the standard library's plumbing, see [`is_noise`].
+    /// True for standard library plumbing, see [`is_noise`].
     pub noise: bool,
 }
 
@@ -61,7 +62,7 @@ impl Label {
         &self.name[..self.name.len() - self.suffix]
     }
 
-    /// The file alone of a function without a name, `<in libx.so.1>`; the name of others.
+    /// Only the file of an unnamed function, `<in libx.so.1>`; the full name of any other.
     pub fn without_start(&self) -> Cow<'_, str> {
         match self.start.and_then(|start| self.base().strip_suffix(&place_in_file(start))) {
             Some(file) => Cow::Owned(format!("{file}>{}", &self.name[self.base().len()..])),
@@ -95,19 +96,19 @@ pub enum Kind {
     Everything,
     /// All processes of this name.
     Process,
-    /// A function; its name without suffix, and the file it is in.
+    /// A function: its name without suffix, and the file it is in.
     Function(StringId, Option<ModuleId>),
     /// An unknown function of a known file.
     InModule(ModuleId),
-    /// Nothing is known; the reason, if that is.
+    /// Nothing is known, except possibly the reason.
     Unknown(Option<StringId>),
     /// Not code: why the stack ends here.
     Marker(Pseudo),
-    /// Several functions that a view shows as one: those of a file, or a way that was folded.
+    /// Several functions that a view shows as one: those of a file, or a folded path.
     Group,
 }
 
-/// One function of a frame: a frame has several where the compiler inlined.
+/// One function of a frame; a frame has several if the compiler inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Its name.
@@ -125,20 +126,20 @@ pub struct Step {
 pub struct Names {
     labels: Vec<Label>,
     steps: Vec<Step>,
-    /// Place in `steps`, by frame.
+    /// By frame, its range in `steps`.
     frames: Vec<Range<u32>>,
     processes: Vec<LabelId>,
     files: ShortPaths,
-    /// Of groups that are a process or a thread, which one.
+    /// The process or thread that a group stands for.
     owners: HashMap<LabelId, Owner>,
 }
 
-/// The process, or the thread of it, that a group stands for.
+/// The process or thread that a group stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The process.
     pub process: ProcessId,
-    /// The thread; none where all of the process is meant.
+    /// The thread; none for the whole process.
     pub thread: Option<ThreadId>,
 }
 
@@ -161,7 +162,7 @@ impl Names {
         Self { labels, steps, frames, processes, files, owners: HashMap::new() }
     }
 
-    /// The path of a source file, as short as it can be: `parse.c`, or `json/parse.c` where there is another one.
+    /// The shortest unambiguous path of a source file: `parse.c`, or `json/parse.c` if there is another `parse.c`.
     pub fn short_path<'t>(&self, file: StringId, tables: &'t Tables) -> &'t str {
         self.files.of(file, tables)
     }
@@ -171,7 +172,7 @@ impl Names {
         &self.labels[id.index()]
     }
 
-    /// How many labels there are: ids are below.
+    /// Number of labels: ids are smaller.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
@@ -186,13 +187,13 @@ impl Names {
         self.labels.iter()
     }
 
-    /// The functions of a frame, innermost first. None for kinds of calls, which views hide.
+    /// The functions of a frame, innermost first. Empty for kinds of calls, which views hide.
     pub fn steps(&self, frame: FrameId) -> &[Step] {
         let range = self.frames.get(frame.index()).cloned().unwrap_or(0..0);
         &self.steps[range.start as usize..range.end as usize]
     }
 
-    /// Where the functions of a frame stand among those of all frames.
+    /// Where the functions of a frame are among those of all frames.
     pub(crate) fn places(&self, frame: FrameId) -> Range<u32> {
         self.frames.get(frame.index()).cloned().unwrap_or(0..0)
     }
@@ -207,7 +208,7 @@ impl Names {
         self.steps.len()
     }
 
-    /// Adds a function that stands for others, and gives its place.
+    /// Adds a function that stands for others, and returns its place.
     pub(crate) fn push_group(&mut self, name: String, file: Option<StringId>, line: Option<u32>) -> u32 {
         let label = LabelId(u32::try_from(self.labels.len()).expect("fewer groups than functions"));
         self.labels.push(Label { name, suffix: 0, start: None, kind: Kind::Group, noise: false });
@@ -227,13 +228,13 @@ impl Names {
         self.owners.get(&label).copied()
     }
 
-    /// Gives frames other functions: by frame, the places of its own.
+    /// Assigns other functions to frames: by frame, the range of its places.
     pub(crate) fn set_frames(&mut self, frames: Vec<Range<u32>>) {
         self.frames = frames;
     }
 
-    /// Takes template and generic arguments out of the names of functions. What makes two functions different stays: there
-    /// may be several of one name then.
+    /// Removes template and generic arguments from the names of functions. Labels stay distinct: several may have the
+    /// same name afterwards.
     pub fn leave_out_arguments(&mut self) {
         for label in self.labels.iter_mut().filter(|label| matches!(label.kind, Kind::Function(..))) {
             let (base, suffix) = label.name.split_at(label.name.len() - label.suffix);
@@ -249,8 +250,8 @@ impl Names {
     }
 }
 
-/// What makes two labels the same: texts, since a capture may hold one file twice, as two builds or by two paths
-/// of one recording.
+/// What identifies a label: text rather than ids, since a capture may contain a file twice, as two builds or under
+/// two paths.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key<'a> {
     Everything,
@@ -264,7 +265,7 @@ enum Key<'a> {
 
 struct Builder<'a> {
     tables: &'a Tables,
-    /// Which module stands for the file of each.
+    /// By module, the one that represents its file.
     files: Vec<ModuleId>,
     labels: Vec<Label>,
     known: HashMap<Key<'a>, LabelId>,
@@ -383,13 +384,13 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// What stands behind the file in the name of a function without one.
+/// The suffix after the file in the name of an unnamed function.
 fn place_in_file(start: u64) -> String {
     format!("+{start:#x}>")
 }
 
-/// Where code is, for people: the path of a file, and of memory that no file holds what it is, whose process ever: `heap`
-/// of `[heap of 1234]`.
+/// Where code is, for people: the path of a file; for memory without a file, its kind without the process: `heap` for
+/// `[heap of 1234]`.
 pub(crate) fn place(path: &str) -> &str {
     let inner = path.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     match inner.and_then(|inner| inner.rsplit_once(" of ")) {
@@ -398,7 +399,7 @@ pub(crate) fn place(path: &str) -> &str {
     }
 }
 
-/// The last part of a path, or the whole of it when it ends in a slash.
+/// The last part of a path, or all of it when it ends in a slash.
 pub(crate) fn file_name(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some((_, name)) if !name.is_empty() => name,

@@ -1,5 +1,6 @@
-//! Functions of one name in different files get the file's name as a suffix; a unique name gets none. Those of the recording's own
-//! library, which samples of the CPU meet, have one in any case: nobody is to take them for the program's.
+//! Functions of the same name in different files get the file's name as a suffix; a unique name gets none. Functions
+//! of the recording's own library, which CPU samples hit, always get one, so that nobody takes them for the
+//! program's.
 
 use super::allocator::is_agents;
 use super::names::{Kind, Label, place};
@@ -11,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 /// Suffix of the recording's own functions.
 const RECORDING: &str = "sysprof-memprof";
 
-/// Adds suffixes where they are needed.
+/// Adds suffixes where needed.
 pub(super) fn tell_apart(labels: &mut [Label], tables: &Tables) {
     let mut namesakes: HashMap<Cow<'_, str>, Vec<usize>> = HashMap::new();
     for (index, label) in labels.iter().enumerate() {
@@ -27,7 +28,7 @@ pub(super) fn tell_apart(labels: &mut [Label], tables: &Tables) {
     }
     for indices in namesakes.into_values() {
         let path = |index: usize| path_of(&labels[index], tables).unwrap_or_default();
-        // Functions without a name that begin at different places of one file are no namesakes.
+        // Unnamed functions that begin at different places of one file are not namesakes.
         let paths: Vec<&str> =
             indices.iter().map(|&index| path(index)).collect::<BTreeSet<_>>().into_iter().collect();
         if paths.len() < 2 {
@@ -44,7 +45,8 @@ pub(super) fn tell_apart(labels: &mut [Label], tables: &Tables) {
     }
 }
 
-/// The file that could tell this label from its namesakes: empty for code in no file, none for what is no code.
+/// The file that could tell this label from its namesakes: empty for code outside of files, none for anything but
+/// code.
 fn path_of<'a>(label: &Label, tables: &'a Tables) -> Option<&'a str> {
     match label.kind {
         Kind::Function(_, Some(module)) | Kind::InModule(module) => Some(path(module, tables)),
@@ -62,7 +64,7 @@ mod tests {
     use crate::analysis::Names;
     use capture::{Frame, FrameId, Module, ModuleId, SourceFrame, StringId, Symbolized, Tables};
 
-    /// Check the names of functions called `function` in files with these paths, in none for `""`.
+    /// Check the names of functions called `function` in files with these paths; `""` is no file.
     fn check(frames: &[(&str, &str)], expected: &[&str]) {
         let mut tables = Tables::default();
         for (index, (function, path)) in frames.iter().enumerate() {
@@ -84,7 +86,7 @@ mod tests {
         assert_eq!(shown, expected);
     }
 
-    /// Check that namesakes get the shortest suffix that tells them apart, and nobody else gets one.
+    /// Check that namesakes get the shortest suffix that tells them apart, and that nothing else gets one.
     #[test]
     fn namesakes_are_told_apart() {
         check(&[("init", "/a/liba.so"), ("go", "/b/libb.so")], &["init", "go"]);

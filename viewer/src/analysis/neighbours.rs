@@ -1,4 +1,4 @@
-//! A function's surroundings: who calls it, and what it calls, wherever it stands.
+//! The surroundings of a function: who calls it, and what it calls, over the whole tree.
 //!
 //! ```text
 //!  [Everything]                        of f     callers   main 30, g 5
@@ -7,8 +7,8 @@
 //!                   └─ g ── f ── a 5
 //! ```
 //!
-//! Of a function that calls itself only the outermost call on each way counts, so nothing is counted twice: callers and the
-//! tree below both add up to the function's total.
+//! If a function calls itself, only the outermost call on each path counts, so nothing is counted twice: the callers
+//! and the tree below both add up to the function's total.
 
 use super::cost::Amount;
 use super::metric::Metric;
@@ -19,14 +19,14 @@ use std::collections::BTreeMap;
 /// Who calls a function, and what it calls.
 #[derive(Clone, Debug)]
 pub struct Neighbours {
-    /// The functions that call it directly, with what they have by it; the most expensive first.
+    /// The functions that call it directly, with what they cost through it; the most expensive first.
     pub callers: Vec<(LabelId, Amount)>,
-    /// All that is below it, in one tree whose root it is.
+    /// Everything below it, as one tree with it as the root.
     pub below: Tree,
 }
 
 impl Neighbours {
-    /// Of one function of a top-down tree.
+    /// The neighbours of one function of a top-down tree.
     pub fn of(tree: &Tree, label: LabelId, metric: Metric) -> Self {
         let calls = outermost(tree, label);
         let mut callers: BTreeMap<LabelId, Amount> = BTreeMap::new();
@@ -41,7 +41,7 @@ impl Neighbours {
     }
 }
 
-/// The nodes of a function that have none of it above them.
+/// The nodes of a function that are not below another node of it.
 fn outermost(tree: &Tree, label: LabelId) -> Vec<u32> {
     let mut found = Vec::new();
     let mut walk = vec![Tree::ROOT];
@@ -55,7 +55,7 @@ fn outermost(tree: &Tree, label: LabelId) -> Vec<u32> {
     found
 }
 
-/// Puts the trees below some nodes of one function on top of each other.
+/// Merges the trees below several nodes of one function.
 // Cost: each node below is sorted once among those of its level.
 fn merge(tree: &Tree, label: LabelId, calls: Vec<u32>) -> Tree {
     let mut merged = Tree::new();
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(first, [(F, 20), (A, 15)]);
     }
 
-    /// Check that a function that is nowhere has no neighbours, and that everything is below everything.
+    /// Check that a function that does not occur has no neighbours, and that everything is below the root.
     #[test]
     fn edges_have_neighbours_too() {
         let nobody = Neighbours::of(&picture(), LabelId(9), Metric::Peak);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check in trees of any shape that callers and the merged tree have the sum of the outermost calls.
+        /// Check in trees of any shape that the callers and the merged tree both add up to the outermost calls.
         #[test]
         fn sums_are_kept(parents in prop::collection::vec((0..40_u32, 1..6_u32, 0..100_i64), 0..60), label in 1..6_u32) {
             let mut tree = Tree::new();

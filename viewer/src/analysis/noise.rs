@@ -6,21 +6,21 @@ use super::short_name::short_name;
 use symbols::is_rust;
 use wrappers::WRAPPERS;
 
-/// Beginnings of names of the standard libraries' own functions: containers, smart pointers, adaptors.
+/// Prefixes of the standard libraries' own functions: containers, smart pointers, adaptors.
 const PREFIXES: &[&str] = &["operator new", "std::", "__gnu_cxx::", "boost::container::"];
 
-/// The same of Rust's crates: in C++ these are namespaces that anybody may have.
+/// The same for Rust's crates: in C++ anybody may have namespaces of these names.
 const CRATES: &[&str] = &["alloc::", "core::", "hashbrown::"];
 
-/// Folders of the headers that C++'s standard library consists of.
+/// Folder of the headers of C++'s standard library.
 const HEADERS: &str = "/include/c++/";
 
-/// Folders of the sources that Rust's consists of.
+/// Folders of the sources of Rust's standard library.
 const SOURCES: &[&str] = &["/library/alloc/src/", "/library/core/src/"];
 
-/// True for a function that only passes on what another one asked for. Views start a stack at the first frame
-/// that is none of these, if there is one. What linkers call it says whether it is one of Rust; where that is not
-/// known, as of inlined functions, its name does.
+/// True for a function that only forwards what another one asked for. Views start a stack at the first frame that is
+/// not noise, if there is one. The linkage name tells whether a function is Rust; where it is unknown, as for inlined
+/// functions, the name decides.
 pub fn is_noise(name: &str, linkage: Option<&str>) -> bool {
     let bare = short_name(name);
     is_wrapper(&bare)
@@ -31,34 +31,36 @@ pub fn is_noise(name: &str, linkage: Option<&str>) -> bool {
         || is_of_nim(&bare)
 }
 
-/// True for the [short name](short_name) of a function that programs and libraries have around the allocator, and that calls nothing else.
+/// True for the [short name](short_name) of a function that programs and libraries wrap around the allocator, and
+/// that calls nothing else.
 pub(super) fn is_wrapper(bare: &str) -> bool {
     WRAPPERS.binary_search(&bare).is_ok()
 }
 
-/// True for functions of Nim's module `system`, which has its allocator, sequences and strings: `alloc0Impl__system_1727`.
+/// True for functions of Nim's module `system`, which contains its allocator, sequences and strings:
+/// `alloc0Impl__system_1727`.
 fn is_of_nim(bare: &str) -> bool {
     let number = bare.rsplit_once("__system_").map_or("", |(_, number)| number);
     !number.is_empty() && number.bytes().all(|letter| letter.is_ascii_digit())
 }
 
-/// True for source files of the standard libraries. Debug information has no namespaces for some of their inlined
-/// functions, so the name alone does not tell.
+/// True for source files of the standard libraries. Debug information lacks the namespaces of some of their inlined
+/// functions, so the name alone is not enough.
 pub fn is_noise_file(path: &str) -> bool {
     path.contains(HEADERS) || path.ends_with(".rs") && SOURCES.iter().any(|folder| path.contains(folder))
 }
 
-/// True for names of C++, which end with the types of all parameters. Those of Rust have brackets around such lists.
+/// True for C++ names, which end with the types of all parameters. In Rust names, brackets enclose such lists.
 fn has_parameters(name: &str) -> bool {
     name.rsplit_once(')').is_some_and(|(_, rest)| !rest.contains('>'))
 }
 
-/// True for the traits by which `Vec` and slices choose an implementation: nobody else can implement them.
+/// True for the traits by which `Vec` and slices specialize: nobody else can implement them.
 fn is_specialization(named: &str) -> bool {
     begins_with(&["alloc::vec::", "alloc::slice::", "<["], named)
 }
 
-/// True for the trait of a program's allocator: whoever has it passes on what it was asked for.
+/// True for the trait of a program's allocator: its implementations forward what they are asked for.
 fn is_global_allocator(named: &str) -> bool {
     ["core::alloc::global::GlobalAlloc", "core::alloc::GlobalAlloc"].contains(&named)
 }
@@ -67,13 +69,13 @@ fn begins_with(prefixes: &[&str], name: &str) -> bool {
     prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// True for types and traits within a name of Rust.
+/// True for a standard library path of a type or trait within a Rust name.
 fn is_library(path: &str) -> bool {
     begins_with(PREFIXES, path) || begins_with(CRATES, path)
 }
 
-/// True for Rust's `<T as Trait>::method` and `<[T]>::method` when the standard library has it: the type is its own,
-/// or the type is any and the trait its own.
+/// True for Rust's `<T as Trait>::method` and `<[T]>::method` if they are from the standard library: the type belongs
+/// to it, or the type is any and the trait belongs to it.
 fn is_blanket(bare: &str) -> bool {
     let Some(inner) = bare.strip_prefix('<') else { return false };
     let inner = inner.rsplit_once(">::").map_or(inner, |(inner, _)| inner);
@@ -164,7 +166,7 @@ mod tests {
         }
     }
 
-    /// Check that sources of the standard libraries are known wherever they are installed.
+    /// Check that standard library sources are recognized wherever they are installed.
     #[test]
     fn library_files_are_noise() {
         for path in [

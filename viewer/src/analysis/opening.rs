@@ -1,6 +1,6 @@
-//! Which nodes of a tree a view opens by itself.
+//! Which nodes of a tree a view opens initially.
 //!
-//! The largest closed node that is seen is opened, again and again, as long as there is one whose children still fit:
+//! The largest visible closed node is opened, again and again, as long as there is one whose children still fit:
 //!
 //! ```text
 //!  room for 5 rows     [Everything] 100      opened first: 3 rows
@@ -18,15 +18,15 @@ use std::collections::BinaryHeap;
 /// How far a tree may be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// As far as this many rows hold it, but at least one level.
+    /// As far as fits into this many rows, but at least one level.
     Rows(usize),
     /// Exactly one level.
     OneLevel,
 }
 
 impl Opening {
-    /// The nodes to open, in the order in which they are.
-    // Cost: linear in the rows and the children of what is opened, whatever the size of the tree.
+    /// The nodes to open, in order.
+    // Cost: linear in the rows and the children of opened nodes, whatever the size of the tree.
     pub fn choose(self, tree: &Tree, metric: Metric) -> Vec<u32> {
         let mut opened = vec![Tree::ROOT];
         let Self::Rows(room) = self else { return opened };
@@ -51,7 +51,8 @@ mod tests {
     use crate::analysis::{Amount, LabelId};
     use proptest::prelude::*;
 
-    /// `[Everything] { app { parse { x y z } load } sh }`, numbered in this order from 0 but children before grandchildren.
+    /// `[Everything] { app { parse { x y z } load } sh }`, numbered in this order from 0, but children before
+    /// grandchildren.
     fn tree() -> Tree {
         let mut tree = Tree::new();
         let mut push = |parent, bytes| tree.push(LabelId(1), parent, Amount { blocks: 1, bytes });
@@ -65,7 +66,8 @@ mod tests {
         tree
     }
 
-    /// Check what is opened in how many rows: the largest first, at least one level, and nothing that does not fit.
+    /// Check what is opened in a given number of rows: the largest first, at least one level, and nothing that does
+    /// not fit.
     #[test]
     fn the_largest_are_opened_until_there_is_no_room() {
         let (app, parse) = (1, 3);
@@ -89,7 +91,7 @@ mod tests {
         assert_eq!(Opening::Rows(50).choose(&Tree::new(), Metric::Peak), [Tree::ROOT]);
     }
 
-    /// What the rule says, word by word: of the closed nodes that are seen and whose children fit, the largest is opened.
+    /// The rule, word by word: of the visible closed nodes whose children fit, the largest is opened.
     fn by_the_rule(tree: &Tree, room: usize) -> Vec<u32> {
         let mut opened = vec![Tree::ROOT];
         loop {

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-/// Compares names as people do, whatever the locale: letters without regard to case, numbers by value. Names that
-/// are equal so far are ordered by their bytes, so that the order is total.
+/// Compares names as people do, whatever the locale: letters regardless of case, numbers by value. Names that are
+/// equal so far are ordered by their bytes, so that the order is total.
 ///
 /// ```
 /// # use viewer::analysis::natural;
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check the order of a list that holds every rule.
+    /// Check the order of a list that exercises every rule.
     #[test]
     fn names_are_in_the_order_of_people() {
         let expected = [

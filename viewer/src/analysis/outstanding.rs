@@ -1,4 +1,4 @@
-//! Requests to disks between their issue and their completion, and who waits for them.
+//! Disk requests between issue and completion, and who waits for them.
 //!
 //! ```text
 //!  a: issue ├───────────┤ completion
@@ -7,8 +7,8 @@
 //!  blame      a │ a ½ b ½  b   │       an interval is split among the requests that are open in it
 //! ```
 //!
-//! A share of an interval is the same for all that are open in it. So shares are added up once, and a request gets, when it is over,
-//! what the sum has grown by since its issue.
+//! All requests that are open in an interval get the same share of it. So shares are added up once for all, and a
+//! request that ends gets what the sum has grown by since its issue.
 
 use super::cost::Amount;
 use super::timeline::Timeline;
@@ -16,13 +16,13 @@ use super::tracks::Track;
 use capture::{Hit, ProcessId, Tables, Tracepoint, TracepointId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Requests that are open at most: the completions of some are lost.
+/// Most requests that are kept open: some completions are lost.
 const MOST_OPEN: usize = 1 << 16;
 
-/// Whoever waits longer for a completion waits for one that was lost, nanoseconds.
+/// In nanoseconds; a request that stays open longer has lost its completion.
 const LONGEST: u64 = 5_000_000_000;
 
-/// Which tracepoints tell of requests.
+/// The tracepoints that report requests.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestPoints {
     issue: TracepointId,
@@ -30,8 +30,8 @@ pub struct RequestPoints {
 }
 
 impl RequestPoints {
-    /// Those among a capture's; none unless both were recorded, with what belongs together, and of the whole system: a request is
-    /// completed in whatever thread the processor ran then.
+    /// The request tracepoints of a capture; none unless both were recorded, with a cookie, and system-wide: a
+    /// request completes in whatever thread the processor happens to run.
     pub fn of(tables: &Tables) -> Option<Self> {
         let is_whole = tables.summary.as_ref().is_some_and(|summary| summary.cpu.is_system_wide);
         if is_whole { Self::among(&tables.tracepoints) } else { None }
@@ -46,48 +46,48 @@ impl RequestPoints {
     }
 }
 
-/// Requests, as their hits come.
+/// Tracks requests from their hits.
 #[derive(Debug)]
 pub struct Outstanding<'a> {
     points: RequestPoints,
     timeline: &'a Timeline,
-    /// By cookie.
+    /// Open requests by cookie.
     open: HashMap<u64, Request>,
-    /// The same by their issue, oldest first: time and cookie.
+    /// Open requests by issue, oldest first: time and cookie.
     by_issue: BTreeSet<(u64, u64)>,
     since: u64,
-    /// The sum of the shares of all intervals up to then, nanoseconds.
+    /// The sum of the shares of all intervals up to `since`, in nanoseconds.
     shares: u64,
     track: Track,
     waits: BTreeMap<Option<ProcessId>, u64>,
 }
 
-/// One that is open.
+/// An open request.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     process: Option<ProcessId>,
     issued: u64,
-    /// How far hits had come then.
+    /// The time that hits had reached at its issue.
     since: u64,
-    /// The sum of shares then.
+    /// The sum of shares at that time.
     shares: u64,
 }
 
 impl<'a> Outstanding<'a> {
-    /// None seen yet.
+    /// Without any request.
     pub fn new(points: RequestPoints, timeline: &'a Timeline) -> Self {
         let track = Track::new("disk requests at once", timeline);
         let (open, by_issue, waits) = Default::default();
         Self { points, timeline, open, by_issue, since: 0, shares: 0, track, waits }
     }
 
-    /// Takes the next hit of a process in; those of other tracepoints mean nothing.
-    // Cost: logarithmic in what is open, and a step of the timeline that it has reached is looked at once.
+    /// Processes the next hit, of a process; hits of other tracepoints are ignored.
+    // Cost: logarithmic in the open requests; each step of the timeline is visited once.
     pub fn add(&mut self, hit: &Hit, process: Option<ProcessId>) {
         if hit.tracepoint == self.points.issue {
             self.reach(hit.time);
             if self.open.len() < MOST_OPEN {
-                // One that is issued again before it ends has been put back into its queue.
+                // A request issued again before it ended was put back into its queue.
                 self.end(hit.cookie);
                 let (issued, since, shares) = (hit.time, self.since, self.shares);
                 self.open.insert(hit.cookie, Request { process, issued, since, shares });
@@ -100,8 +100,8 @@ impl<'a> Outstanding<'a> {
         self.note(hit.time);
     }
 
-    /// The most requests that were open at once in each step, and how long each process' share of them was, nanoseconds, longest
-    /// first.
+    /// The most requests that were open at once in each step, and the total of each process' shares in nanoseconds,
+    /// longest first.
     pub fn finish(mut self) -> (Track, Vec<(Option<ProcessId>, u64)>) {
         while let Some(&(_, cookie)) = self.by_issue.first() {
             self.end(cookie);
@@ -111,12 +111,12 @@ impl<'a> Outstanding<'a> {
         (self.track, waits)
     }
 
-    /// Lets time pass: what is open stays open up to then.
+    /// Advances time: what is open stays open up to then.
     fn reach(&mut self, time: u64) {
         let passed = time.saturating_sub(self.since);
         if !self.open.is_empty() && passed > 0 {
             self.shares += passed / self.open.len() as u64;
-            // Whatever is open is so in every step between.
+            // Whatever is open is open in every step in between.
             let first = self.since.saturating_sub(self.timeline.start) / self.timeline.width.max(1);
             for step in first.. {
                 let begins = self.timeline.start.saturating_add(step.saturating_mul(self.timeline.width));
@@ -134,7 +134,7 @@ impl<'a> Outstanding<'a> {
         }
     }
 
-    /// A request is not open any more, if it was: its process has waited for all that it was open for.
+    /// Ends a request, if it is open: its process has waited its share of the time since the issue.
     fn end(&mut self, cookie: u64) {
         let Some(request) = self.open.remove(&cookie) else { return };
         self.by_issue.remove(&(request.issued, cookie));
@@ -143,7 +143,7 @@ impl<'a> Outstanding<'a> {
         }
     }
 
-    /// Raises the step of a time to what is open.
+    /// Raises the step at this time to the number of open requests.
     fn note(&mut self, time: u64) {
         let open = self.open.len() as i64;
         self.track.raise(self.timeline, time, Amount { blocks: open, bytes: 0 });
@@ -164,7 +164,7 @@ mod tests {
         RequestPoints::among(&all).unwrap()
     }
 
-    /// Check that both tracepoints must be there, of the whole system.
+    /// Check that both tracepoints must be present and the recording system-wide.
     #[test]
     fn both_ends_are_wanted() {
         let issue =
@@ -175,8 +175,8 @@ mod tests {
         assert!(RequestPoints::among(&tables.tracepoints).is_some() && RequestPoints::of(&tables).is_none());
     }
 
-    /// Check the drawing: what is open at once, in steps without a hit, too, and how intervals are split among the processes whose
-    /// requests are open; a completion that belongs to no request, and one that never ends, do no harm.
+    /// Check the drawing: the number open at once, also in steps without a hit, and how intervals are split among the
+    /// processes whose requests are open; a completion without a request and a request that never ends do no harm.
     #[test]
     fn intervals_are_split_among_open_requests() {
         let from = Instant { position: 0, time: 0 };
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(waits, [(b, 50_000), (a, 30_000)]);
     }
 
-    /// What is open and who waits, by looking at all of it each time.
+    /// Computes open requests and waits by visiting all open requests each time.
     #[derive(Default)]
     struct Naive {
         open: BTreeMap<u64, (Option<ProcessId>, u64)>,
@@ -227,7 +227,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that whoever waits, waits as long as when all that is open is looked at each time: of requests that are issued
+        /// Check that waits equal those found by visiting all open requests each time: with requests that are issued
         /// again, never end, or come in any order.
         #[test]
         fn waits_are_those_of_all_that_is_open(hits in prop::collection::vec((0..20u64, 0..4u64, 0..3u32, any::<bool>()), 0..60)) {
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Check that many requests that are open at once cost no more for each hit than a few.
+    /// Check that many requests open at once cost no more per hit than a few.
     #[test]
     fn many_open_requests_cost_little() {
         let from = Instant { position: 0, time: 0 };

@@ -1,20 +1,20 @@
-//! Pages that a program maps beside its allocator: what pools, caches and files take, and no recorded block shows.
+//! Pages that a program maps apart from its allocator: for pools, caches and files, which no recorded block shows.
 //!
 //! ```text
 //!  map      ├──────── own ────────┤
-//!  unmap           ├──────┤                          the middle goes: two ranges stay
+//!  unmap           ├──────┤                          the middle goes: two ranges remain
 //!  map                 ├─── allocator's ───┤         mapped over the rest: what was there is gone
 //!  left     ├─ own ┤   ├─── allocator's ───┤         held: the own range alone
 //! ```
 //!
-//! Mappings that were there before, as those that a forked child inherits, are not known; nor are those of the loader
-//! and of libc itself, which do not pass the hooks.
+//! Mappings from before, such as those that a forked child inherits, are unknown; so are those of the loader and of
+//! libc itself, which bypass the hooks.
 
 use capture::Action;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Ranges that are followed, far more than the kernel gives a process. New ones beyond are not counted.
+/// Most ranges that are followed, far more than the kernel allows a process. Further ones are not counted.
 const MOST_RANGES: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,16 +24,16 @@ struct Range {
     is_own: bool,
 }
 
-/// The mappings of one process that were seen to be made, by their first address.
+/// The mappings of one process whose creation was seen, by their first address.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pages {
     ranges: BTreeMap<u64, Range>,
-    /// Bytes of own ranges.
+    /// Bytes of the program's own ranges.
     pub(super) held: u64,
 }
 
 impl Pages {
-    /// True when ranges lie side by side and are what `held` says: of a state that was read from a file.
+    /// True when ranges do not overlap and add up to `held`: validates a state that was read from a file.
     pub(super) fn is_sound(&self) -> bool {
         let mut before = 0;
         let ordered = self
@@ -44,8 +44,8 @@ impl Pages {
         ordered && self.held == own.fold(0, |sum: u64, (start, range)| sum.wrapping_add(range.end - start))
     }
 
-    /// Follows an event; those that are no mapping change nothing. An `munmap` counts when it is announced: that it
-    /// fails is so rare that its pages may stay uncounted.
+    /// Follows an event; those that are not mappings change nothing. An `munmap` counts when it is announced:
+    /// failures are so rare that their pages may stay uncounted.
     pub(crate) fn note(&mut self, action: &Action) {
         match *action {
             Action::Map { address, length, in_hook, .. } => self.add(address, length, !in_hook),
@@ -59,13 +59,14 @@ impl Pages {
         }
     }
 
-    /// Whether the program itself has mapped the memory at an address, or its allocator has; none where nobody was seen to.
+    /// True when the program itself mapped the memory at an address, false when its allocator did; none when that was
+    /// not seen.
     pub(crate) fn owner(&self, address: u64) -> Option<bool> {
         let (_, range) = self.ranges.range(..=address).next_back()?;
         (address < range.end).then_some(range.is_own)
     }
 
-    /// Puts a range in the place of whatever was there.
+    /// Replaces whatever was in a range.
     fn add(&mut self, start: u64, length: u64, is_own: bool) {
         self.remove(start, length);
         let end = start.saturating_add(length);
@@ -75,8 +76,8 @@ impl Pages {
         }
     }
 
-    /// Takes everything out of a range; says whose its first page was, when that is known.
-    // Cost: logarithmic in the ranges, and one step for each that is taken out, which was put in once.
+    /// Removes everything in a range; returns who owned its first page, if known.
+    // Cost: logarithmic in the ranges, plus one step for each range removed, which was added once.
     fn remove(&mut self, start: u64, length: u64) -> Option<bool> {
         let end = start.saturating_add(length);
         let mut owner = None;
@@ -115,8 +116,8 @@ mod tests {
         Action::Map { address, length, stack: NodeId::ROOT, in_hook }
     }
 
-    /// Check that a hole leaves two ranges, that a mapping takes the place of another, and that a mapping which moves
-    /// stays whose it was.
+    /// Check that a hole leaves two ranges, that a mapping replaces another, and that a mapping that moves keeps its
+    /// owner.
     #[test]
     fn ranges_are_cut_and_replaced() {
         let mut pages = Pages::default();
@@ -138,7 +139,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that the sum is that of a table of single pages, whatever overlaps.
+        /// Check that the sum equals that of a table of single pages, whatever overlaps.
         #[test]
         fn sums_are_those_of_single_pages(
             steps in prop::collection::vec((0..24_u64, 0..12_u64, 0..4_u8, 0..24_u64), 0..60),
@@ -154,7 +155,7 @@ mod tests {
                         single.retain(|page, _| !range.contains(page));
                     }
                     1 => {
-                        // What moves is one mapping, or the kernel refuses.
+                        // Only a single mapping can move; the kernel refuses otherwise.
                         let owners: Vec<_> = range.clone().map(|page| single.get(&page).copied()).collect();
                         let Some(&Some(owner)) = owners.first() else { continue };
                         if owners.iter().any(|&other| other != Some(owner)) {

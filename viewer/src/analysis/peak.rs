@@ -1,14 +1,14 @@
-//! The moment when most bytes were held, and who held them, in the same pass that counts.
+//! Finds the moment when the most bytes were held, and who held them, in the same pass that counts.
 //!
-//! Copying every row at each new maximum would cost rows × events. Instead, rows that changed since the last copy
-//! stand in a list, and the copy is taken just before the first fall after a maximum:
+//! Copying every row at each new maximum would cost rows × events. Instead, rows that changed since the last copy are
+//! kept in a list, and the copy is made just before the first decrease after a maximum:
 //!
 //! ```text
 //!  live  100  150  300  290 …            dirty list at that point
 //!        new  new  new  falls            {a, b}: a and b are copied now, with what they held at 300
 //! ```
 //!
-//! Each event puts at most one row on the list, and a copy empties it, so the work is constant per event.
+//! Each event adds at most one row to the list, and a copy empties it, so the amortised work per event is constant.
 
 use super::cost::Amount;
 use super::estimate::Counted;
@@ -28,7 +28,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Takes the place of an earlier maximum when more bytes are held now, and says so.
+    /// Replaces an earlier maximum if more bytes are held now, and returns whether it did.
     pub(super) fn raise(&mut self, held: Amount, at: Instant) -> bool {
         let higher = held.bytes > self.held.bytes;
         if higher {
@@ -44,9 +44,9 @@ pub(super) struct Peak {
     held: Amount,
     top: Moment,
     dirty: Vec<SiteId>,
-    /// The present moment is the maximum, and the rows' copies are not taken yet.
+    /// The present moment is the maximum, and rows have not been copied for it yet.
     standing: bool,
-    /// How often they were.
+    /// How often rows were copied.
     copies: u64,
 }
 
@@ -70,23 +70,23 @@ impl Peak {
         self.change(sites, site, gone);
     }
 
-    /// Goes on where so much is held.
+    /// Continues from this amount held.
     pub(super) fn resume(held: Amount) -> Self {
         Self { held, ..Self::default() }
     }
 
-    /// Changes what a row holds, as part of a step of which only the end is known.
+    /// Changes what a row holds, as part of a step of which only the end result is known.
     pub(super) fn shift(&mut self, sites: &mut Sites, site: SiteId, by: Counted) {
         self.settle(sites);
         self.change(sites, site, by);
     }
 
-    /// The end of such a step.
+    /// Ends such a step.
     pub(super) fn look(&mut self, at: Instant) {
         self.standing |= self.top.raise(self.held, at);
     }
 
-    /// Takes the moment of the peak from somebody who knows it, and the rows' shares, too.
+    /// Sets the moment of the peak as reported by a capture, which reports the rows' shares as well.
     pub(super) fn told(&mut self, at: Instant) {
         self.top = Moment { held: self.top.held, position: at.position, time: at.time };
     }
@@ -96,7 +96,7 @@ impl Peak {
         self.top
     }
 
-    /// How often rows got their shares.
+    /// How often rows were given their shares.
     pub(super) fn copies(&self) -> u64 {
         self.copies
     }
@@ -121,7 +121,7 @@ impl Peak {
         sites.hold_peak();
     }
 
-    /// The maximum; the rows have their share of it from now on.
+    /// The maximum; gives rows their shares of it.
     pub(super) fn finish(mut self, sites: &mut Sites) -> Moment {
         if self.standing {
             self.copy(sites);

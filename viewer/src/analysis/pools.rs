@@ -1,4 +1,4 @@
-//! Totals of the heaps that programs have of their own, by name.
+//! Totals of the heaps that programs manage themselves (pools), by name.
 
 use super::cost::Amount;
 use super::hash::Seed;
@@ -15,7 +15,7 @@ const MAX_SIZE: u64 = 1 << 47;
 #[derive(Debug)]
 pub(super) struct Pools {
     seed: Seed,
-    /// By order of first use.
+    /// In the order of first use.
     totals: Vec<(PoolProfile, Amount)>,
     by_name: HashMap<StringId, usize>,
     heaps: BTreeMap<(ProcessId, StringId), Heap>,
@@ -28,17 +28,17 @@ impl Pools {
         Self { seed, totals: Vec::new(), by_name: HashMap::new(), heaps: BTreeMap::new(), is_resting: false }
     }
 
-    /// Counts nothing from here on, and forgets what was: totals are of a capture from its start.
+    /// Stops counting and drops the totals: these are only for a capture from its start.
     pub(super) fn rest(&mut self) {
         *self = Self { is_resting: true, ..Self::new(self.seed) };
     }
 
-    /// What was counted.
+    /// The totals.
     pub(super) fn profiles(&self) -> Vec<PoolProfile> {
         self.totals.iter().map(|(profile, _)| *profile).collect()
     }
 
-    /// What was counted, as if all processes ended now.
+    /// The totals as if all processes ended now.
     pub(super) fn as_if_over(&self, is_uncertain: impl Fn(ProcessId, u32) -> bool) -> Vec<PoolProfile> {
         let mut profiles = self.profiles();
         for ((process, pool), heap) in &self.heaps {
@@ -62,14 +62,14 @@ impl Pools {
         let (profile, held) = self.of(pool);
         profile.allocated += size;
         if let Some(displaced) = displaced {
-            // Its end was not told, or not recorded: it is over all the same.
+            // Its end was not reported, or not recorded: it is over all the same.
             *held -= Amount::block(displaced.size);
         }
         *held += size;
         profile.peak.raise(*held, at);
     }
 
-    /// A block of a pool goes back; one that is not known changes nothing.
+    /// A block returns to its pool; an unknown one changes nothing.
     pub(super) fn remove(&mut self, process: ProcessId, pool: StringId, address: u64) {
         let Some(block) = self.heaps.get_mut(&(process, pool)).and_then(|heap| heap.remove(address)) else {
             return;
@@ -80,7 +80,7 @@ impl Pools {
         *held -= size;
     }
 
-    /// A process ends. `is_uncertain` says of a block that what became of it is not known.
+    /// A process ends. `is_uncertain` tells for a block whether its end may have been missed.
     pub(super) fn end(&mut self, process: ProcessId, is_uncertain: impl Fn(u32) -> bool) {
         let range = (process, StringId(0))..=(process, StringId(u32::MAX));
         let pools: Vec<StringId> = self.heaps.range(range).map(|((_, pool), _)| *pool).collect();
@@ -103,7 +103,7 @@ impl Pools {
 }
 
 impl PoolProfile {
-    /// Counts what is in the pool of a process that ends.
+    /// Counts what remains in a pool of a process that ends.
     fn leave(&mut self, heap: &Heap, is_uncertain: impl Fn(u32) -> bool) {
         for block in heap.iter() {
             let size = Amount::block(block.size);
@@ -127,12 +127,12 @@ pub struct PoolEvents {
 }
 
 impl PoolEvents {
-    /// Of the pool with this name.
+    /// For the pool with this name.
     pub fn of(pool: StringId) -> Self {
         Self { pool }
     }
 
-    /// What an event is for this heap: one event, the two halves of a `realloc`, or nothing.
+    /// What an event means for this heap: one event, the two halves of a `realloc`, or nothing.
     pub fn translate(&self, event: &Event) -> impl Iterator<Item = Event> + use<> {
         let ours = |pool: StringId| pool == self.pool;
         let root = capture::NodeId::ROOT;

@@ -1,4 +1,4 @@
-//! What counting remembers of one process image.
+//! The state that counting keeps for one process image.
 
 use super::cost::{Amount, Cost};
 use super::failures::Failures;
@@ -13,15 +13,15 @@ use super::watch::Instant;
 use capture::{Ended, Process, ThreadId};
 use serde::{Deserialize, Serialize};
 
-/// Where a process image stands.
+/// The phase of a process image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Phase {
-    /// No event of it yet.
+    /// No event of it so far.
     #[default]
     Unseen,
     /// Between its first event and its end.
     Running,
-    /// Over: events that still come are strays.
+    /// Over: further events are strays.
     Ended,
 }
 
@@ -30,7 +30,7 @@ pub(super) enum Phase {
 #[serde(bound(serialize = "K: Copy + Serialize", deserialize = "K: Copy + Deserialize<'de>"))]
 pub(super) struct ProcessState<K = ()> {
     pub(super) phase: Phase,
-    /// It had lived before its recording began.
+    /// It was running before its recording began.
     pub(super) attached: bool,
     /// How it ended, as far as the capture says.
     pub(super) ended: Ended,
@@ -46,18 +46,18 @@ pub(super) struct ProcessState<K = ()> {
     pub(super) gaps: GapTotals,
     pub(super) failures: Failures,
     pub(super) in_realloc: Amount,
-    /// Begins and ends of gaps so far: a block with an earlier number lived through one.
+    /// Begins and ends of gaps so far: a block with a smaller number has lived through one.
     pub(super) gap_edges: u32,
-    /// Threads that lose events now.
+    /// Threads that are losing events now.
     pub(super) open_gaps: u32,
-    /// There were gaps, before a range began, too.
+    /// There were gaps at any time, including before a range began.
     pub(super) had_gaps: bool,
     pub(super) pauses: PauseTotals,
-    /// Counts pauses, before a range began, too.
+    /// Counts pauses at all times, including before a range began.
     pub(super) pause_number: u32,
-    /// When the pause began that the process is in.
+    /// When the present pause began.
     pub(super) paused_since: Option<u64>,
-    /// It was paused, or its parent was before it forked: blocks may be there that were never recorded.
+    /// It was paused, or its parent was before it forked: blocks may exist that were never recorded.
     pub(super) was_paused: bool,
     /// Threads that ever called `realloc`.
     pub(super) reallocating: Vec<ThreadId>,
@@ -91,7 +91,7 @@ impl<K: Copy> ProcessState<K> {
         }
     }
 
-    /// True when this block has lived while events of its process were lost, or not wanted.
+    /// True when this block was alive while events of its process were lost or paused.
     pub(super) fn lived_through_gap(&self, block: &Block<K>) -> bool {
         self.open_gaps > 0 || block.gap_edges != self.gap_edges
     }
@@ -101,26 +101,26 @@ impl<K: Copy> ProcessState<K> {
         self.had_gaps
     }
 
-    /// Takes a block out by address; a child may still ask for it.
+    /// Removes and returns the block at an address; a child may still ask for it.
     pub(super) fn remove(&mut self, address: u64) -> Option<Block<K>> {
         let block = self.heap.remove(address)?;
         self.lineage.bury(address, block.forks);
         Some(block)
     }
 
-    /// Puts a block in and returns the one it displaced; a child may still ask for that one.
+    /// Adds a block and returns the one it displaced; a child may still ask for that one.
     pub(super) fn insert(&mut self, block: Block<K>) -> Option<Block<K>> {
         let displaced = self.heap.insert(block)?;
         self.lineage.bury(displaced.address, displaced.forks);
         Some(displaced)
     }
 
-    /// Takes what it holds at this moment for its peak.
+    /// Makes this moment its peak.
     pub(super) fn hold_peak(&mut self, at: Instant) {
         self.top = Moment { held: self.held, position: at.position, time: at.time };
     }
 
-    /// Begins a range of the capture: sums begin anew, what is known of blocks and events stays.
+    /// Begins a range of the capture: sums are reset, knowledge of blocks and events stays.
     pub(super) fn restart(&mut self, now: u64) {
         self.anomalies = Anomalies::default();
         self.mappings.restart();
@@ -139,7 +139,7 @@ impl<K: Copy> ProcessState<K> {
         self.had_gaps = true;
     }
 
-    /// Notes that the program wants nothing recorded.
+    /// Notes that the program paused the recording.
     pub(super) fn pause(&mut self, time: u64) {
         if self.paused_since.is_none() {
             self.paused_since = Some(time);
@@ -151,8 +151,8 @@ impl<K: Copy> ProcessState<K> {
         }
     }
 
-    /// Notes that it wants everything recorded, or that it is over. Without a beginning it was paused before anything
-    /// was recorded of it.
+    /// Notes that the program resumed the recording, or ended. A resume without a pause means that it was paused
+    /// before anything was recorded.
     pub(super) fn resume(&mut self, time: u64) {
         self.pause(time);
         let since = self.paused_since.take().unwrap_or(time);
@@ -160,7 +160,7 @@ impl<K: Copy> ProcessState<K> {
         self.close_gap();
     }
 
-    /// Notes that a thread loses no events any more.
+    /// Notes that a thread no longer loses events.
     pub(super) fn close_gap(&mut self) {
         self.open_gaps = self.open_gaps.saturating_sub(1);
         self.gap_edges = self.gap_edges.wrapping_add(1).max(1);

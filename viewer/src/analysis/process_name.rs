@@ -1,11 +1,11 @@
-//! What a process is called.
+//! The names of processes.
 
 use super::names::file_name;
 use capture::Process;
 use std::collections::{HashMap, HashSet};
 
-/// The name of a process: its executable's, or what its command begins with; `[pid = N]` where there is neither.
-/// What runs as number 0 is a processor with nothing to do. Ordinary names have no brackets; those of kernel threads come with theirs.
+/// The name of a process: its executable's, or the beginning of its command; `[pid = N]` if it has neither. Process 0
+/// is an idle processor. Ordinary names have no brackets; kernel threads come with theirs.
 pub fn process_name(process: &Process) -> String {
     let command = process.command.first().map_or("", String::as_str);
     let known = [process.name.as_str(), file_name(&process.executable), file_name(command)];
@@ -16,18 +16,18 @@ pub fn process_name(process: &Process) -> String {
     }
 }
 
-/// What processes are called in lists of several, as those of a test runner or a build: by their arguments, too, where others have the same
-/// name and other arguments.
+/// The titles of processes in lists of several, such as those of a test runner or a build: they include arguments if
+/// other processes have the same name with different ones.
 #[derive(Debug)]
 pub struct ProcessTitles {
     ambiguous: HashSet<String>,
 }
 
-/// Letters of arguments at most. What tells commands apart stands at either end of them.
+/// Most letters of arguments. What tells commands apart is at either end of them.
 const ARGUMENTS: usize = 60;
 
 impl ProcessTitles {
-    /// Those of all these processes.
+    /// The titles of all these processes.
     pub fn new(processes: &[Process]) -> ProcessTitles {
         let mut first: HashMap<String, &[String]> = HashMap::new();
         let mut ambiguous = HashSet::new();
@@ -47,7 +47,7 @@ impl ProcessTitles {
         ProcessTitles { ambiguous }
     }
 
-    /// That of one of them.
+    /// The title of one of them.
     pub fn of(&self, process: &Process) -> String {
         let name = process_name(process);
         let arguments = process.command.get(1..).unwrap_or_default().join(" ");
@@ -67,7 +67,7 @@ impl ProcessTitles {
 mod tests {
     use super::*;
 
-    /// Check that arguments are told of processes whose name others have with other arguments, and of no others.
+    /// Check that arguments are shown for processes that share a name but not arguments, and for no others.
     #[test]
     fn titles_tell_processes_of_one_name_apart() {
         let process = |name: &str, arguments: &[&str]| Process {

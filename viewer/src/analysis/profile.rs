@@ -1,4 +1,4 @@
-//! What a load pass found.
+//! The result of a pass.
 
 use super::cost::{Amount, Cost};
 use super::failures::Failure;
@@ -15,12 +15,12 @@ use std::collections::HashMap;
 pub struct Profile {
     /// One row per stack and process that allocated, in order of first use.
     pub sites: Vec<Site>,
-    /// How it was sampled; none where everything was recorded, and every number is exact.
+    /// How it was sampled; none when everything was recorded, and every number is exact.
     #[serde(skip)]
     pub sampling: Option<Sampling>,
-    /// By position in `sites`, the variances of its cost; empty where everything was recorded.
+    /// By position in `sites`, the variances of its cost; empty when everything was recorded.
     pub spreads: Vec<Cost<Spread>>,
-    /// Their sum: the variances of `total`.
+    /// The variances of `total`.
     pub total_spread: Cost<Spread>,
     /// By [`ProcessId`].
     pub processes: Vec<ProcessProfile>,
@@ -28,19 +28,20 @@ pub struct Profile {
     pub total: Cost,
     /// The maximum of the sum over all processes.
     pub peak: Moment,
-    /// The most that all processes together had mapped beside their allocators.
+    /// The most that all processes together had mapped apart from their allocators.
     pub own_pages: PagesPeak,
     /// Which part of the capture was counted.
     pub span: Span,
-    /// Heaps of the programs' own, in order of first use; none when a range was counted, or one of them.
+    /// The programs' own heaps, in the order of first use; empty when a range, or one of them, was counted.
     pub pools: Vec<PoolProfile>,
-    /// Calls that were to return memory and returned none, in the order of processes and stacks. They are no part of any other number.
+    /// Calls that should have returned memory and returned none, ordered by process and stack. They are not part of
+    /// any other number.
     pub failures: Vec<Failure>,
     /// The snapshots in the part that was counted; none in a capture of single events.
     pub snapshots: Option<Snapshots>,
     /// Events read.
     pub events: u64,
-    /// Events of threads that the capture does not define, and of processes that had ended: not counted.
+    /// Events that were not counted: of threads that the capture does not define, and of processes that had ended.
     pub stray_events: u64,
     /// Samples of processes that the capture does not name: not counted.
     pub stray_samples: u64,
@@ -48,24 +49,24 @@ pub struct Profile {
     pub last_time: u64,
 }
 
-/// The part of a capture that numbers are about. What they mean there, [`crate::query`] says.
+/// The part of a capture that numbers are about; [`crate::query`] says what they mean for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Span {
     /// All of it.
     #[default]
     Whole,
-    /// What had happened up to a moment, and what was there then.
+    /// What had happened up to a moment, and what was live then.
     At(Instant),
     /// What happened after one moment and up to another.
     Range {
-        /// The first.
+        /// The first moment.
         from: Instant,
-        /// The second.
+        /// The second moment.
         to: Instant,
     },
 }
 
-/// A maximum of mapped pages and its time. It is address space: whether pages are in memory is not known.
+/// A maximum of mapped pages and its time. This is address space: whether the pages are in memory is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PagesPeak {
     /// How much was mapped.
@@ -77,9 +78,9 @@ pub struct PagesPeak {
 /// What one stack of one process cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
-    /// Where it happened.
+    /// The process.
     pub process: ProcessId,
-    /// In which thread, where rows are told apart by threads: see [`Load::by_threads`](super::Load::by_threads).
+    /// The thread, if rows are told apart by threads: see [`Load::by_threads`](super::Load::by_threads).
     #[serde(skip)]
     pub thread: Option<ThreadId>,
     /// The stack.
@@ -95,43 +96,43 @@ pub struct ProcessProfile {
     pub seen: bool,
     /// How it ended.
     pub ended: Ended,
-    /// The sum over its stacks; its `peak` is its share of the capture's.
+    /// The sum over its stacks; its `peak` is its share of the capture's peak.
     pub cost: Cost,
-    /// The variances of `cost`, zero where everything was recorded.
+    /// The variances of `cost`, zero when everything was recorded.
     pub spread: Cost<Spread>,
-    /// The most that this process held, whatever the others held then. Inherited blocks are not in it.
+    /// The most that this process held, whatever the others held then. It does not include inherited blocks.
     pub peak: Moment,
     /// Of the blocks alive at the end, those that a `realloc` had begun to move.
     pub in_realloc: Amount,
-    /// What did not fit together.
+    /// Events that contradict each other.
     pub anomalies: Anomalies,
-    /// Pages, which are no part of the heap's numbers.
+    /// Pages, which are not part of the heap's numbers.
     pub mappings: Mappings,
-    /// What the recording lost.
+    /// Intervals in which events were lost.
     pub gaps: GapTotals,
-    /// What the program did not want recorded.
+    /// Intervals in which the program had paused the recording.
     pub pauses: PauseTotals,
 }
 
-/// Events that did not fit together, and the reason as far as it is known.
+/// Events that contradict each other, by reason as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Anomalies {
-    /// Frees of blocks that nobody allocated while recorded, though all was recorded since the process began.
+    /// Frees of blocks whose allocation was not recorded, though everything was recorded since the process began.
     pub unmatched_frees: u64,
-    /// The same in a process that had lived before it was attached to: of blocks from before.
+    /// The same in a process that was attached to while running: the blocks may be from before.
     pub frees_from_before: u64,
-    /// Frees, in a forked child, of blocks that it inherited. Nothing is wrong with them.
+    /// Frees, in a forked child, of blocks that it inherited. These are fine.
     pub inherited_frees: u64,
-    /// Frees of unknown blocks after a gap: the allocation fell into it.
+    /// Frees of unknown blocks after a gap: the allocation was lost in it.
     pub lost_allocations: u64,
-    /// Blocks that ended uncounted because their address was handed out again after a gap: the free fell into it.
+    /// Blocks whose address was reused after a gap without a recorded free: the free was lost in it.
     pub lost_frees: u64,
-    /// Frees of unknown blocks after a pause: they were allocated in it, or before the first start.
+    /// Frees of unknown blocks after a pause: they were allocated during it, or before the first start.
     pub paused_allocations: u64,
-    /// Blocks that ended uncounted because their address was handed out again after a pause: they were freed in it.
+    /// Blocks whose address was reused after a pause without a recorded free: they were freed during it.
     pub paused_frees: u64,
-    /// The same without gap and pause: they were freed by a function that is not recorded, or the order of these events is
-    /// ambiguous.
+    /// Blocks whose address was reused without any gap or pause: they were freed by a function that is not recorded,
+    /// or the order of these events is ambiguous.
     pub conflicts: u64,
 }
 
@@ -152,7 +153,7 @@ impl Anomalies {
 /// The snapshots of an aggregated capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshots {
-    /// How many.
+    /// Their number.
     pub count: u64,
     /// When the first one was, nanoseconds since the recording began.
     pub first: u64,
@@ -161,7 +162,7 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
-    /// Adds the next one.
+    /// Adds the next snapshot.
     pub(super) fn add(&mut self, time: u64) {
         if self.count == 0 {
             self.first = time;
@@ -182,51 +183,52 @@ pub struct GapTotals {
     pub frees: u64,
 }
 
-/// Totals of the intervals in which a process wanted nothing recorded.
+/// Totals of the intervals in which a process had paused the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseTotals {
     /// How many.
     pub pauses: u64,
-    /// Nanoseconds, all together.
+    /// Nanoseconds in total.
     pub time: u64,
 }
 
-/// A heap of a program's own, by its name: the sum over all processes that have one. It is exact in sampled captures, too.
+/// A heap that programs manage themselves, by its name: the sum over all processes that have one. It is exact in
+/// sampled captures, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolProfile {
     /// Its name.
     pub name: StringId,
-    /// Blocks that the program told of.
+    /// Blocks that the program reported.
     pub allocated: Amount,
-    /// Of these, those that went back.
+    /// Of these, those that were returned.
     pub freed: Amount,
-    /// Most that was held at once.
+    /// The most that was held at once.
     pub peak: Moment,
-    /// Alive when their process ended, exec included.
+    /// Alive when their process ended or executed another program.
     pub leaked: Amount,
-    /// Of what would be leaked, what has lived through a gap or a pause.
+    /// Of what would be leaked, the part that has lived through a gap or a pause.
     pub uncertain: Amount,
 }
 
 impl Profile {
-    /// The rows with the variances of their costs, which are zero where everything was recorded.
+    /// The rows with the variances of their costs, which are zero when everything was recorded.
     pub fn sites_with_spread(&self) -> impl Iterator<Item = (&Site, Cost<Spread>)> {
         let spreads = self.spreads.iter().copied().chain(std::iter::repeat(Cost::default()));
         self.sites.iter().zip(spreads)
     }
 
-    /// The variances of a row's costs, by its place.
+    /// The variances of a row's costs, by its index.
     pub(super) fn spread(&self, site: usize) -> Cost<Spread> {
         self.spreads.get(site).copied().unwrap_or_default()
     }
 
-    /// Keeps the rows that pass a test, and takes all sums anew. When the peak was stays.
+    /// Keeps the rows that pass a test, and recomputes all sums. The time of the peak stays.
     pub fn retain(&mut self, mut takes: impl FnMut(ProcessId, NodeId) -> bool) {
         self.keep(|site| takes(site.process, site.node).then_some(site.node));
     }
 
-    /// Keeps the rows that are given a stack, under that stack, and sums up anew what is left. What is known of whole
-    /// processes alone, their own peaks and what did not fit together, stays.
+    /// Keeps the rows that are given a stack, under that stack, and recomputes the sums. What is only known for whole
+    /// processes, such as their own peaks and anomalies, stays.
     pub(crate) fn keep(&mut self, mut stack: impl FnMut(&Site) -> Option<NodeId>) {
         let sites = std::mem::take(&mut self.sites);
         let spreads = std::mem::take(&mut self.spreads);
@@ -246,7 +248,8 @@ impl Profile {
         self.set_spreads(kept);
     }
 
-    /// Puts numbers in the place of what was leaked, and sums up anew; what is beside it, as uncertain, goes.
+    /// Replaces the leaked amounts and recomputes the sums; the amounts beside it, such as uncertain ones, are
+    /// cleared.
     pub(crate) fn set_leaked(&mut self, mut leaked: impl FnMut(&Site) -> Amount) {
         for site in &mut self.sites {
             site.cost.leaked = leaked(site);
@@ -258,7 +261,7 @@ impl Profile {
         self.keep(|site| Some(site.node));
     }
 
-    /// Makes one row of those of one stack of one process, whichever threads they are of. Sums stay.
+    /// Merges the rows of one stack of one process over all threads. Sums stay the same.
     pub(crate) fn merge_rows(&mut self) {
         let sites = std::mem::take(&mut self.sites);
         let spreads = std::mem::take(&mut self.spreads);
@@ -276,7 +279,7 @@ impl Profile {
         }
     }
 
-    /// Takes the variances of the rows, and sums them up.
+    /// Sets the variances of the rows, and sums them up.
     pub(super) fn set_spreads(&mut self, spreads: Vec<Cost<Spread>>) {
         for (site, spread) in self.sites.iter().zip(&spreads) {
             self.total_spread += *spread;
@@ -293,7 +296,7 @@ impl Profile {
         })
     }
 
-    /// How many calls returned no memory.
+    /// Number of calls that returned no memory.
     pub fn failed_calls(&self) -> u64 {
         self.failures.iter().fold(0, |sum, failure| sum.saturating_add(failure.calls))
     }
@@ -328,17 +331,18 @@ impl Profile {
         self.left_by(|ended| ended == Ended::Running).1
     }
 
-    /// What processes that still ran when the recording ended held: in `leaked`, though they may free it yet.
+    /// What processes held that still ran when the recording ended: part of `leaked`, though they may free it yet.
     pub fn still_running(&self) -> Amount {
         self.left_by(|ended| ended == Ended::Running).0
     }
 
-    /// What processes held that a signal ended, and its variances: in `leaked`, though they had no chance to free it.
+    /// What processes held that a signal ended, and its variance: part of `leaked`, though they had no chance to free
+    /// it.
     pub fn killed(&self) -> (Amount, Spread) {
         self.left_by(|ended| matches!(ended, Ended::Signaled(_)))
     }
 
-    /// What processes that ended so have left.
+    /// What processes with such an end have left.
     fn left_by(&self, has_ended: impl Fn(Ended) -> bool) -> (Amount, Spread) {
         let processes = self.processes.iter().filter(|process| has_ended(process.ended));
         processes.fold((Amount::ZERO, Spread::ZERO), |(sum, spread), process| {

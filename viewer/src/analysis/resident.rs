@@ -1,11 +1,11 @@
-//! What counters said of all processes together, in steps of time: for tracks beside that of the heap.
+//! Values of counters over all processes together, in steps of time: for tracks beside the heap's.
 
 use super::counters::{Counters, Point};
 use capture::{CounterKind, Process, ProcessId};
 use std::collections::BTreeMap;
 
-/// The most that all processes had together of a kind of memory, resident or swapped out, in each step, of which the ends are
-/// given; none where nobody looked.
+/// The most that all processes together had of a kind of memory, resident or swapped out, in each step; `ends` are
+/// the ends of the steps. Empty where nothing was sampled.
 pub fn resident(
     counters: &Counters,
     wanted: CounterKind,
@@ -29,8 +29,8 @@ pub fn resident(
     most.collect()
 }
 
-/// What all processes have together of a kind of memory, from each time on when somebody looked at one of them or it ended. Processes
-/// are looked at some times a second, so one counts with its last value until the next one, or its end.
+/// What all processes together have of a kind of memory, at each time when one of them was sampled or ended.
+/// Processes are sampled some times a second, so each counts with its last value until its next one, or its end.
 pub fn resident_sums(counters: &Counters, wanted: CounterKind, processes: &[Process]) -> Vec<(u64, u64)> {
     let mut points: Vec<(u64, ProcessId, u64)> = Vec::new();
     for (process, kind, _, series) in counters.iter() {
@@ -50,8 +50,9 @@ pub fn resident_sums(counters: &Counters, wanted: CounterKind, processes: &[Proc
     sums.collect()
 }
 
-/// The nanoseconds of processors that all processes together used in each step, their threads and the kernel's work for
-/// them included; none where nobody looked. What was used between two looks is spread evenly over that time.
+/// The nanoseconds of CPU time that all processes together used in each step, over all threads and including the
+/// kernel's work for them; empty where nothing was sampled. What was used between two samples is spread evenly over
+/// that time.
 pub fn processor_time(counters: &Counters, ends: &[u64]) -> Vec<i64> {
     let mut used = vec![0.0; ends.len()];
     let mut is_known = false;
@@ -65,7 +66,8 @@ pub fn processor_time(counters: &Counters, ends: &[u64]) -> Vec<i64> {
     if is_known { used.into_iter().map(|time: f64| time.round() as i64).collect() } else { Vec::new() }
 }
 
-/// The nanoseconds that each processor of the machine worked in each step, for whomever; none where nobody looked.
+/// The nanoseconds that each processor of the machine was busy in each step, for any process; empty where nothing was
+/// sampled.
 pub fn busy_processors(counters: &Counters, ends: &[u64]) -> Vec<(u32, Vec<i64>)> {
     let of_machine = counters.iter().filter(|(_, kind, ..)| *kind == CounterKind::CpuBusy);
     let busy = of_machine.map(|(_, _, processor, series)| {
@@ -76,7 +78,7 @@ pub fn busy_processors(counters: &Counters, ends: &[u64]) -> Vec<(u32, Vec<i64>)
     busy.collect()
 }
 
-/// Adds what a counter grew by between two points to the steps between them.
+/// Adds a counter's growth between two points to the steps between them.
 fn spread(used: &mut [f64], ends: &[u64], from: Point, to: Point) {
     let grown = to.value.saturating_sub(from.value) as f64;
     let length = to.time.saturating_sub(from.time).max(1) as f64;
@@ -97,7 +99,7 @@ mod tests {
     use super::*;
     use capture::{Counter, ProcessEnd};
 
-    /// Check that processes add up, each with its last value, and are gone after their end.
+    /// Check that processes add up, each with its last value, and count no more after their end.
     #[test]
     fn resident_memory_adds_up() {
         let mut counters = Counters::default();
@@ -112,7 +114,8 @@ mod tests {
         assert!(resident(&Counters::default(), CounterKind::Rss, &[], ends()).is_empty());
     }
 
-    /// Check that each processor of the machine has steps of its own, and that what it worked between two looks is spread over them.
+    /// Check that each processor of the machine has steps of its own, and that its busy time between two samples is
+    /// spread over them.
     #[test]
     fn processors_are_told_apart() {
         let mut counters = Counters::default();
@@ -123,7 +126,7 @@ mod tests {
         assert_eq!(busy, [(0, vec![10, 10, 10, 10]), (1, vec![0, 0, 5, 5])]);
     }
 
-    /// Check that processor time is spread between two looks, over all processes, and that its sum is kept.
+    /// Check that CPU time is spread between two samples, over all processes, and that its sum is kept.
     #[test]
     fn processor_time_is_spread() {
         let mut counters = Counters::default();

@@ -1,9 +1,9 @@
-//! One file, however many paths lead to it: `bin/../lib/libx.so` and `lib/libx.so` hold the same functions.
+//! Identifies a file by whatever path: `bin/../lib/libx.so` and `lib/libx.so` contain the same functions.
 
 use capture::{Module, ModuleId, Tables};
 use std::collections::HashMap;
 
-/// What makes two modules the same file; none where too little is known.
+/// What identifies the file of a module; none if too little is known.
 #[derive(PartialEq, Eq, Hash)]
 enum Identity<'a> {
     BuildId(&'a [u8]),
@@ -20,7 +20,7 @@ impl<'a> Identity<'a> {
     }
 }
 
-/// For each module the one that stands for its file: that of the shortest path.
+/// For each module the one that represents its file: the one with the shortest path.
 pub(crate) fn representatives(tables: &Tables) -> Vec<ModuleId> {
     let mut shortest: HashMap<Identity<'_>, ModuleId> = HashMap::new();
     let length = |id: ModuleId| tables.modules[id.index()].path.len();
@@ -41,7 +41,8 @@ pub(crate) fn representatives(tables: &Tables) -> Vec<ModuleId> {
 mod tests {
     use super::*;
 
-    /// Check that files are one by build id, else by inode, and that files about which nothing is known stay apart.
+    /// Check that files are the same by build id, or else by inode, and that files about which nothing is known stay
+    /// apart.
     #[test]
     fn one_file_has_one_representative() {
         let module = |path: &str, build_id: &[u8], inode| Module {

@@ -1,4 +1,4 @@
-//! Samples of the processors and hits of tracepoints, in the rows of the stacks that they are of.
+//! CPU samples and tracepoint hits, added to the rows of their stacks.
 
 use super::cost::{Amount, Cost};
 use super::profile::{Profile, Site};
@@ -6,12 +6,12 @@ use super::spread::Spread;
 use capture::{Hit, NodeId, ProcessId, Sample, Tables, TaskId, Thread, ThreadId};
 use std::collections::HashMap;
 
-/// Adds samples and hits to a profile: to the row of an allocating stack, or to one of its own.
+/// Adds samples and hits to a profile: to the row of an allocating stack, or to a new one.
 pub struct SampleSites<'a> {
     profile: &'a mut Profile,
     /// The process of each task.
     owners: Vec<Option<ProcessId>>,
-    /// The thread of each task, where rows are told apart by threads; none otherwise.
+    /// The thread of each task, if rows are told apart by threads; otherwise empty.
     threads: Vec<Option<ThreadId>>,
     rows: HashMap<(ProcessId, Option<ThreadId>, NodeId), usize>,
 }
@@ -29,20 +29,20 @@ impl<'a> SampleSites<'a> {
         Self { profile, owners, threads: Vec::new(), rows }
     }
 
-    /// The same for one whose rows are told apart by threads.
+    /// The same for a profile whose rows are told apart by threads.
     #[must_use]
     pub fn by_threads(mut self, tables: &Tables) -> Self {
         self.threads = threads(tables);
         self
     }
 
-    /// Counts a sample. One whose process is not known counts for none.
+    /// Counts a sample. A sample whose process is unknown is dropped.
     pub fn add(&mut self, sample: &Sample) {
         let amount = Amount::block(sample.weight);
         self.add_to(sample.task, sample.stack, |cost| cost.cpu += amount);
     }
 
-    /// Counts a hit of the tracepoint that is looked at, in the same way.
+    /// Counts a hit of the selected tracepoint in the same way.
     pub fn add_hit(&mut self, hit: &Hit) {
         let amount = Amount::block(hit.size);
         self.add_to(hit.task, hit.stack, |cost| cost.traced += amount);
@@ -77,24 +77,24 @@ pub fn owners(tables: &Tables) -> Vec<Option<ProcessId>> {
     let rows = tables.processes.iter().enumerate();
     let by_pid: HashMap<u32, ProcessId> =
         rows.map(|(index, process)| (process.pid, ProcessId::from_index(index))).collect();
-    // A recording that was cut off has not yet been told which image a task belongs to.
+    // A truncated recording may lack the image that a task belongs to.
     tables.tasks.iter().map(|task| task.process.or_else(|| by_pid.get(&task.pid).copied())).collect()
 }
 
-/// The thread of each task whose process is known and has it.
+/// The thread of each task, if its process is known and has it.
 pub fn threads(tables: &Tables) -> Vec<Option<ThreadId>> {
     let known = by_number(tables);
     let tasks = tables.tasks.iter().zip(owners(tables));
     tasks.map(|(task, process)| known.get(&(process?, task.tid)).copied()).collect()
 }
 
-/// The threads of each process by their numbers; of those that had the same one after the other, the last one.
+/// The threads of each process by their tids; if a tid was reused, the last one.
 fn by_number(tables: &Tables) -> HashMap<(ProcessId, u32), ThreadId> {
     let rows = tables.threads.iter().enumerate();
     rows.map(|(index, thread)| ((thread.process, thread.tid), ThreadId::from_index(index))).collect()
 }
 
-/// Gives threads that were gone before their name could be read the one that the kernel knew.
+/// Gives threads that ended before their name could be read the name that the kernel knew.
 pub fn name_threads(tables: &mut Tables) {
     let (known, owners) = (by_number(tables), owners(tables));
     for (task, process) in tables.tasks.iter().zip(owners) {
@@ -106,8 +106,8 @@ pub fn name_threads(tables: &mut Tables) {
     }
 }
 
-/// Adds the threads that processors were seen to run and that have allocated nothing, so that no agent told of them. One whose number
-/// came again has the last name.
+/// Adds the threads that were seen running but have allocated nothing, so that no agent reported them. If a tid was
+/// reused, the last name is taken.
 pub fn add_idle_threads(tables: &mut Tables) {
     let (mut known, owners) = (by_number(tables), owners(tables));
     let Tables { tasks, threads, processes, .. } = tables;
@@ -129,8 +129,8 @@ mod tests {
     use super::*;
     use capture::{Process, Task, TaskId};
 
-    /// Check that samples go to the row of their stack where it allocates, to a new one elsewhere, and to none where the
-    /// process is not known; and that sums are those of the rows.
+    /// Check that samples go to the row of their stack if it allocates, to a new one otherwise, and to none if the
+    /// process is unknown; and that sums are those of the rows.
     #[test]
     fn samples_join_the_rows_of_their_stacks() {
         let task = |pid, process| Task { pid, tid: pid, process, ..Task::default() };
@@ -156,8 +156,8 @@ mod tests {
         assert_eq!(profile.processes[0].cost.cpu, profile.total.cpu);
     }
 
-    /// Check that threads which never allocate get rows of their own where threads are told apart, once each, and others the names
-    /// that they lack; and that those of unknown processes do not.
+    /// Check that threads that never allocate get rows of their own when threads are told apart, once each, that
+    /// others get missing names, and that threads of unknown processes get neither.
     #[test]
     fn threads_that_only_run_are_told_apart() {
         let task = |tid, name: &str| Task { pid: 7, tid, name: name.to_owned(), process: Some(ProcessId(0)) };

@@ -1,6 +1,7 @@
-//! The state of a pass between two events, to go on from there another time.
+//! The state of a pass between two events, to resume from it later.
 //!
-//! Only what later events need is in it. Peaks are not: the state serves moments and ranges, which begin theirs anew.
+//! It contains only what later events need. Peaks are not included: the state serves moments and ranges, which begin
+//! their own.
 
 use super::cost::Amount;
 use super::heap::{Block, Heap};
@@ -12,7 +13,7 @@ use super::watch::Watch;
 use capture::{ProcessId, Tables};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A state to go on from.
+/// A state to resume from.
 #[derive(Debug, Deserialize)]
 pub struct Saved {
     pub(super) counters: Counters,
@@ -21,7 +22,7 @@ pub struct Saved {
     pub(super) threads: Vec<ThreadState>,
 }
 
-/// The same while it is written, without a copy.
+/// The same, borrowed for serialization without a copy.
 #[derive(Serialize)]
 pub(super) struct Saving<'a> {
     pub(super) counters: Counters,
@@ -46,19 +47,19 @@ impl<W: Watch<Kept = ()>> Load<'_, W> {
         self.saving()
     }
 
-    /// Events so far.
+    /// Number of events so far.
     pub fn position(&self) -> u64 {
         self.instant().position
     }
 
-    /// Live blocks of all processes, and rows: what a saved state is large by.
+    /// Live blocks of all processes plus rows, which determine the size of a saved state.
     pub fn weight(&self) -> u64 {
         self.live_blocks() + self.rows()
     }
 }
 
 impl Saved {
-    /// Events before it.
+    /// Number of events before it.
     pub fn position(&self) -> u64 {
         self.counters.events
     }
@@ -68,7 +69,7 @@ impl Saved {
         self.counters.held
     }
 
-    /// True when it may be of a capture with these tables: every id is in range.
+    /// True when it can belong to a capture with these tables: every id is in range.
     pub(super) fn fits(&self, tables: &Tables) -> bool {
         let rows = self.sites.len();
         let is_row = |block: &Block| (block.site.0 as usize) < rows;
@@ -90,7 +91,7 @@ impl Saved {
     }
 }
 
-/// A block in the order of addresses, by the distance from the one before: small numbers, most of them alike.
+/// A block in address order, by its distance from the previous one: small numbers, most of them alike.
 #[derive(Serialize, Deserialize)]
 struct Packed<K> {
     distance: u64,
@@ -104,7 +105,7 @@ struct Packed<K> {
 
 impl<K: Copy + Serialize> Serialize for Heap<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // With addresses beside them: to compare blocks where they lie waits for memory twice each time.
+        // Addresses are copied out: comparing blocks in place would miss the cache twice each time.
         let mut blocks: Vec<(u64, &Block<K>)> = self.iter().map(|block| (block.address, block)).collect();
         blocks.sort_unstable_by_key(|(address, _)| *address);
         let mut before = 0;

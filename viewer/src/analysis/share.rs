@@ -1,4 +1,4 @@
-//! A part of a whole, as `--min` takes it.
+//! A part of a whole, as given to `--min`.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use std::str::FromStr;
 pub struct Share(f64);
 
 impl Share {
-    /// So many percent, kept within 0 and 100.
+    /// From percent, clamped to 0 to 100.
     pub fn percent(percent: f64) -> Self {
         Self(if percent.is_nan() { 0.0 } else { (percent / 100.0).clamp(0.0, 1.0) })
     }
@@ -36,7 +36,7 @@ impl FromStr for Share {
     }
 }
 
-/// A text that is no share.
+/// The text is not a share.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no share of the total: give a number from 0 to 100, as in `1%`")]
 pub struct ShareError(String);

@@ -1,11 +1,11 @@
-//! Names of functions for narrow columns.
+//! Function names for narrow columns.
 //!
-//! | of | stays | goes |
+//! | language | kept | removed |
 //! |---|---|---|
 //! | C++ | namespaces, classes, operators, `{lambda#1}` | return type, template arguments, parameters, `const` |
-//! | Rust | paths, `{closure#0}`, `<T as Trait>::method` | generic arguments, wherever they stand; the brackets of `<T>::method` |
+//! | Rust | paths, `{closure#0}`, `<T as Trait>::method` | all generic arguments; the brackets of `<T>::method` |
 //! | D | modules, types, functions within functions | template arguments, parameters, `const` |
-//! | anything else | all of it | |
+//! | any other | everything | |
 
 mod brackets;
 mod cpp;
@@ -14,8 +14,8 @@ mod rust;
 
 use std::borrow::Cow;
 
-/// A function's name without what a column has no room for: parameters, return type and generic arguments. Never
-/// empty unless the name is, and never longer than it.
+/// A function's name without what does not fit a column: parameters, return type and generic arguments. Never empty
+/// unless the name is, and never longer than it.
 ///
 /// ```
 /// # use viewer::analysis::short_name;
@@ -28,7 +28,7 @@ pub fn short_name(name: &str) -> Cow<'_, str> {
     if !name.contains(['<', '(', '[', ' ']) || is_operator_of_ocaml(name) {
         return Cow::Borrowed(name);
     }
-    // C++ has a space or an operator where Rust has `::` before a bracket.
+    // In C++ a bracket follows a space or an operator where Rust has `::`.
     let short = if name.starts_with('<') || name.contains("::<") {
         rust::short(name)
     } else if dlang::is_one(name) {
@@ -42,14 +42,15 @@ pub fn short_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether brackets are an operator's: one of OCaml follows the dot of its module, as in `Lwt.<&>_7`, where no other language has one.
+/// True if the brackets are an OCaml operator: it follows the dot of its module, as in `Lwt.<&>_7`, which occurs in
+/// no other language.
 fn is_operator_of_ocaml(name: &str) -> bool {
     let before = name.find(['<', '(', '[', ' ']).map_or(name, |bracket| &name[..bracket]);
     let module = before.trim_end_matches(|sign: char| sign.is_ascii_punctuation() && sign != '.');
     name.starts_with(|first: char| first.is_ascii_uppercase()) && module.ends_with('.')
 }
 
-/// Of a name that is not made like the names of its language, too much may have been taken away.
+/// If a name does not follow the rules of its language, too much may have been removed.
 fn is_name(short: &str) -> bool {
     !short.is_empty() && !short.starts_with("::") && !short.ends_with("::") && !short.contains("::::")
 }
@@ -102,7 +103,7 @@ mod tests {
         ]);
     }
 
-    /// Check the operators, whose names are made of brackets, spaces and types.
+    /// Check the operators, whose names contain brackets, spaces and types.
     #[test]
     fn operators_keep_their_names() {
         check(&[
@@ -128,7 +129,7 @@ mod tests {
         ]);
     }
 
-    /// Check what compilers make up: lambdas, local types, thunks.
+    /// Check names that compilers make up: lambdas, local types, thunks.
     #[test]
     fn made_up_names_stay_readable() {
         check(&[
@@ -202,7 +203,7 @@ mod tests {
         ]);
     }
 
-    /// Check names of D as they are demangled.
+    /// Check D names as they are demangled.
     #[test]
     fn d_names_lose_arguments() {
         check(&[
@@ -218,7 +219,7 @@ mod tests {
         ]);
     }
 
-    /// Check that operators of OCaml, whose names may be made of brackets, stay.
+    /// Check that OCaml operators, whose names may consist of brackets, are kept.
     #[test]
     fn ocaml_operators_stay() {
         for name in [
@@ -234,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Check that names of other languages, and what is no name, stay as they are.
+    /// Check that names of other languages, and text that is not a name, stay as they are.
     #[test]
     fn other_names_stay() {
         for name in [
@@ -260,7 +261,7 @@ mod tests {
         }
     }
 
-    /// Check that brackets in brackets cost neither the stack nor the time of a program.
+    /// Check that deeply nested brackets exhaust neither the stack nor the time.
     #[test]
     fn deep_names_are_survived() {
         for part in ["<", "<(", "<T as ", "a::<", "(", "operator<", "<impl ", " (*"] {
@@ -269,7 +270,7 @@ mod tests {
         }
     }
 
-    /// Names made as compilers make them.
+    /// Types as compilers write them.
     fn rust_type() -> impl Strategy<Value = String> {
         let leaf = prop::sample::select(vec![
             "u8",
@@ -292,7 +293,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that a name of Rust, however nested, keeps its last part and no part without a name.
+        /// Check that a Rust name, however nested, keeps its last part and has no empty part.
         #[test]
         fn rust_names_stay_whole(of in rust_type(), argument in rust_type(), form in 0..5_usize) {
             let name = match form {
@@ -308,7 +309,7 @@ mod tests {
             prop_assert!(!short.contains("e::F<") && !short.contains("c::D<"), "{name}: {short}");
         }
 
-        /// Check that no name, however odd, stops the program, comes out longer or empty, or loses a part's name.
+        /// Check that no name, however odd, causes a panic, a longer or empty name, or the loss of a part's name.
         #[test]
         fn any_name_is_fine(name in "(<|::|a|operator| as |impl | for |[<>(){}\\[\\] :é*&.\"-]){1,16}") {
             let short = short_name(&name);

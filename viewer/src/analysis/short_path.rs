@@ -1,16 +1,16 @@
-//! Paths, as short as they can be without being another one's.
+//! Shortest unambiguous paths.
 
 use super::names::{Step, file_name};
 use capture::{StringId, Tables};
 use std::collections::{BTreeSet, HashMap};
 
-/// Parts of a path that are tried before all of it is shown.
+/// Most trailing parts that are tried before the whole path is shown.
 const MOST_PARTS: usize = 4;
 
-/// How the source files of some steps are shown.
+/// How the source files of some steps are displayed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShortPaths {
-    /// Bytes of those paths whose last part is another one's, too.
+    /// Displayed length in bytes, for paths whose last part is ambiguous.
     lengths: HashMap<StringId, usize>,
 }
 
@@ -32,7 +32,7 @@ impl ShortPaths {
         Self { lengths: files.into_iter().filter_map(known).collect() }
     }
 
-    /// `parse.c`, or `json/parse.c` where there is another one.
+    /// `parse.c`, or `json/parse.c` if there is another `parse.c`.
     pub(super) fn of<'t>(&self, file: StringId, tables: &'t Tables) -> &'t str {
         let path = tables.string(file);
         let end = self.lengths.get(&file).and_then(|length| path.get(path.len().checked_sub(*length)?..));
@@ -40,7 +40,8 @@ impl ShortPaths {
     }
 }
 
-/// Of each path the shortest end, in whole parts, that no other one has; all of it where none is short.
+/// For each path the shortest suffix, in whole parts, that no other path has; the whole path if no short one is
+/// unique.
 pub(super) fn shortest_ends<'a>(paths: &[&'a str]) -> Vec<&'a str> {
     let mut ends = paths.to_vec();
     for parts in (1..=MOST_PARTS).rev() {
@@ -53,7 +54,7 @@ pub(super) fn shortest_ends<'a>(paths: &[&'a str]) -> Vec<&'a str> {
     ends
 }
 
-/// The last parts of a path, or all of it where it has no more.
+/// The last parts of a path, or all of it if it has no more.
 fn end(path: &str, parts: usize) -> &str {
     match path.rmatch_indices('/').nth(parts - 1) {
         Some((at, _)) if at + 1 < path.len() => &path[at + 1..],
@@ -66,8 +67,8 @@ mod tests {
     use super::*;
     use crate::analysis::LabelId;
 
-    /// Check that files are shown by their names, those of one name by as much of their paths as tells them apart, and that a path
-    /// which is there twice is no other one.
+    /// Check that files are shown by name, namesakes by as much of their paths as tells them apart, and that a path
+    /// that occurs twice is not ambiguous.
     #[test]
     fn files_are_told_apart() {
         let paths = [

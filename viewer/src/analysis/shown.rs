@@ -1,4 +1,4 @@
-//! Which children of a node a view shows, and what the others add up to.
+//! Which children of a node a view shows, and what the hidden ones add up to.
 
 use super::cost::Amount;
 use super::metric::Metric;
@@ -7,19 +7,19 @@ use super::order::natural;
 use super::spread::Spread;
 use super::tree::Tree;
 
-/// What is small enough to be summed up.
+/// What is small enough to be hidden and summed up.
 #[derive(Clone, Copy, Debug)]
 pub struct Cutoff {
     /// Nodes of a lower rank are hidden.
     pub least: i64,
     /// Children beyond this number are hidden.
     pub limit: usize,
-    /// So many of the largest are shown where all are small: a table of nothing says nothing.
+    /// This many of the largest are shown even if all are small: an empty table says nothing.
     pub few: usize,
 }
 
 impl Cutoff {
-    /// How many rows are shown of these, whose ranks fall.
+    /// How many of these rows are shown; `ranks` are in descending order.
     pub fn shown(self, mut ranks: impl ExactSizeIterator<Item = i64>) -> usize {
         let Some(first) = ranks.next() else { return 0 };
         let least = if first < self.least { 1 } else { self.least };
@@ -27,7 +27,7 @@ impl Cutoff {
         std::iter::once(first).chain(ranks).take_while(|&rank| rank >= least).take(most).count()
     }
 
-    /// The option of reports that shows what is hidden, of which the largest has this rank.
+    /// The report option that would show what is hidden; `largest` is the highest hidden rank.
     pub fn option(self, largest: i64) -> &'static str {
         if largest < self.least { "--min" } else { "--limit" }
     }
@@ -36,15 +36,15 @@ impl Cutoff {
 /// The children of one node. Those shown, those hidden and the node's own cost add up to its total.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shown {
-    /// The most expensive first; those that cost the same by name.
+    /// The most expensive first; equal ones by name.
     pub children: Vec<u32>,
-    /// How many are not shown.
+    /// How many are hidden.
     pub hidden: usize,
-    /// The option that shows them; empty where there are none.
+    /// The option that shows them; empty when none are hidden.
     pub option: &'static str,
-    /// What they cost.
+    /// What the hidden ones cost.
     pub hidden_total: Amount,
-    /// The variances of that.
+    /// The variances of `hidden_total`.
     pub hidden_spread: Spread,
 }
 
@@ -59,7 +59,7 @@ impl Shown {
             let by_name = || natural(name(a), name(b)).then(tree.node(a).label.cmp(&tree.node(b).label));
             order(b).cmp(&order(a)).then_with(by_name)
         });
-        // Further in it may well be that nothing is worth a row.
+        // Below the root it may well be that nothing is worth a row.
         let few = if node == Tree::ROOT { cutoff.few } else { 0 };
         let shown = Cutoff { few, ..cutoff }.shown(children.iter().map(|&child| rank(child)));
         let rest = children.split_off(shown);
@@ -74,7 +74,7 @@ impl Shown {
 mod tests {
     use super::*;
 
-    /// Check that the option is told that shows what is hidden: what is small needs another minimum, whatever the limit is.
+    /// Check that the right option is named: what is small needs another minimum, whatever the limit is.
     #[test]
     fn hidden_rows_have_an_option() {
         let cutoff = Cutoff { least: 3, limit: 4, few: 2 };
@@ -84,7 +84,7 @@ mod tests {
         );
     }
 
-    /// Check that what is large is shown up to a limit, and the largest few where nothing is, of those that have anything.
+    /// Check that large rows are shown up to a limit, and, if none is large, the largest few that are not zero.
     #[test]
     fn something_is_shown() {
         let cutoff = |least, few| Cutoff { least, limit: 4, few };

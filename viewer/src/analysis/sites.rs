@@ -9,26 +9,26 @@ use hashbrown::HashTable;
 use serde::{Deserialize, Serialize};
 use std::mem::offset_of;
 
-/// Position of a row.
+/// Index of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct SiteId(pub(super) u32);
 
 const NONE: u32 = u32::MAX;
 
-/// One stack of one process while events are being counted. What most events read or change stands in its first cache line.
+/// One stack of one process while events are counted. What most events read or change is in its first cache line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(super) struct SiteState {
     /// Live at this moment.
     pub(super) held: Amount,
     pub(super) process: ProcessId,
-    /// [`NONE`] unless rows are told apart by threads, which those that are kept never are.
+    /// [`NONE`] unless rows are told apart by threads, which is never so in saved rows.
     #[serde(skip, default = "none")]
     thread: u32,
     pub(super) node: NodeId,
-    /// Stands in the list of [`super::peak::Peak`].
+    /// True while the row is in the list of [`super::peak::Peak`].
     pub(super) dirty: bool,
-    /// Blocks that nobody asked for: see [`Sites::rest`].
+    /// Collects blocks that are followed but not counted: see [`Sites::rest`].
     pub(super) is_rest: bool,
     pub(super) cost: Cost,
 }
@@ -41,7 +41,7 @@ fn none() -> u32 {
 }
 
 impl SiteState {
-    /// The thread, where rows are told apart by threads.
+    /// The thread, if rows are told apart by threads.
     pub(super) fn thread(&self) -> Option<ThreadId> {
         Some(self.thread).filter(|&thread| thread != NONE).map(ThreadId)
     }
@@ -57,12 +57,12 @@ struct SiteSpread {
 /// All rows, found by stack and process.
 ///
 /// ```text
-///  recent[node] ──► row of the process that used this stack last      one load, nearly always right
+///  recent[node] ──► row of the process that used this stack last      one load, nearly always the right row
 ///  index        ──► row of (process, node)                            when processes share the stack
 /// ```
 ///
-/// A range of a capture begins with rows of its own. Those of before stay for the blocks that they have, so that the two
-/// can be told apart without a look at any block:
+/// A range of a capture starts with rows of its own. Older rows remain for the blocks that they hold, so that the two
+/// can be told apart without visiting any block:
 ///
 /// ```text
 ///  before the range   main > f  held 300 │ freed 100 in the range ─┐
@@ -77,12 +77,12 @@ pub(super) struct Sites {
     #[serde(skip)]
     index: HashTable<u32>,
     rows: Vec<SiteState>,
-    /// Rows before this one belong to blocks from before the range.
+    /// Rows before this index are for blocks from before the range.
     since: usize,
     #[serde(skip)]
     by_threads: bool,
     is_sampled: bool,
-    /// By row in a sampled capture, else empty.
+    /// By row in a sampled capture, otherwise empty.
     spreads: Vec<SiteSpread>,
 }
 
@@ -101,7 +101,7 @@ impl Sites {
         }
     }
 
-    /// From now on each thread has rows of its own.
+    /// Gives each thread rows of its own from now on.
     pub(super) fn tell_threads_apart(&mut self) {
         self.by_threads = true;
     }
@@ -128,13 +128,13 @@ impl Sites {
         self.recent.get(node.index()).copied().filter(|&row| row != NONE).map(SiteId)
     }
 
-    /// Reads of a row what most events need, and waits for nothing else.
+    /// Reads what most events need from a row, without depending on other loads.
     #[inline]
     pub(super) fn glance(&self, site: SiteId) -> i64 {
         self.get(site).held.bytes
     }
 
-    /// Makes room for stacks that the capture has now.
+    /// Makes room for the stacks that the capture has now.
     pub(super) fn grow(&mut self, nodes: usize) {
         if nodes > self.recent.len() {
             self.recent.resize(nodes, NONE);
@@ -150,7 +150,7 @@ impl Sites {
         &self.rows
     }
 
-    /// The row for blocks of a process that are followed and not counted.
+    /// The row for blocks of a process that are followed but not counted.
     pub(super) fn rest(&mut self, process: ProcessId) -> SiteId {
         SiteId(self.find_or_add(process, NONE, NodeId::ROOT, true))
     }
@@ -159,7 +159,7 @@ impl Sites {
         self.rows.len()
     }
 
-    /// True when all rows are of these tables.
+    /// True when all rows fit these tables.
     pub(super) fn fit(&self, tables: &Tables) -> bool {
         let is_known = |row: &SiteState| {
             row.process.index() < tables.processes.len() && row.node.index() < tables.nodes.len().max(1)
@@ -167,7 +167,7 @@ impl Sites {
         self.rows.iter().all(is_known) && (self.spreads.is_empty() || self.spreads.len() == self.rows.len())
     }
 
-    /// The same rows for a capture with these tables, ready to be searched.
+    /// The same rows for a capture with these tables, with the lookup tables rebuilt.
     pub(super) fn resume(self, tables: &Tables, is_sampled: bool) -> Self {
         let mut sites = Self::new(Seed::random(), tables.nodes.len(), is_sampled);
         for (place, row) in self.rows.iter().enumerate() {
@@ -186,7 +186,7 @@ impl Sites {
         sites
     }
 
-    /// Begins a range: nothing was allocated, freed or left in it so far, and what is held is its peak.
+    /// Begins a range: nothing has been allocated, freed or left in it, and its peak is what is held now.
     pub(super) fn restart(&mut self) {
         self.since = self.rows.len();
         self.recent.fill(NONE);
@@ -200,7 +200,7 @@ impl Sites {
         self.hold_peak();
     }
 
-    /// Takes what is held at this moment for the peak.
+    /// Makes this moment the peak of all rows.
     pub(super) fn hold_peak(&mut self) {
         for row in 0..self.rows.len() {
             self.copy_peak(SiteId(u32::try_from(row).expect("rows are counted in u32")));
@@ -210,7 +210,7 @@ impl Sites {
     #[cold]
     fn find_or_add(&mut self, process: ProcessId, thread: u32, node: NodeId, is_rest: bool) -> u32 {
         let Self { seed, index, rows, is_sampled, spreads, .. } = self;
-        // A thread has one process.
+        // The thread implies the process.
         let owner = |process: ProcessId, thread: u32| if thread == NONE { process.0 } else { thread };
         let hash = seed.pair(owner(process, thread), node.0);
         let found = index.find(hash, |&row| {
@@ -248,7 +248,7 @@ impl Sites {
         &mut self.rows[site.0 as usize]
     }
 
-    /// Counts a block in a part of a row's cost.
+    /// Adds a block to one part of a row's cost.
     #[inline]
     pub(super) fn count(&mut self, site: SiteId, part: Part, block: Counted) {
         *self.get_mut(site).cost.part_mut(part) += block.amount;
@@ -257,7 +257,7 @@ impl Sites {
         }
     }
 
-    /// Changes what a row holds at this moment.
+    /// Changes what a row holds.
     #[inline]
     pub(super) fn hold(&mut self, site: SiteId, block: Counted) -> &mut SiteState {
         if let Some(spread) = self.spreads.get_mut(site.0 as usize) {
@@ -268,7 +268,7 @@ impl Sites {
         row
     }
 
-    /// Takes what a row holds at this moment for what it holds at the peak.
+    /// Makes what a row holds now its share of the peak.
     pub(super) fn copy_peak(&mut self, site: SiteId) {
         let row = self.get_mut(site);
         row.cost.peak = row.held;
@@ -278,8 +278,7 @@ impl Sites {
         }
     }
 
-    /// The rows that were asked for, and by row the variances of its cost, which are none in a capture that is not
-    /// sampled.
+    /// The rows that are counted, and by row the variances of its cost; no variances if the capture is not sampled.
     pub(super) fn into_rows(mut self) -> (impl Iterator<Item = SiteState>, Vec<Cost<Spread>>) {
         for before in 0..self.since {
             self.join(before);
@@ -310,12 +309,12 @@ impl Sites {
     }
 }
 
-/// Room for as many rows as a capture with this many nodes mostly has at most. A larger vector of such rows is another one that all are
-/// copied to, while room that nobody writes to is but addresses.
+/// Reserves room for as many rows as a capture with this many nodes usually needs at most. Growing a vector of such
+/// large rows copies all of them, while untouched reserved memory costs only address space.
 fn room_for_rows(nodes: usize) -> Vec<SiteState> {
     const MOST: usize = 1 << 22;
     let mut rows = Vec::new();
-    // Without it they are copied.
+    // If that fails, rows are copied as the vector grows.
     let _ = rows.try_reserve_exact(nodes.min(MOST));
     rows
 }
@@ -324,7 +323,7 @@ fn room_for_rows(nodes: usize) -> Vec<SiteState> {
 mod tests {
     use super::*;
 
-    /// Check that processes that share a stack keep rows of their own, found again in any order.
+    /// Check that processes that share a stack have rows of their own, which are found again in any order.
     #[test]
     fn shared_stacks_have_a_row_per_process() {
         let mut sites = Sites::new(Seed::random(), 3, false);
@@ -347,7 +346,7 @@ mod tests {
         );
     }
 
-    /// Check that threads have rows of their own only when that was asked for.
+    /// Check that threads have rows of their own only on request.
     #[test]
     fn threads_are_told_apart_on_demand() {
         let of = |sites: &mut Sites, thread| sites.of(ProcessId(0), ThreadId(thread), NodeId(1)).0;

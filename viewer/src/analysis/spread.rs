@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
-/// The variances of an [`Amount`](super::Amount) that was estimated from samples: values with `+=` and `-=`, since
-/// samples are independent. All zero where everything was recorded.
+/// The variances of an [`Amount`](super::Amount) estimated from samples. Supports `+=` and `-=`, since samples are
+/// independent. All zero when everything was recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Of the number of blocks.
@@ -14,10 +14,11 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// No doubt at all.
+    /// No uncertainty.
     pub const ZERO: Spread = Spread { blocks: 0.0, bytes: 0.0 };
 
-    /// What is left without a part of it: nothing where that is no more than what sums of fractions in another order differ by.
+    /// This variance without a part of it; zero if the rest is within the rounding error of summing in a different
+    /// order.
     pub(crate) fn without(self, part: Spread) -> Spread {
         let rest = |whole: f64, part: f64| {
             let rest = whole - part;
@@ -37,8 +38,8 @@ impl Spread {
     }
 }
 
-/// The root, as a whole number. What subtraction leaves of a variance that has gone may be a little below 0, which
-/// counts as 0.
+/// The square root, rounded up. Subtraction may leave a little less than 0 of a variance that is gone, which counts
+/// as 0.
 fn error(variance: f64) -> i64 {
     variance.max(0.0).sqrt().ceil() as i64
 }
@@ -83,7 +84,7 @@ impl SubAssign for Spread {
 mod tests {
     use super::*;
 
-    /// Check that an error is the root of its variance, rounded up, and none where nothing is left but rounding.
+    /// Check that an error is the root of its variance, rounded up, and zero when only rounding errors are left.
     #[test]
     fn errors_are_roots() {
         let spread = Spread { blocks: 25.0, bytes: 2.0 };

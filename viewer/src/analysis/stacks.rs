@@ -18,7 +18,7 @@ pub struct Row {
     pub node: NodeId,
     /// What it cost.
     pub cost: Cost,
-    /// The variances of that.
+    /// The variances of `cost`.
     pub spread: Cost<Spread>,
 }
 
@@ -29,14 +29,14 @@ pub struct Group {
     pub label: LabelId,
     /// The sum of its rows.
     pub cost: Cost,
-    /// The variances of that.
+    /// The variances of `cost`.
     pub spread: Cost<Spread>,
     /// Its stacks, the most expensive first.
     pub rows: Vec<Row>,
 }
 
 /// The stacks that cost anything in this metric, the most expensive first.
-// Cost: two sorts of small keys. Rows are large, and a map of them would be copied each time that it grows.
+// Cost: two sorts of small keys. Rows are large, and a map of them would be copied each time it grows.
 pub fn rows(profile: &Profile, metric: Metric) -> Vec<Row> {
     let sites = &profile.sites;
     let mut order: Vec<usize> = (0..sites.len()).collect();
@@ -54,13 +54,13 @@ pub fn rows(profile: &Profile, metric: Metric) -> Vec<Row> {
     rows
 }
 
-/// Puts the most expensive first.
+/// Sorts the most expensive first.
 pub(super) fn sort(rows: &mut [Row], metric: Metric) {
     rows.sort_by_cached_key(|row| (Reverse(metric.order(metric.of(&row.cost))), row.node));
 }
 
-/// The same by allocating function: the innermost one that is not the standard library's plumbing. The most
-/// expensive first; those that cost the same by name.
+/// The rows grouped by allocating function: the innermost one that is not standard library plumbing. The most
+/// expensive first; equal ones by name.
 pub fn groups(rows: &[Row], tables: &Tables, names: &Names, metric: Metric) -> Vec<Group> {
     let mut places: HashMap<LabelId, usize> = HashMap::new();
     let mut groups: Vec<Group> = Vec::new();

@@ -1,9 +1,9 @@
-//! Whether stacks reach their root.
+//! Whether stacks reach the root.
 
 use super::profile::Profile;
 use capture::{Frame, Node, NodeId, Tables};
 
-/// How a stack ends at its outer side.
+/// How a stack ends on its outer side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StackState {
     /// The root was reached.
@@ -26,14 +26,14 @@ impl StackState {
     }
 }
 
-/// How many stacks are in which state.
+/// How many stacks are in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateShare {
-    /// Different stacks that allocated.
+    /// Distinct stacks that allocated.
     pub distinct: u64,
     /// Of these, those that reach the root.
     pub complete: u64,
-    /// Those that the depth limit cut.
+    /// Those that the depth limit truncated.
     pub truncated: u64,
     /// Those that ended earlier for another reason.
     pub incomplete: u64,
@@ -56,7 +56,7 @@ pub fn stack_states(tables: &Tables) -> Vec<StackState> {
 pub fn state_share(profile: &Profile, states: &[StackState]) -> StateShare {
     let mut share = StateShare::default();
     let mut seen = vec![false; states.len()];
-    // Rows of samples alone have not allocated.
+    // Rows with samples only have not allocated.
     for site in profile.sites.iter().filter(|site| !site.cost.allocated.is_zero()) {
         let index = site.node.index().min(states.len() - 1);
         let state = states[index];
@@ -77,13 +77,13 @@ pub fn state_share(profile: &Profile, states: &[StackState]) -> StateShare {
     share
 }
 
-/// The parent's position, 0 where it would not come before the child.
+/// The parent's index, 0 if it does not precede the child.
 fn parent(index: usize, node: &Node) -> usize {
     Some(node.parent.index()).filter(|&parent| parent < index).unwrap_or(0)
 }
 
-/// The state that an outermost frame gives its stack; none for a frame with a caller. A lone kind of call is a
-/// stack without frames.
+/// The state that an outermost frame gives its stack; none for a frame with a caller. A call kind alone is a stack
+/// without frames.
 fn outermost(tables: &Tables, node: &Node) -> Option<StackState> {
     match tables.frames.get(node.frame.index()) {
         Some(Frame::Pseudo(capture::Pseudo::Truncated)) => Some(StackState::Truncated),

@@ -1,11 +1,11 @@
-//! Sums of blocks that are counted one by one, beside those of a profile.
+//! Sums of single blocks, apart from those of a profile.
 
 use super::cost::Amount;
 use super::estimate::{Estimator, Rounding};
 use super::spread::Spread;
 use capture::Sampling;
 
-/// A sum of blocks, each counted as the blocks that it stands for where the capture is sampled.
+/// A sum of blocks, each counted as the blocks that it stands for if the capture is sampled.
 #[derive(Clone, Copy, Debug)]
 pub struct Tally {
     estimator: Estimator,
@@ -14,7 +14,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing yet, of a capture that was sampled like this.
+    /// An empty sum, for a capture with this sampling.
     pub fn new(sampling: Option<Sampling>) -> Self {
         Self { estimator: Estimator::new(sampling), sum: Amount::ZERO, spread: Spread::ZERO }
     }
@@ -28,7 +28,7 @@ impl Tally {
         self.spread += counted.spread;
     }
 
-    /// Counts so many bytes of a block of this size.
+    /// Counts `bytes` bytes of a block of this size.
     pub fn add_part(&mut self, size: u64, bytes: u64) {
         let counted = self.estimator.count_part(size, bytes);
         self.sum += counted.amount;
@@ -51,8 +51,8 @@ impl Tally {
         self.spread
     }
 
-    /// Sums in whole blocks, of which each gets what rounding took from those before: so they add up to the rounded sum
-    /// of all, to half a block.
+    /// Sums in whole blocks, each of which takes over the rounding error of those before: so they add up to the
+    /// rounded total, to within half a block.
     pub fn amounts<'a>(tallies: impl IntoIterator<Item = &'a Tally>) -> Vec<Amount> {
         let mut rest = 0;
         let rounded =
@@ -65,7 +65,7 @@ impl Tally {
 mod tests {
     use super::*;
 
-    /// Check that exact sums are sums, and that rounded ones of samples add up to the rounded whole.
+    /// Check that exact sums add up, and that rounded sums of samples add up to the rounded whole.
     #[test]
     fn tallies_add_up() {
         let mut exact = Tally::new(None);

@@ -1,10 +1,10 @@
-//! What counting remembers of one thread.
+//! The state that counting keeps for one thread.
 
 use super::heap::Block;
 use serde::{Deserialize, Serialize};
 
-/// A thread interrupts its own `realloc` only by signal handlers; more than this many at once are records whose
-/// end was lost.
+/// Only signal handlers interrupt a thread's own `realloc`; more nested ones than this are records whose end was
+/// lost.
 pub(super) const MAX_NESTED: usize = 64;
 
 /// A `realloc` that has begun and not ended.
@@ -12,25 +12,25 @@ pub(super) const MAX_NESTED: usize = 64;
 pub(super) struct Pending<K = ()> {
     pub(super) serial: u16,
     pub(super) address: u64,
-    /// The old block, already gone by address; none when it was not known.
+    /// The old block, already removed by address; none when it was unknown.
     pub(super) block: Option<Block<K>>,
-    /// If it was the last allocation of the thread that made it: [`ThreadState::allocations`] of that one.
+    /// If it was its thread's last allocation, that thread's [`ThreadState::allocations`] at the time.
     pub(super) was_last: Option<u32>,
-    /// [`ThreadState::gaps`] when it began, and the pauses of its process.
+    /// [`ThreadState::gaps`] at its beginning plus the pauses of its process: see [`ThreadState::interruptions`].
     pub(super) gaps: u32,
 }
 
 /// State of one thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ThreadState<K = ()> {
-    /// Address of the thread's last allocation, until somebody frees that block or begins to resize it.
+    /// Address of the thread's last allocation, until that block is freed or being resized.
     pub(super) last: Option<u64>,
-    /// Times that something became its last allocation, modulo 2³²: see [`ThreadState::allocates`].
+    /// Changes of its last allocation, modulo 2³²: see [`ThreadState::allocates`].
     pub(super) allocations: u32,
-    /// Pauses of its process when it was made.
+    /// Pauses of its process at its last allocation.
     pub(super) pauses: u32,
     pub(super) pending: Vec<Pending<K>>,
-    /// The thread stands in its process' list of threads that ever called `realloc`.
+    /// The thread is in its process' list of threads that ever called `realloc`.
     pub(super) listed: bool,
     /// Events of this thread are being lost.
     pub(super) in_gap: bool,
@@ -53,24 +53,25 @@ impl<K> Default for ThreadState<K> {
 }
 
 impl<K> ThreadState<K> {
-    /// The thread allocates a block at this address, or one that is not known, or may do so: whatever was its last one is it no more.
+    /// The thread allocates a block at this address or an unknown one, or may do so: its previous last allocation is
+    /// no longer its last.
     pub(super) fn allocates(&mut self, address: Option<u64>) {
         self.last = address;
         self.allocations = self.allocations.wrapping_add(1);
     }
 
-    /// Takes the `realloc` with this serial out, the latest if there are several.
+    /// Removes and returns the `realloc` with this serial, the latest if there are several.
     pub(super) fn take(&mut self, serial: u16) -> Option<Pending<K>> {
         let place = self.pending.iter().rposition(|pending| pending.serial == serial)?;
         Some(self.pending.remove(place))
     }
 
-    /// Changes with each gap of the thread, and with each pause of its process.
+    /// Changes with each gap of the thread and each pause of its process.
     pub(super) fn interruptions(&self, pauses: u32) -> u32 {
         self.gaps.wrapping_add(pauses)
     }
 
-    /// Takes one out that can have no end any more: its end fell into a gap or a pause, its serial is being used again, or
+    /// Removes one whose end cannot come any more: it was lost in a gap or a pause, its serial is being reused, or
     /// there are too many.
     pub(super) fn take_abandoned(&mut self, next_serial: u16, pauses: u32) -> Option<Pending<K>> {
         let gaps = self.interruptions(pauses);
@@ -106,7 +107,7 @@ mod tests {
         assert_eq!(thread.take(2).map(|p| p.serial), Some(2));
     }
 
-    /// Check that a call is abandoned when its end fell into a gap or a pause, and when its serial comes again.
+    /// Check that a call is abandoned when its end was lost in a gap or a pause, and when its serial is reused.
     #[test]
     fn lost_ends_are_noticed() {
         let mut thread = ThreadState::<()>::default();

@@ -7,8 +7,9 @@
 //!  │  step 0  │  step 1  │  step 2  │  step 3  │
 //! ```
 //!
-//! Nobody knows how long a recording is before its end. Steps begin narrow; when there are too many, each two become one,
-//! twice as wide: so the number of steps lies between half of the most and the most, and no event is looked at twice.
+//! The length of a recording is unknown until its end. Steps begin narrow; when there are too many, pairs are joined
+//! into steps twice as wide. So there are always between half the maximum and the maximum, and no event is visited
+//! twice.
 
 use super::cost::Amount;
 use super::estimate::Estimator;
@@ -22,7 +23,7 @@ use serde::{Deserialize, Serialize};
 pub struct Bucket {
     /// Held at its end.
     pub held: Amount,
-    /// The most bytes that were held in it, its beginning included, and the blocks they were in.
+    /// The most bytes held in it, including at its beginning, and the blocks held then.
     pub peak: Amount,
     /// Allocated in it.
     pub allocated: Amount,
@@ -31,7 +32,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Makes one step of two.
+    /// Joins two successive steps.
     fn join(&mut self, next: &Self) {
         self.held = next.held;
         if next.peak.bytes > self.peak.bytes {
@@ -42,7 +43,7 @@ impl Bucket {
     }
 }
 
-/// The heap over time, made by watching.
+/// The heap over time, built by observing a pass.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Timeline {
     /// Where the first step begins, nanoseconds since the recording began.
@@ -51,11 +52,11 @@ pub struct Timeline {
     pub width: u64,
     /// The steps. Each has the events after its beginning, up to and including its end.
     pub buckets: Vec<Bucket>,
-    /// What happened beside the heap; filled when it is shown.
+    /// What happened apart from the heap; filled in when it is shown.
     #[serde(skip)]
     pub beside: Beside,
     most: usize,
-    /// Events before this one are of no interest but for what they leave.
+    /// Earlier events only matter for what they leave held.
     from: u64,
     #[serde(skip, default = "exact")]
     estimator: Estimator,
@@ -68,11 +69,11 @@ fn exact() -> Estimator {
     Estimator::new(None)
 }
 
-/// Narrowest step: captures store times to a microsecond.
+/// Narrowest step: captures store times in microseconds.
 const NARROWEST: u64 = 1000;
 
 impl Timeline {
-    /// Of a whole recording, in so many steps at most.
+    /// For a whole recording, with at most this many steps.
     pub fn new(most: usize, sampling: Option<Sampling>) -> Self {
         Self {
             start: 0,
@@ -87,7 +88,7 @@ impl Timeline {
         }
     }
 
-    /// Between two moments of it, in so many steps, where so much is held at first that the pass does not see.
+    /// For a range of it; `held` is live at its beginning and unseen by the pass.
     pub fn between(from: Instant, to: u64, most: usize, sampling: Option<Sampling>, held: Amount) -> Self {
         let most = most.max(2);
         let width = to.saturating_sub(from.time).div_ceil(most as u64).max(NARROWEST);
@@ -95,8 +96,8 @@ impl Timeline {
         Self { start, width, buckets: Vec::new(), from, held, settled: held, ..Self::new(most, sampling) }
     }
 
-    /// Ends the recording, or the part of it that is looked at, at this time: what was held stays held up to there. Numbers of
-    /// blocks are whole from now on.
+    /// Ends the recording, or the part of it that is shown, at this time: what was held stays held up to there.
+    /// Numbers of blocks are whole from now on.
     #[must_use]
     pub fn ended(mut self, end: u64) -> Self {
         self.held = self.settled;
@@ -110,7 +111,7 @@ impl Timeline {
         self
     }
 
-    /// The same in at most so many steps.
+    /// The timeline with at most this many steps.
     #[must_use]
     pub fn narrowed(mut self, most: usize) -> Self {
         while self.buckets.len() > most.max(1) {
@@ -124,7 +125,7 @@ impl Timeline {
         self.start.saturating_add(self.width.saturating_mul(bucket as u64 + 1))
     }
 
-    /// Makes the step of a time the last one.
+    /// Makes the step that contains a time the last one.
     // Cost: a comparison, unless a step begins.
     #[inline]
     fn reach(&mut self, time: u64) {
@@ -135,7 +136,7 @@ impl Timeline {
 
     #[cold]
     fn begin(&mut self, time: u64) {
-        // A step takes its end in and leaves its beginning out, but for the first.
+        // A step includes its end and excludes its beginning, except for the first.
         let place = |width: u64| (time.saturating_sub(self.start).saturating_sub(1) / width) as usize;
         let mut width = self.width;
         while place(width) >= self.most {
@@ -187,7 +188,7 @@ impl Watch for Timeline {
 
     fn died(&mut self, life: &Life<()>, death: &Death) {
         if let End::Left { ended: Ended::Running, .. } = death.end {
-            // Its process goes on, and has it still.
+            // The process goes on and still has the block.
             return;
         }
         let block = self.estimator.count(life.size).amount;
@@ -222,9 +223,9 @@ impl Watch for Timeline {
         self.held -= held;
     }
 
-    /// Only here a step learns what is held at its end: blocks that die when all events are over were held to the end.
+    /// The held amount of a step is updated only here: blocks that die after all events were held to the end.
     fn event(&mut self, _: Instant, event: &Event) {
-        // Of sums, what was held together is known when all are there.
+        // With sums, what was held at the same time is known only once all of them have arrived.
         let is_whole = event.action == Action::Snapshot;
         if let Some(bucket) = self.buckets.last_mut() {
             bucket.held = self.held;

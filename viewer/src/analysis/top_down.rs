@@ -1,6 +1,6 @@
-//! Builds the tree from the root to the allocations.
+//! Builds the tree from the root down to the allocations.
 //!
-//! Processes of one name are one: [`StackMap`] is made anew for each name.
+//! Processes of the same name are merged: [`StackMap`] restarts for each of them.
 
 use super::cost::Amount;
 use super::hash::Seed;
@@ -17,7 +17,7 @@ pub(super) fn build(profile: &Profile, tables: &Tables, names: &Names, metric: M
     placed(profile, tables, names, metric).0
 }
 
-/// The same, and the node of each row of the profile, the root for those that cost nothing.
+/// The tree, and the node of each row of the profile; the root for rows that cost nothing.
 pub(super) fn placed(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> (Tree, Vec<u32>) {
     let mut builder = Builder {
         names,
@@ -42,14 +42,14 @@ pub(super) fn placed(profile: &Profile, tables: &Tables, names: &Names, metric: 
     (builder.sum(profile.sampling.is_some()), places)
 }
 
-/// What a node costs beside its children, and the variances of that.
+/// What a node costs apart from its children, and the variances of that.
 #[derive(Clone, Copy, Default)]
 struct Own {
     amount: Amount,
     spread: Spread,
 }
 
-/// Children that are searched one by one.
+/// Most children that are searched linearly.
 const LIST: usize = 8;
 
 struct Builder<'a> {
@@ -57,7 +57,7 @@ struct Builder<'a> {
     tree: Tree,
     own: Vec<Own>,
     seed: Seed,
-    /// Nodes by parent and label, of parents with more than [`LIST`] children.
+    /// Nodes by parent and label, for parents with more than [`LIST`] children.
     many: HashTable<u32>,
 }
 
@@ -80,8 +80,8 @@ impl Builder<'_> {
         })
     }
 
-    /// The child of a node that has this label, made if there is none.
-    // Cost: nodes have few children as a rule, so their list is searched; those that have many are in the table.
+    /// The child of a node with this label, created if there is none.
+    // Cost: nodes usually have few children, which are searched in their list; larger families are in the hash table.
     fn child(&mut self, parent: u32, label: LabelId) -> u32 {
         let mut next = self.tree.node(parent).first_child;
         let mut length = 0;
@@ -132,7 +132,7 @@ impl Builder<'_> {
         self.tree.push(label, parent, Amount::ZERO)
     }
 
-    /// Totals, from the last node to the first: children come after their parents.
+    /// Sums up totals from the last node to the first: children come after their parents.
     fn sum(mut self, is_sampled: bool) -> Tree {
         if is_sampled {
             self.tree.spreads = self.own.iter().map(|own| own.spread).collect();

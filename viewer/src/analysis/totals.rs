@@ -1,8 +1,8 @@
-//! What a pass has found since the last time it was asked, as the events of an aggregated capture.
+//! What a pass has found since it was last asked, as events of an aggregated capture.
 //!
 //! ```text
 //!  every event ──► Load ──► Totals ──► sums and figures      a pass over these finds what the pass over all
-//!                            what was told so far            events had found at this moment
+//!                            what was reported so far        events had found at this moment
 //! ```
 
 use super::cost::Amount;
@@ -11,7 +11,7 @@ use super::sites::SiteState;
 use capture::{Action, FigureKind, NodeId, ProcessId, SumKind};
 use std::collections::BTreeMap;
 
-/// What was told of a row.
+/// What was reported of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Row {
     allocated: Amount,
@@ -36,7 +36,7 @@ impl Row {
         }
     }
 
-    /// What leads from an earlier row to this one.
+    /// The change from the reported row to this one.
     fn since(&self, told: &Self) -> impl Iterator<Item = (SumKind, Amount)> + use<> {
         let added = [
             (SumKind::Allocated, self.allocated - told.allocated),
@@ -51,35 +51,36 @@ impl Row {
     }
 }
 
-/// The figures of a process, each at its number.
+/// The figures of a process, indexed by kind.
 pub(super) type Figures = [u64; FigureKind::ALL.len()];
 
-/// Remembers what was told.
+/// Remembers what was reported.
 #[derive(Debug, Default)]
 pub struct Totals {
     rows: Vec<Row>,
-    /// Places of the rows that may change.
+    /// Indices of the rows that may change.
     open: Vec<u32>,
-    /// Places of rows of processes that have ended: what they held at the peak changes once more, when there is a later one.
+    /// Indices of rows of processes that have ended: their share of the peak changes once more if there is a later
+    /// peak.
     ended: Vec<u32>,
-    /// Peaks so far.
+    /// Number of peaks so far.
     peaks: u64,
-    /// Processes that may change, each with what was told of it.
+    /// Processes that may change, each with what was reported of it.
     running: Vec<(ProcessId, Option<Box<Figures>>)>,
-    /// What was told of calls that returned no memory, by process, stack, and whether there was no such alignment.
+    /// Reported calls that returned no memory, by process, stack, and whether the alignment was invalid.
     failures: BTreeMap<(ProcessId, NodeId, bool), (u64, u64)>,
-    /// Processes that were looked at.
+    /// Number of processes seen so far.
     processes: usize,
-    /// The process that is told of all together, and what was told.
+    /// The process that figures about all processes are attributed to, and the reported ones.
     whole: (Option<ProcessId>, [u64; 4]),
 }
 
 impl Totals {
-    /// Tells what has changed since the last time, of whatever processes.
+    /// Reports what has changed since the last time, in all processes.
     ///
     /// # Errors
-    /// Those of who is told.
-    // Cost: a look at every process that runs and at every row of it; where events were lost, at every live block of it.
+    /// Those of the receiver.
+    // Cost: visits every running process and every row of it; if events were lost, every live block of it.
     pub fn take<E>(
         &mut self,
         load: &mut Load<'_>,
@@ -139,7 +140,7 @@ impl Totals {
         Ok(())
     }
 
-    /// Last of all, so that whoever counts them knows what the process holds at this moment.
+    /// Last of all, so that the receiver knows what the process holds at this moment.
     fn take_failures<E>(
         &mut self,
         load: &Load<'_>,

@@ -1,43 +1,43 @@
-//! What happens beside the heap, in the steps of a timeline: work of the processors, and each tracepoint.
+//! What happens apart from the heap, in the steps of a timeline: processor activity, and each tracepoint.
 
 use super::cost::Amount;
 use super::timeline::Timeline;
 use capture::ProcessId;
 
-/// All of it.
+/// All tracks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
     /// What is drawn.
     pub tracks: Vec<Track>,
-    /// How long disks worked for each process, nanoseconds, longest first.
+    /// How long disks worked for each process in nanoseconds, longest first.
     pub disks: Vec<(Option<ProcessId>, u64)>,
 }
 
-/// One picture of it.
+/// One track.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Track {
     /// What it shows.
     pub name: String,
-    /// By step, how often it came and what that stands for.
+    /// By step, how often it happened, and the amount that this stands for.
     pub steps: Vec<Amount>,
-    /// What a picture of it goes up to; none: the most that a step has.
+    /// The upper end of its scale; none: the maximum over all steps.
     pub top: Option<i64>,
 }
 
 impl Track {
-    /// An empty one with as many steps as a timeline.
+    /// An empty track with as many steps as a timeline.
     pub fn new(name: impl Into<String>, timeline: &Timeline) -> Self {
         Self { name: name.into(), steps: vec![Amount::ZERO; timeline.buckets.len()], top: None }
     }
 
-    /// Adds what came at a time. What lies outside of the timeline counts for none of its steps.
+    /// Adds what happened at a time. Times outside of the timeline are ignored.
     pub fn add(&mut self, timeline: &Timeline, time: u64, amount: Amount) {
         if let Some(step) = self.step(timeline, time) {
             *step += amount;
         }
     }
 
-    /// Makes the step of a time as large as this, if it is smaller.
+    /// Raises the step at a time to this amount, if it is smaller.
     pub fn raise(&mut self, timeline: &Timeline, time: u64, amount: Amount) {
         if let Some(step) = self.step(timeline, time).filter(|step| step.blocks < amount.blocks) {
             *step = amount;
@@ -45,12 +45,12 @@ impl Track {
     }
 
     fn step(&mut self, timeline: &Timeline, time: u64) -> Option<&mut Amount> {
-        // A step takes its end in and leaves its beginning out, but for the first.
+        // A step includes its end and excludes its beginning, except for the first.
         let since = time.checked_sub(timeline.start)?.saturating_sub(1);
         self.steps.get_mut(usize::try_from(since / timeline.width.max(1)).ok()?)
     }
 
-    /// True when nothing came.
+    /// True when nothing happened.
     pub fn is_empty(&self) -> bool {
         self.steps.iter().all(|step| step.is_zero())
     }
@@ -61,7 +61,8 @@ mod tests {
     use super::super::watch::Instant;
     use super::*;
 
-    /// Check that each time lies in the step that takes it in, as the events of the heap do, and others in none.
+    /// Check that each time is in the step that contains it, as for the events of the heap, and that times outside
+    /// are in none.
     #[test]
     fn times_lie_in_their_steps() {
         let from = Instant { position: 0, time: 10_000 };

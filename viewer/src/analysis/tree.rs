@@ -17,47 +17,47 @@ use capture::Tables;
 /// No node.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// One function in the context of its callers, or, inverted, of its callees.
+/// A function in the context of its callers, or, in an inverted tree, of its callees.
 #[derive(Clone, Copy, Debug)]
 pub struct TreeNode {
-    /// Who it is.
+    /// The function.
     pub label: LabelId,
     pub(super) parent: u32,
     pub(super) first_child: u32,
     pub(super) next_sibling: u32,
-    /// What it and everything below it costs.
+    /// The cost of it and everything below it.
     pub total: Amount,
 }
 
 const _: () = assert!(size_of::<TreeNode>() <= 40, "10^7 nodes fit into 400 MB");
 
-/// A tree under one `[Everything]`, whose total is the capture's.
+/// A tree below one `[Everything]` node, whose total is the capture's.
 #[derive(Clone, Debug)]
 pub struct Tree {
     pub(super) nodes: Vec<TreeNode>,
-    /// By node, the variances of its total; empty where everything was recorded.
+    /// By node, the variances of its total; empty when everything was recorded.
     pub(super) spreads: Vec<Spread>,
 }
 
 impl Tree {
-    /// From the processes through their outermost functions inwards.
+    /// From the processes through their outermost functions down to the allocations.
     pub fn top_down(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> Self {
         super::top_down::build(profile, tables, names, metric)
     }
 
-    /// As [`Self::top_down`], with the node of each row of the profile; the root's for rows that cost nothing.
+    /// As [`Self::top_down`], plus the node of each row of the profile; the root for rows that cost nothing.
     pub fn placed(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> (Self, Vec<u32>) {
         super::top_down::placed(profile, tables, names, metric)
     }
 
-    /// From the allocating functions outwards to their callers, and at last the process. Nodes whose rank is
-    /// below `least` are leaves: what is too small to show is not taken apart.
+    /// From the allocating functions through their callers to the process. Nodes whose rank is below `least` are
+    /// leaves: what is too small to show is not opened.
     pub fn inverted(profile: &Profile, tables: &Tables, names: &Names, metric: Metric, least: i64) -> Self {
         super::inverted::build(profile, tables, names, metric, least)
     }
 
-    /// From rows in the order of a walk, each with its level and what it and everything below it costs: those of the first level, 0,
-    /// stand right below the root. A row stands at most one level below the one before it.
+    /// From rows in the order of a walk, each with its level and its total: rows of level 0 are right below the root.
+    /// A row is at most one level below the one before it.
     pub fn of_walk(
         label: LabelId,
         total: Amount,
@@ -65,7 +65,7 @@ impl Tree {
     ) -> Self {
         let mut tree = Self::new();
         (tree.nodes[0].label, tree.nodes[0].total) = (label, total);
-        // The last row of each level so far, below the root.
+        // The last row of each level so far, preceded by the root.
         let mut way = vec![Self::ROOT];
         for (level, label, total) in rows {
             way.truncate(level + 1);
@@ -101,7 +101,7 @@ impl Tree {
         &self.nodes[id as usize]
     }
 
-    /// How many nodes there are: numbers are below.
+    /// Number of nodes: ids are smaller.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -111,17 +111,17 @@ impl Tree {
         self.nodes.len() == 1
     }
 
-    /// The node above; none for the root.
+    /// The parent; none for the root.
     pub fn parent(&self, id: u32) -> Option<u32> {
         Some(self.node(id).parent).filter(|&parent| parent != NONE)
     }
 
-    /// By node, the node above; the root's is its own.
+    /// By node, its parent; the root is its own.
     pub fn parents(&self) -> Vec<u32> {
         self.nodes.iter().map(|node| if node.parent == NONE { Self::ROOT } else { node.parent }).collect()
     }
 
-    /// The nodes below, in no order that means anything.
+    /// The children, in no particular order.
     pub fn children(&self, id: u32) -> impl Iterator<Item = u32> + '_ {
         let mut next = self.node(id).first_child;
         std::iter::from_fn(move || {
@@ -131,7 +131,7 @@ impl Tree {
         })
     }
 
-    /// The variances of a node's total, zero where everything was recorded.
+    /// The variances of a node's total, zero when everything was recorded.
     pub fn spread(&self, id: u32) -> Spread {
         self.spreads.get(id as usize).copied().unwrap_or_default()
     }
@@ -144,7 +144,7 @@ impl Tree {
         self.children(id).fold(self.spread(id), |rest, child| rest - self.spread(child))
     }
 
-    /// What the node costs beside its children.
+    /// What the node costs apart from its children.
     pub fn own(&self, id: u32) -> Amount {
         self.children(id).fold(self.node(id).total, |rest, child| rest - self.node(child).total)
     }
@@ -154,7 +154,7 @@ impl Tree {
 mod tests {
     use super::*;
 
-    /// Check that rows of a walk stand below those that they came after, at their levels.
+    /// Check that rows of a walk become children of the rows that they follow, at their levels.
     #[test]
     fn walks_become_trees() {
         let rows = [(0, 1, 70), (1, 2, 50), (2, 3, 20), (1, 4, 20), (0, 5, 30)];

@@ -1,4 +1,4 @@
-//! Rules in TOML.
+//! Reads rules from TOML.
 
 use super::measure::Measure;
 use super::rule::{Baseline, Limits, Rules, Section};
@@ -7,7 +7,7 @@ use crate::query::{Anchor, Part, When, bytes_of};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// A rules file that cannot be understood.
+/// A rules file that is not valid.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {what}")]
 pub struct RulesError {
@@ -61,11 +61,11 @@ enum Number {
 }
 
 impl Rules {
-    /// Reads a rules file, and gives the lists of suppressions that it names beside. Paths in it are relative to its
-    /// folder.
+    /// Reads a rules file; also returns the suppression lists that it names. Paths in it are relative to its
+    /// directory.
     ///
     /// # Errors
-    /// When it is no TOML, has a key that no rule has, or a value that cannot be read.
+    /// When it is not TOML, has an unknown key, or a value that cannot be read.
     pub fn from_toml(text: &str, path: &Path) -> Result<(Self, Vec<PathBuf>), RulesError> {
         let error = |what: String| RulesError { file: path.display().to_string(), what };
         let file: File =
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(rules.sections[2].tolerance, Some(Share::percent(1.0)));
     }
 
-    /// Check that mistakes are named with the file and the key.
+    /// Check that errors name the file and the key.
     #[test]
     fn mistakes_are_named() {
         for (text, expected) in [
@@ -260,7 +260,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that no file stops the reader.
+        /// Check that any file is read or refused without a panic.
         #[test]
         fn any_file_is_read_or_refused(text in "(\\[\\[rule\\]\\]\n|max-peak|filter|from|tolerance| = |\"|1|5%|a|\n){0,16}") {
             let _ = read(&text);

@@ -1,4 +1,4 @@
-//! Whether call stacks have grown by more than they may, from one moment or capture to another.
+//! Whether call stacks have grown by more than allowed, between two moments or captures.
 //!
 //! ```text
 //!  main < leaky   +1.00 MiB ─┐
@@ -10,28 +10,28 @@ use super::Outcome;
 use crate::analysis::Metric;
 use crate::compare::Compared;
 
-/// How much call stacks have grown, against a limit.
+/// The growth of call stacks, against a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// The bytes of all call stacks that have more; what others have less is not subtracted.
+    /// The bytes of all call stacks that grew; what others shrank by is not subtracted.
     pub grown: i64,
     /// The sum of all changes.
     pub sum: i64,
     /// The limit.
     pub limit: i64,
-    /// Why it cannot be told whether the limit is kept.
+    /// Why the outcome is uncertain.
     pub doubt: Option<&'static str>,
 }
 
 impl Growth {
-    /// Judges what changed.
+    /// Judges a comparison.
     pub fn of(compared: &Compared, metric: Metric, limit: i64) -> Self {
         let Compared { diff, loaded, .. } = compared;
         let (mut grown, mut sure) = (0_i64, 0_i64);
         for row in diff.changed_as_read(&loaded.tables, &loaded.names, metric) {
             let bytes = metric.of(&row.delta()).bytes.max(0);
             grown = grown.saturating_add(bytes);
-            // Where samples stand for more, about half of all stacks grow by chance.
+            // In sampled captures, about half of all stacks grow by chance.
             if bytes > metric.of(&row.spread).bytes_error().saturating_mul(2) {
                 sure = sure.saturating_add(bytes);
             }
@@ -53,7 +53,7 @@ impl Growth {
         Self { grown, sum: metric.of(&diff.delta()).bytes, limit, doubt }
     }
 
-    /// Whether the limit is kept.
+    /// Whether the growth is within the limit.
     pub fn outcome(&self) -> Outcome {
         match (self.doubt, self.grown > self.limit) {
             (Some(_), _) => Outcome::Untold,

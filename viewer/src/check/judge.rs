@@ -1,4 +1,4 @@
-//! Whether a capture keeps to its rules.
+//! Whether a capture complies with its rules.
 
 use super::measure::Measure;
 use super::rule::{Baseline, Rules, Section};
@@ -13,53 +13,53 @@ use crate::symbolize::Naming;
 use capture::{Frame, FrameId, Tables};
 use std::path::Path;
 
-/// What came out.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// The capture, as the user named it.
     pub file: String,
-    /// One per rule, in their order.
+    /// One per rule, in order.
     pub verdicts: Vec<Verdict>,
-    /// Filters that select no stack of the whole capture, so that their rules are kept whatever it did.
+    /// Filters that select no stack of the whole capture, so that their rules hold whatever the program did.
     pub idle: Vec<String>,
-    /// What makes the numbers less than the whole truth, one sentence each.
+    /// Why the numbers may be too low, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// What came out of one rule.
+/// The result of one rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// What the user calls it; none where it has no name.
+    /// The user's name for it, if any.
     pub name: Option<String>,
-    /// The stacks that count, as the filter was written.
+    /// The filter for stacks, as it was written.
     pub filter: Option<String>,
     /// What was measured.
     pub measure: Measure,
-    /// How much it is.
+    /// The measured value.
     pub actual: i64,
     /// The most that it may be.
     pub limit: i64,
-    /// What the limit was taken from: an earlier capture's number and how far it may be exceeded.
+    /// What the limit was derived from: the number of an earlier capture, and by how much it may be exceeded.
     pub baseline: Option<(i64, Share)>,
-    /// Why it may be more than that in truth, and more than the limit.
+    /// Why the true value may be higher, and above the limit.
     pub doubt: Option<String>,
-    /// The doubt is that it may be less.
+    /// The doubt is rather that it may be lower.
     pub may_be_less: bool,
 }
 
-/// Whether rules are kept.
+/// Whether rules hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// They are.
+    /// They hold.
     Kept,
-    /// No number is over its limit, but the capture does not have all that counts.
+    /// No number exceeds its limit, but the capture is incomplete.
     Untold,
-    /// A number is over its limit, whatever else there was.
+    /// A number exceeds its limit, whatever is missing.
     Broken,
 }
 
 impl Outcome {
-    /// The answer, where there is one.
+    /// The answer, if there is one.
     pub fn is_kept(self) -> Option<bool> {
         match self {
             Outcome::Kept => Some(true),
@@ -70,7 +70,7 @@ impl Outcome {
 }
 
 impl Verdict {
-    /// Whether the rule is kept.
+    /// Whether the rule holds.
     pub fn outcome(&self) -> Outcome {
         match (self.actual <= self.limit, &self.doubt) {
             (false, Some(_)) if self.may_be_less => Outcome::Untold,
@@ -82,7 +82,7 @@ impl Verdict {
 }
 
 impl Report {
-    /// Whether all rules are kept: the worst of them.
+    /// Whether all rules hold: the worst outcome of any.
     pub fn outcome(&self) -> Outcome {
         self.verdicts.iter().map(Verdict::outcome).max().unwrap_or(Outcome::Kept)
     }
@@ -92,7 +92,7 @@ impl Rules {
     /// Checks a capture.
     ///
     /// # Errors
-    /// Those of the capture and of the baseline, and moments that one of them does not have.
+    /// Those of the capture and of the baseline, and those of moments that one of them does not have.
     pub fn check(&self, file: &Path, naming: Naming) -> Result<Report, Error> {
         let mut capture = Sums::new(self, file, naming.clone());
         let mut report = Report { file: file.display().to_string(), ..Report::default() };
@@ -137,7 +137,7 @@ impl Rules {
 
 fn compare(section: &Section, measure: Measure, now: &Sum, before: &Sum, tolerance: Share) -> Verdict {
     let earlier = before.number(measure);
-    // The part that is tolerated is rounded down: 5 % of 10 allocations are none.
+    // The tolerated part is rounded down: 5 % of 10 allocations is 0.
     let limit = earlier.saturating_add((tolerance.as_percent() / 100.0 * earlier as f64).floor() as i64);
     Verdict {
         name: section.name.clone(),
@@ -146,27 +146,27 @@ fn compare(section: &Section, measure: Measure, now: &Sum, before: &Sum, toleran
         actual: now.number(measure),
         limit,
         baseline: Some((earlier, tolerance)),
-        // A baseline without the frees that it lost would allow too much.
+        // Lost frees of the baseline would raise the limit.
         doubt: now.doubt(measure, limit, "the capture").or_else(|| before.missing("the baseline")),
         may_be_less: false,
     }
 }
 
-/// What some stacks cost in a part of a capture, and what makes that less than the truth.
+/// What some stacks cost in a part of a capture, and why that may be too low.
 struct Sum {
     cost: Cost,
     spread: Cost<Spread>,
     lost: u64,
     is_cut: bool,
-    /// Nothing was selected by names that nobody has looked up.
+    /// Nothing was selected, by names that were never looked up.
     lacks_names: bool,
-    /// Where it is about what was unreachable, how far that can be believed.
+    /// How reliable the unreachable amounts are.
     reach: Reach,
-    /// Of the whole capture.
+    /// In the whole capture.
     invalid_frees: i64,
     /// Why there may be more of them.
     unseen_frees: Option<String>,
-    /// Of the whole capture.
+    /// In the whole capture.
     failed: i64,
     /// Why there may be more of them.
     unseen_failures: Option<String>,
@@ -195,7 +195,7 @@ impl Sum {
         }
     }
 
-    /// How much there is of a measure.
+    /// The value of a measure.
     fn number(&self, measure: Measure) -> i64 {
         match measure {
             Measure::InvalidFrees => self.invalid_frees,
@@ -204,7 +204,7 @@ impl Sum {
         }
     }
 
-    /// Why it cannot be told that a number is within its limit.
+    /// Why it is uncertain that a number is within its limit.
     fn doubt(&self, measure: Measure, limit: i64, which: &str) -> Option<String> {
         if let Some(missing) = self.missing(which) {
             return Some(missing);
@@ -235,7 +235,7 @@ impl Sum {
         })
     }
 
-    /// Why no number of the capture is known.
+    /// Why the numbers of the capture are uncertain as a whole.
     fn missing(&self, which: &str) -> Option<String> {
         match (self.is_cut, self.lost) {
             (true, _) => Some(format!("{which} is incomplete")),
@@ -253,7 +253,7 @@ struct Sums<'a> {
     naming: Naming,
     by_threads: bool,
     parts: Vec<(Part, Loaded)>,
-    /// What was unreachable, once it was asked for.
+    /// Unreachable blocks, once needed.
     unreachable: Option<Loaded>,
     /// Filters that select no stack of the whole capture.
     idle: Vec<String>,
@@ -278,7 +278,7 @@ impl<'a> Sums<'a> {
         Ok(Sum { lacks_names, ..Sum::of(loaded, section) })
     }
 
-    /// The same of what was unreachable in the place of what was leaked.
+    /// The same with unreachable blocks in place of leaked ones.
     fn unreachable(&mut self, section: &Section) -> Result<Sum, Error> {
         let lacks_names = self.of(section)?.lacks_names;
         let loaded = match self.unreachable.take() {
@@ -297,7 +297,8 @@ impl<'a> Sums<'a> {
         Ok(sum)
     }
 
-    /// Whether a filter selects no stack of the whole capture, which is noted: of what allocates nothing in a part there may be some.
+    /// Whether a filter selects no stack of the whole capture, which is noted: in the part alone it might simply not
+    /// allocate.
     fn is_idle(&mut self, filter: &Expression, part: &Part) -> Result<bool, Error> {
         if selects_any(self.part(part)?, filter) || selects_any(self.part(&Part::Whole)?, filter) {
             return Ok(false);
@@ -321,8 +322,8 @@ impl<'a> Sums<'a> {
         Ok(&self.parts[place].1)
     }
 
-    /// Whether nobody has looked for names of functions that stand on stacks: the recording was told not to, or its end was cut
-    /// short, and the files are not here.
+    /// Whether functions on stacks were never looked up: the recording was told not to, or was truncated, and this
+    /// machine does not have the files.
     fn lacks_names(&mut self) -> Result<bool, Error> {
         let is_stored = self.naming == Naming::Stored;
         let Loaded { tables, looked_up, .. } = self.part(&Part::Whole)?;
@@ -374,7 +375,7 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// Why invalid frees may not have been seen.
+/// Why invalid frees may have been missed.
 fn unseen_frees(loaded: &Loaded) -> Option<String> {
     if loaded.profile.sampling.is_some() {
         return Some("the capture is sampled".to_owned());
@@ -384,7 +385,7 @@ fn unseen_frees(loaded: &Loaded) -> Option<String> {
     (attached > 0).then(|| format!("{processes} had lived before the recording"))
 }
 
-/// Why calls that returned no memory may not have been seen.
+/// Why failed calls may have been missed.
 fn unseen_failures(loaded: &Loaded) -> Option<String> {
     if !loaded.tables.metadata.tells_failed_calls() {
         return Some("the recording does not tell of them".to_owned());
@@ -392,7 +393,7 @@ fn unseen_failures(loaded: &Loaded) -> Option<String> {
     loaded.profile.sampling.map(|_| "the capture is sampled".to_owned())
 }
 
-/// Whether names of functions were never looked for.
+/// Whether names of functions were never looked up.
 fn has_unresolved(tables: &Tables) -> bool {
     let mut frames = tables.frames.iter().enumerate();
     frames.any(|(index, frame)| {

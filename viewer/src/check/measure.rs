@@ -3,14 +3,14 @@
 use crate::analysis::{Amount, Cost, Spread};
 use crate::format;
 
-/// One number of a capture, or of a part of it.
+/// A number of a capture, or of a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Measure {
     /// Bytes held at the peak.
     Peak,
-    /// Bytes still allocated at the end, without those that suppressions leave out.
+    /// Bytes still allocated at the end, except those suppressed.
     Leaked,
-    /// Bytes of what nobody could reach when processes were scanned last, without those that suppressions leave out.
+    /// Bytes unreachable when processes were last scanned, except those suppressed.
     Unreachable,
     /// Number of allocations.
     Allocations,
@@ -20,9 +20,9 @@ pub enum Measure {
     Temporary,
     /// Bytes allocated less bytes freed between two moments.
     Growth,
-    /// Number of frees of what was no live block. No cost of stacks has it.
+    /// Number of frees of addresses without a live block. Not part of any stack's cost.
     InvalidFrees,
-    /// Number of calls that were to return memory and returned none. No cost of stacks has it.
+    /// Number of calls that should have returned memory and returned none. Not part of any stack's cost.
     Failed,
 }
 
@@ -60,11 +60,11 @@ impl Measure {
         matches!(self, Measure::Allocations | Measure::Temporary | Measure::InvalidFrees | Measure::Failed)
     }
 
-    /// The number, where stacks cost it.
+    /// The number, for measures that are part of a stack's cost.
     pub fn of(self, cost: &Cost) -> i64 {
         let Amount { blocks, bytes } = match self {
             Measure::Peak => cost.peak,
-            // What is unreachable stands in the place of what is leaked: see `Moments::unreachable`.
+            // Unreachable blocks are in the place of leaked ones: see `Moments::unreachable`.
             Measure::Leaked | Measure::Unreachable => cost.leaked,
             Measure::Allocations | Measure::Bytes => cost.allocated,
             Measure::Temporary => cost.temporary,
@@ -74,7 +74,7 @@ impl Measure {
         if self.counts_blocks() { blocks } else { bytes }
     }
 
-    /// Its standard error; 0 where everything was recorded.
+    /// Its standard error; 0 when everything was recorded.
     pub(super) fn error(self, spread: &Cost<Spread>) -> i64 {
         let spread = match self {
             Measure::Peak => spread.peak,
@@ -87,7 +87,7 @@ impl Measure {
         if self.counts_blocks() { spread.blocks_error() } else { spread.bytes_error() }
     }
 
-    /// Such a number in words.
+    /// A number of this measure for people.
     pub(crate) fn text(self, value: i64) -> String {
         if self.counts_blocks() { format::count(value) } else { format::bytes(value) }
     }
@@ -96,7 +96,7 @@ impl Measure {
 /// The variances of what was allocated in a part less what was freed in it.
 ///
 /// ```text
-///  allocated  ├─ freed again in it     in both, so it adds nothing to the doubt
+///  allocated  ├─ freed again in it     in both, so it adds nothing to the uncertainty
 ///             └─ live                  ─┐
 ///  freed      ├─ freed again in it      ├─ what differs
 ///             └─ of blocks from before ─┘

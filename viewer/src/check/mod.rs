@@ -1,4 +1,4 @@
-//! Rules for a capture: how much it may hold, leave and allocate, in numbers or against an earlier capture.
+//! Rules for a capture: how much it may hold, leave and allocate, in numbers or relative to an earlier capture.
 //!
 //! ```text
 //!  rules: file, options ──► Rules ──┐
@@ -6,7 +6,7 @@
 //!  baseline ──► the same ───────────┘
 //! ```
 //!
-//! A rules file is for a repository: it stands beside the code whose memory it watches over.
+//! A rules file belongs in a repository, next to the code whose memory it watches.
 //!
 //! ```toml
 //! suppressions = ["app.supp"]        # paths are relative to this file

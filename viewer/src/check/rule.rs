@@ -1,4 +1,4 @@
-//! Rules, wherever they were written.
+//! Rules, from whatever source.
 
 use super::measure::Measure;
 use crate::analysis::Share;
@@ -6,10 +6,10 @@ use crate::query::{Expression, Part};
 use crate::suppression::Suppressions;
 use std::path::PathBuf;
 
-/// All that a capture is checked against.
+/// Everything that a capture is checked against.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Rules, each with its part and its stacks.
+    /// Rules, each with its part of the capture and its stacks.
     pub sections: Vec<Section>,
     /// An earlier capture, which must not be exceeded.
     pub baseline: Option<Baseline>,
@@ -20,19 +20,19 @@ pub struct Rules {
 /// Limits for some stacks in some part of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
-    /// What the user calls it.
+    /// The user's name for it.
     pub name: Option<String>,
     /// Stacks that count.
     pub filter: Option<Expression>,
-    /// When.
+    /// Which part of the capture.
     pub part: Part,
     /// The limits.
     pub limits: Limits,
-    /// How far the baseline may be exceeded by this section's stacks; none where they are not compared with it.
+    /// How far this section's stacks may exceed the baseline; none if they are not compared with it.
     pub tolerance: Option<Share>,
 }
 
-/// The most that each measure may be; none where it does not matter.
+/// The highest value allowed for each measure; measures without a limit are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits(Vec<(Measure, i64)>);
 
@@ -49,12 +49,12 @@ impl Limits {
         self.0.iter().copied()
     }
 
-    /// True when a measure has one.
+    /// True when a measure has a limit.
     pub(super) fn has(&self, measure: Measure) -> bool {
         self.iter().any(|(of, _)| of == measure)
     }
 
-    /// True when none was set.
+    /// True when no limit was set.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -65,18 +65,18 @@ impl Limits {
 pub struct Baseline {
     /// The file.
     pub file: PathBuf,
-    /// How far each of its numbers may be exceeded.
+    /// By how much each of its numbers may be exceeded.
     pub tolerance: Share,
 }
 
 impl Baseline {
-    /// What is compared.
+    /// The measures that are compared.
     pub(super) const MEASURES: [Measure; 4] =
         [Measure::Peak, Measure::Leaked, Measure::Allocations, Measure::Temporary];
 }
 
 impl Rules {
-    /// True when what is leaked counts.
+    /// True when leaked memory is checked.
     pub(super) fn asks_for_leaks(&self) -> bool {
         let mut limits = self.sections.iter().flat_map(|section| section.limits.iter());
         self.baseline.is_some() || limits.any(|(measure, _)| measure == Measure::Leaked)

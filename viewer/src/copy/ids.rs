@@ -1,17 +1,18 @@
-//! The rows of a capture's tables in another capture, and their ids there.
+//! Writes the rows of a capture's tables to another capture, and maps their ids.
 
 use capture::{
     Action, Area, Error, Event, Fault, Frame, FrameId, Hit, Mark, MarkId, ModuleId, NodeId, ReallocOutcome,
     Sample, Scan, Sink, SourceFrame, StackCopy, StringId, Symbolized, Tables, Writer,
 };
 
-/// New ids by old ones. Processes, threads, tasks, marks, tracepoints and scans keep theirs: their rows are never joined.
+/// New ids by old ones. Processes, threads, tasks, marks, tracepoints and scans keep theirs: their rows are never
+/// merged.
 #[derive(Default)]
 pub(crate) struct Ids {
     strings: Vec<StringId>,
     modules: Vec<ModuleId>,
     frames: Vec<FrameId>,
-    /// By frame, whether its names are written.
+    /// By frame, whether its names have been written.
     named: Vec<bool>,
     nodes: Vec<NodeId>,
 }
@@ -44,7 +45,7 @@ impl Ids {
         Ok(ids)
     }
 
-    /// Writes the rows of stacks and names that have come since the last time.
+    /// Writes the rows of stacks and names that have been added since the last time.
     pub(crate) fn grow<S: Sink>(&mut self, tables: &Tables, writer: &mut Writer<S>) -> Result<(), Error> {
         for text in tables.strings.iter().skip(self.strings.len()) {
             self.strings.push(writer.string(text)?);
@@ -79,7 +80,7 @@ impl Ids {
         if self.nodes.is_empty() {
             self.nodes.push(NodeId::ROOT);
         }
-        // Parents come before their children, so theirs are known.
+        // Parents come before their children, so their ids are known.
         for node in tables.nodes.iter().skip(self.nodes.len()) {
             let parent = self.nodes.get(node.parent.index()).copied().unwrap_or(NodeId::ROOT);
             let frame = self.frames.get(node.frame.index()).copied().unwrap_or_default();
@@ -97,7 +98,7 @@ impl Ids {
         self.nodes.get(id.index()).copied().unwrap_or(id)
     }
 
-    /// The same event of the other capture.
+    /// The event with the ids of the other capture.
     pub(crate) fn event(&self, mut event: Event) -> Event {
         match &mut event.action {
             Action::Alloc { stack, .. }
@@ -133,17 +134,17 @@ impl Ids {
         event
     }
 
-    /// The same page fault of the other capture.
+    /// The page fault with the ids of the other capture.
     pub(super) fn fault(&self, fault: Fault) -> Fault {
         Fault { stack: self.node(fault.stack), ..fault }
     }
 
-    /// The same hit of the other capture.
+    /// The hit with the ids of the other capture.
     pub(super) fn hit(&self, hit: Hit) -> Hit {
         Hit { stack: self.node(hit.stack), ..hit }
     }
 
-    /// The same copied stack of the other capture, whose samples keep their numbers.
+    /// The copied stack with the ids of the other capture, whose samples keep their numbers.
     pub(super) fn stack_copy(&self, copy: &StackCopy) -> StackCopy {
         let mut copy = copy.clone();
         for code in &mut copy.code {
@@ -152,7 +153,7 @@ impl Ids {
         copy
     }
 
-    /// The same sample of the other capture.
+    /// The sample with the ids of the other capture.
     pub(super) fn sample(&self, sample: Sample) -> Sample {
         Sample { stack: self.node(sample.stack), ..sample }
     }

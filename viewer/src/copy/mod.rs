@@ -1,12 +1,12 @@
-//! A capture as another capture: with the names that were looked up in it, and, if wanted, fit to be given away.
+//! Copies a capture, adding the names that were looked up and, on request, redacting it so that it can be shared.
 //!
 //! ```text
 //!  Reader ─► tables ─► names looked up ─► Redaction ─► Writer     all rows at once, in their order
 //!     └────► events, samples, faults … ── ids mapped ────┘        a chunk at a time
 //! ```
 //!
-//! Rows that are the same once their texts are changed become one, so ids are mapped. Chunks of a later version are left out,
-//! since nobody knows what is in them; the copy says so.
+//! Rows that become equal when their texts change are merged, so ids are mapped. Chunks from a later version are left
+//! out, since their content is unknown; the copy says so.
 
 mod ids;
 mod redaction;
@@ -19,21 +19,21 @@ use capture::{Error as CaptureError, Event, Object, Reader, ScanId, Sink, Summar
 pub(crate) use ids::Ids;
 use std::path::Path;
 
-/// What a copy holds.
+/// What was done for a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
-    /// The search for names that the capture lacked.
+    /// How the search for missing names went.
     pub looked_up: LookedUp,
     /// Command lines that were left out.
     pub commands: u64,
-    /// Texts that were changed.
+    /// Texts that were redacted.
     pub texts: u64,
 }
 
-/// Copies a capture, all of it. With a redaction, without command lines and copied stacks, and with its texts changed.
+/// Copies a whole capture. A redaction removes command lines and copied stacks, and changes texts.
 ///
 /// # Errors
-/// When the capture cannot be read, or the copy not written.
+/// When the capture cannot be read, or the copy cannot be written.
 pub fn copy<S: Sink>(
     path: &Path,
     naming: Naming,
@@ -49,7 +49,7 @@ pub fn copy<S: Sink>(
         let redaction = redaction.of(&mut tables);
         (copied.commands, copied.texts) = redaction.apply(&mut tables);
     }
-    // Copied stacks hold whatever the program had in its variables.
+    // Copied stacks contain whatever the program had in its variables.
     let sink = write(&reader, &tables, cut.as_deref(), redaction.is_none(), sink)
         .map_err(|error| Error::Capture { file: source.file, error })?;
     Ok((sink, copied))
@@ -83,7 +83,7 @@ fn write<S: Sink>(
     if has_stacks {
         each(
             |visit| reader.for_each_stack_copy(|copy| visit(std::slice::from_ref(copy))),
-            // Of a damaged capture there may be copies of samples that nobody can read.
+            // A damaged capture may have stack copies whose sample cannot be read.
             |copy| if copy.sample < samples { writer.stack_copy(&ids.stack_copy(copy)) } else { Ok(()) },
         )?;
     }
@@ -110,7 +110,7 @@ fn write<S: Sink>(
     writer.finish(&summary)
 }
 
-/// Hands each item of the reader's slices on: see [`each_slice`].
+/// Passes on each item of the reader's slices: see [`each_slice`].
 fn each<T>(
     read: impl FnOnce(&mut dyn FnMut(&[T])) -> Result<(), CaptureError>,
     mut take: impl FnMut(&T) -> Result<(), CaptureError>,
@@ -118,8 +118,8 @@ fn each<T>(
     each_slice(read, |items| items.iter().try_for_each(&mut take))
 }
 
-/// Hands the reader's slices on, up to the first failure of either side. Damage that the reader meets ends the copy where the
-/// capture ends for every other view.
+/// Passes on the reader's slices, up to the first failure of either side. Damage in the capture ends the copy where
+/// it ends every other view.
 fn each_slice<T>(
     read: impl FnOnce(&mut dyn FnMut(&[T])) -> Result<(), CaptureError>,
     mut take: impl FnMut(&[T]) -> Result<(), CaptureError>,

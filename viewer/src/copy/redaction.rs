@@ -1,33 +1,33 @@
-//! What a capture says of people and machines, taken out.
+//! Removes what a capture says about people and machines.
 //!
 //! - Command lines are left out: arguments are where passwords are.
-//! - A home folder, and whatever lies above it, becomes `~`: `/srv/home/ann/x.c` is `~/x.c`.
-//! - Names of users and hosts become `redacted`, as whole words in any text: names of files, functions, threads, marks.
-//!   Users are those whose home folders are met, and whom the caller names.
-//! - What the caller wants hidden becomes `redacted` wherever it stands.
+//! - A home directory, including everything above it, becomes `~`: `/srv/home/ann/x.c` becomes `~/x.c`.
+//! - Names of users and hosts become `redacted`, as whole words in any text: names of files, functions, threads,
+//!   marks. Users are those whose home directories occur, and those named by the caller.
+//! - Texts named by the caller become `redacted` anywhere.
 //!
-//! It looks for what it knows. A password in the name of a function stays there.
+//! It only finds what it looks for: a password in the name of a function stays there.
 
 use capture::{Process, Tables};
 use std::collections::BTreeSet;
 
-/// Put in place of a word.
+/// Replaces a word.
 const WORD: &str = "redacted";
-/// Put in place of a home folder.
+/// Replaces a home directory.
 const HOME: &str = "~";
-/// Folders of whose entries each is the home of a user of that name.
+/// Directories whose entries are the homes of the users of that name.
 const ABOVE_HOMES: [&str; 2] = ["/home", "/Users"];
-/// The home of a user whom every machine has.
+/// The home of the user that every machine has.
 const ROOT_HOME: &str = "/root";
-/// Names of users that say nothing, and words that no file can do without.
+/// User names that identify nobody, and words that no file can do without.
 const COMMON: [&str; 6] = ["root", "user", "home", "nobody", "localhost", WORD];
-/// A path begins behind one of these.
+/// A path begins after one of these.
 const BEFORE_PATHS: [char; 11] = [' ', '\t', '\n', '"', '\'', '`', '(', '<', '=', ':', ','];
 
-/// What is taken out.
+/// What to redact.
 #[derive(Clone, Debug, Default)]
 pub struct Redaction {
-    /// Home folders beside those that are known by where they lie.
+    /// Home directories other than those recognized by their location.
     homes: BTreeSet<String>,
     /// Replaced as whole words.
     words: BTreeSet<String>,
@@ -36,12 +36,12 @@ pub struct Redaction {
 }
 
 impl Redaction {
-    /// Of what captures give away by themselves.
+    /// Redacts what captures reveal by themselves.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes this folder for a home, too.
+    /// Also treats this directory as a home.
     #[must_use]
     pub fn home(mut self, path: &str) -> Self {
         let path = path.trim_end_matches('/');
@@ -60,7 +60,7 @@ impl Redaction {
         self
     }
 
-    /// Replaces a text wherever it stands.
+    /// Replaces a text anywhere.
     #[must_use]
     pub fn hide(mut self, text: &str) -> Self {
         if !text.is_empty() {
@@ -69,7 +69,7 @@ impl Redaction {
         self
     }
 
-    /// The same with the users whom a capture's paths name.
+    /// The same, plus the users whose homes occur in the capture's paths.
     pub(super) fn of(mut self, tables: &mut Tables) -> Self {
         let mut users = BTreeSet::new();
         each_text(tables, |text| users.extend(users_in(text).map(ToOwned::to_owned)));
@@ -79,7 +79,7 @@ impl Redaction {
         self
     }
 
-    /// Changes the tables; gives how many command lines were left out, and how many texts changed.
+    /// Changes the tables; returns how many command lines were removed, and how many texts changed.
     pub(super) fn apply(&self, tables: &mut Tables) -> (u64, u64) {
         let metadata = &mut tables.metadata;
         let mut commands = u64::from(!metadata.command.is_empty());
@@ -97,7 +97,7 @@ impl Redaction {
         });
         for index in linkage_names(tables) {
             let Some(text) = tables.strings.get_mut(index) else { continue };
-            // A word follows its length there and is followed by anything, so it is replaced wherever it stands.
+            // In a mangled name a word follows its length and anything may follow it, so it is replaced anywhere.
             let clean =
                 self.words.iter().rev().fold(text.clone(), |text, word| replaced(&text, word, |_, _| true));
             changed += u64::from(clean != *text);
@@ -106,7 +106,7 @@ impl Redaction {
         (commands, changed)
     }
 
-    /// A text without what is taken out.
+    /// The redacted text.
     fn text(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for home in &self.homes {
@@ -125,13 +125,13 @@ impl Redaction {
     }
 }
 
-/// The strings that are what linkers call functions, each once.
+/// The strings that are linkage names, each once.
 fn linkage_names(tables: &Tables) -> BTreeSet<usize> {
     tables.symbols.iter().flatten().filter_map(|symbol| Some(symbol.linkage?.index())).collect()
 }
 
-/// Where a text has the folder of a user in `above`, from some place on: the place, and those where the user's name begins and
-/// ends.
+/// Finds a user's directory below `above`, from a position on: returns its position, and the beginning and end of the
+/// user's name.
 fn user_in(text: &str, above: &str, from: usize) -> Option<(usize, usize, usize)> {
     let places = text[from..].match_indices(above).map(|(at, _)| from + at);
     places
@@ -144,7 +144,7 @@ fn user_in(text: &str, above: &str, from: usize) -> Option<(usize, usize, usize)
         .next()
 }
 
-/// The users whose home folders a text names.
+/// The users whose home directories occur in a text.
 fn users_in(text: &str) -> impl Iterator<Item = &str> {
     ABOVE_HOMES.iter().flat_map(move |above| {
         let mut from = 0;
@@ -156,7 +156,7 @@ fn users_in(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// True for what cannot be in the name of a user.
+/// True for characters that cannot be in a user name.
 fn is_end(letter: char) -> bool {
     letter == '/' || letter == '\\' || letter == ')' || letter == '>' || BEFORE_PATHS.contains(&letter)
 }
@@ -175,13 +175,13 @@ fn without_users(text: &str) -> String {
     without_home(&text, ROOT_HOME)
 }
 
-/// Replaces a folder, and what lies above it, by `~`.
+/// Replaces a directory, and everything above it, by `~`.
 fn without_home(text: &str, home: &str) -> String {
     let mut text = text.to_owned();
     let mut from = 0;
     while let Some(at) = text[from..].find(home).map(|at| from + at) {
         let end = at + home.len();
-        // `/root` is not the beginning of `/rootfs`, and not the end of `/proc/1/root`.
+        // `/root` must not match at the beginning of `/rootfs`, nor at the end of `/proc/1/root`.
         let is_whole = text[end..].chars().next().is_none_or(is_end);
         let start = path_start(&text, at);
         if is_whole && (start == at || home != ROOT_HOME) {
@@ -194,13 +194,13 @@ fn without_home(text: &str, home: &str) -> String {
     text
 }
 
-/// Where the path begins that goes on at `at`.
+/// The beginning of the path that contains position `at`.
 fn path_start(text: &str, at: usize) -> usize {
     let before = text[..at].rfind(BEFORE_PATHS);
     before.map_or(0, |place| place + text[place..].chars().next().map_or(1, char::len_utf8))
 }
 
-/// Replaces a text where the letters around it allow that.
+/// Replaces a text where the characters around it permit.
 fn replaced(text: &str, what: &str, may: impl Fn(Option<char>, Option<char>) -> bool) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = 0;
@@ -216,7 +216,7 @@ fn replaced(text: &str, what: &str, may: impl Fn(Option<char>, Option<char>) -> 
     clean
 }
 
-/// All texts of the tables but command lines.
+/// All texts of the tables except command lines.
 fn each_text(tables: &mut Tables, mut visit: impl FnMut(&mut String)) {
     let Tables { metadata, strings, modules, processes, threads, tasks, summary, .. } = tables;
     strings.iter_mut().for_each(&mut visit);
@@ -243,7 +243,7 @@ mod tests {
     use capture::{StringId, Symbolized};
     use proptest::prelude::*;
 
-    /// Check what becomes of texts, by what is looked for.
+    /// Check what becomes of texts, for everything that is looked for.
     #[test]
     fn texts_lose_people_and_machines() {
         let redaction =
@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    /// Check that a user is known by a home folder anywhere, and then not met in any text.
+    /// Check that a user is recognized by a home directory anywhere, and is then redacted in every text.
     #[test]
     fn users_are_found_in_paths() {
         let mut tables = Tables {
@@ -289,7 +289,7 @@ mod tests {
         );
     }
 
-    /// Check that words are found in the middle of what linkers call a function, and only there.
+    /// Check that words are found in the middle of linkage names, and only there.
     #[test]
     fn linkage_names_lose_words_anywhere() {
         let mut tables = Tables {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that no text keeps a home folder, a hidden text or a name, whatever stands around.
+        /// Check that no text keeps a home directory, a hidden text or a name, whatever surrounds it.
         #[test]
         fn nothing_that_is_looked_for_stays(
             before in "[ /a-c\"é~]{0,8}", name in "[a-z]{4,8}", after in "[ /a-c)é]{0,8}",
@@ -316,7 +316,7 @@ mod tests {
             prop_assert!(!clean.contains(&name) && !clean.contains("/home/"), "{text} -> {clean}");
         }
 
-        /// Check that any texts are taken.
+        /// Check that any text is accepted.
         #[test]
         fn any_text_is_taken(text in ".*", word in ".{0,3}", home in "/.{0,3}") {
             let _ = Redaction::new().name(&word).hide(&word).home(&home).text(&text);

@@ -4,11 +4,11 @@
 //!  stack  main:12 > a:30 > b:7 > a:31           costs c
 //!
 //!  own    a:31                                  c
-//!  total  main, a, b                            c     a once, though it stands there twice
+//!  total  main, a, b                            c     a once, though it occurs twice
 //!  calls  main:12 ─► a   a:30 ─► b   b:7 ─► a   c     each call once for each stack
 //! ```
 //!
-//! Memory is bounded by the different calls on all stacks.
+//! Memory is bounded by the distinct calls on all stacks.
 
 use super::places::{Place, places_of};
 use crate::analysis::{Cost, LabelId};
@@ -19,7 +19,7 @@ use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::ops::AddAssign;
 
-/// The sums over all stacks of a capture, of whatever they have. Processes are functions in it, which call the outermost ones.
+/// Sums over all stacks of a capture, of any quantity. Processes are functions in it, which call the outermost ones.
 #[derive(Debug)]
 pub(super) struct CallGraph<T> {
     own: Sums<Place, T>,
@@ -28,7 +28,7 @@ pub(super) struct CallGraph<T> {
 }
 
 impl CallGraph<Cost> {
-    /// Of what the stacks cost.
+    /// From what the stacks cost.
     pub(super) fn new(loaded: &Loaded) -> Self {
         let sites = loaded.profile.sites.iter();
         Self::of(loaded, sites.map(|site| (site.process, site.node, site.cost)))
@@ -36,7 +36,7 @@ impl CallGraph<Cost> {
 }
 
 impl<T: Copy + AddAssign> CallGraph<T> {
-    /// Of what these stacks of processes have.
+    /// From the given quantities of stacks of processes.
     pub(super) fn of(loaded: &Loaded, stacks: impl IntoIterator<Item = (ProcessId, NodeId, T)>) -> Self {
         let mut graph = Self { own: Sums::default(), total: Sums::default(), calls: Sums::default() };
         for (number, (process, node, value)) in stacks.into_iter().enumerate() {
@@ -53,26 +53,26 @@ impl<T: Copy + AddAssign> CallGraph<T> {
         graph
     }
 
-    /// What each place allocates itself, in order.
+    /// What each place has itself, in order.
     pub(super) fn own(&self) -> Vec<(Place, T)> {
         self.own.sorted()
     }
 
-    /// What each function allocates with all that it calls, in order.
+    /// What each function has including its callees, in order.
     pub(super) fn total(&self) -> Vec<(LabelId, T)> {
         self.total.sorted()
     }
 
-    /// What is allocated by calls of a function from a place, in order.
+    /// What calls of a function from a place have, in order.
     pub(super) fn calls(&self) -> Vec<((Place, LabelId), T)> {
         self.calls.sorted()
     }
 }
 
-/// Sums by key, to which each stack adds once, however often the key stands on it.
+/// Sums by key; each stack adds to a key once, however often the key is on it.
 #[derive(Debug)]
 struct Sums<K, T> {
-    /// With the number of the stack that added last.
+    /// With the number of the stack that last added to it.
     by_key: HashMap<K, (T, usize)>,
 }
 

@@ -1,4 +1,4 @@
-//! The format of callgrind: what each line of each function costs itself, and what its calls cost.
+//! The callgrind format: what each line of each function costs itself, and what its calls cost.
 //!
 //! ```text
 //! events: PeakBytes PeakBlocks …
@@ -11,9 +11,9 @@
 //! 31 1048576 17                by a call in line 31
 //! ```
 //!
-//! `calls=` has the number of allocations for the number of calls, which nobody counted. What a function costs with all
-//! that it calls is charged once for each stack, however often it stands there; a program that adds up calls of a
-//! function that calls itself shows more, as it does for callgrind's own files.
+//! `calls=` has the number of allocations in place of the number of calls, which is not recorded. The inclusive cost
+//! of a function is charged once for each stack, however often it is on it; a viewer that adds up the calls of a
+//! recursive function shows more, as with callgrind's own files.
 
 use super::CREATOR;
 use super::call_graph::CallGraph;
@@ -24,7 +24,7 @@ use crate::text::escape;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Name, description, and the number.
+/// Name, description, and value.
 type Event = (&'static str, &'static str, fn(&Cost) -> i64);
 
 const EVENTS: [Event; 11] = [
@@ -41,7 +41,7 @@ const EVENTS: [Event; 11] = [
     ("Cpu", "samples of the processors", |cost| cost.cpu.blocks),
 ];
 
-/// Two more where stacks of frees were recorded.
+/// Two more if the stacks of frees were recorded.
 const FREES: [Event; 2] = [
     ("FreedHereBytes", "bytes of blocks freed here, whoever allocated them", |cost| cost.frees.bytes),
     ("FreesHere", "blocks freed here, whoever allocated them", |cost| cost.frees.blocks),
@@ -64,7 +64,7 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     };
     let mut calls = graph.calls().into_iter().peekable();
     let mut own = graph.own().into_iter().peekable();
-    // Both are in the order of functions, then of lines.
+    // Both are ordered by function, then by line.
     for (label, _) in graph.total() {
         while let Some((place, cost)) = own.next_if(|(place, _)| place.label == label) {
             writer.own(place, &cost)?;
@@ -91,7 +91,7 @@ fn head(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     writeln!(out, "events: {}", names.join(" "))
 }
 
-/// The three kinds of names, which are counted by themselves.
+/// The three kinds of names, which are numbered separately.
 #[derive(Clone, Copy)]
 enum Name {
     Object,
@@ -104,9 +104,9 @@ struct Writer<'a, 'o> {
     loaded: &'a Loaded,
     /// By label.
     files: Vec<Option<&'a str>>,
-    /// Numbers of names that have been written.
+    /// Numbers of the names that have been written.
     names: [HashMap<&'a str, usize>; 3],
-    /// Whose costs are being written.
+    /// The function whose costs are being written.
     now: Option<LabelId>,
 }
 
@@ -125,7 +125,7 @@ impl Writer<'_, '_> {
         costs(self.out, self.loaded, cost)
     }
 
-    /// Begins the next function.
+    /// Begins a function.
     fn enter(&mut self, label: LabelId) -> io::Result<()> {
         if self.now.replace(label) == Some(label) {
             return Ok(());
@@ -137,7 +137,7 @@ impl Writer<'_, '_> {
     fn function(&mut self, prefix: &str, label: LabelId) -> io::Result<()> {
         let loaded = self.loaded;
         self.name(prefix, "ob", Name::Object, module_of(loaded, label).unwrap_or("???"))?;
-        // A called function's file is `cfi`, not `cfl`, in files of old and new.
+        // The file of a called function is written as `cfi`, not `cfl`, in both old and new files.
         let file = if prefix.is_empty() { "fl" } else { "fi" };
         self.name(prefix, file, Name::File, self.files[label.index()].unwrap_or("???"))?;
         self.name(prefix, "fn", Name::Function, &loaded.names.label(label).name)
@@ -145,7 +145,7 @@ impl Writer<'_, '_> {
 }
 
 impl<'a> Writer<'a, '_> {
-    /// A line that names something: in full when it is new, by its number then.
+    /// A line with a name: in full the first time, afterwards by its number.
     fn name(&mut self, prefix: &str, word: &str, kind: Name, name: &'a str) -> io::Result<()> {
         let known = &mut self.names[kind as usize];
         let next = known.len() + 1;

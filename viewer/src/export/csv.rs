@@ -1,4 +1,4 @@
-//! A table with a row for each stack of each process, as RFC 4180 has it: lines end in CRLF, texts stand in quotes.
+//! A table with a row for each stack of each process, as in RFC 4180: lines end in CRLF, texts are quoted.
 
 use super::folded::folded;
 use super::places::places;
@@ -6,7 +6,7 @@ use crate::analysis::{Amount, Cost, StackState, call_of_row, stack_states};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
-/// A column's name and the amount that it shows; the first column of each shows blocks, the second bytes.
+/// The names of two columns, for blocks and for bytes, and the amount that they show.
 type Columns = (&'static str, &'static str, fn(&Cost) -> Amount);
 
 const COLUMNS: [Columns; 10] = [
@@ -22,10 +22,10 @@ const COLUMNS: [Columns; 10] = [
     ("hits", "hit_size", |cost| cost.traced),
 ];
 
-/// One more where stacks of frees were recorded.
+/// One more if the stacks of frees were recorded.
 const FREES: Columns = ("frees_here", "freed_here_bytes", |cost| cost.frees);
 
-/// Writes the table; stacks are written outermost function first, between semicolons.
+/// Writes the table; stacks are written outermost function first, separated by semicolons.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     write!(out, "pid,process,call,state")?;
     let columns = || COLUMNS.into_iter().chain(loaded.traces_frees().then_some(FREES));

@@ -1,5 +1,5 @@
-//! A call graph for Graphviz, drawn as pprof draws it: functions as boxes that grow with what they allocate themselves,
-//! calls as arrows that grow with what is allocated below them.
+//! A call graph for Graphviz in the style of pprof: functions as boxes sized by what they allocate themselves, calls
+//! as arrows sized by what is allocated below them.
 
 use super::ExportOptions;
 use super::call_graph::CallGraph;
@@ -12,32 +12,32 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-/// What is drawn unless the user wants otherwise: a page that can be read.
+/// Most functions that are drawn by default: a page that is still readable.
 const FUNCTIONS: usize = 80;
 const LEAST_FUNCTION: f64 = 0.5;
 
-/// Letters of a name in a box.
+/// Most characters of a name in a box.
 const NAME: usize = 80;
 
-/// What of each stack is drawn.
+/// The quantity of each stack that is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Measure {
-    /// How it is called over the drawing.
+    /// Its name in the title.
     pub(crate) name: String,
-    /// Whose units its numbers have.
+    /// The metric whose units its numbers have.
     pub(crate) metric: Metric,
-    /// Whether blocks are counted, else their sizes.
+    /// Whether blocks are counted rather than bytes.
     pub(crate) counts_blocks: bool,
     /// Whether it is a change, which has a sign.
     pub(crate) is_change: bool,
 }
 
-/// How much is drawn; what is not said is as it is usually.
+/// How much is drawn; none: the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Cuts {
     /// Functions and calls below this share of the total are left out.
     pub min: Option<Share>,
-    /// At most so many functions are drawn.
+    /// Most functions that are drawn.
     pub limit: Option<usize>,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, options: &ExportOption
     draw(out, loaded, &measure, &stacks, Cuts { min: options.min, limit: options.limit })
 }
 
-/// What each stack has of a metric.
+/// What each stack has in a metric.
 pub(crate) fn of_each(
     loaded: &Loaded,
     metric: Metric,
@@ -58,7 +58,7 @@ pub(crate) fn of_each(
     loaded.profile.sites.iter().map(move |site| (site.process, site.node, metric.of(&site.cost)))
 }
 
-/// Writes the functions and calls that matter by what stacks of processes have of a measure.
+/// Writes the functions and calls that matter, given what stacks of processes have of a measure.
 pub(crate) fn draw(
     out: &mut dyn Write,
     loaded: &Loaded,
@@ -84,7 +84,7 @@ pub(crate) fn draw(
     for &(label, total) in &functions {
         drawing.function(out, label, total, own.get(&label).copied().unwrap_or_default())?;
     }
-    // Calls from several lines are one arrow.
+    // Calls from several lines share one arrow.
     let mut calls: BTreeMap<(LabelId, LabelId), Amount> = BTreeMap::new();
     for ((place, callee), amount) in graph.calls() {
         *calls.entry((place.label, callee)).or_default() += amount;
@@ -103,7 +103,7 @@ struct Drawing<'a> {
     measure: &'a Measure,
     units: Units,
     total: Amount,
-    /// What shares are taken of: the total, or, of a change, all that changed in either direction.
+    /// What shares refer to: the total or, for a change, the sum of all changes in either direction.
     whole: i64,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Drawing<'a> {
             hidden => format!("\n{} of {} functions are not shown", count(hidden as u64), count(all as u64)),
         };
         let title = quoted(&format!("{}\n{what}{hidden}", escape(&self.loaded.source.file)));
-        // Exactly, for those who check.
+        // The exact number, for verification.
         writeln!(out, "// total {}", self.rank(self.total))?;
         writeln!(out, "digraph memory {{\n  label={title} labelloc=t labeljust=l fontname=\"sans-serif\"")?;
         writeln!(out, "  node [shape=box style=filled fillcolor=\"#f8f8f8\" fontname=\"sans-serif\"]")?;
@@ -144,7 +144,7 @@ impl<'a> Drawing<'a> {
             _ => format!("{short}\n{} of {}", self.part(own), self.part(total)),
         };
         let size = 9.0 + 18.0 * share.sqrt();
-        // From grey to red with what it has itself, or to blue with what it has less.
+        // From grey to red for what it has itself, or to blue for what it has less.
         let hue = if self.rank(own) < 0 { 0.58 } else { 0.03 };
         let saturation = 0.05 + 0.45 * share.sqrt();
         writeln!(
@@ -178,7 +178,7 @@ impl<'a> Drawing<'a> {
         if self.measure.counts_blocks == self.measure.metric.counts_blocks() { pair.0 } else { pair.1 }
     }
 
-    /// A number with its share; a change has none.
+    /// A number with its share; a change has no share.
     fn part(&self, amount: Amount) -> String {
         let number = self.number(amount);
         match self.measure.is_change {
@@ -193,8 +193,8 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// A string of the language: within quotes a backslash begins one of the letters that place lines, and an ampersand the name of
-/// a letter.
+/// A quoted string: in DOT, a backslash begins an escape that aligns lines, and an ampersand begins a character
+/// entity.
 fn quoted(text: &str) -> String {
     format!(
         "\"{}\"",
@@ -206,7 +206,7 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Check that no text ends its quotes, and that backslashes and ampersands stay what they are.
+    /// Check that no text ends its quotes, and that backslashes and ampersands are shown literally.
     #[test]
     fn texts_stay_within_their_quotes() {
         assert_eq!(quoted("a\\l\"b\nc"), r#""a\\l\"b\nc""#);

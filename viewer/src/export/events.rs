@@ -1,19 +1,19 @@
-//! Formats that hold every event, or sums over time, read the events once more.
+//! Formats with every event, or with sums over time, read the events again.
 
 use crate::analysis::{Load, PoolEvents, Watch, owners};
 use crate::loaded::Loaded;
 use crate::open::{Error, refuse_aggregated};
 use capture::{Event, ProcessId, Sample, Sampling};
 
-/// The events of a capture and what stands beside them, as often as a format needs them.
+/// The events of a capture and the data recorded with them, as often as a format needs them.
 pub trait Events {
-    /// Hands all of them to `visit` in merged order.
+    /// Passes all of them to `visit` in merged order.
     ///
     /// # Errors
     /// Those of the file that they come from.
     fn each(&self, visit: &mut dyn FnMut(&Event)) -> Result<(), Error>;
 
-    /// The samples of the processors one by one, in the order of the file: by time, but for those that came too late.
+    /// The CPU samples one by one, in file order: by time, except for samples that arrived late.
     ///
     /// # Errors
     /// Those of the file that they come from.
@@ -32,7 +32,7 @@ impl Events for Vec<Event> {
     }
 }
 
-/// The samples that were counted, each with the process that it counts for. What a growing file has got since is left out.
+/// The samples that were counted, each with its process. Whatever a growing file has received since is left out.
 pub(super) fn counted_samples<'a>(
     loaded: &'a Loaded,
     events: &'a dyn Events,
@@ -45,14 +45,14 @@ pub(super) fn counted_samples<'a>(
     Ok(owned.take(usize::try_from(loaded.profile.total.cpu.blocks).unwrap_or(0)))
 }
 
-/// Nanoseconds of work between two samples, where that is what was asked for: a millisecond where nothing is known.
+/// Nanoseconds between two samples, if requested by time; a millisecond if unknown.
 pub(super) fn sample_interval(loaded: &Loaded) -> u64 {
     let frequency = loaded.tables.summary.as_ref().map_or(0, |summary| summary.cpu.frequency);
     1_000_000_000_u64.checked_div(frequency.into()).unwrap_or(1_000_000).max(1)
 }
 
-/// Shows the life of every block of the heap that was counted to an observer, and gives it back. What a growing file has got since it was counted is
-/// left out.
+/// Shows the life of every block of the counted heap to an observer, and returns it. Whatever a growing file has
+/// received since it was counted is left out.
 pub(crate) fn observe<W: Watch>(loaded: &Loaded, events: &dyn Events, watch: W) -> Result<W, Error> {
     refuse_aggregated(&loaded.tables, &loaded.source, "lives of single blocks")?;
     let mut load = Load::watched(&loaded.tables, watch);
@@ -73,12 +73,12 @@ pub(crate) fn observe<W: Watch>(loaded: &Loaded, events: &dyn Events, watch: W) 
     Ok(load.finish_watched().1)
 }
 
-/// When the recording ended, or its last event happened, whichever is later.
+/// When the recording ended or its last event happened, whichever is later.
 pub(super) fn end(loaded: &Loaded) -> u64 {
     loaded.duration_ns().max(loaded.profile.last_time)
 }
 
-/// The bytes that a block counts: its size, or what a sample of this size stands for.
+/// The bytes that a block counts as: its size, or what a sample of this size stands for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weight {
     sampling: Option<Sampling>,
@@ -92,7 +92,7 @@ impl Weight {
     pub(super) fn bytes(self, size: u64) -> i64 {
         match self.sampling {
             None => size.cast_signed(),
-            // As where they are summed up, so that sums are equal.
+            // Computed as where sums are made, so that they match.
             Some(sampling) => (sampling.weight(size).blocks * size as f64).round() as i64,
         }
     }

@@ -1,4 +1,5 @@
-// Moves in a flame graph: a click widens a box to the whole width, `search` marks boxes by a regular expression.
+// Zooms and searches a flame graph: a click widens a box to the full width, `search` highlights boxes that match a
+// regular expression.
 "use strict";
 window.addEventListener("load", () => {
   const width = document.documentElement.viewBox.baseVal.width, letter = 7.0;
@@ -22,7 +23,7 @@ window.addEventListener("load", () => {
       name.length <= letters ? box.name : letters < 3 ? "" : name.slice(0, letters - 1).join("") + "…";
   }
 
-  // Shows a box, what it calls below it, and its callers above it in full width.
+  // Shows a box and its callees, with its callers above it at full width.
   function zoom(to) {
     const scale = width / to.width, near = 0.02;
     for (const box of boxes) {
@@ -36,7 +37,7 @@ window.addEventListener("load", () => {
     id("reset").setAttribute("visibility", to === boxes[0] ? "hidden" : "visible");
   }
 
-  // Marks what is found, and says how much of the whole that is, a box within another one not counted again.
+  // Highlights matches, and shows their share of the whole; a match within another one is not counted again.
   function search() {
     const wanted = prompt("Functions (a regular expression):", "");
     if (wanted === null) return;

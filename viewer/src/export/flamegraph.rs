@@ -1,8 +1,8 @@
-//! A flame graph in an SVG file: one that a browser opens, moves in and searches, without any network.
+//! A flame graph as an SVG file that a browser can open, zoom and search, without any network.
 //!
 //! ```text
 //!  ┌──────────────────────────────────┐
-//!  │ app                              │   the widths are what a function costs with all that it calls
+//!  │ app                              │   the width is the cost of a function including its callees
 //!  ├──────────────────────────────────┤
 //!  │ main                             │
 //!  ├──────────────────┬───────┬───────┘
@@ -12,8 +12,8 @@
 //!  └──────────────┘
 //! ```
 //!
-//! It is drawn here and not by the inferno crate, since the script that inferno puts into each file has a licence
-//! (CDDL) that would be that of its user's file.
+//! It is drawn here and not by the inferno crate, since the script that inferno embeds in each file has a licence
+//! (CDDL) that would extend to the user's file.
 
 use super::walk::walk;
 use super::xml::xml;
@@ -25,11 +25,11 @@ use std::io::{self, Write};
 
 const WIDTH: f64 = 1200.0;
 const ROW: usize = 17;
-/// Above the rows: a title and a line for what the pointer is on.
+/// Space above the rows: a title, and a line about what the pointer is on.
 const HEAD: usize = 48;
 /// Boxes narrower than this are not drawn.
 const NARROWEST: f64 = 0.1;
-/// Width of a letter of the font, a bit more than it is.
+/// Width of a character of the font, slightly overestimated.
 const LETTER: f64 = 7.0;
 
 const SCRIPT: &str = include_str!("flamegraph.js");
@@ -40,8 +40,9 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> io:
     flamegraph(out, loaded, &Tree::top_down(profile, tables, names, metric), None, metric)
 }
 
-/// Draws a tree of a capture by this metric, as wide as what its nodes have. Where it has what changed in either direction,
-/// `sums` is a tree of the same shape with what came of it: then boxes are orange that grew, and blue that shrank.
+/// Draws a tree of a capture in this metric, with widths from its nodes. If the tree holds changes in either
+/// direction, `sums` is a tree of the same shape with the net changes: boxes that grew are orange, those that shrank
+/// are blue.
 ///
 /// # Errors
 /// Those of the writer.
@@ -144,7 +145,7 @@ fn draw(out: &mut dyn Write, place: Place, color: String, name: &str, text: &str
 fn fit(name: &str, width: f64) -> String {
     let letters = ((width - 6.0) / LETTER).max(0.0) as usize;
     match name.contains('&') {
-        // Half of an escaped character is none: the script fits such names once the file is open.
+        // An escaped character cannot be cut in half: the script fits such names once the file is open.
         true if name.chars().count() > letters => String::new(),
         _ if name.chars().count() <= letters => name.to_owned(),
         _ if letters < 3 => String::new(),
@@ -152,7 +153,7 @@ fn fit(name: &str, width: f64) -> String {
     }
 }
 
-/// A warm colour that is the same for a function in every drawing; grey for what is no function.
+/// A warm colour that is the same for a function in every drawing; grey for anything but functions.
 fn color(kind: Kind, name: &str) -> String {
     if !matches!(kind, Kind::Function(..)) {
         return "#ddd".to_owned();
@@ -164,7 +165,7 @@ fn color(kind: Kind, name: &str) -> String {
     format!("hsl({},{}%,{}%)", 8 + hash % 44, 70 + (hash >> 8) % 20, 62 + (hash >> 16) % 12)
 }
 
-/// Orange where more came than went, blue the other way round, the stronger the clearer it is; grey where both are equal.
+/// Orange for growth, blue for shrinkage, the stronger the more one-sided; grey if both are equal.
 fn color_of_change(sum: i64, either_way: i64) -> String {
     let share = sum as f64 / either_way.max(1) as f64;
     match sum {

@@ -1,12 +1,12 @@
-//! Folded stacks: a line each, from the process inwards, with what the innermost function costs itself.
+//! Folded stacks: one line each, from the process to the innermost function, with what that costs itself.
 //!
 //! ```text
 //! server;_start;main;parse;push 1048576
 //! server;_start;main 64
 //! ```
 //!
-//! The format is that of `stackcollapse` and its kin; it has no way to write a `;` within a name, so that becomes a
-//! `:`, as those tools do it.
+//! The format is that of `stackcollapse` and related tools; it cannot represent a `;` in a name, so that becomes a
+//! `:`, as in those tools.
 
 use super::walk::walk;
 use crate::analysis::{Metric, Tree};
@@ -20,10 +20,10 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> io:
     let Loaded { profile, tables, names, .. } = loaded;
     let tree = Tree::top_down(profile, tables, names, metric);
     let mut path = String::new();
-    // Where the path of each depth ends.
+    // The length of the path at each depth.
     let mut ends = vec![0];
     walk(&tree, names, metric, i64::MIN, |depth, id| {
-        // The root stands for all processes, and every stack has one.
+        // The root stands for all processes and is not part of any stack.
         let Some(above) = depth.checked_sub(1) else { return Ok(()) };
         ends.truncate(above + 1);
         path.truncate(ends[above]);
@@ -39,7 +39,7 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> io:
     })
 }
 
-/// A name that can stand between semicolons in a line.
+/// A name that can be placed between semicolons on a line.
 pub(super) fn folded(name: &str) -> Cow<'_, str> {
     match escape(name) {
         Cow::Borrowed(name) if !name.contains(';') => Cow::Borrowed(name),
@@ -51,7 +51,7 @@ pub(super) fn folded(name: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// Check that no name can end its line or its place in it.
+    /// Check that no name can end its line or its field.
     #[test]
     fn names_stay_in_their_place() {
         for (name, expected) in

@@ -3,12 +3,12 @@
 use crate::analysis::{Metric, Profile, Span};
 use std::str::FromStr;
 
-/// A format that other programs open.
+/// A format for other programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// A line for each stack: `main;parse;push 4096`.
     Folded,
-    /// A flame graph in an SVG file, which a browser opens.
+    /// A flame graph as an SVG file, which a browser opens.
     Flamegraph,
     /// <https://www.speedscope.app>.
     Speedscope,
@@ -20,13 +20,13 @@ pub enum Format {
     Callgrind,
     /// A call graph for Graphviz.
     Dot,
-    /// What was held over time, for `ms_print` and massif-visualizer.
+    /// Bytes held over time, for `ms_print` and massif-visualizer.
     Massif,
     /// `heaptrack_print` and `heaptrack_gui`.
     Heaptrack,
     /// GNOME Sysprof.
     Syscap,
-    /// Functions by heat, for linkers.
+    /// Functions ordered by heat, for linkers.
     SymbolOrder,
     /// A table of stacks for spreadsheets.
     Csv,
@@ -71,7 +71,7 @@ impl Format {
         }
     }
 
-    /// Who opens it, for help texts.
+    /// Which programs open it, for help texts.
     pub fn what(self) -> &'static str {
         match self {
             Format::Folded => "a line per stack, for flamegraph.pl, inferno and scripts",
@@ -90,23 +90,23 @@ impl Format {
         }
     }
 
-    /// True for formats that hold one metric, which is to be chosen; the others hold all.
+    /// True for formats with a single metric, which has to be selected; the others contain all.
     pub fn holds_one_metric(self) -> bool {
         matches!(self, Format::Folded | Format::Flamegraph | Format::Dot | Format::SymbolOrder)
     }
 
-    /// True where a metric can be chosen: the one that it holds, or the one that is shown first of all.
+    /// True where a metric can be selected: the only one, or the one that is shown first.
     pub fn takes_metric(self) -> bool {
         self.holds_one_metric() || matches!(self, Format::Speedscope | Format::Pprof)
     }
 
-    /// True where hits of a tracepoint are among all the numbers that it holds.
+    /// True where hits of a tracepoint are among the metrics that it contains.
     pub fn holds_hits(self) -> bool {
         matches!(self, Format::Speedscope | Format::Pprof | Format::Csv | Format::Json)
     }
 
-    /// What it is about unless somebody says otherwise: the peak, what is live where a moment was asked for, and of functions in
-    /// the order of their heat the samples of processors, or else their allocations.
+    /// The default metric: the peak, or what is live if a moment was asked for; for the order of functions the CPU
+    /// samples, or else allocations.
     pub fn usual_metric(self, profile: &Profile) -> Metric {
         match (self, profile.span) {
             (Format::SymbolOrder, _) if profile.total.cpu.blocks > 0 => Metric::Cpu,
@@ -121,12 +121,12 @@ impl Format {
         self == Format::Dot
     }
 
-    /// True when a terminal cannot show it.
+    /// True for binary formats.
     pub fn is_binary(self) -> bool {
         matches!(self, Format::Pprof | Format::Syscap)
     }
 
-    /// True for formats of the whole capture, event by event: no part of it can be asked for.
+    /// True for formats that contain the whole capture, event by event: they cannot be restricted to a part.
     pub fn holds_events(self) -> bool {
         matches!(self, Format::Firefox | Format::Massif | Format::Heaptrack | Format::Syscap)
     }
@@ -141,7 +141,7 @@ impl FromStr for Format {
     }
 }
 
-/// A word that names no format.
+/// The word is not the name of a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no format `{0}`: use one of {all}", all = Format::ALL.map(Format::name).join(", "))]
 pub struct UnknownFormat(String);
@@ -150,7 +150,7 @@ pub struct UnknownFormat(String);
 mod tests {
     use super::*;
 
-    /// Check that every format is found under its own name, and that the error for another one names them all.
+    /// Check that every format is found by its own name, and that the error for another name lists them all.
     #[test]
     fn names_lead_back() {
         let error = "PDF".parse::<Format>().unwrap_err().to_string();

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!  v 10400 3                 version of heaptrack, and of the format
-//!  I 1000 0                  bytes of a page; pages of the machine, which are not known
+//!  I 1000 0                  page size in bytes; pages of the machine, which are unknown
 //!  s 4 main                  string 1: length and bytes
 //!  i 401136 1 2 3 1e         address 1: in file string 1, function string 2, source file string 3, line 30
-//!  t 1 0                     stack 1: address 1, called by nobody
+//!  t 1 0                     stack 1: address 1, without a caller
 //!  a 64 1                    allocation 1: 100 bytes by stack 1
 //!  + 0                       … it happens (counting from 0)
 //!  - 0                       … its block is freed
@@ -13,12 +13,13 @@
 //!  R 7b                      123 pages are resident
 //! ```
 //!
-//! All numbers are hexadecimal; strings, addresses and stacks count from 1. Callers that were inlined follow the line of
-//! the innermost function, with function, file and line each.
+//! All numbers are hexadecimal; strings, addresses and stacks count from 1. A line for an address has the innermost
+//! function, followed by function, file and line of each caller that it was inlined into.
 //!
-//! heaptrack knows one process. Of several, each is the outermost function of its stacks, and what is resident is that of all;
-//! what a process had not freed when it ended stays allocated, so where one ended before another allocated most, heaptrack's
-//! peak is above ours. What it calls *temporary* is not what we call so: it looks at allocations of all threads together.
+//! heaptrack only knows a single process. If there are several, each is the outermost function of its stacks, and the
+//! resident size is their sum; what a process had not freed when it ended stays allocated, so if one ended before
+//! another reached its peak, heaptrack's peak is higher than ours. Its *temporary* differs from ours: it considers
+//! allocations of all threads together.
 
 use super::events::{Events, Weight, end, observe};
 use crate::analysis::{Birth, Death, End, LabelId, Life, Watch, resident_sums};
@@ -43,19 +44,19 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, events: &dyn Events) -
     Ok(writer.result?)
 }
 
-/// What resident memory is told in, whatever pages the machine has.
+/// The unit of resident memory in the file, whatever page size the machine has.
 const PAGE: u64 = 4096;
 
 struct Writer<'a, 'o> {
     out: &'o mut dyn Write,
-    /// The first failure; nothing is written after it.
+    /// The first error; nothing is written after it.
     result: io::Result<()>,
     loaded: &'a Loaded,
     weight: Weight,
-    /// Several processes are told apart by their names.
+    /// Whether there are several processes, which are distinguished by name.
     with_process: bool,
     strings: HashMap<&'a str, u64>,
-    /// By frame, the number of its address, 0 for none yet.
+    /// By frame, the number of its address, 0 if it has none yet.
     addresses: Vec<u64>,
     addresses_written: u64,
     /// By process and node.
@@ -64,7 +65,7 @@ struct Writer<'a, 'o> {
     /// By size and stack.
     allocations: HashMap<(i64, u64), u64>,
     milliseconds: u64,
-    /// The bytes that are resident of all processes, each with its time, those that were not noted yet.
+    /// Resident bytes of all processes with their times, as far as not yet written.
     resident: Peekable<vec::IntoIter<(u64, u64)>>,
 }
 
@@ -97,8 +98,8 @@ impl<'a, 'o> Writer<'a, 'o> {
         }
     }
 
-    /// Notes that time has passed, and what was resident meanwhile.
-    // Cost: two comparisons, unless something is noted.
+    /// Writes the elapsed time, and the resident memory up to then.
+    // Cost: two comparisons, unless something is written.
     fn pass(&mut self, time: u64) {
         while let Some((at, bytes)) = self.resident.next_if(|(at, _)| *at <= time) {
             self.reach(at);
@@ -128,7 +129,7 @@ impl<'a, 'o> Writer<'a, 'o> {
         number
     }
 
-    /// The number of an allocation of these bytes by this stack.
+    /// The number of the allocation entry for this size and stack.
     fn allocation(&mut self, process: ProcessId, node: NodeId, size: u64) -> u64 {
         let process = self.loaded.names.process(process);
         let stack = self.stack(process, node);
@@ -141,7 +142,7 @@ impl<'a, 'o> Writer<'a, 'o> {
         number
     }
 
-    /// The number of a stack, outermost callers first: those that have none yet are written.
+    /// The number of a stack; new stacks are written, outermost callers first.
     fn stack(&mut self, process: LabelId, node: NodeId) -> u64 {
         let tables = &self.loaded.tables;
         let mut missing = Vec::new();
@@ -189,7 +190,7 @@ impl<'a, 'o> Writer<'a, 'o> {
         self.stacks_written
     }
 
-    /// The number of a frame's address; none for a kind of call.
+    /// The number of a frame's address; none for a call kind.
     fn address(&mut self, frame: FrameId) -> Option<u64> {
         let loaded = self.loaded;
         let steps = loaded.names.steps(frame);
@@ -228,7 +229,7 @@ impl Watch for Writer<'_, '_> {
     }
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
-        // What was left is what heaptrack calls leaked.
+        // What is left is what heaptrack calls leaked.
         if !matches!(death.end, End::Left { .. }) {
             self.pass(death.at.time);
             self.line(format_args!("- {:x}", life.kept));

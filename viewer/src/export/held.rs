@@ -1,10 +1,10 @@
-//! What each process holds, in steps of time: a track for programs that draw one.
+//! What each process holds, in steps of time, for formats with tracks.
 
 use super::events::end;
 use crate::loaded::Loaded;
 use capture::ProcessId;
 
-/// Steps of a track.
+/// Number of steps of a track.
 const STEPS: u64 = 1000;
 
 /// What a process holds.
@@ -12,9 +12,9 @@ const STEPS: u64 = 1000;
 pub(super) struct Holding {
     /// Bytes that it holds.
     pub(super) bytes: i64,
-    /// Bytes by which that changed in the step.
+    /// Change of that in the current step.
     pub(super) change: i64,
-    /// How often it changed.
+    /// Number of changes in it.
     pub(super) changes: u32,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Holding {
 pub(super) struct Held {
     processes: Vec<Holding>,
     length: u64,
-    /// The next step ends then, nanoseconds.
+    /// When the current step ends, in nanoseconds.
     next: u64,
     end: u64,
 }
@@ -35,14 +35,14 @@ impl Held {
         Self { processes: vec![Holding::default(); loaded.tables.processes.len()], length, next: length, end }
     }
 
-    /// When the step ended that is over at this time, if one is.
+    /// The end of the step that is over at this time, if it is.
     // Cost: one comparison.
     pub(super) fn over(&self, time: u64) -> Option<u64> {
         (time >= self.next).then_some(self.next.min(self.end))
     }
 
-    /// Ends the steps that are over at this time, and tells what changed in the first of them. Where nothing happened for several
-    /// steps, a track stays where it is.
+    /// Ends the steps that are over at this time, and reports the changes in the first of them. If nothing happened
+    /// for several steps, a track stays where it is.
     pub(super) fn step(&mut self, time: u64, mut tell: impl FnMut(ProcessId, Holding)) {
         for (place, holding) in self.processes.iter_mut().enumerate().filter(|(_, one)| one.changes > 0) {
             tell(ProcessId::from_index(place), *holding);
@@ -51,7 +51,7 @@ impl Held {
         self.next = (time / self.length).saturating_add(1).saturating_mul(self.length);
     }
 
-    /// Adds what a process allocated, or takes away what it freed.
+    /// Adds what a process allocated, or subtracts what it freed.
     pub(super) fn change(&mut self, process: ProcessId, bytes: i64) {
         if let Some(holding) = self.processes.get_mut(process.index()) {
             holding.bytes = holding.bytes.wrapping_add(bytes);

@@ -1,13 +1,13 @@
-//! The format of massif: what was held over time, and who held it at the peak.
+//! The massif format: bytes held over time, and what held them at the peak.
 //!
 //! ```text
 //!  time      0 ────┬────┬────┬────┬────► end      a snapshot after each of them
 //!                       │
-//!                       └─ the peak, with the tree of those who held it, from the allocating functions outwards
+//!                       └─ the peak, with a tree of what held it, from the allocating functions outwards
 //! ```
 //!
-//! Times are milliseconds. Sizes are what was asked for: what an allocator adds is not known. As massif's own file, ours ends with
-//! what was not freed: by processes that go on, or else by the last one that ended.
+//! Times are in milliseconds. Sizes are those requested: the allocator's overhead is unknown. Like massif's own file,
+//! ours ends with what was not freed: by the processes still running, or else by the last one that ended.
 
 use super::events::{Events, Weight, end, observe};
 use crate::analysis::{Birth, Cutoff, Death, End, Life, Metric, Shown, Tree, Watch};
@@ -18,16 +18,16 @@ use crate::text::escape;
 use capture::{Ended, ProcessId};
 use std::io::{self, Write};
 
-/// Snapshots beside the peak; massif itself makes up to a hundred.
+/// Snapshots in addition to the peak; massif itself makes up to a hundred.
 const SNAPSHOTS: u64 = 98;
 
-/// The unit of time, in nanoseconds: `ms_print` knows no smaller one.
+/// The unit of time in nanoseconds: `ms_print` knows no smaller one.
 const MILLISECOND: u64 = 1_000_000;
 
-/// Callers that are shown of an allocation: `ms_print` warns of more.
+/// Most callers shown of an allocation: `ms_print` warns about more.
 const DEEPEST: usize = 90;
 
-/// Functions that hold less than this share of the peak are summed up, as massif does it.
+/// Functions that hold less than 1/100 of the peak are summed up, as massif does.
 const THRESHOLD: i64 = 100;
 
 /// Writes the timeline and the peak.
@@ -60,7 +60,7 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, events: &dyn Events) -
     Ok(())
 }
 
-/// What is held, looked at in equal distances.
+/// The bytes held, sampled at equal distances.
 struct Timeline {
     weight: Weight,
     step: u64,
@@ -68,9 +68,9 @@ struct Timeline {
     next: u64,
     end: u64,
     snapshots: Vec<(u64, i64)>,
-    /// Some process goes on when events end.
+    /// Some process is still running when events end.
     goes_on: bool,
-    /// What a process left that may be the last one: held until something shows that it is not.
+    /// What a process left that may be the last one: counted as held until another one turns out to continue.
     left: Option<Remains>,
 }
 
@@ -78,7 +78,7 @@ struct Timeline {
 struct Remains {
     process: ProcessId,
     bytes: i64,
-    /// Snapshots before its end.
+    /// Number of snapshots before its end.
     from: usize,
 }
 
@@ -107,7 +107,7 @@ impl Timeline {
         }
     }
 
-    /// Takes away what an ended process left, since its end: others went on.
+    /// Subtracts what an ended process left, from its end on: others continued.
     fn settle(&mut self) {
         let Some(Remains { bytes, from, .. }) = self.left.take() else { return };
         self.held = self.held.wrapping_sub(bytes);
@@ -142,7 +142,7 @@ impl Watch for Timeline {
             return;
         };
         if ended == Ended::Running {
-            // Its process goes on, and has it still.
+            // The process goes on and still has the block.
             return;
         }
         if self.left.as_ref().is_some_and(|left| left.process != life.process) {
@@ -164,14 +164,14 @@ impl Watch for Timeline {
 ///  n0: 50 in 3 places, all below massif's threshold (1.00%)
 /// ```
 ///
-/// A function's place is in several lines of it; the address is 0, since one function stands for all of them.
+/// The place of a function lists several of its lines; the address is 0, since one function stands for all of them.
 fn tree(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     let Loaded { profile, tables, names, .. } = loaded;
     let metric = Metric::Peak;
     let least = (profile.peak.held.bytes / THRESHOLD).max(1);
     let tree = Tree::inverted(profile, tables, names, metric, least);
     let cutoff = Cutoff { least, limit: usize::MAX, few: 0 };
-    // Nodes to be written, and in their place the sum of those that are not.
+    // Nodes to be written, and the sums of those that are not.
     let mut rest = vec![(0, Line::Node(Tree::ROOT))];
     while let Some((depth, line)) = rest.pop() {
         let indent = " ".repeat(depth);
@@ -189,7 +189,7 @@ fn tree(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
             }
         };
         let Shown { children, hidden, hidden_total, .. } = Shown::of(&tree, id, names, metric, cutoff);
-        // What lies further out is in the number of the last one.
+        // Anything further out is included in the number of the last one.
         let (children, hidden_total) =
             if depth < DEEPEST { (children, hidden_total) } else { Default::default() };
         let below = children.len() + usize::from(hidden_total.bytes != 0);
@@ -208,6 +208,6 @@ fn tree(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
 
 enum Line {
     Node(u32),
-    /// How many, and their bytes.
+    /// The number of hidden functions, and their bytes.
     Hidden(usize, i64),
 }

@@ -1,4 +1,4 @@
-//! What other programs open: a capture in their formats.
+//! Exports a capture to the formats of other programs.
 //!
 //! ```text
 //!  Loaded ──┬─► Tree ──────► folded, flamegraph              functions in the context of their callers
@@ -7,14 +7,14 @@
 //!                            symbol-order
 //!  Events ─┬──► Watch ─────► firefox, massif, heaptrack,     the life of every block
 //!          │                 syscap
-//!          └──► samples ───► firefox, syscap                 with marks and counters beside
+//!          └──► samples ───► firefox, syscap                 along with marks and counters
 //! ```
 //!
-//! What every format keeps to:
-//! - **Its sums are those of `info`**, for each metric that it holds, wherever the format can express them.
-//! - **It is written as it is made**: memory is bounded by the tables of the capture, whatever the size of the output. (For the Firefox Profiler it is
-//!   bounded by a number of blocks and samples: its format is one of columns.)
-//! - **Names survive.** What a format cannot hold (a line end in a format of lines) is replaced by what it is,
+//! Rules that every format keeps:
+//! - **Its sums match `info`**, for each metric that it contains, wherever the format can express them.
+//! - **It is written as it is generated**: memory is bounded by the tables of the capture, whatever the size of the
+//!   output. (For the Firefox Profiler it is bounded by a number of blocks and samples: its format is columnar.)
+//! - **Names survive.** What a format cannot represent (a newline in a line-based format) is replaced by its escape,
 //!   `\u{a}`; names are neither cut nor left out.
 //! - **A capture without events gives a valid document** without rows.
 
@@ -58,26 +58,26 @@ use std::io::Write;
 pub struct ExportOptions {
     /// The format.
     pub format: Format,
-    /// Which numbers, in a format that holds one kind ([`Format::holds_one_metric`]), and which ones are shown first in
-    /// a format that holds all.
+    /// The metric, for a format with only one ([`Format::holds_one_metric`]), or the one shown first, for a format
+    /// with all of them.
     pub metric: Metric,
     /// Functions and calls below this share of the total are left out of a drawing: see [`Format::is_cut`].
     pub min: Option<Share>,
-    /// At most so many functions are drawn.
+    /// Most functions that are drawn.
     pub limit: Option<usize>,
-    /// Files whose functions are put in an order; none: the programs themselves.
+    /// Binaries whose functions are ordered; none: the programs themselves.
     pub modules: Vec<Module>,
 }
 
 impl ExportOptions {
-    /// All of a capture in this format.
+    /// The whole capture in this format.
     pub fn new(format: Format) -> Self {
         Self { format, metric: Metric::default(), min: None, limit: None, modules: Vec::new() }
     }
 }
 
-/// Writes a capture in the format that the options ask for. Formats that hold every event read them once more; what
-/// they hold is the whole capture ([`Format::holds_events`]).
+/// Writes a capture in the format of the options. Formats with every event read the events again, and contain the
+/// whole capture ([`Format::holds_events`]).
 ///
 /// # Errors
 /// Those of the writer, and of the file that the events come from.

@@ -1,4 +1,5 @@
-//! What happened beside allocations, each with its time: marks of programs, beginnings and ends of processes, losses and pauses.
+//! What happened apart from allocations, with times: marks of programs, beginnings and ends of processes, losses and
+//! pauses.
 
 use super::events::end;
 use crate::analysis::{Instant, process_name};
@@ -7,22 +8,22 @@ use crate::loaded::Loaded;
 use capture::{Action, Ended, Event, MarkKind, ProcessId, ThreadId};
 use std::collections::HashMap;
 
-/// Something that a view shows at its time.
+/// Something to be shown at its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Note {
     /// What it is about.
     pub(super) kind: NoteKind,
-    /// Whose it is; none where the capture does not say.
+    /// The process; none if the capture does not say.
     pub(super) process: Option<ProcessId>,
-    /// Whose thread; none where it is about the whole process.
+    /// The thread; none if it is about the whole process.
     pub(super) thread: Option<ThreadId>,
     /// Nanoseconds since the recording began.
     pub(super) from: u64,
-    /// The same for a moment.
+    /// The same as `from` for a moment.
     pub(super) to: u64,
     /// A few words.
     pub(super) name: String,
-    /// The rest, perhaps nothing.
+    /// Details, possibly empty.
     pub(super) text: String,
 }
 
@@ -100,10 +101,10 @@ impl Note {
     }
 }
 
-/// Sees the events, and knows what they tell when it is over.
+/// Follows the events, and derives notes from them.
 #[derive(Debug, Default)]
 pub(super) struct Happenings {
-    /// When processes began, or what is recorded of them.
+    /// When processes began, or the recording of them.
     starts: HashMap<ProcessId, u64>,
     /// When gaps began, by thread.
     gaps: HashMap<ThreadId, u64>,
@@ -112,7 +113,7 @@ pub(super) struct Happenings {
 }
 
 impl Happenings {
-    /// What is over with this event.
+    /// What this event ends.
     // Cost: one comparison for allocations and frees.
     pub(super) fn event(&mut self, loaded: &Loaded, at: Instant, event: &Event) -> Option<Note> {
         let tables = &loaded.tables;
@@ -145,7 +146,7 @@ impl Happenings {
                 None
             }
             Action::Resume => {
-                // One that began paused has been that since then.
+                // A process that began paused has been paused since then.
                 let process = process()?;
                 let began = || self.starts.get(&process).map_or(at.time, |start| *start);
                 let from = self.pauses.remove(&process).unwrap_or_else(began);
@@ -155,7 +156,7 @@ impl Happenings {
         }
     }
 
-    /// What goes on to the end.
+    /// What is unfinished at the end.
     pub(super) fn finish(self, loaded: &Loaded) -> Vec<Note> {
         let last = |from: u64| from..end(loaded).max(from);
         let process = |thread| loaded.tables.process_of(thread);

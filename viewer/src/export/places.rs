@@ -1,4 +1,4 @@
-//! A stack as places: functions and lines in them.
+//! A stack as places: functions and lines.
 
 use crate::analysis::{Kind, LabelId, Site, functions_of};
 use crate::loaded::Loaded;
@@ -7,9 +7,9 @@ use capture::{Frame, FrameId, NodeId, ProcessId};
 /// A line of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Place {
-    /// The function, or what stands in its place.
+    /// The function, or what stands for it.
     pub(super) label: LabelId,
-    /// The line, 0 where it is not known.
+    /// The line, 0 if unknown.
     pub(super) line: u32,
 }
 
@@ -18,7 +18,7 @@ pub(super) fn places<'a>(loaded: &'a Loaded, site: &Site) -> impl Iterator<Item 
     places_of(loaded, site.process, site.node)
 }
 
-/// The same of a stack of a process.
+/// The same for a stack of a process.
 pub(super) fn places_of(
     loaded: &Loaded,
     process: ProcessId,
@@ -30,7 +30,7 @@ pub(super) fn places_of(
         .chain([process])
 }
 
-/// The path of the file with code that a function is in, where that is known.
+/// The path of the binary that contains a function, if known.
 pub(super) fn module_of(loaded: &Loaded, label: LabelId) -> Option<&str> {
     match loaded.names.label(label).kind {
         Kind::Function(_, Some(module)) | Kind::InModule(module) => {
@@ -50,7 +50,7 @@ pub(super) fn is_kernels(loaded: &Loaded, frame: FrameId) -> bool {
     }
 }
 
-/// By label, the first source file that a function was met in.
+/// By label, the first source file in which a function occurs.
 pub(super) fn source_files(loaded: &Loaded) -> Vec<Option<&str>> {
     let mut files = vec![None; loaded.names.len()];
     for site in &loaded.profile.sites {

@@ -1,15 +1,14 @@
-//! The few parts of the protocol buffers' wire format that one message needs.
+//! The small part of the protocol buffers' wire format that one message needs.
 //!
 //! ```text
 //!  field 1, varint 300          08 ac 02
 //!  field 2, bytes "ab"          12 02 61 62
 //! ```
 //!
-//! A crate that makes the whole message in memory would need more of it than the capture's tables take; here each
-//! record is encoded by itself and written.
+//! A crate that builds the whole message in memory would take more of it than the capture's tables; here each record
+//! is encoded separately and written.
 
-/// Bytes of a message, or of a part of one. A field that has its default is left out, as the format's third version
-/// wants it.
+/// Bytes of a message, or of a part of one. A field with its default value is left out, as in proto3.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Message {
     bytes: Vec<u8>,
@@ -20,7 +19,7 @@ impl Message {
         Self::default()
     }
 
-    /// An integer. Negative ones take ten bytes, as the format's `int64` does.
+    /// An integer. Negative ones take ten bytes, as an `int64` does.
     pub(super) fn int(&mut self, field: u32, value: i64) -> &mut Self {
         self.uint(field, value.cast_unsigned())
     }
@@ -34,8 +33,7 @@ impl Message {
         self
     }
 
-    /// Text, or anything else of some length. It is written where it is empty, too: an empty string has a place in a
-    /// table of strings.
+    /// Text, or any other bytes. It is written even if empty: an empty string needs its entry in a string table.
     pub(super) fn bytes(&mut self, field: u32, value: &[u8]) -> &mut Self {
         self.varint(u64::from(field) << 3 | 2);
         self.varint(value.len() as u64);
@@ -60,7 +58,7 @@ impl Message {
         &self.bytes
     }
 
-    /// Begins anew.
+    /// Clears it for reuse.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
     }

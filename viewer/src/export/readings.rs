@@ -1,8 +1,8 @@
-//! What counters of processes and processors said, by time: what a track needs of them.
+//! Values of counters of processes and processors, by time, as tracks need them.
 //!
 //! ```text
 //!  rss of 7    ──●────●────●──►  ┐
-//!  user of 7   ──●────●────●──►  ├─► readings in order of time; of what only grows, by how much it grew
+//!  user of 7   ──●────●────●──►  ├─► readings in order of time; for quantities that only grow, their growth
 //!  cpu 0 busy  ───●────●────●─►  ┘
 //! ```
 
@@ -11,16 +11,16 @@ use capture::{CounterKind, ProcessId};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// What a counter said.
+/// A value of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     /// Nanoseconds since the recording began.
     pub(super) time: u64,
-    /// What of.
+    /// The quantity.
     pub(super) of: Quantity,
-    /// Bytes, or nanoseconds of work.
+    /// Bytes, or nanoseconds of CPU time.
     pub(super) value: u64,
-    /// Since when that is, of what grows.
+    /// For quantities that grow, the time of the previous value.
     pub(super) since: u64,
 }
 
@@ -29,25 +29,25 @@ pub(super) struct Reading {
 pub(super) enum Quantity {
     /// The resident memory of a process, in bytes.
     Resident(ProcessId),
-    /// Processor time that a process used, the kernel's work for it included.
+    /// CPU time that a process used, including the kernel's work for it.
     Work(ProcessId),
-    /// Time that a processor of the machine worked, for whomever.
+    /// Time that a processor of the machine was busy, for any process.
     Busy(u32),
 }
 
-/// Kinds that are told.
+/// Kinds that are reported.
 const KINDS: [CounterKind; 4] =
     [CounterKind::Rss, CounterKind::UserTime, CounterKind::SystemTime, CounterKind::CpuBusy];
 
 /// All readings.
 pub(super) struct Readings<'a> {
     series: Vec<(Option<ProcessId>, CounterKind, u32, std::slice::Iter<'a, Point>)>,
-    /// The next point of each series, that of the earliest first; of equal times in the order of the series, so the time that a
-    /// process used itself comes before the kernel's for it.
+    /// The next point of each series, the earliest first; equal times are in the order of the series, so that a
+    /// process' user time precedes its system time.
     next: BinaryHeap<Reverse<(u64, usize, u64)>>,
-    /// Time in programs' own code, where the kernel's for them is still to come.
+    /// User time of processes whose system time is still to come.
     own: HashMap<ProcessId, u64>,
-    /// What of all that grows was read last, and when.
+    /// The last value of each growing quantity, and its time.
     last: HashMap<Quantity, (u64, u64)>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Readings<'a> {
         readings
     }
 
-    /// When the next reading was made.
+    /// The time of the next point.
     pub(super) fn next_time(&self) -> Option<u64> {
         self.next.peek().map(|Reverse((time, ..))| *time)
     }
@@ -73,7 +73,7 @@ impl<'a> Readings<'a> {
         }
     }
 
-    /// By how much a quantity grew; none where it is seen for the first time.
+    /// The growth of a quantity; none for its first value.
     fn grown(&mut self, of: Quantity, time: u64, value: u64) -> Option<Reading> {
         let (since, before) = self.last.insert(of, (time, value))?;
         Some(Reading { time, of, value: value.saturating_sub(before), since })
@@ -115,8 +115,8 @@ mod tests {
     use super::*;
     use capture::Counter;
 
-    /// Check that readings come by time, that work is the sum of a program's own and the kernel's for it, and that what grows is
-    /// told from its second reading on.
+    /// Check that readings come by time, that CPU time is the sum of user and system time, and that growing
+    /// quantities are reported from their second value on.
     #[test]
     fn readings_come_by_time() {
         let mut counters = Counters::default();

@@ -1,7 +1,7 @@
-//! The format of speedscope: a profile for each metric, the stacks of all of them over one table of functions.
+//! The speedscope format: a profile for each metric, with the stacks of all of them over one table of functions.
 //!
-//! Its schema is <https://www.speedscope.app/file-format-schema.json>. Stacks are written as they are met, so each is
-//! walked once for each metric.
+//! Its schema is <https://www.speedscope.app/file-format-schema.json>. Stacks are written as they are visited, so
+//! each is walked once per metric.
 
 use super::CREATOR;
 use super::places::{module_of, places};
@@ -10,7 +10,7 @@ use crate::loaded::Loaded;
 use serde_json::to_writer;
 use std::io::{self, Write};
 
-/// Writes all metrics, with this one on top.
+/// Writes all metrics, this one first.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, first: Metric) -> io::Result<()> {
     write!(
         out,

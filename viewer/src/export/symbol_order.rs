@@ -1,4 +1,4 @@
-//! Functions by heat, a name in each line, for a linker that puts what runs together close together.
+//! Functions by heat, one name per line, for a linker that places code that runs together close together.
 //!
 //! ```text
 //! # Functions by cpu, hottest first, for ld.lld --symbol-ordering-file.
@@ -6,10 +6,10 @@
 //! main
 //! ```
 //!
-//! Only functions of the programs themselves are here, or of one library: each is linked apart. What one has others do counts as done
-//! by the function that called them, and of functions that do nothing themselves, those come first through which most is done.
-//! Functions that were seen to allocate only follow, those that do it most often first. Equal ones stand by name, so a program
-//! that is linked anew in this order and does the same has the same order again.
+//! Only functions of the programs themselves are listed, or of one library: each is linked separately. What a
+//! function has libraries do counts as its own; functions that do nothing themselves are ordered by what is done
+//! through them. Functions that were only seen to allocate follow, those that do so most often first. Ties are
+//! ordered by name, so a program that is relinked in this order and does the same gets the same order again.
 
 use crate::analysis::Metric;
 use crate::loaded::Loaded;
@@ -23,16 +23,16 @@ use std::io::{self, Write};
 /// How much a function does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Heat {
-    /// Itself, or by libraries that it calls.
+    /// Itself, or through libraries that it calls.
     own: i64,
-    /// With all that it calls.
+    /// Including all its callees.
     total: i64,
-    /// Allocations of its own, which decide where the rest is equal.
+    /// Allocations of its own, which break ties.
     allocations: i64,
 }
 
-/// Writes the functions of these files, or of the programs themselves where there is none, by this metric, and by allocations where
-/// that is equal.
+/// Writes the functions of these files, or of the programs themselves if there are none, by this metric; ties are
+/// broken by allocations.
 pub(super) fn write(
     out: &mut dyn Write,
     loaded: &Loaded,
@@ -59,7 +59,7 @@ pub(super) fn write(
     order.into_iter().try_for_each(|(_, name)| writeln!(out, "{name}"))
 }
 
-/// The heat of each function; that of all which have no name for linkers under none.
+/// The heat of each function by linkage name; functions without one are merged under none.
 fn heats<'a>(loaded: &'a Loaded, metric: Metric, modules: &[Module]) -> HashMap<Option<&'a str>, Heat> {
     let Loaded { tables, profile, .. } = loaded;
     let is_chosen: Vec<bool> =
@@ -85,7 +85,7 @@ fn heats<'a>(loaded: &'a Loaded, metric: Metric, modules: &[Module]) -> HashMap<
             heat.own = heat.own.saturating_add(rank);
             heat.allocations = heat.allocations.saturating_add(site.cost.allocated.blocks);
         }
-        // A function that calls itself does the work once.
+        // A recursive function does the work once.
         seen.sort_unstable();
         seen.dedup();
         for &name in &seen {
@@ -96,19 +96,19 @@ fn heats<'a>(loaded: &'a Loaded, metric: Metric, modules: &[Module]) -> HashMap<
     heats
 }
 
-/// Whether a file is the one that the process runs. Paths differ where the process has another root.
+/// Whether a file is the one that the process runs. Paths differ if the process has another root.
 fn is_program(path: &str, process: &Process) -> bool {
     path.rsplit('/').next().is_some_and(|file| !file.is_empty() && file == process.name)
 }
 
-/// What linkers call the function that owns a frame's code.
+/// The linkage name of the function that contains a frame's code.
 fn linkage(tables: &Tables, frame: FrameId) -> Option<&str> {
     let symbol = tables.symbol(frame)?;
     let name = symbol.linkage.or(symbol.names.last()?.function).map(|name| tables.string(name))?;
     is_linkage(name).then_some(name)
 }
 
-/// False for names that only people use, which is all that captures before format 1.4 have of C++ and Rust.
+/// False for demangled names, the only ones that captures before format 1.4 have of C++ and Rust.
 fn is_linkage(name: &str) -> bool {
     !name.is_empty() && !name.contains(|letter: char| letter.is_whitespace() || "()<>:#".contains(letter))
 }
@@ -117,7 +117,7 @@ fn is_linkage(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Check which names can be those of a linker.
+    /// Check which names can be linkage names.
     #[test]
     fn names_for_people_are_told_apart() {
         for name in ["main", "_ZN4Pool4growEm", "_RNvC1a1b", "f.cold", "f.isra.0", "_Z1fi.part.0", "é$"] {

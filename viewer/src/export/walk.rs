@@ -1,12 +1,12 @@
-//! The nodes of a tree in the order in which they are written.
+//! Visits the nodes of a tree in the order in which they are written.
 
 use crate::analysis::{Metric, Names, Tree, natural};
 use std::io;
 
-/// Calls `visit` with each node and its depth, those above before those below, siblings by name. What ranks below
-/// `least` is left out with all that is below it. The root has depth 0.
+/// Calls `visit` with each node and its depth, parents before children, siblings by name. Nodes that rank below
+/// `least` are left out with everything below them. The root has depth 0.
 ///
-/// It is a loop: a stack may be 10,000 frames deep.
+/// This is a loop: a stack may be 10,000 frames deep.
 pub(super) fn walk(
     tree: &Tree,
     names: &Names,
@@ -20,7 +20,7 @@ pub(super) fn walk(
         visit(depth, id)?;
         let large = tree.children(id).filter(|&child| metric.rank(tree.node(child).total) >= least);
         let mut children: Vec<u32> = large.collect();
-        // The last one is taken first.
+        // The last one is popped first.
         children.sort_by(|a, b| {
             natural(name(b), name(a)).then_with(|| tree.node(*b).label.cmp(&tree.node(*a).label))
         });

@@ -2,8 +2,8 @@
 
 use crate::text::escape;
 
-/// A text that can stand between tags and in attributes. XML has no way to write control characters, so they are
-/// shown as what they are, and two characters that Unicode does not define as a replacement character.
+/// A text for XML elements and attributes. XML cannot represent control characters, so their escapes are written, and
+/// U+FFFE and U+FFFF become replacement characters.
 pub(super) fn xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for char in escape(text).chars() {
@@ -25,14 +25,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check that what XML would act on is written as what it is.
+    /// Check that XML markup is shown literally.
     #[test]
     fn markup_is_escaped() {
         assert_eq!(xml("std::vector<char>&\n\"'"), "std::vector&lt;char&gt;&amp;\\u{a}&quot;&apos;");
     }
 
     proptest! {
-        /// Check that no text, once escaped, holds a character that XML does not allow, or one that ends what it is in.
+        /// Check that no escaped text contains a character that XML forbids, or one that ends its element or
+        /// attribute.
         #[test]
         fn texts_are_allowed(text in any::<String>()) {
             let is_refused = |c: char| c.is_control() || ['<', '>', '"', '\'', '\u{fffe}', '\u{ffff}'].contains(&c);

@@ -1,28 +1,28 @@
-//! The heaps of glibc's arenas, as they are found in memory.
+//! Finds the heaps of glibc's arenas in memory.
 //!
-//! glibc maps the memory of threads' arenas by itself, so no event tells of it. But each heap begins at a multiple of its greatest size,
-//! with the address of its arena, which lies right behind the header of the first heap of that:
+//! glibc maps the memory of threads' arenas itself, so no event reports it. But each heap begins at a multiple of the
+//! maximum heap size, with the address of its arena, which lies right after the header of the arena's first heap:
 //!
 //! ```text
 //!  64 MiB × n   │ arena, … │ arena │ blocks and free chunks  │ not yet used: no access │
 //!                  └────────►
 //!  64 MiB × m   │ arena, … │ blocks and free chunks  │
-//!                  └──► behind the header at 64 MiB × n
+//!                  └──► after the header at 64 MiB × n
 //! ```
 
 /// `HEAP_MAX_SIZE` of 64-bit systems.
 const LARGEST: u64 = 64 << 20;
-/// Bytes of the header before the arena: before glibc 2.35, and since then.
+/// Bytes of the header before the arena: before glibc 2.35, and since.
 const HEADERS: [u64; 2] = [0x20, 0x30];
 
-/// Where heaps begin, in order.
+/// Start addresses of heaps, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arenas {
     heaps: Vec<u64>,
 }
 
 impl Arenas {
-    /// Looks at a pointer, of those of a scan one after the other.
+    /// Examines a pointer; all pointers of a scan are passed in turn.
     #[inline]
     pub(crate) fn note(&mut self, from: u64, to: u64) {
         if from.is_multiple_of(LARGEST) && HEADERS.contains(&(to % LARGEST)) {
@@ -30,7 +30,7 @@ impl Arenas {
         }
     }
 
-    /// True of an address in a heap. It ends where the memory does that can be written, which the caller knows.
+    /// True for an address in a heap. A heap ends where writable memory does, which the caller knows.
     pub(crate) fn contains(&self, address: u64) -> bool {
         self.heaps.binary_search(&(address - address % LARGEST)).is_ok()
     }
@@ -40,7 +40,8 @@ impl Arenas {
 mod tests {
     use super::*;
 
-    /// Check that heaps are found by the address at their beginning, of the arena's first heap and of later ones, and by no other.
+    /// Check that heaps are found by the address at their beginning, both an arena's first heap and later ones, and
+    /// nothing else.
     #[test]
     fn heaps_are_found_by_their_beginning() {
         let mut arenas = Arenas::default();

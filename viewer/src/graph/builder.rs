@@ -1,4 +1,4 @@
-//! Makes a graph of blocks and of the pointers between them.
+//! Builds the graph of blocks and the pointers between them.
 
 use super::block::{BlockId, HeldBlock};
 use super::heap_graph::{Figures, HeapGraph, UNHURRIED};
@@ -7,9 +7,9 @@ use super::links::LinksBuilder;
 use super::pace::Pace;
 use super::places::Places;
 
-/// Takes the pointers of a process one after the other.
+/// Takes the pointers of a process one by one.
 ///
-/// They may come in any order; that of memory costs least.
+/// They may come in any order; address order is cheapest.
 ///
 /// ```
 /// use capture::{NodeId, ThreadId};
@@ -27,7 +27,7 @@ pub struct GraphBuilder {
     places: Places,
     links: LinksBuilder,
     references: Vec<((Rank, RootId), BlockId)>,
-    /// The block that the last pointer lay in.
+    /// The block that contained the last pointer.
     near: BlockId,
     figures: Figures,
 }
@@ -40,8 +40,8 @@ impl GraphBuilder {
         Self { places, links: LinksBuilder::default(), references: Vec::new(), near: BlockId(0), figures }
     }
 
-    /// At `from` lies a pointer to `to`. What memory `from` is, if it is in no block, is asked of `source`.
-    // Cost: one lookup, of `to`, while pointers lie in the same block.
+    /// Adds a pointer to `to` that is stored at `from`. If `from` is in no block, `source` tells what that memory is.
+    // Cost: one lookup, of `to`, while pointers are in the same block.
     pub fn pointer(&mut self, from: u64, to: u64, source: impl FnOnce(u64) -> Source) {
         self.figures.pointers += 1;
         let holder = match self.places.contains(self.near, from) {
@@ -64,7 +64,7 @@ impl GraphBuilder {
         self.refer(source(from), target, to);
     }
 
-    /// At a place in use, which may lie in a block as the stacks of coroutines do, lies a pointer to `to`.
+    /// Adds a pointer to `to` from a place in use, which may be inside a block, as the stacks of coroutines are.
     pub fn pointer_in_use(&mut self, source: Source, to: u64) {
         self.figures.pointers += 1;
         match self.places.find(to) {
@@ -84,12 +84,12 @@ impl GraphBuilder {
         }
     }
 
-    /// The graph of all of them.
+    /// Finishes the graph.
     pub fn finish(self) -> HeapGraph {
         self.finish_at(&Pace::default()).expect(UNHURRIED)
     }
 
-    /// The same; `None` when nobody waits for it any more.
+    /// The same; `None` when the caller gives up.
     // Cost: up to a microsecond for each block, of which there may be millions.
     pub fn finish_at(self, pace: &Pace<'_>) -> Option<HeapGraph> {
         HeapGraph::new(self.places, self.links, self.references, self.figures, pace)
@@ -108,7 +108,8 @@ mod tests {
         HeldBlock { address, size, node: NodeId(1), thread: ThreadId(0) }
     }
 
-    /// Check that an exact root holds what it points to the start of, that ignored memory holds nothing, and that all is counted.
+    /// Check that an exact root holds only what it points to the start of, that ignored memory holds nothing, and
+    /// that everything is counted.
     #[test]
     fn sources_say_what_counts() {
         let mut builder = GraphBuilder::new(vec![held(0x1000, 16), held(0x2000, 16), held(0x3000, 8)]);
@@ -137,8 +138,8 @@ mod tests {
         );
     }
 
-    /// Check that a graph is given up as soon as it is asked and nobody waits any more, whenever that is, that so is each answer of it, and
-    /// that it is asked as often as there are looks at blocks.
+    /// Check that building a graph, and each query of it, is given up at the first check after nobody waits for it,
+    /// and that there are as many checks as the work on blocks warrants.
     #[test]
     fn graphs_are_given_up() {
         const BLOCKS: u64 = 50_000;
@@ -163,9 +164,9 @@ mod tests {
         ];
         for (steps, work) in works {
             let asked = Cell::new(0);
-            // Whether all is done when the answer is no from some question on, and how many were asked.
+            // Whether all is done if every check from `last` on says no, and the number of checks.
             let done = |last: u64| {
-                // What one answer has worked out is there for the next, which would ask less often.
+                // What one query computes is cached for the next, which would check less often.
                 let graph = builder().finish();
                 asked.set(0);
                 let is_wanted = || asked.replace(asked.get() + 1) < last;
@@ -182,7 +183,8 @@ mod tests {
     }
 
     proptest! {
-        /// Check that anything can be said of memory: the same comes of it in any order, and no panic.
+        /// Check that anything may be claimed about memory: the result does not depend on the order, and nothing
+        /// panics.
         #[test]
         fn anything_makes_a_graph(
             blocks in prop::collection::vec((number(), number(), any::<u32>()), 0..20),

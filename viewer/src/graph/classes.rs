@@ -1,7 +1,7 @@
-//! Of which classes of C++ blocks are, and what the objects of each class retain.
+//! The C++ classes of blocks, and what the objects of each class retain.
 //!
-//! A block is of a class if an object of that class begins where it does, as the pointer to its virtual functions tells. So there are
-//! classes with virtual functions only, and what lies within a larger block has none.
+//! A block belongs to a class if an object of that class begins at its start, as the pointer to its virtual functions
+//! tells. So only classes with virtual functions are found, and objects inside a larger block are not.
 
 use super::block::BlockId;
 use super::heap_graph::{HeapGraph, UNHURRIED};
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Classes {
     names: Vec<StringId>,
-    /// By the numbers of blocks, as far as there are any: 0 where no class is known, else that of its name and 1.
+    /// By block, as far as needed: 0 where no class is known, otherwise one more than the id of its name.
     of: Vec<u32>,
 }
 
@@ -24,15 +24,15 @@ pub struct Classes {
 pub struct ClassRow {
     /// Its name.
     pub name: StringId,
-    /// Those that are reachable.
+    /// Its reachable blocks.
     pub own: Amount,
-    /// They, and what they keep. Classes keep each other, so these numbers add up to more than there is.
+    /// These, and what they keep. Classes keep each other, so these numbers add up to more than the total.
     pub retained: Amount,
-    /// Those that are not reachable.
+    /// Its unreachable blocks.
     pub unreachable: Amount,
 }
 
-/// Takes objects one after the other.
+/// Takes objects one by one.
 #[derive(Debug)]
 pub(crate) struct ClassesBuilder<'a> {
     graph: &'a HeapGraph,
@@ -46,7 +46,7 @@ impl<'a> ClassesBuilder<'a> {
         Self { graph, classes: Classes::default(), numbers: HashMap::new() }
     }
 
-    /// Takes an object, if it is where a block begins.
+    /// Takes an object, if a block begins at its address.
     pub(crate) fn object(&mut self, object: Object) {
         let blocks = self.graph.blocks();
         let Some(block) = self.graph.block_at(object.at) else { return };
@@ -68,14 +68,14 @@ impl<'a> ClassesBuilder<'a> {
 }
 
 impl Classes {
-    /// Those of a graph's blocks, as these objects tell.
+    /// The classes of a graph's blocks, according to these objects.
     pub fn new(graph: &HeapGraph, objects: impl IntoIterator<Item = Object>) -> Self {
         let mut builder = ClassesBuilder::new(graph);
         objects.into_iter().for_each(|object| builder.object(object));
         builder.finish()
     }
 
-    /// True when no block is of a known class.
+    /// True when no class of any block is known.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
@@ -90,7 +90,7 @@ impl Classes {
         self.rows_at(graph, &Pace::default()).expect(UNHURRIED)
     }
 
-    /// The same; `None` when nobody waits for it any more.
+    /// The same; `None` when the caller gives up.
     pub fn rows_at(&self, graph: &HeapGraph, pace: &Pace<'_>) -> Option<Vec<ClassRow>> {
         let row =
             |&name| ClassRow { name, own: Amount::ZERO, retained: Amount::ZERO, unreachable: Amount::ZERO };
@@ -107,7 +107,7 @@ impl Classes {
                 }
             }
         }
-        // Whatever has no class, roots among it, counts as of one more.
+        // Whatever has no class, including roots, counts as one extra class.
         let without = rows.len();
         let label = |number: u32| {
             let place = graph.dominators.vertex(number) as usize;
@@ -126,7 +126,7 @@ impl Classes {
         Some(rows)
     }
 
-    /// Which of the names is that of a block's class; beyond them where there is none.
+    /// The index of the name of a block's class; one past the last name if it has none.
     fn number(&self, place: usize) -> usize {
         (self.of.get(place).copied().unwrap_or(0) as usize).wrapping_sub(1)
     }
@@ -143,7 +143,8 @@ mod tests {
         Classes::new(graph, classes.into_iter().map(|(at, class)| Object { at, class: StringId(class) }))
     }
 
-    /// Check that objects are of blocks that begin where they do, and that what they keep is counted once.
+    /// Check that objects give a class to the blocks that begin where they do, and that what these keep is counted
+    /// once.
     #[test]
     fn objects_make_blocks_of_a_class() {
         // A holds a list of B and C, which holds D; nobody holds E.
@@ -166,7 +167,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check sums by class against what is unreachable when blocks are taken away.
+        /// Check sums by class against what becomes unreachable when blocks are removed.
         #[test]
         fn sums_equal_removal(parts in parts(), of in prop::collection::vec(0..4_u32, 32)) {
             let graph = numbered(&parts.0, &parts.1, &parts.2);

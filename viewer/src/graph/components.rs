@@ -1,4 +1,4 @@
-//! Circles made one: which vertices lead to each other.
+//! Strongly connected components: sets of vertices that all lead to each other.
 //!
 //! ```text
 //!  links                       components, and links between them
@@ -7,34 +7,35 @@
 //!  2 → 3
 //! ```
 //!
-//! By Tarjan, *Depth-first search and linear graph algorithms* (SIAM Journal on Computing 1, 1972), without recursion: a circle of 10⁶
-//! blocks is as deep.
+//! By Tarjan, *Depth-first search and linear graph algorithms* (SIAM Journal on Computing 1, 1972), without
+//! recursion: a cycle of 10⁶ blocks would make it that deep.
 
 use super::links::Links;
 use super::pace::Pace;
 
-/// Stands for no number.
+/// No number.
 const NONE: u32 = u32::MAX;
 
-/// The components of a graph. They are numbered so that links lead to greater numbers only.
+/// The components of a graph, numbered so that links lead to greater numbers only.
 #[derive(Debug)]
 pub(super) struct Components {
-    /// That of each vertex.
+    /// The component of each vertex.
     pub(super) of: Vec<u32>,
-    /// For each component, those that links of it lead to, as often as there are such links.
+    /// For each component, the components that its links lead to, once per link.
     pub(super) links: Links,
 }
 
 impl Components {
-    /// Of a graph; `None` when nobody waits for them any more.
-    // Cost: linear in vertices and links; most looks are at a vertex far from the last, a line of the cache each.
+    /// The components of a graph; `None` when the caller gives up.
+    // Cost: linear in vertices and links; most accesses are to a vertex far from the previous one, one cache line
+    // each.
     pub(super) fn new(links: &Links, pace: &Pace<'_>) -> Option<Self> {
         let mut search = Search { vertices: vec![Vertex::default(); links.len()], ..Search::default() };
         for start in 0..links.len() as u32 {
             search.from(start, links, pace)?;
         }
         let Search { vertices, crossing, ended, .. } = search;
-        // A component ends after all that it leads to.
+        // A component is completed after all those that it leads to.
         let number = |ended_before: u32| ended - 1 - ended_before;
         let of: Vec<u32> = vertices.iter().map(|vertex| number(vertex.of)).collect();
         let between = || crossing.iter().map(|&(vertex, to)| Some((of[vertex as usize], number(to))));
@@ -43,15 +44,15 @@ impl Components {
     }
 }
 
-/// What is known of a vertex: what is looked at together lies together.
+/// The state of a vertex; fields used together share a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Vertex {
-    /// When it was found.
+    /// When it was found, as a number.
     found: u32,
-    /// When the first of those was found that it leads to in a circle, as far as is known.
+    /// The number of the earliest known vertex of its component.
     least: u32,
-    /// How many components had ended before its own.
+    /// How many components had been completed before its own.
     of: u32,
 }
 
@@ -65,11 +66,11 @@ impl Default for Vertex {
 #[derive(Default)]
 struct Search {
     vertices: Vec<Vertex>,
-    /// Vertices that were found, and whose component has not ended.
+    /// Vertices that were found, but whose component is not complete.
     open: Vec<u32>,
-    /// Those on the way, each with what of its links is still to be followed.
+    /// The current path, each vertex with its links that remain to be followed.
     way: Vec<(u32, (u32, u32))>,
-    /// Links out of a component: from which vertex, and how many had ended before the other.
+    /// Links out of a component: the vertex, and how many components had been completed before the target's.
     crossing: Vec<(u32, u32)>,
     count: u32,
     ended: u32,
@@ -115,7 +116,7 @@ impl Search {
         *least = to.min(*least);
     }
 
-    /// All links of a vertex were followed: its component ends, unless an earlier vertex is in it.
+    /// All links of a vertex were followed: its component is complete, unless an earlier vertex belongs to it.
     fn leave(&mut self, vertex: u32) {
         let Vertex { found, least, .. } = self.vertices[vertex as usize];
         let above = self.way.last().map(|&(above, _)| above);
@@ -157,7 +158,7 @@ mod tests {
         assert_eq!((0..3).map(|one| components.links.of(one)).collect::<Vec<_>>(), [&[1][..], &[2], &[]]);
     }
 
-    /// Check that a circle of a million is no deeper than others.
+    /// Check that a cycle of a million needs no recursion.
     #[test]
     fn long_circles_are_walked() {
         let count = 1_000_000;
@@ -168,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that those are together that lead to each other, and that links lead to greater numbers.
+        /// Check that vertices are together if they lead to each other, and that links lead to greater numbers.
         #[test]
         fn components_equal_circles(pairs in prop::collection::vec((0..16_u32, 0..16_u32), 0..50)) {
             let (links, components) = made(16, &pairs);

@@ -1,53 +1,55 @@
-//! Through whom all ways lead: immediate dominators.
+//! Immediate dominators: the vertices through which all paths lead.
 //!
 //! This is the simple version of the algorithm in Lengauer and Tarjan, *A fast algorithm for finding dominators in a
-//! flowgraph* (TOPLAS 1, 1979), with buckets that are emptied as in Georgiadis, Tarjan and Werneck, *Finding dominators in
-//! practice* (JGAA 10, 2006). It takes O(m log n) whatever the graph is. Semi-NCA from the same paper is as fast on graphs that
-//! programs have, but takes n² on those that somebody made for that.
+//! flowgraph* (TOPLAS 1, 1979), with buckets emptied as in Georgiadis, Tarjan and Werneck, *Finding dominators in
+//! practice* (JGAA 10, 2006). It takes O(m log n) for any graph. Semi-NCA from the latter paper is as fast on the
+//! graphs of real programs, but takes n² on adversarial ones.
 //!
 //! ```text
-//!  links          in the order of a depth-first search       dominators
+//!  links          in depth-first order                       dominators
 //!
 //!  0 → 4, 5       0:0  1:4  2:6  3:5                         0
 //!  4 → 6          0 → 1 → 2                                  ├─ 4
-//!  5 → 6          0 → 3 → 2                                  ├─ 6    two ways lead to it
+//!  5 → 6          0 → 3 → 2                                  ├─ 6    two paths lead to it
 //!                                                            └─ 5
 //! ```
 //!
-//! No function calls itself: a list of 10⁶ blocks is a graph as deep.
+//! Nothing is recursive: a list of 10⁶ blocks is a graph of that depth.
 
 use super::links::Links;
 use super::pace::Pace;
 use std::sync::OnceLock;
 
-/// Stands for no vertex.
+/// No vertex.
 const NONE: u32 = u32::MAX;
 
-/// The tree of dominators of what can be reached from a vertex.
+/// The dominator tree of everything reachable from a vertex.
 ///
-/// Vertices in it have *numbers*, in which they were found; that of a dominator is less than those of what it dominates.
+/// Reachable vertices have *numbers*, in the order in which they were found; a dominator has a smaller number than
+/// whatever it dominates.
 #[derive(Debug)]
 pub(super) struct Dominators {
     /// The vertex of each number.
     order: Vec<u32>,
-    /// The number of each vertex, [`NONE`] of those that are not reached.
+    /// The number of each vertex, [`NONE`] if it is not reachable.
     numbers: Vec<u32>,
-    /// The number of the immediate dominator of each number. The first has itself.
+    /// The number of the immediate dominator of each number. The first one is its own.
     above: Vec<u32>,
-    /// The same turned around, once somebody has asked: trees, tables and classes of one graph do.
+    /// The inverse, computed on first use: trees, tables and classes of a graph share it.
     below: OnceLock<Links>,
-    /// The first number that only what passes leads to.
+    /// The first number that only passing roots lead to.
     others: u32,
 }
 
 impl Dominators {
-    /// The tree below `start`, whose links from the vertex `passing` on count only for what none before it leads to.
+    /// The tree below `start`. Links from the vertices from `passing` on count only for what no earlier vertex leads
+    /// to.
     pub(super) fn new(links: &Links, start: u32, passing: u32, pace: &Pace<'_>) -> Option<Self> {
         let Search { order, numbers, parents } = Search::new(links, start, pace)?;
-        // The search has come to what others lead to first.
+        // The search has first visited everything that others lead to.
         let others = numbers.get(passing as usize).copied().unwrap_or(NONE);
         let counts = &|target: u32, number: u32| is_counted(&numbers, others, target, number);
-        // By vertex, so that no number has to be looked up for each of the links.
+        // Grouped by vertex, so that its number is looked up once and not for each link.
         let row = |(number, &vertex)| {
             links.of(vertex).iter().map(move |&target| counts(target, number).then_some((target, number)))
         };
@@ -56,7 +58,7 @@ impl Dominators {
         Some(Self { order, numbers, above, below: OnceLock::new(), others })
     }
 
-    /// How many vertices are reached.
+    /// Number of reachable vertices.
     pub(super) fn len(&self) -> usize {
         self.order.len()
     }
@@ -66,7 +68,7 @@ impl Dominators {
         self.order[number as usize]
     }
 
-    /// The number of a vertex, if it is reached.
+    /// The number of a vertex, if it is reachable.
     pub(super) fn number(&self, vertex: u32) -> Option<u32> {
         self.numbers.get(vertex as usize).copied().filter(|&number| number != NONE)
     }
@@ -76,12 +78,12 @@ impl Dominators {
         self.above[number as usize]
     }
 
-    /// True when the link to a vertex counts that the vertex of this number has.
+    /// True when the link from the vertex with this number to `target` counts.
     pub(super) fn counts(&self, target: u32, number: u32) -> bool {
         is_counted(&self.numbers, self.others, target, number)
     }
 
-    /// For each number, those that it immediately dominates, in order. They are gathered when somebody first asks.
+    /// For each number, those that it immediately dominates, in order. Computed on first use.
     pub(super) fn below(&self, pace: &Pace<'_>) -> Option<&Links> {
         if let Some(below) = self.below.get() {
             return Some(below);
@@ -92,7 +94,7 @@ impl Dominators {
     }
 }
 
-/// Whether a link counts from a number, given the first one that only what passes leads to.
+/// Whether a link counts; `others` is the first number that only passing roots lead to.
 fn is_counted(numbers: &[u32], others: u32, target: u32, number: u32) -> bool {
     number < others || numbers[target as usize] >= others
 }
@@ -110,7 +112,7 @@ impl Search {
         let (mut order, mut parents) = (vec![start], vec![0]);
         let mut numbers = vec![NONE; links.len()];
         numbers[start as usize] = 0;
-        // Vertices on the way, each with what of its links is still to be followed.
+        // The current path, each vertex with its links that remain to be followed.
         let mut way = vec![(0, links.span(start))];
         while let Some((number, (next, end))) = way.last_mut() {
             pace.step()?;
@@ -132,12 +134,12 @@ impl Search {
     }
 }
 
-/// The immediate dominator of each number, given its vertex, the numbers from which links lead to each vertex, and the tree of the
-/// search.
+/// The immediate dominator of each number, given the vertices in order of their numbers, the numbers from which links
+/// lead to each vertex, and the tree of the search.
 fn dominators(order: &[u32], before: &Links, parents: Vec<u32>, pace: &Pace<'_>) -> Option<Vec<u32>> {
     let mut forest = Forest::new(parents);
     let mut above = vec![0; order.len()];
-    // Numbers that wait for their semidominator: a list for each of those.
+    // Numbers grouped by their semidominator: a linked list for each.
     let (mut first, mut next) = (vec![NONE; order.len()], vec![NONE; order.len()]);
     for number in (0..order.len() as u32).rev() {
         pace.step()?;
@@ -161,7 +163,7 @@ fn dominators(order: &[u32], before: &Links, parents: Vec<u32>, pace: &Pace<'_>)
             first[semi as usize] = number;
         }
     }
-    // Until here, some have only one that has the same dominator.
+    // So far, some have only a vertex with the same dominator.
     for number in 1..above.len() {
         pace.step()?;
         let found = above[number];
@@ -172,21 +174,22 @@ fn dominators(order: &[u32], before: &Links, parents: Vec<u32>, pace: &Pace<'_>)
     Some(above)
 }
 
-/// The tree of the search, as far as it was looked at: all numbers after the current one. Ways up in it are shortened as they are gone.
+/// The search tree, as far as it was processed: all numbers after the current one. Paths up are compressed as they
+/// are walked.
 struct Forest {
     nodes: Vec<ForestNode>,
     way: Vec<u32>,
 }
 
-/// What is looked at together lies together: most looks are at places far from the last.
+/// Fields used together share a cache line: most accesses are far from the previous one.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct ForestNode {
-    /// One above it: first its parent.
+    /// An ancestor: initially the parent.
     up: u32,
-    /// The one with the least semidominator from it up to that, which is not counted.
+    /// The number with the least semidominator on the path from here up to, but excluding, `up`.
     least: u32,
-    /// That semidominator.
+    /// The semidominator of `least`.
     least_semi: u32,
     /// Its own semidominator; itself until that is known.
     semi: u32,
@@ -202,15 +205,15 @@ impl Forest {
         self.nodes[number].semi
     }
 
-    /// The semidominator of the current number is known. Says its parent.
+    /// Sets the semidominator of the current number; returns its parent.
     fn settle(&mut self, number: u32, semi: u32) -> u32 {
         let node = &mut self.nodes[number as usize];
         (node.semi, node.least_semi) = (semi, semi);
         node.up
     }
 
-    /// Of those from a number after `current` up to the first that is not after it, which is not counted: the one with the least
-    /// semidominator, and that.
+    /// On the path from a number after `current` up to, but excluding, the first ancestor not after it: the number
+    /// with the least semidominator, and that semidominator.
     fn least(&mut self, number: u32, current: u32) -> (u32, u32) {
         let mut top = number;
         let mut above = self.nodes[top as usize];
@@ -247,7 +250,7 @@ pub(super) mod tests {
         Dominators::new(links, start, NONE, &Pace::default()).unwrap()
     }
 
-    /// What is reached from a vertex when another one is not there.
+    /// What is reachable from a vertex when another one is removed.
     pub(crate) fn reached(links: &Links, start: u32, without: Option<u32>) -> Vec<bool> {
         let mut reached = vec![false; links.len()];
         let mut open = vec![start];
@@ -259,7 +262,8 @@ pub(super) mod tests {
         reached
     }
 
-    /// The immediate dominator of each vertex that is reached, by taking away one after the other: the one that most others dominate.
+    /// The immediate dominator of each reachable vertex, by removing one vertex at a time: it is the dominator that
+    /// is itself dominated by most others.
     fn by_removal(links: &Links, start: u32) -> Vec<Option<u32>> {
         let all = reached(links, start, None);
         let without: Vec<Vec<bool>> =
@@ -301,7 +305,8 @@ pub(super) mod tests {
         assert_eq!(found(&links, 0), [None].into_iter().chain(expected).collect::<Vec<_>>());
     }
 
-    /// Check that a list of a million is no deeper than others, in either order, and that one way round it takes all from it.
+    /// Check that a list of a million needs no recursion, in either order, and that a shortcut from its start to its
+    /// middle makes the start dominate the middle.
     #[test]
     fn long_lists_are_walked() {
         let count = 1_000_000;
@@ -316,7 +321,7 @@ pub(super) mod tests {
     }
 
     proptest! {
-        /// Check dominators against what is no longer reached when a vertex is taken away.
+        /// Check dominators against what is no longer reachable when a vertex is removed.
         #[test]
         fn dominators_equal_removal(
             pairs in prop::collection::vec((0..16_u32, 0..16_u32), 0..50),

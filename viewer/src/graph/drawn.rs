@@ -1,17 +1,18 @@
-//! Small graphs for tests: `0A AB` is root 0 that refers to block A, which refers to block B. Roots from 5 on pass.
+//! Small graphs for tests: `0A AB` is root 0 that refers to block A, which refers to block B. Roots from 5 on are
+//! passing ones.
 
 use super::{BlockId, GraphBuilder, HeapGraph, HeldBlock, Rank, RootId, Source};
 use capture::{NodeId, ThreadId};
 use proptest::prelude::*;
 
-/// Where roots lie, below all blocks.
+/// Address of the roots, below all blocks.
 const ROOTS: u64 = 0x100;
 
 pub(super) fn address(block: u32) -> u64 {
     0x1000 + u64::from(block) * 0x1000
 }
 
-/// Blocks A, B, … of these sizes and stacks, and what refers to them.
+/// Blocks A, B, … with these sizes and stacks, and what refers to them.
 pub(super) fn graph(blocks: &[(u64, u32)], drawn: &str) -> HeapGraph {
     let id = |letter: char| letter as u32 - 'A' as u32;
     let (mut direct, mut links) = (Vec::new(), Vec::new());
@@ -26,7 +27,7 @@ pub(super) fn graph(blocks: &[(u64, u32)], drawn: &str) -> HeapGraph {
     numbered(blocks, &direct, &links)
 }
 
-/// The same of numbers, where those beyond the last block are left out.
+/// The same from numbers; those past the last block are ignored.
 pub(super) fn numbered(blocks: &[(u64, u32)], direct: &[(u32, u32)], links: &[(u32, u32)]) -> HeapGraph {
     let held = blocks.iter().zip(0..).map(|(&(size, node), block)| HeldBlock {
         address: address(block),
@@ -66,7 +67,8 @@ pub(super) fn parts() -> impl Strategy<Value = Parts> {
     )
 }
 
-/// Which blocks are reached without some of the blocks and roots: what lasting roots lead to by these alone, the rest by those that pass.
+/// Which blocks remain reachable without some blocks and a root: what lasting roots lead to counts through these
+/// alone, the rest through passing ones.
 pub(super) fn reached(parts: &Parts, without: impl Fn(u32) -> bool, without_root: Option<u32>) -> Vec<bool> {
     let lasting = followed(parts, |root| rank(root) == Rank::Lasting, |_| false);
     let is_lasting = |block: u32| lasting.get(block as usize) == Some(&true);
@@ -80,14 +82,14 @@ pub(super) fn reached(parts: &Parts, without: impl Fn(u32) -> bool, without_root
     by_lasting.iter().zip(by_passing).map(|(lasting, passing)| lasting | passing).collect()
 }
 
-/// Which blocks one of the roots leads to, one that passes only to those that none that lasts does.
+/// Which blocks a root leads to; for a passing root, only those that no lasting root leads to.
 pub(super) fn reached_by(parts: &Parts, root: u32) -> Vec<bool> {
     let lasting = followed(parts, |root| rank(root) == Rank::Lasting, |_| false);
     let is_others = |block: u32| rank(root) == Rank::Passing && lasting.get(block as usize) == Some(&true);
     followed(parts, |one| one == root, is_others)
 }
 
-/// Which blocks some of the roots lead to, without some of the blocks.
+/// Which blocks some of the roots lead to when some blocks are removed.
 fn followed(
     (blocks, direct, links): &Parts,
     is_taken: impl Fn(u32) -> bool,

@@ -1,14 +1,15 @@
-//! The graph, and what each block keeps.
+//! The heap graph, and what each block keeps.
 //!
-//! Vertices are the blocks, then the roots, and at last one that refers to all roots:
+//! Vertices are the blocks, then the roots, and finally one vertex that refers to all roots:
 //!
 //! ```text
 //!  0 … blocks                 blocks … + roots         the last
 //!  A, B, C, D                 cache, stack of main     everything
 //! ```
 //!
-//! That roots are vertices tells a block that two variables hold from one that a single variable holds in two ways. Those that last come
-//! first, so the search for what is reached comes to all that they lead to before it comes to any that pass.
+//! Because roots are vertices, a block that two variables hold differs from one that a single variable holds along
+//! two paths. Lasting roots come first, so the search visits everything that they lead to before it visits any
+//! passing one.
 
 use super::block::{BlockId, HeldBlock};
 use super::dominators::Dominators;
@@ -24,18 +25,18 @@ use crate::analysis::Amount;
 use capture::NodeId;
 use std::collections::HashSet;
 
-/// What an answer is that is wanted whatever it takes.
+/// Why a result without a time limit cannot be missing.
 pub(super) const UNHURRIED: &str = "nobody gives it up";
 
-/// Blocks, and who refers to them.
+/// Blocks, and what refers to them.
 #[derive(Debug)]
 pub struct HeapGraph {
     places: Places,
-    /// The different stacks of the blocks, in order.
+    /// The distinct stacks of the blocks, in order.
     stacks: Vec<NodeId>,
-    /// The place of each block's stack among these.
+    /// The index of each block's stack in `stacks`.
     rows: Vec<u32>,
-    /// The different roots: those that last, then those that pass, each in order.
+    /// The distinct roots: lasting ones, then passing ones, each in order.
     roots: Vec<RootId>,
     pub(super) links: Links,
     pub(super) dominators: Dominators,
@@ -44,26 +45,26 @@ pub struct HeapGraph {
     figures: Figures,
 }
 
-/// What a graph was made of.
+/// What a graph was made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Blocks of the graph.
     pub blocks: Amount,
-    /// Those that a root leads to.
+    /// Blocks that a root leads to.
     pub reachable: Amount,
-    /// Blocks that were left out, since they lie in others.
+    /// Blocks that were left out because they overlap others.
     pub overlapping: Amount,
-    /// Different roots that refer to blocks.
+    /// Distinct roots that refer to blocks.
     pub roots: usize,
-    /// Different links between blocks, and from roots to blocks.
+    /// Distinct links between blocks, and from roots to blocks.
     pub links: usize,
-    /// Pointers that were given.
+    /// Pointers that were passed in.
     pub pointers: u64,
-    /// Pointers to where no block is.
+    /// Pointers to addresses in no block.
     pub astray: u64,
-    /// Pointers in memory that holds nothing, and those of an exact root into the middle of a block.
+    /// Pointers in ignored memory, and pointers of an exact root to the middle of a block.
     pub ignored: u64,
-    /// Pointers beyond what is counted.
+    /// Pointers beyond the limit on links.
     pub left_out: u64,
 }
 
@@ -103,7 +104,7 @@ impl HeapGraph {
         let amount = |vertex: u32| blocks.get(vertex as usize).map_or(Amount::ZERO, HeldBlock::amount);
         let own = |number: u32| pace.step().map(|()| amount(dominators.vertex(number)));
         let mut held: Vec<Amount> = (0..dominators.len() as u32).map(own).collect::<Option<_>>()?;
-        // A number is greater than that above it.
+        // A dominator has a smaller number than what it dominates.
         for number in (1..held.len()).rev() {
             pace.step()?;
             let below = held[number];
@@ -116,27 +117,28 @@ impl HeapGraph {
         Some(Self { places, stacks, rows, roots, links, dominators, held, figures })
     }
 
-    /// What it was made of.
+    /// What the graph was made from.
     pub fn figures(&self) -> Figures {
         self.figures
     }
 
-    /// The blocks by their ids, which is by address.
+    /// The blocks, ordered by id and thus by address.
     pub fn blocks(&self) -> &[HeldBlock] {
         self.places.blocks()
     }
 
-    /// The block that an address lies in.
+    /// The block that contains an address.
     pub fn block_at(&self, address: u64) -> Option<BlockId> {
         self.places.find(address)
     }
 
-    /// What would be unreachable without a block: itself, and all that it keeps. Nothing of a block that is unreachable already.
+    /// What would be unreachable without a block: itself and all that it keeps. Zero for a block that is unreachable
+    /// already.
     pub fn retained_by(&self, block: BlockId) -> Amount {
         self.number(block).map_or(Amount::ZERO, |number| self.held(number))
     }
 
-    /// What keeps a block. None of a block that is unreachable.
+    /// What keeps a block. None for an unreachable block.
     pub fn keeper(&self, block: BlockId) -> Option<Keeper> {
         let above = self.dominators.vertex(self.dominators.above(self.number(block)?));
         Some(match (above as usize).checked_sub(self.blocks().len()) {
@@ -156,38 +158,38 @@ impl HeapGraph {
         self.retained_at(&Pace::default()).expect(UNHURRIED)
     }
 
-    /// The same; `None` when nobody waits for it any more.
+    /// The same; `None` when the caller gives up.
     pub fn retained_at(&self, pace: &Pace<'_>) -> Option<Retained> {
         Retained::new(self, pace)
     }
 
-    /// What several roots keep together, by these.
+    /// What several roots keep together, by root.
     pub fn several(&self) -> Several {
         self.several_at(&Pace::default()).expect(UNHURRIED)
     }
 
-    /// The same; `None` when nobody waits for it any more.
-    // Cost: as the dominators where no single root keeps anything, and a second at most for the roots.
+    /// The same; `None` when the caller gives up.
+    // Cost: that of the dominators if no single root keeps anything, plus at most a second for the roots.
     pub fn several_at(&self, pace: &Pace<'_>) -> Option<Several> {
         Several::new(self, pace)
     }
 
-    /// What nobody can reach any more.
+    /// What has become unreachable.
     pub fn unreachable(&self) -> Unreachable {
         self.unreachable_at(&Pace::default()).expect(UNHURRIED)
     }
 
-    /// The same; `None` when nobody waits for it any more.
+    /// The same; `None` when the caller gives up.
     pub fn unreachable_at(&self, pace: &Pace<'_>) -> Option<Unreachable> {
         Unreachable::new(self, pace)
     }
 
-    /// What keeps what, stacks by stacks: without rows that retain less than `least` bytes, and at most `levels` deep.
+    /// What keeps what, by stack: without rows that retain less than `least` bytes, and at most `levels` deep.
     pub fn tree(&self, least: i64, levels: usize) -> KeptTree {
         self.tree_at(least, levels, &Pace::default()).expect(UNHURRIED)
     }
 
-    /// The same; `None` when nobody waits for it any more.
+    /// The same; `None` when the caller gives up.
     pub fn tree_at(&self, least: i64, levels: usize, pace: &Pace<'_>) -> Option<KeptTree> {
         KeptTree::new(self, least, levels, pace)
     }
@@ -202,7 +204,7 @@ impl HeapGraph {
         &self.stacks
     }
 
-    /// The place of a block's stack.
+    /// The index of a block's stack.
     pub(super) fn row(&self, block: u32) -> usize {
         self.rows[block as usize] as usize
     }
@@ -216,25 +218,25 @@ impl HeapGraph {
         self.held[number as usize]
     }
 
-    /// A number's own block. Roots have none.
+    /// The block of a number. Roots have none.
     pub(super) fn own(&self, number: u32) -> Amount {
         let vertex = self.dominators.vertex(number);
         self.blocks().get(vertex as usize).map_or(Amount::ZERO, HeldBlock::amount)
     }
 
-    /// What a number is shown as: stacks come first, then roots, at last [`Holder::Several`].
+    /// The label that a number is shown under: stacks come first, then roots, and [`Holder::Several`] last.
     pub(super) fn label(&self, number: u32) -> u32 {
         let vertex = self.dominators.vertex(number);
         let root = |vertex: u32| vertex - self.blocks().len() as u32 + self.stacks.len() as u32;
         self.rows.get(vertex as usize).copied().unwrap_or_else(|| root(vertex))
     }
 
-    /// How many labels there are.
+    /// Number of labels.
     pub(super) fn labels(&self) -> usize {
         self.stacks.len() + self.roots.len() + 1
     }
 
-    /// Who has a label.
+    /// What a label stands for.
     pub(super) fn holder(&self, label: u32) -> Holder {
         match self.stacks.get(label as usize) {
             Some(&node) => Holder::Stack(node),
@@ -256,7 +258,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check the keepers of blocks that one root holds, in one way or two, that two hold, and that none does.
+    /// Check the keepers of blocks that one root holds along one or two paths, that two roots hold, and that none
+    /// does.
     #[test]
     fn keepers_are_those_all_ways_lead_through() {
         let blocks = [(1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (32, 1)];
@@ -273,7 +276,7 @@ mod tests {
         assert_eq!(graph.figures().reachable, Amount { blocks: 5, bytes: 31 });
     }
 
-    /// Check that a word that has stayed on a stack takes nothing from what keeps a block, and leads to no less.
+    /// Check that a stale word on a stack does not weaken what keeps a block, yet leads to as much as any root.
     #[test]
     fn stacks_keep_what_nothing_else_leads_to() {
         let graph = graph(&[(1, 1), (2, 1), (4, 1), (8, 1), (16, 1)], "0A AB 5B 5C CA CD 6E 5E");
@@ -293,7 +296,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check what a block retains, and its keeper, against what is unreachable when blocks are taken away.
+        /// Check what a block retains, and its keeper, against what becomes unreachable when blocks are removed.
         #[test]
         fn a_block_retains_what_is_gone_without_it(parts in parts()) {
             let graph = numbered(&parts.0, &parts.1, &parts.2);

@@ -1,47 +1,47 @@
-//! Where pointers lie, and who holds a block.
+//! Where pointers are stored, and what holds a block.
 
 use super::block::BlockId;
 use capture::NodeId;
 
-/// A root: a variable, the stack of a thread, a register. What it is called is the caller's matter.
+/// A root: a variable, the stack of a thread, a register. The caller assigns names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RootId(pub u32);
 
-/// What memory is that lies in no live block.
+/// What kind of memory lies outside of live blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// It holds what it points to.
     Root {
-        /// As part of this.
+        /// The root that it is part of.
         root: RootId,
-        /// Whether what others lead to is kept by it, too.
+        /// Whether it also keeps what other roots lead to.
         rank: Rank,
-        /// Only pointers to the very start of a block count. Of the data of an allocator: glibc's bins point at headers of free
-        /// chunks, which lie in the last usable bytes of the block before them.
+        /// Only pointers to the very start of a block count. This is for an allocator's own data: glibc's bins point
+        /// at headers of free chunks, which overlap the last usable bytes of the block before them.
         exact: bool,
     },
-    /// Pointers in it hold nothing: memory that is free, where old ones lie.
+    /// Pointers in it hold nothing: free memory with stale pointers.
     Ignored,
 }
 
-/// How much it says that a root refers to a block.
+/// How reliable a root is as a reason for keeping a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rank {
-    /// Whoever stored it there wants to find it again: a variable, memory of the program's own.
+    /// The pointer was stored to be used again: a variable, memory of the program's own.
     Lasting,
-    /// It may be there because nothing else has come to its place: the stack and the registers of a thread, where words stay when they
-    /// are of no use any more. So what a root that lasts leads to is kept by such roots alone.
+    /// The pointer may be stale: on the stack or in the registers of a thread, words stay until they are overwritten.
+    /// So what a lasting root leads to is kept by lasting roots alone.
     Passing,
 }
 
 /// What keeps the blocks of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Holder {
-    /// A root: each way to them begins there.
+    /// A root: each path to them begins there.
     Root(RootId),
     /// Several roots, or several blocks that different roots hold: no single one of them keeps these.
     Several,
-    /// Blocks of this stack: each way to them leads through one.
+    /// Blocks of this stack: each path to them leads through one.
     Stack(NodeId),
 }
 
@@ -50,8 +50,8 @@ pub enum Holder {
 pub enum Keeper {
     /// A root.
     Root(RootId),
-    /// Several roots, each in its own way.
+    /// Several roots, each along its own path.
     Several,
-    /// This block, which is the nearest of those that every way leads through.
+    /// This block, the nearest of those that every path leads through.
     Block(BlockId),
 }

@@ -1,4 +1,4 @@
-//! Who refers to whom: compressed sparse rows.
+//! The links between vertices, as compressed sparse rows.
 //!
 //! ```text
 //!  0 → 2, 3                 begins   0    2    2    3
@@ -7,26 +7,26 @@
 
 use super::pace::Pace;
 
-/// For each vertex, those that it refers to: in order, none twice.
+/// For each vertex, the vertices that it refers to: in order, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    /// Where the row of each begins, and where the last ends.
+    /// Where each row begins, followed by the end of the last.
     begins: Vec<u32>,
     targets: Vec<u32>,
 }
 
 impl Links {
-    /// How many vertices there are.
+    /// Number of vertices.
     pub(super) fn len(&self) -> usize {
         self.begins.len().saturating_sub(1)
     }
 
-    /// How many links there are.
+    /// Number of links.
     pub(super) fn count(&self) -> usize {
         self.targets.len()
     }
 
-    /// Where the targets of one are among all targets.
+    /// The range of a vertex's targets among all targets.
     pub(super) fn span(&self, vertex: u32) -> (u32, u32) {
         (self.begins[vertex as usize], self.begins[vertex as usize + 1])
     }
@@ -36,14 +36,14 @@ impl Links {
         self.targets[place as usize]
     }
 
-    /// Those that one refers to.
+    /// The targets of a vertex.
     pub(super) fn of(&self, vertex: u32) -> &[u32] {
         let (begin, end) = self.span(vertex);
         &self.targets[begin as usize..end as usize]
     }
 
-    /// Rows of what is given as pairs `(vertex, target)`, in the order in which they are given. That happens twice. What is looked at
-    /// and left out is given as `None`, so that it is counted as a step.
+    /// Rows made from pairs `(vertex, target)`, in the given order. `pairs` is called twice. It yields `None` for a
+    /// candidate that it skips, so that this counts as a step of `pace`.
     pub(super) fn gather<I: Iterator<Item = Option<(u32, u32)>>>(
         vertices: usize,
         pairs: impl Fn() -> I,
@@ -68,31 +68,31 @@ impl Links {
             targets[*next as usize] = target;
             *next += 1;
         }
-        // Now each row begins where it should end: the one before it does where it should begin.
+        // Now each entry is the end of its row, which is the beginning of the next: shift them by one.
         begins.rotate_right(1);
         begins[0] = 0;
         Some(Self { begins, targets })
     }
 }
 
-/// Takes links in any order. Those that come ordered by their vertex, as memory does, cost least.
+/// Takes links in any order. Links ordered by vertex, as memory yields them, are cheapest.
 #[derive(Debug, Default)]
 pub(super) struct LinksBuilder {
-    /// Vertices, each with where its targets begin. One stands in it as often as its links were interrupted.
+    /// Vertices, each with where its targets begin. A vertex occurs once for each run of consecutive links.
     runs: Vec<(u32, u32)>,
     targets: Vec<u32>,
 }
 
 impl LinksBuilder {
-    /// Links of all sorts that are kept at most, so that their places are numbers of 32 bits.
+    /// Most links that are kept, so that their indices fit into 32 bits.
     pub(super) const MOST: usize = 1 << 30;
 
-    /// Links so far, some of them twice.
+    /// Links so far, including duplicates.
     pub(super) fn len(&self) -> usize {
         self.targets.len()
     }
 
-    /// A link. One to itself says nothing.
+    /// Adds a link. A link to itself is dropped.
     pub(super) fn add(&mut self, vertex: u32, target: u32) {
         if vertex == target {
             return;
@@ -104,17 +104,17 @@ impl LinksBuilder {
         self.targets.push(target);
     }
 
-    /// Puts the last run in order, and drops what it has twice.
+    /// Sorts the last run, and drops its duplicates.
     fn close(&mut self) {
         let Some(&(_, begin)) = self.runs.last() else { return };
         order(&mut self.targets, begin as usize);
     }
 
-    /// The rows of so many vertices.
+    /// Finishes the rows, for this many vertices.
     pub(super) fn finish(mut self, vertices: usize) -> Links {
         self.close();
         let Self { mut runs, targets: given } = self;
-        // Each run ends where the next one began before they are put in order.
+        // Each run ends where the next one began before they were sorted.
         let end = place(given.len());
         let ends: Vec<u32> = runs.iter().skip(1).map(|&(_, begin)| begin).chain([end]).collect();
         let is_ordered = runs.is_sorted_by(|before, run| before.0 < run.0);
@@ -143,7 +143,7 @@ impl LinksBuilder {
     }
 }
 
-/// Where each row begins, from those that are not empty.
+/// Where each row begins, given the rows that are not empty.
 fn begins(vertices: usize, rows: &[(u32, u32)], end: u32) -> Vec<u32> {
     let mut begins = Vec::with_capacity(vertices + 1);
     for &(vertex, begin) in rows {
@@ -157,7 +157,7 @@ fn place(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// Orders what begins there, and drops what is there twice.
+/// Sorts the targets from `begin` on, and drops duplicates.
 fn order(targets: &mut Vec<u32>, begin: usize) {
     targets[begin..].sort_unstable();
     let mut kept = begin;
@@ -186,7 +186,7 @@ mod tests {
         builder.finish(vertices)
     }
 
-    /// Check the drawing, and that links are dropped that are there twice or lead to themselves.
+    /// Check the drawing, and that duplicates and links to the vertex itself are dropped.
     #[test]
     fn rows_are_as_drawn() {
         let links = built(4, &[(0, 3), (0, 2), (0, 3), (1, 1), (2, 0)]);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that rows are the sets of what was given, in any order, and that gathering turns them round.
+        /// Check that rows are the sets of what was given, in any order, and that gathering transposes them.
         #[test]
         fn rows_are_sets(mut pairs in prop::collection::vec((0..12_u32, 0..12_u32), 0..80), is_ordered: bool) {
             if is_ordered {

@@ -10,16 +10,16 @@
 //!  (of a free chunk) ──► D    D                        unreachable: D
 //! ```
 //!
-//! A *root* is what the program reaches without a block: a variable, the stack of a thread, a register. A block is *reachable*
-//! when a way of pointers leads to it from a root; others are *unreachable*: nobody can ever free them. One block *keeps* another
-//! when all such ways lead through it: without it, the other would be unreachable. What it *retains* is itself and all that it
-//! keeps.
+//! A *root* is what the program reaches without going through a block: a variable, the stack of a thread, a register.
+//! A block is *reachable* if a path of pointers leads to it from a root; otherwise it is *unreachable*, and can never
+//! be freed. A block *keeps* another if all such paths lead through it: without it, the other would be unreachable.
+//! What it *retains* is itself and all that it keeps.
 //!
-//! Any word that looks like a pointer counts as one, to anywhere in a block. So a block may seem to be held by a number, or by what
-//! is left of an old pointer: more may be unreachable than is shown. What is shown is so as far as all memory was looked at and
-//! pointers are stored plainly: one that is packed, encrypted or counted from elsewhere is not seen.
+//! Any word that looks like a pointer counts as one, to anywhere in a block. So a number or a stale pointer may seem
+//! to hold a block, and more may be unreachable than is shown. What is shown as unreachable is so as far as all
+//! memory was read and pointers are stored plainly: packed, encrypted or relative pointers are not recognized.
 //!
-//! Memory is linear in blocks and pointers, and time nearly so, whatever they are: they come from somebody else's file.
+//! Memory is linear in blocks and pointers, and time nearly so, whatever these are: they come from an untrusted file.
 
 mod arenas;
 mod block;

@@ -1,8 +1,8 @@
-//! Long work that looks now and then whether anybody still waits for it.
+//! Lets long work check now and then whether its result is still wanted.
 
 use std::cell::Cell;
 
-/// Counts the steps of some work, and asks once in a while whether it is still wanted.
+/// Counts the steps of some work, and occasionally checks whether it is still wanted.
 ///
 /// ```
 /// use viewer::graph::Pace;
@@ -14,28 +14,29 @@ use std::cell::Cell;
 #[derive(Clone)]
 pub struct Pace<'w> {
     is_wanted: &'w dyn Fn() -> bool,
-    /// Steps until it asks again.
+    /// Steps until the next check.
     left: Cell<u32>,
 }
 
 impl<'w> Pace<'w> {
-    /// Steps between two questions. Most look at memory that is far from the last, at some hundred nanoseconds each: so it is some
-    /// milliseconds until somebody is heard.
+    /// Steps between two checks. Most steps access distant memory and take about a hundred nanoseconds, so the work
+    /// stops within some milliseconds.
     const STEPS: u32 = 1 << 14;
 
-    /// For work that is wanted as long as this is true.
+    /// For work that is wanted as long as this returns true.
     pub fn while_wanted(is_wanted: &'w dyn Fn() -> bool) -> Self {
         Self { is_wanted, left: Cell::new(0) }
     }
 
-    /// Goes on; `None` when the work is to be given up.
-    // Cost: a count, mostly.
+    /// Counts a step; `None` when the work is to be given up.
+    // Cost: usually a decrement.
     #[inline]
     pub fn step(&self) -> Option<()> {
         self.steps(1)
     }
 
-    /// The same for what takes as long as so many looks at blocks, as a row does with the names of its stack: see [`Pace::ROW`].
+    /// Counts something that takes as long as this many accesses to blocks, such as a row with the names of its
+    /// stack: see [`Pace::ROW`].
     #[inline]
     pub fn steps(&self, steps: u32) -> Option<()> {
         match self.left.get().checked_sub(steps) {
@@ -50,7 +51,7 @@ impl<'w> Pace<'w> {
     /// Steps of a row with names, which takes some ten microseconds.
     pub const ROW: u32 = 128;
 
-    /// Asks at once, before what takes long and asks nothing.
+    /// Checks at once, before something long that makes no checks of its own.
     #[cold]
     pub fn ask(&self) -> Option<()> {
         self.left.set(Self::STEPS);
@@ -58,7 +59,7 @@ impl<'w> Pace<'w> {
     }
 }
 
-/// For work that is wanted whatever it takes.
+/// For work that is always wanted.
 impl Default for Pace<'static> {
     fn default() -> Self {
         Self::while_wanted(&|| true)

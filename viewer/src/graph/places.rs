@@ -1,7 +1,8 @@
-//! Which block an address lies in.
+//! Finds the block that contains an address.
 //!
-//! Blocks lie densely in a few regions (the heap after the program, arenas, mappings), far from each other. Each region is cut
-//! into about as many cells as it has blocks, so that an address is found with a look at its cell and one at the block:
+//! Blocks lie densely in a few regions (the heap after the program, arenas, mappings) that are far from each other.
+//! Each region is divided into about as many cells as it has blocks, so that a lookup takes one access to a cell and
+//! one to a block:
 //!
 //! ```text
 //!  blocks     0     1  2        3     4              5
@@ -14,38 +15,38 @@ use super::block::{BlockId, HeldBlock};
 use crate::analysis::Amount;
 use std::cmp::Reverse;
 
-/// Between blocks that begin farther from each other than this, a new region begins.
+/// Blocks that begin farther apart than this are in separate regions.
 const GAP: u64 = 1 << 20;
 
-/// Blocks that are numbered at most.
+/// Most blocks that get a number.
 const MOST: usize = 1 << 30;
 
 /// Blocks by address.
 #[derive(Debug)]
 pub(super) struct Places {
-    /// None lies in another.
+    /// Without overlaps.
     blocks: Vec<HeldBlock>,
     regions: Vec<Region>,
     cells: Vec<u32>,
-    /// Blocks that were left out, since they lie in others.
+    /// Blocks that were left out because they overlap others.
     pub(super) overlapping: Amount,
 }
 
 #[derive(Debug)]
 struct Region {
-    /// Where its first block begins.
+    /// Address of its first block.
     first: u64,
-    /// Where its last block begins.
+    /// Address of its last block.
     last: u64,
     /// A cell has 2^shift bytes.
     shift: u32,
-    /// Where its cells begin in the list of all.
+    /// Index of its first cell among all cells.
     cells: usize,
 }
 
 impl Places {
-    /// Blocks in any order. Of those that overlap, which no allocator gives out, the first one in memory stays; of those with the same
-    /// address the largest.
+    /// Takes blocks in any order. Of overlapping blocks, which no allocator hands out, the one with the lowest
+    /// address stays; of those with the same address, the largest.
     pub(super) fn new(mut blocks: Vec<HeldBlock>) -> Self {
         blocks.sort_unstable_by_key(|block| (block.address, Reverse(block.size), block.node, block.thread));
         let (mut overlapping, mut last, mut kept) = (Amount::ZERO, None, 0);
@@ -91,8 +92,8 @@ impl Places {
         &self.blocks
     }
 
-    /// The block that this address lies in. One past the end is outside.
-    // Cost: a search of the few regions, then mostly one cache miss for the cell and one for the block.
+    /// The block that contains this address. One past its end is outside.
+    // Cost: a search of the few regions, then usually one cache miss for the cell and one for the block.
     pub(super) fn find(&self, address: u64) -> Option<BlockId> {
         let region = self.regions.partition_point(|region| region.first <= address).checked_sub(1)?;
         let region = &self.regions[region];
@@ -103,7 +104,7 @@ impl Places {
         self.contains(found, address).then_some(found)
     }
 
-    /// True of an address in this block.
+    /// True when this block contains the address.
     pub(super) fn contains(&self, block: BlockId, address: u64) -> bool {
         self.blocks
             .get(block.index())
@@ -126,7 +127,7 @@ mod tests {
         Places::new(blocks.iter().map(block).collect())
     }
 
-    /// Check that pointers into a block are found up to its last byte, and that one of size 0 has one.
+    /// Check that pointers into a block are found up to its last byte, and that a block of size 0 has one.
     #[test]
     fn interior_pointers_are_found() {
         let places = places(&[(0x1000, 16), (0x7000_0000_0000, 1 << 30), (0x1010, 0), (0x1020, 8)]);
@@ -148,7 +149,8 @@ mod tests {
         }
     }
 
-    /// Check that of blocks that overlap the first stays, and of those with one address the largest, and that others are counted.
+    /// Check that of overlapping blocks the first stays, of those at one address the largest, and that the others are
+    /// counted.
     #[test]
     fn overlapping_blocks_are_left_out() {
         let places = places(&[(150, 100), (100, 8), (100, 64), (163, 10), (164, 1)]);
@@ -157,7 +159,7 @@ mod tests {
         assert_eq!(places.overlapping, Amount { blocks: 3, bytes: 118 });
     }
 
-    /// Check that nothing is found where nothing is, and that blocks up to the end of all addresses are.
+    /// Check that nothing is found outside of blocks, and that blocks at the very end of the address space are.
     #[test]
     fn edges_of_memory_are_found() {
         assert_eq!(places(&[]).find(5), None);

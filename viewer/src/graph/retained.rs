@@ -1,7 +1,7 @@
 //! What stacks and roots retain, and what keeps their blocks.
 //!
-//! The blocks of a stack often keep each other: those of a list, of a tree. So that none is counted twice, only what the *topmost*
-//! of them retain is added up, those that no other block of the stack keeps.
+//! The blocks of a stack often keep each other: those of a list, or of a tree. So that nothing is counted twice, only
+//! what the *topmost* of them retain is added up: those that no other block of the stack keeps.
 
 use super::heap_graph::{HeapGraph, sum};
 use super::holder::{Holder, RootId};
@@ -15,10 +15,10 @@ use std::collections::HashMap;
 /// Holders that are named for each stack, those that keep most of it.
 const NAMED: usize = 3;
 
-/// What is reachable, by who retains it.
+/// What is reachable, by what retains it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retained {
-    /// All of it.
+    /// The total.
     pub reachable: Amount,
     /// The part that no single root keeps.
     pub several: Amount,
@@ -31,7 +31,7 @@ pub struct Retained {
 /// A root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RootRow {
-    /// Which.
+    /// The root.
     pub root: RootId,
     /// Blocks it refers to, some of which others may refer to as well.
     pub direct: Amount,
@@ -46,13 +46,13 @@ pub struct RetainedRow {
     pub node: NodeId,
     /// The blocks.
     pub own: Amount,
-    /// They, and what they keep. Stacks keep each other, so these numbers add up to more than there is.
+    /// These, and what they keep. Stacks keep each other, so these numbers add up to more than the total.
     pub retained: Amount,
-    /// How many of them a root refers to.
+    /// Number of them that a root refers to.
     pub direct: i64,
-    /// What keeps the topmost of them, with what those retain, the most first.
+    /// What keeps the topmost of them, with what these retain, the most first.
     pub holders: Vec<(Holder, Amount)>,
-    /// Further holders, which are not named.
+    /// Number of further holders.
     pub more_holders: usize,
 }
 
@@ -103,13 +103,13 @@ impl Retained {
     }
 }
 
-/// The order of rows.
+/// The sort order of rows.
 pub(super) fn most_first(amount: Amount) -> Reverse<(i64, i64)> {
     Reverse((amount.bytes, amount.blocks))
 }
 
-/// What the topmost of each label retain, by the label of what keeps those. Of labels there are so many, and each number of the
-/// dominators has one.
+/// What the topmost blocks of each label retain, by the label of what keeps them. There are `labels` labels, and
+/// `label` returns that of each number of the dominators.
 pub(super) fn topmost(
     graph: &HeapGraph,
     below: &Links,
@@ -117,7 +117,7 @@ pub(super) fn topmost(
     pace: &Pace<'_>,
 ) -> Option<HashMap<(u32, u32), Amount>> {
     let mut topmost: HashMap<(u32, u32), Amount> = HashMap::new();
-    // How many of each label are on the way from the top to here.
+    // Number of occurrences of each label on the path from the top to here.
     let mut inside = vec![0_u32; labels];
     inside[label(0) as usize] = 1;
     let mut way = vec![(0, below.span(0))];
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn topmost_blocks_are_added_up() {
         let node = |holder| Holder::Stack(NodeId(holder));
-        // A holds a list of B, C and D, the last of which two roots hold as well; that holds E.
+        // A holds a list of B, C and D; two roots also hold D, which holds E.
         let graph = graph(&[(100, 1), (10, 2), (10, 2), (10, 2), (5, 3)], "0A AB BC CD 0D 1D DE");
         let found = graph.retained();
         let row = |node, own, retained, direct, holders: &[(Holder, Amount)]| {
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!((found.reachable, found.several), (amount(5, 135), amount(2, 15)));
     }
 
-    /// Check that of many holders those are named that keep most.
+    /// Check that of many holders those that keep most are named.
     #[test]
     fn few_holders_are_named() {
         let graph = graph(&[(1, 9), (2, 9), (3, 9), (4, 9), (5, 9)], "0A 1B 2C 3D 4E");
@@ -206,7 +206,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check sums by stack and by root against what is unreachable when blocks and roots are taken away.
+        /// Check sums by stack and by root against what becomes unreachable when blocks and roots are removed.
         #[test]
         fn sums_equal_removal(parts in parts()) {
             let found = numbered(&parts.0, &parts.1, &parts.2).retained();

@@ -1,9 +1,9 @@
-//! What a root is called.
+//! The names of roots.
 
 use super::holder::RootId;
 use std::borrow::Cow;
 
-/// The name with the number of the root; `[root 7]` where there is none.
+/// The name of a root; `[root 7]` if there is none.
 ///
 /// ```
 /// # use viewer::graph::{RootId, root_name};

@@ -1,4 +1,4 @@
-//! What memory is that holds blocks and is none, and what it is called.
+//! Classifies and names the memory outside of blocks that refers to blocks.
 
 use super::arenas::Arenas;
 use super::holder::{Rank, RootId, Source};
@@ -9,21 +9,21 @@ use std::collections::HashMap;
 use std::ops::Range;
 use symbols::{ModuleSymbols, Symbolizer};
 
-/// File names of the C library with the allocator of nearly all programs.
+/// File names of the C library, which contains the allocator of nearly all programs.
 const LIBC: [&str; 2] = ["libc.so", "libc-2."];
 
-/// Whose memory is which.
+/// Who owns which memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
-    /// What was mapped in the sight of the agent.
+    /// Mappings that the agent saw being made.
     pub(crate) pages: Pages,
-    /// What glibc has mapped for blocks by itself.
+    /// Memory that glibc mapped for blocks itself.
     pub(crate) arenas: Arenas,
-    /// The program has moved the end of the heap itself, so what lies there may be its own.
+    /// The program has moved the break itself, so the memory below may be its own.
     pub(crate) has_own_break: bool,
 }
 
-/// Tells what holds the pointers of a scan.
+/// Finds the roots of a scan's pointers.
 pub(crate) struct Roots<'t> {
     tables: &'t Tables,
     areas: &'t [Area],
@@ -32,18 +32,18 @@ pub(crate) struct Roots<'t> {
     is_partial: bool,
     /// Names of the process' threads.
     threads: HashMap<u32, &'t str>,
-    /// Place of the last area, where the next pointer mostly lies, too.
+    /// Index of the last area, which usually contains the next pointer, too.
     near: usize,
-    /// The last root and the addresses that are part of it.
+    /// The last root and its address range.
     last: (Range<u64>, RootId),
-    /// The last file whose variables were looked for: pointers come by their places.
+    /// The last file whose variables were looked up: pointers come in address order.
     opened: Option<(String, Option<ModuleSymbols>)>,
     ids: HashMap<String, RootId>,
     names: Vec<String>,
 }
 
 impl<'t> Roots<'t> {
-    /// Of a scan. `is_partial` says that there are blocks that are not known.
+    /// For a scan. `is_partial` says that some blocks are unknown.
     pub(crate) fn new(
         tables: &'t Tables,
         scan: &'t Scan,
@@ -75,7 +75,7 @@ impl<'t> Roots<'t> {
         }
     }
 
-    /// What holds a pointer that lies in no block.
+    /// What holds a pointer that is in no block.
     pub(crate) fn source(&mut self, from: u64) -> Source {
         let Some(area) = self.area(from) else { return Source::Ignored };
         if self.is_left(&area, from) || !self.is_partial && self.is_free(&area, from) {
@@ -90,22 +90,23 @@ impl<'t> Roots<'t> {
         Source::Root { root: self.last.1, rank, exact }
     }
 
-    /// True of a place on the stack of a thread that runs there, whatever else it is.
+    /// True for a place on the stack of a thread that is running on it, whatever else it is.
     pub(crate) fn is_in_use(&mut self, from: u64) -> bool {
         self.area(from).is_some_and(|area| area.kind == AreaKind::Stack)
     }
 
-    /// What the roots are called, by their ids.
+    /// The names of the roots, by id.
     pub(crate) fn into_names(self) -> Vec<String> {
         self.names
     }
 
-    /// True of what a thread has left on a stack that libc has made for it. On one that the program has mapped anything may lie beside it.
+    /// True for the unused part of a stack that libc made for a thread. A stack that the program mapped may share its
+    /// mapping with other data.
     fn is_left(&self, area: &Area, from: u64) -> bool {
         area.kind == AreaKind::Left && self.memory.pages.owner(from) != Some(true)
     }
 
-    /// True of memory that the allocator keeps for blocks: what lies there in no block is free.
+    /// True for memory that the allocator keeps for blocks: outside of blocks it is free.
     fn is_free(&self, area: &Area, from: u64) -> bool {
         match area.kind {
             AreaKind::Heap => !self.memory.has_own_break,
@@ -135,7 +136,7 @@ impl<'t> Roots<'t> {
         })
     }
 
-    /// What holds the pointers at an address, and from where to where that does.
+    /// The name of what holds the pointers at an address, and its address range.
     fn name(&mut self, area: &Area, from: u64) -> (Range<u64>, String) {
         let path = self.tables.string(area.name);
         let whole = area.start..area.end;
@@ -153,7 +154,7 @@ impl<'t> Roots<'t> {
         (whole, name)
     }
 
-    /// The same of a variable, which has a name if its file is here and the same.
+    /// The same for a variable, which has a name if this machine has the same file.
     fn variable(&mut self, area: &Area, path: &str, from: u64) -> (Range<u64>, String) {
         let whole = area.start..area.end;
         let nameless = || format!("variables of {}", file_name(path));
@@ -174,8 +175,8 @@ impl<'t> Roots<'t> {
     }
 }
 
-/// True of the file that glibc's allocator lies in. Its bins point at headers of free chunks, which lie in the last bytes of the block
-/// before them: so only the beginning of a block counts.
+/// True for the file that contains glibc's allocator. Its bins point at headers of free chunks, which overlap the
+/// last bytes of the block before them: so only pointers to the beginning of a block count.
 fn is_libc(path: &str) -> bool {
     LIBC.iter().any(|name| file_name(path).starts_with(name))
 }

@@ -1,4 +1,4 @@
-//! A graph of what a scan found, and what is called what in it.
+//! The graph of a scan, with the names it needs.
 
 use super::{Classes, HeapGraph};
 use crate::analysis::Amount;
@@ -10,20 +10,21 @@ use std::collections::HashSet;
 pub struct Scanned {
     /// The scan.
     pub scan: Scan,
-    /// Which of the capture's scans it is, counted from 1.
+    /// The number of the scan in the capture, counted from 1.
     pub number: usize,
-    /// How many there are.
+    /// Number of scans in the capture.
     pub count: usize,
-    /// Blocks may have been there that are not known, as of a process that was attached to: memory that lies in no known block counts
-    /// as in use, so less is unreachable than there may be.
+    /// Blocks may be unknown, as in a process that was attached to: memory in no known block then counts as in use,
+    /// so some unreachable blocks may be missing.
     pub is_partial: bool,
-    /// Addresses of blocks that were freed later: if one of these seemed unreachable, the program had its address in another form.
+    /// Addresses of blocks that were freed later: if one of them seemed unreachable, the program held its address in
+    /// another form.
     pub freed: HashSet<u64>,
-    /// What roots are called, by their numbers: see [`super::root_name`].
+    /// The names of roots, by number: see [`super::root_name`].
     pub roots: Vec<String>,
     /// The graph.
     pub graph: HeapGraph,
-    /// Of which classes of C++ its blocks are.
+    /// The C++ classes of its blocks.
     pub classes: Classes,
 }
 
@@ -37,23 +38,23 @@ impl Scanned {
     }
 }
 
-/// How far what is said of several scans can be believed.
+/// How reliable a statement about several scans is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// Processes that left blocks and were not scanned.
+    /// Processes that left blocks but were not scanned.
     pub unscanned: usize,
-    /// Processes of which not all blocks are known.
+    /// Processes with unknown blocks.
     pub partial: usize,
     /// Bytes of memory that could not be read.
     pub unread: u64,
-    /// Pointers for which there was no room: what is held only from there counts as unreachable, as with unread memory.
+    /// Pointers that there was no room for: what only they hold counts as unreachable, as for unread memory.
     pub lost: u64,
-    /// Blocks that seemed unreachable and were freed later. They are in no number.
+    /// Blocks that seemed unreachable and were freed later. They are not counted anywhere else.
     pub freed_later: Amount,
 }
 
 impl Reach {
-    /// Adds what is said of a scan.
+    /// Adds a scan.
     pub(crate) fn add(&mut self, scanned: &Scanned) {
         self.partial += usize::from(scanned.is_partial);
         self.unread = self.unread.saturating_add(scanned.scan.unread);
@@ -62,12 +63,12 @@ impl Reach {
         self.freed_later += scanned.freed_later();
     }
 
-    /// True when blocks may be counted that can be reached.
+    /// True when reachable blocks may have been counted.
     pub fn may_be_less(&self) -> bool {
         self.unread > 0 || self.lost > 0
     }
 
-    /// True when there may be more than is counted.
+    /// True when unreachable blocks may be missing.
     pub fn may_be_more(&self) -> bool {
         self.unscanned > 0 || self.partial > 0
     }

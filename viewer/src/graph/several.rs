@@ -1,8 +1,8 @@
-//! What several roots keep together, and which of them lead to how much of it.
+//! What several roots keep together, and how much of it each of them leads to.
 //!
-//! In the tree of dominators that hangs on *tops*: blocks to which ways lead from several roots, while no block and no root is on all of
-//! these. A root leads to what a top keeps if, and only if, it leads to the top. So a graph of roots and tops alone has the answer,
-//! of which there are far fewer than blocks:
+//! In the dominator tree this hangs on *tops*: blocks that several roots lead to, while no single block or root is on
+//! all the paths. A root leads to what a top keeps if and only if it leads to the top. So a graph of roots and tops
+//! alone has the answer, and these are far fewer than blocks:
 //!
 //! ```text
 //!  pointers                     roots and tops       of 5 blocks that no single root keeps
@@ -13,8 +13,8 @@
 //!  log ─► U                     log ─► U
 //! ```
 //!
-//! Tops that lead to each other in a circle are led to by the same roots, so circles are made one vertex. Then each vertex can be
-//! looked at before those that it leads to, and 64 roots go that way at a time, with a bit for each.
+//! Tops on a cycle are led to by the same roots, so cycles are contracted to one vertex. Then each vertex can be
+//! visited before those that it leads to, for 64 roots at a time, with one bit each.
 
 use super::components::Components;
 use super::heap_graph::{HeapGraph, sum};
@@ -27,20 +27,22 @@ use crate::analysis::Amount;
 /// Roots that are followed at a time.
 const TOGETHER: usize = u64::BITS as usize;
 
-/// Vertices and links that are looked at, unless 64 roots alone need more: a second's work, at most, where all of them are far apart.
+/// Vertices and links that are visited, unless the first 64 roots alone need more: at most a second's work, if all of
+/// them are far apart in memory.
 const MOST_LOOKS: usize = 1 << 26;
 
-/// Stands for no top.
+/// No top.
 const NONE: u32 = u32::MAX;
 
 /// What no single root keeps, by the roots that keep it together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Several {
-    /// All of it.
+    /// The total.
     pub retained: Amount,
-    /// Roots that lead to any of it, each with how much that is, the most first. What several lead to counts for each of them.
+    /// Roots that lead to any of it, each with how much, the most first. What several lead to counts for each of
+    /// them.
     pub roots: Vec<(RootId, Amount)>,
-    /// Further roots that do, which were not followed, since there are too many: those that refer to least.
+    /// Number of further such roots that were not followed because of the limit: those that refer to least.
     pub not_followed: usize,
 }
 
@@ -49,7 +51,7 @@ impl Several {
         Self::with_looks(graph, MOST_LOOKS, pace)
     }
 
-    /// The same with at most so many looks, unless 64 roots need more.
+    /// The same with a limit on visits, unless 64 roots need more.
     fn with_looks(graph: &HeapGraph, most: usize, pace: &Pace<'_>) -> Option<Self> {
         let Tops { held, links } = Tops::new(graph, pace)?;
         let roots: Vec<RootId> = graph.roots().map(|(root, _)| root).collect();
@@ -91,7 +93,7 @@ impl Several {
 struct Tops {
     /// What each top retains.
     held: Vec<Amount>,
-    /// Tops to which each top leads, and behind these, each root: the way is within what that keeps. Some stand there several times.
+    /// Tops that each top, and then each root, leads to along a path through what it keeps. May contain duplicates.
     links: Links,
 }
 
@@ -104,7 +106,7 @@ impl Tops {
             (dominators.above(number) == 0).then_some(number)
         };
         let (mut held, mut tops) = (Vec::new(), vec![NONE; blocks as usize]);
-        // In a fraction of the memory, which tops there are: mostly, links lead to none.
+        // A bit set of tops takes a fraction of the memory: most links do not lead to a top.
         let mut some = vec![0_u64; blocks as usize / 64 + 1];
         for vertex in 0..blocks {
             pace.step()?;
@@ -114,7 +116,7 @@ impl Tops {
                 held.push(graph.held(number));
             }
         }
-        // Of each number, the vertex of the top or the root that keeps it.
+        // By number, the vertex of the top or root that keeps it.
         let mut keepers: Vec<u32> = Vec::with_capacity(dominators.len());
         let first_root = held.len() as u32;
         for number in 0..dominators.len() as u32 {
@@ -141,7 +143,7 @@ impl Tops {
     }
 }
 
-/// What each of up to 64 starts leads to, each vertex by its weight. Links lead to greater numbers only.
+/// The sum of the weights of all vertices that each of up to 64 starts leads to. Links lead to greater numbers only.
 fn reached(
     links: &Links,
     weights: &[Amount],
@@ -154,7 +156,7 @@ fn reached(
         by[start as usize] |= 1 << bit;
         count = bit + 1;
     }
-    // By each of the eight bytes that say by whom, and its values: an addition for each byte instead of one for each bit.
+    // One table per byte of the bit set, indexed by its value: one addition per byte instead of one per bit.
     let mut sums = vec![[Amount::ZERO; 256]; 8];
     for (vertex, &weight) in (0..).zip(weights) {
         pace.step()?;
@@ -184,7 +186,8 @@ mod tests {
         Amount { blocks, bytes }
     }
 
-    /// Check the drawing: A, D, T, B, C, U and E are the blocks A to G here, and cache, index and log the roots 0 to 2.
+    /// Check the drawing: A, D, T, B, C, U and E are the blocks A to G here, and cache, index and log the roots 0 to
+    /// 2.
     #[test]
     fn roots_are_as_drawn() {
         let blocks = [1, 2, 4, 8, 16, 32, 64].map(|size| (size, 1));
@@ -195,12 +198,12 @@ mod tests {
         assert_eq!(graph(&blocks, "0A AB 1C").several(), Several::default());
     }
 
-    /// Check that of more roots than can be followed quickly those are that refer to most, that all are where there is time, and that
-    /// how many are not is said.
+    /// Check that of more roots than can be followed quickly, those that refer to most are followed, that all are if
+    /// time allows, and that the number of the others is reported.
     #[test]
     fn roots_that_refer_to_most_are_followed() {
         let blocks: Vec<(u64, u32)> = (0..200).map(|block| (1 + block, 1)).collect();
-        // Each root refers to a block, and to that of the next root; all are of the same rank.
+        // Each root refers to its own block and to that of the next root; all have the same rank.
         let direct: Vec<(u32, u32)> =
             (0..200).flat_map(|root| [(5 + root, root), (5 + root, (root + 1) % 200)]).collect();
         let graph = numbered(&blocks, &direct, &[]);
@@ -214,7 +217,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check what each root leads to, against all that no single root keeps and that is reached from it alone.
+        /// Check what each root leads to, against what no single root keeps and is reachable from this root.
         #[test]
         fn sums_equal_what_each_root_reaches(parts in parts()) {
             let several = numbered(&parts.0, &parts.1, &parts.2).several();

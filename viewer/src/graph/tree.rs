@@ -1,4 +1,4 @@
-//! What keeps what: the tree of dominators, merged by stack.
+//! What keeps what: the dominator tree, merged by stack.
 //!
 //! ```text
 //!  blocks                        rows
@@ -12,9 +12,9 @@
 //!           └─ d  node
 //! ```
 //!
-//! Each row stands for blocks of one stack that blocks of the row above keep. Blocks that others of the same stack keep are in the
-//! row of those. So there are never more rows than blocks; a least size bounds them on each level, and levels are
-//! counted.
+//! Each row stands for blocks of one stack that blocks of the row above keep. Blocks that are kept by others of the
+//! same stack are in the row of those. So there are never more rows than blocks; a minimum size bounds the rows of
+//! each level, and the number of levels is limited.
 
 use super::heap_graph::HeapGraph;
 use super::holder::Holder;
@@ -29,12 +29,12 @@ use std::collections::BTreeMap;
 pub struct KeptTree {
     /// All that is reachable.
     pub reachable: Amount,
-    /// Rows, each before those below it, which come with those that retain most first. On top stand the roots, and
+    /// Rows, each before those below it, of which those that retain most come first. On top are the roots, and
     /// [`Holder::Several`] for what no single root keeps.
     pub rows: Vec<KeptRow>,
-    /// Rows on top that are not shown.
+    /// Number of rows on top that are hidden.
     pub hidden: usize,
-    /// What those retain.
+    /// What these retain.
     pub hidden_retained: Amount,
 }
 
@@ -43,23 +43,23 @@ pub struct KeptTree {
 pub struct KeptRow {
     /// What it stands for.
     pub holder: Holder,
-    /// Rows above it.
+    /// Number of rows above it.
     pub level: usize,
     /// Its blocks.
     pub own: Amount,
-    /// They, and what they keep.
+    /// These, and what they keep.
     pub retained: Amount,
-    /// Rows right below it that are not shown.
+    /// Number of rows directly below it that are hidden.
     pub hidden: usize,
-    /// What those retain.
+    /// What these retain.
     pub hidden_retained: Amount,
 }
 
-/// A row that is not looked at yet.
+/// A row to be opened.
 struct Group {
     label: u32,
     level: usize,
-    /// The numbers of those that nothing of the same label keeps.
+    /// The numbers that nothing of the same label keeps.
     tops: Vec<u32>,
     retained: Amount,
 }
@@ -100,7 +100,7 @@ impl KeptTree {
         Some(tree)
     }
 
-    /// The same with so many rows at most, those that retain most: the others are hidden.
+    /// The same, limited to the `most` rows that retain most: the others are hidden.
     #[must_use]
     pub fn largest(mut self, most: usize) -> Self {
         let all = std::mem::take(&mut self.rows);
@@ -109,7 +109,7 @@ impl KeptTree {
         order.sort_by_key(|&place| (most_first(all[place].retained), place));
         let mut is_kept = vec![false; all.len()];
         order.into_iter().take(most).for_each(|place| is_kept[place] = true);
-        // The places of the rows above, as far as they are kept.
+        // Indices of the ancestors of the row, as far as they are kept.
         let mut above: Vec<usize> = Vec::new();
         for (row, is_kept) in all.into_iter().zip(is_kept) {
             above.truncate(row.level);
@@ -140,7 +140,8 @@ impl Group {
     }
 }
 
-/// All that those of one label keep: what of it has the same label, and the first of others.
+/// Everything that numbers of one label keep: the total of those of the same label, and the first of other labels
+/// below them.
 fn absorb(
     graph: &HeapGraph,
     below: &Links,
@@ -159,7 +160,7 @@ fn absorb(
     Some((own, others))
 }
 
-/// A group for each label.
+/// Groups numbers by label.
 fn merge(graph: &HeapGraph, numbers: Vec<u32>, level: usize, pace: &Pace<'_>) -> Option<Vec<Group>> {
     let mut groups: BTreeMap<u32, Group> = BTreeMap::new();
     for number in numbers {
@@ -170,7 +171,8 @@ fn merge(graph: &HeapGraph, numbers: Vec<u32>, level: usize, pace: &Pace<'_>) ->
     Some(groups.into_values().collect())
 }
 
-/// Takes out what is too small, or all, and puts the largest last: says how many it took, and what those retain.
+/// Removes groups that are too small, or all of them, and sorts the largest last; returns how many were removed, and
+/// what they retain.
 fn cut(groups: &mut Vec<Group>, graph: &HeapGraph, least: i64, all: bool) -> (usize, Amount) {
     let is_hidden = |group: &mut Group| all || group.retained.bytes < least;
     let hidden = groups.extract_if(.., is_hidden).map(|group| group.retained);
@@ -206,7 +208,7 @@ mod tests {
         tree.rows.iter().map(line).collect()
     }
 
-    /// Check the drawing: blocks of a stack below one row are one row, and so is a list.
+    /// Check the drawing: blocks of one stack below a row form one row, and so does a list.
     #[test]
     fn rows_are_as_drawn() {
         let blocks = [(1, 1), (2, 2), (4, 1), (8, 2), (16, 2), (32, 2)];
@@ -215,7 +217,8 @@ mod tests {
         assert_eq!((tree.reachable.bytes, tree.hidden), (63, 0));
     }
 
-    /// Check that what no single root holds has a row, that the largest comes first, and that all that is hidden is counted.
+    /// Check that what no single root holds has a row, that the largest comes first, and that everything hidden is
+    /// counted.
     #[test]
     fn hidden_rows_are_counted() {
         let blocks = [(1, 1), (20, 2), (4, 3), (8, 4), (16, 1), (32, 1)];
@@ -244,7 +247,7 @@ mod tests {
         assert_eq!((tree.hidden, tree.hidden_retained.bytes), (1, 1));
     }
 
-    /// Check that a list of many blocks is one row, and that one of two stacks by turns is cut.
+    /// Check that a list of many blocks is one row, and that a list that alternates between two stacks is cut.
     #[test]
     fn lists_are_folded() {
         let list = |stack: fn(u32) -> u32| {
@@ -259,7 +262,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that rows add up, to all that is reachable, at any depth and cut.
+        /// Check that rows add up to all that is reachable, at any depth and minimum size.
         #[test]
         fn rows_add_up(parts in parts(), least in 0..100_i64, levels in 0..6_usize, most in 0..9_usize) {
             let graph = numbered(&parts.0, &parts.1, &parts.2);

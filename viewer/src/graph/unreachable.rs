@@ -1,15 +1,15 @@
-//! Blocks that nobody can reach any more.
+//! Blocks that have become unreachable.
 //!
-//! Of them, some are unreachable by themselves, the *heads*, and others only since a head is that held them. Freeing a head the way
-//! the program would have done it frees the others as well, so heads are what to look at:
+//! Some of them are unreachable by themselves, the *heads*; others only because the head that held them is. Freeing a
+//! head the way the program would have done frees the others as well, so heads are what to look at:
 //!
 //! ```text
 //!  A ──► B ──► C          A is a head and claims B and C
-//!  D ◄──► E ──► F         D is a head: of a cycle, the lowest address; it claims E and F
+//!  D ◄──► E ──► F         D is a head: on a cycle, the lowest address; it claims E and F
 //! ```
 //!
-//! So there is one head for each group of blocks that refer to each other while none outside of it does. What several heads
-//! lead to is claimed by the lowest of them: every unreachable block is claimed once.
+//! So there is one head for each group of blocks that refer to each other and that nothing outside of the group
+//! refers to. What several heads lead to is claimed by the lowest of them: every unreachable block is claimed once.
 
 use super::block::BlockId;
 use super::heap_graph::{HeapGraph, sum};
@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, HashMap};
 /// What is unreachable, by its heads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unreachable {
-    /// All of it.
+    /// The total.
     pub total: Amount,
     /// The heads alone.
     pub heads_total: Amount,
@@ -35,9 +35,9 @@ pub struct Unreachable {
 /// A block that is unreachable by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnreachableHead {
-    /// Which.
+    /// The block.
     pub block: BlockId,
-    /// It, and all that is unreachable with it.
+    /// The head, and all that is unreachable with it.
     pub claimed: Amount,
     /// A block that it leads to leads back to it.
     pub is_cycle: bool,
@@ -50,7 +50,7 @@ pub struct UnreachableRow {
     pub node: NodeId,
     /// The heads.
     pub heads: Amount,
-    /// They, and all that is unreachable with them.
+    /// These, and all that is unreachable with them.
     pub claimed: Amount,
     /// Heads that are part of a cycle.
     pub cycles: i64,
@@ -101,9 +101,9 @@ type Led = HashMap<(u32, u32), Amount>;
 
 /// The heads, by address, and what they lead to.
 ///
-/// Each unreachable block that none before it leads to is a candidate. Of those that lead to the same block one may lead to the
-/// other, but only a later one to an earlier one, else the other would be no candidate. So one that no later candidate leads to is
-/// a head.
+/// Each unreachable block that no earlier one leads to is a candidate. A candidate may lead to another, but only a
+/// later one to an earlier one, otherwise the other would not be a candidate. So a candidate that no later one leads
+/// to is a head.
 fn heads(graph: &HeapGraph, pace: &Pace<'_>) -> Option<(Vec<UnreachableHead>, Led)> {
     let claimed = |blocks: &mut dyn Iterator<Item = u32>, mut led: Option<&mut Led>| {
         let mut flood = Flood::new(graph, pace)?;
@@ -131,13 +131,14 @@ struct Flood<'a> {
 
 impl<'a> Flood<'a> {
     fn new(graph: &'a HeapGraph, pace: &'a Pace<'a>) -> Option<Self> {
-        // Those that are reachable belong to nobody, though unreachable ones may refer to them.
+        // Reachable blocks are claimed by nobody, though unreachable ones may refer to them.
         let is_reachable = |block| pace.step().map(|()| graph.dominators.number(block).is_some());
         let is_claimed = (0..graph.blocks().len() as u32).map(is_reachable).collect::<Option<_>>()?;
         Some(Self { graph, pace, is_claimed, open: Vec::new() })
     }
 
-    /// Claims a block and all it leads to, and says whether anything of this leads back. No head when it is claimed already.
+    /// Claims a block and all it leads to, and notes whether any of these leads back. None when it is already
+    /// claimed.
     fn claim(&mut self, block: u32, mut led: Option<&mut Led>) -> Option<Option<UnreachableHead>> {
         self.pace.step()?;
         if std::mem::replace(&mut self.is_claimed[block as usize], true) {
@@ -196,7 +197,8 @@ mod tests {
         );
     }
 
-    /// Check that the lowest address is no head where a cycle holds it, and that what two heads hold is the lower one's.
+    /// Check that the lowest address is no head if a cycle holds it, and that the lower of two heads claims what both
+    /// hold.
     #[test]
     fn what_cycles_hold_is_no_head() {
         let sizes = [(1, 1), (2, 1), (4, 1), (8, 1)];
@@ -215,8 +217,8 @@ mod tests {
     }
 
     proptest! {
-        /// Check that each unreachable block is claimed once, by a head that leads to it, and that nothing leads to a head but its cycle, of
-        /// which it is the lowest.
+        /// Check that each unreachable block is claimed once, by a head that leads to it, and that nothing leads to a
+        /// head except its cycle, on which it is the lowest.
         #[test]
         fn each_unreachable_block_has_one_head(parts in parts()) {
             let unreachable = numbered(&parts.0, &parts.1, &parts.2).unreachable();

@@ -1,15 +1,15 @@
-//! Which scan of a capture is meant.
+//! Selects a scan of a capture.
 
 use crate::query::Selected;
 
-/// Which one, of those that a capture has.
+/// A scan of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WhichScan {
     /// The last one.
     #[default]
     Last,
-    /// The one of this number, counted from 1.
+    /// The one with this number, counted from 1.
     Number(usize),
-    /// The last one of a process, or of those that have this pid or name.
+    /// The last one of a process, or of all with this pid or name.
     Of(Selected),
 }

@@ -1,4 +1,4 @@
-//! `report --allocator --json`: processor time in the allocator, by caller.
+//! `report --allocator --json`: CPU time in the allocator, by caller.
 
 use super::head::Head;
 use super::stack::{Who, who};
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 struct Document<'a> {
     #[serde(flatten)]
     head: Head<'a>,
-    /// Of the whole capture.
+    /// In the whole capture.
     samples: i64,
     rows: Vec<RowFields<'a>>,
 }

@@ -1,4 +1,4 @@
-//! Costs as flat fields.
+//! Costs as flattened fields.
 
 use crate::analysis::{Amount, Cost, Spread};
 use crate::loaded::Loaded;
@@ -23,21 +23,21 @@ pub(super) struct CostFields {
     uncertain_bytes: i64,
     exec_blocks: i64,
     exec_bytes: i64,
-    /// Where stacks of frees were recorded.
+    /// Only if the stacks of frees were recorded.
     #[serde(flatten)]
     frees_here: Option<FreesFields>,
-    /// Where processors were sampled.
+    /// Only if the CPU was sampled.
     #[serde(flatten)]
     cpu: Option<CpuFields>,
-    /// Where tracepoints were recorded.
+    /// Only if tracepoints were recorded.
     #[serde(flatten)]
     traced: Option<TracedFields>,
-    /// Where they are estimates.
+    /// Only for estimates.
     #[serde(flatten)]
     errors: Option<ErrorFields>,
 }
 
-/// What a stack has freed itself, whoever allocated it.
+/// What a stack freed itself, whoever allocated it.
 #[derive(Serialize)]
 struct FreesFields {
     frees_here: i64,
@@ -65,7 +65,7 @@ impl FreesFields {
     }
 }
 
-/// Samples of the processors, and what they stand for.
+/// CPU samples, and what they stand for.
 #[derive(Serialize)]
 struct CpuFields {
     samples: i64,
@@ -86,7 +86,7 @@ impl CpuFields {
     }
 }
 
-/// Hits of the tracepoint that is looked at.
+/// Hits of the selected tracepoint.
 #[derive(Serialize)]
 struct TracedFields {
     hits: i64,
@@ -115,7 +115,7 @@ struct ErrorFields {
 }
 
 impl CostFields {
-    /// With standard errors when the capture is sampled.
+    /// Includes standard errors if the capture is sampled.
     pub(super) fn new(loaded: &Loaded, cost: &Cost, spread: &Cost<Spread>) -> Self {
         let errors = loaded.profile.sampling.map(|_| ErrorFields::from(spread));
         let Amount { blocks: hits, bytes: hit_size } = cost.traced;

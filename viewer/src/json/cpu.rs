@@ -1,10 +1,10 @@
-//! How the processors were sampled, page faults and tracepoints recorded, and counters in a few numbers.
+//! How the CPU was sampled, how page faults and tracepoints were recorded, and a summary of counters.
 
 use crate::loaded::Loaded;
 use capture::{SizeUnit, TraceSummary};
 use serde::Serialize;
 
-/// The samples of a recording.
+/// The CPU samples of a recording.
 #[derive(Serialize)]
 pub(super) struct CpuInfo<'a> {
     event: Option<&'a str>,
@@ -23,7 +23,7 @@ pub(super) struct CpuInfo<'a> {
 }
 
 impl<'a> CpuInfo<'a> {
-    /// None when nobody wanted samples, or the recording was cut off.
+    /// None when samples were not requested, or the recording was truncated.
     pub(super) fn new(loaded: &'a Loaded) -> Option<Self> {
         let cpu = &loaded.tables.summary.as_ref()?.cpu;
         let text = |text: &'a str| Some(text).filter(|text| !text.is_empty());
@@ -60,7 +60,7 @@ pub(super) struct FaultInfo<'a> {
 }
 
 impl<'a> FaultInfo<'a> {
-    /// None when nobody wanted them, or the recording was cut off.
+    /// None when they were not requested, or the recording was truncated.
     pub(super) fn new(loaded: &'a Loaded) -> Option<Self> {
         let faults = &loaded.tables.summary.as_ref()?.faults;
         let text = |text: &'a str| Some(text).filter(|text| !text.is_empty());
@@ -99,7 +99,7 @@ struct TracepointFields<'a> {
 }
 
 impl<'a> TraceInfo<'a> {
-    /// None when nobody wanted them, or the recording was cut off.
+    /// None when they were not requested, or the recording was truncated.
     pub(super) fn new(loaded: &'a Loaded) -> Option<Self> {
         let trace = &loaded.tables.summary.as_ref()?.trace;
         let text = |text: &'a str| Some(text).filter(|text| !text.is_empty());

@@ -21,7 +21,7 @@ struct Document<'a> {
     grown_blocks: i64,
     shrunk_bytes: i64,
     shrunk_blocks: i64,
-    /// Where a side is sampled.
+    /// Only if a side is sampled.
     #[serde(flatten)]
     errors: Option<GrossErrors>,
     matched: Option<MatchedFields>,
@@ -64,7 +64,7 @@ struct ChangeFields {
     after_bytes: i64,
     allocated_bytes: i64,
     freed_bytes: i64,
-    /// Where a side is sampled.
+    /// Only if a side is sampled.
     #[serde(flatten)]
     errors: Option<ChangeErrors>,
 }
@@ -76,7 +76,7 @@ struct ChangeErrors {
     delta_blocks_stderr: i64,
 }
 
-/// Standard errors of what stacks of either kind changed by.
+/// Standard errors of growth and shrinkage.
 #[derive(Serialize)]
 struct GrossErrors {
     grown_bytes_stderr: i64,
@@ -104,12 +104,12 @@ struct NodeFields<'a> {
     gross_bytes: i64,
     gross_blocks: i64,
     hidden_nodes: usize,
-    /// Where a side is sampled.
+    /// Only if a side is sampled.
     #[serde(flatten)]
     errors: Option<NodeErrors>,
 }
 
-/// Standard errors of a node's change, with what is below it and without.
+/// Standard errors of a node's change, including and excluding what is below it.
 #[derive(Serialize)]
 struct NodeErrors {
     #[serde(flatten)]
@@ -167,7 +167,7 @@ fn side<'a>(compared: &'a Compared, side: &'a Side) -> SideFields<'a> {
     }
 }
 
-/// A row of no stack that did not change.
+/// A row without a stack or a change.
 fn nothing() -> DiffRow {
     let (before, after, spread) = Default::default();
     let (process, node) = (capture::ProcessId(0), capture::NodeId::ROOT);

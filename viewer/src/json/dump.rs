@@ -1,4 +1,4 @@
-//! `dump --json`: one document per line; the first says what the others are.
+//! `dump --json`: one document per line; the first describes the others.
 
 use super::SCHEMA;
 use crate::analysis::{Names, Reason, call_kind, call_of, functions_of};
@@ -7,7 +7,7 @@ use capture::{Action, Event, MarkKind, NodeId, Pseudo, ReallocOutcome, Tables};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Writes events as they come.
+/// Writes events as they arrive.
 pub struct Dump<'a> {
     out: &'a mut dyn Write,
     tables: &'a Tables,

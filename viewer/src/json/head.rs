@@ -1,4 +1,4 @@
-//! What every document of one capture begins with.
+//! The beginning of every document about one capture.
 
 use super::SCHEMA;
 use crate::loaded::Loaded;
@@ -13,7 +13,7 @@ pub(super) struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// Of the document with this name.
+    /// For the document with this name.
     pub(super) fn new(loaded: &'a Loaded, document: &'static str) -> Self {
         let source = &loaded.source;
         Self { schema: SCHEMA, document, file: &source.file, cut: source.cut.as_deref() }

@@ -14,12 +14,12 @@ struct Document<'a> {
     #[serde(flatten)]
     head: Head<'a>,
     sample_interval: Option<u64>,
-    /// True when `leaked` is what was unreachable.
+    /// True when `leaked` counts unreachable blocks.
     unreachable: bool,
     reach: Option<ReachFields>,
     /// What rules and the filter leave.
     leaked: AmountFields,
-    /// The part that is held by processes which still ran.
+    /// The part held by processes that were still running.
     running: AmountFields,
     uncertain: AmountFields,
     at_exec: AmountFields,
@@ -34,7 +34,7 @@ struct Document<'a> {
     unread_suppressions: &'a [String],
 }
 
-/// A number of blocks, with its standard error where it is an estimate.
+/// A number of blocks, with its standard error if it is an estimate.
 #[derive(Serialize)]
 struct AmountFields {
     blocks: i64,
@@ -57,7 +57,7 @@ impl AmountFields {
     }
 }
 
-/// How far what is said of unreachable blocks can be believed.
+/// How reliable the unreachable amounts are.
 #[derive(Serialize)]
 struct ReachFields {
     unscanned_processes: usize,

@@ -5,7 +5,7 @@ use crate::analysis::{Metric, nameless};
 use crate::loaded::Loaded;
 use serde::Serialize;
 
-/// The functions that have no name for one reason.
+/// The functions that lack a name for one reason.
 #[derive(Serialize)]
 pub(super) struct NamelessFields<'a> {
     reason: String,

@@ -21,7 +21,7 @@ use std::io::{self, Write};
 struct Document<'a> {
     #[serde(flatten)]
     head: Head<'a>,
-    /// Mean distance of samples in bytes, none where everything was recorded.
+    /// Mean sampling interval in bytes, none when everything was recorded.
     sample_interval: Option<u64>,
     /// Name of the pool whose blocks were counted.
     heap: Option<&'a str>,
@@ -30,7 +30,7 @@ struct Document<'a> {
     span: SpanFields,
     peak_time_ns: u64,
     total: CostFields,
-    /// What a filter left out, none where there is no choice.
+    /// What a filter left out, none when nothing was selected.
     unseen: Option<UnseenFields<'a>>,
     #[serde(flatten)]
     body: Body<'a>,
@@ -53,7 +53,7 @@ struct StackFields<'a> {
     cost: CostFields,
 }
 
-/// The rows left out, together.
+/// The sum of the hidden rows.
 #[derive(Serialize)]
 struct Hidden {
     rows: usize,
@@ -85,7 +85,7 @@ pub(super) struct FunctionErrors {
 }
 
 impl FunctionErrors {
-    /// None where everything was recorded.
+    /// None when everything was recorded.
     pub(super) fn new(loaded: &Loaded, total: Spread, own: Spread) -> Option<Self> {
         loaded.profile.sampling.map(|_| Self {
             total_blocks_stderr: total.blocks_error(),

@@ -1,4 +1,4 @@
-//! `resident --json`: what of the memory is really there.
+//! `resident --json`: what memory is actually resident.
 
 use super::head::Head;
 use super::span::SpanFields;
@@ -20,7 +20,7 @@ struct Document<'a> {
     recorded: bool,
     lost_faults: u64,
     unknown_at_most_bytes: u64,
-    /// None where page faults were not recorded: nobody knows then.
+    /// None when page faults were not recorded, so that this is unknown.
     resident: Option<SumFields>,
     processes: Vec<ProcessFields>,
     held: Vec<HeldFields<'a>>,
@@ -82,7 +82,7 @@ struct HeldFields<'a> {
 
 #[derive(Serialize)]
 struct TouchFields<'a> {
-    /// None where the kernel had no room for it.
+    /// None when the kernel lost it for lack of buffer space.
     stack: Option<Stack<'a>>,
     pid: Option<u32>,
     resident_bytes: u64,

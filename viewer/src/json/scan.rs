@@ -4,7 +4,7 @@ use crate::loaded::Loaded;
 use capture::Scan;
 use serde::Serialize;
 
-/// What is known of it without its pointers.
+/// What is known of a scan apart from its pointers.
 #[derive(Serialize)]
 pub(super) struct ScanFields<'a> {
     number: usize,
@@ -18,7 +18,7 @@ pub(super) struct ScanFields<'a> {
 }
 
 impl<'a> ScanFields<'a> {
-    /// Of the capture's scan of this number, from 1.
+    /// For the scan with this number in the capture, from 1.
     pub(super) fn new(loaded: &'a Loaded, number: usize, scan: &Scan) -> Self {
         let process = loaded.tables.processes.get(scan.process.index());
         Self {

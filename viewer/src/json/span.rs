@@ -1,4 +1,4 @@
-//! Which part of a capture a document is about.
+//! The part of a capture that a document is about.
 
 use crate::analysis::Span;
 use serde::Serialize;

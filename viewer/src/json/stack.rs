@@ -4,7 +4,7 @@ use crate::analysis::{Kind, LabelId, Names, Step, functions_of, process_name};
 use capture::{Frame, FrameId, NodeId, StringId, Tables};
 use serde::{Serialize, Serializer};
 
-/// One function of a stack.
+/// A function on a stack.
 #[derive(Serialize)]
 pub(super) struct FrameFields<'a> {
     function: Option<&'a str>,
@@ -13,7 +13,7 @@ pub(super) struct FrameFields<'a> {
     file: Option<&'a str>,
     line: Option<u32>,
     module: Option<&'a str>,
-    /// Hexadecimal text: half of all programs that read JSON keep 53 bits of a number.
+    /// As hexadecimal text: half of all JSON readers keep only 53 bits of a number.
     address: Option<String>,
     inlined: bool,
     reason: Option<&'a str>,
@@ -21,7 +21,7 @@ pub(super) struct FrameFields<'a> {
     owner: Option<OwnerFields<'a>>,
 }
 
-/// The process or the thread that a group of `--group-by` stands for.
+/// The process or thread that a group of `--group-by` stands for.
 #[derive(Serialize)]
 pub(super) struct OwnerFields<'a> {
     pid: u32,
@@ -32,7 +32,7 @@ pub(super) struct OwnerFields<'a> {
     thread: Option<&'a str>,
 }
 
-/// Who a row of a table or a node of a tree is.
+/// What a row of a table or a node of a tree stands for.
 #[derive(Serialize)]
 pub(super) struct Who<'a> {
     name: &'a str,
@@ -46,8 +46,8 @@ pub(super) struct Who<'a> {
     owner: Option<OwnerFields<'a>>,
 }
 
-/// The functions of a stack, innermost first. Kinds of calls and markers of its end are no functions. They are
-/// made while they are written: all stacks of a capture at once may not fit into memory.
+/// The functions of a stack, innermost first, without call kinds and end markers. They are generated while being
+/// written: all stacks of a capture at once may not fit into memory.
 pub(super) struct Stack<'a> {
     pub(super) tables: &'a Tables,
     pub(super) names: &'a Names,
@@ -96,7 +96,7 @@ pub(super) fn frame_fields<'a>(
     }
 }
 
-/// Why there is no name when nobody has looked for one.
+/// The reason for a missing name when none was looked for.
 pub(super) const NOT_STORED: &str = "no name was stored";
 
 fn owner<'a>(tables: &'a Tables, names: &Names, label: LabelId) -> Option<OwnerFields<'a>> {

@@ -1,7 +1,7 @@
-//! `export --format json`: all stacks, each caller once.
+//! `export --format json`: all stacks, with each caller written once.
 //!
-//! A report writes every stack in full, which is easy to read and, for a capture of some ten thousand deep stacks, a
-//! gigabyte. Here a stack is a number, as in the capture: its frame, and the number of its caller's stack.
+//! A report writes every stack in full, which is easy to read but takes a gigabyte for a capture of some ten thousand
+//! deep stacks. Here a stack is a number, as in the capture, with its frame and the number of its caller's stack.
 
 use super::SCHEMA;
 use super::cost::CostFields;
@@ -36,7 +36,7 @@ struct ProcessFields {
 #[derive(Serialize)]
 struct FramesFields<'a> {
     functions: Vec<FrameFields<'a>>,
-    /// What stands there instead of code.
+    /// What the frame is instead of code.
     pseudo: Option<&'static str>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn tables(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         total: CostFields::new(loaded, &loaded.profile.total, &loaded.profile.total_spread),
     };
     let head = serde_json::to_string(&head)?;
-    // The tables are written one row after the other: all at once may not fit into memory.
+    // The tables are written row by row: all at once may not fit into memory.
     write!(out, "{}", head.strip_suffix('}').unwrap_or(&head))?;
     let tables = &loaded.tables;
     let processes = tables.processes.iter();

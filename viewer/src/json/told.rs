@@ -1,10 +1,10 @@
-//! What programs told of themselves: heaps, marks, pauses.
+//! What programs reported about themselves: pools, marks, pauses.
 
 use crate::analysis::{MarkName, PauseTotals, PoolProfile};
 use crate::loaded::{Loaded, MarkRow};
 use serde::Serialize;
 
-/// The heaps of the programs' own.
+/// The programs' own heaps (pools).
 pub(super) fn heaps(loaded: &Loaded) -> Vec<HeapFields<'_>> {
     loaded.profile.pools.iter().map(|pool| heap(loaded, pool)).collect()
 }
@@ -32,7 +32,7 @@ pub(super) fn mark_names(loaded: &Loaded) -> Vec<MarkNameFields<'_>> {
     loaded.marks_by_name().into_iter().map(row).collect()
 }
 
-/// A heap of the program's own.
+/// A program's own heap (pool).
 #[derive(Serialize)]
 pub(super) struct HeapFields<'a> {
     name: &'a str,
@@ -49,7 +49,7 @@ pub(super) struct HeapFields<'a> {
     uncertain_bytes: i64,
 }
 
-/// A moment that the program named.
+/// A mark that a program set.
 #[derive(Serialize)]
 pub(super) struct MarkFields<'a> {
     name: &'a str,
@@ -72,7 +72,7 @@ pub(super) struct MarkNameFields<'a> {
     max_ns: Option<u64>,
 }
 
-/// Intervals in which nothing was wanted.
+/// Intervals in which the recording was paused.
 #[derive(Serialize)]
 pub(super) struct PauseFields {
     pauses: u64,

@@ -1,4 +1,4 @@
-//! `top --json`: a recording while it goes on, a document a line.
+//! `top --json`: a recording while it goes on, one document per line.
 
 use super::SCHEMA;
 use super::stack::{Stack, Who, who};

@@ -1,4 +1,4 @@
-//! A call tree as a list: nesting would need a reader that recurses, and stacks may be 10,000 deep.
+//! A call tree as a list: nesting would require a recursive reader, and stacks may be 10,000 deep.
 
 use super::report::FunctionErrors;
 use super::stack::{Who, who};
@@ -6,7 +6,7 @@ use crate::analysis::{Cutoff, Metric, Shown, Tree};
 use crate::loaded::Loaded;
 use serde::Serialize;
 
-/// One node. `parent` is the position of another one in the list, always an earlier one.
+/// A node. `parent` is the index of its parent, which is always earlier in the list.
 #[derive(Serialize)]
 pub(super) struct NodeFields<'a> {
     parent: Option<usize>,
@@ -23,7 +23,7 @@ pub(super) struct NodeFields<'a> {
     hidden_bytes: i64,
 }
 
-/// The nodes that are large enough, each after its parent and in the order of their rank.
+/// The nodes that are large enough, each after its parent and in order of rank.
 pub(super) fn nodes<'a>(
     loaded: &'a Loaded,
     tree: &Tree,

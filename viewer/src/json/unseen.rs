@@ -1,4 +1,4 @@
-//! What a filter, or the choice of functions, left out.
+//! What a filter, or the selection of functions, left out.
 
 use super::cost::CostFields;
 use crate::loaded::Loaded;
@@ -14,12 +14,12 @@ pub(super) struct UnseenFields<'a> {
 }
 
 impl<'a> UnseenFields<'a> {
-    /// None where everything is shown.
+    /// None when everything is shown.
     pub(super) fn new(loaded: &'a Loaded) -> Option<Self> {
         loaded.seen.as_ref().map(|seen| Self::of(loaded, seen))
     }
 
-    /// Of what was left out of these, or of another profile of the same tables.
+    /// For what was left out of this capture, or of another profile of the same tables.
     pub(super) fn of(loaded: &Loaded, seen: &'a Seen) -> Self {
         let cost = CostFields::new(loaded, &seen.hidden, &seen.hidden_spread);
         Self { filter: seen.filter.as_deref(), cost }

@@ -1,9 +1,9 @@
-//! What is counted of a stack, at a moment and between two.
+//! The numbers of a stack, at a moment and between two.
 
 use crate::analysis::{Amount, Standing};
 use std::ops::{AddAssign, Sub};
 
-/// What a stack stands at, or what changed of it.
+/// The numbers of a stack, or their changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Allocated and not freed.
@@ -17,13 +17,13 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Those of a row. What a process has left when it ended is held where that is asked for.
+    /// The numbers of a row. What a process left when it ended counts as held if `holds_what_is_left`.
     pub(super) fn of(row: &Standing, holds_what_is_left: bool) -> Self {
         let left = if holds_what_is_left { row.left } else { Amount::ZERO };
         Self { held: row.held + left, allocated: row.allocated, freed: row.freed, temporary: row.temporary }
     }
 
-    /// The same with another meaning of each amount.
+    /// Applies a function to each amount.
     pub(super) fn map(self, mut each: impl FnMut(Amount) -> Amount) -> Self {
         Self {
             held: each(self.held),
@@ -56,14 +56,14 @@ impl AddAssign for Figures {
     }
 }
 
-/// How a stack came to stand where it does.
+/// The numbers of a stack and how they changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// What it stands at, counted from the beginning of the recording.
+    /// Counted from the beginning of the recording.
     pub now: Figures,
-    /// What changed since the look before this one.
+    /// The change since the previous look.
     pub step: Figures,
-    /// What changed since the beginning, or since that was set anew.
+    /// The change since the beginning, or since the last reset.
     pub since: Figures,
 }
 

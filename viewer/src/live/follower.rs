@@ -9,7 +9,7 @@ use std::fs::File;
 pub struct Follower {
     reader: Reader<File>,
     account: Account,
-    /// What counters said last.
+    /// The last values of counters.
     counters: HashMap<(ProcessId, CounterKind), u64>,
     time: u64,
 }
@@ -21,11 +21,11 @@ impl Follower {
         Self { reader, account, counters: HashMap::new(), time: 0 }
     }
 
-    /// Reads and counts what there is now; gives the length of the file up to there, which is not needed again.
+    /// Reads and counts what is there now; returns the length of the file up to there, which is not needed again.
     ///
     /// # Errors
     /// When the file cannot be read, or is damaged.
-    // Cost: 30 to 120 ns for an event, as in any pass.
+    // Cost: 30 to 120 ns per event, as in any pass.
     pub fn refresh(&mut self) -> Result<u64, Error> {
         self.reader.refresh()?;
         let Self { reader, account, counters, time } = self;
@@ -43,7 +43,7 @@ impl Follower {
         Ok(reader.forget())
     }
 
-    /// Who, where, and under which name.
+    /// Processes, threads, stacks and strings.
     pub fn tables(&self) -> &Tables {
         self.reader.tables()
     }
@@ -53,17 +53,17 @@ impl Follower {
         &self.account
     }
 
-    /// What a counter of a process said last.
+    /// The last value of a counter of a process.
     pub fn counter(&self, process: ProcessId, kind: CounterKind) -> Option<u64> {
         self.counters.get(&(process, kind)).copied()
     }
 
-    /// When the last of what was read has happened, in nanoseconds since the recording began.
+    /// The time of the last event read, in nanoseconds since the recording began.
     pub fn time(&self) -> u64 {
         self.time
     }
 
-    /// True when the capture is whole: nothing more will come.
+    /// True when the capture is complete: nothing more will come.
     pub fn is_over(&self) -> bool {
         self.tables().summary.is_some()
     }

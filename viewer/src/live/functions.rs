@@ -1,4 +1,4 @@
-//! What functions stand at: each with what it allocated itself, and with all that it calls.
+//! The numbers of functions: of each, what it allocated itself, and including everything that it calls.
 //!
 //! ```text
 //!  stack a < b < a < main   12 bytes      self: a        total: a, b and main, each once
@@ -9,22 +9,22 @@ use crate::analysis::LabelId;
 use crate::loaded::Loaded;
 use capture::NodeId;
 
-/// A function, with numbers that mean what they do in a report by functions.
+/// A function; its numbers mean the same as in a report by functions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Function {
-    /// Who it is, among the names of the reading.
+    /// The function, among the names of the reading.
     pub label: LabelId,
-    /// Of the stacks that it allocated with itself.
+    /// For the stacks on which it is the allocating function.
     pub own: Change,
-    /// Of all stacks that it stands on. One on which it stands several times counts once.
+    /// For all stacks that contain it. A stack that contains it several times counts once.
     pub total: Change,
 }
 
-/// The functions of these stacks, in no order.
+/// The functions on these stacks, in no particular order.
 // Cost: some nanoseconds for each function of each stack.
 pub(super) fn functions(loaded: &Loaded, stacks: &[(NodeId, Change)]) -> Vec<Function> {
     let Loaded { tables, names, .. } = loaded;
-    // By label, its place among the functions that were met, and how many stacks had been begun when it was met last.
+    // By label, its index among the functions met, and how many stacks had been started when it was last met.
     let mut met: Vec<(usize, usize)> = vec![(usize::MAX, 0); names.len()];
     let mut functions: Vec<Function> = Vec::new();
     for (begun, (node, change)) in (1..).zip(stacks) {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that self and total are those of a report by functions, however functions call each other and themselves.
+        /// Check that self and total match a report by functions, however functions call each other and themselves.
         #[test]
         fn numbers_are_those_of_a_report(stacks in prop::collection::vec(prop::collection::vec(0..4_u32, 0..9), 1..12)) {
             let (tables, ends) = tables(&stacks);

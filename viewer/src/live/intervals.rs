@@ -7,8 +7,8 @@
 //!                                   allocated      when the last interval that was accepted ended
 //! ```
 //!
-//! Each event is read once, however many intervals there are. An interval that nobody accepted becomes a part of the next one, so
-//! all accepted ones add up to the recording.
+//! Each event is read once, however many intervals there are. An interval that is not accepted becomes part of the
+//! next one, so the accepted ones add up to the recording.
 
 use super::follower::Follower;
 use super::shown::Shown;
@@ -25,7 +25,7 @@ pub struct Intervals {
     shown: Shown,
     /// By row, what had been allocated when the interval began.
     allocated: Vec<Amount>,
-    /// When it began.
+    /// When the interval began.
     from: Instant,
 }
 
@@ -33,18 +33,19 @@ impl Intervals {
     /// Follows a capture, with names for the functions in it.
     ///
     /// # Errors
-    /// When no thread can be started to look names up.
+    /// When the thread that looks names up cannot be started.
     pub fn new(reader: Reader<File>, naming: Naming) -> io::Result<Self> {
         let options = match naming {
             Naming::Stored => None,
             Naming::FromFiles(options) => Some(*options),
         };
-        // Of no process in particular: files are where we see them.
+        // For no process in particular: files are looked for at their paths here.
         let shown = Shown::new(std::process::id(), options)?;
         Ok(Self { follower: Follower::new(reader), shown, allocated: Vec::new(), from: Instant::default() })
     }
 
-    /// Reads what there is now; gives the length of the file up to there, which grows as long as somebody records.
+    /// Reads what is there now; returns the length of the file up to there, which grows as long as the recording goes
+    /// on.
     ///
     /// # Errors
     /// When the file cannot be read, or is damaged.
@@ -52,12 +53,12 @@ impl Intervals {
         self.follower.refresh()
     }
 
-    /// True when the recording has ended: there will be no other interval.
+    /// True when the recording has ended: there will be no further interval.
     pub fn is_over(&self) -> bool {
         self.follower.is_over()
     }
 
-    /// The interval up to what was read, in nanoseconds since the recording began.
+    /// The interval up to what has been read, in nanoseconds since the recording began.
     pub fn span(&self) -> (u64, u64) {
         (self.from.time, self.now().time)
     }
@@ -69,13 +70,13 @@ impl Intervals {
         Instant { position: self.follower.account().events(), time }
     }
 
-    /// When the recording began, in nanoseconds since the Unix epoch; 0 where it does not say.
+    /// When the recording began, in nanoseconds since the Unix epoch; 0 if it does not say.
     pub fn started_unix_ns(&self) -> u64 {
         self.follower.tables().metadata.started_unix_ns
     }
 
-    /// The interval: of each stack what was allocated in it, and what is held now. The other numbers are zero. It waits for
-    /// names.
+    /// The interval: for each stack what was allocated in it, and what is held now. The other numbers are zero. Waits
+    /// for names.
     pub fn interval(&mut self) -> Loaded {
         let span = Span::Range { from: self.from, to: self.now() };
         let Self { follower, shown, allocated, .. } = self;
@@ -104,7 +105,7 @@ impl Intervals {
         Loaded::new(named, Profile { sites, total, sampling, span, ..Profile::default() }, Source::default())
     }
 
-    /// Lets the next interval begin where this one ends.
+    /// Ends the interval here; the next one begins.
     pub fn accept(&mut self) {
         self.from = self.now();
         self.allocated.clear();

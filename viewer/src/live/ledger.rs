@@ -1,14 +1,14 @@
-//! What rows stood at, at the three moments that a reading compares.
+//! The numbers of rows at the three moments that a reading compares.
 //!
 //! ```text
-//!   since ───────────── before ── now          rows keep their places, new ones come behind
+//!   since ───────────── before ── now          rows keep their places, new ones are appended
 //!     └─── growth ────────────────┘
 //!                         └ step ─┘
 //! ```
 
 use super::figures::{Change, Figures};
 
-/// What rows stood at.
+/// The numbers of rows at one moment.
 #[derive(Clone, Debug, Default)]
 struct Mark {
     /// Nanoseconds on the caller's clock.
@@ -17,13 +17,13 @@ struct Mark {
 }
 
 impl Mark {
-    /// Rows that were not there yet stood at nothing.
+    /// Rows that did not exist yet count as zero.
     fn row(&self, place: usize) -> Figures {
         self.rows.get(place).copied().unwrap_or_default()
     }
 }
 
-/// The three moments. Memory: three times what rows stand at.
+/// The three moments. Memory: three times the numbers of all rows.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     since: Mark,
@@ -32,7 +32,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Takes down what all rows stand at. A second look at the same time corrects the first.
+    /// Records the numbers of all rows. A second look at the same time replaces the first.
     pub(super) fn look(&mut self, time: u64, rows: impl Iterator<Item = Figures>) {
         if time > self.now.time {
             std::mem::swap(&mut self.before, &mut self.now);
@@ -42,12 +42,12 @@ impl Ledger {
         self.now.rows.extend(rows);
     }
 
-    /// Lets growth begin at the last look.
+    /// Makes the last look the beginning of growth.
     pub(super) fn reset(&mut self) {
         self.since.clone_from(&self.now);
     }
 
-    /// What became of each row, in their order.
+    /// The change of each row, in order.
     pub(super) fn changes(&self) -> impl Iterator<Item = Change> + '_ {
         self.now.rows.iter().enumerate().map(|(place, now)| Change {
             now: *now,
@@ -66,7 +66,7 @@ impl Ledger {
         self.now.time - self.before.time
     }
 
-    /// Nanoseconds over which things grow.
+    /// Nanoseconds since the beginning of growth.
     pub(super) fn age(&self) -> u64 {
         self.now.time - self.since.time
     }
@@ -87,7 +87,7 @@ mod tests {
         [change.now.held.bytes, change.step.held.bytes, change.since.held.bytes]
     }
 
-    /// Check that rows which come late, a correction and a new beginning change what they should.
+    /// Check the effect of rows that appear late, of a correction and of a reset.
     #[test]
     fn changes_are_between_looks() {
         let mut ledger = Ledger::default();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that steps between two resets add up to the growth, whatever rows do and whenever they come.
+        /// Check that steps between two resets add up to the growth, whatever rows do and whenever they appear.
         #[test]
         fn steps_add_up(looks in prop::collection::vec((1..5_u64, prop::collection::vec(-1000..1000_i64, 0..6), any::<bool>()), 1..20)) {
             let (mut ledger, mut time, mut rows) = (Ledger::default(), 0, Vec::new());

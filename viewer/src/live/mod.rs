@@ -7,10 +7,10 @@
 //!                                               the beginning       Namer, a thread
 //! ```
 //!
-//! It is a view like others: it reads the capture, and the recording knows nothing of it. What it keeps is bounded by
-//! live blocks and different stacks: some 80 bytes for a block, half a kilobyte for a stack. Names are looked up for the rows that
-//! are shown, of all stacks where rows are functions, by a thread of their own; a reading never waits for them unless it is told
-//! to.
+//! It is a view like others: it reads the capture, and the recording is not aware of it. Its memory is bounded by
+//! live blocks and distinct stacks: some 80 bytes per block, half a kilobyte per stack. Names are looked up by a
+//! separate thread for the rows that are shown, or for all stacks when rows are functions; a reading does not wait
+//! for them unless told to.
 
 mod figures;
 mod follower;

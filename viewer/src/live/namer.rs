@@ -1,4 +1,4 @@
-//! Names of the rows that are shown, looked up by a thread of its own.
+//! Looks up the names of the rows that are shown, in a separate thread.
 
 use capture::FrameId;
 use std::io;
@@ -8,23 +8,23 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use symbols::{Batch, Lookup, Symbolizer};
 
-/// Frames whose names are wanted, beside where to look them up.
+/// Frames whose names are wanted, with the batch to look them up in.
 pub(super) type Wanted = Vec<(Vec<FrameId>, Batch)>;
 
-/// What came of a request: names, in no order that means anything.
+/// The answer to a request: names, in no particular order.
 pub(super) type Found = Vec<(FrameId, Lookup)>;
 
-/// The thread, from the outside. When this is dropped it gives up and ends.
+/// Handle of the thread, which gives up and ends when this is dropped.
 pub(super) struct Namer {
     wanted: Sender<Wanted>,
     found: Receiver<Found>,
-    /// Requests that are not answered yet.
+    /// Requests that have not been answered.
     open: usize,
     gives_up: Arc<AtomicBool>,
 }
 
 impl Namer {
-    /// Starts it.
+    /// Starts the thread.
     pub(super) fn start(options: symbols::Options) -> io::Result<Self> {
         let (wanted, requests) = channel::<Wanted>();
         let (answers, found) = channel();
@@ -41,20 +41,20 @@ impl Namer {
         Ok(Self { wanted, found, open: 0, gives_up })
     }
 
-    /// Asks for names.
+    /// Requests names.
     pub(super) fn ask(&mut self, wanted: Wanted) {
-        // Without its thread there are no names.
+        // Without the thread there are no names.
         if !wanted.is_empty() && self.wanted.send(wanted).is_ok() {
             self.open += 1;
         }
     }
 
-    /// True while answers are to come.
+    /// True while answers are outstanding.
     pub(super) fn is_busy(&self) -> bool {
         self.open > 0
     }
 
-    /// The next answer, if one is there or can be waited for.
+    /// The next answer, if one has arrived or may be waited for.
     pub(super) fn answer(&mut self, waits: bool) -> Option<Found> {
         if self.open == 0 {
             return None;
@@ -67,7 +67,7 @@ impl Namer {
 
 impl Drop for Namer {
     fn drop(&mut self) {
-        // Relaxed: a flag; nothing is read on the strength of it.
+        // Relaxed: a flag that no other data depends on.
         self.gives_up.store(true, Ordering::Relaxed);
     }
 }

@@ -1,21 +1,21 @@
-//! What rows are of, and which come first.
+//! What rows stand for, and their order.
 
 use super::figures::Change;
 
-/// What rows are of.
+/// What rows stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
     /// Stacks.
     #[default]
     Stacks,
-    /// Functions, sorted by what they and all that they call have.
+    /// Functions, sorted by their totals.
     Total,
-    /// Functions, sorted by what they have themselves.
+    /// Functions, sorted by their own numbers.
     Own,
 }
 
 impl By {
-    /// The word for what functions are sorted by, on the command line and in JSON; none for stacks.
+    /// The word for how functions are sorted, on the command line and in JSON; none for stacks.
     pub fn name(self) -> Option<&'static str> {
         match self {
             By::Stacks => None,
@@ -24,7 +24,7 @@ impl By {
         }
     }
 
-    /// The one after it, round and round.
+    /// The next one, cyclically.
     #[must_use]
     pub fn next(self) -> Self {
         match self {
@@ -41,7 +41,7 @@ pub enum Order {
     /// Bytes held now.
     #[default]
     Held,
-    /// Bytes held more than at the beginning.
+    /// Growth of the bytes held since the beginning.
     Growth,
     /// Bytes allocated since the last look.
     Rate,
@@ -60,7 +60,7 @@ impl Order {
         }
     }
 
-    /// The one after it, round and round.
+    /// The next one, cyclically.
     #[must_use]
     pub fn next(self) -> Self {
         match self {
@@ -71,7 +71,7 @@ impl Order {
         }
     }
 
-    /// What a row is sorted by: where two are equal, the one that holds more comes first.
+    /// What rows are sorted by; ties are broken by what they hold.
     pub(super) fn rank(self, change: &Change) -> (i64, i64) {
         let first = match self {
             Order::Held => change.now.held.bytes,

@@ -1,4 +1,4 @@
-//! A reading: the numbers of a moment, with the rows that matter most.
+//! A reading: the numbers at one moment, with the most important rows.
 
 use super::figures::{Change, Figures};
 use super::follower::Follower;
@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-/// A recording that is looked at while it goes on, as far as one process and its children are concerned.
+/// A recording observed while it goes on, restricted to one process and its children.
 pub struct Live {
     follower: Follower,
     pid: u32,
@@ -23,29 +23,29 @@ pub struct Live {
     shown: Shown,
 }
 
-/// The numbers of a moment.
+/// The numbers at one moment.
 pub struct Reading {
     /// The process' id.
     pub pid: u32,
-    /// Its name; empty before anything was recorded of it.
+    /// Its name; empty before anything of it was recorded.
     pub process: String,
-    /// When it was, in nanoseconds on the clock of [`Live::look`].
+    /// The time of the look, in nanoseconds on the clock of [`Live::look`].
     pub time_ns: u64,
-    /// Nanoseconds since the look before this one: what steps are about.
+    /// Nanoseconds since the previous look: the length of steps.
     pub step_ns: u64,
-    /// Nanoseconds since the beginning: what growth is about.
+    /// Nanoseconds since the beginning of growth.
     pub since_ns: u64,
-    /// What rows are of.
+    /// What rows stand for.
     pub by: By,
     /// What rows are sorted by.
     pub order: Order,
     /// The sum of all stacks.
     pub total: Change,
-    /// The first stacks; none where rows are functions.
+    /// The first stacks; empty when rows are functions.
     pub rows: Vec<Row>,
-    /// The first functions; none where rows are stacks.
+    /// The first functions; empty when rows are stacks.
     pub functions: Vec<Function>,
-    /// How many rows are left out, and of stacks their sum. Functions that call each other overlap, so they have none.
+    /// How many rows are hidden, and for stacks their sum. Functions overlap, so they have no sum.
     pub hidden: (usize, Change),
     /// Tables and names of the rows.
     pub loaded: Arc<Loaded>,
@@ -57,26 +57,26 @@ pub struct Reading {
     pub rss: Option<u64>,
     /// Threads of the process.
     pub threads: Option<u64>,
-    /// Mean distance of samples where numbers are estimates.
+    /// Mean sampling interval when numbers are estimates.
     pub sample_interval: Option<u64>,
-    /// The process is gone, or not recorded any more.
+    /// The process is gone, or no longer recorded.
     pub is_over: bool,
 }
 
 /// A stack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// In the tables of the reading.
+    /// The stack, in the tables of the reading.
     pub node: NodeId,
-    /// What it stands at, and what changed.
+    /// Its numbers, and how they changed.
     pub change: Change,
 }
 
 impl Live {
-    /// Looks at the recording of a process in a growing capture.
+    /// Observes the recording of a process in a growing capture.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// When the thread that looks names up cannot be started.
     pub fn new(reader: Reader<File>, pid: u32, naming: Naming) -> io::Result<Self> {
         let options = match naming {
             Naming::Stored => None,
@@ -86,15 +86,16 @@ impl Live {
         Ok(Self { follower: Follower::new(reader), pid, ledger: Ledger::default(), shown })
     }
 
-    /// Reads what there is; gives the length of the file up to there, which is not needed again.
+    /// Reads what is there; returns the length of the file up to there, which is not needed again.
     ///
     /// # Errors
-    /// Those of [`Follower::refresh`].
+    /// As [`Follower::refresh`].
     pub fn refresh(&mut self) -> Result<u64, Error> {
         self.follower.refresh()
     }
 
-    /// Takes down what was read so far as that of this moment, in nanoseconds on a clock of the caller's that begins at 0.
+    /// Takes a look: records what was read so far under this time, in nanoseconds on a clock of the caller's that
+    /// begins at 0.
     pub fn look(&mut self, time: u64) {
         let processes = &self.follower.tables().processes;
         let holds: Vec<bool> = processes.iter().map(|process| self.has_left(process)).collect();
@@ -103,17 +104,17 @@ impl Live {
         self.ledger.look(time, rows.map(|row| Figures::of(&row, holds(row.process))));
     }
 
-    /// When the last of what was read has happened, in nanoseconds since the recording began.
+    /// The time of the last event read, in nanoseconds since the recording began.
     pub fn time(&self) -> u64 {
         self.follower.time()
     }
 
-    /// Lets growth begin at the last look.
+    /// Makes the last look the beginning of growth.
     pub fn reset(&mut self) {
         self.ledger.reset();
     }
 
-    /// True while names are looked for: another reading of the same look may have more of them.
+    /// True while names are being looked up: another reading of the same look may have more of them.
     pub fn is_naming(&self) -> bool {
         self.shown.is_naming()
     }
@@ -123,7 +124,7 @@ impl Live {
         self.follower.is_over()
     }
 
-    /// The last look, with the first rows in an order. It waits for their names where that is wanted.
+    /// The last look, with the first rows in this order; waits for their names if `waits_for_names`.
     pub fn reading(&mut self, (by, order): (By, Order), limit: usize, waits_for_names: bool) -> Reading {
         let wanted = self.wanted();
         let changes = self.changes(&wanted);
@@ -150,7 +151,7 @@ impl Live {
         }
         let told = tables.summary.iter().flat_map(|summary| &summary.lost);
         let told = told.fold(0, |sum: u64, lost| sum.saturating_add(lost.events));
-        // The last image of the process itself, not what it has started.
+        // The last image of the process itself, not of its children.
         let own = processes().rfind(|process| tables.processes[process.index()].pid == self.pid);
         let counter = |kind| own.and_then(|process| self.follower.counter(process, kind));
         let row = own.map(|process| &tables.processes[process.index()]);
@@ -169,7 +170,7 @@ impl Live {
             hidden: (rest, hidden),
             loaded: self.shown.loaded(),
             unknown_frees,
-            // What threads could not tell themselves is known at the end.
+            // Losses that threads could not report themselves are known at the end.
             lost: lost.max(told),
             rss: counter(CounterKind::Rss),
             threads: counter(CounterKind::Threads),
@@ -178,7 +179,7 @@ impl Live {
         }
     }
 
-    /// The first stacks, and how many others there are, with their sum.
+    /// The first stacks, the number of the others, and their sum.
     fn stacks(
         &mut self,
         mut changes: Vec<(NodeId, Change)>,
@@ -201,7 +202,8 @@ impl Live {
         (rows, (rest.len(), whole(hidden)))
     }
 
-    /// The first functions, and how many others there are. Which they are is known of stacks with names alone, so all are named.
+    /// The first functions, and the number of the others. All stacks are named, since functions are only known by
+    /// name.
     fn functions(
         &mut self,
         mut changes: Vec<(NodeId, Change)>,
@@ -230,13 +232,13 @@ impl Live {
         (all, rest)
     }
 
-    /// What became of each stack, over the processes that are wanted.
+    /// The change of each stack, over the wanted processes.
     fn changes(&self, wanted: &[bool]) -> Vec<(NodeId, Change)> {
         let rows = self.follower.account().rows().zip(self.ledger.changes());
         let rows = rows.filter(|(row, _)| wanted.get(row.process.index()) == Some(&true));
         let mut changes: Vec<(NodeId, Change)> = rows.map(|(row, change)| (row.node, change)).collect();
         changes.sort_unstable_by_key(|(node, _)| *node);
-        // Processes that share a stack share its row.
+        // Processes that share a stack are merged into one row.
         changes.dedup_by(|(node, change), (before, sum)| {
             let is_same = node == before;
             if is_same {
@@ -249,7 +251,7 @@ impl Live {
         changes
     }
 
-    /// By process, whether it is the one that is looked at, or comes from it.
+    /// By process, whether it is the observed one or a descendant of it.
     fn wanted(&self) -> Vec<bool> {
         let mut wanted: Vec<bool> = Vec::new();
         for process in &self.follower.tables().processes {
@@ -260,8 +262,8 @@ impl Live {
         wanted
     }
 
-    /// True for the process itself when it has ended: what it held then is what there is to see at the end. What its children
-    /// held, and what it held before an exec, is gone.
+    /// True for the process itself once it has ended: the final reading shows what it held then. What its children
+    /// held, or what it held before an exec, is gone.
     fn has_left(&self, process: &Process) -> bool {
         let is_over = process.end.as_ref().is_some_and(|end| end.ended != Ended::Exec);
         process.pid == self.pid && is_over
@@ -269,7 +271,7 @@ impl Live {
 }
 
 impl Reading {
-    /// A number of the last step as one of a second.
+    /// Converts a number of the last step to a rate per second.
     pub fn per_second(&self, number: i64) -> i64 {
         match self.step_ns {
             0 => 0,
@@ -277,7 +279,7 @@ impl Reading {
         }
     }
 
-    /// What was allocated in a second of the last step.
+    /// What was allocated per second in the last step.
     pub fn rate(&self, change: &Change) -> Amount {
         let Amount { blocks, bytes } = change.step.allocated;
         Amount { blocks: self.per_second(blocks), bytes: self.per_second(bytes) }

@@ -1,4 +1,4 @@
-//! The tables of the rows that were ever shown: a small capture of its own, with names as far as they are found.
+//! The tables of all rows ever shown: a small capture of its own, with the names found so far.
 
 use super::namer::{Namer, Wanted};
 use crate::analysis::Profile;
@@ -12,24 +12,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use symbols::ModuleFile;
 
-/// Stacks that were shown. Their ids are of these tables, not of the capture's.
+/// The stacks that were shown. Their ids refer to these tables, not to the capture's.
 pub(super) struct Shown {
     tables: Tables,
     nodes: HashMap<NodeId, NodeId>,
     frames: HashMap<FrameId, FrameId>,
     modules: HashMap<ModuleId, ModuleId>,
     strings: HashMap<StringId, StringId>,
-    /// Frames that were looked at for names, from the first on.
+    /// Number of frames, from the first, whose names were requested.
     asked: usize,
     namer: Option<Namer>,
-    /// The tables with what labels they make, as long as nothing comes to them.
+    /// The tables with their labels, until something is added.
     loaded: Option<Arc<Loaded>>,
-    /// Root folder of the process.
+    /// Root directory of the process.
     root: PathBuf,
 }
 
 impl Shown {
-    /// Of a process, with names, or without where there are no options for them.
+    /// For a process; without options, without names.
     pub(super) fn new(pid: u32, options: Option<symbols::Options>) -> io::Result<Self> {
         let root = Node { parent: NodeId::ROOT, frame: FrameId(0) };
         Ok(Self {
@@ -57,7 +57,7 @@ impl Shown {
         Arc::clone(loaded.get_or_insert_with(made))
     }
 
-    /// A stack of the capture.
+    /// Copies a stack of the capture; returns its id here.
     pub(super) fn enter(&mut self, stack: NodeId, of: &Tables) -> NodeId {
         if let Some(known) = self.nodes.get(&stack) {
             return *known;
@@ -86,7 +86,7 @@ impl Shown {
             None => Frame::Code { module: None, address: 0, exact: true },
         };
         let id = FrameId::from_index(self.tables.frames.len());
-        // Frames of scripts have names from the beginning.
+        // Frames of scripts have names from the start.
         let symbol = of.symbol(frame).map(|symbol| self.symbol(id, symbol, of));
         self.tables.frames.push(row);
         self.tables.symbols.push(symbol);
@@ -122,7 +122,7 @@ impl Shown {
         })
     }
 
-    /// Asks for the names that are missing, and takes those that were found. Where it `waits`, all of them.
+    /// Requests missing names, and enters those that were found; all of them if `waits`.
     pub(super) fn name(&mut self, waits: bool) {
         let wanted = self.wanted();
         let Some(namer) = &mut self.namer else { return };
@@ -136,12 +136,12 @@ impl Shown {
         }
     }
 
-    /// True while names are looked for.
+    /// True while names are being looked up.
     pub(super) fn is_naming(&self) -> bool {
         self.namer.as_ref().is_some_and(Namer::is_busy)
     }
 
-    /// Frames that nobody has looked up, of files that can be told from others.
+    /// Frames that were not requested yet, of files that can be identified.
     fn wanted(&mut self) -> Wanted {
         let Tables { frames, symbols, modules, .. } = &self.tables;
         let mut by_module: BTreeMap<ModuleId, Vec<FrameId>> = BTreeMap::new();
@@ -159,7 +159,8 @@ impl Shown {
         by_module.into_iter().filter_map(request).collect()
     }
 
-    /// A file as we can open it: in a container, a path of the process means another file to us, or none.
+    /// The file at a path that we can open: in a container, the path that the process sees leads us to another file,
+    /// or to none.
     fn seen_by_the_process(&self, file: ModuleFile) -> ModuleFile {
         let is_it = |path: &Path| {
             std::fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == (file.device, file.inode))

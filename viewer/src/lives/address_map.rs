@@ -1,4 +1,4 @@
-//! Where blocks lie: memory cut into cells, each with what of it is held, and by how many different stacks.
+//! Where blocks lie: memory divided into cells, each with how much of it is held, and by how many distinct stacks.
 //!
 //! ```text
 //!  memory   |■■ ■  ■■|■       |········|■■■■■■■■|■■■■    |        cells without a block are left out
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 /// Stacks that are named for each cell, those that hold most of it.
 const NAMED: usize = 3;
 
-/// Observes a pass for the blocks that live at its end. Keeps an entry for each of them.
+/// Observes a pass for the blocks that are live at its end. Keeps an entry for each of them.
 #[derive(Debug, Default)]
 pub struct AddressMap {
     rows: HashMap<(ProcessId, NodeId), u32>,
@@ -34,29 +34,29 @@ struct Block {
 /// Memory in cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MapTable {
-    /// Bytes of each: whole pages.
+    /// Bytes per cell: whole pages.
     pub cell_bytes: u64,
-    /// Those with a block on them, by process and address.
+    /// Cells with a block on them, by process and address.
     pub cells: Vec<MapCell>,
 }
 
 /// A piece of memory of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapCell {
-    /// Whose.
+    /// The process.
     pub process: ProcessId,
     /// Its first address.
     pub address: u64,
     /// Bytes of blocks on it.
     pub held: u64,
-    /// Different stacks that allocated them.
+    /// Number of distinct stacks that allocated them.
     pub stacks: u32,
-    /// Those that hold most of it, with how much.
+    /// The stacks that hold most of it, with how many bytes.
     pub largest: Vec<(NodeId, u64)>,
 }
 
 impl AddressMap {
-    /// The cells: as small as they can be if there are to be at most so many of them.
+    /// The cells: as small as possible with at most `most` of them.
     pub fn finish(mut self, most: usize) -> MapTable {
         self.blocks.sort_unstable();
         let mut cell_bytes = PAGE;
@@ -64,10 +64,10 @@ impl AddressMap {
             cell_bytes *= 2;
         }
         let mut cells: Vec<MapCell> = Vec::new();
-        // What each stack holds of the open cell.
+        // What each stack holds of the current cell.
         let mut held: HashMap<u32, u64> = HashMap::new();
-        // Blocks that overlap, which no allocator gives out, count for what lies behind those before: so each cell is
-        // opened once, whatever a capture says.
+        // Of overlapping blocks, which no allocator hands out, only the part past the previous ones counts: so each
+        // cell is opened once, whatever a capture says.
         let mut free = (ProcessId(0), 0);
         for block in &self.blocks {
             let first = if free.0 == block.process { block.first.max(free.1) } else { block.first };
@@ -99,13 +99,13 @@ impl AddressMap {
         cell.held = rows.iter().map(|(_, bytes)| bytes).sum();
         cell.stacks = u32::try_from(rows.len()).unwrap_or(u32::MAX);
         let stack = |row: u32| self.stacks[row as usize];
-        // Rows are numbered as blocks are met, which is another order each time.
+        // Row numbers depend on the order in which blocks are met, which differs from run to run.
         rows.sort_unstable_by_key(|&(row, bytes)| (Reverse(bytes), stack(row)));
         cell.largest = rows.iter().take(NAMED).map(|&(row, bytes)| (stack(row), bytes)).collect();
     }
 }
 
-/// How many cells of a size have a block on them.
+/// How many cells of this size have a block on them.
 fn count(blocks: &[Block], cell_bytes: u64) -> u64 {
     let mut last: Option<(ProcessId, u64)> = None;
     blocks.iter().fold(0, |sum, block| {
@@ -123,7 +123,7 @@ impl Watch for AddressMap {
     fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
 
     fn died(&mut self, life: &Life<()>, death: &Death) {
-        // Blocks of processes that had ended before lie nowhere any more.
+        // Blocks of processes that ended earlier no longer occupy memory.
         let End::Left { left: Left::Leaked | Left::Uncertain, ended: Ended::Running, .. } = death.end else {
             return;
         };
@@ -183,7 +183,8 @@ mod tests {
         );
     }
 
-    /// Check that of stacks that hold as much of a cell the same ones are named in whatever order blocks are met.
+    /// Check that of stacks that hold equal parts of a cell the same ones are named, in whatever order blocks are
+    /// met.
     #[test]
     fn ties_are_broken_by_stacks() {
         let blocks: Vec<(u64, u32)> = (0..8).map(|place| (place * 100, 7 - place as u32)).collect();
@@ -204,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Check that huge blocks far apart have few cells, and take no time or memory beyond those.
+    /// Check that huge blocks far apart have few cells, and take no time or memory beyond these.
     #[test]
     fn huge_blocks_have_few_cells() {
         let table = map(&[(0, 0, 1 << 46, 1), (1, 1 << 46, 1 << 40, 2)]).finish(64);
@@ -214,7 +215,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that cells keep every byte of blocks that lie apart, and are as many as were allowed.
+        /// Check that cells account for every byte of disjoint blocks, and are no more than allowed.
         #[test]
         fn cells_keep_every_byte(
             steps in prop::collection::vec((0..2_u32, 1..40_000_u64, 1..30_000_u64, 0..8_u32), 0..60),

@@ -21,7 +21,7 @@ const CLASSES: [(u64, &str); 9] = [
 ];
 
 impl Age {
-    /// Not seen to end.
+    /// Its end was not seen.
     pub const LEFT: Age = Age(CLASSES.len() as u8);
 
     /// All classes, the shortest first, [`Self::LEFT`] last.
@@ -29,13 +29,13 @@ impl Age {
         (0..=Self::LEFT.0).map(Age)
     }
 
-    /// The class of a life that was seen to end.
+    /// The class of a lifetime whose end was seen.
     pub fn of(nanoseconds: u64) -> Self {
         let place = CLASSES.iter().position(|(end, _)| nanoseconds < *end);
         Self(place.unwrap_or(CLASSES.len() - 1) as u8)
     }
 
-    /// The class of a block that was made at a time and died so.
+    /// The class of a block that was born at `made` and died like this.
     pub fn at(death: &Death, made: u64) -> Self {
         match death.end {
             End::Freed { .. } | End::Resized { .. } => Self::of(death.at.time.saturating_sub(made)),
@@ -43,7 +43,7 @@ impl Age {
         }
     }
 
-    /// The first lifetime that is too long for it; none for the longest, and where no end was seen.
+    /// The first lifetime that is too long for the class; none for the longest, and where no end was seen.
     pub fn end_ns(self) -> Option<u64> {
         CLASSES.get(usize::from(self.0)).map(|(end, _)| *end).filter(|&end| end != u64::MAX)
     }
@@ -59,7 +59,7 @@ impl fmt::Display for Age {
 mod tests {
     use super::*;
 
-    /// Check that classes begin where the one before ends.
+    /// Check that each class begins where the previous one ends.
     #[test]
     fn classes_are_powers_of_ten() {
         for (nanoseconds, expected) in [

@@ -1,4 +1,5 @@
-//! Pages on which blocks have been that were freed. What of them has no block any more an allocator may keep, or have given back.
+//! Pages of blocks that were freed. Those that no block is on any more may have been kept by the allocator, or given
+//! back.
 
 use super::pages::PAGE;
 use crate::analysis::Ranges;
@@ -6,20 +7,20 @@ use capture::{Action, ProcessId};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// glibc maps blocks of this size and more by themselves, at first.
+/// glibc initially maps blocks of this size and larger separately.
 const MAPPED: u64 = 128 << 10;
-/// It always does from this size on: the threshold rises no further.
+/// From this size on it always does: the threshold rises no further.
 const ALWAYS_MAPPED: u64 = 32 << 20;
-/// Where in a page a block begins that was mapped: behind its header, or where it was to be aligned.
+/// Offset in its page of a block that was mapped: 0 where an alignment was asked for, otherwise after the header.
 const MAPPED_AT: [u64; 2] = [0, 16];
 
-/// Pages of all processes.
+/// Such pages of all processes.
 #[derive(Debug, Default)]
 pub(super) struct Freed(HashMap<ProcessId, Ranges>);
 
 impl Freed {
     /// A block was freed.
-    // Cost: a look at the few ranges that a heap soon has.
+    // Cost: a lookup among the few ranges that a heap soon consists of.
     pub(super) fn note(&mut self, process: ProcessId, address: u64, size: u64) {
         let pages = pages_of(address, size);
         let ranges = self.0.entry(process).or_default();
@@ -30,7 +31,7 @@ impl Freed {
         }
     }
 
-    /// Pages that go, or others that come in their place, have nothing of what was there.
+    /// Pages that are unmapped or replaced hold nothing of what was there.
     pub(super) fn follow(&mut self, process: ProcessId, action: &Action) {
         let (address, length) = match *action {
             Action::Map { address, length, .. } | Action::Unmap { address, length } => (address, length),
@@ -48,7 +49,7 @@ impl Freed {
         self.0.remove(&process);
     }
 
-    /// A block lies on pages.
+    /// A block is on these pages.
     pub(super) fn take(&mut self, process: ProcessId, pages: Range<u64>) {
         if let Some(ranges) = self.0.get_mut(&process) {
             ranges.remove(pages.start, pages.end);
@@ -63,13 +64,13 @@ impl Freed {
     }
 }
 
-/// Whether libc has mapped a block by itself, by its size and place: such pages go when it is freed. It is the way of glibc, which no
-/// record tells of.
+/// True when libc mapped a block separately, judging by its size and address: its pages go when it is freed. This is
+/// glibc's convention, which no event reports.
 pub(super) fn is_mapped(address: u64, size: u64) -> bool {
     size >= ALWAYS_MAPPED || size >= MAPPED && MAPPED_AT.contains(&(address % PAGE))
 }
 
-/// The pages on which bytes lie; a block of none lies on one.
+/// The pages that contain these bytes; an empty block is on one page.
 pub(super) fn pages_of(address: u64, size: u64) -> Range<u64> {
     address / PAGE..address.saturating_add(size.max(1) - 1) / PAGE + 1
 }

@@ -1,13 +1,13 @@
-//! Who frees whose blocks: from the stacks that allocate to those that free, and back.
+//! Which stacks free the blocks of which others, seen from either side.
 //!
 //! ```text
-//!  allocated by   and then                        turned around: freed by   allocated by
-//!  parse ───────► 90 freed by close               close ──────────────────► 90 by parse, 5 by lex
-//!         └─────► 10 never freed                  evict ──────────────────► 7 by lex
+//!  allocated by   then                            from the other side: freed by   allocated by
+//!  parse ───────► 90 freed by close               close ────────────────────────► 90 by parse, 5 by lex
+//!         └─────► 10 never freed                  evict ────────────────────────► 7 by lex
 //!  lex ─────────► 5 freed by close, 7 by evict
 //! ```
 //!
-//! One who frees where others allocate is an owner, which types of C do not tell.
+//! A stack that frees what others allocated owns it, which C types do not tell.
 
 use super::age::Age;
 use crate::analysis::{Amount, Birth, Death, End, LabelId, Life, Names, Tally, Watch, meaningful};
@@ -17,13 +17,14 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Observes a pass for pairs of stacks that allocate and that free. Keeps two sums for each pair, class of lifetimes and process.
+/// Observes a pass for pairs of stacks that allocate and free. Keeps two sums for each pair, lifetime class and
+/// process.
 #[derive(Debug)]
 pub struct Frees {
     sampling: Option<Sampling>,
-    /// Threads that free have sums of their own.
+    /// Sums are kept for each thread that frees.
     by_threads: bool,
-    /// Of each all blocks, and those that another thread freed than the one that had allocated them.
+    /// For each pair: all blocks, and those freed by another thread than the one that allocated them.
     sums: HashMap<Pair, [Tally; 2]>,
 }
 
@@ -32,45 +33,45 @@ struct Pair {
     process: ProcessId,
     allocated_by: NodeId,
     end: Party,
-    /// Who made an end of them, where that is told apart.
+    /// The thread that ended them, if threads are told apart.
     thread: Option<ThreadId>,
     age: Age,
 }
 
-/// What a stack, or whatever stands for it, did to blocks; or what became of them.
+/// What a stack, or something that stands for it, did to blocks; or what became of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Party<S = NodeId> {
     /// It allocated them.
     Allocated(S),
     /// It freed them.
     Freed(S),
-    /// It made other blocks of them with `realloc`.
+    /// It turned them into other blocks with `realloc`.
     Resized(S),
-    /// They were freed by `realloc` to size 0, of which no stack is known.
+    /// They were freed by `realloc` to size 0, which has no stack.
     ToNothing,
-    /// Their addresses were handed out again, so they were freed, though no free of them was recorded.
+    /// Their addresses were reused, so they were freed, though no free of them was recorded.
     Unseen,
     /// They were never freed.
     Left,
 }
 
-/// So many blocks, and how they ended.
+/// Some blocks, and how long they lived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parcel {
     /// All of them.
     pub blocks: Amount,
-    /// Those that another thread freed than the one that had allocated them.
+    /// Those freed by another thread than the one that allocated them.
     pub by_others: Amount,
-    /// By how long they lived, the shortest first; classes without a block are left out.
+    /// By lifetime, the shortest first; classes without a block are left out.
     pub ages: Vec<(Age, Amount)>,
 }
 
-/// What became of some blocks of a stack.
+/// What became of some of a stack's blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// Whose blocks they were.
+    /// The process.
     pub process: ProcessId,
-    /// With which stack they were allocated.
+    /// The stack that allocated them.
     pub allocated_by: NodeId,
     /// How they ended.
     pub end: Party,
@@ -78,18 +79,18 @@ pub struct Passed {
     pub parcel: Parcel,
 }
 
-/// A stack, and those that it shares blocks with.
+/// A stack, and the stacks that it shares blocks with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreesRow<S = NodeId> {
-    /// Which, and what it does.
+    /// The stack, and what it does.
     pub party: Party<S>,
     /// Its blocks.
     pub sum: Parcel,
-    /// The same by those who did the other thing, the most first.
+    /// The same by the stacks on the other side, the largest first.
     pub with: Vec<(Party<S>, Parcel)>,
 }
 
-/// From which side pairs are looked at.
+/// The side from which pairs are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Side {
     /// A row for each stack that allocates.
@@ -99,13 +100,13 @@ pub enum Side {
     Frees,
 }
 
-/// What is much.
+/// What rows are ordered by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Many bytes.
+    /// Most bytes.
     #[default]
     Bytes,
-    /// Many blocks.
+    /// Most blocks.
     Blocks,
 }
 
@@ -122,7 +123,7 @@ impl Party {
 }
 
 impl<S> Party<S> {
-    /// The stack; none where nobody was seen.
+    /// The stack; none where none was seen.
     pub fn stack(self) -> Option<S> {
         match self {
             Self::Allocated(stack) | Self::Freed(stack) | Self::Resized(stack) => Some(stack),
@@ -130,7 +131,7 @@ impl<S> Party<S> {
         }
     }
 
-    /// The same of what stands for the stack.
+    /// The same party with another representation of its stack.
     pub(crate) fn map<T>(self, of: impl FnOnce(S) -> T) -> Party<T> {
         match self {
             Self::Allocated(stack) => Party::Allocated(of(stack)),
@@ -142,7 +143,7 @@ impl<S> Party<S> {
         }
     }
 
-    /// As documents call it.
+    /// Its name in documents.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Allocated(_) => "allocated",
@@ -153,14 +154,14 @@ impl<S> Party<S> {
         }
     }
 
-    /// True of those that somebody was seen to free.
+    /// True for frees that were seen.
     pub fn is_free(&self) -> bool {
         matches!(self, Self::Freed(_) | Self::Resized(_) | Self::ToNothing)
     }
 }
 
 impl Side {
-    /// As documents call it.
+    /// Its name in documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Allocations => "allocations",
@@ -170,7 +171,7 @@ impl Side {
 }
 
 impl Order {
-    /// As documents call it.
+    /// Its name in documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bytes => "bytes",
@@ -178,7 +179,7 @@ impl Order {
         }
     }
 
-    /// What comes first has most of it.
+    /// A sort key that puts the largest amounts first.
     pub(crate) fn rank(self, amount: Amount) -> Reverse<(i64, i64)> {
         Reverse(match self {
             Self::Bytes => (amount.bytes, amount.blocks),
@@ -188,10 +189,10 @@ impl Order {
 }
 
 impl Parcel {
-    /// The class of lifetimes that the middle one of those blocks is in that were seen to end; none where none was.
+    /// The lifetime class of the median of the blocks whose end was seen; none when there are none.
     pub fn median(&self) -> Option<Age> {
         let ended = || self.ages.iter().filter(|(age, _)| *age != Age::LEFT);
-        // Wide enough for what a hostile capture says.
+        // Wide enough for the numbers of a hostile capture.
         let count: i128 = ended().map(|(_, amount)| i128::from(amount.blocks)).sum();
         let mut before = 0_i128;
         ended().find_map(|&(age, amount)| {
@@ -200,13 +201,13 @@ impl Parcel {
         })
     }
 
-    /// Those that were seen to end.
+    /// The blocks whose end was seen.
     pub fn ended(&self) -> Amount {
         let ended = self.ages.iter().filter(|(age, _)| *age != Age::LEFT);
         ended.fold(Amount::ZERO, |sum, (_, amount)| sum + *amount)
     }
 
-    /// Takes in those of another one.
+    /// Adds another parcel.
     pub(crate) fn add(&mut self, other: &Parcel) {
         self.blocks += other.blocks;
         self.by_others += other.by_others;
@@ -228,14 +229,14 @@ impl Frees {
         Self { sampling, by_threads: false, sums: HashMap::new() }
     }
 
-    /// The same with sums for each thread that frees, for a choice among them: see [`Self::keep_freed_by`].
+    /// The same with sums for each thread that frees, for a selection among them: see [`Self::keep_freed_by`].
     #[must_use]
     pub fn by_threads(self) -> Self {
         Self { by_threads: true, ..self }
     }
 
-    /// Forgets blocks that were not seen to be freed by a stack which is selected. Threads are those that freed, where they are told
-    /// apart; else no stack is of one.
+    /// Drops blocks that were not freed by a selected stack. The thread of a stack is the one that freed, if threads
+    /// are told apart; otherwise it has none.
     pub fn keep_freed_by(&mut self, selection: &mut Selection<'_>) {
         self.sums.retain(|pair, _| {
             let stack = pair.end.stack();
@@ -243,13 +244,13 @@ impl Frees {
         });
     }
 
-    /// The stacks of a side, those with most first. Of those that free there is no row for blocks that nobody was seen to free.
+    /// The stacks of one side, the largest first. On the side of frees, blocks without a seen free have no row.
     pub fn finish(self, side: Side, order: Order) -> Vec<FreesRow> {
         self.finish_by(side, order, |stack| stack)
     }
 
-    /// The same with the innermost function of each stack that is not the allocator's or a wrapper's in its place: stacks that differ
-    /// elsewhere are one row.
+    /// The same with each stack replaced by its innermost function that does not belong to the allocator or wrap it:
+    /// stacks that differ elsewhere share a row.
     pub fn finish_functions(
         self,
         side: Side,
@@ -290,7 +291,7 @@ impl Frees {
         rows
     }
 
-    /// Who allocated, what became of it, and how much, in parts.
+    /// Who allocated blocks, what became of them, and how many there were, one by one.
     pub(crate) fn parcels(self) -> impl Iterator<Item = Passed> {
         let mut sums: Vec<(Pair, [Tally; 2])> = self.sums.into_iter().collect();
         sums.sort_unstable_by_key(|(pair, _)| *pair);
@@ -309,7 +310,7 @@ impl Frees {
 }
 
 impl Watch for Frees {
-    /// When the block was made.
+    /// When the block was allocated.
     type Kept = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {

@@ -1,4 +1,5 @@
-//! What lies free in an allocator's heaps, and the highest block of each, above which alone memory goes back by itself.
+//! What lies free in an allocator's heaps, and the highest block of each: only memory above it is given back
+//! automatically.
 //!
 //! ```text
 //!  pages    |■■ ■|   |   |■  |   |   | ■ |   |   |         ■ blocks
@@ -6,9 +7,9 @@
 //!                                      └ the highest block
 //! ```
 //!
-//! glibc gives back what lies above the highest block of a heap when that is more than a threshold, but what lies under it in
-//! `malloc_trim` only. Nobody tells where heaps are: those of threads' arenas begin at multiples of 64 MiB; else one ends where for
-//! long nothing has been.
+//! glibc gives back what lies above the highest block of a heap once that exceeds a threshold, but what lies under it
+//! only in `malloc_trim`. Nothing reports where heaps are: those of threads' arenas begin at multiples of 64 MiB; any
+//! other is taken to end where nothing has been for a long stretch.
 
 use super::freed::Freed;
 use super::pages::{PAGE, signed};
@@ -16,56 +17,56 @@ use capture::{NodeId, ProcessId};
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Pages between two heaps, at least. Within one, blocks have been nearly everywhere.
+/// Least number of pages between two heaps. Within one, blocks have been nearly everywhere.
 const APART: u64 = (1 << 20) / PAGE;
-/// Heaps of arenas begin at multiples of so many pages, and have no more (`HEAP_MAX_SIZE` of 64-bit systems).
+/// Heaps of arenas begin at multiples of this many pages, and have no more (`HEAP_MAX_SIZE` on 64-bit systems).
 const ARENA: u64 = (64 << 20) / PAGE;
 
-/// Memory from which an allocator cuts blocks.
+/// Memory that an allocator cuts blocks from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heap {
-    /// Whose.
+    /// The process.
     pub process: ProcessId,
-    /// Its first address that is known: where the first page begins on which a block is or was.
+    /// Its first known address: the beginning of the first page that has, or had, a block.
     pub start: u64,
-    /// Behind its last.
+    /// The address after its last.
     pub end: u64,
     /// Bytes of pages with a block.
     pub used: i64,
-    /// Bytes of pages where blocks were freed and none is, below the highest block.
+    /// Bytes of pages below the highest block whose blocks were all freed.
     pub under: i64,
-    /// The same above it. The allocator has mostly given these back.
+    /// The same above the highest block. The allocator has mostly given these back.
     pub above: i64,
-    /// The highest block; none where all were freed.
+    /// The highest block; none when all were freed.
     pub highest: Option<HighestBlock>,
 }
 
-/// The block that ends what goes back by itself.
+/// The block below which nothing is given back automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HighestBlock {
-    /// Where it begins.
+    /// Its address.
     pub address: u64,
-    /// Its bytes.
+    /// Its size.
     pub size: u64,
-    /// Who allocated it.
+    /// The stack that allocated it.
     pub node: NodeId,
 }
 
-/// Pages with blocks, or without.
+/// Pages with or without blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
     pub(super) process: ProcessId,
     pub(super) pages: Range<u64>,
-    /// The highest block that begins or lies on them.
+    /// The highest block that is at least partly on them.
     pub(super) highest: Option<HighestBlock>,
 }
 
-/// The heaps of some pages with blocks and of those that were freed, which have no page in common. Those with most pages under their
-/// highest block come first.
+/// The heaps made up of pages with blocks and of pages whose blocks were freed, which are disjoint. Heaps with most
+/// pages under their highest block come first.
 pub(super) fn heaps(used: impl Iterator<Item = Stretch>, freed: &Freed) -> Vec<Heap> {
     let mut stretches: Vec<Stretch> = used.collect();
     for (process, pages) in freed.iter() {
-        // Heaps of arenas may lie side by side.
+        // Heaps of arenas may be adjacent.
         let mut start = pages.start;
         while start < pages.end {
             let end = (start / ARENA + 1).saturating_mul(ARENA).min(pages.end);
@@ -118,16 +119,16 @@ mod tests {
         Stretch { process: ProcessId(0), pages, highest: Some(highest) }
     }
 
-    /// Freed pages, without those that are used.
+    /// Freed pages, except those in use.
     fn freed(pages: &[Range<u64>], used: &[Stretch]) -> Freed {
         let mut freed = Freed::default();
-        // Blocks of a page each, none of which is taken for one that was mapped.
+        // Blocks of a page each, none of which looks like a separately mapped one.
         pages.iter().cloned().flatten().for_each(|page| freed.note(ProcessId(0), page * PAGE + 16, 100));
         used.iter().for_each(|stretch| freed.take(ProcessId(0), stretch.pages.clone()));
         freed
     }
 
-    /// Check the drawing, that memory far away is another heap, and that arenas side by side are two.
+    /// Check the drawing, that distant memory is another heap, and that adjacent arenas are two heaps.
     #[test]
     fn heaps_are_as_drawn() {
         const MAIN: u64 = 0x5555_5555;
@@ -155,7 +156,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that each page is counted once, as a look at one after the other finds it.
+        /// Check that each page is counted once, against a page-by-page count.
         #[test]
         fn each_page_is_counted_once(
             begin in prop::sample::select(vec![5000_u64, 3 * ARENA - 40, 3 * ARENA]),
@@ -167,7 +168,7 @@ mod tests {
             for (at, &(gap, length, is_used)) in runs.iter().enumerate() {
                 page += gap + if at == far { 2 * APART } else { 0 };
                 match is_used {
-                    // Twice, as two stacks have it.
+                    // Twice, as if two stacks had it.
                     true => blocks.extend([used(page..page + length), used(page..page + length)]),
                     false => pages.push(page..page + length),
                 }
@@ -193,7 +194,7 @@ mod tests {
                     *above += 1;
                 }
             }
-            // A run of blocks lies in one heap, as the allocator's chunks do.
+            // A run of blocks is in one heap, as the allocator's chunks are.
             prop_assume!(blocks.iter().all(|run: &Stretch| {
                 first == 0 || (run.pages.start + 1..run.pages.end).all(|page| page % ARENA != 0)
             }));
@@ -206,7 +207,7 @@ mod tests {
             prop_assert_eq!(found, expected);
         }
 
-        /// Check that blocks anywhere of any size neither panic nor take long.
+        /// Check that blocks of any size at any address neither panic nor take long.
         #[test]
         fn odd_blocks_do_no_harm(blocks in prop::collection::vec(any::<(u64, u64, bool)>(), 0..20)) {
             let mut freed = Freed::default();

@@ -4,7 +4,7 @@ use crate::analysis::{Birth, Death, End, Instant, Left, Life, Watch};
 use capture::{NodeId, ProcessId, ThreadId};
 use std::collections::VecDeque;
 
-/// Observes a pass for blocks that hold an address. Of very many turns, the last are kept.
+/// Observes a pass for blocks that hold an address. If there are very many events, the last ones are kept.
 #[derive(Debug)]
 pub struct History {
     address: u64,
@@ -13,22 +13,22 @@ pub struct History {
     forgotten: u64,
 }
 
-/// A turn in the life of a block.
+/// An event in the life of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// When.
     pub at: Instant,
-    /// Whose block it is.
+    /// The process.
     pub process: ProcessId,
-    /// Who did it; none where nobody was seen.
+    /// The thread that did it; none where none was seen.
     pub thread: Option<ThreadId>,
     /// What.
     pub turn: Turn,
-    /// Where the block begins.
+    /// Address of the block.
     pub address: u64,
     /// Its size.
     pub size: u64,
-    /// The stack of who did it; [`NodeId::ROOT`] where it was not recorded.
+    /// The stack that did it; [`NodeId::ROOT`] where it was not recorded.
     pub stack: NodeId,
 }
 
@@ -37,25 +37,25 @@ pub struct Entry {
 pub enum Turn {
     /// It was allocated.
     Allocated,
-    /// `realloc` made it of another.
+    /// `realloc` made it from another block.
     ResizedFrom {
-        /// Where that began.
+        /// Address of that block.
         address: u64,
         /// Its size.
         size: u64,
     },
-    /// `realloc` made another of it.
+    /// `realloc` turned it into another block.
     ResizedTo {
-        /// Where that begins.
+        /// Address of that block.
         address: u64,
         /// Its size.
         size: u64,
     },
     /// It was freed.
     Freed,
-    /// Its address was handed out again without a recorded free.
+    /// Its address was reused without a recorded free.
     Displaced,
-    /// Its process ended, or the part of the capture that was asked for.
+    /// Its process, or the part of the capture that was asked for, ended.
     Left,
     /// The same, after events had been lost: it may have been freed.
     Uncertain,
@@ -80,12 +80,12 @@ impl Turn {
 }
 
 impl History {
-    /// Of this address, at most so many turns.
+    /// For this address, keeping at most `limit` entries.
     pub fn new(address: u64, limit: usize) -> Self {
         Self { address, limit: limit.max(1), entries: VecDeque::new(), forgotten: 0 }
     }
 
-    /// The turns in their order, and how many came before the first one.
+    /// The entries in order, and how many preceded the first one.
     pub fn finish(self) -> (Vec<Entry>, u64) {
         (self.entries.into(), self.forgotten)
     }

@@ -1,9 +1,10 @@
-//! Frees of what was no live block, and what was there: freed twice, moved by `realloc`, the inside of a block, or nothing known.
+//! Frees of addresses without a live block, and what was there: freed twice, moved by `realloc`, inside a block, or
+//! unknown.
 //!
-//! Two passes, so that memory is bounded by such frees and not by all addresses that ever were a block:
+//! Two passes, so that memory is bounded by such frees and not by all addresses that ever held a block:
 //!
 //! ```text
-//!  first    free of no live block ──► its address          Suspects
+//!  first    free without a live block ──► its address      Suspects
 //!  second   births and deaths at these addresses, and the same frees again ──► each with what was there before
 //! ```
 
@@ -11,7 +12,7 @@ use crate::analysis::{Birth, Death, End, Instant, InvalidFree, Life, Watch};
 use capture::{NodeId, ProcessId, ThreadId};
 use std::collections::BTreeMap;
 
-/// Observes a first pass for such frees.
+/// Observes the first pass for such frees.
 #[derive(Debug)]
 pub struct Suspects {
     limit: usize,
@@ -20,12 +21,12 @@ pub struct Suspects {
 }
 
 impl Suspects {
-    /// Of so many such frees, the first ones.
+    /// For the first `limit` of such frees.
     pub fn new(limit: usize) -> Self {
         Self { limit, found: 0, places: BTreeMap::new() }
     }
 
-    /// What is to observe a second pass over the same events.
+    /// The observer of a second pass over the same events.
     pub fn finish(self) -> InvalidFrees {
         InvalidFrees { limit: self.limit, places: self.places, rows: Vec::new(), more: 0 }
     }
@@ -46,7 +47,7 @@ impl Watch for Suspects {
     }
 }
 
-/// Observes a second pass for what was at the addresses of such frees.
+/// Observes the second pass for what was at the addresses of such frees.
 #[derive(Debug)]
 pub struct InvalidFrees {
     limit: usize,
@@ -58,18 +59,18 @@ pub struct InvalidFrees {
 /// What is known of an address.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
-    /// The live block that it is the beginning of, or lies in.
+    /// The live block that begins at or contains it.
     block: Option<Block>,
-    /// The last one that began there and was given back.
+    /// The last block that began there and was freed or moved.
     former: Option<(Block, Return)>,
 }
 
-/// A free of what was no live block.
+/// A free of an address without a live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidFreeRow {
     /// When.
     pub at: Instant,
-    /// Who, what, with which stack.
+    /// The thread, the address and the stack.
     pub free: InvalidFree,
     /// What was there.
     pub cause: Cause,
@@ -78,11 +79,11 @@ pub struct InvalidFreeRow {
 /// Why a free was invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The block had been given back already, and none was allocated there since.
+    /// The block had already been freed or moved, and no block has been allocated there since.
     Twice(Block, Return),
-    /// The address lay inside this block, and was not its beginning.
+    /// The address was inside this block, not at its beginning.
     Inside(Block),
-    /// No recorded call of this process had given this address out.
+    /// No recorded call of this process had returned this address.
     Unknown,
 }
 
@@ -98,41 +99,41 @@ impl Cause {
     }
 }
 
-/// A block, and who allocated it.
+/// A block, and its allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// When it was allocated.
     pub at: Instant,
-    /// By whom.
+    /// The thread.
     pub thread: ThreadId,
-    /// With which stack.
+    /// The stack.
     pub stack: NodeId,
-    /// Where it begins.
+    /// Its address.
     pub address: u64,
-    /// Bytes that were asked for.
+    /// Bytes requested.
     pub size: u64,
 }
 
-/// How a block was given back.
+/// How a block was freed or moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Return {
     /// When.
     pub at: Instant,
-    /// By whom.
+    /// The thread.
     pub thread: ThreadId,
-    /// With which stack; [`NodeId::ROOT`] unless stacks of frees were recorded, or `realloc` did it.
+    /// The stack; [`NodeId::ROOT`] unless the stacks of frees were recorded, or if `realloc` did it.
     pub stack: NodeId,
-    /// Where `realloc` has moved it.
+    /// Where `realloc` moved it.
     pub moved_to: Option<u64>,
 }
 
 impl InvalidFrees {
-    /// The frees in their order, and how many more there were.
+    /// The frees in order, and how many more there were.
     pub fn finish(self) -> (Vec<InvalidFreeRow>, u64) {
         (self.rows, self.more)
     }
 
-    /// The places in a block.
+    /// The places inside a block.
     fn within(
         &mut self,
         process: ProcessId,

@@ -1,7 +1,7 @@
 //! How long blocks live: by stack, and by size.
 //!
-//! A block that is still there at the end has lived at least until then. Its true lifetime is not known (it is *censored*),
-//! so it stands in a class of its own, and no mean is taken over such numbers.
+//! A block that is still live at the end has lived at least until then. Its true lifetime is unknown (it is
+//! *censored*), so it goes to a class of its own, and no mean is taken over such numbers.
 
 use super::age::Age;
 use super::size::SizeClass;
@@ -18,7 +18,7 @@ pub struct Lifetimes {
     map: BTreeMap<(SizeClass, Age), Tally>,
 }
 
-/// What was found.
+/// The result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LifeTable {
     /// Stacks, those with most blocks first.
@@ -38,14 +38,14 @@ pub struct LifeRow {
     pub ages: Vec<(Age, Amount)>,
 }
 
-/// Blocks of a size that lived as long.
+/// Blocks of one size class and lifetime class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Which sizes.
+    /// The class of sizes.
     pub size: SizeClass,
-    /// How long.
+    /// The class of lifetimes.
     pub age: Age,
-    /// How many.
+    /// The blocks.
     pub amount: Amount,
 }
 
@@ -56,7 +56,7 @@ impl Lifetimes {
         Self { sampling, stacks: HashMap::new(), map: BTreeMap::new() }
     }
 
-    /// The tables.
+    /// Finishes the tables.
     pub fn finish(self) -> LifeTable {
         let mut rows: Vec<((NodeId, Age), Tally)> = self.stacks.into_iter().collect();
         rows.sort_unstable_by_key(|(key, _)| *key);
@@ -79,7 +79,7 @@ impl Lifetimes {
 }
 
 impl Watch for Lifetimes {
-    /// When the block was made.
+    /// When the block was allocated.
     type Kept = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {

@@ -1,10 +1,11 @@
 //! What the lives of blocks tell beyond their sums: how long, how large, from whom to whom.
 //!
-//! Each view is an observer of a pass ([`Watch`](crate::analysis::Watch)), which is told of the blocks that were asked for:
-//! those allocated in the part of the capture, up to its end. So their sums are those of every other view, and an end that
-//! nobody saw is shown as what it is: a block still there has lived *at least* so long.
+//! Each view is an observer of a pass ([`Watch`](crate::analysis::Watch)), which is told of the blocks that were
+//! asked for: those allocated in the selected part of the capture, followed up to its end. So their sums match those
+//! of every other view, and an end that was not seen is shown as such: a block still live has lived *at least* that
+//! long.
 //!
-//! Memory is bounded by live blocks and by what is different: stacks, threads, classes.
+//! Memory is bounded by live blocks and by the number of distinct stacks, threads and classes.
 
 mod address_map;
 mod age;

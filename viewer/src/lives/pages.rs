@@ -1,16 +1,16 @@
-//! Whose blocks lie on which pages of memory, and what a stack alone keeps from going back to the system.
+//! Whose blocks lie on which pages of memory, and what a single stack keeps from going back to the system.
 //!
-//! An allocator can give a page back when no block lies on it. One that few long-lived blocks are strewn over stays, however
-//! little they hold:
+//! An allocator can give a page back once no block lies on it. A page with a few scattered long-lived blocks stays,
+//! however little they hold:
 //!
 //! ```text
 //!  page   |■ ■ ■ ■ ■ ■ ■ ■|■ · · · · · · ·|· · · · · · · ■|■■■■■■■■■■■■■■■|
-//!          a a a a a a a a b               a             b c               a is on three pages, on two of them alone
+//!          a a a a a a a a b               a             b c               a is on three pages, alone on two of them
 //! ```
 //!
-//! So each page is a thing that stacks share: see [`uses`]. What of it no block fills is split evenly among the stacks on it: it
-//! goes back when the last of them leaves, so each is needed as much as any other one (that is the Shapley value of this game), and
-//! parts add up. What lies free between them without a block is told by [`Heap`].
+//! So each page is a thing that stacks share: see [`uses`]. The part of it that no block fills is split evenly among
+//! the stacks on it: it goes back when the last of them leaves, so each is as responsible as any other (this is the
+//! Shapley value), and the parts add up. Free pages between them, without any block, are reported by [`Heap`].
 
 use super::freed::{Freed, is_mapped, pages_of};
 use super::heaps::{Heap, HighestBlock, Stretch, heaps};
@@ -22,85 +22,86 @@ use capture::{Action, Ended, Event, NodeId, ProcessId, Tables};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Bytes of a page, on all processors that we record on.
+/// Bytes per page, on all processors that we support.
 pub const PAGE: u64 = 4096;
 
-/// Entries that are kept as they are: fewer in tests, so that these have more.
+/// Number of entries that are kept uncondensed: small in tests, so that these condense.
 const FEW: usize = if cfg!(test) { 4 } else { 1 << 16 };
 
-/// Observes a pass for the pages on which blocks lie at its end. Keeps about two entries for each stack and page, and for each block of
-/// many pages, which has those within it to itself.
+/// Observes a pass for the pages that blocks lie on at its end. Keeps about two entries for each stack and page, and
+/// one for each block of many pages, which has its inner pages to itself.
 #[derive(Debug)]
 pub struct Pages {
     with_ended: bool,
     rows: HashMap<(ProcessId, NodeId), u32>,
     stacks: Vec<StackPages>,
     entries: Vec<Entry>,
-    /// How many there were when they were last condensed.
+    /// Number of entries when they were last condensed.
     condensed: usize,
     freed: Freed,
-    /// By thread, whose it is.
+    /// By thread, its process.
     owners: Vec<ProcessId>,
-    /// By process, whether it becomes another program.
+    /// By process, whether it ends in an exec.
     becomes_another: Vec<bool>,
 }
 
-/// That blocks of a row lie on pages.
+/// Blocks of a row that lie on the same pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     process: ProcessId,
-    /// The first one.
+    /// The first page.
     page: u64,
     row: u32,
-    /// How many; more than one only within a block.
+    /// Number of pages; more than one only inside a block.
     pages: u64,
-    /// What the blocks fill of them.
+    /// Bytes of them that the blocks fill.
     filled: u64,
-    /// The highest of the blocks.
+    /// Address of the highest of the blocks.
     address: u64,
     size: u64,
-    /// The allocator has mapped them by themselves, so they lie in no heap.
+    /// The allocator has mapped them separately, so they are in no heap.
     is_mapped: bool,
 }
 
-/// Percents of a page that bound the classes of [`PageTable::by_fullness`] from above, but for the last one.
+/// Upper bounds, in percent of a page, of the classes of [`PageTable::by_fullness`] except the last.
 pub const FULLNESS: [u64; 4] = [10, 25, 50, 75];
 
 /// A stack with blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackPages {
-    /// Whose.
+    /// The process.
     pub process: ProcessId,
-    /// Who allocated them.
+    /// The stack that allocated them.
     pub node: NodeId,
     /// The blocks.
     pub held: Amount,
-    /// Bytes of the pages on which they lie.
+    /// Bytes of the pages that they lie on.
     pub pages: Use,
     /// Bytes of these pages that no block fills, split evenly among the stacks on each page: external fragmentation.
     pub empty: i64,
 }
 
-/// What was found.
+/// The result.
 #[derive(Clone, Debug, Default)]
 pub struct PageTable {
     /// All blocks.
     pub held: Amount,
     /// Bytes of all pages with a block on them.
     pub pages: i64,
-    /// Of these bytes, those that no block fills.
+    /// Bytes of these pages that no block fills.
     pub empty: i64,
     /// Bytes of all these pages by how full they are, see [`FULLNESS`].
     pub by_fullness: [i64; FULLNESS.len() + 1],
-    /// By stack, those that most empty bytes are due to first.
+    /// By stack, those responsible for most empty bytes first.
     pub stacks: Vec<StackPages>,
-    /// What lies free between and above them, by heap, the most first.
+    /// Free memory between and above the blocks, by heap, the most first.
     pub heaps: Vec<Heap>,
     accesses: Vec<Access>,
 }
 
 impl Pages {
-    /// Of processes that run at the end of the pass, and of those that had ended if that is wanted: what they never freed.
+    /// For processes that run at the end of the pass and, if `with_ended`, for those that have ended: what they never
+    /// freed.
     pub fn new(with_ended: bool, tables: &Tables) -> Self {
         let ends_in_exec = |end: &capture::ProcessEnd| end.ended == Ended::Exec;
         Self {
@@ -119,7 +120,7 @@ impl Pages {
         }
     }
 
-    /// The table.
+    /// Finishes the table.
     pub fn finish(mut self) -> PageTable {
         self.number_rows();
         self.condense();
@@ -129,14 +130,14 @@ impl Pages {
         for (cookie, of_page) in
             (0..).zip(self.entries.chunk_by(|a, b| (a.process, a.page) == (b.process, b.page)))
         {
-            // The root of a tree of stacks side by side is node 0.
+            // In a flat tree of stacks, the root is node 0.
             accesses.extend(of_page.iter().map(|entry| Access {
                 cookie,
                 node: entry.row + 1,
                 badness: signed(entry.pages.saturating_mul(PAGE)),
             }));
             let pages = of_page.iter().map(|entry| entry.pages).max().unwrap_or(0).saturating_mul(PAGE);
-            // Blocks that overlap, which no allocator gives out, fill no more than there is.
+            // Overlapping blocks, which no allocator hands out, fill no more than the page.
             let filled = of_page.iter().fold(0_u64, |sum, entry| sum.saturating_add(entry.filled)).min(pages);
             by_fullness[class(filled, pages)] += signed(pages);
             for (entry, part) in of_page.iter().zip(parts(pages - filled, of_page.len() as u64)) {
@@ -150,7 +151,7 @@ impl Pages {
             held += row.held;
             empty += row.empty;
         }
-        // Rows in their order, and what was known by the old one.
+        // Renumbers rows in order, and everything that refers to their old numbers.
         let mut order: Vec<u32> = (0..).take(self.stacks.len()).collect();
         order.sort_by_key(|&row| {
             let row = &self.stacks[row as usize];
@@ -162,7 +163,8 @@ impl Pages {
         PageTable { held, pages: found[0].total, empty, by_fullness, stacks, heaps, accesses }
     }
 
-    /// Numbers rows by their stacks. Blocks that are left at the end come in any order, and what cannot be split evenly goes to the first.
+    /// Numbers rows by their stacks. Blocks left at the end come in any order, and the remainder of an uneven split
+    /// goes to the first.
     fn number_rows(&mut self) {
         let mut order: Vec<u32> = (0..).take(self.stacks.len()).collect();
         order.sort_by_key(|&row| (self.stacks[row as usize].process, self.stacks[row as usize].node));
@@ -171,7 +173,7 @@ impl Pages {
         self.stacks.sort_by_key(|row| (row.process, row.node));
     }
 
-    /// Makes one entry of those of a stack on a page, and puts them in order.
+    /// Merges entries of the same stack and page, and sorts them.
     fn condense(&mut self) {
         self.entries.sort_unstable();
         self.entries.dedup_by(|next, entry| {
@@ -186,7 +188,7 @@ impl Pages {
         self.condensed = self.entries.len();
     }
 
-    /// What lies free in heaps, by the entries of blocks in the order of pages.
+    /// What lies free in heaps; entries are in page order.
     fn heaps(&mut self) -> Vec<Heap> {
         for entry in &self.entries {
             self.freed.take(entry.process, entry.range());
@@ -206,7 +208,7 @@ impl Pages {
     fn add(&mut self, process: ProcessId, node: NodeId, address: u64, size: u64) {
         let next = u32::try_from(self.stacks.len()).unwrap_or(u32::MAX);
         let row = *self.rows.entry((process, node)).or_insert(next);
-        // A stack has as a rule many blocks on a page.
+        // A stack usually has many blocks on a page.
         if self.entries.len() > 2 * self.condensed + FEW {
             self.condense();
         }
@@ -241,7 +243,7 @@ impl Entry {
     }
 }
 
-/// The place of each number in an order of them.
+/// The inverse of a permutation.
 fn places_of(order: &[u32]) -> Vec<u32> {
     let mut places = vec![0; order.len()];
     (0..).zip(order).for_each(|(place, &row)| places[row as usize] = place);
@@ -252,7 +254,7 @@ pub(super) fn signed(bytes: u64) -> i64 {
     bytes.min(i64::MAX as u64).cast_signed()
 }
 
-/// The place in [`PageTable::by_fullness`] of pages that are filled so far.
+/// The index in [`PageTable::by_fullness`] of pages with this many bytes filled.
 fn class(filled: u64, pages: u64) -> usize {
     FULLNESS
         .iter()
@@ -260,7 +262,7 @@ fn class(filled: u64, pages: u64) -> usize {
         .count()
 }
 
-/// A number in so many parts, as equal as whole ones can be.
+/// Splits a number into `count` whole parts, as equal as possible.
 fn parts(whole: u64, count: u64) -> impl Iterator<Item = u64> {
     (0..count).map(move |part| whole / count + u64::from(part < whole % count))
 }
@@ -300,12 +302,12 @@ impl Watch for Pages {
 }
 
 impl PageTable {
-    /// Bytes of pages without a block below the highest one of their heap, and above it.
+    /// Bytes of pages without a block below the highest block of their heap, and above it.
     pub fn freed(&self) -> (i64, i64) {
         self.heaps.iter().fold((0, 0), |(under, above), heap| (under + heap.under, above + heap.above))
     }
 
-    /// The stacks as a call tree, and by node what each of its branches has to do with, and what of that is empty on its account.
+    /// The stacks as a call tree, and by node what its branch uses, and how much empty memory it is responsible for.
     pub fn tree(&self, tables: &Tables, names: &Names) -> (Tree, Vec<(Use, i64)>) {
         let site = |row: &StackPages| Site {
             process: row.process,
@@ -329,8 +331,8 @@ impl PageTable {
         (tree, uses.into_iter().zip(empty).collect())
     }
 
-    /// For each of the first `rows` stacks, the others that lie on most of its pages, at most `most` of them, with the
-    /// bytes of these pages.
+    /// For each of the first `rows` stacks, at most `most` others that share most of its pages, with the bytes of
+    /// these pages.
     pub fn sharers(&self, rows: usize, most: usize) -> Vec<Vec<(usize, i64)>> {
         let mut shared: Vec<HashMap<u32, i64>> = vec![HashMap::new(); rows.min(self.stacks.len())];
         for of_page in self.accesses.chunk_by(|a, b| a.cookie == b.cookie).filter(|all| all.len() > 1) {
@@ -360,7 +362,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Check that what is empty, how full pages are, and what lies on them is what a look at each byte finds.
+        /// Check empty bytes, fullness and shares of pages against a byte-by-byte count.
         #[test]
         fn each_byte_is_accounted_for(
             made in prop::collection::vec((0_u64..3000, 0_u64..9000, 0_u32..5), 0..20),

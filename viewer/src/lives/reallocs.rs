@@ -1,37 +1,38 @@
-//! Blocks that were resized again and again.
+//! Blocks that are resized again and again.
 //!
 //! ```text
 //!  malloc 100 ─► realloc 200 ─► realloc 400 ─► free        a chain of two steps, from 100 to 400
 //!                moved: 100 copied   in place
 //! ```
 //!
-//! A chain belongs to the stack that resized it last: there the growth can be changed. What was copied is what a block held
-//! when it moved, at most: large blocks are moved by the kernel without a copy.
+//! A chain belongs to the stack that resized it last: growth can be changed there. The bytes copied are an upper
+//! bound, what a block held when it moved: the kernel moves large blocks without copying.
 //!
-//! Vectors and strings of C++ grow without `realloc`. They take a larger block, copy, and free the smaller one:
+//! C++ vectors and strings grow without `realloc`. They take a larger block, copy, and free the smaller one:
 //!
 //! ```text
 //!  new 100 (a) ─► … ─► new 200 (b), delete a ─► … ─► new 400 (c), delete b       the same stack and thread, nothing in between
 //! ```
 //!
-//! That is taken for growth when it happens [`FEWEST_REPLACED`] times in a row, each time by a quarter at least. Whoever frees a message
-//! after it has taken the next one does so by chance once or twice, since messages do not get longer and longer.
+//! This counts as growth when it happens [`FEWEST_REPLACED`] times in a row, each time by at least a quarter. A
+//! program that frees a message after it has taken the next one does so by chance once or twice, since messages do
+//! not keep getting longer.
 
 use crate::analysis::{Birth, Death, End, Life, Watch};
 use capture::{NodeId, ProcessId};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Steps without `realloc` below which a chain may be chance.
+/// A chain without `realloc` with fewer steps may be chance.
 const FEWEST_REPLACED: u64 = 4;
 
-/// Observes a pass for chains. In a sampled capture each step is a sample of its own, so there are none.
+/// Observes a pass for chains. In a sampled capture each step is sampled independently, so there are none.
 #[derive(Debug, Default)]
 pub struct Reallocs {
     rows: HashMap<NodeId, ReallocRow>,
-    /// By thread, the block that it has allocated in its last event.
+    /// By thread, the block that its last event allocated.
     newest: Vec<Option<Birth>>,
-    /// Chains without `realloc` so far, by the block that they have come to.
+    /// Chains without `realloc` so far, by their latest block.
     replaced: HashMap<(ProcessId, u64), Chain>,
 }
 
@@ -40,25 +41,25 @@ pub struct Reallocs {
 pub struct ReallocRow {
     /// The stack that resized them last.
     pub node: NodeId,
-    /// How many.
+    /// Number of chains.
     pub chains: u64,
-    /// Steps of all together.
+    /// Total number of steps.
     pub steps: u64,
     /// Steps that moved the block.
     pub moves: u64,
-    /// Steps of the longest.
+    /// Number of steps of the longest chain.
     pub longest: u64,
-    /// Bytes that they began with.
+    /// Bytes at their beginning.
     pub first_bytes: u64,
-    /// Bytes that they ended with.
+    /// Bytes at their end.
     pub last_bytes: u64,
-    /// Bytes that were copied by moves, at most.
+    /// Upper bound of the bytes that moves copied.
     pub copied_bytes: u64,
-    /// Not by `realloc`: a larger block took the place of a smaller one, as in vectors of C++.
+    /// True for growth without `realloc`: a larger block replaced a smaller one, as in C++ vectors.
     pub is_replaced: bool,
 }
 
-/// What is known of a chain so far.
+/// A chain so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chain {
     steps: u64,
@@ -75,7 +76,7 @@ impl Reallocs {
         rows
     }
 
-    /// Whether a block that is freed makes room for the one that its thread has just allocated.
+    /// Whether a freed block was replaced by the one that its thread has just allocated.
     fn grows_into(&self, life: &Life<Chain>, end: End) -> Option<Birth> {
         let End::Freed { thread, .. } = end else { return None };
         let new = self.newest.get(thread.index()).copied().flatten()?;
@@ -97,8 +98,8 @@ impl Reallocs {
 }
 
 impl ReallocRow {
-    /// What could be better, where growing by small steps costs copies: how much its chains ended with on average, and
-    /// how many steps each would have needed had it doubled. None where steps are few or large.
+    /// What could be improved where growing in small steps costs copies: the average final size of its chains, and
+    /// how many steps doubling would have needed. None if steps are few or large.
     pub fn advice(&self) -> Option<Advice> {
         const FEW: u64 = 4;
         let chains = self.chains.max(1);
@@ -113,16 +114,16 @@ impl ReallocRow {
     }
 }
 
-/// How a block's growth could be better.
+/// How the growth of a block could be improved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advice {
-    /// By which it grows with each step on average.
+    /// Average growth factor per step.
     pub factor: f64,
-    /// Steps of a chain on average.
+    /// Average number of steps of a chain.
     pub steps: u64,
-    /// Steps that doubling would need.
+    /// Number of steps that doubling would need.
     pub doublings: u64,
-    /// What to ask for at once: the size that chains end with on average.
+    /// What to request at once: the average final size of the chains.
     pub last: u64,
 }
 
@@ -163,7 +164,7 @@ impl Watch for Reallocs {
         } else if let Some(chain) = grown.filter(|chain| chain.steps >= FEWEST_REPLACED) {
             self.end(chain, life.node, life.size, true);
         }
-        // A step to the next block of the chain is no end of it.
+        // A step to the next block does not end the chain.
         if life.kept.steps > 0 && !matches!(death.end, End::Resized { .. }) {
             self.end(life.kept, life.node, life.size, false);
         }

@@ -1,5 +1,5 @@
-//! Of every stack, which sizes it asks for and how long its blocks live: for whoever looks at one function, or at any
-//! choice of stacks, whose classes are the sums of those of the stacks.
+//! For every stack, the sizes it asks for and the lifetimes of its blocks. Views of one function, or of any selection
+//! of stacks, add up the classes of their stacks.
 
 use super::age::Age;
 use super::size::SizeClass;
@@ -8,7 +8,7 @@ use capture::{NodeId, ProcessId, Sampling, Tables};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
-/// Observes a pass for them.
+/// Observes a pass for sizes and lifetimes by stack.
 #[derive(Debug)]
 pub struct Shapes {
     sampling: Option<Sampling>,
@@ -19,13 +19,13 @@ pub struct Shapes {
 /// The blocks of one stack of one process by class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackShape {
-    /// Whose.
+    /// The process.
     pub process: ProcessId,
     /// The stack.
     pub node: NodeId,
-    /// Sizes that have a block, the smallest first.
+    /// Size classes with a block, the smallest first.
     pub sizes: Vec<(SizeClass, Amount)>,
-    /// Lifetimes that have a block, the shortest first.
+    /// Lifetime classes with a block, the shortest first.
     pub ages: Vec<(Age, Amount)>,
 }
 
@@ -34,7 +34,7 @@ pub struct StackShape {
 pub struct Shape {
     /// By size.
     pub sizes: BTreeMap<SizeClass, Amount>,
-    /// By how long they lived.
+    /// By lifetime.
     pub ages: BTreeMap<Age, Amount>,
 }
 
@@ -45,7 +45,7 @@ impl Shapes {
         Self { sampling, sizes: HashMap::new(), ages: HashMap::new() }
     }
 
-    /// One for each stack of a process, in their order.
+    /// One shape for each stack of a process, in order.
     pub fn finish(self) -> Vec<StackShape> {
         let mut shapes: BTreeMap<(ProcessId, NodeId), StackShape> = BTreeMap::new();
         let new = |process, node| StackShape { process, node, sizes: Vec::new(), ages: Vec::new() };
@@ -59,7 +59,7 @@ impl Shapes {
     }
 }
 
-/// In order of their keys, in whole blocks.
+/// Ordered by key, in whole blocks.
 fn amounts<K: Ord + Copy>(tallies: HashMap<K, Tally>) -> Vec<(K, Amount)> {
     let mut rows: Vec<(K, Tally)> = tallies.into_iter().collect();
     rows.sort_unstable_by_key(|(key, _)| *key);
@@ -68,7 +68,7 @@ fn amounts<K: Ord + Copy>(tallies: HashMap<K, Tally>) -> Vec<(K, Amount)> {
 }
 
 impl Shape {
-    /// Adds those of a stack.
+    /// Adds the shape of a stack.
     pub fn add(&mut self, stack: &StackShape) {
         stack.sizes.iter().for_each(|(class, amount)| *self.sizes.entry(*class).or_default() += *amount);
         stack.ages.iter().for_each(|(age, amount)| *self.ages.entry(*age).or_default() += *amount);
@@ -76,7 +76,7 @@ impl Shape {
 }
 
 impl Watch for Shapes {
-    /// When the block was made.
+    /// When the block was allocated.
     type Kept = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {

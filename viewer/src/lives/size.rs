@@ -1,4 +1,4 @@
-//! Sizes in powers of two, and what an allocator makes of them.
+//! Sizes in powers of two, and how an allocator rounds them.
 
 use crate::format::bytes;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SizeClass(u8);
 
-/// log₂ of the smallest class' end: what the smallest block of most allocators holds.
+/// log₂ of the end of the smallest class: what the smallest block of most allocators holds.
 const FIRST: u32 = 4;
 
 impl SizeClass {
@@ -43,10 +43,10 @@ impl fmt::Display for SizeClass {
     }
 }
 
-/// Bytes that glibc's allocator gives for a request on 64-bit machines, with its default settings: a chunk has 8 bytes
-/// of its own, is a multiple of 16 and at least 32 (`request2size` of malloc.c); from 128 KiB on it is whole pages with 16
-/// bytes of their own, until such a block is freed and the threshold rises. It is a model: another allocator does
-/// otherwise, and an alignment costs more.
+/// Usable bytes of the block that glibc's allocator returns for a request on 64-bit machines with default settings: a
+/// chunk has 8 bytes of overhead, is a multiple of 16 and at least 32 (`request2size` of malloc.c); from 128 KiB on
+/// it is whole pages with 16 bytes of overhead, until such a block is freed and the threshold rises. This is a model:
+/// other allocators differ, and an alignment costs more.
 pub fn usable_by_glibc(size: u64) -> u64 {
     const THRESHOLD: u64 = 128 << 10;
     match size {
@@ -76,7 +76,7 @@ mod tests {
         );
     }
 
-    /// Check the model against what `malloc_usable_size` says on glibc.
+    /// Check the model against `malloc_usable_size` of glibc.
     #[test]
     fn usable_sizes_are_those_of_glibc() {
         for (size, usable) in [

@@ -1,4 +1,4 @@
-//! Which sizes are asked for, by whom, and what an allocator adds.
+//! Which sizes are requested, by whom, and what an allocator adds.
 
 use super::size::{SizeClass, usable_by_glibc};
 use crate::analysis::{Amount, Birth, Death, Life, Tally, Watch};
@@ -14,7 +14,7 @@ pub struct Sizes {
     slack: BTreeMap<SizeClass, Tally>,
 }
 
-/// What was found.
+/// The result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SizeTable {
     /// Classes, the smallest first.
@@ -24,13 +24,13 @@ pub struct SizeTable {
 /// One class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeRow {
-    /// Which sizes.
+    /// The class.
     pub class: SizeClass,
     /// What was allocated.
     pub allocated: Amount,
-    /// Bytes that glibc would add to use, by [`usable_by_glibc`].
+    /// Bytes that glibc would add, by [`usable_by_glibc`].
     pub slack: i64,
-    /// By whom, most calls first.
+    /// The stacks that allocated it, most calls first.
     pub stacks: Vec<(NodeId, Amount)>,
 }
 
@@ -41,7 +41,7 @@ impl Sizes {
         Self { sampling, rows: HashMap::new(), slack: BTreeMap::new() }
     }
 
-    /// The table.
+    /// Finishes the table.
     pub fn finish(self) -> SizeTable {
         let mut rows: Vec<((SizeClass, NodeId), Tally)> = self.rows.into_iter().collect();
         rows.sort_unstable_by_key(|(key, _)| *key);

@@ -1,12 +1,12 @@
-//! Allocations that did not last.
+//! Short-lived allocations.
 //!
-//! Two definitions, since each misses what the other sees:
+//! There are two definitions, since each misses what the other sees:
 //!
-//! - *immediate*: freed by the thread that allocated it before that thread's next allocation. It needs no clock, and it is
-//!   what every view calls temporary.
-//! - *brief*: freed within a time, by whatever thread, whatever came between.
+//! - *immediate*: freed by the thread that allocated it before that thread's next allocation. It needs no clock, and
+//!   is what every other view calls temporary.
+//! - *brief*: freed within a given time, by any thread, whatever happened in between.
 //!
-//! The end that `realloc` makes counts as neither: the block goes on as another.
+//! A `realloc` counts as neither: the block goes on as another.
 
 use crate::analysis::{Amount, Birth, Death, End, Life, Tally, Watch};
 use capture::{NodeId, Sampling, Tables};
@@ -21,7 +21,7 @@ pub struct Temporary {
     rows: HashMap<NodeId, [Tally; 3]>,
 }
 
-/// What of a stack's allocations was temporary.
+/// How much of a stack's allocations was temporary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TemporaryRow {
     /// The stack.
@@ -30,7 +30,7 @@ pub struct TemporaryRow {
     pub allocated: Amount,
     /// Those freed before the next allocation of their thread.
     pub immediate: Amount,
-    /// Those freed within the time.
+    /// Those freed within the given time.
     pub brief: Amount,
 }
 
@@ -44,7 +44,7 @@ impl Temporary {
         self.rows.entry(node).or_insert_with(|| [Tally::new(self.sampling); 3])
     }
 
-    /// The stacks that made any, those with most immediate ones first.
+    /// The stacks with any temporary allocations, those with most immediate ones first.
     pub fn finish(self) -> Vec<TemporaryRow> {
         let mut rows: Vec<(NodeId, [Tally; 3])> = self.rows.into_iter().collect();
         rows.sort_unstable_by_key(|(node, _)| *node);
@@ -64,7 +64,7 @@ impl Temporary {
 }
 
 impl Watch for Temporary {
-    /// When the block was made.
+    /// When the block was allocated.
     type Kept = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {

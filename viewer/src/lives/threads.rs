@@ -1,4 +1,4 @@
-//! Who allocates and who frees.
+//! Which threads allocate, and which free.
 //!
 //! ```text
 //!                    freed by  main   worker   nobody
@@ -20,15 +20,15 @@ pub struct Threads {
     crossing: BTreeMap<Crossing, Tally>,
 }
 
-/// From whom to whom, and with which stacks.
+/// The threads and stacks that allocated and freed.
 type Crossing = (ThreadId, ThreadId, NodeId, NodeId);
 
-/// What was found.
+/// The result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTable {
     /// Threads that allocated or freed, those that allocated most bytes first.
     pub threads: Vec<ThreadRow>,
-    /// The matrix, sparse.
+    /// The matrix of threads, sparse.
     pub pairs: Vec<PairRow>,
     /// What was freed by another thread than the one that allocated it, by both stacks; most bytes first.
     pub crossing: Vec<CrossRow>,
@@ -37,43 +37,43 @@ pub struct ThreadTable {
 /// The sums of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadRow {
-    /// Who.
+    /// The thread.
     pub thread: ThreadId,
     /// What it allocated.
     pub allocated: Amount,
     /// The part that was temporary.
     pub temporary: Amount,
-    /// What it freed, whoever had allocated it; the ends that `realloc` makes are among it.
+    /// What it freed, whoever allocated it; includes blocks that `realloc` resized.
     pub freed: Amount,
     /// The part that another thread had allocated.
     pub foreign: Amount,
-    /// What it allocated and nobody was seen to free.
+    /// What it allocated that was not seen to be freed.
     pub left: Amount,
 }
 
 /// What one thread allocated and another freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairRow {
-    /// Who allocated.
+    /// The thread that allocated.
     pub from: ThreadId,
-    /// Who freed; none where nobody was seen to.
+    /// The thread that freed; none where none was seen to.
     pub to: Option<ThreadId>,
-    /// How much.
+    /// The blocks.
     pub amount: Amount,
 }
 
-/// The same by stacks.
+/// The same by stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrossRow {
-    /// Who allocated.
+    /// The thread that allocated.
     pub from: ThreadId,
-    /// Who freed.
+    /// The thread that freed.
     pub to: ThreadId,
-    /// With which stack it was allocated.
+    /// The stack that allocated.
     pub allocated_by: NodeId,
-    /// With which stack it was freed: [`NodeId::ROOT`] unless stacks of frees were recorded.
+    /// The stack that freed: [`NodeId::ROOT`] unless the stacks of frees were recorded.
     pub freed_by: NodeId,
-    /// How much.
+    /// The blocks.
     pub amount: Amount,
 }
 
@@ -88,7 +88,7 @@ impl Threads {
         }
     }
 
-    /// The tables.
+    /// Finishes the tables.
     pub fn finish(self) -> ThreadTable {
         let amounts = Tally::amounts(self.pairs.values());
         let pairs = self.pairs.keys().zip(amounts).map(|(&(from, to), amount)| PairRow { from, to, amount });

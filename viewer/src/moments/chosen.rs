@@ -1,15 +1,15 @@
-//! Lives of the blocks that were asked for.
+//! Lives of the selected blocks.
 
 use crate::analysis::{Birth, Death, Instant, InvalidFree, Life, Watch};
 use crate::query::{Selection, Sieve};
 
-/// Tells an observer of those blocks only that were born after a moment and pass a filter. Their lives end where the
-/// part does that was asked for, at the latest.
+/// Tells an observer only of blocks that were born after a moment and pass a filter. Their lives end at the latest
+/// with the part of the capture that was asked for.
 pub(super) struct Chosen<'f, W> {
     inner: W,
     sieve: Sieve<'f>,
     selection: Option<Selection<'f>>,
-    /// Events up to and including this one are not in the part.
+    /// Events up to and including this one precede the part.
     after: u64,
 }
 
@@ -31,7 +31,7 @@ impl<'f, W> Chosen<'f, W> {
 }
 
 impl<W: Watch> Watch for Chosen<'_, W> {
-    /// None of a block that was not asked for.
+    /// None for a block that is not selected.
     type Kept = Option<W::Kept>;
 
     const LOOKS: bool = W::LOOKS;

@@ -1,7 +1,7 @@
-//! The blocks and mappings of processes as they were when their memory was scanned.
+//! The blocks and mappings of processes at the moments when their memory was scanned.
 //!
-//! One pass over all events sees every scan: what a process holds is followed, and put aside when the first event of it comes that was
-//! later than a scan of it. The rest of the pass tells which of these blocks were freed after all.
+//! One pass over all events serves every scan: what a process holds is followed, and copied at the first event of it
+//! that is later than a scan of it. The rest of the pass tells which of these blocks were freed eventually.
 
 use crate::analysis::{Birth, Death, End, Instant, Life, Watch};
 use crate::graph::{HeldBlock, Memory};
@@ -13,47 +13,47 @@ use std::num::NonZeroU32;
 /// What a process held when it was scanned.
 #[derive(Debug, Default)]
 pub(super) struct Frozen {
-    /// The blocks whose beginnings are known.
+    /// The blocks whose allocation is known.
     pub(super) blocks: Vec<HeldBlock>,
-    /// Addresses of those of them that were freed later.
+    /// Addresses of blocks that were freed later.
     pub(super) freed: HashSet<u64>,
-    /// Whose memory was which.
+    /// Who owned which memory.
     pub(super) memory: Memory,
-    /// Events of the process had been lost, or it had not wanted to be recorded: there may be blocks that are not known.
+    /// Events of the process had been lost, or it had paused the recording: there may be unknown blocks.
     pub(super) is_interrupted: bool,
 }
 
-/// A process on the way to its scans.
+/// A process with scans ahead.
 #[derive(Debug, Default)]
 struct Followed {
-    /// Scans that are still to come, the next one last: their places among the capture's, and when they were.
+    /// Scans ahead, the next one last: their indices in the capture, and their times.
     ahead: Vec<(usize, u64)>,
-    /// What it held at those that have been, in their order, by the same places.
+    /// What it held at past scans, in order, with the index of each scan.
     frozen: Vec<(usize, Frozen)>,
     slots: Vec<Slot>,
-    /// Places of slots without a block.
+    /// Indices of free slots.
     free: Vec<u32>,
-    /// Interruptions so far: blocks from before the last one may have been freed when nobody saw it.
+    /// Interruptions so far: blocks from before the last one may have been freed unseen.
     interruptions: u64,
     memory: Memory,
 }
 
-/// Room for a block, until it is gone.
+/// Holds a block until it is freed.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     block: HeldBlock,
-    /// Interruptions before its birth; [`GONE`] when it is gone.
+    /// Interruptions before its birth; [`GONE`] when the slot is free.
     interruptions: u64,
 }
 
 const GONE: u64 = u64::MAX;
 
-/// The place of a slot, one more than its number, and in the upper bits how many scans there had been when its block was born.
+/// One more than the index of a slot, and in the upper bits the number of scans before its block was born.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place(NonZeroU32);
 
 impl Place {
-    /// Bits of the place.
+    /// Bits of the index.
     const BITS: u32 = 30;
 
     fn new(number: usize, scans: usize) -> Option<Self> {
@@ -66,7 +66,7 @@ impl Place {
         (self.0.get() & ((1 << Self::BITS) - 1)) - 1
     }
 
-    /// Scans before the birth.
+    /// Number of scans before the birth.
     fn scans(self) -> usize {
         (self.0.get() >> Self::BITS) as usize
     }
@@ -75,16 +75,16 @@ impl Place {
 /// Observes a pass over all events for what processes held when they were scanned.
 #[derive(Debug)]
 pub(super) struct Freezer {
-    /// By thread, whose it is.
+    /// By thread, its process.
     processes: Vec<ProcessId>,
     followed: HashMap<ProcessId, Followed>,
 }
 
 impl Freezer {
-    /// Scans of one process that are looked at in one pass, at most.
+    /// Most scans of one process that one pass can serve.
     pub(super) const TOGETHER: usize = 1 << (u32::BITS - Place::BITS);
 
-    /// For these of the capture's scans, of which not more than [`Self::TOGETHER`] are of one process.
+    /// For these of the capture's scans, at most [`Self::TOGETHER`] of each process.
     pub(super) fn new<'s>(tables: &Tables, scans: impl Iterator<Item = (usize, &'s Scan)>) -> Self {
         let mut followed: HashMap<ProcessId, Followed> = HashMap::new();
         for (place, scan) in scans {
@@ -95,13 +95,13 @@ impl Freezer {
         Self { processes, followed }
     }
 
-    /// What they held, by the places of the scans.
+    /// What processes held, by the index of the scan.
     pub(super) fn finish(mut self) -> BTreeMap<usize, Frozen> {
         self.followed.values_mut().for_each(|followed| followed.pass(u64::MAX));
         self.followed.into_values().flat_map(|followed| followed.frozen).collect()
     }
 
-    /// A process with scans that are still to come; those that were before this are behind it from then on.
+    /// A process with scans ahead of this moment; freezes it for those that the moment has passed.
     fn before(&mut self, process: ProcessId, at: Instant) -> Option<&mut Followed> {
         let followed = self.followed.get_mut(&process)?;
         followed.pass(at.time);
@@ -110,7 +110,7 @@ impl Freezer {
 }
 
 impl Followed {
-    /// Puts aside what it held at the scans that were before a time; at its end, at all.
+    /// Freezes what it held at the scans before a time; at the end, at all remaining ones.
     fn pass(&mut self, time: u64) {
         while let Some((place, _)) = self.ahead.pop_if(|&mut (_, scanned)| scanned < time || time == u64::MAX)
         {
@@ -132,7 +132,7 @@ impl Followed {
         }
     }
 
-    /// The place of a new block; `None` when there are as many as there can be.
+    /// The slot of a new block; none when the limit is reached.
     fn add(&mut self, block: HeldBlock) -> Option<Place> {
         let slot = Slot { block, interruptions: self.interruptions };
         if let Some(place) = self.free.pop() {
@@ -153,7 +153,7 @@ impl Followed {
 }
 
 impl Watch for Freezer {
-    /// Where it is, for a block that was born before the last scan of its process.
+    /// The block's slot; none for a block born after the last scan of its process.
     type Kept = Option<Place>;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<Option<Place>>>) -> Option<Place> {
@@ -169,7 +169,7 @@ impl Watch for Freezer {
                 frozen.freed.insert(life.address);
             }
         }
-        // What is left was there.
+        // Blocks left at the end were still there.
         if !followed.ahead.is_empty() && !matches!(death.end, End::Left { .. }) {
             followed.remove(place);
         }
@@ -192,8 +192,8 @@ mod tests {
     use capture::{FrameId, Node, NodeId, Process, Thread, ThreadId};
     use proptest::prelude::*;
 
-    /// Check that blocks are those of the scan's moment, that later frees of them are known, and that a pause makes all of before
-    /// doubtful.
+    /// Check that blocks are those at the scan's moment, that later frees of them are known, and that a pause makes
+    /// all earlier ones doubtful.
     #[test]
     fn blocks_are_those_of_the_moment() {
         let tables = tables(2);
@@ -242,10 +242,10 @@ mod tests {
         }
     }
 
-    /// Blocks by address, those of them that were freed later, whether the process was interrupted, and whose a mapping is.
+    /// Blocks by address, those freed later, whether the process was interrupted, and who owns a mapping.
     type View = (Vec<u64>, Vec<u64>, bool, Option<bool>);
 
-    /// What is found of these scans in one pass.
+    /// What one pass finds for these scans.
     fn found(events: &[Event], scans: &[(usize, Scan)]) -> BTreeMap<usize, View> {
         let tables = tables(2);
         let mut load =
@@ -264,7 +264,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that several scans of each process find in one pass what each finds in a pass of its own.
+        /// Check that one pass for several scans of each process finds what a pass for each scan finds.
         #[test]
         fn one_pass_sees_all_scans(
             events in prop::collection::vec((0..2_u32, 0..9_u8, 1..6_u64), 0..80),

@@ -10,21 +10,22 @@ use crate::symbolize::{Naming, Needed};
 use capture::{NodeId, Tables};
 use std::collections::HashMap;
 
-/// What there is to know of a function: of all stacks on which it stands.
+/// What there is to know about a function, from all stacks that contain it.
 #[derive(Debug)]
 pub struct FunctionDetail {
-    /// Which one.
+    /// The function.
     pub label: LabelId,
-    /// Its lines, from which it allocated or called who did, in order of files and numbers. A stack on which it stands
-    /// several times is charged to the innermost line, so their sum is the function's.
+    /// Its lines that allocated or called a function that did, ordered by file and line. A stack that contains it
+    /// several times is charged to the innermost line, so they add up to the function's total.
     pub lines: Vec<LineCost>,
-    /// The blocks of these stacks by size, and by how long they lived.
+    /// The blocks of these stacks by size and by lifetime.
     pub shape: Shape,
-    /// What became of these blocks, and whose blocks the function's own stacks free; none where stacks of frees were not recorded.
+    /// What became of these blocks, and whose blocks the function's own stacks free; none when the stacks of frees
+    /// were not recorded.
     pub frees: Option<FunctionFrees>,
 }
 
-/// With which stacks those of a function share blocks, those with most bytes first.
+/// The stacks that a function shares blocks with, those with most bytes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionFrees {
     /// What became of the blocks that they allocate.
@@ -53,7 +54,7 @@ impl FunctionFrees {
     }
 }
 
-/// Observes a pass for what single blocks tell of a function.
+/// Observes a pass for what single blocks tell about a function.
 struct Blocks {
     shapes: Shapes,
     frees: Option<Frees>,
@@ -67,7 +68,7 @@ impl Blocks {
 }
 
 impl Watch for Blocks {
-    /// When the block was made.
+    /// When the block was allocated.
     type Kept = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
@@ -83,10 +84,10 @@ impl Watch for Blocks {
 }
 
 impl Moments {
-    /// A function by its name, and what was counted of the stacks alone on which it stands, and which an expression selects.
+    /// Looks a function up by name, and details the stacks that contain it and that an expression selects.
     ///
     /// # Errors
-    /// [`Error::Unknown`] when no function has this name, and those of [`Self::profile`].
+    /// [`Error::Unknown`] when no function has this name; otherwise as [`Self::profile`].
     pub fn function(
         mut self,
         query: &Query,

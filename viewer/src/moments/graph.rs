@@ -1,4 +1,4 @@
-//! Which block kept which alive when a process was scanned: the events up to then, and the pointers that were found.
+//! Which block kept which alive when a process was scanned: combines the events up to then with the pointers found.
 
 use super::Moments;
 use super::frozen::{Freezer, Frozen};
@@ -14,13 +14,13 @@ use crate::symbolize::Naming;
 use capture::{NodeId, Pointer, ProcessId, Scan, ScanId, ThreadId};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Scans of each process that a pass looks at where there are more processes than a few. What is held at each is a list, of 24 bytes for a
-/// block, while a graph takes some 130 for each of its own: so four lists for each of few processes, or two for each of many, take
-/// less than twice the memory that one for each does.
+/// Scans of each process that one pass serves if there are more than a few processes. What is held at each scan is a
+/// list of 24 bytes per block, while a graph takes some 130 per block: so four lists for each of few processes, or
+/// two for each of many, take less than twice the memory of one list each.
 const TOGETHER_OF_MANY: usize = 2;
 const FEW: usize = 2;
 
-/// Which scans are looked at in which pass, by their places.
+/// Distributes scans over passes; each pass lists the indices of its scans.
 fn passes(places: &[usize], scans: &[Scan]) -> Vec<Vec<usize>> {
     let there = || places.iter().filter_map(|place| Some((*place, scans.get(*place)?.process)));
     let processes = there().map(|(_, process)| process).collect::<HashSet<_>>().len();
@@ -38,11 +38,11 @@ fn passes(places: &[usize], scans: &[Scan]) -> Vec<Vec<usize>> {
 }
 
 impl Moments {
-    /// The graph of a scan. The numbers beside it are those of the whole capture.
+    /// The graph of a scan. The profile returned with it is that of the whole capture.
     ///
     /// # Errors
-    /// [`Error::NotScanned`] where there is none, [`Error::Unknown`] for a process that the capture does not have,
-    /// [`Error::Aggregated`], and those of the file.
+    /// [`Error::NotScanned`] when there is no such scan, [`Error::Unknown`] for a process that the capture does not
+    /// have, [`Error::Aggregated`], and those of the file.
     pub fn graph(mut self, which: &WhichScan, naming: Naming) -> Result<(Loaded, Scanned), Error> {
         let tables = self.reader.tables();
         let count = tables.scans.len();
@@ -62,11 +62,11 @@ impl Moments {
         Ok((self.show(profile, naming), scanned))
     }
 
-    /// The graphs of scans, by their places among the capture's: each is given away when it is made, since all of them may not fit into
-    /// memory. They take one pass together, or a few where there are many.
+    /// The graphs of scans, with their indices in the capture: each is handed over as soon as it is made, since all
+    /// of them may not fit into memory. They take one pass together, or a few if there are many.
     ///
     /// # Errors
-    /// Those of whoever takes them, [`Error::Aggregated`], and those of the file.
+    /// Those of the receiver, [`Error::Aggregated`], and those of the file.
     pub fn each_scan(
         &mut self,
         places: &[usize],
@@ -84,8 +84,8 @@ impl Moments {
         Ok(())
     }
 
-    /// What of it nobody could reach when its process was scanned last, in the place of what was leaked: stacks as they are seen through
-    /// a lens, without those that rules leave out. What was freed later is not in it, whatever it looked like.
+    /// Replaces leaked blocks by those that were unreachable when their process was last scanned, seen through a
+    /// lens, without those that rules suppress. Blocks that were freed later are excluded, whatever they looked like.
     ///
     /// # Errors
     /// As [`Self::graph`].
@@ -132,7 +132,7 @@ impl Moments {
         Ok(without_leaks_that_are_meant(loaded, lens, suppressions, None))
     }
 
-    /// What processes held at these scans, by the scans' places; and the numbers of the whole capture.
+    /// What processes held at these scans, by the scans' indices, and the profile of the whole capture.
     fn frozen(&mut self, places: &[usize]) -> Result<(Profile, BTreeMap<usize, Frozen>), Error> {
         self.needs_blocks("single blocks")?;
         let tables = self.reader.tables();
@@ -148,7 +148,7 @@ impl Moments {
         Ok((profile, freezer.finish()))
     }
 
-    /// The graph of a scan, of what was held then; of its blocks' classes nothing is known yet.
+    /// The graph of a scan, from what was held then; the classes of its blocks are not known yet.
     fn scanned(&mut self, place: usize, frozen: Frozen, naming: &Naming) -> Result<Scanned, Error> {
         let Frozen { blocks, freed, mut memory, is_interrupted } = frozen;
         let (tables, id) = (self.reader.tables(), ScanId::from_index(place));
@@ -163,7 +163,7 @@ impl Moments {
         let mut builder = GraphBuilder::new(blocks);
         let read = read.and_then(|()| {
             self.reader.for_each_pointers(id, |some| {
-                // Whoever gives up waits for what is left to be read, no more.
+                // If the caller gives up, it waits at most for the reading that is under way.
                 let wanted = if self.go_on().is_ok() { some } else { &[] };
                 for Pointer { from, to } in wanted.iter().copied() {
                     if roots.is_in_use(from) {
@@ -184,7 +184,7 @@ impl Moments {
         Ok(Scanned { scan, number: place + 1, count, is_partial, freed, roots, graph, classes })
     }
 
-    /// The same with the classes of its blocks, which are read of the capture.
+    /// Adds the classes of its blocks, which are read from the capture.
     fn with_classes(&mut self, scanned: Scanned) -> Result<Scanned, Error> {
         let mut classes = ClassesBuilder::new(&scanned.graph);
         let read = self.reader.for_each_objects(ScanId::from_index(scanned.number - 1), |some| {
@@ -201,7 +201,8 @@ impl Moments {
 mod tests {
     use super::*;
 
-    /// Check that few scans of few processes take one pass, of more processes fewer of each, and that all are looked at once.
+    /// Check that few scans of few processes take one pass, that with more processes a pass serves fewer of each, and
+    /// that each scan is served once.
     #[test]
     fn scans_are_looked_at_together() {
         for (processes, scans, expected) in

@@ -1,4 +1,4 @@
-//! All of a capture: its numbers, its timeline, and the index that makes both cheap the next time.
+//! The whole of a capture: its profile, its timeline, and the index that makes both cheap next time.
 
 use super::Moments;
 use super::pass::Pass;
@@ -12,7 +12,7 @@ use crate::side_index::{Building, STEPS, SideIndex};
 use capture::Sampling;
 
 impl Moments {
-    /// The numbers of all of it.
+    /// The profile of the whole capture.
     pub(super) fn whole(&mut self) -> Result<&Profile, Error> {
         if self.whole.is_none() {
             self.prepare()?;
@@ -28,7 +28,8 @@ impl Moments {
         Ok(self.whole.get_or_insert_default())
     }
 
-    /// The heap over the time of a part, in at most so many steps. Of a moment there is none: it is taken for the whole.
+    /// The heap over the time of a part, in at most `steps` steps. A moment has no timeline: it is replaced by the
+    /// whole.
     ///
     /// # Errors
     /// Those of the file, and of moments that the capture does not have.
@@ -38,8 +39,8 @@ impl Moments {
         Ok((timeline, profile))
     }
 
-    /// What happened beside the heap: work of the processors, the hits of each tracepoint, and requests to disks, with how long
-    /// these worked for each process.
+    /// What happened apart from the heap: processor activity, the hits of each tracepoint, and disk requests, with
+    /// how long these worked for each process.
     fn beside(&mut self, timeline: &Timeline) -> Result<Beside, Error> {
         let tables = self.reader.tables();
         let mut work = Track::new("CPU samples", timeline);
@@ -108,23 +109,23 @@ impl Moments {
         Ok((timeline.ended(end), profile))
     }
 
-    /// How the heap that is asked about was sampled: programs tell of all blocks of their pools.
+    /// How the selected heap was sampled: programs report all blocks of their pools.
     fn sampling(&self) -> Option<Sampling> {
         Sampling::new(self.reader.tables().metadata.sample_interval).filter(|_| self.heap.is_none())
     }
 
-    /// The index of the heap that is asked about.
+    /// The index of the selected heap.
     fn indexed(&self) -> Option<&SideIndex> {
         self.index.as_ref().filter(|_| self.heap.is_none())
     }
 
-    /// Finds the index of a large capture, or makes it with a pass over everything: the first moment or range that is asked for
-    /// would do it otherwise.
+    /// Loads the index of a large capture, or builds it in a pass over everything. Otherwise the first moment or
+    /// range that is asked for does this.
     ///
     /// # Errors
     /// Those of the file.
     pub fn prepare(&mut self) -> Result<(), Error> {
-        // Totals are counted as fast as an index is read.
+        // Totals are counted as fast as an index is loaded.
         let is_aggregated = self.reader.tables().metadata.aggregate().is_some();
         if self.is_prepared || self.heap.is_some() || is_aggregated {
             return Ok(());
@@ -144,7 +145,7 @@ impl Moments {
         let (profile, timeline) = load.finish_watched();
         let is_whole = read.is_ok();
         let noted = self.note_damage(read);
-        // One that was given up is made the next time.
+        // A pass that was given up is repeated next time.
         self.is_prepared = noted.is_ok();
         noted?;
         if is_whole {

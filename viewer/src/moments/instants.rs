@@ -1,4 +1,4 @@
-//! From what people call a moment to its place among the events.
+//! Translates moments, as users name them, to positions among the events.
 
 use super::{Moments, START};
 use crate::analysis::{Instant, Share};
@@ -7,7 +7,7 @@ use crate::query::{Anchor, Unknown, When, shifted};
 use capture::{Action, Mark, MarkId, TIME_UNIT_NS};
 
 impl Moments {
-    /// The place of a moment.
+    /// The position of a moment.
     ///
     /// # Errors
     /// [`Error::Unknown`] for a mark that the capture does not have, and those of the file.
@@ -40,7 +40,7 @@ impl Moments {
         }
     }
 
-    /// The moment itself; in an aggregated capture, the last one before it of which something is known.
+    /// The moment itself; in an aggregated capture, the last snapshot before it.
     fn known(&mut self, instant: Instant) -> Result<Instant, Error> {
         if self.reader.tables().metadata.aggregate().is_none() {
             return Ok(instant);
@@ -56,13 +56,13 @@ impl Moments {
             self.snapshots = Some(snapshots);
         }
         let snapshots = self.snapshots.get_or_insert_default();
-        // Stored times are less than a unit beside those of the events.
+        // Stored times differ from those of the events by less than a unit.
         let is_before = |snapshot: &Instant| snapshot.time < instant.time.saturating_add(TIME_UNIT_NS);
         let last = snapshots.partition_point(is_before).checked_sub(1);
         Ok(last.map_or(START, |last| snapshots[last]))
     }
 
-    /// After the last event up to which none was later than this: before the first one that was.
+    /// The moment just before the first event that is later than this time.
     fn at_time(&mut self, time: u64) -> Result<Instant, Error> {
         let chunks = self.reader.index();
         // Bounds of chunks may be a little wider than their events.
@@ -86,7 +86,8 @@ impl Moments {
         tables.marks.iter().any(|mark| tables.string(mark.name) == name)
     }
 
-    /// The mark that a name means which none has: one with times added or subtracted, all of them together.
+    /// The marks that a name without a match refers to: a mark with times added or subtracted; returns the mark's
+    /// name and the sum of the times.
     fn shifted_mark<'n>(&self, mut name: &'n str) -> Option<(&'n str, i64)> {
         let mut offset = 0_i64;
         while !self.has_mark(name) {
@@ -96,7 +97,7 @@ impl Moments {
         Some((name, offset))
     }
 
-    /// Right after the first mark of a name.
+    /// Just after the first mark of this name.
     fn at_mark(&mut self, name: &str) -> Result<Instant, Error> {
         let tables = self.reader.tables();
         let of_name = |mark: &&Mark| tables.string(mark.name) == name;
@@ -120,12 +121,12 @@ impl Moments {
         self.note_damage(read)?;
         match found {
             Some(position) => Ok(Instant { position, time }),
-            // The file was cut off between the mark's row and its place.
+            // The file was truncated between the mark's row and its event.
             None => self.at_time(time),
         }
     }
 
-    /// Length of the recording in nanoseconds; of a file without an end, up to its last event.
+    /// Length of the recording in nanoseconds; for a file without an end, up to its last event.
     pub(super) fn duration(&self) -> u64 {
         let last =
             || self.reader.index().iter().filter_map(|chunk| chunk.times()).map(|times| *times.end()).max();

@@ -1,4 +1,4 @@
-//! What is seen through a lens, left out by rules, or told of single blocks.
+//! Views through a lens, with suppression rules, or of single blocks.
 
 use super::Moments;
 use super::chosen::Chosen;
@@ -13,10 +13,10 @@ use crate::symbolize::{Naming, Needed};
 use capture::Tables;
 
 impl Moments {
-    /// Counts from now on as a lens needs it.
+    /// Prepares counting for a lens.
     ///
     /// # Errors
-    /// [`Error::Aggregated`] where it asks for what an aggregated capture does not have.
+    /// [`Error::Aggregated`] if it needs something that an aggregated capture does not have.
     pub(crate) fn be_ready_for(&mut self, lens: &Lens) -> Result<(), Error> {
         if lens.asks_for_threads() {
             self.needs_blocks("threads of single blocks")?;
@@ -32,25 +32,25 @@ impl Moments {
         add_idle_threads(self.reader.tables_mut());
     }
 
-    /// What was asked for, as it is seen through a lens.
+    /// What was asked for, seen through a lens.
     ///
     /// # Errors
-    /// Those of [`Self::profile`].
+    /// As [`Self::profile`].
     pub fn seen(mut self, query: &Query, lens: &Lens, naming: Naming) -> Result<Loaded, Error> {
         self.be_ready_for(lens)?;
         let profile = self.profile(query)?;
         let mut loaded = lens.apply(self.show(profile, naming));
         if loaded.seen.is_some() {
-            // Several stacks may be one now, and threads have done their part.
+            // Several stacks may have become one, and threads are no longer needed.
             loaded.profile.merge_rows();
         }
         Ok(loaded)
     }
 
-    /// The same without the leaks that rules leave out.
+    /// The same, without the leaks that rules suppress.
     ///
     /// # Errors
-    /// Those of [`Self::profile`].
+    /// As [`Self::profile`].
     pub fn leaks(
         mut self,
         query: &Query,
@@ -74,11 +74,11 @@ impl Moments {
         Ok(without_leaks_that_are_meant(self.show(profile, naming), lens, suppressions, young.as_ref()))
     }
 
-    /// What was asked for under the eyes of an observer, who is told of the blocks that were allocated in this part, pass
-    /// the filter and have a stack that the expression selects.
+    /// Runs a pass with an observer, which is told of the blocks that were allocated in this part, pass the filter
+    /// and have a stack that the expression selects.
     ///
     /// # Errors
-    /// Those of [`Self::profile`].
+    /// As [`Self::profile`].
     pub fn lives<W: Watch>(
         mut self,
         query: &Query,
@@ -86,7 +86,7 @@ impl Moments {
         naming: Naming,
         watch: impl FnOnce(&Tables) -> W,
     ) -> Result<(Loaded, W), Error> {
-        // Names come first: an expression is about them.
+        // Names come first: expressions refer to them.
         let mut tables = self.reader.tables().clone();
         let looked_up = named(&mut tables, Needed::All, naming);
         let names = Names::new(&tables);
@@ -99,11 +99,11 @@ impl Moments {
         Ok((Lens { filter: expression.cloned(), ..Lens::default() }.apply(loaded), watch))
     }
 
-    /// Frees of what was no live block, the first so many, with what was there before; and how many more there were. Where everything
-    /// fits together, that takes no look at single blocks.
+    /// The first `limit` frees of addresses without a live block, with what was there before, and how many more there
+    /// were. If there are none, single blocks are not visited.
     ///
     /// # Errors
-    /// Those of [`Self::profile`], and [`Error::Aggregated`].
+    /// As [`Self::profile`], and [`Error::Aggregated`].
     pub fn invalid_frees(
         mut self,
         limit: usize,
@@ -135,7 +135,7 @@ impl Moments {
         let sieve = || Sieve::new(&query.filter, tables).map(|sieve| sieve.during(during.clone()));
         let (of_births, of_watch) = (sieve()?, sieve()?);
         let after = if let Span::Range { from, .. } = span { from.position } else { 0 };
-        // What an observer keeps with blocks is in no side index, so this pass begins at the start.
+        // The side index does not store what an observer keeps with blocks, so this pass begins at the start.
         let mut load = Load::watched(tables, Chosen::new(watch(tables), of_watch, selection, after));
         if self.by_threads {
             load = load.by_threads();
@@ -153,7 +153,7 @@ impl Moments {
     }
 }
 
-/// Stacks as they are seen through a lens, without the leaks that rules leave out.
+/// Stacks seen through a lens, without the leaks that rules suppress.
 pub(super) fn without_leaks_that_are_meant(
     loaded: Loaded,
     lens: &Lens,
@@ -164,7 +164,7 @@ pub(super) fn without_leaks_that_are_meant(
         true => rules_of_targets(&loaded.tables),
         false => Default::default(),
     };
-    // Rules are about recorded stacks, so they come before stacks are changed.
+    // Rules refer to recorded stacks, so they are applied before stacks are rewritten.
     let (filter, rest) = lens.clone().split();
     rest.apply(suppressions.apply(filter.apply(loaded), of_programs, young))
 }

@@ -1,4 +1,4 @@
-//! Answers questions about a capture: any part of it, any blocks.
+//! Answers questions about a capture: about any part of it, and any blocks.
 //!
 //! ```text
 //!  Query ──► instants ──► replay ──► Profile ──► Loaded ──► every view
@@ -36,45 +36,45 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A capture that is asked about.
+/// A capture that can be asked questions.
 pub struct Moments {
     reader: Reader,
     source: Source,
-    /// Events before each chunk of the reader's index.
+    /// Number of events before each chunk of the reader's index.
     starts: Vec<u64>,
-    /// The pool that is asked about; none: the heaps of the allocators.
+    /// The selected pool; none: the heaps of the allocators.
     heap: Option<StringId>,
-    /// The tracepoint that is asked about; none where there is none.
+    /// The selected tracepoint; none if there is none.
     tracepoint: Option<TracepointId>,
     /// Hits of each tracepoint and their sizes, in the whole recording, once samples were counted.
     hits: Vec<Amount>,
-    /// The numbers of all of that heap, once they are known.
+    /// The profile of that heap over the whole capture, once known.
     whole: Option<Profile>,
     path: PathBuf,
     cache: Cache,
-    /// Of the allocators' heaps, once it was asked for.
+    /// The side index of the allocators' heaps, once needed.
     index: Option<SideIndex>,
     is_prepared: bool,
     by_threads: bool,
-    /// Of an aggregated capture, the end of each snapshot, once it was asked for.
+    /// In an aggregated capture, the end of each snapshot, once needed.
     snapshots: Option<Vec<Instant>>,
-    /// Whoever asks sets it when the answer is not wanted any more.
+    /// Set by the caller when it no longer wants the answer.
     stop: Option<Arc<AtomicBool>>,
 }
 
 impl Moments {
-    /// Opens a capture; its events are read when something is asked.
+    /// Opens a capture; its events are read when a question is asked.
     ///
     /// # Errors
-    /// [`Error::Capture`] when the file cannot be read or is none.
+    /// [`Error::Capture`] when the file cannot be read or is not a capture.
     pub fn open(path: &Path) -> Result<Self, Error> {
         Self::with_cache(path, Cache::none())
     }
 
-    /// The same, where what the first pass over a large capture finds is kept for the next time.
+    /// The same, but what the first pass over a large capture finds is cached for the next time.
     ///
     /// # Errors
-    /// As [`Moments::open`]. That nothing can be kept is no error.
+    /// As [`Moments::open`]. Failure to write the cache is not an error.
     pub fn with_cache(path: &Path, cache: Cache) -> Result<Self, Error> {
         let (mut reader, source) = open_reader(path)?;
         name_threads(reader.tables_mut());
@@ -99,23 +99,23 @@ impl Moments {
         })
     }
 
-    /// The same, where passes over the events end with an error soon after this was set: for those who ask something else
-    /// before they have their answer.
+    /// The same, but passes over the events end with an error soon after `stop` is set: for callers who ask something
+    /// else before they have their answer.
     #[must_use]
     pub fn until(mut self, stop: Arc<AtomicBool>) -> Self {
         self.give_up_when(stop);
         self
     }
 
-    /// The same for what is asked from now on: an answer that was given up leaves nothing half done.
+    /// The same for further questions: an answer that is given up leaves the state consistent.
     pub fn give_up_when(&mut self, stop: Arc<AtomicBool>) {
         self.stop = Some(stop);
     }
 
-    /// The numbers of what was asked for.
+    /// The profile of what was asked for.
     ///
     /// # Errors
-    /// [`Error::Unknown`] when the question names what the capture does not have, and those of the file.
+    /// [`Error::Unknown`] when the question names something that the capture does not have, and those of the file.
     pub fn profile(&mut self, query: &Query) -> Result<Profile, Error> {
         self.choose(query.heap.as_deref())?;
         self.choose_tracepoint(query.tracepoint.as_deref())?;
@@ -129,13 +129,13 @@ impl Moments {
         }
         let mut sieve = Sieve::new(&query.filter, self.reader.tables())?;
         let filter = &query.filter;
-        // The stack of a free says nothing of the block: whether that counts, only its own stack can tell.
+        // The stack of a free says nothing about the block: only the block's own stack tells whether it counts.
         let divides_frees = self.reader.tables().metadata.traces_frees() && filter.chooses_stacks();
         if filter.divides_stacks() || divides_frees {
             let regions = &filter.during;
             sieve = sieve.during(self.positions_in(regions)?);
             let mut profile = self.count(span, Some(&sieve))?;
-            // A sample has no size.
+            // Samples have no size.
             if filter.sizes.is_none() {
                 let during = (!regions.is_empty()).then(|| self.times_in(regions));
                 self.add_samples(&mut profile, span, during.as_deref(), Some(&sieve))?;
@@ -158,29 +158,29 @@ impl Moments {
         &self.source
     }
 
-    /// What it says of itself beside its events, as far as it was written when it was opened.
+    /// What the capture says apart from its events, as far as it was written when it was opened.
     pub fn tables(&self) -> &Tables {
         self.reader.tables()
     }
 
-    /// Names what was counted, for views.
+    /// Adds names to a profile, for views.
     pub fn show(self, profile: Profile, naming: Naming) -> Loaded {
         self.show_beside(profile, &[], naming)
     }
 
-    /// The same where stacks of other profiles are shown, too.
+    /// The same if stacks of other profiles are shown as well.
     pub(crate) fn show_beside(self, profile: Profile, others: &[&Profile], naming: Naming) -> Loaded {
         let Self { reader, source, heap, tracepoint, hits, .. } = self;
         let mut counters = Counters::default();
-        // Damage was noted when events were read; what lies before it counts.
+        // Damage was noted when events were read; whatever precedes it counts.
         let _ = reader.for_each_counters(|some| some.iter().for_each(|counter| counters.add(counter)));
         let mut tables = reader.into_tables();
         let looked_up = named(&mut tables, Needed::Shown(&[&[&profile], others].concat()), naming);
         Loaded { looked_up, heap, tracepoint, hits, counters, ..Loaded::new(tables, profile, source) }
     }
 
-    /// Counts the samples of the processors that were taken in a part of the recording, at some times of it and of the threads that a
-    /// sieve takes, and the hits of the tracepoint; a moment has none. These times follow each other.
+    /// Counts the CPU samples taken in a part of the recording, during the given times and in threads that pass the
+    /// sieve, and the hits of the tracepoint; a moment has none. The times are in order and disjoint.
     fn add_samples(
         &mut self,
         profile: &mut Profile,
@@ -202,7 +202,7 @@ impl Moments {
         let is_in = |time| match span {
             Span::Whole => is_during(time),
             Span::At(_) => false,
-            // As events: what is on a boundary belongs to the range before it, and to the first where none is.
+            // As for events: what is on a boundary belongs to the range before it, or to the first one.
             Span::Range { from, to } => {
                 (time > from.time || from == Instant::default()) && time <= to.time && is_during(time)
             }
@@ -233,7 +233,7 @@ impl Moments {
         self.note_damage(read)
     }
 
-    /// Turns to a tracepoint by its name.
+    /// Selects a tracepoint by its name.
     fn choose_tracepoint(&mut self, name: Option<&str>) -> Result<(), Error> {
         let tables = self.reader.tables();
         self.tracepoint = match name {
@@ -253,13 +253,13 @@ impl Moments {
         refuse_aggregated(self.reader.tables(), &self.source, wanted)
     }
 
-    /// Turns to a heap by its name.
+    /// Selects a heap by its name.
     fn choose(&mut self, name: Option<&str>) -> Result<(), Error> {
         if name.is_some() {
             self.needs_blocks("single blocks of heaps of the program's own (info has their totals)")?;
         }
         let strings = &self.reader.tables().strings;
-        // Names are in a file once. One that is not there is that of no pool.
+        // Each name is in a file once. A name that is missing belongs to no pool.
         let place = |name: &str| strings.iter().position(|known| known == name);
         let heap = name.map(|name| place(name).map_or(StringId(u32::MAX), StringId::from_index));
         if heap != self.heap {
@@ -290,12 +290,12 @@ impl Moments {
         })
     }
 
-    /// Events of the capture.
+    /// Number of events in the capture.
     fn end(&self) -> u64 {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// Damage between the events ends them early, as a cut does; anything else is an error.
+    /// Damage between the events ends them early, like truncation; anything else is an error.
     fn note_damage(&mut self, read: Result<(), CaptureError>) -> Result<(), Error> {
         match read {
             Ok(()) => Ok(()),
@@ -311,7 +311,7 @@ impl Moments {
 /// The beginning of every capture.
 const START: Instant = Instant { position: 0, time: 0 };
 
-/// The tracepoint that is looked at unless another one is named.
+/// The tracepoint that is selected unless another one is named.
 fn first_tracepoint(tables: &Tables) -> Option<TracepointId> {
     (!tables.tracepoints.is_empty()).then(|| TracepointId::from_index(0))
 }

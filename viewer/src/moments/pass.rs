@@ -6,14 +6,14 @@ use crate::open::Error;
 use crate::query::Sieve;
 use capture::{Error as CaptureError, Event, StringId};
 
-/// Counts events for the heap that is asked about.
+/// Counts events for the selected heap.
 pub(super) struct Pass<'a, W: Watch = ()> {
     load: Load<'a, W>,
     of_pool: Option<PoolEvents>,
 }
 
 impl<'a, W: Watch> Pass<'a, W> {
-    /// From wherever a load stands, for a pool or, where there is none, for the allocators' heaps.
+    /// Continues a load, for a pool or, without one, for the allocators' heaps.
     pub(super) fn new(load: Load<'a, W>, heap: Option<StringId>) -> Self {
         match heap {
             Some(pool) => Self { load: load.of_pools(), of_pool: Some(PoolEvents::of(pool)) },
@@ -31,7 +31,7 @@ impl<'a, W: Watch> Pass<'a, W> {
 }
 
 impl<W: Watch> Pass<'_, W> {
-    /// Of a moment, its peak is what is held then.
+    /// The peak of a moment is what is held then.
     pub(super) fn hold_peak_at(&mut self, span: Span) {
         if let Span::At(_) = span {
             self.load.hold_peak();
@@ -40,7 +40,7 @@ impl<W: Watch> Pass<'_, W> {
 }
 
 impl Moments {
-    /// Counts a part, all blocks or only those that a sieve takes.
+    /// Counts a part, either all blocks or those that pass a sieve.
     pub(super) fn count(&mut self, span: Span, sieve: Option<&Sieve>) -> Result<Profile, Error> {
         let (mut load, begin) = match (sieve, self.first_of(span)) {
             (None, Some(first)) if !self.by_threads => self.load_before(first, |_| ()),
@@ -60,7 +60,7 @@ impl Moments {
         Ok(profile)
     }
 
-    /// The position that a part needs the state of.
+    /// The position at which a part needs the state.
     fn first_of(&self, span: Span) -> Option<u64> {
         match span {
             Span::Whole => None,
@@ -69,7 +69,7 @@ impl Moments {
         }
     }
 
-    /// A load that stands at or before a position, and where it stands.
+    /// A load at or before a position, and its position.
     pub(super) fn load_before<W: Watch<Kept = ()>>(
         &self,
         position: u64,
@@ -85,7 +85,7 @@ impl Moments {
         resumed.unwrap_or_else(|| (Load::watched(tables, watch(crate::analysis::Amount::ZERO)), 0))
     }
 
-    /// Hands a pass the events of a part, from the position on where it stands.
+    /// Feeds a pass the events of a part, starting from the pass's present position.
     pub(super) fn run<W: Watch>(
         &self,
         pass: &mut Pass<'_, W>,
@@ -104,7 +104,7 @@ impl Moments {
         }
     }
 
-    /// What a pass over a part has found.
+    /// The result of a pass over a part.
     pub(super) fn end_pass<W: Watch>(&self, pass: Pass<'_, W>, span: Span) -> (Profile, W) {
         let is_cut = match span {
             Span::Whole => false,

@@ -1,4 +1,4 @@
-//! How the heap came to be what it was.
+//! How the heap evolved.
 
 use super::Moments;
 use super::pass::Pass;
@@ -7,16 +7,16 @@ use crate::lives::{AddressMap, MapTable, PageTable, Pages};
 use crate::open::Error;
 use capture::{Event, Tables};
 
-/// Memory as it was at the peak.
+/// Memory at the peak.
 #[derive(Clone, Debug, Default)]
 pub struct PeakMemory {
-    /// Where blocks lay.
+    /// Where blocks were.
     pub map: MapTable,
     /// Whose blocks kept which pages.
     pub pages: PageTable,
 }
 
-/// Observes a pass for where blocks lie at its end.
+/// Observes a pass for where blocks are at its end.
 struct Lying {
     map: AddressMap,
     pages: Pages,
@@ -44,7 +44,7 @@ impl Watch for Lying {
 }
 
 impl Moments {
-    /// The numbers of all of the allocators' heaps, and their history, from one pass.
+    /// The profile of all of the allocators' heaps, and their history, from one pass.
     ///
     /// # Errors
     /// Those of the file.
@@ -58,12 +58,12 @@ impl Moments {
         Ok((profile, recorder.finish()))
     }
 
-    /// Where the blocks lay that were held at the peak of a profile of the whole, in at most so many cells, and whose pages they kept;
-    /// none where single blocks are not known.
+    /// Where the blocks held at the peak of the whole capture's profile were, in at most `most` cells, and which
+    /// pages they kept; none when single blocks are not known.
     ///
     /// # Errors
     /// Those of the file.
-    // Cost: a pass over the events up to there.
+    // Cost: a pass over the events up to the peak.
     pub fn map_at_peak(&mut self, whole: &Profile, most: usize) -> Result<Option<PeakMemory>, Error> {
         let metadata = &self.reader.tables().metadata;
         if metadata.aggregate().is_some() || metadata.sample_interval > 0 {
@@ -78,13 +78,13 @@ impl Moments {
         Ok(Some(PeakMemory { map: map.finish(most), pages: pages.finish() }))
     }
 
-    /// The slices of a history, as fine as they can be between two times, in nanoseconds since the recording began, and in one piece
-    /// where it was before and is afterwards, with the changes in them; the rest is the given one's. None where that is about as
-    /// fine.
+    /// A history whose slices are as fine as possible between two times, in nanoseconds since the recording began,
+    /// with one merged slice before and one after; the rest is taken from the given history. None if that is about as
+    /// fine already.
     ///
     /// # Errors
     /// Those of the file.
-    // Cost: that of the events in the range, and of those since the nearest state of the side index.
+    // Cost: proportional to the events in the range, plus those since the nearest state of the side index.
     pub fn history_within(&mut self, whole: &History, from: u64, to: u64) -> Result<Option<History>, Error> {
         let Some(detail) = Detail::of(whole, from, to) else { return Ok(None) };
         self.prepare()?;

@@ -1,4 +1,4 @@
-//! Where the regions that programs mark are among the events.
+//! Where among the events the regions that programs mark are.
 
 use super::Moments;
 use crate::analysis::{Inside, marks_by_name};
@@ -8,8 +8,8 @@ use capture::StringId;
 use std::ops::Range;
 
 impl Moments {
-    /// The positions of the events that lie in a region of any of these names, as ranges that follow each other; none
-    /// where no name was given.
+    /// The positions of the events inside regions of any of these names, as disjoint ranges in order; none when no
+    /// name was given.
     ///
     /// # Errors
     /// [`Error::Unknown`] for a name that no region has, and those of the file.
@@ -20,7 +20,7 @@ impl Moments {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         let mut inside = Inside::new(self.reader.tables(), &self.names_of_regions(names)?);
         let mut position = 0;
-        // Decoding alone: a fraction of what counting takes.
+        // Only decodes: a fraction of the cost of counting.
         let read = self.replay(0, self.end(), |events| {
             for event in events {
                 position += 1;
@@ -39,7 +39,7 @@ impl Moments {
         Ok(Some(ranges))
     }
 
-    /// The same by time, in nanoseconds since the recording began, for what stands in no order with events.
+    /// The same as times, in nanoseconds since the recording began, for what is not ordered with events.
     pub(super) fn times_in(&self, names: &[String]) -> Vec<Range<u64>> {
         let tables = self.reader.tables();
         let marks = marks_by_name(tables, self.duration());
@@ -47,7 +47,7 @@ impl Moments {
         let mut times: Vec<Range<u64>> =
             wanted.flat_map(|row| &row.regions).map(|region| region.from..region.to).collect();
         times.sort_unstable_by_key(|times| times.start);
-        // Those that overlap are one.
+        // Overlapping ones are merged.
         let mut union: Vec<Range<u64>> = Vec::new();
         for times in times {
             match union.last_mut().filter(|last| times.start <= last.end) {

@@ -10,7 +10,8 @@ use capture::{Chunk, Error, Event};
 use std::io;
 use std::sync::atomic::Ordering;
 
-/// Events before each chunk, and at last all of them. Events of kinds that only a later version knows have positions, too.
+/// Number of events before each chunk, followed by the total. Events of unknown kinds, from a later version, have
+/// positions, too.
 pub(super) fn starts(chunks: &[Chunk]) -> Vec<u64> {
     let mut starts = Vec::with_capacity(chunks.len() + 1);
     starts.push(0_u64);
@@ -22,14 +23,14 @@ pub(super) fn starts(chunks: &[Chunk]) -> Vec<u64> {
 }
 
 impl Moments {
-    /// Hands over the events from a position on, up to another.
-    // Cost: decoding, and that of the chunk before the first one.
+    /// Hands over the events from one position up to another.
+    // Cost: decoding, including the skipped part of the first chunk.
     pub(super) fn replay(&self, from: u64, to: u64, mut visit: impl FnMut(&[Event])) -> Result<(), Error> {
         self.replay_batches(from, to, |_, events| visit(events))
     }
 
-    /// The same with the position of the first one, some thousand at a time. Of many events those that come next are decoded by another
-    /// thread.
+    /// The same in batches of some thousand, each with the position of its first event. If there are many, another
+    /// thread decodes ahead.
     pub(super) fn replay_batches(
         &self,
         from: u64,
@@ -54,7 +55,7 @@ impl Moments {
         wanted.and(read)
     }
 
-    /// Fails when nobody waits for the answer any more.
+    /// Fails when the caller no longer waits for the answer.
     pub(super) fn go_on(&self) -> Result<(), Error> {
         // Relaxed: nothing else is read because of it.
         if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
@@ -63,14 +64,14 @@ impl Moments {
         Ok(())
     }
 
-    /// The answer to whoever did not want one any more.
+    /// The error for a caller who gave up.
     pub(super) fn given_up() -> Error {
         let source = io::Error::new(io::ErrorKind::Interrupted, "nobody waits for it any more");
         Error::Io { action: "read the events".to_owned(), source }
     }
 
-    /// Hands over batches of events with the position of the first, from the chunk on in which a position lies, as long
-    /// as the visitor wants more: mostly not for long.
+    /// Hands over batches of events with the position of the first, starting with the chunk that contains a position,
+    /// as long as the visitor wants more, which is usually not long.
     pub(super) fn batches(
         &self,
         from: u64,
@@ -92,18 +93,18 @@ impl Moments {
         }
     }
 
-    /// The position in the reader's index of the last chunk that does not begin after an event's position.
+    /// The index of the last chunk that does not begin after an event's position.
     fn chunk_of(&self, position: u64) -> usize {
         self.starts.partition_point(|&start| start <= position).saturating_sub(1)
     }
 }
 
-/// Where batches stand among the events.
+/// Tracks the positions of batches.
 #[derive(Default)]
 struct Place {
-    /// That of the batch before.
+    /// The chunk of the previous batch.
     chunk: Option<usize>,
-    /// Behind its last event.
+    /// The position after its last event.
     end: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which pages are resident at a moment: the events, and the page faults beside them.
+//! Which pages are resident at a moment: combines the events with the page faults.
 
 use super::Moments;
 use super::pass::Pass;
@@ -9,7 +9,7 @@ use crate::query::{Expression, Query, Selection, Sieve};
 use crate::symbolize::{Naming, Needed};
 use capture::{Error as CaptureError, Fault, NodeId, ProcessId, Reader};
 
-/// What a question and an expression select.
+/// What a query and an expression select.
 struct Chosen<'f> {
     sieve: Sieve<'f>,
     selection: Option<Selection<'f>>,
@@ -29,10 +29,10 @@ impl Choice for Chosen<'_> {
 }
 
 impl Moments {
-    /// What is resident at a moment, or what became so in a range and still is at its end.
+    /// What is resident at a moment, or what became resident in a range and still is at its end.
     ///
     /// # Errors
-    /// Those of [`Self::profile`].
+    /// As [`Self::profile`].
     pub fn resident(
         mut self,
         query: &Query,
@@ -60,13 +60,13 @@ impl Moments {
         self.note_damage(read)?;
         self.note_damage(damage)?;
         let mut counters = Counters::default();
-        // Damage was noted when events were read; what lies before it counts.
+        // Damage was noted when events were read; whatever precedes it counts.
         let _ = self.reader.for_each_counters(|some| some.iter().for_each(|counter| counters.add(counter)));
         Ok((Loaded { looked_up, counters, ..Loaded::new(tables, profile, self.source) }, table))
     }
 }
 
-/// The page faults of a capture one by one, up to the first damage, which is noted. One chunk is in memory at a time.
+/// The page faults of a capture, up to the first damage, which is noted. One chunk is in memory at a time.
 fn faults<'r>(
     reader: &'r Reader,
     damage: &'r mut Result<(), CaptureError>,

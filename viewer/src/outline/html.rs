@@ -1,4 +1,4 @@
-//! As a page.
+//! Writes an outline as an HTML page.
 
 use super::Outline;
 use crate::text::escape;

@@ -1,4 +1,4 @@
-//! As a table of Markdown.
+//! Writes an outline as a Markdown table.
 
 use super::{Outline, OutlineRow};
 use crate::text::escape;
@@ -19,12 +19,12 @@ pub(super) fn write(out: &mut dyn Write, outline: &Outline) -> io::Result<()> {
     Ok(())
 }
 
-/// A name as code, in marks longer than any in it; those that nobody wrote in italics.
+/// A name as code, delimited by more backticks than it contains; generated names in italics.
 fn name(row: &OutlineRow) -> String {
     let indent = "&nbsp;&nbsp;".repeat(row.indent);
     let text = escape(&row.name).replace('|', "\\|");
     if row.is_generated {
-        // Their letters are ours, but for the name of a file.
+        // Generated text is ours, except for the name of a file.
         let text: String = text.chars().map(entity).collect();
         return format!("{indent}*{text}*");
     }
@@ -34,7 +34,7 @@ fn name(row: &OutlineRow) -> String {
     format!("{indent}{mark}{space}{text}{space}{mark}")
 }
 
-/// A letter that means nothing in Markdown.
+/// A character without a meaning in Markdown.
 fn entity(letter: char) -> String {
     match letter {
         '<' => "&lt;".to_owned(),

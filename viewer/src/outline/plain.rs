@@ -1,4 +1,4 @@
-//! In columns of text.
+//! Writes an outline as columns of text.
 
 use super::Outline;
 use crate::text::{columns, escape};
@@ -15,7 +15,7 @@ pub(super) fn write(out: &mut dyn Write, outline: &Outline) -> io::Result<()> {
         rows.chain(&outline.columns[place..=place]).map(|text| columns(text)).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..numbers).map(width).collect();
-    // The first column is as wide as in the other views, so that texts of several pages fit together.
+    // The first column is as wide as in the other views, so that texts from several pages line up.
     let least = |place: usize| if place == 0 { 10 } else { 0 };
     let cells = |texts: &[String]| {
         let cell = |(place, width): (usize, &usize)| {

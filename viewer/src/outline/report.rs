@@ -9,7 +9,7 @@ use crate::loaded::Loaded;
 use crate::options::{ReportOptions, Shape};
 use crate::text::{Style, Units, not_shown, rowless, stack_line, unsampled_texts, warning_texts};
 
-/// The rows that a report in text has, with full names.
+/// The rows of the text report, with full names.
 pub fn outline(loaded: &Loaded, options: &ReportOptions) -> Outline {
     let metric = options.metric;
     let total = metric.of(&loaded.profile.total);
@@ -69,7 +69,7 @@ fn of_label(loaded: &Loaded, label: LabelId) -> (String, bool) {
     (label.name.clone(), !matches!(label.kind, Kind::Function(..) | Kind::Process))
 }
 
-/// A row for those that are not shown: how many, and by which option they are.
+/// A row for those that are hidden: how many, and the option that shows them.
 fn rest((hidden, option): (usize, &str), noun: &str, numbers: Vec<String>) -> Option<OutlineRow> {
     let name = not_shown(hidden, noun, option);
     (hidden > 0).then_some(OutlineRow { numbers, indent: 0, name, is_generated: true })
@@ -94,7 +94,7 @@ fn of_tree(loaded: &Loaded, tree: &Tree, metric: Metric, total: Amount, cutoff: 
         let mut cells = numbers(loaded, metric, shown.hidden_total, total);
         cells.push(String::new());
         let rest = rest((shown.hidden, shown.option), "smaller one", cells);
-        // An only child stands in the column of its caller, so that deep stacks can be read.
+        // An only child is not indented, so that deep stacks stay readable.
         let below = indent + usize::from(shown.children.len() > 1 || rest.is_some());
         open.extend(rest.map(|row| (What::Rest(row), below)));
         open.extend(shown.children.iter().rev().map(|&child| (What::Node(child), below)));
@@ -102,10 +102,10 @@ fn of_tree(loaded: &Loaded, tree: &Tree, metric: Metric, total: Amount, cutoff: 
     found
 }
 
-/// A row of a tree that is to be written.
+/// A row of a tree to be written.
 enum What {
     Node(u32),
-    /// For those below a node that are not shown.
+    /// The hidden children of a node.
     Rest(OutlineRow),
 }
 

@@ -1,27 +1,27 @@
-//! Which blocks to count.
+//! Which blocks count.
 
 use crate::analysis::file_name;
 use capture::{NodeId, ProcessId};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// A question about a stack of a process, such as an expression over its functions.
+/// A test of a stack of a process, such as an expression over its functions.
 pub type StackTest = dyn Fn(ProcessId, NodeId) -> bool;
 
-/// Which blocks to count. One that says nothing counts all.
+/// Which blocks count. An empty filter lets all of them pass.
 #[derive(Default)]
 pub struct Filter {
-    /// Those of any of these processes.
+    /// Only those of any of these processes.
     pub processes: Vec<Selected>,
-    /// Those allocated by any of these threads.
+    /// Only those allocated by any of these threads.
     pub threads: Vec<Selected>,
-    /// Those of these sizes.
+    /// Only those of these sizes.
     pub sizes: Option<Sizes>,
-    /// Those whose stack passes through any of these files.
+    /// Only those whose stack passes through any of these files.
     pub modules: Vec<Module>,
-    /// Those allocated during a region of any of these names, by whichever thread.
+    /// Only those allocated during a region of any of these names, in any thread.
     pub during: Vec<String>,
-    /// Those whose stack passes this test.
+    /// Only those whose stack passes this test.
     pub stack: Option<Box<StackTest>>,
 }
 
@@ -33,12 +33,12 @@ impl Filter {
         !has_names && sizes.is_none() && modules.is_empty() && stack.is_none()
     }
 
-    /// True when it asks something of stacks.
+    /// True when it has a condition on stacks.
     pub(crate) fn chooses_stacks(&self) -> bool {
         !self.modules.is_empty() || self.stack.is_some()
     }
 
-    /// True when blocks of one stack of one process may differ.
+    /// True when it may separate blocks of the same stack and process.
     pub(crate) fn divides_stacks(&self) -> bool {
         !self.threads.is_empty() || self.sizes.is_some() || !self.during.is_empty()
     }
@@ -47,9 +47,9 @@ impl Filter {
 /// A process or a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selected {
-    /// The one of this id, or those: a pid may come again.
+    /// The one with this id, or several: pids are reused.
     Id(u32),
-    /// All of this name.
+    /// All with this name.
     Name(String),
 }
 
@@ -61,19 +61,19 @@ impl FromStr for Selected {
     }
 }
 
-/// A file with code, by its path or the last part of it, without the version that follows `.so` if so wished.
+/// A binary, by path or file name, optionally without the version after `.so`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module(pub String);
 
 impl Module {
-    /// True for the path of a file that is meant.
+    /// True when the path is of this file.
     pub(crate) fn is(&self, path: &str) -> bool {
         let name = file_name(path);
         path == self.0 || name == self.0 || name.strip_prefix(self.0.as_str()).is_some_and(is_version)
     }
 }
 
-/// `.6` of `libstdc++.so.6`, with all that follows.
+/// True for a version such as `.6` of `libstdc++.so.6`, with anything that follows.
 fn is_version(rest: &str) -> bool {
     rest.strip_prefix('.').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
@@ -114,23 +114,23 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// A text that names no sizes.
+/// The text is not a range of sizes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no range of sizes: write it like 64, 64..4K or 1M..")]
 pub struct SizesError(String);
 
-/// Something that a capture does not have.
+/// Something that the capture does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the capture has no {what} `{name}`{others}")]
 pub struct Unknown {
     pub(crate) what: &'static str,
     pub(crate) name: String,
-    /// What it has, as `; it has a, b and 3 more`.
+    /// What it has instead, as `; it has a, b and 3 more`.
     pub(crate) others: String,
 }
 
 impl Unknown {
-    /// Names the first few that there are.
+    /// Lists the first few that exist.
     pub(crate) fn new(what: &'static str, name: &str, there: impl IntoIterator<Item = String>) -> Self {
         const NAMED: usize = 8;
         let mut there: Vec<String> = there.into_iter().collect();
@@ -150,7 +150,7 @@ impl Unknown {
 mod tests {
     use super::*;
 
-    /// Check how sizes are written, and that what is none is refused.
+    /// Check how sizes are written, and that anything else is refused.
     #[test]
     fn sizes_are_read() {
         for (text, expected) in [
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// Check that a message names what there is, each once, and not all of a thousand.
+    /// Check that a message lists what exists, each once, but not all of a thousand.
     #[test]
     fn what_is_there_is_named() {
         let message =

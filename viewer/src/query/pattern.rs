@@ -1,9 +1,9 @@
-//! Names with `*` and `?` in them.
+//! Names with the wildcards `*` and `?`.
 
 use crate::analysis::Label;
 use std::str::FromStr;
 
-/// What a name is compared with: letter by letter, `*` for any letters and `?` for one.
+/// A pattern for names: literal, `*` for any characters and `?` for one.
 ///
 /// ```
 /// # use viewer::query::Pattern;
@@ -16,7 +16,7 @@ pub struct Pattern {
     parts: Vec<Part>,
 }
 
-/// One step of a comparison.
+/// A step of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Letter(char),
@@ -25,12 +25,12 @@ enum Part {
 }
 
 impl Pattern {
-    /// Exactly this name.
+    /// Matches exactly this name.
     pub fn literal(text: &str) -> Self {
         Self { parts: text.chars().map(Part::Letter).collect() }
     }
 
-    /// With `*` and `?`; a backslash takes the meaning of the letter after it.
+    /// With `*` and `?`; a backslash makes the next character literal.
     pub fn glob(text: &str) -> Self {
         let mut letters = text.chars();
         let mut parts = Vec::new();
@@ -45,8 +45,8 @@ impl Pattern {
         Self { parts }
     }
 
-    /// As `LeakSanitizer` has it: a part of the name, with `*` for any letters, `^` for its beginning and `$` for its
-    /// end.
+    /// As in `LeakSanitizer`: matches a part of the name, with `*` for any characters, `^` for its beginning and `$`
+    /// for its end.
     pub fn part_of_name(text: &str) -> Self {
         let (start, text) = text.strip_prefix('^').map_or((Some(Part::Any), text), |rest| (None, rest));
         let (end, text) = text.strip_suffix('$').map_or((Some(Part::Any), text), |rest| (None, rest));
@@ -54,17 +54,17 @@ impl Pattern {
         Self { parts: start.into_iter().chain(inner).chain(end).collect() }
     }
 
-    /// True when a function is called like this, in full or in short.
+    /// True when it matches the name of a function, full or short.
     pub fn names(&self, label: &Label) -> bool {
         self.matches(label.base()) || self.matches(&label.short_base())
     }
 
-    /// True when the whole text is like this.
-    // Cost: letters of the text times parts of the pattern at worst; the length of the text as a rule.
+    /// True when it matches the whole text.
+    // Cost: usually the length of the text; at worst times the parts of the pattern.
     pub fn matches(&self, text: &str) -> bool {
         let mut rest = text.chars();
         let mut at = 0;
-        // The last `*`, and the text from which it is tried to end.
+        // The last `*`, and the text after what it has matched so far.
         let mut any: Option<(usize, std::str::Chars<'_>)> = None;
         loop {
             let mut next = rest.clone();
@@ -98,7 +98,7 @@ impl FromStr for Pattern {
     }
 }
 
-/// A pattern without a letter, which nothing has for a name.
+/// The pattern is empty, which matches no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a name is missing: give a function, with * for any letters")]
 pub struct EmptyPattern;
@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// Check that patterns of `LeakSanitizer` match parts of names, and their anchors hold.
+    /// Check that `LeakSanitizer` patterns match parts of names, and that anchors hold.
     #[test]
     fn parts_of_names_match_anywhere() {
         for (part, text, expected) in [

@@ -1,18 +1,18 @@
-//! A filter with the ids of a capture in the place of names.
+//! A filter resolved to the ids of a capture.
 
 use super::filter::{Filter, Module, Selected, Sizes, StackTest, Unknown};
 use crate::analysis::{Birth, file_name, process_name};
 use capture::{Frame, NodeId, ProcessId, Tables, ThreadId};
 use std::ops::Range;
 
-/// Says of blocks and stacks whether they count.
+/// Tells which blocks and stacks count.
 pub(crate) struct Sieve<'f> {
-    /// By process; all count where it is empty, as in the next two.
+    /// By process, whether it counts; empty if all do. The next two likewise.
     processes: Vec<bool>,
     threads: Vec<bool>,
     nodes: Vec<bool>,
     sizes: Option<&'f Sizes>,
-    /// Positions of events, in order and apart; none where nobody asked.
+    /// Disjoint ranges of event positions, in order; none if not restricted.
     during: Option<Vec<Range<u64>>>,
     stack: Option<&'f StackTest>,
 }
@@ -21,7 +21,7 @@ impl<'f> Sieve<'f> {
     /// For a capture with these tables.
     ///
     /// # Errors
-    /// When the filter names what the capture does not have.
+    /// When the filter names something that the capture does not have.
     pub(crate) fn new(filter: &'f Filter, tables: &Tables) -> Result<Self, Unknown> {
         let threads: Vec<(u32, String)> =
             tables.threads.iter().map(|thread| (thread.tid, thread.name.clone())).collect();
@@ -35,7 +35,7 @@ impl<'f> Sieve<'f> {
         })
     }
 
-    /// The same, of blocks that were born in one of these ranges of positions, which follow each other.
+    /// The same, restricted to blocks that were born in one of these disjoint, ordered ranges of positions.
     #[must_use]
     pub(crate) fn during(mut self, ranges: Option<Vec<Range<u64>>>) -> Self {
         self.during = ranges;
@@ -51,7 +51,7 @@ impl<'f> Sieve<'f> {
             && self.stack.is_none_or(|test| test(process, node))
     }
 
-    /// True when what this thread does may count.
+    /// True when this thread may count.
     pub(crate) fn takes_thread(&self, thread: Option<ThreadId>) -> bool {
         self.threads.is_empty()
             || thread.is_some_and(|thread| self.threads.get(thread.index()) == Some(&true))
@@ -65,21 +65,21 @@ impl<'f> Sieve<'f> {
     }
 }
 
-/// Whether a position or a time lies in one of these ranges, which follow each other.
-// Cost: logarithmic in their number: programs mark each of millions of requests.
+/// True when a position or a time is in one of these disjoint, ordered ranges.
+// Cost: logarithmic in their number: programs may mark each of millions of requests.
 pub(crate) fn is_in(ranges: &[Range<u64>], position: u64) -> bool {
     let before = ranges.partition_point(|range| range.start <= position);
     before.checked_sub(1).is_some_and(|last| ranges[last].contains(&position))
 }
 
-/// By process, whether it is one of those that were asked for; nothing where none was.
+/// By process, whether it is one of those wanted; empty if none is named.
 pub(crate) fn processes(wanted: &[Selected], tables: &Tables) -> Result<Vec<bool>, Unknown> {
     let rows: Vec<(u32, String)> =
         tables.processes.iter().map(|process| (process.pid, process_name(process))).collect();
     select("process", wanted, &rows)
 }
 
-/// By row, whether it is one of those that were asked for.
+/// By row, whether it is one of those wanted.
 fn select(what: &'static str, wanted: &[Selected], rows: &[(u32, String)]) -> Result<Vec<bool>, Unknown> {
     let mut taken = if wanted.is_empty() { Vec::new() } else { vec![false; rows.len()] };
     for selected in wanted {
@@ -120,7 +120,7 @@ fn passing(wanted: &[Module], tables: &Tables) -> Result<Vec<bool>, Unknown> {
         _ => false,
     };
     let frames: Vec<bool> = tables.frames.iter().map(is_in).collect();
-    // Parents stand before their children.
+    // Parents come before their children.
     let mut nodes = vec![false; tables.nodes.len()];
     for (index, node) in tables.nodes.iter().enumerate().skip(1) {
         let above = nodes.get(node.parent.index()) == Some(&true);
@@ -160,7 +160,7 @@ mod tests {
         Birth { at, process, thread, node, address: 0, size, alignment: 0 }
     }
 
-    /// Check each part of a filter: which of some blocks, by process, node and size, it lets pass.
+    /// Check each part of a filter: which of some blocks, by process, node and size, pass.
     #[test]
     fn every_part_must_be_true() {
         let blocks = [(0, 1, 10), (0, 3, 20), (1, 2, 30), (2, 1, 40)];
@@ -186,8 +186,8 @@ mod tests {
         }
     }
 
-    /// Check that a place is found in the range that it lies in, at both ends, and in none between them; and among so many ranges
-    /// that looking at each of them would take minutes.
+    /// Check that a position is found in its range, at both ends, and not between ranges; and with so many ranges
+    /// that a linear search would take minutes.
     #[test]
     fn places_are_found_in_ranges() {
         let ranges = [3..5, 5..6, 8..8, 10..20];
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!((0..1 << 21).filter(|&position| is_in(&many, position)).count(), 1 << 20);
     }
 
-    /// Check that what the capture does not have is refused with what it has.
+    /// Check that names that the capture does not have are refused, listing those that it has.
     #[test]
     fn unknown_names_are_refused() {
         let tables = tables();

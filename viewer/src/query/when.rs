@@ -1,4 +1,4 @@
-//! A moment, as people name it.
+//! A moment, as users write it.
 
 use crate::analysis::Share;
 use std::str::FromStr;
@@ -6,24 +6,24 @@ use std::str::FromStr;
 /// A moment of a capture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct When {
-    /// What it is counted from.
+    /// The origin.
     pub anchor: Anchor,
-    /// Nanoseconds after that; before it where negative.
+    /// Nanoseconds after it; negative for before.
     pub offset: i64,
 }
 
-/// What a moment is counted from.
+/// The origin of a moment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Anchor {
     /// Before the first event.
     Start,
     /// After the last event.
     End,
-    /// When all processes together held most.
+    /// When all processes together held the most.
     Peak,
     /// Nanoseconds after the start of the recording.
     Time(u64),
-    /// A part of the recording's length.
+    /// A fraction of the recording's length.
     Share(Share),
     /// The first mark of this name.
     Mark(String),
@@ -38,11 +38,11 @@ impl From<Anchor> for When {
 impl FromStr for When {
     type Err = WhenError;
 
-    /// Reads `12.5s`, `800ms`, `2m` (a number alone means seconds), `50%`, `start`, `end`, `peak`, `mark:NAME` or the
-    /// name alone; then perhaps `+` or `-` and a time.
+    /// Reads `12.5s`, `800ms`, `2m` (a number alone means seconds), `50%`, `start`, `end`, `peak`, `mark:NAME` or
+    /// just the name; optionally followed by `+` or `-` and a time.
     fn from_str(text: &str) -> Result<Self, WhenError> {
         let error = || WhenError(text.trim().to_owned());
-        // A name may have such an ending of its own: whether one does is known where the marks are.
+        // The name of a mark may itself end like this, which can be decided only where the marks are known.
         if let Some((anchor, offset)) = shifted(text)
             && let Some(anchor) = anchor_of(anchor).filter(|anchor| !matches!(anchor, Anchor::Mark(_)))
         {
@@ -52,7 +52,8 @@ impl FromStr for When {
     }
 }
 
-/// What stands before a time to add or to subtract, as in `loaded+1s`, and that time, which is negative where it is subtracted.
+/// Splits an added or subtracted time off, as in `loaded+1s`: the text before it, and the time, negative if
+/// subtracted.
 pub(crate) fn shifted(text: &str) -> Option<(&str, i64)> {
     let (sign, _) = text.rmatch_indices(['+', '-']).next()?;
     let offset = i64::try_from(nanoseconds(text[sign + 1..].trim())?).ok()?;
@@ -69,7 +70,7 @@ fn anchor_of(text: &str) -> Option<Anchor> {
             (Some(""), _) => return None,
             (Some(name), _) => Anchor::Mark(name.to_owned()),
             (None, Some(time)) => Anchor::Time(time),
-            // What begins like a number was to be one.
+            // What begins like a number was meant to be one.
             (None, None)
                 if text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)) =>
             {
@@ -98,7 +99,7 @@ fn nanoseconds(text: &str) -> Option<u64> {
     (0.0..2_f64.powi(63)).contains(&time).then_some(time.round() as u64)
 }
 
-/// A text that names no moment.
+/// The text is not a moment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no moment: give a time such as 12.5s, a share such as 50%, start, end, peak, or the name of a mark, perhaps \
@@ -110,7 +111,7 @@ pub struct WhenError(String);
 mod tests {
     use super::*;
 
-    /// Check how moments are written, and that what is none is refused.
+    /// Check how moments are written, and that anything else is refused.
     #[test]
     fn moments_are_read() {
         let time = |time| Some(Anchor::Time(time).into());

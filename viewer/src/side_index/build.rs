@@ -1,4 +1,4 @@
-//! Writes an index while a pass goes on.
+//! Writes an index during a pass.
 
 use super::identity::Identity;
 use super::{Cache, Directory, Entry, MAGIC, packed};
@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Each time that so many bytes of states are written, the next ones are twice as far apart.
+/// Each time this many bytes of states have been written, the distance between states doubles.
 const GENEROUS: u64 = 256 << 20;
 
 /// An index that is being written.
@@ -25,7 +25,7 @@ pub(crate) struct Building {
 }
 
 impl Building {
-    /// Begins one, when the capture is large enough and there is a place for it.
+    /// Begins an index, if the capture is large enough and there is a place for it.
     pub(crate) fn begin(cache: &Cache, capture: &Path, events: u64) -> Option<Self> {
         let identity = Identity::of(capture).filter(|_| cache.is_for(events))?;
         let target = cache.path(&identity)?;
@@ -42,10 +42,10 @@ impl Building {
         })
     }
 
-    /// Keeps the state of a pass that stands at this position of the capture, where that is far enough from the last one that was kept.
-    // Cost: a comparison as a rule; a state takes as long as a pass over its blocks.
+    /// Saves the state of a pass at this position of the capture, if that is far enough from the last saved one.
+    // Cost: usually a comparison; saving takes as long as a pass over the live blocks.
     pub(crate) fn look(&mut self, load: &Load<'_, Timeline>, position: u64) {
-        // Events of a later version have positions, and are not counted: then a state's position would be wrong.
+        // Events of a later version have positions but are not counted, so the state's position would be wrong.
         self.has_failed |= load.position() != position;
         let last = self.entries.last().map_or(0, |entry| entry.position);
         let spacing = self.cache.spacing << (self.offset / GENEROUS).min(32);
@@ -59,9 +59,9 @@ impl Building {
         }
     }
 
-    /// Ends it. Fails in silence: the next pass will try again.
+    /// Finishes it. Errors are ignored: the next pass will try again.
     pub(crate) fn end(mut self, whole: &Profile, timeline: &Timeline) {
-        // A capture that has changed meanwhile is another one.
+        // If the capture has changed meanwhile, the index would be wrong.
         let is_same = Identity::of(&self.capture) == Some(self.identity);
         if is_same && !self.has_failed && self.write(whole, timeline).is_ok() && self.file.commit().is_ok() {
             self.cache.prune(&self.target);

@@ -1,4 +1,4 @@
-//! The folder that indices lie in, bounded in size.
+//! The directory of indices, bounded in size.
 
 use super::identity::Identity;
 use std::fs::{DirBuilder, File, FileTimes};
@@ -6,19 +6,19 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Bytes of all indices together. The one that was used last stays, however large it is.
+/// Most bytes of all indices together. The last one used stays, however large it is.
 const MOST: u64 = 1 << 30;
 
-/// What indices are called behind their names.
+/// File name extension of indices.
 const EXTENSION: &str = "index";
 
-/// Events between two states, at least: a replay of so many takes a few tenths of a second.
+/// Least number of events between two states: replaying this many takes a few tenths of a second.
 const SPACING: u64 = 1 << 21;
 
-/// Beside that, events for each block and row of a state, so that states are rare where they are large.
+/// In addition, events per block and row of a state, so that large states are rare.
 const PER_BLOCK: u64 = 3;
 
-/// Where indices are kept, if they are, and how close their states are.
+/// Where indices are kept, if at all, and how close their states are.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: Option<PathBuf>,
@@ -28,47 +28,47 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Keeps nothing.
+    /// Disables the cache.
     pub fn none() -> Self {
         Self { folder: None, most: MOST, spacing: SPACING, per_block: PER_BLOCK }
     }
 
-    /// In this folder, which is made when it is needed.
+    /// In this directory, which is created when needed.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..Self::none() }
     }
 
-    /// Keeps a state each so many events and, of large heaps, each so many events for a live block. Captures of fewer
-    /// events than half of the first have no index: they are counted as fast as it is read.
+    /// Saves a state after `events` events, or for large heaps after `per_block` events for each live block. Captures
+    /// with less than half of `events` have no index: counting them is as fast as reading one.
     #[must_use]
     pub fn with_spacing(self, events: u64, per_block: u64) -> Self {
         Self { spacing: events.max(2), per_block, ..self }
     }
 
-    /// True when a capture of so many events has an index.
+    /// True when a capture with this many events gets an index.
     pub(super) fn is_for(&self, events: u64) -> bool {
         self.folder.is_some() && events >= self.spacing / 2
     }
 
-    /// The file for a capture. There is one for each, whatever becomes of its content.
+    /// The index file of a capture: one for each device and inode, however the content changes.
     pub(super) fn path(&self, identity: &Identity) -> Option<PathBuf> {
         let Identity { device, inode, .. } = identity;
         Some(self.folder.as_ref()?.join(format!("{device:x}-{inode:x}.{EXTENSION}")))
     }
 
-    /// Makes the folder; none can be made without a home.
+    /// Creates the directory; impossible without a home directory.
     pub(super) fn make(&self) -> Option<()> {
         let folder = self.folder.as_ref()?;
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.ok()
     }
 
-    /// Notes that an index was used. Where that cannot be noted, it may be removed earlier than it need be.
+    /// Marks an index as used. If that fails, it may be removed earlier than necessary.
     pub(super) fn touch(&self, file: &File) {
         let _ = file.set_times(FileTimes::new().set_modified(SystemTime::now()));
     }
 
-    /// Removes the indices that were used longest ago until all together are small enough.
+    /// Removes the least recently used indices until the rest is small enough.
     pub(super) fn prune(&self, keep: &Path) {
         if let Some(folder) = &self.folder {
             symbols::prune(folder, EXTENSION, self.most, keep);
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Check that the indices used longest ago go first, that the newest stays, and that nothing else is touched.
+    /// Check that the least recently used indices go first, that the newest stays, and that nothing else is touched.
     #[test]
     fn the_cache_is_bounded() {
         let folder = tempfile::tempdir().unwrap();

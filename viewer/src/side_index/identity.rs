@@ -1,14 +1,14 @@
-//! Which capture an index is of.
+//! Identifies the capture of an index.
 
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-/// Bytes at the end of a capture that are looked at: its trailer, and the index and summary before it.
+/// Bytes at the end of a capture that are checked: its trailer, and the index and summary before it.
 const END: u64 = 64 << 10;
 
-/// What tells one state of one file from all others.
+/// Identifies one state of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
     pub(super) device: u64,

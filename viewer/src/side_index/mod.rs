@@ -1,18 +1,19 @@
-//! What the first look at a large capture leaves behind, so that later ones, and any moment, need no second pass.
+//! The index that the first pass over a large capture leaves behind, so that later views, and any moment, need no
+//! second one.
 //!
 //! ```text
 //!  ┌───────┬───────┬───────┬───────────┬─────────┐
 //!  │ state │ state │ state │ directory │ trailer │        states of a pass every two million events or more; the
-//!  └───────┴───────┴───────┴───────────┴─────────┘        directory has the whole profile, the timeline, and where
-//!                                                         each state is
+//!  └───────┴───────┴───────┴───────────┴─────────┘        directory has the whole profile, the timeline, and the
+//!                                                         place of each state
 //! ```
 //!
-//! A moment is the last state before it and a replay of what lies between. Bytes of the trailer: offset of the directory (8),
-//! its length (4), its CRC-32 (4), [`MAGIC`] (8). All parts are bincode in zstd.
+//! A moment is the last state before it plus a replay of the events in between. Trailer: offset of the directory (8
+//! bytes), its length (4), its CRC-32 (4), [`MAGIC`] (8). All parts are bincode in zstd.
 //!
-//! It lies in a folder of the user's cache, one file for each capture, readable by the user alone, written under another
-//! name and renamed. It is no document: any other version makes its own. A file that is damaged, or of another
-//! capture, counts as absent; nothing that is wrong with it is told to anybody, since the pass answers as well.
+//! It is stored in the user's cache directory, one file per capture, readable by the user alone, written under a
+//! temporary name and renamed. It is not an exchange format: any other version writes its own. A file that is
+//! damaged, or belongs to another capture, counts as absent; nothing is reported, since a pass gives the same answer.
 
 mod build;
 mod cache;
@@ -29,18 +30,18 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The last byte is the version of everything in it: it changes with any of the structures.
+/// The last byte is the version of everything in it: increase it when any of the structures changes.
 const MAGIC: [u8; 8] = *b"MPINDEX\x09";
 
 const TRAILER: usize = 24;
 
-/// Steps of the timeline that is kept.
+/// Steps of the stored timeline.
 pub(crate) const STEPS: usize = 2048;
 
 /// Where a state is.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Entry {
-    /// Events before it.
+    /// Number of events before it.
     position: u64,
     offset: u64,
     length: u32,
@@ -63,7 +64,7 @@ pub(crate) struct SideIndex {
 }
 
 impl SideIndex {
-    /// That of a capture with so many events, if it is there and sound.
+    /// The index of a capture with this many events, if it exists and is valid.
     pub(crate) fn open(cache: &Cache, capture: &Path, events: u64) -> Option<Self> {
         let identity = Identity::of(capture)?;
         let path = cache.path(&identity).filter(|_| cache.is_for(events))?;
@@ -90,12 +91,12 @@ impl SideIndex {
         Some(Self { file, directory })
     }
 
-    /// The numbers of the whole capture.
+    /// The profile of the whole capture.
     pub(crate) fn whole(&self) -> &Profile {
         &self.directory.whole
     }
 
-    /// The heap over all its time.
+    /// The heap over the whole time.
     pub(crate) fn timeline(&self) -> &Timeline {
         &self.directory.timeline
     }

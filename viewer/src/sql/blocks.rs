@@ -1,4 +1,4 @@
-//! The tables of what events tell one by one: blocks, and calls that returned none.
+//! The tables of single events: blocks, and calls that returned no memory.
 
 use super::Error;
 use crate::analysis::{Birth, Death, End, Instant, Left, Life, Reason, Watch, call_of};
@@ -21,12 +21,12 @@ struct Writer<'c> {
     insert: Statement<'c>,
     insert_failed: Statement<'c>,
     born: i64,
-    /// The first failure; nothing is written after it.
+    /// The first error; nothing is written after it.
     result: rusqlite::Result<()>,
 }
 
 impl Watch for Writer<'_> {
-    /// Its number and its birth: a row is written when all is known.
+    /// The number of its row and its time of birth: a row is written once it is complete.
     type Kept = (i64, u64);
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<Self::Kept>>) -> Self::Kept {

@@ -1,4 +1,4 @@
-//! The database: made in one transaction, table after table.
+//! The database: created in one transaction, table by table.
 
 use super::{blocks, tables};
 use crate::export::Events;
@@ -12,7 +12,7 @@ const SCHEMA: &str = include_str!("schema.sql");
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The capture cannot be read, or the result not written.
+    /// The capture cannot be read, or the result cannot be written.
     #[error(transparent)]
     View(#[from] crate::Error),
     /// The statement is wrong, or the database cannot be written; the text is that of `SQLite`.
@@ -21,7 +21,7 @@ pub enum Error {
     /// More than one statement, or none.
     #[error("give one statement, such as \"select count(*) from blocks\"")]
     Statements,
-    /// Two columns of one name, where values are known by it.
+    /// Two columns have the same name, in a form that refers to values by name.
     #[error("two columns are called {0}: give one another name, as in \"{0} as other\"")]
     SameName(String),
 }
@@ -35,7 +35,7 @@ impl From<std::io::Error> for Error {
 /// Writes all tables into a database file, which must be new.
 ///
 /// # Errors
-/// When the file cannot be written, or the events not read.
+/// When the file cannot be written, or the events cannot be read.
 pub fn write(path: &Path, loaded: &Loaded, events: &dyn Events) -> Result<(), Error> {
     let mut connection = Connection::open(path)?;
     fill(&mut connection, loaded, Some(events))?;
@@ -43,13 +43,13 @@ pub fn write(path: &Path, loaded: &Loaded, events: &dyn Events) -> Result<(), Er
     Ok(())
 }
 
-/// Makes the tables; `blocks` and `failed_allocations` stay empty without events.
+/// Creates the tables; `blocks` and `failed_allocations` stay empty without events.
 pub(super) fn fill(
     connection: &mut Connection,
     loaded: &Loaded,
     events: Option<&dyn Events>,
 ) -> Result<(), Error> {
-    // It is made anew if anything fails: a journal would only be in the way.
+    // If anything fails, the database is discarded: a journal would be useless.
     connection.execute_batch("pragma journal_mode = off; pragma synchronous = off;")?;
     let transaction = connection.transaction()?;
     transaction.execute_batch(SCHEMA)?;

@@ -1,4 +1,4 @@
-//! A capture as a database of `SQLite`, and questions in SQL.
+//! A capture as an `SQLite` database, and queries in SQL.
 //!
 //! ```text
 //!  processes ◄── threads        functions ◄── frame_functions ──► frames ──► modules
@@ -7,7 +7,7 @@
 //!                   └── blocks ────────────────────────┘
 //! ```
 //!
-//! `schema.sql` describes each table. Rows of tables have the numbers that the capture gives them.
+//! `schema.sql` describes each table. Rows are numbered as in the capture.
 
 mod blocks;
 mod database;

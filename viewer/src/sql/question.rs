@@ -1,4 +1,4 @@
-//! One question in SQL and its answer.
+//! A query in SQL, and its answer.
 
 use super::Error;
 use super::database::fill;
@@ -12,20 +12,21 @@ use std::io::{self, Write};
 /// How rows are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Columns between tabs, names first, for people.
+    /// Columns separated by tabs, with a header, for people.
     #[default]
     Text,
-    /// As RFC 4180 has it, names first.
+    /// As in RFC 4180, with a header.
     Csv,
-    /// A document for each row.
+    /// One document per row.
     Json,
 }
 
-/// Answers a statement about a capture, which is put into a database of its own for that, gone afterwards. Events are
-/// read only for a statement that speaks of blocks or of failed allocations.
+/// Answers a statement about a capture, which is loaded into a temporary database. Events are read only if the
+/// statement mentions blocks or failed allocations.
 ///
 /// # Errors
-/// When the statement is wrong, or has two columns of one name for [`Form::Json`], or the capture cannot be read.
+/// When the statement is wrong, or has two columns with the same name for [`Form::Json`], or the capture cannot be
+/// read.
 pub fn query(
     out: &mut dyn Write,
     loaded: &Loaded,
@@ -33,18 +34,18 @@ pub fn query(
     statement: &str,
     form: Form,
 ) -> Result<(), Error> {
-    // A file without a name, which `SQLite` keeps in memory while it fits.
+    // An unnamed file, which `SQLite` keeps in memory as long as it fits.
     let mut connection = Connection::open("")?;
     let lower = statement.to_ascii_lowercase();
     let asks_events = ["blocks", "failed_allocations"].iter().any(|table| lower.contains(table));
     fill(&mut connection, loaded, asks_events.then_some(events))?;
-    // A question changes nothing.
+    // Queries must not change anything.
     connection.pragma_update(None, "query_only", true)?;
     let mut statement = one(&connection, statement)?;
     write(out, &mut statement, form)
 }
 
-/// The only statement of a text.
+/// The single statement in a text.
 fn one<'c>(connection: &'c Connection, text: &str) -> Result<Statement<'c>, Error> {
     match connection.prepare(text) {
         Err(rusqlite::Error::MultipleStatement) => Err(Error::Statements),
@@ -79,7 +80,7 @@ fn write(out: &mut dyn Write, statement: &mut Statement, form: Form) -> Result<(
     Ok(())
 }
 
-/// A value as text; one of no text in hexadecimal digits.
+/// A value as text; binary data in hexadecimal.
 pub(super) fn shown(value: ValueRef) -> String {
     match value {
         ValueRef::Null => String::new(),

@@ -1,4 +1,4 @@
-//! All tables but that of the blocks.
+//! All tables except those of single events.
 
 use super::Error;
 use crate::analysis::{Cost, Kind, LabelId, call_of, process_name};
@@ -16,7 +16,7 @@ pub(super) fn fill(to: &Connection, loaded: &Loaded) -> Result<(), Error> {
     costs(to, loaded)
 }
 
-/// Integers of `SQLite` have a sign; addresses and times of a capture never need the last bit.
+/// `SQLite` integers are signed; addresses and times of a capture never need the top bit.
 fn int(value: u64) -> i64 {
     value.cast_signed()
 }
@@ -73,7 +73,7 @@ fn functions(to: &Connection, loaded: &Loaded) -> Result<(), Error> {
             Kind::Function(_, module) => module,
             Kind::InModule(module) => Some(module),
             Kind::Unknown(_) | Kind::Marker(_) | Kind::Group => None,
-            // These are no functions.
+            // These are not functions.
             Kind::Everything | Kind::Process => continue,
         };
         insert.execute(params![id.0, label.name, module.map(|module| module.0)])?;

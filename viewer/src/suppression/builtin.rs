@@ -1,14 +1,14 @@
-//! What libc, the loader and libstdc++ keep as long as the process lives, by design.
+//! What libc, the loader and libstdc++ deliberately keep as long as the process lives.
 //!
-//! A rule counts only where nothing but these libraries stands between its function and the allocator, so that it
-//! never hides what a callback of the program leaks:
+//! A rule applies only if nothing but these libraries is between its function and the allocator, so that it never
+//! hides what a callback of the program leaks:
 //!
 //! ```text
 //!  hidden       malloc < _IO_file_doallocate [libc] < puts [libc] < main [app]
 //!  not hidden   malloc < make_table [app] < qsort [libc] < … < _dl_init [ld-linux]
 //! ```
 
-/// Libraries, and the loader, that the rules are about: beginnings of file names.
+/// The libraries that the rules are about, and the loader: prefixes of file names.
 const LIBRARIES: &[&str] = &[
     "libc.so",
     "libc-2",
@@ -21,14 +21,14 @@ const LIBRARIES: &[&str] = &[
     "libm.so",
 ];
 
-/// A rule of the list.
+/// A built-in rule.
 #[derive(Debug)]
 pub(super) struct BuiltIn {
-    /// Beginning of the library's file name; empty for any file, since a library may be linked into a program.
+    /// Prefix of the library's file name; empty for any file, since the library may be linked statically.
     pub(super) library: &'static str,
-    /// The function, with `*` and `?`.
+    /// The function; may contain `*` and `?`.
     pub(super) function: &'static str,
-    /// Why the block lives on.
+    /// Why the block is kept.
     pub(super) why: &'static str,
 }
 
@@ -47,7 +47,7 @@ const ENVIRONMENT: &str = "the environment may be pointed to";
 const THREADS: &str = "stacks of threads are kept for the next one";
 const EXCEPTIONS: &str = "room for exceptions when memory is out";
 
-/// The list. Names are those of glibc 2.35 to 2.41 and of GCC 11 to 15.
+/// The rules. Names are those of glibc 2.35 to 2.41 and of GCC 11 to 15.
 pub(super) const RULES: &[BuiltIn] = &[
     rule("ld-linux", "*", LOADER),
     rule("ld-2", "*", LOADER),

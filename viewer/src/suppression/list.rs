@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! # a comment
-//! leak:cache_init        part of a function's, source file's or library's name; * for any letters
+//! leak:cache_init        part of the name of a function, source file or library; * for any characters
 //! leak:^main$            ^ and $ are its beginning and end
 //! ```
 
 use super::rule::{Origin, Rule};
 use crate::query::Pattern;
 
-/// A line that is no rule.
+/// The line is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{file}:{line}: `{text}` is no suppression: write `leak:` and a part of a name, or # before a comment"
@@ -23,7 +23,7 @@ pub struct ListError {
 /// Reads a user's list.
 ///
 /// # Errors
-/// The first line that is no rule.
+/// The first line that is not a rule.
 pub fn parse(text: &str, file: &str) -> Result<Vec<Rule>, ListError> {
     let lines = lines(text).map(|(line, text)| {
         let origin = Origin::File { file: file.to_owned(), line };
@@ -32,12 +32,12 @@ pub fn parse(text: &str, file: &str) -> Result<Vec<Rule>, ListError> {
     lines.collect()
 }
 
-/// Reads a program's own list. It may hold rules of other tools, which are none of ours.
+/// Reads a program's own list. It may contain rules for other tools, which are ignored.
 pub(super) fn parse_of_program(text: &str, program: &str) -> Vec<Rule> {
     lines(text).filter_map(|(_, text)| rule(text, Origin::Program(program.to_owned()))).collect()
 }
 
-/// Lines that say something, numbered from 1.
+/// Lines with content, numbered from 1.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = (1..).zip(text.lines().map(str::trim));
     numbered.filter(|(_, text)| !text.is_empty() && !text.starts_with('#'))
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check what is read: rules with their lines, comments and blanks left out.
+    /// Check what is read: rules with their line numbers, without comments and blanks.
     #[test]
     fn lists_are_read() {
         let rules = parse("# why\n\n  leak:foo \nleak:^a*b$\r\n", "list").unwrap();
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(read, expected);
     }
 
-    /// Check that a line which is no rule is named, and that a program's list may have such lines.
+    /// Check that a line that is not a rule is named in the error, and that a program's list may have such lines.
     #[test]
     fn other_lines_are_named() {
         for line in ["leak:", "foo", "race:foo", "leak foo"] {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that no list stops the reader, and that what it refuses it names.
+        /// Check that any list is read or refused without a panic, and that the error names the line.
         #[test]
         fn any_list_is_read_or_refused(text in "(leak:|#|\n|[a^$*é ]){0,20}") {
             match parse(&text, "list") {

@@ -3,14 +3,14 @@
 use crate::query::Pattern;
 use std::fmt;
 
-/// What hides leaks of stacks that it matches.
+/// A rule, which hides the leaks of stacks that it matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// As `LeakSanitizer` has it: a part of the name of a function, of its source file, or of its executable or library.
+    /// As in `LeakSanitizer`: a part of the name of a function, of its source file, or of its executable or library.
     pub pattern: Pattern,
     /// The pattern as it was written.
     pub text: String,
-    /// Who wrote it.
+    /// Where it comes from.
     pub origin: Origin,
 }
 
@@ -21,12 +21,12 @@ pub enum Origin {
     File {
         /// Its name, as the user gave it.
         file: String,
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
     },
     /// The program's own `__lsan_default_suppressions`.
     Program(String),
-    /// The list that comes with us, and why the rule is in it.
+    /// The built-in list, and why the rule is in it.
     BuiltIn(&'static str),
 }
 

@@ -11,54 +11,54 @@ use capture::{FrameId, ModuleId, NodeId, StringId, Tables};
 /// No rule.
 const NONE: u32 = u32::MAX;
 
-/// The rules that hold for one view.
+/// The rules for one view.
 #[derive(Clone, Debug, Default)]
 pub struct Suppressions {
-    /// The user's, the first that matches counts.
+    /// The user's rules; the first match counts.
     pub rules: Vec<Rule>,
-    /// Those of the recorded programs as well.
+    /// Whether the recorded programs' own rules apply as well.
     pub of_programs: bool,
-    /// The list that comes with us as well.
+    /// Whether the built-in list applies as well.
     pub built_in: bool,
-    /// Blocks that were younger than this at the end of their process are left out, in nanoseconds.
+    /// Blocks younger than this at the end of their process are left out, in nanoseconds.
     pub older_than_ns: Option<u64>,
 }
 
-/// What was left out of what was still allocated.
+/// What was left out of the blocks still allocated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Suppressed {
-    /// All of it together.
+    /// Suppressed by rules, in total.
     pub total: Amount,
-    /// The variances of that.
+    /// The variances of `total`.
     pub spread: Spread,
-    /// By rule: first all of the user's, then those of programs, then those built in that hid anything.
+    /// By rule: first all of the user's, then those of programs, then the built-in ones that hid anything.
     pub uses: Vec<Use>,
-    /// What was too young, in no rule's sum.
+    /// What was too young; not part of any rule's sum.
     pub young: Amount,
-    /// The variances of that.
+    /// The variances of `young`.
     pub young_spread: Spread,
-    /// How old a block had to be, in nanoseconds.
+    /// The age limit for blocks, in nanoseconds.
     pub older_than_ns: Option<u64>,
-    /// Programs whose own list is computed, so that it cannot be read.
+    /// Programs that compute their list at run time, so that it cannot be read.
     pub unread: Vec<String>,
 }
 
-/// What one rule has hidden.
+/// What a rule has hidden.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Use {
     /// The rule.
     pub rule: Rule,
     /// What it hid.
     pub amount: Amount,
-    /// The variances of that.
+    /// The variances of `amount`.
     pub spread: Spread,
-    /// How many stacks.
+    /// Number of stacks.
     pub stacks: u64,
 }
 
 impl Suppressions {
-    /// Adds what the command line says to what a file says: more rules, no default ones where either wants none, and
-    /// the age of the command line.
+    /// Adds the options of the command line to those of a file: more rules; default rules only if both want them; the
+    /// age limit of the command line takes precedence.
     pub fn add(&mut self, other: Self) {
         self.rules.extend(other.rules);
         self.of_programs &= other.of_programs;
@@ -66,9 +66,9 @@ impl Suppressions {
         self.older_than_ns = other.older_than_ns.or(self.older_than_ns);
     }
 
-    /// The capture without what these rules hide: it is in no number of leaked blocks any more, but in
-    /// [`Loaded::suppressed`]. `of_programs` are rules that were read from the recorded programs, and those whose
-    /// list could not be read.
+    /// Removes what these rules hide: it is no longer counted as leaked, but in [`Loaded::suppressed`]. `of_programs`
+    /// are the rules that were read from the recorded programs, and the names of programs whose list could not be
+    /// read.
     pub(crate) fn apply(
         &self,
         mut loaded: Loaded,
@@ -136,7 +136,7 @@ fn built_in_rule(rule: &super::builtin::BuiltIn) -> Rule {
     Rule { pattern: Pattern::glob(rule.function), text, origin: Origin::BuiltIn(rule.why) }
 }
 
-/// By stack, the first rule that matches a function of it: the lower of its caller's and its own frame's.
+/// By stack, the first rule that matches a function on it: the lower of its caller's and its own frame's.
 struct Lookup {
     nodes: Vec<u32>,
 }
@@ -180,10 +180,10 @@ impl Lookup {
     }
 }
 
-/// Functions of system libraries in a row that are looked at.
+/// Most consecutive functions of system libraries that are examined.
 const MOST_FRAMES: usize = 64;
 
-/// The list that comes with us.
+/// The built-in list.
 struct BuiltIns {
     patterns: Vec<Pattern>,
 }
@@ -193,7 +193,7 @@ impl BuiltIns {
         Self { patterns: RULES.iter().map(|rule| Pattern::glob(rule.function)).collect() }
     }
 
-    /// The first rule for a function between the allocator and the first function that is not the system's.
+    /// The first rule for a function between the allocator and the first function outside of system libraries.
     fn rule(&self, tables: &Tables, names: &Names, node: NodeId) -> Option<usize> {
         for (frame, step) in functions_of(tables, names, node).take(MOST_FRAMES) {
             let module = match tables.frames.get(frame.index()) {

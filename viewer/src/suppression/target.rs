@@ -1,4 +1,4 @@
-//! Rules that a program brings along, as it does for `LeakSanitizer`.
+//! Rules that a program itself contains, as for `LeakSanitizer`.
 
 use super::list::parse_of_program;
 use super::rule::Rule;
@@ -8,14 +8,14 @@ use capture::Tables;
 use std::collections::BTreeSet;
 use symbols::{ReturnedText, returned_text};
 
-/// The function that returns them.
+/// The function that returns the rules.
 const FUNCTION: &str = "__lsan_default_suppressions";
 
-/// Programs that are looked at; a build runs some dozen different ones.
+/// Most programs that are examined; a build runs some dozen different ones.
 const MOST_PROGRAMS: usize = 64;
 
-/// The rules of the recorded programs whose files are here as they were recorded, and the names of those that
-/// compute theirs.
+/// The rules of the recorded programs whose files are unchanged on this machine, and the names of programs that
+/// compute their rules.
 pub(crate) fn rules_of_targets(tables: &Tables) -> (Vec<Rule>, Vec<String>) {
     let executables: BTreeSet<&str> = tables
         .processes
@@ -31,7 +31,7 @@ pub(crate) fn rules_of_targets(tables: &Tables) -> (Vec<Rule>, Vec<String>) {
         match returned_text(&file, FUNCTION) {
             Ok(ReturnedText::Text(text)) => rules.extend(parse_of_program(&text, program)),
             Ok(ReturnedText::Computed) => unread.push(program.to_owned()),
-            // A file that is gone or another one says nothing about the program that was recorded.
+            // A missing or changed file says nothing about the recorded program.
             Ok(ReturnedText::Absent) | Err(_) => {}
         }
     }

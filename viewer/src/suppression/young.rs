@@ -1,10 +1,10 @@
-//! Blocks that were made shortly before the end.
+//! Blocks that were allocated shortly before the end.
 
 use crate::analysis::{Amount, Birth, Death, End, Left, Life, Spread, Tally, Watch};
 use capture::{NodeId, ProcessId, Sampling, Tables, ThreadId};
 use std::collections::HashMap;
 
-/// Observes a pass for blocks that were still allocated at the end, and younger than a limit.
+/// Observes a pass for blocks still allocated at the end and younger than a limit.
 pub(crate) struct Young {
     limit_ns: u64,
     sampling: Option<Sampling>,
@@ -12,10 +12,10 @@ pub(crate) struct Young {
     leaks: HashMap<Site, Tally>,
 }
 
-/// Process, thread where rows are told apart by them, and stack.
+/// Process, thread if rows are told apart by threads, and stack.
 type Site = (ProcessId, Option<ThreadId>, NodeId);
 
-/// What was too young, by stack.
+/// Young blocks by stack.
 pub(crate) struct YoungLeaks {
     leaks: HashMap<Site, (Amount, Spread)>,
 }
@@ -33,7 +33,8 @@ impl Young {
 }
 
 impl YoungLeaks {
-    /// What of this was too young, and its variances: all of it, in a sampled capture, where rounding says more.
+    /// The part of the leaked amount that is too young, at most all of it, since estimates are rounded; and its
+    /// variances.
     pub(super) fn of(&self, site: Site, leaked: Amount) -> (Amount, Spread) {
         let (young, spread) = self.leaks.get(&site).copied().unwrap_or_default();
         (Amount { blocks: young.blocks.min(leaked.blocks), bytes: young.bytes.min(leaked.bytes) }, spread)
@@ -41,7 +42,7 @@ impl YoungLeaks {
 }
 
 impl Watch for Young {
-    /// When the block was made.
+    /// When the block was allocated.
     type Kept = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {

@@ -1,4 +1,4 @@
-//! What lies beside the heap's numbers, where it is more than they are.
+//! Memory apart from the heap, where it exceeds the heap.
 
 use super::style::{Role, Style};
 use crate::analysis::process_name;
@@ -7,7 +7,7 @@ use crate::loaded::Loaded;
 use capture::{CounterKind, ProcessId};
 use std::io::{self, Write};
 
-/// Writes one line when more pages were mapped beside the allocators than the heap ever held.
+/// Writes a line if more pages were mapped apart from the allocators than the heap ever held.
 pub(super) fn pages(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
     match pages_text(loaded) {
         Some(text) => writeln!(out, "{}", style.paint(Role::Warning, format!("note: {text}"))),
@@ -21,7 +21,7 @@ fn pages_text(loaded: &Loaded) -> Option<String> {
     if pages <= heap {
         return None;
     }
-    // Many reserve terabytes of addresses at their beginning.
+    // Many programs reserve terabytes of address space at start.
     let how = match most_resident(loaded).filter(|resident| *resident < pages / 2) {
         Some(resident) => {
             format!("mostly addresses without memory ({} were resident in all)", bytes(resident))
@@ -32,7 +32,7 @@ fn pages_text(loaded: &Loaded) -> Option<String> {
         "up to {} of pages were mapped beside the heap, {how}; what lies in them is not seen",
         bytes(pages)
     );
-    // CPython keeps small objects in arenas of its own unless it is told otherwise.
+    // CPython keeps small objects in arenas of its own unless told otherwise.
     let names = loaded.tables.processes.iter().map(process_name);
     if names.zip(&loaded.profile.processes).any(|(name, process)| process.seen && name.starts_with("python"))
     {
@@ -41,7 +41,8 @@ fn pages_text(loaded: &Loaded) -> Option<String> {
     Some(text)
 }
 
-/// What was resident at most in all processes that allocated, as far as was looked; `None` where one was not looked at.
+/// The most that was resident in all processes that allocated, as far as was sampled; `None` if one of them was not
+/// sampled.
 fn most_resident(loaded: &Loaded) -> Option<i64> {
     let seen = loaded.profile.processes.iter().enumerate().filter(|(_, process)| process.seen);
     let mut peaks =

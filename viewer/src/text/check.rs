@@ -36,12 +36,12 @@ pub fn check(out: &mut dyn Write, report: &Report, style: &Style) -> io::Result<
     Ok(())
 }
 
-/// What the user calls it, or the stacks that it is about.
+/// The user's name for the rule, or the stacks it is about.
 pub(crate) fn title(verdict: &Verdict) -> Option<&str> {
     verdict.name.as_deref().or(verdict.filter.as_deref())
 }
 
-/// The numbers in words: exact where rounding would hide a difference.
+/// The numbers in words; exact where rounding would hide a difference.
 pub(crate) fn result(verdict: &Verdict) -> String {
     let number = |value| verdict.measure.text(value);
     let (mut actual, mut limit) = (number(verdict.actual), number(verdict.limit));

@@ -15,14 +15,14 @@ const SHARE: usize = 7;
 pub(super) struct Columns<'a> {
     pub(super) metric: Metric,
     pub(super) total: Amount,
-    /// Numbers are estimates, each row has their error.
+    /// Numbers are estimates, and each row shows its error.
     pub(super) sampled: bool,
     units: Units,
     pub(super) style: &'a Style,
 }
 
 impl<'a> Columns<'a> {
-    /// For a capture's rows by this metric, whose total is given.
+    /// For rows of a capture in this metric, with this total.
     pub(super) fn new(loaded: &Loaded, metric: Metric, total: Amount, style: &'a Style) -> Self {
         let sampled = loaded.profile.sampling.is_some() && metric.is_of_memory();
         Self { metric, total, sampled, units: Units::of(loaded, metric), style }
@@ -31,14 +31,14 @@ impl<'a> Columns<'a> {
     /// Columns that [`Self::row`] takes.
     pub(super) const WIDTH: usize = 2 * NUMBER + SHARE + 6;
 
-    /// Columns that [`Self::row`] takes beside these in a sampled capture.
+    /// Additional columns of [`Self::row`] in a sampled capture.
     pub(super) const ERROR: usize = SHARE + 2;
 
     /// Columns that [`Self::single`] takes.
     pub(super) const SINGLE: usize = NUMBER;
 
-    /// `  12.3 MiB   45.6 %       1,234  `: the number that ranks comes first. In a sampled capture its error follows,
-    /// as in ` ≈12.3 MiB   ±5.1 %   45.6 %      ≈1,234  `.
+    /// `  12.3 MiB   45.6 %       1,234  `: the ranking number comes first. In a sampled capture it is
+    /// followed by its error, as in ` ≈12.3 MiB   ±5.1 %   45.6 %      ≈1,234  `.
     pub(super) fn row(&self, amount: Amount, spread: Spread) -> String {
         let (first, second) = self.pair(amount, spread);
         let share = percent(self.metric.rank(amount), self.metric.rank(self.total));
@@ -52,7 +52,7 @@ impl<'a> Columns<'a> {
         format!("{first}  {error}{share:>SHARE$}  {second:>NUMBER$}  ")
     }
 
-    /// A column that only sampled captures have.
+    /// A column that exists only for sampled captures.
     fn error(&self, text: &str) -> String {
         if self.sampled { format!("{text:>SHARE$}  ") } else { String::new() }
     }
@@ -62,19 +62,19 @@ impl<'a> Columns<'a> {
         Self::WIDTH + if self.sampled { Self::ERROR } else { 0 }
     }
 
-    /// What stands over such rows.
+    /// The header of such rows.
     pub(super) fn header(&self) -> String {
         let (first, second) = self.units.heads();
         let error = self.error("error");
         format!("{first:>NUMBER$}  {error}{:>SHARE$}  {second:>NUMBER$}  ", "share")
     }
 
-    /// The number that ranks alone.
+    /// The ranking number alone.
     pub(super) fn single(&self, amount: Amount, spread: Spread) -> String {
         format!("{:>NUMBER$}", self.pair(amount, spread).0)
     }
 
-    /// What stands over such a column.
+    /// The header of such a column.
     pub(super) fn single_header(name: &str) -> String {
         format!("{name:>NUMBER$}")
     }

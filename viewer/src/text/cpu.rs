@@ -1,4 +1,4 @@
-//! Samples of the processors in text: their unit, and the time that goes into the allocator.
+//! CPU samples in text: their unit, and the time spent in the allocator.
 
 use super::headline::{nothing, unsampled, warnings};
 use super::place::fit_name;
@@ -9,7 +9,7 @@ use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
-/// What the weight of a sample counts.
+/// What the weight of a sample means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CpuUnit {
     Nanoseconds,
@@ -24,7 +24,7 @@ impl CpuUnit {
         }
     }
 
-    /// What stands over amounts of it.
+    /// The header of a column of weights.
     pub(super) fn head(self) -> &'static str {
         match self {
             CpuUnit::Nanoseconds => "time",
@@ -32,7 +32,7 @@ impl CpuUnit {
         }
     }
 
-    /// An amount of it.
+    /// A weight for people.
     pub(super) fn of_weight(self, weight: i64) -> String {
         let weight = weight.max(0).unsigned_abs();
         match self {

@@ -6,7 +6,7 @@
 //!  -1.00 MiB    1.00 MiB         0 B          -8  old (old.c:3) < main                        gone
 //! ```
 //!
-//! Where a side is sampled, the error of each delta follows it: `≈+1.00 MiB   ±5.1 %`.
+//! If a side is sampled, each delta is followed by its error: `≈+1.00 MiB   ±5.1 %`.
 
 use super::escape::escape;
 use super::estimate::{self, marked, relative};
@@ -24,7 +24,7 @@ use std::io::{self, Write};
 
 const NUMBER: usize = 10;
 
-/// Columns of an error, as in all reports.
+/// Width of an error column, as in all reports.
 const ERROR: usize = 7;
 
 /// Functions shown of one stack.
@@ -72,7 +72,7 @@ pub fn diff(
     Ok(())
 }
 
-/// `app.memprof from 1.00 s to 2.00 s: +1.00 MiB in +16 blocks still allocated`, and what that is made of.
+/// `app.memprof from 1.00 s to 2.00 s: +1.00 MiB in +16 blocks still allocated`, and how that is composed.
 fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &Style) -> io::Result<()> {
     let Compared { diff, two_captures, .. } = compared;
     let sides = both_sides(compared);
@@ -80,7 +80,7 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
     let spread = metric.of(&diff.spread());
     let blocks = match spread.blocks_error() {
         0 => format!("{} {}", signed(delta.blocks), noun(metric, delta.blocks)),
-        // With an error there is never exactly one.
+        // With an error, the number is never exactly one.
         error => format!("≈{} ± {} {}", signed(delta.blocks), count(error), noun(metric, 0)),
     };
     let sizes = Sizes(Units::of(&compared.loaded, metric), metric);
@@ -108,7 +108,7 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
     estimated(out, compared, style)
 }
 
-/// What is compared with what, and when that was.
+/// The two sides of the comparison, and their moments.
 fn both_sides(Compared { before, after, two_captures, .. }: &Compared) -> String {
     let at = |side: &Side| side.at.map_or(String::new(), span_at);
     if !two_captures {
@@ -121,7 +121,7 @@ fn both_sides(Compared { before, after, two_captures, .. }: &Compared) -> String
     format!("{} to {}", side(before), side(after))
 }
 
-/// What makes the numbers of either side less than certain.
+/// Why the numbers of either side are uncertain.
 fn doubts(out: &mut dyn Write, compared: &Compared, style: &Style) -> io::Result<()> {
     let Compared { diff, before, after, two_captures, .. } = compared;
     for side in [before, after] {
@@ -147,7 +147,7 @@ fn doubts(out: &mut dyn Write, compared: &Compared, style: &Style) -> io::Result
     if uncertain.is_zero() {
         return Ok(());
     }
-    // Not "of it": what became uncertain may have been there before, and is no part of the change then.
+    // Not "of it": what became uncertain may be from before, and then is not part of the change.
     let text = format!(
         "warning: {} in {} {} uncertain: alive across {}, so their free may have been lost",
         signed_bytes(uncertain.bytes),
@@ -158,7 +158,7 @@ fn doubts(out: &mut dyn Write, compared: &Compared, style: &Style) -> io::Result
     writeln!(out, "{}", style.paint(Role::Warning, text))
 }
 
-/// Says which side is sampled, if one is.
+/// Says which side is sampled, if any.
 fn estimated(
     out: &mut dyn Write,
     Compared { before, after, .. }: &Compared,
@@ -174,7 +174,7 @@ fn estimated(
     writeln!(out, "{}", style.paint(Role::Detail, text))
 }
 
-/// What a filter, or the choice of functions, leaves out of both sides.
+/// What a filter, or the selection of functions, leaves out on both sides.
 fn hidden(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &Style) -> io::Result<()> {
     let (Some(before), Some(after)) = (&compared.before.seen, &compared.after.seen) else { return Ok(()) };
     let [before_hidden, after_hidden] = [before, after].map(|seen| metric.of(&seen.hidden));
@@ -191,7 +191,7 @@ fn hidden(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &Styl
     writeln!(out, "{}", style.paint(Role::Detail, text))
 }
 
-/// How much of both captures was found in the other one.
+/// How much of each capture was found in the other one.
 fn matched(out: &mut dyn Write, diff: &Diff, metric: Metric, units: Units) -> io::Result<()> {
     let sums = diff.matched(metric);
     let all =
@@ -211,7 +211,7 @@ fn matched(out: &mut dyn Write, diff: &Diff, metric: Metric, units: Units) -> io
     writeln!(out, "  matched, in {what}: {}", parts.collect::<Vec<_>>().join(", "))
 }
 
-/// Says where little is matched because one of both captures has no names, or both.
+/// Explains a poor match when one of the captures, or both, lacks names.
 fn nameless(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &Style) -> io::Result<()> {
     let Compared { diff, loaded, before, after, .. } = compared;
     let parts = diff.nameless(&loaded.tables, &loaded.names, metric);
@@ -244,7 +244,7 @@ fn table_row(
     writeln!(out, "{}{kind}{}", columns.row(&change), style.paint(Role::Function, text))
 }
 
-/// What one number was, what it is, and how sure the difference is.
+/// A number before and after, and the uncertainty of the difference.
 #[derive(Clone, Copy, Default)]
 struct Change {
     before: Amount,
@@ -266,12 +266,12 @@ impl Change {
     }
 }
 
-/// How much was allocated, held or worked, as a size: bytes, with their error, or what samples and hits stand for.
+/// Formats sizes: bytes, with their error, or what samples and hits stand for.
 #[derive(Clone, Copy)]
 struct Sizes(Units, Metric);
 
 impl Sizes {
-    /// Nothing where hits are counted alone.
+    /// A change; empty when hits have no size.
     fn change(self, delta: Amount, spread: Spread) -> String {
         match self.1.is_of_memory() {
             true => estimated_bytes(delta, spread),
@@ -279,13 +279,13 @@ impl Sizes {
         }
     }
 
-    /// The same, or how many where there is no size.
+    /// A change, or the number when there is no size.
     fn change_or_count(self, delta: Amount, spread: Spread) -> String {
         let size = self.change(delta, spread);
         if size.is_empty() { self.0.signed(delta).0 } else { size }
     }
 
-    /// An amount as it is.
+    /// An amount, or the number when there is no size.
     fn or_count(self, amount: Amount, spread: Spread) -> String {
         if self.1.is_of_memory() {
             return estimate::bytes(amount, spread);
@@ -299,7 +299,7 @@ impl Sizes {
 struct Columns<'a> {
     metric: Metric,
     units: Units,
-    /// Which side's numbers are estimates.
+    /// Whether the numbers of each side are estimates.
     before: bool,
     after: bool,
     style: &'a Style,
@@ -329,12 +329,12 @@ impl<'a> Columns<'a> {
         format!("{:>NUMBER$}  {error}{other:>NUMBER$}  {:>NUMBER$}  function", "delta", "gross")
     }
 
-    /// Columns that a row takes.
+    /// Width of a row.
     fn width(&self) -> usize {
         4 * (NUMBER + 2) + self.error("").len()
     }
 
-    /// Columns that a row of a tree takes.
+    /// Width of a row of a tree.
     fn tree_width(&self) -> usize {
         self.width() - (NUMBER + 2)
     }
@@ -356,7 +356,7 @@ impl<'a> Columns<'a> {
         format!("{first}  {error}{last:>NUMBER$}  {gross:>NUMBER$}  ")
     }
 
-    /// The number that ranks, how sure it is, and the other one.
+    /// The ranking number, its uncertainty, and the other number.
     fn changed(&self, delta: Amount, spread: Spread) -> (String, String, String) {
         let (first, last) = self.units.signed(delta);
         let (error, error_of_last) = self.errors(spread);
@@ -378,13 +378,13 @@ impl<'a> Columns<'a> {
         self.style.paint(role, format!("{text:>NUMBER$}")).to_string()
     }
 
-    /// A column that only comparisons of estimates have.
+    /// A column that exists only when estimates are compared.
     fn error(&self, text: &str) -> String {
         if self.before || self.after { format!("{text:>ERROR$}  ") } else { String::new() }
     }
 }
 
-/// A tree of what changed: the net of each function, and beside it all that changed below it.
+/// A tree of the changes: the net change of each function, and next to it the sum of all changes below it.
 fn tree(
     out: &mut dyn Write,
     compared: &Compared,
@@ -456,13 +456,13 @@ fn noun(metric: Metric, number: i64) -> &'static str {
     }
 }
 
-/// A number with its sign.
+/// A number with an explicit sign.
 fn signed(value: i64) -> String {
     let text = count(value);
     if value > 0 { format!("+{text}") } else { text }
 }
 
-/// A size with its sign, and its standard error, if it has one.
+/// A size with an explicit sign, and its standard error, if any.
 fn estimated_bytes(amount: Amount, spread: Spread) -> String {
     match spread.bytes_error() {
         0 => signed_bytes(amount.bytes),
@@ -470,7 +470,7 @@ fn estimated_bytes(amount: Amount, spread: Spread) -> String {
     }
 }
 
-/// A size with its sign.
+/// A size with an explicit sign.
 fn signed_bytes(value: i64) -> String {
     let text = bytes(value);
     if value > 0 { format!("+{text}") } else { text }

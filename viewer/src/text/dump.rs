@@ -14,7 +14,7 @@ use crate::options::DumpOptions;
 use capture::{Action, Event, MarkKind, NodeId, ProcessId, Pseudo, ReallocOutcome, StringId, Tables};
 use std::io::{self, Write};
 
-/// Writes events as they come.
+/// Writes events as they arrive.
 pub struct Dump<'a> {
     out: &'a mut dyn Write,
     tables: &'a Tables,
@@ -158,7 +158,7 @@ impl<'a> Dump<'a> {
         if text.is_empty() { String::new() } else { format!("  {}", escape(&text.join(" < "))) }
     }
 
-    /// A name that the program gave.
+    /// The name of a program's mark or pool.
     fn name(&self, name: StringId) -> String {
         escape(self.tables.string(name)).to_string()
     }

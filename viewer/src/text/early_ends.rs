@@ -1,4 +1,4 @@
-//! Where stacks end for want of unwind information: the end of a view.
+//! Footnote about stacks that end for lack of unwind information.
 
 use super::escape::{escape, fit};
 use super::style::{Role, Style};
@@ -7,16 +7,16 @@ use crate::format::percent;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
-/// Files that are named.
+/// Most files that are named.
 const FILES: usize = 4;
 
-/// Columns before the file.
+/// Width of the columns before the file.
 const WIDTH: usize = 12;
 
 const ADVICE: &str =
     "Build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer; assembly needs .cfi directives.";
 
-/// Writes a row for each file, and what to do about it, or nothing where stacks end nowhere so.
+/// Writes a row for each file and what to do about it, or nothing if no stacks end this way.
 ///
 /// ```text
 /// Stacks that end early

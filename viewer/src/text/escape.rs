@@ -1,11 +1,11 @@
-//! Names from a file, made harmless for a terminal.
+//! Makes names from a file harmless for a terminal.
 //!
-//! A name may hold anything that its program put there: escape sequences that recolour, clear or answer, line
-//! ends that forge rows, and marks that reverse the direction of text. They are shown as what they are, `\u{1b}`.
+//! A name may contain anything that its program put there: escape sequences that recolour, clear or answer, line ends
+//! that forge rows, and marks that reverse the direction of text. They are shown literally, as in `\u{1b}`.
 
 use std::borrow::Cow;
 
-/// The text with everything escaped that a terminal would act on.
+/// Escapes everything in a text that a terminal would act on.
 ///
 /// ```
 /// # use viewer::text::escape;
@@ -27,7 +27,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Control characters, separators of lines and paragraphs, and everything that changes the direction of text or is
+/// Control characters, line and paragraph separators, and everything that changes the direction of text or is
 /// invisible.
 fn acts(char: char) -> bool {
     char.is_control()
@@ -58,8 +58,8 @@ pub fn fit(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// Columns of one character: none for marks that combine, two for East Asian wide ones and emoji. The blocks of
-/// Unicode are enough for names of functions; a wrong guess only moves a column.
+/// Columns of one character: none for combining marks, two for East Asian wide characters and emoji. Going by Unicode
+/// blocks is good enough for names of functions; a wrong guess only shifts a column.
 fn width(char: char) -> usize {
     match char {
         '\u{300}'..='\u{36f}'
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check that wide and combining characters are counted as they are shown.
+    /// Check that wide and combining characters are counted as they are displayed.
     #[test]
     fn columns_are_those_of_a_terminal() {
         for (text, expected) in [("", 0), ("abc", 3), ("Grüße", 5), ("e\u{301}", 1), ("関数", 4), ("한글", 4)]
@@ -109,7 +109,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that no text, once escaped, holds anything a terminal acts on, and that it fits where it is cut to.
+        /// Check that no escaped text contains anything that a terminal acts on, and that a cut text fits.
         #[test]
         fn nothing_acts_after_escaping(text in any::<String>(), limit in 0..20_usize) {
             let escaped = escape(&text);

@@ -1,4 +1,4 @@
-//! Amounts that were estimated from samples: `≈12.3 MiB ± 1.10 MiB`. Exact ones look as ever.
+//! Amounts estimated from samples: `≈12.3 MiB ± 1.10 MiB`. Exact ones are formatted as usual.
 
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Spread};
@@ -24,11 +24,11 @@ pub(super) fn blocks(amount: Amount, spread: Spread) -> String {
     }
 }
 
-/// The same with what they are.
+/// A number with its noun.
 pub(super) fn counted(amount: Amount, spread: Spread, noun: &str) -> String {
     match spread.blocks_error() {
         0 => format::counted(amount.blocks, noun),
-        // With an error there are never exactly one.
+        // With an error, the number is never exactly one.
         _ => format!("{} {noun}s", blocks(amount, spread)),
     }
 }
@@ -38,12 +38,12 @@ pub(super) fn held(amount: Amount, spread: Spread) -> String {
     format!("{} in {}", bytes(amount, spread), counted(amount, spread, "block"))
 }
 
-/// A number in a column: `≈` before those that are estimates.
+/// A number in a column, marked with `≈` if it is an estimate.
 pub(super) fn marked(text: String, error: i64) -> String {
     if error > 0 { format!("≈{text}") } else { text }
 }
 
-/// The standard error of a number as a part of it, `±5.1 %`.
+/// The standard error relative to the number, `±5.1 %`.
 pub(super) fn relative(error: i64, number: i64) -> String {
     if error == 0 || number == 0 {
         return "±0 %".to_owned();
@@ -66,7 +66,7 @@ pub(super) fn note(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::R
 mod tests {
     use super::*;
 
-    /// Check numbers with and without an error, of none, one and many blocks.
+    /// Check numbers with and without an error, for none, one and many blocks.
     #[test]
     fn errors_stand_behind_their_numbers() {
         let amount = |blocks, bytes| Amount { blocks, bytes };
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(marked("7".to_owned(), 1) + &marked("7".to_owned(), 0), "≈77");
     }
 
-    /// Check errors as parts of their numbers, from none to more than all.
+    /// Check errors relative to their numbers, from none to more than all.
     #[test]
     fn relative_errors_have_two_digits() {
         for (error, number, expected) in

@@ -1,4 +1,4 @@
-//! `failed`: calls that were to return memory and returned none.
+//! `failed`: calls that should have returned memory and returned none.
 //!
 //! ```text
 //! operator new of 1.00 TiB failed after 27.9 ms in app (4082), thread 4082: no memory (ENOMEM)
@@ -17,10 +17,10 @@ use crate::format::{bytes, count, counted, duration};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
-/// Threads of a row that are named.
+/// Most threads that a row names.
 const THREADS: usize = 3;
 
-/// Writes them, at most `limit` rows: what failed last comes first.
+/// Writes at most `limit` rows, the most recent failure first.
 ///
 /// # Errors
 /// Those of the writer.
@@ -44,7 +44,7 @@ pub fn failed(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style)
     rest(out, style, hidden, "more stack")
 }
 
-/// In words how many such calls there were, and for how much; none where there were none.
+/// The number of such calls and their sizes in words; none if there were none.
 pub(super) fn failed_text(loaded: &Loaded) -> Option<String> {
     let failures = &loaded.profile.failures;
     let calls = |is_wanted: fn(&Failure) -> bool| {
@@ -54,7 +54,7 @@ pub(super) fn failed_text(loaded: &Loaded) -> Option<String> {
         (calls(|one| one.reason != Reason::Alignment), calls(|one| one.reason == Reason::Alignment));
     let largest = failures.iter().filter(|one| one.reason != Reason::Alignment);
     let largest = largest.filter_map(|one| one.sizes).map(|(_, most)| most);
-    // Sizes that are negative numbers are large by mistake.
+    // Sizes that are negative as signed numbers are usually mistakes.
     let largest = largest.max_by_key(|size| (i64::try_from(*size).is_ok(), *size));
     let mut texts = Vec::new();
     if refused > 0 {
@@ -68,7 +68,7 @@ pub(super) fn failed_text(loaded: &Loaded) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
-/// What is not there.
+/// What the list lacks.
 fn limits(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     let Loaded { profile, tables, .. } = loaded;
     if !tables.metadata.tells_failed_calls() {
@@ -157,11 +157,11 @@ fn reason(row: &Failure) -> String {
     format!(": {what} ({})", row.reason.name().unwrap_or_default())
 }
 
-/// A size that need not be one: negative numbers are sizes, too.
+/// A size that may be a mistake: a negative number passed as a size.
 pub(super) fn size_asked_for(size: u64) -> String {
     match i64::try_from(size) {
         Ok(size) => bytes(size),
-        // As people get them who take one number from another.
+        // The result of subtracting a larger number from a smaller one.
         Err(_) if size > i64::MAX.cast_unsigned() + (1 << 62) => format!("{} B", count(size.cast_signed())),
         Err(_) => format!("{} B", count(size)),
     }

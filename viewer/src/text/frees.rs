@@ -1,4 +1,4 @@
-//! `frees`: who frees whose blocks.
+//! `frees`: which stacks free the blocks of which others.
 
 use super::headline::headline;
 use super::place::fit_name;
@@ -10,12 +10,12 @@ use crate::lives::{FreesRow, Parcel, Party, Side};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
-/// Others that are named below a row.
+/// Most others that are named below a row.
 const OTHERS: usize = 5;
-/// Columns of the numbers before a stack.
+/// Width of the numbers before a stack.
 const WIDTH: usize = 46;
 
-/// Writes the stacks of a side, at most `limit`, each with those that free its blocks, or whose blocks it frees.
+/// Writes at most `limit` stacks of one side, each with those that free its blocks, or whose blocks it frees.
 ///
 /// # Errors
 /// Those of the writer.
@@ -32,7 +32,7 @@ pub fn frees(
     written.rows(out, rows, side, limit)
 }
 
-/// The same of functions.
+/// The same for functions.
 ///
 /// # Errors
 /// Those of the writer.
@@ -57,7 +57,7 @@ struct Written<'a, S> {
     loaded: &'a Loaded,
     style: &'a Style,
     noun: &'static str,
-    /// What stands for a stack, in the columns that are left behind so many.
+    /// Formats what stands for a stack; the number is the columns used before it.
     line: &'a dyn Fn(S, usize) -> String,
 }
 
@@ -85,7 +85,7 @@ impl<S: Copy> Written<'_, S> {
         rest(out, style, rows.len().saturating_sub(limit), self.noun)
     }
 
-    /// Those that a row shares blocks with.
+    /// The other sides that a row shares blocks with.
     fn others(&self, out: &mut dyn Write, row: &FreesRow<S>) -> io::Result<()> {
         let style = self.style;
         for (other, parcel) in row.with.iter().take(OTHERS) {
@@ -102,7 +102,7 @@ impl<S: Copy> Written<'_, S> {
     }
 }
 
-/// Writes what became of blocks, or who had allocated them, at most `limit`; nothing where there is none.
+/// Writes what became of blocks, or who allocated them, at most `limit` rows; nothing if there is none.
 pub(super) fn parties(
     out: &mut dyn Write,
     loaded: &Loaded,
@@ -127,7 +127,7 @@ fn titles() -> String {
     ["bytes", "blocks", "by others", "lifetime"].map(|title| format!("{title:>10}")).join("  ")
 }
 
-/// `freed by close (io.c:12) < main`, in the columns that are left.
+/// `freed by close (io.c:12) < main`, in the remaining columns.
 pub fn what_became(loaded: &Loaded, other: Party, style: &Style, used: usize) -> String {
     said(other, used, &|stack, used| stack_line(loaded, stack, style, used))
 }
@@ -140,7 +140,7 @@ fn said<S: Copy>(party: Party<S>, used: usize, line: &dyn Fn(S, usize) -> String
     }
 }
 
-/// What is said of a party, before its stack if it has one.
+/// What a party did, in words; precedes its stack if it has one.
 fn what_it_does<S>(party: Party<S>) -> &'static str {
     match party {
         Party::Allocated(_) => "allocated by ",
@@ -152,7 +152,7 @@ fn what_it_does<S>(party: Party<S>) -> &'static str {
     }
 }
 
-/// What became of all of them, and what the columns mean.
+/// What became of all blocks, and what the columns mean.
 fn explained<S: Copy>(rows: &[FreesRow<S>], side: Side) -> Vec<String> {
     let sum = |of: &dyn Fn(Party<S>) -> bool| {
         let with = rows
@@ -198,7 +198,7 @@ fn numbers(parcel: &Parcel, style: &Style) -> String {
     format!("{size}  {:>10}  {:>10}  {lifetime:>10}", count(parcel.blocks.blocks), by_others(parcel))
 }
 
-/// Which share of what was freed another thread did; nothing where none did.
+/// The share of what was freed by another thread; empty if there is none.
 pub fn by_others(parcel: &Parcel) -> String {
     match parcel.by_others.blocks {
         0 => String::new(),

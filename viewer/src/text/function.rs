@@ -16,10 +16,10 @@ use std::cmp::Reverse;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Columns of the longest bar.
+/// Width of the longest bar.
 const BAR: usize = 24;
 
-/// Writes it: at most `limit` lines, the most expensive first, each with its source where there is one.
+/// Writes the details: at most `limit` lines, the most expensive first, each with its source if available.
 ///
 /// # Errors
 /// Those of the writer.

@@ -1,4 +1,4 @@
-//! A table of functions: what they allocate themselves, and with all that they call.
+//! A table of functions: what they allocate themselves, and including all that they call.
 
 use super::columns::Columns;
 use super::place::fit_name;
@@ -11,7 +11,7 @@ use crate::analysis::{
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
-/// Writes the table. The numbers of functions that call each other overlap, so what is left out has no sum.
+/// Writes the table. Functions that call each other overlap, so the hidden ones have no sum.
 pub(super) fn functions(
     out: &mut dyn Write,
     loaded: &Loaded,

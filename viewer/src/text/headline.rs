@@ -1,4 +1,4 @@
-//! The line over a report, and what to know before believing its numbers.
+//! The line above a report, and the warnings about its numbers.
 
 use super::cpu::CpuUnit;
 use super::escape::escape;
@@ -54,14 +54,14 @@ pub(super) fn headline(
     if metric == Metric::Cpu { unsampled(out, loaded, style) } else { Ok(()) }
 }
 
-/// Says what the samples do not tell of, and what to do about it.
+/// Writes what the samples do not cover, and what to do about it.
 pub(super) fn unsampled(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
     unsampled_texts(loaded)
         .into_iter()
         .try_for_each(|text| writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {text}"))))
 }
 
-/// What samples do not tell of, a line each: work that has none, and stacks that are there in part.
+/// What samples do not cover, a line each: work without samples, and truncated stacks.
 pub fn unsampled_texts(loaded: &Loaded) -> Vec<String> {
     let Some(cpu) = loaded.tables.summary.as_ref().map(|summary| &summary.cpu) else { return Vec::new() };
     let mut texts = Vec::new();
@@ -78,7 +78,7 @@ pub fn unsampled_texts(loaded: &Loaded) -> Vec<String> {
     texts
 }
 
-/// Which part of the capture the numbers are about, if it is not the whole.
+/// The part of the capture that the numbers are about, unless it is the whole.
 pub(super) fn span(span: Span) -> String {
     match span {
         Span::Whole => String::new(),
@@ -103,7 +103,7 @@ fn when_left(span: Span) -> &'static str {
     }
 }
 
-/// What makes the end of blocks uncertain.
+/// Why the end of blocks is uncertain.
 pub(super) fn interruption(gaps: u64, pauses: u64) -> &'static str {
     match (gaps, pauses) {
         (_, 0) => "a gap",
@@ -116,7 +116,7 @@ fn cpu_time(loaded: &Loaded, amount: Amount) -> String {
     CpuUnit::of(loaded).of_weight(amount.bytes)
 }
 
-/// `, 4.00 KiB`, or nothing for a tracepoint without sizes.
+/// `, 4.00 KiB`, or empty for a tracepoint without sizes.
 fn traced_size(loaded: &Loaded, amount: Amount) -> String {
     match TracedUnit::of(loaded) {
         TracedUnit::None => String::new(),
@@ -124,7 +124,7 @@ fn traced_size(loaded: &Loaded, amount: Amount) -> String {
     }
 }
 
-/// What a filter, or the choice of functions, leaves out.
+/// What a filter, or the selection of functions, leaves out.
 fn hidden(
     out: &mut dyn Write,
     loaded: &Loaded,
@@ -150,7 +150,7 @@ fn hidden(
     writeln!(out, "{}", style.paint(Role::Detail, text))
 }
 
-/// One line for each thing that makes the numbers less than the truth, after one that says when they are estimates.
+/// Writes one line saying that numbers are estimates, if so, then one for each reason why they may be too low.
 pub(super) fn warnings(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
     estimate::note(out, loaded, style)?;
     snapshot_note(out, loaded, style)?;
@@ -160,7 +160,7 @@ pub(super) fn warnings(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> i
     Ok(())
 }
 
-/// One line where there is nothing to show, and what would help: `whole` is what was looked at.
+/// Writes one line when there is nothing to show, with what would help; `whole` describes what was looked at.
 pub(super) fn nothing(out: &mut dyn Write, loaded: &Loaded, whole: &str, metric: Metric) -> io::Result<()> {
     let is_sampled = matches!(metric, Metric::Cpu | Metric::Traced);
     let samples = loaded.tables.summary.as_ref().map_or(0, |summary| summary.cpu.samples);
@@ -183,7 +183,7 @@ pub(super) fn nothing(out: &mut dyn Write, loaded: &Loaded, whole: &str, metric:
     writeln!(out, "Nothing to show: {whole}no {}.{advice}", metric.what())
 }
 
-/// Which moments of an aggregated capture are shown.
+/// Which snapshots of an aggregated capture are shown.
 pub(super) fn snapshot_note(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
     if loaded.tables.metadata.aggregate().is_none() {
         return Ok(());
@@ -202,8 +202,8 @@ pub(super) fn snapshot_note(out: &mut dyn Write, loaded: &Loaded, style: &Style)
     writeln!(out, "{}", style.paint(Role::Detail, text))
 }
 
-/// Says that a moment is after the end of the recording, whose state it then shows. Not of one that is shown as the same time, as
-/// people copy it from there.
+/// A note that a moment is after the end of the recording, whose final state is shown instead. None if both are
+/// displayed as the same time, since people copy the end from there.
 pub(super) fn after_end(at: Instant, end: u64) -> Option<String> {
     let (asked, ended) = (duration(at.time), duration(end));
     (at.time > end && asked != ended).then(|| {
@@ -211,7 +211,7 @@ pub(super) fn after_end(at: Instant, end: u64) -> Option<String> {
     })
 }
 
-/// The same of the part that is shown.
+/// The same for the part that is shown.
 fn part_after_end(loaded: &Loaded) -> Option<String> {
     let end = loaded.ended()?;
     match loaded.profile.span {
@@ -231,7 +231,7 @@ fn part_after_end(loaded: &Loaded) -> Option<String> {
     }
 }
 
-/// Why numbers may be less than the truth, as far as events are missing.
+/// Why numbers may be too low, as far as events are missing.
 pub(super) fn counted_losses(lost: &[Lost]) -> Vec<String> {
     let mut warnings = Vec::new();
     for lost in lost.iter().filter(|lost| lost.events > 0) {
@@ -242,10 +242,10 @@ pub(super) fn counted_losses(lost: &[Lost]) -> Vec<String> {
     warnings
 }
 
-/// Processes that a remark names; the JSON of `info` has all.
+/// Most processes that a remark names; the JSON of `info` has all.
 const MOST_NAMED: usize = 10;
 
-/// What the recording had to say, and which processes ran on when it ended.
+/// The remarks of the recording, and the processes that were still running when it ended.
 pub(super) fn remark_texts(loaded: &Loaded) -> Vec<String> {
     let Some(summary) = &loaded.tables.summary else { return Vec::new() };
     let unrecorded = &summary.unrecorded;

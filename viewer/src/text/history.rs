@@ -1,4 +1,4 @@
-//! `history`: all that happened at one address.
+//! `history`: everything that happened at one address.
 //!
 //! ```text
 //!     0.002000000  1000/5000  allocated 0x1000 100  b < a < main
@@ -15,7 +15,7 @@ use crate::loaded::Loaded;
 use capture::NodeId;
 use std::io::{self, Write};
 
-/// Writes the turns, oldest first; `forgotten` came before them.
+/// Writes the entries, oldest first; `forgotten` more came before them.
 ///
 /// # Errors
 /// Those of the writer.

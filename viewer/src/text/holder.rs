@@ -1,4 +1,4 @@
-//! Who keeps blocks, in words.
+//! What keeps blocks, in words.
 
 use super::escape::{escape, fit};
 use super::stack_line::stack_line;
@@ -8,21 +8,21 @@ use crate::format::{bytes, count, counted};
 use crate::graph::{ClassRow, Holder, RetainedRow, RootId, Several, UnreachableRow, root_name};
 use crate::loaded::Loaded;
 
-/// What rows of unreachable blocks stand for.
+/// What rows of unreachable blocks mean.
 pub const UNREACHABLE: &str =
     "each with what it alone leads to: a program that freed these as it frees others would free all";
 
-/// What is said of blocks that no single root keeps.
+/// The holder of blocks that no single root keeps.
 pub(super) const SEVERAL: &str = "several roots";
 
-/// What stands over the roots that lead to them.
+/// The heading of the roots that lead to them.
 pub(super) const LED_TO: &str = "what each leads to, which counts for each:";
 
-/// Roots that are named of those that keep something together: the first ones, and where there is but a line.
+/// Most roots that are named for what several keep together: the first ones, where space is short.
 const NAMED: usize = 5;
 const NAMED_IN_A_LINE: usize = 3;
 
-/// Who keeps, cut to the columns that are left.
+/// The name of a holder, cut to the remaining columns.
 pub fn holder_name(loaded: &Loaded, holder: Holder, names: &[String], style: &Style, used: usize) -> String {
     match holder {
         Holder::Root(root) => name_of_root(root, names, style, used),
@@ -31,7 +31,7 @@ pub fn holder_name(loaded: &Loaded, holder: Holder, names: &[String], style: &St
     }
 }
 
-/// What keeps the blocks of a stack, a line for each, with how much where there is more than one.
+/// What keeps the blocks of a stack, a line each, with amounts if there are several.
 pub fn kept_by(
     loaded: &Loaded,
     row: &RetainedRow,
@@ -55,7 +55,8 @@ pub fn kept_by(
     lines
 }
 
-/// Which roots keep together what no single one does, a line each with how much of it they lead to, and how many others do.
+/// The roots that together keep what no single one does, a line each with how much of it they lead to, and the number
+/// of others.
 pub fn led_to(several: &Several, names: &[String], style: &Style, used: usize) -> Vec<String> {
     let (named, others) = several.roots.split_at(several.roots.len().min(NAMED));
     let line = |(root, amount): &(RootId, Amount)| {
@@ -73,7 +74,7 @@ pub fn led_to(several: &Several, names: &[String], style: &Style, used: usize) -
     named.iter().map(line).chain(most).chain(unknown).collect()
 }
 
-/// What no single root keeps, with the first of those that keep it together, in a line.
+/// What no single root keeps, with the first of the roots that keep it together, in one line.
 pub(super) fn several_name(several: &Several, names: &[String], style: &Style, used: usize) -> String {
     let named = several.roots.iter().take(NAMED_IN_A_LINE).map(|(root, _)| root_name(names, *root));
     let others = several.roots.len().saturating_sub(NAMED_IN_A_LINE) + several.not_followed;
@@ -82,19 +83,19 @@ pub(super) fn several_name(several: &Several, names: &[String], style: &Style, u
     fit(&escape(&format!("{SEVERAL}: {}", all.join(", "))), style.room(used)).into_owned()
 }
 
-/// The name of a class, cut to the columns that are left.
+/// The name of a class, cut to the remaining columns.
 pub fn class_name(loaded: &Loaded, row: &ClassRow, style: &Style, used: usize) -> String {
     let name = loaded.tables.string(row.name);
     fit(&escape(name), style.room(used)).into_owned()
 }
 
-/// How much of a class nobody can reach, beside what its row counts.
+/// How much of a class is unreachable, in addition to what its row counts.
 pub fn unreachable_too(row: &ClassRow) -> Option<String> {
     let Amount { blocks, bytes: size } = row.unreachable;
     (blocks > 0).then(|| format!("{} in {} more cannot be reached", bytes(size), counted(blocks, "block")))
 }
 
-/// How many of the unreachable blocks of a stack are held by what they hold.
+/// How many unreachable blocks of a stack are on a cycle.
 pub fn cycles(row: &UnreachableRow) -> Option<String> {
     (row.cycles > 0)
         .then(|| format!("{} of these in a cycle of blocks that hold each other", count(row.cycles)))

@@ -1,4 +1,4 @@
-//! `info`: what a capture is, before what it says.
+//! `info`: what a capture is and how it was made.
 
 use super::beside;
 use super::early_ends::early_ends_footnote;
@@ -20,10 +20,10 @@ use capture::{Clock, CounterKind, FAILED_CALLS, ProcessId};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-/// Rows of each table when nobody says how many. All of them are in JSON.
+/// Rows of each table without an explicit limit. JSON has all of them.
 const ROWS: usize = 50;
 
-/// Writes everything but the stacks; of each table so many rows at most.
+/// Writes everything except the stacks; at most `limit` rows of each table.
 ///
 /// # Errors
 /// Those of the writer.
@@ -76,8 +76,8 @@ fn section(out: &mut dyn Write, title: &str, facts: Facts, style: &Style) -> io:
     Ok(())
 }
 
-/// Writes a table under a title, nothing if it has no rows. Numbers stand to the right of their columns, whose widths are
-/// given; what comes last in a row has no width.
+/// Writes a table under a title, or nothing if it has no rows. Numbers are right-aligned in columns of the given
+/// widths; the last cell of a row has no width.
 fn table<const COLUMNS: usize>(
     out: &mut dyn Write,
     title: &str,
@@ -159,7 +159,7 @@ fn heap(loaded: &Loaded) -> Facts {
     ]
 }
 
-/// What blocks are that were not freed: leaked only in the end.
+/// What blocks are called that were not freed: leaked only at the end.
 fn left(loaded: &Loaded) -> &'static str {
     if loaded.profile.span == Span::Whole { "leaked" } else { "still allocated" }
 }
@@ -189,10 +189,10 @@ fn stacks(loaded: &Loaded) -> Facts {
     ]
 }
 
-/// Processes whose resident memory is told, those with most.
+/// Most processes whose resident memory is listed, those with most.
 const RESIDENT: usize = 10;
 
-/// How the processors were sampled; nothing when they were not and nobody wanted it.
+/// How the CPU was sampled; empty if it was not and that was not requested.
 fn cpu(loaded: &Loaded) -> Facts {
     let Some(cpu) = loaded.tables.summary.as_ref().map(|summary| &summary.cpu) else { return Vec::new() };
     let mut facts = Vec::new();
@@ -231,7 +231,7 @@ fn cpu(loaded: &Loaded) -> Facts {
     facts
 }
 
-/// How page faults were recorded; nothing when nobody wanted them.
+/// How page faults were recorded; empty if not requested.
 fn faults(loaded: &Loaded) -> Facts {
     let Some(faults) = loaded.tables.summary.as_ref().map(|summary| &summary.faults) else {
         return Vec::new();
@@ -253,7 +253,7 @@ fn faults(loaded: &Loaded) -> Facts {
     facts
 }
 
-/// Hits of tracepoints; nothing when nobody wanted them.
+/// Hits of tracepoints; empty if not requested.
 fn traced(loaded: &Loaded) -> Facts {
     let rows = loaded.tables.tracepoints.iter().zip(&loaded.hits).map(|(row, amount)| {
         let hits = counted(amount.blocks, "hit");
@@ -352,7 +352,7 @@ fn cost(loaded: &Loaded) -> Facts {
     ]
 }
 
-/// The heaps of the programs' own.
+/// The programs' own heaps (pools).
 fn heaps(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
     let columns =
         [("allocations", 12), ("frees", 12), ("peak", 10), ("leaked", 10), ("uncertain", 10), ("name", 0)];
@@ -416,12 +416,12 @@ fn scans(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> i
     more(out, loaded.tables.scans.len().saturating_sub(limit), "more scan")
 }
 
-/// Rows of a table that are beyond the limit.
+/// The number of rows beyond the limit.
 fn more(out: &mut dyn Write, hidden: usize, noun: &str) -> io::Result<()> {
     if hidden > 0 { writeln!(out, "  {}", not_shown(hidden, noun, "--limit")) } else { Ok(()) }
 }
 
-/// In the order in which they began; where there are too many, those that held most.
+/// In order of their beginning; if there are too many, those that held most.
 fn processes(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> io::Result<()> {
     let columns =
         [("pid", 8), ("allocations", 12), ("peak", 10), (left(loaded), 15), ("end", -18), ("name", 0)];

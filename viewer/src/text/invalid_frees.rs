@@ -1,4 +1,4 @@
-//! `invalid-frees`: frees of what was no live block, and what had become of it.
+//! `invalid-frees`: frees of addresses without a live block, and what had become of the block.
 //!
 //! ```text
 //! 0x55d0c3a012c0 freed twice, after 27.9 ms by app (4082), thread 4082
@@ -24,7 +24,8 @@ use crate::loaded::Loaded;
 use capture::{NodeId, ThreadId};
 use std::io::{self, Write};
 
-/// Writes the frees, oldest first, at most `limit`; `more` were not looked at. `command` is how the user calls this program.
+/// Writes at most `limit` frees, oldest first; `more` were not examined. `command` is how the user calls this
+/// program.
 ///
 /// # Errors
 /// Those of the writer.
@@ -56,7 +57,7 @@ pub fn invalid_frees(
     Ok(())
 }
 
-/// What is not looked at.
+/// What is not checked.
 fn limits(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     if loaded.profile.sampling.is_some() {
         writeln!(out, "  the capture is sampled: of blocks that are no samples no free is recorded")?;

@@ -21,10 +21,10 @@ use crate::graph::{Holder, KeptTree, Scanned};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
-/// Levels whose lines are drawn.
+/// Most levels with lines.
 const LEVELS: u32 = 20;
 
-/// Writes the tree without rows that retain less than `least` bytes, at most `levels` deep.
+/// Writes the tree, without rows that retain less than `least` bytes, and at most `levels` deep.
 ///
 /// # Errors
 /// Those of the writer.
@@ -41,7 +41,7 @@ pub fn retained_tree(
     let tree = graph.tree(least, levels);
     let rows = rows(&tree);
     let branches = branches(&rows);
-    // The lead of what stands below the last row of each level.
+    // The lead of the rows below the last row of each level.
     let mut leads: Vec<Lead> = Vec::new();
     for (row, branch) in rows.iter().zip(branches) {
         leads.truncate(row.level);
@@ -78,17 +78,17 @@ struct Row {
 enum What {
     All,
     Holder(Holder),
-    /// So many that are too small, or too deep.
+    /// The number of rows that are too small or too deep.
     Hidden(usize),
 }
 
-/// All lines in their order: what is hidden comes after its siblings.
+/// All lines in order: hidden ones come after their siblings.
 fn rows(tree: &KeptTree) -> Vec<Row> {
     let all = Row { what: What::All, level: 0, own: Amount::ZERO, retained: tree.reachable };
     let hidden =
         |number, retained, level| Row { what: What::Hidden(number), level, own: Amount::ZERO, retained };
     let mut rows = vec![all];
-    // Of each row that is not yet at its end, what is hidden below it.
+    // For each open row, what is hidden below it.
     let mut open = vec![hidden(tree.hidden, tree.hidden_retained, 1)];
     let close = |rows: &mut Vec<Row>, open: &mut Vec<Row>, level: usize| {
         while open.len() > level {
@@ -105,9 +105,9 @@ fn rows(tree: &KeptTree) -> Vec<Row> {
     rows
 }
 
-/// How each line hangs on the one above it.
+/// How each line is attached to the one above it.
 fn branches(rows: &[Row]) -> Vec<Branch> {
-    // Whether more of a level follow.
+    // By level, whether more rows follow.
     let mut follows: Vec<bool> = Vec::new();
     let mut branches = vec![Branch::Trunk; rows.len()];
     for (place, row) in rows.iter().enumerate().rev() {

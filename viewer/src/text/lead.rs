@@ -1,6 +1,6 @@
 //! The lines to the left of a tree's rows.
 
-/// How a row hangs on the one above it.
+/// How a row is attached to the one above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Branch {
     /// The only row below its parent: it follows in the same column.
@@ -11,8 +11,8 @@ pub(super) enum Branch {
     Last,
 }
 
-/// For each division on the way to a row, whether more of its rows follow. Only the last 64 are kept: no terminal
-/// is wide enough for more, and a tree may be 10,000 deep.
+/// For each branching on the path to a row, whether more rows follow at it. Only the last 64 are kept: no terminal is
+/// wide enough for more, and a tree may be 10,000 deep.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lead {
     open: u64,
@@ -29,7 +29,7 @@ impl Lead {
         }
     }
 
-    /// The lines, at most `levels` of them. Where there are more, the number of those left out stands first.
+    /// The lines, at most `levels` of them. If there are more, they are preceded by the number left out.
     pub(super) fn text(self, branch: Branch, levels: u32) -> String {
         let levels = self.depth.min(levels.min(u64::BITS));
         let mut text = match self.depth - levels {
@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(deeper.text(Branch::Trunk, 9), "│     ");
     }
 
-    /// Check that a lead stays narrow however deep the tree.
+    /// Check that a lead stays narrow, however deep the tree.
     #[test]
     fn leads_are_bounded() {
         let deep = (0..10_000).fold(Lead::default(), |lead, _| lead.below(Branch::Fork));

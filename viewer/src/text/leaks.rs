@@ -1,4 +1,4 @@
-//! `leaks`: what was still allocated at the end, stack by stack, and what only looks so.
+//! `leaks`: what was still allocated at the end, by stack, and what only seems leaked.
 
 use super::early_ends::early_ends_footnote;
 use super::escape::{columns, escape};
@@ -18,7 +18,7 @@ use capture::{Ended, NodeId};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-/// Functions shown of one stack; one that calls itself from the same place counts once.
+/// Most functions shown of a stack; one that calls itself from the same place counts once.
 const DEPTH: usize = 40;
 
 /// Writes the stacks that hold most at the end, at most `limit`.
@@ -62,7 +62,7 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) 
     early_ends_footnote(out, loaded, metric, style)
 }
 
-/// What is in the number although it may be freed yet, and what is not in it although nobody freed it.
+/// What is counted although it may be freed yet, and what is not counted although it was never freed.
 fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     let profile = &loaded.profile;
     let running = profile.still_running();
@@ -101,7 +101,7 @@ fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         left_out(out, suppressed)?;
     }
     if loaded.seen.is_some() || loaded.suppressed.is_some() {
-        // It is known of whole processes alone, not of stacks.
+        // This is only known for whole processes, not for stacks.
         return Ok(());
     }
     let in_realloc = profile.processes.iter().fold(Amount::ZERO, |sum, process| sum + process.in_realloc);
@@ -115,7 +115,7 @@ fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     Ok(())
 }
 
-/// How far what is said of unreachable blocks can be believed.
+/// How reliable the unreachable amounts are.
 fn reached(out: &mut dyn Write, reach: &Reach, suppressed: Option<&Suppressed>) -> io::Result<()> {
     let processes = |count: usize| counted(count as u64, "process");
     if reach.unscanned > 0 {
@@ -150,7 +150,7 @@ fn reached(out: &mut dyn Write, reach: &Reach, suppressed: Option<&Suppressed>) 
     suppressed.map_or(Ok(()), |suppressed| left_out(out, suppressed))
 }
 
-/// What rules keep out of the number.
+/// What rules exclude.
 fn left_out(out: &mut dyn Write, suppressed: &Suppressed) -> io::Result<()> {
     if !suppressed.total.is_zero() {
         let hidden = estimate::held(suppressed.total, suppressed.spread);
@@ -163,7 +163,7 @@ fn left_out(out: &mut dyn Write, suppressed: &Suppressed) -> io::Result<()> {
     Ok(())
 }
 
-/// A row for each rule, the ones that hid most first, those that hid nothing last.
+/// A row for each rule, ordered by how much it hid.
 ///
 /// ```text
 /// Suppressions
@@ -210,7 +210,7 @@ fn replaced(loaded: &Loaded) -> String {
     }
 }
 
-/// Writes a stack, a line for each function.
+/// Writes a stack, one function per line.
 pub(super) fn stack(out: &mut dyn Write, loaded: &Loaded, node: NodeId, style: &Style) -> io::Result<()> {
     let mut steps = functions_of(&loaded.tables, &loaded.names, node).peekable();
     if steps.peek().is_none() {

@@ -37,7 +37,7 @@ pub fn lifetimes(
     rest(out, style, table.stacks.len().saturating_sub(limit), "more stack")
 }
 
-/// Numbers of blocks: a line per size, a column per lifetime; classes without a block are left out.
+/// Numbers of blocks: a line per size class, a column per lifetime class; empty classes are left out.
 fn map(out: &mut dyn Write, table: &LifeTable, style: &Style) -> io::Result<()> {
     let ages: BTreeSet<Age> = table.map.iter().map(|cell| cell.age).collect();
     let mut lines: BTreeMap<SizeClass, BTreeMap<Age, i64>> = BTreeMap::new();

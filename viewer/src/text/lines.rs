@@ -12,7 +12,7 @@ use crate::options::ReportOptions;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-/// Writes those of the lines that cost most; the form of a report in the options means nothing here.
+/// Writes the lines that cost most; the report shape in the options is ignored.
 ///
 /// # Errors
 /// Those of the writer.

@@ -1,4 +1,4 @@
-//! Why functions have no name: the end of a view.
+//! Footnote about functions without a name.
 
 use super::escape::{escape, fit};
 use super::style::{Role, Style};
@@ -8,16 +8,16 @@ use crate::loaded::Loaded;
 use std::io::{self, Write};
 use symbols::Reason;
 
-/// Files that are named for one reason.
+/// Most files that are named for one reason.
 const FILES: usize = 4;
 
-/// Columns before the reason.
+/// Width of the columns before the reason.
 const WIDTH: usize = 35;
 
-/// Columns before the advice, which is never cut.
+/// Indentation of the advice, which is never cut.
 const INDENT: usize = 12;
 
-/// Writes a row for each reason and what to do about it, or nothing where all functions have names.
+/// Writes a row for each reason and what to do about it, or nothing if all functions have names.
 ///
 /// ```text
 /// Functions without a name
@@ -45,7 +45,7 @@ pub(super) fn footnote(
         let (own, all) = (share(reason.own), share(reason.cost));
         let text = what(loaded, reason);
         writeln!(out, "{:>10}  {own:>10}  {all:>9}  {}", count(reason.frames), fit(&text, room))?;
-        // Reasons that need the same are told once what it is.
+        // Reasons with the same remedy share one line of advice.
         let is_last = reasons.get(index + 1).is_none_or(|next| advice(next) != advice(reason));
         if is_last {
             writeln!(out, "{:INDENT$}{}", "", style.paint(Role::Detail, advice(reason)))?;

@@ -13,14 +13,15 @@ use crate::loaded::Loaded;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-/// Other stacks named below a row.
+/// Most other stacks named below a row.
 const SHARERS: usize = 2;
-/// Heaps that are listed.
+/// Most heaps listed.
 const HEAPS: usize = 5;
-/// Columns of the numbers before a name.
+/// Width of the numbers before a name.
 const WIDTH: usize = 64;
 
-/// Writes the stacks that most empty bytes are due to first, at most `limit`, each with those that it shares most pages with.
+/// Writes at most `limit` stacks, those responsible for most empty bytes first, each with those it shares most pages
+/// with.
 ///
 /// # Errors
 /// Those of the writer.
@@ -45,8 +46,8 @@ pub fn pages(
     rest(out, style, table.stacks.len().saturating_sub(limit), "more stack")
 }
 
-/// Writes them as a call tree, without branches that are on less than `least` bytes of pages. Branches share pages, so
-/// their numbers add up to more than those of the branch above.
+/// Writes them as a call tree, without branches on less than `least` bytes of pages. Branches share pages, so their
+/// numbers add up to more than those of the branch above.
 ///
 /// # Errors
 /// Those of the writer.
@@ -89,7 +90,7 @@ pub fn pages_tree(
         }
         let way = if alone { Branch::Trunk } else { Branch::Fork };
         rows.extend(children.iter().rev().map(|&child| (Row::Node(child), below, way)));
-        // The one on the bottom of these is written last.
+        // The first one pushed is popped last, so it is drawn below its siblings.
         if let Some((_, _, branch @ Branch::Fork)) = rows.get_mut(first) {
             *branch = Branch::Last;
         }
@@ -100,7 +101,7 @@ pub fn pages_tree(
 /// A row of the tree.
 enum Row {
     Node(u32),
-    /// So many that are too small.
+    /// The number of branches that are too small.
     Hidden(usize),
 }
 
@@ -146,14 +147,14 @@ fn fullness(out: &mut dyn Write, table: &PageTable, style: &Style) -> io::Result
     writeln!(out, "{:10}{}\n", "  pages", style.paint(Role::Value, numbers))
 }
 
-/// What lies free between blocks and above them; nothing where that is nothing. Of which heap it is where they are glibc's.
+/// What lies free between and above blocks, or nothing if that is zero; by heap if the allocator is glibc's.
 fn heaps(out: &mut dyn Write, loaded: &Loaded, table: &PageTable, style: &Style) -> io::Result<()> {
     let (under, above) = table.freed();
     if (under, above) == (0, 0) {
         return Ok(());
     }
     if let Some(library) = allocator_library(&loaded.tables) {
-        // Where its heaps are, and what goes back when, is its own matter.
+        // Where other allocators have their heaps, and when they give memory back, is unknown.
         let freed = bytes(under + above);
         let text =
             format!("freed: {freed} more in pages without a block, as far as {library} has them still");

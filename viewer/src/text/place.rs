@@ -1,19 +1,19 @@
-//! Functions and places in a line.
+//! Functions and places as parts of a line.
 
 use super::escape::{columns, escape, fit};
 use crate::analysis::{Kind, LabelId, Names, Step, meaningful};
 use crate::loaded::Loaded;
 use capture::{FrameId, NodeId};
 
-/// A function's name for a line of several: short, harmless.
+/// A function's name for a line with several: short and escaped.
 pub(super) fn function(names: &Names, step: &Step) -> String {
     escape(&names.label(step.label).short()).into_owned()
 }
 
-/// Longest name that is spelt out where the short one would do. C++ has names of some thousand letters.
+/// Longest name that is written in full if the short one would do. C++ has names of some thousand characters.
 const LONGEST: usize = 120;
 
-/// A name for a column of this width: in full, else the short one, else the beginning of that.
+/// A name for a column of this width: in full, otherwise the short one, otherwise the beginning of that.
 pub fn fit_name(names: &Names, label: LabelId, room: usize) -> String {
     let label = names.label(label);
     let full = escape(&label.name);
@@ -23,7 +23,7 @@ pub fn fit_name(names: &Names, label: LabelId, room: usize) -> String {
     fit(&escape(&label.short()), room).into_owned()
 }
 
-/// `parse.c:12`, as far as it is known; the folder is left out unless another file has that name.
+/// `parse.c:12`, as far as known; without the directory unless another file has the same name.
 pub fn place(loaded: &Loaded, step: &Step) -> Option<String> {
     let file = loaded.names.short_path(step.file?, &loaded.tables);
     if file.is_empty() {
@@ -33,7 +33,7 @@ pub fn place(loaded: &Loaded, step: &Step) -> Option<String> {
     Some(step.line.map_or_else(|| file.to_string(), |line| format!("{file}:{line}")))
 }
 
-/// `parse.c:12`, or in its stead why the function is unknown.
+/// `parse.c:12`, or else why the function is unknown.
 pub fn detail(loaded: &Loaded, step: &Step) -> Option<String> {
     match loaded.names.label(step.label).kind {
         Kind::Unknown(Some(reason)) => Some(escape(loaded.tables.string(reason)).into_owned()),
@@ -41,7 +41,8 @@ pub fn detail(loaded: &Loaded, step: &Step) -> Option<String> {
     }
 }
 
-/// The same where each function of a stack has a line of its own: of one in a known file, too.
+/// The same when each function of a stack has its own line: an unnamed function in a known file shows the reason,
+/// too.
 pub fn detail_of_frame(loaded: &Loaded, frame: FrameId, step: &Step) -> Option<String> {
     let Kind::InModule(_) = loaded.names.label(step.label).kind else { return detail(loaded, step) };
     let reason = loaded.tables.symbol(frame)?.reason?;
@@ -49,13 +50,14 @@ pub fn detail_of_frame(loaded: &Loaded, frame: FrameId, step: &Step) -> Option<S
 }
 
 /// The functions of a stack from the first meaningful one, at most `limit`, as `parse parse.c:12 < read < main`.
-/// A function that calls itself stands once, with the number of times, and so do callers without a name that are in one file.
+/// Recursive calls of a function are written once, with their number, and so are unnamed callers in the same file.
 pub(super) fn chain(loaded: &Loaded, stack: NodeId, skip: usize, limit: usize) -> String {
     let mut parts: Vec<(String, usize)> = Vec::new();
     let mut previous = None;
     let mut cut = false;
     for (index, (_, step)) in meaningful(&loaded.tables, &loaded.names, stack).enumerate().skip(skip) {
-        // Which of them it is means something of the one that allocates; of its callers the file is enough in a line.
+        // For the allocating function it matters which unnamed function it is; for callers on one line the file is
+        // enough.
         let label = loaded.names.label(step.label);
         let is_file = index > 0 && matches!(label.kind, Kind::InModule(_));
         let name = if is_file { label.without_start() } else { label.short() };

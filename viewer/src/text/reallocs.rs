@@ -1,4 +1,4 @@
-//! `reallocs`: blocks that are resized again and again, by `realloc` or by larger blocks in their place.
+//! `reallocs`: blocks that are resized again and again, by `realloc` or by replacing them with larger ones.
 
 use super::escape::escape;
 use super::headline::warnings;
@@ -9,7 +9,7 @@ use crate::lives::ReallocRow;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
-/// Writes the stacks that resize, those that copy most first, at most `limit`.
+/// Writes at most `limit` stacks that resize, those that copy most first.
 ///
 /// # Errors
 /// Those of the writer.

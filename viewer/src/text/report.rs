@@ -30,7 +30,7 @@ pub fn report(
         let whole = if loaded.seen.is_some() { "what was chosen has " } else { "this capture has " };
         return headline::nothing(out, loaded, whole, metric);
     }
-    // Rows of a sampled capture have one more column.
+    // Rows of a sampled capture have an additional column.
     let column = if loaded.profile.sampling.is_some() { Columns::ERROR } else { 0 };
     let of_rows = &Style { width: style.width.map(|width| width.saturating_sub(column)), ..*style };
     let cutoff = options.cutoff_for_text(loaded);
@@ -55,7 +55,7 @@ pub fn report(
     early_ends_footnote(out, loaded, metric, style)
 }
 
-/// Says how many of the processes, commands or threads that the rows are have none, and so no row.
+/// The number of processes, commands or threads that have no row because they have nothing in this metric.
 pub(crate) fn rowless(loaded: &Loaded, metric: Metric) -> Option<String> {
     let number = owners_without(loaded, metric);
     let noun = format!("more {}", stacks::row_noun(loaded));

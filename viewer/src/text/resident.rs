@@ -1,4 +1,4 @@
-//! `resident`: what of the memory is really there, who allocated it, and who touched it.
+//! `resident`: what memory is actually resident, who allocated it, and who touched it.
 
 use super::escape::escape;
 use super::headline::{span, warnings};
@@ -11,7 +11,7 @@ use crate::options::ResidentBy;
 use capture::NodeId;
 use std::io::{self, Write};
 
-/// Writes what is resident by name, and below it by stack, at most `limit` rows.
+/// Writes what is resident by kind, followed by stacks, at most `limit` rows.
 ///
 /// # Errors
 /// Those of the writer.
@@ -45,7 +45,7 @@ pub fn resident(
     }
 }
 
-/// What makes the numbers less than the whole truth.
+/// Why the numbers are incomplete.
 fn notes(loaded: &Loaded, table: &ResidencyTable) -> Vec<String> {
     let told = loaded.tables.summary.as_ref().map(|summary| &summary.faults);
     let mut notes = Vec::new();
@@ -107,7 +107,7 @@ fn parts(sums: &ResidencySums) -> [(i64, &'static str); 8] {
     ]
 }
 
-/// Each process, beside what the kernel said it had.
+/// Each process, next to the resident size that the kernel reported.
 fn processes(out: &mut dyn Write, loaded: &Loaded, table: &ResidencyTable, style: &Style) -> io::Result<()> {
     heading(out, style, "By process")?;
     header(out, style, &format!("{:>11}  {:>11}  {:>11}  process", "resident", "heap", "last RSS"))?;

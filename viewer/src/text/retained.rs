@@ -1,4 +1,4 @@
-//! `retained`: what stacks, roots and classes keep alive, and what nobody can reach any more.
+//! `retained`: what stacks, roots and classes keep alive, and what has become unreachable.
 //!
 //! ```text
 //!    retained    share          own      blocks  stack
@@ -23,10 +23,11 @@ use crate::graph::{ClassRow, Holder, Retained, RetainedRow, Scanned, Several, Un
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
-/// Columns of the numbers before a name.
+/// Width of the numbers before a name.
 pub(super) const WIDTH: usize = 48;
 
-/// Writes the stacks that retain most, each with what keeps it, then roots, classes, and stacks of what is unreachable: at most `limit` of each.
+/// Writes the stacks that retain most, each with what keeps it, then roots, classes, and stacks of unreachable
+/// blocks: at most `limit` of each.
 ///
 /// # Errors
 /// Those of the writer.
@@ -46,7 +47,7 @@ pub fn retained(
     unreachable(out, loaded, &graph.unreachable(), limit, style)
 }
 
-/// What the graph is made of, up to the line that explains its numbers.
+/// Describes the graph, up to the line that explains its numbers.
 pub(super) fn head(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned, style: &Style) -> io::Result<()> {
     let ScanHead { held, warnings: missing, explained } = ScanHead::new(loaded, scanned);
     let text = format!("{} at {held}", escape(&loaded.source.file));
@@ -86,7 +87,7 @@ fn holders(
     details(out, kept_by(loaded, row, names, style, WIDTH).iter().map(String::as_str), style)
 }
 
-/// Lines below a row.
+/// Detail lines below a row.
 fn details<'a>(
     out: &mut dyn Write,
     mut lines: impl Iterator<Item = &'a str>,
@@ -141,7 +142,7 @@ fn by_class(
     rest(out, style, rows.len().saturating_sub(limit), "more class")
 }
 
-/// The row of what no root keeps alone: it refers to nothing by itself.
+/// The row of what no single root keeps, which refers to nothing itself.
 fn numbers_of_several(found: &Retained, style: &Style) -> String {
     let numbers = numbers(found.several, Amount::ZERO, found.reachable, style);
     format!("{numbers}{}", style.paint(Role::Detail, SEVERAL))
@@ -170,12 +171,12 @@ fn unreachable(
     rest(out, style, unreachable.stacks.len().saturating_sub(limit), "more stack")
 }
 
-/// The line over the numbers.
+/// The header of the numbers.
 pub(super) fn titles([first, share, second, blocks]: [&str; 4], name: &str) -> String {
     format!("{first:>12}  {share:>7}  {second:>11}  {blocks:>10}  {name}")
 }
 
-/// `       120 B   88.9 %        100 B           1  `: what is retained, its share, and blocks of one's own.
+/// `       120 B   88.9 %        100 B           1  `: retained bytes, their share, and the row's own blocks.
 pub(super) fn numbers(retained: Amount, own: Amount, whole: Amount, style: &Style) -> String {
     let first = style.paint(Role::Value, format!("{:>12}", bytes(retained.bytes)));
     let share = percent(retained.bytes, whole.bytes);

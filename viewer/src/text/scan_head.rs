@@ -1,4 +1,4 @@
-//! What stands over everything that is told of a scan.
+//! The heading of every view of a scan.
 
 use super::escape::escape;
 use crate::analysis::Amount;
@@ -6,19 +6,19 @@ use crate::format::{bytes, counted, duration};
 use crate::graph::Scanned;
 use crate::loaded::Loaded;
 
-/// What was found, what is missing of it, and what its numbers mean: the same wherever it is shown.
+/// What was scanned, what is missing, and what the numbers mean: the same in every view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanHead {
-    /// When it was, whose, and how much was held.
+    /// When which process was scanned, and how much it held.
     pub held: String,
-    /// What to know before believing it.
+    /// Warnings about its reliability.
     pub warnings: Vec<String>,
-    /// How it was found, and what its numbers mean.
+    /// How it was scanned, and what its numbers mean.
     pub explained: Vec<String>,
 }
 
 impl ScanHead {
-    /// Of a scan.
+    /// The heading for a scan.
     pub fn new(loaded: &Loaded, scanned: &Scanned) -> Self {
         Self { held: held(loaded, scanned), warnings: missing(scanned), explained: explained(scanned) }
     }

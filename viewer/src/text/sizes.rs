@@ -1,4 +1,4 @@
-//! `sizes`: which sizes are asked for, and by whom.
+//! `sizes`: which sizes are requested, and by whom.
 
 use super::headline::headline;
 use super::stack_line::{header, rest, stack_line};
@@ -9,7 +9,7 @@ use crate::lives::SizeTable;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
-/// Writes a row per class, and below it the stacks that ask for it most, at most `limit`.
+/// Writes a row per class, each followed by the stacks that request it most, at most `limit`.
 ///
 /// # Errors
 /// Those of the writer.

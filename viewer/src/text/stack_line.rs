@@ -9,15 +9,15 @@ use crate::loaded::Loaded;
 use capture::NodeId;
 use std::io::{self, Write};
 
-/// Functions shown where nothing else is said.
+/// Functions shown by default.
 const DEPTH: usize = 8;
 
-/// `parse (parse.c:12) < read < main`, cut to the columns that are left.
+/// `parse (parse.c:12) < read < main`, cut to the remaining columns.
 pub fn stack_line(loaded: &Loaded, node: NodeId, style: &Style, used: usize) -> String {
     stack_line_to(DEPTH, loaded, node, style, used)
 }
 
-/// The same of so many functions at most.
+/// The same with at most this many functions.
 pub(super) fn stack_line_to(
     depth: usize,
     loaded: &Loaded,
@@ -31,7 +31,7 @@ pub(super) fn stack_line_to(
     }
     let first = meaningful(&loaded.tables, &loaded.names, node).next();
     let text = match first.and_then(|(_, step)| detail(loaded, &step)) {
-        // The place belongs to the first function, before its callers.
+        // The place is that of the first function, and precedes its callers.
         Some(place) => match chain.split_once(" < ") {
             Some((function, callers)) => format!("{function} ({place}) < {callers}"),
             None => format!("{chain} ({place})"),
@@ -41,7 +41,7 @@ pub(super) fn stack_line_to(
     fit(&text, style.room(used)).into_owned()
 }
 
-/// The line over a table.
+/// The header of a table.
 pub(super) fn header(out: &mut dyn Write, style: &Style, text: &str) -> io::Result<()> {
     writeln!(out, "{}", style.paint(Role::Detail, text))
 }
@@ -51,12 +51,12 @@ pub(super) fn heading(out: &mut dyn Write, style: &Style, text: &str) -> io::Res
     writeln!(out, "\n{}", style.paint(Role::Heading, text))
 }
 
-/// How many rows a limit leaves out, if any, with the option that shows them.
+/// How many rows a limit hides, if any, with the option that shows them.
 pub(super) fn rest(out: &mut dyn Write, style: &Style, hidden: usize, noun: &str) -> io::Result<()> {
     rest_by(out, style, hidden, noun, "--limit")
 }
 
-/// The same of another option.
+/// The same for another option.
 pub(super) fn rest_by(
     out: &mut dyn Write,
     style: &Style,
@@ -70,7 +70,7 @@ pub(super) fn rest_by(
     }
 }
 
-/// The same of those below a node of a tree, in this many columns: the option says what there is no room to say.
+/// The same for hidden children of a tree node, in this many columns: "not shown" is left out if there is no room.
 pub(super) fn smaller_ones(hidden: usize, option: &str, room: usize) -> String {
     let text = not_shown(hidden, "smaller one", option);
     if columns(&text) <= room {
@@ -80,7 +80,7 @@ pub(super) fn smaller_ones(hidden: usize, option: &str, room: usize) -> String {
     }
 }
 
-/// How many rows are not shown, and by which option they are; empty where none does.
+/// How many rows are hidden, and the option that shows them, which may be empty.
 pub(crate) fn not_shown(hidden: usize, noun: &str, option: &str) -> String {
     let rows = counted(hidden as u64, noun);
     if option.is_empty() { format!("{rows} not shown") } else { format!("{rows} not shown ({option})") }

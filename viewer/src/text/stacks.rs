@@ -20,10 +20,10 @@ use crate::loaded::Loaded;
 use crate::query::Grouping;
 use std::io::{self, Write};
 
-/// Stacks shown of one function.
+/// Most stacks shown of a function.
 const STACKS: usize = 3;
 
-/// Functions shown of one stack.
+/// Most functions shown of a stack.
 const DEPTH: usize = 12;
 
 /// Writes the table.
@@ -62,7 +62,7 @@ pub(super) fn stacks(
     )
 }
 
-/// What a row is.
+/// What a row stands for.
 pub(super) fn row_noun(loaded: &Loaded) -> &'static str {
     grouping(loaded).map_or("function", Grouping::name)
 }
@@ -78,7 +78,7 @@ fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Colu
     let name = group_name(loaded, group, detail.as_deref(), room);
     let numbers = columns.row(metric.of(&group.cost), metric.of(&group.spread));
     writeln!(out, "{numbers}{}", style.paint(Role::Function, name))?;
-    // Who allocates has no callers.
+    // Processes and threads have no callers.
     if grouping(loaded).is_some_and(Grouping::is_of_owner) {
         return Ok(());
     }
@@ -95,7 +95,7 @@ fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Colu
         .collect();
     for (row, (text, call)) in group.rows.iter().zip(&ways) {
         let numbers = columns.row(metric.of(&row.cost), metric.of(&row.spread));
-        // What is written the same may be another row for another function of the allocator.
+        // Another row with the same text may be for a different allocator function.
         let has_twin = ways.iter().any(|(other, other_call)| other == text && other_call != call);
         let text = if has_twin { way(row, Some(*call)) } else { text.clone() };
         writeln!(out, "{numbers}  {}", paint(&text, room.saturating_sub(2)))?;
@@ -104,7 +104,7 @@ fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Colu
     remainder(out, columns, rest, "more stack", "--json", "  ")
 }
 
-/// Where the function allocates, when all its stacks agree.
+/// Where the function allocates, if all its stacks agree.
 fn common_detail(loaded: &Loaded, group: &Group) -> Option<String> {
     let mut details = group.rows.iter().map(|row| {
         let (_, step) = meaningful(&loaded.tables, &loaded.names, row.node).next()?;
@@ -128,8 +128,8 @@ fn group_name(loaded: &Loaded, group: &Group, detail: Option<&str>, room: usize)
     }
 }
 
-/// How a stack came to the allocator and to its function: `b.c:11 via xmalloc < a < main`; with the function of the allocator, too, where
-/// that is given.
+/// The path of a stack through the allocating function: `b.c:11 via xmalloc < a < main`, including the allocator
+/// function if given.
 fn way(loaded: &Loaded, row: &Row, with_detail: bool, call: Option<&str>) -> String {
     let Loaded { tables, names, .. } = loaded;
     let mut parts = Vec::new();
@@ -138,7 +138,7 @@ fn way(loaded: &Loaded, row: &Row, with_detail: bool, call: Option<&str>) -> Str
         parts.extend(first.and_then(|(_, step)| detail(loaded, &step)));
     }
     let called = called_of(tables, names, row.node).map(|step| function(names, &step));
-    // One of the standard library's may have called several functions of the allocator, too.
+    // A standard library function may also have called several allocator functions.
     parts.extend(called.into_iter().chain(call.map(Into::into)).map(|called| format!("via {called}")));
     let callers = chain(loaded, row.node, 1, DEPTH);
     if !callers.is_empty() {
@@ -149,7 +149,7 @@ fn way(loaded: &Loaded, row: &Row, with_detail: bool, call: Option<&str>) -> Str
     parts.join(" ")
 }
 
-/// One row for what is left out, and by which option it is shown.
+/// A row for what is hidden, and the option that shows it.
 pub(super) fn remainder(
     out: &mut dyn Write,
     columns: &Columns,

@@ -1,29 +1,29 @@
-//! How text may look.
+//! How text may be styled.
 
 use anstyle::{AnsiColor, Style as Ansi};
 use std::fmt::{self, Display};
 
-/// Columns that a name gets on the narrowest terminal.
+/// Least columns of a name, on the narrowest terminal.
 const LEAST: usize = 20;
 
-/// What the place that text is written to can show. The default is for files and pipes.
+/// What the output can display. The default suits files and pipes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Write colours. Only the caller knows whether a terminal reads them.
+    /// Write colours. Only the caller knows whether the output is a terminal.
     pub color: bool,
-    /// Columns of a terminal: names are cut to them. None where no terminal is: then nothing is cut.
+    /// Width of the terminal, to which names are cut. None for anything else: nothing is cut.
     pub width: Option<usize>,
 }
 
-/// What a piece of text is.
+/// The role of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Heading,
     /// The number that a row is about.
     Value,
-    /// Something to look at first.
+    /// What to look at first.
     Function,
-    /// Something for those who look twice.
+    /// Secondary details.
     Detail,
     Warning,
 }
@@ -35,7 +35,7 @@ pub(super) struct Painted<T> {
 }
 
 impl Style {
-    /// Columns for a name beside others that are used.
+    /// Columns left for a name, given those used.
     pub(super) fn room(&self, used: usize) -> usize {
         self.width.map_or(usize::MAX, |width| width.saturating_sub(used).max(LEAST))
     }

@@ -1,4 +1,4 @@
-//! What a recording found, in a screenful: printed when it ends.
+//! What a recording found, in one screen: printed when it ends.
 
 use super::beside;
 use super::escape::escape;
@@ -16,13 +16,13 @@ use crate::loaded::Loaded;
 use capture::{Ended, MarkKind, Overhead, Process, Tables, Thread};
 use std::io::{self, Write};
 
-/// Stacks named.
+/// Most stacks named.
 const STACKS: usize = 5;
 
 /// Functions shown of each.
 const DEPTH: usize = 4;
 
-/// Writes the summary. `command` is how the user calls this program, for the commands to try next.
+/// Writes the summary. `command` is how the user calls this program, for the suggested commands.
 ///
 /// # Errors
 /// Those of the writer.
@@ -31,7 +31,7 @@ pub fn summary(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &Styl
     next_commands(out, loaded, command, style)
 }
 
-/// The same without commands to try.
+/// The same without suggested commands.
 ///
 /// # Errors
 /// Those of the writer.
@@ -98,7 +98,7 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// How many addresses have no name; none where all have one.
+/// How many addresses have no name; none if all have one.
 fn unnamed(loaded: &Loaded) -> Option<String> {
     let nameless = nameless(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes);
     let addresses = nameless.iter().map(|nameless| nameless.frames).sum::<u64>();
@@ -106,7 +106,7 @@ fn unnamed(loaded: &Loaded) -> Option<String> {
     (!nameless.is_empty()).then(|| format!("none for {} of {all}; info says why", count(addresses)))
 }
 
-/// What the recording took.
+/// What the recording cost.
 fn cost(overhead: &Overhead) -> String {
     let (agent, collector) = (duration(overhead.agent_cpu_ns), duration(overhead.collector_cpu_ns));
     let waited = match overhead.wait_ns {
@@ -124,7 +124,7 @@ fn threads(loaded: &Loaded) -> String {
     format!("{threads} in {}", counted(processes as u64, "process"))
 }
 
-/// How many threads there were. One that executes another program is the same thread before and after.
+/// Number of threads. One that executes another program is the same thread before and after.
 pub(super) fn thread_count(tables: &Tables) -> u64 {
     let is_new = |thread: &&Thread| {
         let process = tables.processes.get(thread.process.index());
@@ -133,15 +133,15 @@ pub(super) fn thread_count(tables: &Tables) -> u64 {
     tables.threads.iter().filter(is_new).count() as u64
 }
 
-/// True of the image of a process that was recorded before it executed this program.
+/// True if the process was recorded before it executed this program.
 fn goes_on(tables: &Tables, process: &Process) -> bool {
     let before = process.parent.and_then(|parent| tables.processes.get(parent.index()));
     before.is_some_and(|before| before.pid == process.pid)
 }
 
-/// Processes that a signal has ended: crashes, among others.
+/// Processes ended by a signal, such as crashes.
 fn killed(loaded: &Loaded) -> Option<String> {
-    /// Processes that are named.
+    /// Most processes named.
     const NAMED: usize = 3;
     let by_signal =
         |process: &&Process| process.end.as_ref().is_some_and(|end| matches!(end.ended, Ended::Signaled(_)));
@@ -154,7 +154,7 @@ fn killed(loaded: &Loaded) -> Option<String> {
     (!killed.is_empty()).then(|| listed(&Vec::from_iter(named), NAMED))
 }
 
-/// Processes that were attached to and have executed a program: it does not know of the recording.
+/// Processes that were attached to and then executed a program, which is not recorded.
 fn executed(loaded: &Loaded) -> Option<String> {
     let processes = &loaded.tables.processes;
     let is_unrecorded = |(place, process): &(usize, &Process)| {
@@ -246,7 +246,7 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
     } else {
         lines.push((format!("info {file}"), "what was recorded and lost: no allocation was"));
     }
-    // What a process holds that goes on is no leak yet: what counts is what it has more of.
+    // Memory held by a process that is still running is not a leak yet: its growth is what counts.
     let has_ended = loaded.profile.still_running().bytes < total.leaked.bytes;
     if let Some((from, to)) = marked_moments(loaded) {
         let (from, to) = (shell_word(from), shell_word(to));
@@ -268,7 +268,7 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
     Ok(())
 }
 
-/// The first and the last moment that were named, if their names lead to them.
+/// The first and the last named moment, if their names resolve to them.
 fn marked_moments(loaded: &Loaded) -> Option<(&str, &str)> {
     let marks = loaded.tables.marks.iter().filter(|mark| mark.kind == MarkKind::Instant);
     let names: Vec<&str> = marks.map(|mark| loaded.tables.string(mark.name)).collect();
@@ -283,7 +283,7 @@ fn marked_moments(loaded: &Loaded) -> Option<(&str, &str)> {
         .filter(|_| names.len() > 1)
 }
 
-/// A file name as a shell takes it.
+/// A file name, quoted for a shell if necessary.
 fn shell_word(file: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+=:@%".contains(char);
     if !file.is_empty() && file.chars().all(plain) {
@@ -296,7 +296,7 @@ fn shell_word(file: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Check that a name can be copied into a shell.
+    /// Check that a name can be pasted into a shell.
     #[test]
     fn file_names_are_quoted_where_needed() {
         for (file, expected) in [

@@ -1,4 +1,4 @@
-//! `temporary`: allocations that did not last.
+//! `temporary`: short-lived allocations.
 
 use super::headline::headline;
 use super::stack_line::{header, rest, stack_line};
@@ -9,7 +9,7 @@ use crate::lives::TemporaryRow;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
-/// Writes the stacks that made any, at most `limit`.
+/// Writes at most `limit` stacks with temporary allocations.
 ///
 /// # Errors
 /// Those of the writer.

@@ -1,4 +1,4 @@
-//! `threads`: who allocates, who frees, and what passes from one to another.
+//! `threads`: which threads allocate, which free, and what passes between them.
 
 use super::escape::escape;
 use super::headline::headline;
@@ -11,10 +11,10 @@ use crate::loaded::Loaded;
 use capture::{NodeId, ThreadId};
 use std::io::{self, Write};
 
-/// The place of the column of temporary allocations.
+/// Index of the column of temporary allocations.
 const TEMPORARY: usize = 2;
 
-/// Columns from which on it is shown.
+/// Width from which that column is shown.
 const WIDE: usize = 100;
 
 /// Writes totals, the matrix without its diagonal, and the stacks behind it, at most `limit` rows of each.
@@ -30,7 +30,7 @@ pub fn threads(
 ) -> io::Result<()> {
     headline(out, loaded, Metric::Bytes, style)?;
     writeln!(out)?;
-    // Where there is little room, the name matters more than what other views tell, too.
+    // On a narrow terminal, the name matters more than a number that other views show as well.
     let is_shown = |place: &usize| *place != TEMPORARY || style.width.is_none_or(|width| width >= WIDE);
     let columns = |cells: [String; 6]| {
         let shown = cells.into_iter().enumerate().filter(|(place, _)| is_shown(place));
@@ -78,7 +78,7 @@ pub fn threads(
     rest(out, style, table.crossing.len().saturating_sub(limit), "more way")
 }
 
-/// `worker (5001)`, with the process where there are several.
+/// `worker (5001)`, with the process if there are several.
 pub(super) fn name(loaded: &Loaded, thread: ThreadId) -> String {
     let Some(row) = loaded.tables.threads.get(thread.index()) else { return "?".to_owned() };
     let process = loaded.tables.processes.get(row.process.index());

@@ -1,4 +1,4 @@
-//! `timeline`: the heap over time, as a picture of block characters.
+//! `timeline`: the heap over time, drawn with block characters.
 //!
 //! ```text
 //!  4.00 MiB ┤     ▂▄▆█
@@ -18,21 +18,21 @@ use crate::loaded::Loaded;
 use capture::{CounterKind, Ended, ProcessId};
 use std::io::{self, Write};
 
-/// Rows of the picture.
+/// Rows of the drawing.
 const HEIGHT: usize = 12;
 
-/// Columns of the picture where no terminal says how many there are.
+/// Columns of the drawing without a terminal.
 const WIDTH: usize = 72;
 
 /// Columns of the scale.
 const SCALE: usize = 12;
 
-/// Columns of a picture for such a terminal: as many steps should the timeline have, at most.
+/// Columns of the drawing for this terminal, and so the most steps that the timeline should have.
 pub fn timeline_steps(style: &Style) -> usize {
     style.width.map_or(WIDTH, |width| width.saturating_sub(SCALE)).clamp(16, 200)
 }
 
-/// Writes the picture, and the numbers that it cannot show.
+/// Writes the drawing, and the numbers that it cannot show.
 ///
 /// # Errors
 /// Those of the writer.
@@ -80,7 +80,7 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline, style
     of_disks(out, loaded, timeline)
 }
 
-/// What ended processes did not free: they hold it no more, but it was never freed.
+/// What ended processes did not free: it is no longer held, but was never freed.
 fn left(profile: &Profile) -> String {
     let ended = profile.processes.iter().filter(|process| process.ended != Ended::Running);
     let left = ended.fold(Amount::ZERO, |sum, process| sum + process.cost.live());
@@ -94,7 +94,7 @@ fn left(profile: &Profile) -> String {
     )
 }
 
-/// One row of picture for what happened beside the heap.
+/// A one-row drawing of something apart from the heap.
 fn strip(out: &mut dyn Write, track: &Track, timeline: &Timeline, style: &Style) -> io::Result<()> {
     let most = track.steps.iter().map(|step| step.blocks).max().unwrap_or(0);
     let top = track.top.unwrap_or(most).max(1);
@@ -112,7 +112,7 @@ fn strip(out: &mut dyn Write, track: &Track, timeline: &Timeline, style: &Style)
     writeln!(out, "{:>12}{}", "", style.paint(Role::Value, line.trim_end()))
 }
 
-/// For whom disks worked.
+/// The processes that disks worked for.
 fn of_disks(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::Result<()> {
     if timeline.beside.disks.is_empty() {
         return Ok(());
@@ -132,7 +132,7 @@ fn of_disks(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::Re
     writeln!(out, "disks worked for {}{more}", each.join(", "))
 }
 
-/// The most that the kernel said of the processes' memory in this time.
+/// The largest sizes of processes that the kernel reported in this time.
 fn of_kernel(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::Result<()> {
     let most = |kind| {
         let ends = (0..timeline.buckets.len()).map(|index| timeline.end_of(index));
@@ -159,7 +159,7 @@ fn peak(profile: &Profile) -> String {
     )
 }
 
-/// What the lower edge of a row stands for, or the upper one of the highest.
+/// The label of a row's lower edge, or of the upper edge of the highest row.
 fn mark(top: i64, row: usize) -> String {
     let part = if row + 1 == HEIGHT { HEIGHT } else { row };
     bytes((i128::from(top) * part as i128 / HEIGHT as i128) as i64)
@@ -170,10 +170,10 @@ fn block(value: i64, top: i64, row: usize) -> char {
     eighths(value, top, HEIGHT, row)
 }
 
-/// The same in a picture of so many rows, in eighths.
+/// The same for a drawing of this many rows, in eighths.
 fn eighths(value: i64, top: i64, height: usize, row: usize) -> char {
     const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    // Whatever is there is seen, and nothing else is: eighths are rounded up.
+    // Anything above zero must be visible: eighths are rounded up.
     let filled = (i128::from(value.max(0)) * (8 * height) as i128 + i128::from(top) - 1) / i128::from(top);
     let here = filled - (8 * row) as i128;
     EIGHTHS[here.clamp(0, 8) as usize]
@@ -183,7 +183,7 @@ fn eighths(value: i64, top: i64, height: usize, row: usize) -> char {
 mod tests {
     use super::*;
 
-    /// Check that a column is as high as its number, that the smallest number is seen, and that none is not.
+    /// Check that a column is as high as its number, that the smallest number is visible, and that zero is not.
     #[test]
     fn columns_are_as_high_as_their_numbers() {
         let column = |value| (0..HEIGHT).map(|row| block(value, 96, row)).collect::<String>();

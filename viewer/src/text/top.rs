@@ -1,6 +1,7 @@
 //! `top`: a recording while it goes on.
 //!
-//! The header's lines and the rows' numbers are made here for the terminal, too, which draws them in its own way.
+//! The lines of the header and the numbers of rows are also used by the terminal interface, which draws them in its
+//! own way.
 
 use super::escape::escape;
 use super::place::fit_name;
@@ -10,13 +11,13 @@ use crate::format::{bytes, count, counted, duration};
 use crate::live::{By, Change, Function, Order, Reading, Row};
 use std::io::{self, Write};
 
-/// Whether rows have fewer numbers in so many columns of a terminal.
+/// Whether a terminal of this width shows fewer numbers per row.
 pub fn top_is_narrow(width: usize) -> bool {
     width < 110
 }
 
-/// The line over the rows' numbers. Where it `is_narrow`, there are fewer; functions have one more, their own part of what rows
-/// are sorted by.
+/// The header of the rows' numbers. There are fewer if `is_narrow`; functions have an additional one, their own part
+/// of what rows are sorted by.
 pub fn top_columns(is_narrow: bool, by: By) -> String {
     let columns = match is_narrow {
         true => "     held    growth   bytes/s  allocs/s  ",
@@ -26,7 +27,7 @@ pub fn top_columns(is_narrow: bool, by: By) -> String {
     format!("{columns}{own}")
 }
 
-/// What rows are, and what they are sorted by.
+/// What rows stand for, and what they are sorted by.
 pub fn top_sorted(by: By, order: Order) -> String {
     match by {
         By::Stacks => format!("stack, sorted by {}", order.name()),
@@ -35,7 +36,7 @@ pub fn top_sorted(by: By, order: Order) -> String {
     }
 }
 
-/// The lines of the header: what the process holds, what it does, and what is not known.
+/// The lines of the header: what the process holds, what it does, and what is unknown.
 pub fn top_header(reading: &Reading) -> [String; 3] {
     let Change { now, step, since } = &reading.total;
     let name = if reading.process.is_empty() { "nothing recorded yet" } else { &reading.process };
@@ -80,7 +81,7 @@ pub fn top_header(reading: &Reading) -> [String; 3] {
     ]
 }
 
-/// The numbers of a row, as wide as [`top_columns`].
+/// The numbers of a row, aligned with [`top_columns`].
 pub fn top_numbers(reading: &Reading, change: &Change, is_narrow: bool) -> String {
     let rate = reading.rate(change);
     let temporary = match (change.since.allocated.blocks, change.since.temporary.blocks) {
@@ -96,7 +97,7 @@ pub fn top_numbers(reading: &Reading, change: &Change, is_narrow: bool) -> Strin
     }
 }
 
-/// The numbers of a function, as wide as [`top_columns`].
+/// The numbers of a function, aligned with [`top_columns`].
 pub fn top_function_numbers(reading: &Reading, function: &Function, is_narrow: bool) -> String {
     let Function { own, total, .. } = function;
     let rate = reading.rate(own);
@@ -109,12 +110,12 @@ pub fn top_function_numbers(reading: &Reading, function: &Function, is_narrow: b
     format!("{}{own:>9}  ", top_numbers(reading, total, is_narrow))
 }
 
-/// The name of a function, cut to what is left of a line of which so many columns are `used`.
+/// The name of a function, cut to what is left of a line with `used` columns.
 pub fn top_function_name(reading: &Reading, function: &Function, style: &Style, used: usize) -> String {
     fit_name(&reading.loaded.names, function.label, style.room(used))
 }
 
-/// Writes a reading, for places that keep what was written before.
+/// Writes a reading, for outputs that keep what was written before.
 ///
 /// # Errors
 /// Those of the writer.
@@ -142,7 +143,7 @@ pub fn top(out: &mut dyn Write, reading: &Reading, style: &Style) -> io::Result<
         ((rows, hidden), By::Stacks) => {
             format!("{}{}", top_numbers(reading, hidden, is_narrow), counted(*rows as u64, "more stack"))
         }
-        // Their numbers overlap with those above: there is no sum.
+        // Functions overlap with those above: there is no sum.
         ((rows, _), By::Total | By::Own) => {
             format!("{}{}", " ".repeat(columns.len()), counted(*rows as u64, "more function"))
         }
@@ -150,7 +151,7 @@ pub fn top(out: &mut dyn Write, reading: &Reading, style: &Style) -> io::Result<
     writeln!(out, "{}\n", style.paint(Role::Detail, rest))
 }
 
-/// A change with its sign; nothing where there is none.
+/// A change with its sign; empty if there is none.
 fn signed(change: i64) -> String {
     match change {
         0 => "0".to_owned(),

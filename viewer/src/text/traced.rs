@@ -1,27 +1,27 @@
-//! Hits of tracepoints in text: what their sizes count.
+//! Hits of tracepoints in text: the meaning of their sizes.
 
 use crate::format::{bytes, count};
 use crate::loaded::Loaded;
 use capture::{SizeUnit, Tracepoint};
 
-/// What the size of a hit counts.
+/// What the size of a hit means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TracedUnit {
-    /// Nothing: hits are counted alone.
+    /// No size: only hits are counted.
     None,
     /// Bytes.
     Bytes,
-    /// What the tracepoint's field says.
+    /// The number in the tracepoint's field.
     Plain,
 }
 
 impl TracedUnit {
-    /// Of the tracepoint that is looked at.
+    /// For the selected tracepoint.
     pub(crate) fn of(loaded: &Loaded) -> TracedUnit {
         loaded.traced().map_or(TracedUnit::None, Self::of_tracepoint)
     }
 
-    /// Of this one.
+    /// For this tracepoint.
     pub(crate) fn of_tracepoint(traced: &Tracepoint) -> TracedUnit {
         match traced.unit {
             _ if traced.size.is_empty() => TracedUnit::None,
@@ -30,7 +30,7 @@ impl TracedUnit {
         }
     }
 
-    /// What stands over them.
+    /// The header of a column of sizes.
     pub(crate) fn head(self) -> &'static str {
         match self {
             TracedUnit::None => "",
@@ -39,7 +39,7 @@ impl TracedUnit {
         }
     }
 
-    /// A sum of them.
+    /// A sum of sizes.
     pub(crate) fn of_size(self, size: i64) -> String {
         match self {
             TracedUnit::None => String::new(),

@@ -1,7 +1,7 @@
 //! A call tree as indented text.
 //!
-//! A node with a single child is followed by it in the same column; only where the way divides does the text move
-//! to the right, so that a stack of hundreds of frames can be read:
+//! A single child follows its parent in the same column; text is indented only where the tree branches, so that a
+//! stack of hundreds of frames stays readable:
 //!
 //! ```text
 //!     bytes    share      blocks        self  function
@@ -12,7 +12,8 @@
 //!      50 B   14.3 %           1        50 B  └─ c
 //! ```
 //!
-//! A function that only calls itself stands once, as `parse ×30`. What is left out stands in a row of its own, so that the rows below a function and its own part add up to it.
+//! A function that only calls itself is written once, as `parse ×30`. Hidden children share a row of their own, so
+//! that the rows below a function and its own part add up to its total.
 
 use super::columns::Columns;
 use super::escape::columns;
@@ -70,8 +71,8 @@ pub(super) fn tree(
     Ok(())
 }
 
-/// Follows a function that does nothing but call itself: the innermost such node, how many there are, and what is
-/// below it.
+/// Follows a function that does nothing but call itself; returns the innermost such node, the number of nodes, and
+/// what is below it.
 fn unroll(tree: &Tree, mut id: u32, shown_of: impl Fn(u32) -> Shown) -> (u32, usize, Shown) {
     let mut times = 1;
     loop {
@@ -86,7 +87,7 @@ fn unroll(tree: &Tree, mut id: u32, shown_of: impl Fn(u32) -> Shown) -> (u32, us
     }
 }
 
-/// At most half of what the numbers leave is spent on lines.
+/// At most half of the space that numbers leave is used for lines.
 fn levels(style: &Style) -> u32 {
     let room = style.room(Columns::WIDTH + Columns::SINGLE + 2) / 2;
     u32::try_from(room / 3).unwrap_or(u32::MAX).max(4)
@@ -95,7 +96,7 @@ fn levels(style: &Style) -> u32 {
 #[derive(Clone, Copy)]
 enum What {
     Node(u32),
-    /// So many, which an option shows.
+    /// The number of hidden children, and the option that shows them.
     Hidden(usize, &'static str, Amount, Spread),
 }
 
@@ -105,7 +106,7 @@ struct Row {
     branch: Branch,
 }
 
-/// Puts the rows below a row on the stack, the first one on top.
+/// Pushes the rows below a row onto the stack, the first one on top.
 fn push_below(rows: &mut Vec<Row>, above: &Row, shown: Shown) {
     let lead = above.lead.below(above.branch);
     let first = rows.len();

@@ -1,4 +1,4 @@
-//! What the two numbers of a metric count, and how they are written.
+//! The units of a metric's two numbers, and how these are written.
 
 use super::cpu::CpuUnit;
 use super::traced::TracedUnit;
@@ -6,8 +6,8 @@ use crate::analysis::{Amount, Metric};
 use crate::format::{bytes, count};
 use crate::loaded::Loaded;
 
-/// The units of a metric in a capture: samples may stand for time or for cycles, and hits of a tracepoint for bytes, for
-/// what its field says, or for nothing.
+/// The units of a metric in a capture: samples may stand for time or for cycles, and hits of a tracepoint for bytes,
+/// for the number in a field, or for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Units {
     metric: Metric,
@@ -16,12 +16,12 @@ pub struct Units {
 }
 
 impl Units {
-    /// Those of this metric.
+    /// The units of this metric.
     pub fn of(loaded: &Loaded, metric: Metric) -> Self {
         Self { metric, time: CpuUnit::of(loaded), size: TracedUnit::of(loaded) }
     }
 
-    /// What stands over the number that ranks, and over the other one; nothing over one that is not there.
+    /// The headers of the ranking number and of the other one; empty for a missing one.
     pub fn heads(self) -> (&'static str, &'static str) {
         match self.metric {
             Metric::Peak | Metric::Leaked | Metric::Live => ("bytes", "blocks"),
@@ -32,7 +32,7 @@ impl Units {
         }
     }
 
-    /// The number that ranks, and the other one.
+    /// The ranking number, and the other one.
     pub fn pair(self, amount: Amount) -> (String, String) {
         match self.metric {
             Metric::Cpu => (count(amount.blocks), self.time.of_weight(amount.bytes)),
@@ -42,7 +42,7 @@ impl Units {
         }
     }
 
-    /// The same of a change: a number that grew has a `+` before it.
+    /// The same for a change: growth has a leading `+`.
     pub fn signed(self, change: Amount) -> (String, String) {
         let Amount { blocks, bytes } = change;
         let (first, second) =
@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    /// Check that both numbers of a change have their own sign, and that what is not counted has none.
+    /// Check that both numbers of a change have their own sign, and that a missing number has none.
     #[test]
     fn changes_have_signs() {
         let change = Amount { blocks: -1500, bytes: 3 << 20 };

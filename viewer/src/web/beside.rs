@@ -1,9 +1,9 @@
-//! An older capture beside that of a page.
+//! An older capture that a page compares its own with.
 //!
 //! ```text
 //!  OLD ── Loaded ─┐                     ┌─► Loaded    numbers of NEW, names of both
 //!                 ├─ as `diff` does it ─┤
-//!  NEW ── Loaded ─┘                     └─► Beside    what each stack had, and what both captures say of themselves
+//!  NEW ── Loaded ─┘                     └─► Beside    what each stack had, and both overviews
 //! ```
 
 use super::overview::{Overview, overview};
@@ -13,20 +13,20 @@ use crate::loaded::Loaded;
 use crate::query::Lens;
 use std::io;
 
-/// What a page compares its capture with.
+/// The older side of a page's comparison.
 #[derive(Debug)]
 pub struct Beside {
-    /// What changed, by stack.
+    /// The changes, by stack.
     pub(super) diff: Diff,
-    /// What the older capture says of itself.
+    /// The older capture's overview.
     pub(super) older: Overview,
-    /// What the newer one said before their tables became one.
+    /// The newer capture's overview, from before the tables were merged.
     pub(super) newer: Overview,
 }
 
 impl Beside {
-    /// Puts an older capture beside a newer one, which comes back with names for the stacks of both. Its own stacks,
-    /// processes and threads keep their numbers.
+    /// Compares a newer capture with an older one. The newer one is returned with names for the stacks of both; its
+    /// own stacks, processes and threads keep their numbers.
     ///
     /// # Errors
     /// None that a capture could cause.

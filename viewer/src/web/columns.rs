@@ -1,26 +1,26 @@
-//! Columns of numbers, small when most are small or near the one before.
+//! Columns of numbers, compact when most are small or close to the previous one.
 //!
 //! ```text
-//!   number    0   −1   1   −2   63   64             zigzag: the sign is the lowest bit
-//!   bytes     00  01   02  03   7e   80 01          seven bits each, lowest first; the highest bit: more follow
+//!   number    0   −1   1   −2   63   64             zigzag: the lowest bit is the sign
+//!   bytes     00  01   02  03   7e   80 01          seven bits each, lowest first; highest bit: more follow
 //! ```
 
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// What the table says of a column.
+/// The table entry of a column.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Column {
     name: Cow<'static, str>,
-    /// How many numbers.
+    /// Number of values.
     count: usize,
-    /// How many bytes.
+    /// Number of bytes.
     size: usize,
-    /// Each number is a difference to the one before.
+    /// Whether each value is the difference from the previous one.
     rising: bool,
 }
 
-/// Columns one behind the other, and the table that finds them.
+/// Concatenated columns, and the table that locates them.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) table: Vec<Column>,
@@ -37,7 +37,7 @@ impl Columns {
         self.add(name.into(), numbers.into_iter(), false);
     }
 
-    /// Adds a column whose numbers are stored as differences to the one before, which the reader adds up.
+    /// Adds a column whose values are stored as differences from the previous one, to be added up by the reader.
     pub(super) fn rising(
         &mut self,
         name: impl Into<Cow<'static, str>>,
@@ -72,7 +72,7 @@ fn put(bytes: &mut Vec<u8>, number: i64) {
 mod tests {
     use super::*;
 
-    /// Check the bytes of numbers of each length, which the scripts of the page read.
+    /// Check the bytes of numbers of each length, which the page's scripts read.
     #[test]
     fn numbers_are_as_drawn() {
         for (number, expected) in [
@@ -90,7 +90,7 @@ mod tests {
         }
     }
 
-    /// Check that a rising column holds differences, and that the table tells the columns apart.
+    /// Check that a rising column contains differences, and that the table tells the columns apart.
     #[test]
     fn rising_columns_hold_differences() {
         let mut columns = Columns::default();

@@ -1,7 +1,7 @@
-//! What of a forest fits into a page.
+//! Which part of a forest fits into a page.
 //!
-//! Nodes are kept by their *weight*, the largest share that they and what is below them have of anything that a page
-//! shows. What is not kept is folded into one node below the nearest caller that is, so that sums stay right:
+//! Nodes are kept by *weight*: their largest share, including what is below them, of anything that a page shows.
+//! Everything else is folded into one node below the nearest caller that is kept, so that sums stay right:
 //!
 //! ```text
 //!  main ──┬─ a ── b                      main ──┬─ a ── b
@@ -17,7 +17,7 @@ use hashbrown::HashMap;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) nodes: usize,
-    /// Numbers of rows beside their costs: changes in slices, regions, sizes, lifetimes.
+    /// Limit on the rows' numbers other than costs: changes in slices, regions, sizes, lifetimes.
     pub(super) changes: usize,
 }
 
@@ -25,20 +25,20 @@ pub(super) struct Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageNode {
     pub(super) parent: u32,
-    /// Its place in the forest's table; none for what was folded.
+    /// Its index in the forest's table of places; none for what was folded.
     pub(super) place: Option<u32>,
 }
 
-/// What is left of a forest.
+/// The part of a forest that is kept.
 #[derive(Debug, Default)]
 pub(super) struct Folded {
-    /// From the root inwards, each followed by what is below it.
+    /// From the root down, each followed by what is below it.
     pub(super) nodes: Vec<PageNode>,
-    /// In order of nodes.
+    /// In the order of nodes.
     pub(super) rows: Vec<Row>,
-    /// By row of the forest, the place of the one that has it.
+    /// By row of the forest, the index of the row that contains it.
     pub(super) row_of: Vec<u32>,
-    /// Stacks that have no node of their own.
+    /// Number of stacks without a node of their own.
     pub(super) stacks: usize,
     /// What they cost.
     pub(super) cost: Cost,
@@ -54,7 +54,7 @@ impl Folded {
         Self::keeping(forest, &kept(forest, &weights(forest, total), limits))
     }
 
-    /// Keeps all of it, in the order of a page.
+    /// Keeps the whole forest, in the order of a page.
     pub(super) fn whole(forest: &Forest) -> Self {
         Self::keeping(forest, &vec![true; forest.nodes.len()])
     }
@@ -62,7 +62,7 @@ impl Folded {
     fn keeping(forest: &Forest, kept: &[bool]) -> Self {
         let mut folded = Self { row_of: vec![0; forest.rows.len()], ..Self::default() };
         let page_node = folded.take_nodes(forest, kept);
-        // What is folded is one row, whatever was called.
+        // Folded stacks share one row, whichever function was called.
         let call = |row: &Row| if kept[row.node as usize] { row.call } else { 0 };
         let places = forest.rows.iter().enumerate();
         let mut places: Vec<(u32, u8, usize)> =
@@ -86,7 +86,7 @@ impl Folded {
         folded
     }
 
-    /// Puts the nodes into order, and says for each of the forest where it went.
+    /// Puts the nodes into order, and returns where each node of the forest went.
     fn take_nodes(&mut self, forest: &Forest, kept: &[bool]) -> Vec<u32> {
         let children = Children::new(forest, kept);
         let mut page_node = vec![ROOT; forest.nodes.len()];
@@ -97,7 +97,7 @@ impl Folded {
             page_node[id as usize] = here;
             ahead.extend(children.of(id).map(|child| (child, here)));
         }
-        // Parents come first, so each knows by now where it went.
+        // Parents come first, so it is already known where each one went.
         let mut remainders: HashMap<u32, u32> = HashMap::new();
         for (id, &(parent, _)) in forest.nodes.iter().enumerate() {
             if kept[id] {
@@ -135,14 +135,14 @@ impl Children {
         children
     }
 
-    /// The root is nobody's child, so it ends the list.
+    /// The root is never a child, so it ends the list.
     fn of(&self, id: u32) -> impl Iterator<Item = u32> + '_ {
         let child = |id: u32| Some(id).filter(|&id| id != ROOT);
         std::iter::successors(child(self.first[id as usize]), move |&id| child(self.next[id as usize]))
     }
 }
 
-/// Which nodes are kept: as many as fit, the weightiest first, callers before what they call.
+/// Which nodes are kept: as many as fit, the weightiest first, callers before their callees.
 fn kept(forest: &Forest, weights: &[f64], limits: Limits) -> Vec<bool> {
     let mut changes = vec![0_usize; forest.nodes.len()];
     for row in &forest.rows {
@@ -163,8 +163,8 @@ fn kept(forest: &Forest, weights: &[f64], limits: Limits) -> Vec<bool> {
     kept
 }
 
-/// The weight of every node: that of its rows and of all that is below it. A caller weighs at least as much as what it
-/// calls.
+/// The weight of every node: that of its rows and of everything below it. A caller weighs at least as much as its
+/// callees.
 fn weights(forest: &Forest, total: &Cost) -> Vec<f64> {
     let mut weights = vec![0.0_f64; forest.nodes.len()];
     for row in &forest.rows {
@@ -187,7 +187,7 @@ fn weight(row: &Row, total: &Cost) -> f64 {
         live += *change;
         most = most.max(share(live.bytes, total.peak.bytes));
     }
-    // What is gone since an older capture is seen as well as what is new.
+    // What is gone since the older capture matters as much as what is new.
     let before = row.change.iter().map(|change| &change.before);
     before.chain([&row.cost]).fold(most, |most, cost| {
         most.max(both(cost.peak, total.peak))

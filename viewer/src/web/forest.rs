@@ -1,7 +1,7 @@
 //! All stacks as one tree of functions with their lines.
 //!
-//! The trees of other views join what has one name; here a function stands once for each line that it was called from,
-//! so that every stack can be shown with its lines. The page joins names itself.
+//! The trees of other views merge nodes with the same name; here a function has a node for each line that it was
+//! called from, so that every stack can be shown with its lines. The page merges names itself.
 //!
 //! ```text
 //!  node 0 [Everything] ── 1 app ──┬─ 2 main:10 ── 3 fill:7 ◄── row 0: from malloc
@@ -18,10 +18,10 @@ use hashbrown::HashMap;
 use std::collections::BTreeSet;
 use std::ops::AddAssign;
 
-/// Everything below it.
+/// The node above everything.
 pub(super) const ROOT: u32 = 0;
 
-/// What tells the nodes below one node apart.
+/// What distinguishes the nodes below one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) label: LabelId,
@@ -30,24 +30,24 @@ pub(super) struct Place {
     pub(super) inlined: bool,
 }
 
-/// The blocks that one stack allocated by one function of the allocator.
+/// The blocks that one stack allocated with one allocator function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     pub(super) node: u32,
-    /// Number of the pseudo frame that says which function was called, 0 for `malloc`.
+    /// Number of the pseudo frame that tells which function was called, 0 for `malloc`.
     pub(super) call: u8,
     pub(super) cost: Cost,
-    /// Where it is compared with an older capture.
+    /// Present when compared with an older capture.
     pub(super) change: Option<Box<Change>>,
-    /// By slice, rising.
+    /// By slice, in order.
     pub(super) changes: Vec<(u32, Flow)>,
-    /// What was allocated in the regions of a mark, by the number of the mark, rising.
+    /// What was allocated in the regions of a name, by the index of the name, in order.
     pub(super) during: Vec<(u32, Amount)>,
-    /// By the number of their size, rising.
+    /// By the index of the size class, in order.
     pub(super) sizes: Vec<(u32, Amount)>,
-    /// By the number of their lifetime, rising.
+    /// By the index of the lifetime class, in order.
     pub(super) ages: Vec<(u32, Amount)>,
-    /// What became of the blocks, rising by that.
+    /// What became of the blocks, ordered by that.
     pub(super) ends: Vec<(BlocksEnd, Ended)>,
 }
 
@@ -56,19 +56,19 @@ pub(super) struct Row {
 pub(super) enum BlocksEnd {
     /// Never freed.
     Left,
-    /// Freed, and no free of them was recorded.
+    /// Freed, but the free was not recorded.
     Unseen,
-    /// By `realloc`, to size 0, of which no stack is known.
+    /// By `realloc` to size 0, which has no stack.
     ToNothing,
     /// By the stack of this row of the forest.
     By(u32),
 }
 
-/// So many blocks that ended so.
+/// Blocks that ended in one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ended {
     pub(super) blocks: Amount,
-    /// Those of them that another thread freed than the one that had allocated them.
+    /// Those freed by another thread than the one that allocated them.
     pub(super) by_others: Amount,
 }
 
@@ -79,23 +79,23 @@ impl AddAssign for Ended {
     }
 }
 
-/// What a comparison says of a row beside what it costs.
+/// What a comparison adds to a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Change {
     /// What the same stack cost in the older capture.
     pub(super) before: Cost,
-    /// What the comparison counts for this stack and not where it was allocated: stacks that differ in lines alone may be one
-    /// there. All of these together are nothing.
+    /// What the comparison attributes to this stack instead of the one that allocated it: it may merge stacks that
+    /// differ only in lines. All of these add up to zero.
     pub(super) moved: Cost,
 }
 
 impl Row {
-    /// Numbers beside its costs: each takes its room in a page.
+    /// Number of its entries other than costs, each of which takes space in a page.
     pub(super) fn entries(&self) -> usize {
         self.changes.len() + self.during.len() + self.sizes.len() + self.ages.len() + self.ends.len()
     }
 
-    /// Takes in those of another one.
+    /// Adds another row.
     pub(super) fn absorb(&mut self, other: &Row) {
         self.cost += other.cost;
         if let Some(other) = &other.change {
@@ -114,12 +114,12 @@ impl Row {
 /// The tree. Parents come before their children.
 #[derive(Debug, Default)]
 pub(super) struct Forest {
-    /// Names of the regions that rows tell of.
+    /// Names of the regions that rows refer to.
     pub(super) regions: Vec<StringId>,
-    /// Sizes and lifetimes by the numbers that rows have for them.
+    /// The size and lifetime classes that rows refer to.
     pub(super) sizes: Vec<SizeClass>,
     pub(super) ages: Vec<Age>,
-    /// The node above, and a number of [`Self::places`].
+    /// The parent, and the index in [`Self::places`].
     pub(super) nodes: Vec<(u32, u32)>,
     pub(super) places: Vec<Place>,
     pub(super) rows: Vec<Row>,
@@ -128,8 +128,8 @@ pub(super) struct Forest {
 }
 
 impl Forest {
-    /// Of all stacks that ever allocated, without changes: for any history of these sites. With what they had in an older
-    /// capture, if there is a comparison with one.
+    /// From all stacks that ever allocated, without changes: for any history of these sites. Includes their costs in
+    /// an older capture, if compared with one.
     pub(super) fn new(loaded: &Loaded, history: &History, diff: Option<&Diff>) -> Self {
         let sites = &history.sites;
         let mut builder = Builder::new(&loaded.tables, &loaded.names);
@@ -183,7 +183,7 @@ impl Forest {
         builder.forest
     }
 
-    /// Of some stacks of a process alone: the row of each is that of its site.
+    /// From some stacks of a process only: the row of each is that of its site.
     pub(super) fn of_stacks(loaded: &Loaded, process: ProcessId, stacks: &[NodeId]) -> Self {
         let mut builder = Builder::new(&loaded.tables, &loaded.names);
         builder.forest.of_sites = vec![0; stacks.len()];
@@ -197,7 +197,7 @@ impl Forest {
         builder.forest
     }
 
-    /// Takes the changes of a history in place of those of another one, of the same sites.
+    /// Replaces the changes by those of another history of the same sites.
     pub(super) fn take_changes(&mut self, history: &History) {
         self.rows.iter_mut().for_each(|row| row.changes.clear());
         for (site, &row) in history.sites.iter().zip(&self.of_sites) {
@@ -217,13 +217,13 @@ struct Item<'a> {
 
 enum Adds<'a> {
     Cost(&'a Cost),
-    /// What it cost before, and what it costs, as a comparison has it.
+    /// Its cost before and after, according to a comparison.
     Change(&'a DiffRow),
-    /// That it is the row of this site.
+    /// That its row belongs to this site.
     Site(usize),
     /// Sizes and lifetimes of its blocks.
     Shape(&'a StackShape),
-    /// What was allocated in the regions of this number.
+    /// What was allocated in the regions with this index.
     During(u32, Amount),
     /// What became of its blocks.
     Passed(&'a Passed),
@@ -253,7 +253,7 @@ impl<'a> Builder<'a> {
         builder
     }
 
-    /// Numbers classes in their order.
+    /// Numbers the classes in order.
     fn number_classes(&mut self, shapes: &[StackShape]) {
         let sizes: BTreeSet<SizeClass> =
             shapes.iter().flat_map(|shape| &shape.sizes).map(|(size, _)| *size).collect();
@@ -272,7 +272,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The number of a name of regions.
+    /// The index of a name of regions.
     fn region(&mut self, name: StringId) -> u32 {
         let regions = &mut self.forest.regions;
         number(regions.iter().position(|known| *known == name).unwrap_or_else(|| {
@@ -305,7 +305,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// How blocks ended, by the row of who freed them, which is there though it may have allocated nothing.
+    /// How blocks ended. The row of a stack that freed exists even if it allocated nothing.
     fn end(&mut self, end: Party, stacks: &mut StackMap<'_>) -> BlocksEnd {
         match end {
             Party::Left => BlocksEnd::Left,
@@ -317,7 +317,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The number of a stack's row.
+    /// The index of a stack's row.
     fn row(&mut self, stack: NodeId, stacks: &mut StackMap<'_>) -> usize {
         let names = self.names;
         let node = stacks.place(stack, |caller, frame| {
@@ -362,7 +362,7 @@ fn number(place: usize) -> u32 {
     u32::try_from(place).expect("fewer nodes than 2^32")
 }
 
-/// Adds amounts to others, both by slice, or whatever else they are of, rising.
+/// Adds amounts to a sum; both are ordered by slice, or by another key.
 pub(super) fn add<K: Copy + Ord, T: Copy + AddAssign>(sum: &mut Vec<(K, T)>, changes: &[(K, T)]) {
     if sum.is_empty() {
         sum.extend_from_slice(changes);

@@ -1,4 +1,5 @@
-//! The call graph of what a page shows, for Graphviz to draw: by the same sums over the same slices as the page's own.
+//! The call graph of what a page shows, for Graphviz to draw: from the same sums over the same slices as the page
+//! itself.
 
 use crate::analysis::{Amount, Flow, History, Metric, Share};
 use crate::export::dot::{self, Cuts, Measure};
@@ -7,33 +8,34 @@ use capture::{NodeId, ProcessId};
 use std::io::{self, Write};
 use std::ops::Range;
 
-/// What a graph is drawn of, as the page asks for it.
+/// What a page requests a graph of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphQuery {
-    /// The page's word for its measure: `live`, `growth`, `peak`, `leaked`, `allocated`, `during`, `temporary`, `cpu`, `traced`, `frees`.
+    /// The page's name of the measure: `live`, `growth`, `peak`, `leaked`, `allocated`, `during`, `temporary`, `cpu`,
+    /// `traced`, `frees`.
     pub measure: String,
-    /// Whether blocks are counted, else their sizes.
+    /// Whether blocks are counted rather than bytes.
     pub counts_blocks: bool,
-    /// Cursors A and B: boundaries between the slices of the history that is shown.
+    /// Cursors A and B: boundaries between slices of the history that is shown.
     pub cursors: (usize, usize),
-    /// The mark whose regions are meant, by its place in the list of marks.
+    /// The mark whose regions are meant, by its index in the list of marks.
     pub mark: usize,
     /// Functions and calls below this share of the total are left out.
     pub min: Option<Share>,
-    /// At most so many functions are drawn.
+    /// Most functions that are drawn.
     pub limit: Option<usize>,
 }
 
 impl GraphQuery {
-    /// What a page shows first, as much of it as can be read.
+    /// The default view of a page, limited to what is readable.
     pub fn usual() -> Self {
         let measure = "peak".to_owned();
         Self { measure, counts_blocks: false, cursors: (0, 0), mark: 0, min: None, limit: None }
     }
 }
 
-/// Writes the graph for Graphviz. Histories are that of all of the time, and the one that the page shows. Returns false, and has written
-/// nothing, where the question names a measure, a boundary or a mark that is not there.
+/// Writes the graph for Graphviz, given the history of the whole time and the one that the page shows. Returns false
+/// without writing anything if the query names a measure, boundary or mark that does not exist.
 ///
 /// # Errors
 /// Those of the writer.
@@ -87,7 +89,7 @@ pub fn graph(
     Ok(true)
 }
 
-/// What each stack had of something in some slices.
+/// What each stack had of a measure in some slices.
 fn sums(
     history: &History,
     slices: Range<usize>,
@@ -101,8 +103,8 @@ fn sums(
     history.sites.iter().map(|site| (site.process, site.node, sum(site))).collect()
 }
 
-/// True when all that was allocated, temporary or freed somewhere is in these slices: the page has it as a total then, which of
-/// samples is rounded once and not in each slice.
+/// True when these slices contain everything that was allocated, temporary or freed: the page then uses the total,
+/// which for samples is rounded once and not in each slice.
 fn is_whole(history: &History, slices: &Range<usize>) -> bool {
     let happened =
         |flow: &Flow| [flow.allocated, flow.temporary, flow.frees].iter().any(|amount| amount.blocks != 0);

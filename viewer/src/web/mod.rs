@@ -6,24 +6,25 @@
 //!                                 assets: page, style, scripts ───┘
 //! ```
 //!
-//! What the page keeps to:
-//! - **No request to anywhere.** Its policy forbids all of them, and lets only the page's own script run, which is named
-//!   by its hash.
-//! - **All text of a capture is hostile.** It lies in the data only, as base64, never in markup; the scripts make nodes
-//!   of text, never markup of text.
-//! - **It has a size.** What does not fit into [`MOST_BYTES`] is folded into its callers, as nodes of their own, so that
-//!   sums stay right at every level; the page says what was folded.
-//! - **Numbers are those of the other views**, from the same [`Loaded`]. What the page shows of moments and ranges it adds
-//!   up itself, from the changes of every stack in a [`History`], exactly.
+//! Rules that the page keeps:
+//! - **It makes no requests.** Its content security policy forbids all of them, and allows only the page's own
+//!   script, identified by its hash.
+//! - **All text from a capture is hostile.** It is only in the data, as base64, never in markup; the scripts turn it
+//!   into text nodes, never into markup.
+//! - **Its size is limited.** What does not fit into [`MOST_BYTES`] is folded into its callers, as separate nodes, so
+//!   that sums stay right at every level; the page says what was folded.
+//! - **Numbers match those of the other views**, from the same [`Loaded`]. For moments and ranges the page adds up
+//!   the changes of every stack in a [`History`] itself, exactly.
 //!
-//! Of **two captures** it is the page of the newer one. Beside what each of its stacks has stands what the same stack had in the
-//! older one ([`Beside`]), matched as `diff` does it, so that the scripts subtract and need no matching of their own.
+//! For **two captures** it is the page of the newer one. What each stack had in the older one ([`Beside`]), matched
+//! as in `diff`, is included, so that the scripts only subtract and need no matching of their own.
 //!
-//! What **scans** found is data of its own for each ([`scan`](fn@scan)), in an element of the page or asked for when the reader first
-//! looks at it: numbers are those of `retained`, whatever time and measure are chosen.
+//! What **scans** found is separate data for each scan ([`scan`](fn@scan)), in an element of the page or requested
+//! when the reader first looks at it: its numbers are those of `retained`, whatever time and measure are selected.
 //!
-//! The page takes its data from a *source* (`assets/source.js`): what lies in the page, or, where nothing does, a server that
-//! the page came from. Then it asks for the data anew, with the finest slices in a range of time, when the reader goes into it.
+//! The page takes its data from a *source* (`assets/source.js`): an element of the page or, without one, the server
+//! that it came from. From a server it requests new data, with the finest slices in a range of time, when the reader
+//! zooms in.
 
 mod beside;
 mod columns;
@@ -49,30 +50,30 @@ use crate::moments::PeakMemory;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// What the user wants of a page.
+/// The user's options for a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageOptions {
-    /// Where source lines are to be found: an address with `{path}` and `{line}` in it.
+    /// URL for source lines, containing `{path}` and `{line}`.
     pub source_url: Option<String>,
-    /// Beginnings of paths, and what to put in their place: for programs that were built elsewhere.
+    /// Prefixes of paths and their replacements, for programs that were built elsewhere.
     pub path_map: Vec<(String, String)>,
-    /// Put the text of the lines on stacks into it, as far as this machine has them.
+    /// Include the text of the source lines on stacks, as far as this machine has them.
     pub with_source: bool,
-    /// The drawing of the call graph, or why the page has none; nothing where a server is asked for drawings.
+    /// The drawing of the call graph, or why the page has none; nothing when drawings are requested from a server.
     pub drawing: Option<Drawing>,
 }
 
-/// A drawing that lies in a page.
+/// The drawing in a page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Drawing {
-    /// As Graphviz wrote it, of [`GraphQuery::usual`]. The scripts take shapes and texts from it, nothing else.
+    /// As written by Graphviz, for [`GraphQuery::usual`]. The scripts take only shapes and texts from it.
     Svg(String),
-    /// Why there is none.
+    /// There is none, for this reason.
     Lacks(Lack),
 }
 
-/// What a drawing could not be made without.
+/// Why a drawing could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Lack {
@@ -82,19 +83,20 @@ pub enum Lack {
     Time,
     /// The drawing would be larger than [`MOST_OF_A_DRAWING`].
     Room,
-    /// Graphviz did not draw it.
+    /// Graphviz failed.
     Reason,
 }
 
-/// The most bytes that a drawing in a page has, before it is deflated with everything else.
+/// Most bytes of a drawing in a page, before compression together with everything else.
 pub const MOST_OF_A_DRAWING: usize = 1 << 20;
 
-/// The page of a server, without data, and its policy, which the server says, too: the page asks for `data` beside it.
+/// The page for a server, without data, and its policy, which the server must send as well: the page requests `data`
+/// next to its own address.
 pub fn served_page() -> (Vec<u8>, String) {
     page::served()
 }
 
-/// Writes the page; with an older capture beside, if there is one, and with what scans found.
+/// Writes the page, compared with an older capture if there is one, and with the results of scans.
 ///
 /// # Errors
 /// Those of the writer.

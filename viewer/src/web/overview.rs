@@ -1,4 +1,4 @@
-//! What the page says of the whole capture: the document of `info --json`, cut where it has no end.
+//! The page's statement about the whole capture: the `info --json` document, shortened where it is too long.
 
 use crate::json;
 use crate::loaded::Loaded;
@@ -8,21 +8,21 @@ use std::io;
 
 use super::texts::shortened;
 
-/// Rows of a list that a page keeps: of processes, for example.
+/// Most rows of a list that a page keeps, such as the list of processes.
 const MOST_ROWS: usize = 1000;
 
-/// What a capture says of itself.
+/// What a capture says about itself.
 #[derive(Debug)]
 pub(super) struct Overview {
     /// The document of `info --json`.
     pub(super) document: Value,
-    /// How many rows of its lists were left out.
+    /// Number of rows of its lists that were left out.
     pub(super) left_out: usize,
-    /// What makes its numbers less than the whole truth, as reports say it: those of samples, too.
+    /// Why its numbers may be too low, as in reports, including the warnings about samples.
     pub(super) warnings: Vec<String>,
 }
 
-/// What a capture says of itself, as far as a page has room for it.
+/// What a capture says about itself, as far as fits into a page.
 pub(super) fn overview(loaded: &Loaded) -> io::Result<Overview> {
     let mut text = Vec::new();
     json::info(&mut text, loaded)?;
@@ -32,7 +32,7 @@ pub(super) fn overview(loaded: &Loaded) -> io::Result<Overview> {
     Ok(Overview { document, left_out, warnings: warnings.map(|text| shortened(&text)).collect() })
 }
 
-/// Cuts the beginning of a list: of scans the last ones are looked at.
+/// Removes the beginning of a list: of scans, the last ones matter.
 fn without_the_first(list: &mut Value) -> usize {
     let Value::Array(rows) = list else { return 0 };
     let gone = rows.len().saturating_sub(MOST_ROWS);
@@ -40,8 +40,8 @@ fn without_the_first(list: &mut Value) -> usize {
     gone
 }
 
-/// Cuts lists and texts that are longer than anybody reads, and counts the rows that are gone. The document is as deep
-/// as our own code makes it.
+/// Truncates lists and texts that are longer than anybody reads, and counts the rows removed. The nesting depth of
+/// the document is determined by our own code.
 fn cut(value: &mut Value) -> usize {
     match value {
         Value::String(text) => {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Check that long lists are cut at every level, and that what is gone is counted.
+    /// Check that long lists are truncated at every level, and that the removed rows are counted.
     #[test]
     fn long_lists_are_cut() {
         let mut document = json!({"a": vec![1; MOST_ROWS + 5], "b": [{"c": vec![2; MOST_ROWS + 2]}], "d": 3});

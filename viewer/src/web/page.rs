@@ -1,4 +1,4 @@
-//! Puts a page together, and sees that it has its size.
+//! Assembles a page, and keeps it within its size.
 
 use super::PageOptions;
 use super::beside::Beside;
@@ -21,16 +21,16 @@ use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::io::{self, Write};
 
-/// The most bytes that a page has.
+/// Most bytes of a page.
 pub const MOST_BYTES: usize = 10_000_000;
 
-/// Cells of the map of memory that a page shows.
+/// Most cells of the memory map in a page.
 pub const MOST_CELLS: usize = 4096;
 
-/// What a page begins with. Stacks that weigh less than the 200,000th are not seen in any picture of it.
+/// The initial limits. Stacks beyond the 200,000th by weight are invisible in any drawing.
 pub(super) const LIMITS: Limits = Limits { nodes: 1_000_000, changes: 2_500_000 };
 
-/// Attempts to make the data fit, each with at most three quarters of what the one before had.
+/// Attempts to make the data fit, each with at most three quarters of the previous limits.
 const ATTEMPTS: usize = 24;
 
 const PAGE: &str = include_str!("assets/page.html");
@@ -47,19 +47,19 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let (script, scans) = (script(), scans.markup());
     let room = MOST_BYTES - PAGE.len() - STYLE.len() - script.len() - scans.len() - 1000;
-    // Three bytes become four letters.
+    // Base64 turns three bytes into four characters.
     let size = Size { room: room / 4 * 3, compression: Compression::default() };
     let mut packer = Packer::new(loaded, history, memory, beside, options)?;
     let encoded = STANDARD.encode(packer.pack(loaded, [history; 2], options, size)?);
     assemble(out, &script, &policy(&script, "'none'"), [&encoded, &scans])
 }
 
-/// A page without data, and its policy: what it asks for comes from where it came from.
+/// A page without data, and its policy: the page requests data from the server it came from.
 pub(super) fn served() -> (Vec<u8>, String) {
     let script = script();
     let policy = policy(&script, "'self'");
     let mut page = Vec::new();
-    // Nothing can fail in memory.
+    // Writing to memory cannot fail.
     let _ = assemble(&mut page, &script, &policy, ["", ""]);
     (page, policy)
 }
@@ -84,28 +84,28 @@ fn assemble(out: &mut dyn Write, script: &str, policy: &str, [data, scans]: [&st
     out.write_all(rest.as_bytes())
 }
 
-/// How large data may be, and what it may cost to make it small.
+/// How large data may be, and how hard to compress it.
 #[derive(Clone, Copy, Debug)]
 struct Size {
     room: usize,
     compression: Compression,
 }
 
-/// Packs the data of a capture: what all of its histories have in common is found once.
+/// Packs the data of a capture; what all of its histories share is computed once.
 pub struct Packer {
     forest: Forest,
     sources: RefCell<Sources>,
     memory: Option<PeakMemory>,
     overview: Overview,
-    /// What the older of two captures says of itself.
+    /// The older capture's overview.
     older: Option<Overview>,
-    /// For a server, once it was asked.
+    /// For a server, once data was requested.
     pieces: Option<Pieces>,
 }
 
 impl Packer {
-    /// For any history of these sites. Where there is an older capture beside, the numbers and names are those that came from
-    /// [`Beside::new`].
+    /// For any history of these sites. When compared with an older capture, the numbers and names must be those
+    /// returned by [`Beside::new`].
     ///
     /// # Errors
     /// None that a capture could cause.
@@ -125,11 +125,11 @@ impl Packer {
         Ok(Self { forest, sources, memory, overview, older, pieces: None })
     }
 
-    /// The data of a history, for a server that is near: quickly made. `whole` is the history of all of the time, and `history`
-    /// that, too, or what [`Moments::history_within`](crate::Moments::history_within) made of it.
+    /// The data of a history for a nearby server: fast to make. `whole` is the history of the whole time; `history`
+    /// is the same, or what [`Moments::history_within`](crate::Moments::history_within) made from it.
     ///
     /// # Errors
-    /// That what the capture says of itself is too long for a page.
+    /// When what the capture says about itself is too long for a page.
     pub fn served(
         &mut self,
         loaded: &Loaded,
@@ -188,7 +188,7 @@ pub(super) fn deflate(data: &[u8], compression: Compression) -> io::Result<Vec<u
     encoder.finish()
 }
 
-/// How a policy names what it allows.
+/// The hash by which a policy allows a script or style.
 fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }

@@ -1,8 +1,8 @@
-//! Data for a server, of which most is the same for every range of time: it is deflated once.
+//! Data for a server. Most of it is the same for every range of time and is deflated only once.
 //!
 //! ```text
-//!  head           what all ranges have        slices, changes        each deflated alone, up to a byte's end, so that
-//!  of the range   nodes, rows, names …        of the range           one behind the other they are one stream
+//!  head           what all ranges share       slices, changes        each deflated alone, up to a byte's end, so
+//!  of the range   nodes, rows, names …        of the range           that they form one stream when concatenated
 //! ```
 
 use super::data::{Fixed, Parts, over_time};
@@ -15,20 +15,20 @@ use flate2::write::DeflateEncoder;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// What all ranges have in common, where nothing of the capture needs to be folded for its size.
+/// What all ranges share, if nothing needs to be folded because of its size.
 pub(super) struct Pieces {
     fixed: Fixed,
     /// Its columns, deflated.
     packed: Vec<u8>,
-    /// Of each site of the histories its row, in order of these.
+    /// Pairs of a row and a site of the histories, ordered by row.
     sites: Vec<(u32, usize)>,
     rows: usize,
-    /// Numbers of rows beside their changes.
+    /// Number of row entries other than changes.
     entries: usize,
 }
 
 impl Pieces {
-    /// Of a forest that has not taken changes of any history.
+    /// From a forest without the changes of any history.
     pub(super) fn new(parts: &Parts<'_>) -> io::Result<Self> {
         let folded = Folded::whole(parts.forest);
         let fixed = Fixed::new(parts, &folded);
@@ -40,7 +40,7 @@ impl Pieces {
         Ok(Self { fixed, packed, sites, rows: folded.rows.len(), entries })
     }
 
-    /// The data with the changes of a history; none if that is more than fits.
+    /// The data with the changes of a history; none if that does not fit.
     pub(super) fn joined(&self, parts: &Parts<'_>, history: &History) -> io::Result<Option<Vec<u8>>> {
         let changes = self.changes(history);
         if self.entries + changes.iter().map(|changes| changes.len()).sum::<usize>() > LIMITS.changes {
@@ -72,7 +72,7 @@ impl Pieces {
     }
 }
 
-/// Deflates a piece that others follow.
+/// Deflates a piece that is followed by others.
 fn deflated(data: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(data)?;

@@ -1,7 +1,7 @@
-//! The script of a page: the modules of `assets/` as one.
+//! The script of a page: the modules of `assets/` joined into one.
 //!
-//! Each stays a scope of its own, so names need only be unique where they are used, and the files are ordinary modules
-//! that other programs can load as they are:
+//! Each module keeps a scope of its own, so names need only be unique where they are used, and the files are ordinary
+//! modules that other programs can load as they are:
 //!
 //! ```text
 //!  import { a, b } from "./x.js";         const { a, b } = $x;
@@ -59,7 +59,7 @@ const MODULES: [(&str, &str); 47] = [
     ("main", include_str!("assets/main.js")),
 ];
 
-/// All of it.
+/// The whole script.
 pub(super) fn script() -> String {
     MODULES.iter().fold(String::from("\"use strict\";\n"), |mut script, (name, module)| {
         add(&mut script, name, module);
@@ -83,13 +83,13 @@ fn add(script: &mut String, name: &str, module: &str) {
     script.push_str(&format!("return {{ {} }};\n}})();\n", exported.join(", ")));
 }
 
-/// The names, in braces, and the module of an import.
+/// The names in braces, and the module, of an import.
 fn import(line: &str) -> Option<(&str, &str)> {
     let (names, from) = line.strip_prefix("import ")?.split_once(" from ")?;
     Some((names, from.strip_prefix("\"./")?.strip_suffix(".js\";")?))
 }
 
-/// What a line declares.
+/// The name that a line declares.
 fn declared(line: &str) -> Option<&str> {
     let kinds = ["async function ", "function ", "class ", "const "];
     let name = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
@@ -116,7 +116,7 @@ mod tests {
         );
     }
 
-    /// Check that every module finds what it imports in a module before it, and uses it.
+    /// Check that every module finds its imports in earlier modules, and uses them.
     #[test]
     fn imports_are_there_before() {
         let mut known: HashMap<&str, HashSet<&str>> = HashMap::new();
@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// Check that no module makes markup or code of text, or asks anybody for anything.
+    /// Check that no module turns text into markup or code, or makes requests.
     #[test]
     fn text_stays_text() {
         let dangers = [
@@ -153,7 +153,8 @@ mod tests {
             "</script",
         ];
         for (name, module) in MODULES {
-            // One asks the server that the page came from, if it came from one: the policy of a file forbids it.
+            // One module requests data from the server that the page came from, if any: the policy of a file forbids
+            // it.
             let asks = |danger: &str| name == "source" && danger == "fetch(";
             for danger in dangers.into_iter().filter(|danger| !asks(danger)) {
                 assert!(!module.contains(danger), "{name} has {danger}");

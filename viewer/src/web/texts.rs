@@ -1,8 +1,8 @@
-//! The texts of a page, each once.
+//! The texts of a page, each stored once.
 
 use std::collections::HashMap;
 
-/// Letters of a text that a page keeps. Names of templates reach some thousand.
+/// Most characters of a text that a page keeps. Names of templates reach some thousand.
 const MOST_LETTERS: usize = 4000;
 
 /// Texts by number.
@@ -26,7 +26,7 @@ impl Texts {
     }
 }
 
-/// A text, cut where it is longer than any reader.
+/// A text, truncated if it is longer than anybody reads.
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MOST_LETTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -38,7 +38,7 @@ pub(super) fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Check that a text has one number, and that one without end is cut and says so.
+    /// Check that a text has one number, and that an endless one is truncated and marked as such.
     #[test]
     fn texts_are_numbered_once() {
         let mut texts = Texts::default();

@@ -5,9 +5,9 @@
 //!  live at the later one     ████████████▓▓▓▓        ▓ is new: born in between, and live at its end
 //! ```
 //!
-//! A block that lives at both is the same sample in both, so whatever it stands for, it adds nothing to the difference.
-//! What is in common is the later one without what is new, so what differs is
-//! `earlier - (later - new) + new`. Numbers that only grow have all of the earlier one in common.
+//! A block that is live at both moments is the same sample in both, so whatever it stands for, it adds nothing to the
+//! difference. What both have in common is the later one without the new blocks, so the difference is
+//! `earlier - (later - new) + new`. A number that only grows has all of the earlier one in common.
 
 use crate::analysis::cost::Cost;
 use crate::analysis::profile::{Profile, Span};
@@ -21,12 +21,12 @@ struct Parts {
     earlier: Cost<Spread>,
     later: Cost<Spread>,
     new: Cost<Spread>,
-    /// Something is held at the later moment.
+    /// True when the stack holds anything at the later moment.
     is_held: bool,
 }
 
-/// By process and stack, the variances of what differs.
-// Cost: linear in the rows of the three.
+/// By process and stack, the variances of the difference.
+// Cost: linear in the rows of all three.
 pub(super) fn spreads(
     before: &Profile,
     after: &Profile,
@@ -48,7 +48,7 @@ pub(super) fn spreads(
     parts.into_iter().map(|(row, parts)| (row, parts.differ())).collect()
 }
 
-/// How many events a moment is behind.
+/// How many events precede a moment.
 fn place(profile: &Profile) -> u64 {
     match profile.span {
         Span::At(at) => at.position,
@@ -65,7 +65,7 @@ impl Parts {
             allocated: later.allocated.without(earlier.allocated),
             freed: later.freed.without(earlier.freed),
             temporary: later.temporary.without(earlier.temporary),
-            // What is new may be of a process that has ended, and is not held any more.
+            // New blocks may belong to a process that has ended, and so no longer be held.
             peak: if *is_held { held } else { earlier.peak },
             leaked: changed(earlier.leaked, later.leaked, new.leaked),
             uncertain: changed(earlier.uncertain, later.uncertain, new.uncertain),

@@ -1,11 +1,11 @@
-//! Names that two builds of a program give to one function.
+//! Function names, made comparable between two builds of a program.
 
 use std::borrow::Cow;
 
-/// What of a name counts when captures are compared.
+/// Which parts of a name count when captures are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spelling {
-    /// All but what compilers add: suffixes of clones, hashes.
+    /// Everything except what compilers add: clone suffixes, hashes.
     #[default]
     Exact,
     /// Template arguments do not count either.
@@ -58,8 +58,8 @@ fn without_hash(name: &str) -> &str {
     }
 }
 
-/// Without everything in angle brackets. Operators and arrows keep theirs; of brackets that do not fit together,
-/// nothing is taken away.
+/// Without everything in angle brackets. Operators and arrows keep theirs; if brackets do not match, nothing is
+/// removed.
 pub(crate) fn without_templates(name: &str) -> Cow<'_, str> {
     if !name.contains('<') {
         return Cow::Borrowed(name);
@@ -85,7 +85,7 @@ pub(crate) fn without_templates(name: &str) -> Cow<'_, str> {
         }
         rest = after;
     }
-    // `<T as Trait>::f` of Rust would be `::f`: too little to know a function by.
+    // `<T as Trait>::f` of Rust would become `::f`: too little to identify a function.
     if depth == 0 && !plain.is_empty() && !plain.starts_with("::") {
         Cow::Owned(plain)
     } else {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check what is taken away of names, and that ordinary ones stay.
+    /// Check what is removed from names, and that ordinary ones are kept.
     #[test]
     fn builds_are_not_in_names() {
         use Spelling::{Exact, WithoutTemplates};
@@ -132,7 +132,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that a name is normal once and for all, whatever it is.
+        /// Check that normalizing a normal name changes nothing, whatever it is.
         #[test]
         fn normal_names_stay(name in "[a-z<>:. \\[\\]éh0-9]{0,40}") {
             for spelling in [Spelling::Exact, Spelling::WithoutTemplates] {

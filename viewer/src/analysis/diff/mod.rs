@@ -8,7 +8,7 @@
 //!                 NEW ── Tables, Profile ─┴─ unite ─► one set of tables ─► pair ─► Diff
 //! ```
 //!
-//! Everything is a subtraction, so the difference from B to A is that from A to B with all signs turned.
+//! Everything is a subtraction, so the difference from B to A is the negated difference from A to B.
 
 mod differing;
 mod likeness;
@@ -36,10 +36,10 @@ pub use likeness::{Spelling, normal_name};
 pub use pair::Match;
 pub use unite::{United, unite};
 
-/// The change of one stack of one process, or of all that are alike.
+/// The change of one stack of one process, or of several that are alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiffRow {
-    /// Whose; of two captures, the newer one's where it has the stack.
+    /// The process: of two captures, the newer one's if it has the stack.
     pub process: ProcessId,
     /// The stack, likewise.
     pub node: NodeId,
@@ -47,9 +47,10 @@ pub struct DiffRow {
     pub before: Cost,
     /// What it costs after.
     pub after: Cost,
-    /// How both were found to be the same.
+    /// How the two sides were matched.
     pub matched: Match,
-    /// The variances of the difference: of two captures those of both, between moments of one those of the blocks that differ.
+    /// The variances of the difference: for two captures, the sums of both; for two moments of one, those of the
+    /// blocks that differ.
     pub spread: Cost<Spread>,
 }
 
@@ -76,7 +77,7 @@ pub enum ChangeKind {
 }
 
 impl ChangeKind {
-    /// What became of a number.
+    /// The kind of change between two amounts.
     pub fn of(metric: Metric, before: Amount, after: Amount) -> Self {
         match (before.is_zero(), after.is_zero()) {
             (true, _) => ChangeKind::New,
@@ -100,7 +101,7 @@ impl ChangeKind {
 /// What changed.
 #[derive(Clone, Debug, Default)]
 pub struct Diff {
-    /// One for each stack of each process, in no order that means anything.
+    /// One for each stack of each process, in no particular order.
     pub rows: Vec<DiffRow>,
     /// The sum of all of them before.
     pub before: Cost,
@@ -110,14 +111,14 @@ pub struct Diff {
     pub before_spread: Cost<Spread>,
     /// The variances of `after`.
     pub after_spread: Cost<Spread>,
-    /// How a side was sampled; none where everything was recorded on both.
+    /// How a side was sampled; none if everything was recorded on both.
     pub sampling: Option<Sampling>,
 }
 
 impl Diff {
-    /// Between two moments of one capture: stacks are the same when they are the same stack. In a sampled capture, what was counted
-    /// in the range between both, whichever is the earlier one, tells which blocks are new; without it, no block is the same, so
-    /// variances are far too large.
+    /// The difference between two moments of one capture, matched by stack id. For a sampled capture, `between` is
+    /// the profile of the range between the two moments, in either order: it tells which blocks are new. Without it,
+    /// all blocks count as different, and the variances are far too large.
     pub fn of_moments(before: &Profile, after: &Profile, between: Option<&Profile>) -> Self {
         let keys =
             |process: ProcessId, node: NodeId| (u64::from(process.0) << 32 | u64::from(node.0), Match::Same);
@@ -131,7 +132,7 @@ impl Diff {
         diff
     }
 
-    /// Between two captures whose profiles were brought into one set of tables: see [`United`].
+    /// The difference between two captures whose profiles were brought into one set of tables: see [`United`].
     pub fn of_captures(before: &Profile, after: &Profile, tables: &Tables, names: &Names) -> Self {
         let likeness = Likeness::new(before, after, tables, names);
         Self::gather(before, after, |process, node| likeness.key(process, node))
@@ -168,14 +169,14 @@ impl Diff {
         diff
     }
 
-    /// The change of everything.
+    /// The total change.
     pub fn delta(&self) -> Cost {
         let mut delta = self.after;
         delta -= self.before;
         delta
     }
 
-    /// The variances of the change of everything.
+    /// The variances of the total change.
     pub fn spread(&self) -> Cost<Spread> {
         self.rows.iter().fold(Cost::default(), |mut sum, row| {
             sum += row.spread;
@@ -188,22 +189,23 @@ impl Diff {
         changes(joined(self.rows.clone(), |node| node), metric)
     }
 
-    /// The same, where stacks that a reader cannot tell apart are one row, as in [`rows_as_read`](super::rows_as_read).
+    /// The same, with stacks that a reader cannot tell apart joined into one row, as in
+    /// [`rows_as_read`](super::rows_as_read).
     pub fn changed_as_read(&self, tables: &Tables, names: &Names, metric: Metric) -> Vec<DiffRow> {
         let appearance = Appearance::new(tables, names);
         let mut rows = joined(self.rows.clone(), |node| node);
-        // The stack of a row is that of the greatest change in it.
+        // The row shows the stack with the greatest change.
         sort(&mut rows, metric);
         changes(joined(rows, |node| appearance.of(node)), metric)
     }
 
-    /// What grew and what shrank, apart.
+    /// Total growth and total shrinkage, separately.
     pub fn gross(&self, metric: Metric) -> (Amount, Amount) {
         let ((grown, _), (shrunk, _)) = self.gross_with_spread(metric);
         (grown, shrunk)
     }
 
-    /// The same with their variances.
+    /// The same, with variances.
     pub fn gross_with_spread(&self, metric: Metric) -> ((Amount, Spread), (Amount, Spread)) {
         let (mut grown, mut shrunk) = Default::default();
         for row in self.changed(metric) {
@@ -229,7 +231,7 @@ impl Diff {
         sums
     }
 
-    /// Of what each side has, the part that was allocated by functions without a name and matched by nothing of the other side.
+    /// Of each side, the part that was allocated by unnamed functions and matched nothing on the other side.
     pub fn nameless(&self, tables: &Tables, names: &Names, metric: Metric) -> [Amount; 2] {
         let is_nameless = |row: &&DiffRow| {
             let innermost = meaningful(tables, names, row.node).next();
@@ -242,8 +244,8 @@ impl Diff {
         })
     }
 
-    /// A tree of the changes, and one of the same shape whose nodes have what changed below them in either direction: a
-    /// node may have changed much though its sum did not.
+    /// A tree of the changes, and one of the same shape whose nodes add up the changes below them in either
+    /// direction: a node may have changed much though its sum did not.
     pub fn trees(&self, tables: &Tables, names: &Names, metric: Metric) -> (Tree, Tree) {
         let tree = |of: fn(Amount) -> Amount| {
             let site = |row: &DiffRow| {
@@ -265,18 +267,18 @@ impl Diff {
     }
 }
 
-/// How much an amount is, in either direction.
+/// The size of a change, whatever its direction.
 pub fn size(metric: Metric, amount: Amount) -> (i64, i64) {
     let (first, second) = metric.order(amount);
     (first.saturating_abs(), second.saturating_abs())
 }
 
-/// Every change as a growth.
+/// Turns shrinkage into growth.
 fn either_way(amount: Amount) -> Amount {
     Amount { blocks: amount.blocks.saturating_abs(), bytes: amount.bytes.saturating_abs() }
 }
 
-/// Rows with the same key as one, which is called by the first of them.
+/// Joins rows with the same key; the first one gives the row its name.
 fn joined<K: Hash + Eq>(rows: Vec<DiffRow>, key: impl Fn(NodeId) -> K) -> Vec<DiffRow> {
     let mut places: HashMap<K, usize> = HashMap::new();
     let mut joined: Vec<DiffRow> = Vec::new();
@@ -297,7 +299,7 @@ fn joined<K: Hash + Eq>(rows: Vec<DiffRow>, key: impl Fn(NodeId) -> K) -> Vec<Di
     joined
 }
 
-/// Those that changed, the greatest change first.
+/// The rows that changed, the greatest change first.
 fn changes(mut rows: Vec<DiffRow>, metric: Metric) -> Vec<DiffRow> {
     rows.retain(|row| !metric.of(&row.delta()).is_zero());
     sort(&mut rows, metric);

@@ -1,7 +1,7 @@
-//! Which stacks of two captures are the same.
+//! Matches the stacks of two captures.
 //!
-//! A stack is its functions with their files and lines, or, where that finds no partner, its functions alone: an edit
-//! above a function moves its lines, and it stays what it was.
+//! A stack is matched by its functions with their files and lines or, if that finds no partner, by its functions
+//! alone: an edit above a function moves its lines without changing the function.
 //!
 //! ```text
 //!  old              new
@@ -21,13 +21,13 @@ use std::collections::HashMap;
 pub enum Match {
     /// By everything that is known.
     Same,
-    /// By functions and files with code, not by lines.
+    /// By functions and binaries, not by lines.
     Alike,
-    /// Not at all: it is in one of the two captures only.
+    /// Not matched: it is in only one of the two captures.
     Alone,
 }
 
-/// Where a row is to be found: what process of what name, and which stack.
+/// What identifies a row: the process name and the stack.
 type Place = (u32, u32);
 
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -55,13 +55,13 @@ impl Sides {
     }
 }
 
-/// Rows of two profiles in one set of tables, and which of them are the same.
+/// The rows of two profiles in one set of tables, and their matches.
 pub(super) struct Likeness<'a> {
     names: &'a Names,
     same: Vec<u32>,
     alike: Vec<u32>,
     sides_same: HashMap<Place, Sides>,
-    /// Of the rows that have no partner in `sides_same`.
+    /// Rows that have no partner in `sides_same`.
     sides_alike: HashMap<Place, Sides>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Likeness<'a> {
         likeness
     }
 
-    /// A number that rows of the same stack have in common, and how that was found.
+    /// A number that matching rows have in common, and how they matched.
     pub(super) fn key(&self, process: ProcessId, node: NodeId) -> (u64, Match) {
         let same = self.place(&self.same, process, node);
         if self.sides_same.get(&same).is_some_and(|sides| sides.both()) {
@@ -107,12 +107,12 @@ impl<'a> Likeness<'a> {
     }
 }
 
-/// One word for a place; processes have few different names.
+/// A place as one word; processes have few distinct names.
 fn number((process, stack): Place, kind: u64) -> u64 {
     u64::from(process) << 33 | kind << 32 | u64::from(stack)
 }
 
-/// The source file of a step, as text: the two captures have strings of their own.
+/// The source file of a step, as text: each capture has strings of its own.
 fn text<'a>(tables: &'a Tables, step: &Step) -> Option<&'a str> {
     step.file.map(|file| tables.string(file))
 }

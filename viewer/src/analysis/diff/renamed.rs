@@ -1,11 +1,11 @@
-//! Programs that have another name in the newer of two captures: `./app-old` beside `./app-new`.
+//! Programs whose name changed between two captures: `./app-old` became `./app-new`.
 
 use crate::analysis::process_name;
 use capture::{Process, Tables};
 use std::collections::HashSet;
 
-/// Gives programs of the old capture the names that they have in the new one. One is the other where each is the program that
-/// its recording began with, or is the only one of its capture that the other capture does not have.
+/// Gives programs of the old capture the names they have in the new one. Two programs are paired when each is the one
+/// that its recording began with, or the only one of its capture that the other capture lacks.
 // Cost: linear in the processes of both.
 pub(super) fn rename(old: &mut Tables, new: &Tables) {
     let of_new = names(&new.processes);
@@ -25,7 +25,7 @@ fn names(processes: &[Process]) -> HashSet<String> {
     processes.iter().map(process_name).collect()
 }
 
-/// The program that others do not have, if there is just one.
+/// The program that is not among `others`, if there is exactly one.
 fn alone(processes: &[Process], others: &HashSet<String>) -> Option<Process> {
     let mut missing = processes.iter().filter(|process| !others.contains(&process_name(process)));
     let first = missing.next()?;
@@ -33,7 +33,7 @@ fn alone(processes: &[Process], others: &HashSet<String>) -> Option<Process> {
     missing.all(|process| process_name(process) == name).then(|| first.clone())
 }
 
-/// Takes what was one program for what is another one.
+/// Renames one program to another.
 fn call(old: &mut Tables, was: &Process, is: &Process) {
     let name = process_name(was);
     for process in old.processes.iter_mut().filter(|process| process_name(process) == name) {

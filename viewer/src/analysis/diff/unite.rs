@@ -1,13 +1,14 @@
-//! Two captures in one set of tables, so that everything that can be shown of one capture can be shown of both.
+//! Merges two captures into one set of tables, so that whatever can be shown of one capture can be shown of both.
 //!
 //! ```text
 //!  new     nodes 0 1 2 3              stay as they are
 //!  old     nodes 0 1 2        ──►     follow as 4, 5; the empty stack is the same
 //! ```
 //!
-//! Functions have their [normal names](super::normal_name) afterwards. A file of the old capture is that of the new one if it has
-//! the same path, or else the same name and no other has that; a version behind `.so` does not count. The program itself may
-//! have [another name](super::renamed). Where a function without a name begins says which one it is in the same build alone.
+//! Functions get their [normal names](super::normal_name). A file of the old capture is identified with one of the
+//! new capture if it has the same path, or else the same name, provided no other file has that name; a version after
+//! `.so` does not count. The program itself may have been [renamed](super::renamed). The start address of an unnamed
+//! function identifies it only within the same build.
 
 use super::likeness::{Spelling, normal_name};
 use super::renamed::rename;
@@ -21,18 +22,18 @@ use std::collections::{HashMap, HashSet};
 /// The tables of two captures in one.
 #[derive(Debug)]
 pub struct United {
-    /// Those of the new capture, and behind them those of the old one.
+    /// Those of the new capture, followed by those of the old one.
     pub tables: Tables,
-    /// What to add to ids of the old capture, by table.
+    /// Offsets to add to ids of the old capture, by table.
     nodes: usize,
     processes: usize,
     threads: usize,
 }
 
 impl United {
-    /// Gives rows of the old capture the ids that they have in these tables.
+    /// Changes the ids in rows of the old capture to those in these tables.
     pub fn adopt(&self, old: &mut Profile) {
-        // Of the other capture's processes it knows nothing.
+        // It knows nothing of the other capture's processes.
         let others = std::iter::repeat_n(ProcessProfile::default(), self.processes);
         old.processes.splice(0..0, others);
         for site in &mut old.sites {
@@ -43,7 +44,7 @@ impl United {
     }
 }
 
-/// The empty stack is the same everywhere; there is one of it.
+/// The empty stack is shared by both.
 fn moved(node: NodeId, by: usize) -> NodeId {
     match node {
         NodeId::ROOT => node,
@@ -51,7 +52,7 @@ fn moved(node: NodeId, by: usize) -> NodeId {
     }
 }
 
-/// Puts an old capture's tables behind those of a new one.
+/// Appends an old capture's tables to those of a new one.
 pub fn unite(mut old: Tables, new: Tables, spelling: Spelling) -> United {
     rename(&mut old, &new);
     let mut tables = new;
@@ -117,7 +118,7 @@ pub fn unite(mut old: Tables, new: Tables, spelling: Spelling) -> United {
     United { tables, nodes, processes, threads }
 }
 
-/// Normal names, each as one string.
+/// Normal names, each stored once.
 struct Texts {
     spelling: Spelling,
     normal: HashMap<String, StringId>,
@@ -140,7 +141,7 @@ impl Texts {
     }
 }
 
-/// Adds the files of the old capture; by old file, where it is now.
+/// Adds the files of the old capture; returns where each of them is now.
 fn files(old: &Tables, tables: &mut Tables) -> Vec<ModuleId> {
     let mut by_name: HashMap<String, Option<usize>> = HashMap::new();
     let mut by_path: HashMap<String, usize> = HashMap::new();
@@ -173,14 +174,15 @@ fn files(old: &Tables, tables: &mut Tables) -> Vec<ModuleId> {
     ids.collect()
 }
 
-/// The files of which the captures have different builds: a function has another place in each, and what it has in common is the file.
+/// Files of which the captures have different builds: addresses of functions differ between these, so only the file
+/// is comparable.
 fn rebuilt(old: &Tables, tables: &Tables, modules: &[ModuleId]) -> HashSet<ModuleId> {
     let pairs = old.modules.iter().zip(modules);
     let differ = pairs.filter(|(old, new)| old.build_id != tables.modules[new.index()].build_id);
     differ.map(|(_, &new)| new).collect()
 }
 
-/// The name of a file without folders, and without the version of a library.
+/// A file's name without folders and without a library's version.
 fn stem(path: &str) -> &str {
     let name = file_name(path);
     name.find(".so.").map_or(name, |end| &name[..end + 3])

@@ -1,4 +1,4 @@
-//! Which thread freed whose blocks.
+//! Which thread freed the blocks of which other thread.
 
 use crate::analysis::cost::Amount;
 use crate::analysis::estimate::Estimator;
@@ -7,22 +7,22 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// Pairs of threads that are told apart: a program with a thread per request may have millions.
+/// Most pairs of threads that are told apart: a program with a thread per request may have millions.
 const MOST_PAIRS: usize = 1 << 16;
 
 /// Blocks of one thread that were freed by one thread, itself included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossing {
-    /// Who allocated and who freed; none for the pairs that are not told apart.
+    /// The threads that allocated and freed them; none for pairs beyond the limit.
     pub threads: Option<(ThreadId, ThreadId)>,
-    /// What.
+    /// The blocks.
     pub freed: Amount,
 }
 
-/// Counts them.
+/// Counts blocks by pair of threads.
 #[derive(Debug, Default)]
 pub(super) struct Crossings {
-    /// The pair that was counted last, and not entered yet: mostly it is the next one, too.
+    /// The pair counted last, not entered in the map yet: usually the next pair is the same.
     last: Option<(ThreadId, ThreadId)>,
     of_last: Amount,
     pairs: HashMap<(ThreadId, ThreadId), Amount>,
@@ -53,7 +53,7 @@ impl Crossings {
         }
     }
 
-    /// All of them in whole blocks, most blocks first.
+    /// All pairs in whole blocks, most blocks first.
     pub(super) fn finish(mut self, estimator: &Estimator) -> Vec<Crossing> {
         self.enter();
         let pairs = self.pairs.iter();

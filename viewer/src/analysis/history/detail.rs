@@ -1,11 +1,11 @@
-//! A range of time in detail, without a pass over everything.
+//! Shows a range of time in detail without a pass over everything.
 //!
 //! ```text
-//!  whole      │    │    │    │    │    │    │    │     coarse slices of all of it, from one pass
+//!  whole      │    │    │    │    │    │    │    │     coarse slices of everything, from one pass
 //!  range                  ├────┤
-//!  pass                │    │││││││    │               from the boundary before the range to the one behind it,
-//!                      begin           end             where the heap is known
-//!  result     │        │    │││││││    │         │     what is around that is in one piece, as the whole has it
+//!  pass                │    │││││││    │               from the boundary before the range to the one after it:
+//!                      begin           end             the heap is known at both
+//!  result     │        │    │││││││    │         │     what surrounds the range is merged, from the whole
 //! ```
 
 use super::flow::Flow;
@@ -18,18 +18,19 @@ use capture::Tables;
 use hashbrown::HashMap;
 use std::ops::Range;
 
-/// Which events a range needs, and what the history of all of them knows already.
+/// Which events a range needs, and what is already known from the history of the whole recording.
 #[derive(Debug)]
 pub struct Detail<'a> {
     whole: &'a History,
-    /// Slices of the whole that are taken apart.
+    /// Slices of the whole that are replaced by finer ones.
     slices: Range<usize>,
     from: u64,
     to: u64,
 }
 
 impl<'a> Detail<'a> {
-    /// Of a range in nanoseconds since the recording began; none where the whole is about as fine there as it can be.
+    /// For a range in nanoseconds since the recording began; none where the whole is about as fine as it can be
+    /// there.
     pub fn of(whole: &'a History, from: u64, to: u64) -> Option<Self> {
         let ends = |time| whole.slices.partition_point(move |slice| slice.end.time <= time);
         let first = ends(from).min(whole.slices.len());
@@ -38,7 +39,7 @@ impl<'a> Detail<'a> {
         (end - first < MOST_SLICES / 2).then_some(Self { whole, slices: first..end, from, to })
     }
 
-    /// Up to where events are known: those after it are to be handed to [`Self::slices`].
+    /// The boundary up to which the history is known: events after it are to be handed to [`Self::slices`].
     pub fn begin(&self) -> Instant {
         self.before().map_or(Instant::default(), |slice| slice.end)
     }
@@ -55,8 +56,8 @@ impl<'a> Detail<'a> {
         Slices::within(tables, self.begin(), live, self.from, self.to)
     }
 
-    /// The slices and changes of the whole, with what the pass has found. What else a history has does not depend on slices: it
-    /// is the whole's alone.
+    /// The slices and changes of the whole, refined by what the pass found. Whatever else a history has does not
+    /// depend on slices and stays with the whole.
     pub fn join(&self, found: Slices) -> History {
         let fine = found.finish();
         let before = pieces(&self.whole.slices[..self.slices.start], 0);
@@ -98,7 +99,7 @@ impl<'a> Detail<'a> {
 }
 
 impl History {
-    /// Adds changes, of which those of one piece become one.
+    /// Adds changes, joining those of one piece.
     fn add(&mut self, changes: &[(u32, Flow)], piece: impl Fn(u32) -> u32) {
         for of_piece in changes.chunk_by(|(a, _), (b, _)| piece(*a) == piece(*b)) {
             let mut sum = Flow::default();
@@ -108,7 +109,7 @@ impl History {
     }
 }
 
-/// Slices in one piece, but for those before the end of a process, with the numbers of what is in each.
+/// Merges slices into one piece, except those before the end of a process; each piece with the totals of its slices.
 fn pieces(slices: &[Slice], first: usize) -> Vec<(Range<usize>, Slice)> {
     let mut pieces: Vec<(Range<usize>, Slice)> = Vec::new();
     for (number, slice) in (first..).zip(slices) {

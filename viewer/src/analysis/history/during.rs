@@ -1,4 +1,4 @@
-//! What was allocated in the regions that programs mark, by stack.
+//! What was allocated in regions that programs mark, by stack.
 
 use crate::analysis::cost::Amount;
 use crate::analysis::estimate::Estimator;
@@ -7,15 +7,16 @@ use crate::analysis::watch::Birth;
 use capture::{Event, NodeId, ProcessId, StringId, Tables};
 use std::collections::HashMap;
 
-/// Names of regions that are followed, the first ones: each block is counted for every name of which a region is open.
+/// Most region names that are followed, the first ones: each block is counted once for every name with an open
+/// region.
 const MOST_NAMES: usize = 64;
 
-/// What a stack of a process allocated in any region of a name.
+/// What a stack of a process allocated inside regions of one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct During {
     /// The name.
     pub name: StringId,
-    /// Whose.
+    /// The process.
     pub process: ProcessId,
     /// The stack.
     pub node: NodeId,
@@ -23,7 +24,7 @@ pub struct During {
     pub allocated: Amount,
 }
 
-/// Counts it.
+/// Counts allocations in regions.
 #[derive(Debug)]
 pub(super) struct Regions {
     names: Vec<StringId>,
@@ -54,7 +55,7 @@ impl Regions {
         self.inside.event(event);
     }
 
-    /// In order of names, processes and stacks, in whole blocks.
+    /// The sums in whole blocks, ordered by name, process and stack.
     pub(super) fn finish(self, estimator: &Estimator) -> Vec<During> {
         let mut sums: Vec<_> = self.sums.into_iter().collect();
         sums.sort_unstable_by_key(|(key, _)| *key);

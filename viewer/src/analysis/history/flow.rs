@@ -4,21 +4,21 @@ use crate::analysis::cost::Amount;
 use crate::analysis::estimate::Estimator;
 use std::ops::AddAssign;
 
-/// A change, with `+=`.
+/// A change; supports `+=`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Of what is live: allocated less what ended.
+    /// Change of what is live: allocated less what ended.
     pub live: Amount,
     /// Allocated.
     pub allocated: Amount,
     /// The part of the blocks freed that was temporary.
     pub temporary: Amount,
-    /// Freed by this stack, whoever had allocated it; nothing where stacks of frees were not recorded.
+    /// Freed by this stack, whoever allocated it; zero where the stacks of frees were not recorded.
     pub frees: Amount,
 }
 
 impl Flow {
-    /// True when nothing happened, or as much came as went and none of it counts.
+    /// True when nothing happened, or what came went again and none of it counts.
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
     }
@@ -33,7 +33,7 @@ impl Flow {
         }
     }
 
-    /// What led from an earlier sum to this one.
+    /// The change from an earlier sum to this one.
     pub(super) fn since(&self, earlier: &Self) -> Self {
         Self {
             live: self.live - earlier.live,

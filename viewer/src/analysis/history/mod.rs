@@ -1,18 +1,18 @@
-//! How the heap came to be what it was: the changes of every stack, in slices of time, from one pass.
+//! How the heap evolved: the changes of every stack, in slices of time, from one pass.
 //!
 //! ```text
 //!             slice 0          slice 1          slice 2
 //!        ├────────────────┼────────────────┼────────────────┤
-//!  a     +300 −100        −200                                   live of a at a boundary: the sum up to it
+//!  a     +300 −100        −200                                   live bytes of a at a boundary: the sum up to it
 //!  b     +50                               +50
 //! ```
 //!
-//! Every boundary is a moment at which the heap is known exactly, stack by stack, and between two of them so is what was
-//! allocated. How long slices are follows from the length of the recording: when there are too many of them, or too many
-//! changes in them, neighbours are merged. So memory is bounded by distinct stacks, never by events.
+//! At every boundary the heap is known exactly, stack by stack, and so is what was allocated between two of them. The
+//! width of a slice follows from the length of the recording: when there are too many slices, or too many changes in
+//! them, neighbours are merged. So memory is bounded by distinct stacks, never by events.
 //!
-//! A boundary also stands just before each process ends (of many processes, the last ones), since afterwards its heap
-//! is gone: that is where its leaks are to be seen.
+//! A boundary also stands just before each process ends (of many processes, the last ones), since its heap is gone
+//! afterwards: that is where its leaks can be seen.
 
 mod crossing;
 mod detail;
@@ -44,13 +44,13 @@ pub struct History {
     pub sites: Vec<SiteHistory>,
     /// All changes, by site and then by slice: see [`History::changes`].
     changes: Vec<(u32, Flow)>,
-    /// By size and by length of life.
+    /// Blocks by size and by lifetime.
     pub spectrum: Spectrum,
-    /// Who freed whose blocks, most blocks first.
+    /// Which thread freed whose blocks, most blocks first.
     pub crossings: Vec<Crossing>,
-    /// By stack, the sizes and the lifetimes of its blocks.
+    /// By stack, the sizes and lifetimes of its blocks.
     pub shapes: Vec<StackShape>,
-    /// By stack, what became of its blocks; nothing where stacks of frees were not recorded.
+    /// By stack, what became of its blocks; empty where the stacks of frees were not recorded.
     pub frees: Vec<Passed>,
     /// What was allocated in regions that programs mark.
     pub during: Vec<During>,
@@ -59,7 +59,7 @@ pub struct History {
 /// What happened to the blocks of one stack of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteHistory {
-    /// Whose.
+    /// The process.
     pub process: ProcessId,
     /// The stack.
     pub node: NodeId,
@@ -68,7 +68,7 @@ pub struct SiteHistory {
 }
 
 impl History {
-    /// What changed, by the number of the slice.
+    /// Its changes, each with the index of its slice.
     pub fn changes(&self, site: &SiteHistory) -> &[(u32, Flow)] {
         &self.changes[site.first..site.first + site.len]
     }

@@ -1,22 +1,22 @@
-//! Numbers of the stacks of processes, in the order in which they are met.
+//! Numbers the stacks of processes in the order in which they are met.
 
 use capture::{NodeId, ProcessId};
 use hashbrown::HashMap;
 
 const NONE: u32 = u32::MAX;
 
-/// Stacks by number. Beside [`Sites`](crate::analysis::sites::Sites) it keeps no sums, so what one look reads is next to what the
-/// next one does.
+/// Stacks by number. Unlike [`Sites`](crate::analysis::sites::Sites) it keeps no sums, so successive lookups touch
+/// neighbouring memory.
 #[derive(Debug)]
 pub(super) struct Numbers {
-    /// By node, the process that had this stack last, and its number.
+    /// By node, the process that used this stack last, and its number.
     recent: Vec<(ProcessId, u32)>,
     known: HashMap<(ProcessId, NodeId), u32>,
     met: Vec<(ProcessId, NodeId)>,
 }
 
 impl Numbers {
-    /// For a capture with so many nodes.
+    /// For a capture with this many nodes.
     pub(super) fn new(nodes: usize) -> Self {
         Self { recent: vec![(ProcessId(0), NONE); nodes.max(1)], known: HashMap::new(), met: Vec::new() }
     }
@@ -42,7 +42,7 @@ impl Numbers {
         number
     }
 
-    /// All of them, by number.
+    /// All stacks, by number.
     pub(super) fn into_met(self) -> Vec<(ProcessId, NodeId)> {
         self.met
     }
@@ -52,8 +52,8 @@ impl Numbers {
 mod tests {
     use super::*;
 
-    /// Check that processes that share a stack have numbers of their own, found again in any order, and that a stack outside of the
-    /// table is the empty one.
+    /// Check that processes that share a stack have separate numbers, which are found again in any order, and that a
+    /// stack outside of the table counts as the empty one.
     #[test]
     fn shared_stacks_have_a_number_per_process() {
         let mut numbers = Numbers::new(3);

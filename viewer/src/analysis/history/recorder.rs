@@ -1,4 +1,4 @@
-//! The observer of a pass that writes its history.
+//! The observer that records the history of a pass.
 
 use super::History;
 use super::crossing::Crossings;
@@ -11,7 +11,7 @@ use crate::analysis::watch::{Birth, Death, End, Instant, Life, Moved, Watch};
 use crate::lives::{Frees, Shapes};
 use capture::{Ended, Event, NodeId, ProcessId, Sampling, Tables};
 
-/// Writes the history of the pass that it observes.
+/// Records the history of the pass that it observes.
 #[derive(Debug)]
 pub struct Recorder {
     estimator: Estimator,
@@ -24,7 +24,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// For a pass over the events of the capture that these tables belong to.
+    /// For a pass over events of the capture that these tables belong to.
     pub fn new(tables: &Tables) -> Self {
         Self {
             estimator: Estimator::new(Sampling::new(tables.metadata.sample_interval)),
@@ -37,7 +37,7 @@ impl Recorder {
         }
     }
 
-    /// The history, when the pass is over.
+    /// Finishes the history after the pass.
     pub fn finish(self) -> History {
         let spectrum = self.spectrum.whole(&self.estimator);
         let during = self.regions.finish(&self.estimator);

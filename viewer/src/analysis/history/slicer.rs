@@ -4,7 +4,7 @@
 //!  width 1   │a│b│c│d│ │ │ │e│f│     the quiet time between d and e is one slice
 //!  width 2   │ ab│ cd│     │ ef│     once there are too many: boundaries at multiples of 2 stay
 //!
-//!  detail        │ a │b│c│d│ e │    of a range, from a boundary before it to one behind it: one slice each around it
+//!  detail        │ a │b│c│d│ e │    of a range, from a boundary before it to one after it: one slice on either side
 //! ```
 
 use super::flow::Flow;
@@ -12,34 +12,34 @@ use crate::analysis::cost::Amount;
 use crate::analysis::watch::Instant;
 use std::cmp::Ordering;
 
-/// Slices of a history, but for the boundaries before ends of processes: more would not be seen on a screen.
+/// Most slices of a history, apart from boundaries before process ends: a screen would not show more.
 pub(super) const MOST_SLICES: usize = 512;
 
-/// Boundaries before ends of processes that stay.
+/// Most boundaries before process ends that are kept.
 const MOST_KEPT: usize = 32;
 
-/// Slices are not merged below this number for the sake of the changes in them.
+/// Slices are not merged below this number merely because of the changes in them.
 const FEWEST_SLICES: usize = 64;
 
 /// A slice of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
-    /// Its last event, and the time up to which it goes.
+    /// Its last event, and the time at which it ends.
     pub end: Instant,
     /// True when a process ends right after it.
     pub before_end: bool,
     /// Live at its end.
     pub live: Amount,
-    /// What was live when most bytes were, at its beginning or within it.
+    /// What was live when the most bytes were, at its beginning or within it.
     pub most: Amount,
-    /// What happened in it, over all stacks.
+    /// Its change, over all stacks.
     pub change: Flow,
     /// Frames of the deepest stack that allocated in it.
     pub deepest: u32,
 }
 
 impl Slice {
-    /// Both as one slice.
+    /// Joins two successive slices.
     pub(super) fn followed_by(&self, next: &Self) -> Self {
         let most = if next.most.bytes > self.most.bytes { next.most } else { self.most };
         let mut change = self.change;
@@ -48,20 +48,20 @@ impl Slice {
     }
 }
 
-/// A closed slice and the changes in it, by the number of the site.
+/// A closed slice and its changes, by site number.
 #[derive(Debug, Default)]
 struct Closed {
     slice: Slice,
     changes: Vec<(u32, Flow)>,
 }
 
-/// Follows time.
+/// Follows time and closes slices.
 #[derive(Debug)]
 pub(super) struct Slicer {
     /// Where the first slice begins.
     begin: u64,
     width: u64,
-    /// What is cut, beginning and end.
+    /// The range that is cut into slices, begin and end.
     detail: (u64, u64),
     /// Where the open slice ends at the latest.
     boundary: u64,
@@ -69,22 +69,22 @@ pub(super) struct Slicer {
     done: Vec<Closed>,
     /// Changes in all closed slices.
     entries: usize,
-    /// More are too many.
+    /// The limit at which slices are merged.
     most_entries: usize,
     open: Slice,
 }
 
 impl Slicer {
-    /// For a recording that takes about this long; 0 where nobody knows.
+    /// For a recording of about this length; 0 if unknown.
     pub(super) fn new(duration_ns: u64) -> Self {
-        // A slice less than there may be, for the rounding.
+        // One slice fewer than allowed, because of rounding.
         let width = duration_ns.div_ceil(MOST_SLICES as u64 - 1);
         Self::cutting(0, Amount::ZERO, (0, u64::MAX), width)
     }
 
-    /// For a range of a recording, from a time before it on, when so much is live: the range alone is cut.
+    /// For a range of a recording, starting from an earlier time at which `live` was live: only the range is cut.
     pub(super) fn within(begin: u64, live: Amount, from: u64, to: u64) -> Self {
-        // Two more for what is around it.
+        // Two more for the slices around it.
         Self::cutting(begin, live, (from, to), to.saturating_sub(from).div_ceil(MOST_SLICES as u64 - 3))
     }
 
@@ -110,10 +110,9 @@ impl Slicer {
         time > self.boundary
     }
 
-    /// Ends the open slice, and the quiet time after it, before the event at `now`. Gives the changes back to be filled
-    /// anew.
+    /// Closes the open slice, with these changes, and the quiet time after it, before the event at `now`.
     pub(super) fn advance(&mut self, now: Instant, changes: Vec<(u32, Flow)>) {
-        // Times of a file that no recording made may fall; its slices stand still then.
+        // In forged files time may go backwards; slices stand still then.
         self.latest = self.latest.max(now.time);
         let position = now.position.saturating_sub(1);
         self.close(Instant { position, time: self.boundary }, false, changes);
@@ -124,7 +123,7 @@ impl Slicer {
         self.boundary = self.next_boundary();
     }
 
-    /// Where a slice that begins now ends at the latest.
+    /// The latest end of a slice that begins now.
     fn next_boundary(&self) -> u64 {
         let (begin, (from, to)) = (self.last_end(), self.detail);
         if begin < from {
@@ -136,7 +135,7 @@ impl Slicer {
         (begin / self.width).saturating_add(1).saturating_mul(self.width).min(to)
     }
 
-    /// Ends the open slice right before the end of a process, the event at `now`.
+    /// Closes the open slice just before a process ends, at the event `now`.
     pub(super) fn before_end(&mut self, now: Instant, changes: Vec<(u32, Flow)>) {
         let time = now.time.clamp(self.last_end(), self.boundary);
         self.close(Instant { position: now.position.saturating_sub(1), time }, true, changes);
@@ -155,7 +154,7 @@ impl Slicer {
         self.open.deepest = self.open.deepest.max(frames);
     }
 
-    /// Notes that what is live now was live together.
+    /// Notes that everything live now was live at the same time.
     #[inline]
     pub(super) fn stand(&mut self) {
         if self.open.live.bytes > self.open.most.bytes {
@@ -163,7 +162,7 @@ impl Slicer {
         }
     }
 
-    /// Ends the last slice and gives all of them.
+    /// Closes the last slice and returns all of them.
     pub(super) fn finish(
         mut self,
         last: Instant,
@@ -184,7 +183,7 @@ impl Slicer {
         let slice = Slice { end, before_end, ..self.open };
         self.open = Slice { live: slice.live, most: slice.live, ..Slice::default() };
         self.entries += changes.len();
-        // As many again for the sites themselves: no merging makes them fewer.
+        // As much again for the sites themselves: merging cannot reduce these.
         self.most_entries = self.most_entries.max(changes.len().saturating_mul(4));
         self.done.push(Closed { slice, changes });
         if before_end {
@@ -205,7 +204,7 @@ impl Slicer {
         }
     }
 
-    /// Doubles the width.
+    /// Doubles the slice width.
     fn coarsen(&mut self) {
         self.width = self.width.saturating_mul(2);
         let bucket = |closed: &Closed| closed.slice.end.time.saturating_sub(1) / self.width;
@@ -225,14 +224,14 @@ impl Slicer {
 }
 
 impl Closed {
-    /// Takes the slice that follows.
+    /// Appends the following slice.
     fn absorb(&mut self, next: Closed) {
         self.slice = self.slice.followed_by(&next.slice);
         self.changes = joined(&self.changes, &next.changes);
     }
 }
 
-/// The sums of two lists, both in order of sites.
+/// The sums of two lists, both ordered by site.
 fn joined(left: &[(u32, Flow)], right: &[(u32, Flow)]) -> Vec<(u32, Flow)> {
     let mut sum = Vec::with_capacity(left.len().max(right.len()));
     let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());

@@ -1,4 +1,4 @@
-//! The observer of a pass that cuts it into slices.
+//! The observer that cuts a pass into slices.
 
 use super::flow::Flow;
 use super::numbers::Numbers;
@@ -9,7 +9,8 @@ use crate::analysis::estimate::Estimator;
 use crate::analysis::watch::{Birth, Death, End, Instant, Life, Moved, Watch};
 use capture::{Action, Ended, Event, Frame, NodeId, ProcessId, Sampling, Tables};
 
-/// Writes the slices of the pass that it observes. It keeps nothing with blocks, so the pass may begin at a saved state.
+/// Records the slices of the pass that it observes. It keeps nothing with blocks, so the pass may begin at a saved
+/// state.
 #[derive(Debug)]
 pub struct Slices {
     estimator: Estimator,
@@ -18,25 +19,25 @@ pub struct Slices {
     /// By site, its change in the open slice.
     open: Vec<Flow>,
     touched: Vec<u32>,
-    /// By node, the frames on its stack.
+    /// By node, the number of frames on its stack.
     depths: Vec<u32>,
-    /// What happens up to here is not looked at.
+    /// Events up to here are ignored.
     begin: Instant,
-    /// The event that was told of last.
+    /// The event observed last.
     last: Instant,
-    /// Stacks of frees were recorded.
+    /// True when the stacks of frees were recorded.
     counts_frees: bool,
 }
 
 impl Slices {
-    /// For a pass over the events of the capture that these tables belong to.
+    /// For a pass over events of the capture that these tables belong to.
     pub(super) fn new(tables: &Tables) -> Self {
         let duration = tables.summary.as_ref().map_or(0, |summary| summary.duration_ns);
         Self::cut_by(tables, Slicer::new(duration), Instant::default())
     }
 
-    /// For a pass over some of them: from an instant on, when so much was live. Slices are spent on the time between `from`
-    /// and `to`, in nanoseconds since the recording began.
+    /// For a pass over part of them: from `begin`, at which `live` was live. Slices are spent on the time between
+    /// `from` and `to`, in nanoseconds since the recording began.
     pub(super) fn within(tables: &Tables, begin: Instant, live: Amount, from: u64, to: u64) -> Self {
         let estimator = Estimator::new(Sampling::new(tables.metadata.sample_interval));
         Self::cut_by(tables, Slicer::within(begin.time, estimator.unrounded(live), from, to), begin)
@@ -56,7 +57,7 @@ impl Slices {
         }
     }
 
-    /// The history without what no slice has, when the pass is over.
+    /// Finishes the slices after the pass: a history without the parts that do not come from slices.
     pub(super) fn finish(mut self) -> History {
         let changes = self.take_changes();
         let closed = self.slicer.finish(self.last, changes);
@@ -84,13 +85,13 @@ impl Slices {
         if death.at.position <= self.begin.position {
             return;
         }
-        // A block whose free is unknown was gone before its address was handed out again.
+        // A displaced block, whose free is unknown, was gone before its address was reused.
         if !matches!(death.end, End::Displaced { .. }) {
             self.slicer.stand();
         }
         let mut change = Flow { live: -block, ..Flow::default() };
         match death.end {
-            // It still lives when the recording ends.
+            // It is still live when the recording ends.
             End::Left { ended: Ended::Running, .. } => return,
             End::Left { .. } => {
                 self.before_end(death.at);
@@ -124,7 +125,7 @@ impl Slices {
         self.slicer.change(change);
     }
 
-    /// Ends the open slice before a process does, once for each.
+    /// Closes the open slice before a process ends, once for each process.
     fn before_end(&mut self, at: Instant) {
         self.advance(at);
         if self.last.position < at.position {
@@ -142,7 +143,7 @@ impl Slices {
         }
     }
 
-    /// What the open slice changed, in order of sites. One that came back to nothing may stand there twice.
+    /// The changes of the open slice, ordered by site. A site that returned to zero may occur twice.
     fn take_changes(&mut self) -> Vec<(u32, Flow)> {
         self.touched.sort_unstable();
         let open = &mut self.open;
@@ -183,7 +184,7 @@ impl Watch for Slices {
 
     fn event(&mut self, at: Instant, event: &Event) {
         if at.position > self.begin.position {
-            // Of sums, what was live together is known when all are there.
+            // With sums, what was live at the same time is known only once all of them have arrived.
             if !matches!(event.action, Action::Sum { .. } | Action::Figure { .. }) {
                 self.slicer.stand();
             }
@@ -192,10 +193,10 @@ impl Watch for Slices {
     }
 }
 
-/// By node, the frames on its stack; what stands for the allocator's function is none.
+/// By node, the number of frames on its stack, not counting the allocator's function.
 fn depths(tables: &Tables) -> Vec<u32> {
     let mut depths = vec![0_u32; tables.nodes.len()];
-    // Parents stand before their children.
+    // Parents come before their children.
     for (index, node) in tables.nodes.iter().enumerate().skip(1) {
         let is_code = matches!(tables.frames.get(node.frame.index()), Some(Frame::Code { .. }));
         depths[index] = depths.get(node.parent.index()).copied().unwrap_or(0) + u32::from(is_code);
@@ -203,8 +204,8 @@ fn depths(tables: &Tables) -> Vec<u32> {
     depths
 }
 
-/// The changes of all slices by site, in whole blocks. Blocks of a sampled capture are no whole numbers: sums are rounded
-/// and their differences taken, so that a stack is right to half a block at every boundary.
+/// The changes of all slices by site, in whole blocks. Blocks of a sampled capture are not whole numbers: running
+/// sums are rounded and their differences taken, so that a stack is right to half a block at every boundary.
 fn by_site(
     closed: Vec<(Slice, Vec<(u32, Flow)>)>,
     sites: &mut [SiteHistory],
@@ -234,7 +235,7 @@ fn by_site(
     (slices, all)
 }
 
-/// Adds to a sum, and gives the difference in whole blocks.
+/// Adds to a running sum, and returns the difference in whole blocks.
 fn step(sum: &mut Flow, change: Flow, estimator: &Estimator) -> Flow {
     let before = sum.whole(estimator);
     *sum += change;

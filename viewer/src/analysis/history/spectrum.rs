@@ -1,9 +1,9 @@
-//! Blocks by size and by length of life.
+//! Blocks by size and by lifetime.
 
 use crate::analysis::cost::Amount;
 use crate::analysis::estimate::Estimator;
 
-/// Classes of a number by its length in bits: 0, 1, 2 to 3, 4 to 7, and so on.
+/// Classes of a number by its bit length: 0, 1, 2 to 3, 4 to 7, and so on.
 const CLASSES: usize = 65;
 
 /// The blocks of one class of sizes.
@@ -17,13 +17,13 @@ pub struct SizeClass {
     pub left: Amount,
 }
 
-/// Blocks by the length, in bits, of their size and of their life in nanoseconds. Class *n* holds the numbers from
-/// 2ⁿ⁻¹ to 2ⁿ − 1, class 0 the number 0.
+/// Blocks by the bit length of their size and of their lifetime in nanoseconds. Class *n* holds the numbers from 2ⁿ⁻¹
+/// to 2ⁿ − 1, class 0 the number 0.
 #[derive(Clone, Debug)]
 pub struct Spectrum {
     /// By size.
     pub sizes: [SizeClass; CLASSES],
-    /// Blocks that were freed or resized, by length of life.
+    /// Blocks that were freed or resized, by lifetime.
     pub lives: [Amount; CLASSES],
 }
 

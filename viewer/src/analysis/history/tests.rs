@@ -1,4 +1,4 @@
-//! Histories of made recordings agree with what the same pass counted.
+//! Histories of synthetic recordings agree with the counts of the same pass.
 
 use super::{Detail, Flow, History, Recorder};
 use crate::analysis::cost::Amount;
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 const MAIN: ThreadId = ThreadId(0);
 const OTHER: ThreadId = ThreadId(1);
 
-/// One process with two threads and this many stacks beside the empty one.
+/// One process with two threads and this many stacks in addition to the empty one.
 fn tables(stacks: u32, ended: Option<Ended>) -> Tables {
     let process = Process { end: ended.map(|ended| ProcessEnd { ended, time: 0 }), ..Process::default() };
     let thread = |tid| Thread { process: ProcessId(0), tid, name: String::new() };
@@ -46,7 +46,7 @@ fn told(tables: &Tables, events: &[Event]) -> (Profile, History) {
     (profile, recorder.finish())
 }
 
-/// The history with a range in detail; none where the whole is as fine.
+/// The history with a range in detail; none if the whole is as fine.
 fn within(tables: &Tables, events: &[Event], whole: &History, from: u64, to: u64) -> Option<History> {
     let detail = Detail::of(whole, from, to)?;
     let mut load = Load::watched(tables, detail.slices(tables));
@@ -57,7 +57,7 @@ fn within(tables: &Tables, events: &[Event], whole: &History, from: u64, to: u64
     Some(History { spectrum, crossings, ..detail.join(found) })
 }
 
-/// What a history adds up to, by site, up to a slice.
+/// The sums of a history up to a slice, by site.
 fn sums(history: &History, upto: usize) -> Vec<Flow> {
     let sum = |site| {
         let changes = history.changes(site).iter().take_while(|(slice, _)| (*slice as usize) < upto);
@@ -69,7 +69,7 @@ fn sums(history: &History, upto: usize) -> Vec<Flow> {
     history.sites.iter().map(sum).collect()
 }
 
-/// Checks everything that holds between a profile and its history.
+/// Checks everything that must hold between a profile and its history.
 fn check(profile: &Profile, history: &History) {
     let all = sums(history, history.slices.len());
     for (site, (of_profile, sum)) in history.sites.iter().zip(profile.sites.iter().zip(&all)) {
@@ -94,7 +94,7 @@ fn check(profile: &Profile, history: &History) {
     assert_eq!(lives.fold(Amount::ZERO, |sum, life| sum + *life), profile.total.freed);
 }
 
-/// Check that what a process left behind is seen just before its end, and is gone after it.
+/// Check that what a process left behind is visible just before its end, and gone after it.
 #[test]
 fn heap_is_seen_before_its_end() {
     let tables = tables(2, Some(Ended::Exited(0)));
@@ -108,7 +108,8 @@ fn heap_is_seen_before_its_end() {
     assert_eq!(history.crossings[0].threads, Some((MAIN, OTHER)));
 }
 
-/// Check that what a stack frees is known of each slice, also of one that allocates nothing, and in a range in detail.
+/// Check that what a stack frees is known for each slice, also for a stack that allocates nothing, and in a range in
+/// detail.
 #[test]
 fn frees_are_told_by_slice() {
     let mut tables = tables(4, Some(Ended::Exited(0)));
@@ -143,8 +144,8 @@ fn frees_are_told_by_slice() {
     assert_eq!(slices.fold(Amount::ZERO, |sum, frees| sum + frees), profile.total.freed);
 }
 
-/// Check that a range of a sampled recording begins with what is held there, and ends as all of it does: blocks are in other units
-/// while they are added up.
+/// Check that a range of a sampled recording begins with what is held there, and ends like the whole: amounts are in
+/// other units while they are added up.
 #[test]
 fn a_range_of_samples_begins_with_what_is_held() {
     let mut tables = tables(1, None);
@@ -161,14 +162,14 @@ fn a_range_of_samples_begins_with_what_is_held() {
     assert!(last(&whole).blocks > 300_000, "{:?}", last(&whole));
     assert_eq!(last(&history), last(&whole));
     for time in [from, to] {
-        // Of blocks that are all alike so many come in each millisecond.
+        // All blocks are alike and come at a constant rate.
         let expected = last(&whole).blocks as f64 * time as f64 / 10e9;
         let found = live(&history, time).blocks as f64;
         assert!((found / expected - 1.0).abs() < 0.01, "{found} blocks, not {expected}");
     }
 }
 
-/// Check that of a range the range alone is cut, finely, and that all that holds of a history holds of this one.
+/// Check that for a range only the range is cut, finely, and that whatever holds for a history holds for this one.
 #[test]
 fn a_range_alone_is_cut() {
     let tables = tables(1, None);
@@ -187,7 +188,7 @@ fn a_range_alone_is_cut() {
     assert!(within(&tables, &events, &whole, 0, 9_000_000_000).is_none());
 }
 
-/// Check that a range without an event, and times beyond the recording, are ranges, too.
+/// Check that a range without events, and times past the recording, work as well.
 #[test]
 fn empty_ranges_have_a_history() {
     let tables = tables(1, Some(Ended::Exited(0)));
@@ -202,7 +203,7 @@ fn empty_ranges_have_a_history() {
     }
 }
 
-/// Check that what still runs when events end is live at the last boundary.
+/// Check that blocks of processes still running when events end are live at the last boundary.
 #[test]
 fn running_heap_stays() {
     let tables = tables(1, None);
@@ -212,8 +213,8 @@ fn running_heap_stays() {
     assert_eq!(history.spectrum.sizes[7].left, Amount { blocks: 1, bytes: 100 });
 }
 
-/// Check that a recording of which nobody knew how long it takes has as many slices as a screen shows, not more, and that
-/// quiet times cost none.
+/// Check that a recording of unknown length has as many slices as a screen shows, not more, and that quiet times take
+/// none.
 #[test]
 fn slices_are_bounded() {
     let tables = tables(1, None);
@@ -228,7 +229,7 @@ fn slices_are_bounded() {
     assert!((2..600).contains(&history.slices.len()), "{}", history.slices.len());
 }
 
-/// Check that of thousands of processes that end, the last ends keep their boundaries.
+/// Check that of thousands of processes that end, the last ones keep their boundaries.
 #[test]
 fn last_ends_have_boundaries() {
     let mut tables = tables(1, Some(Ended::Exited(0)));
@@ -254,7 +255,7 @@ fn last_ends_have_boundaries() {
 }
 
 proptest! {
-    /// Check that a history agrees with what is counted for any events, in any order of times.
+    /// Check that a history agrees with the counts for any events, with times in any order.
     #[test]
     fn history_agrees_with_the_profile(
         steps in prop::collection::vec((0..12_u64, 0..5_u32, 0..3000_u64, any::<bool>(), 0..2_000_000_u64), 0..300),

@@ -1,8 +1,8 @@
-//! Looks at what the next events will need.
+//! Prefetches the memory that the next events will need.
 //!
-//! Where a heap is large, counting an event waits for memory twice, for the block and then for its row, and each event for
-//! the one before. Reads that need nothing of each other are under way together. So a few events are looked at before they
-//! are counted, first at all blocks and then at all rows; nothing is made of what was read, but it is in the cache then:
+//! With a large heap, counting an event misses the cache twice, for the block and then for its row, and each event
+//! waits for the one before. Independent reads overlap. So the blocks of a few events, then their rows, are read
+//! before the events are counted; the values are discarded, but the memory is in the cache afterwards:
 //!
 //! ```text
 //!  32 events ──► their blocks, which say in which rows they count ──► these rows ──► counted one by one
@@ -15,16 +15,17 @@ use crate::analysis::watch::Watch;
 use capture::{Action, Event};
 use std::hint::black_box;
 
-/// Events that are looked at together: about as many reads as a core has under way.
+/// Events that are prefetched together: about as many reads as a core can have in flight.
 const WINDOW: usize = 32;
 
-/// Blocks that the caches near a core hold in any case.
+/// Number of blocks that fits into a core's own caches.
 const SMALL: usize = 1 << 14;
 
 impl<W: Watch> Load<'_, W> {
     /// Counts the next events, as [`Load::event`] does one by one, faster where heaps are large.
     pub fn events(&mut self, events: &[Event]) {
-        // Where nothing is added up, less is waited for: of some ten thousand blocks a look costs more than it spares.
+        // Without sums there are fewer cache misses: with some ten thousand blocks, prefetching costs more than it
+        // saves.
         let small = if W::SUMS { SMALL } else { 16 * SMALL };
         if self.processes.iter().all(|process| process.heap.len() < small) {
             return events.iter().for_each(|event| self.event(event));
@@ -44,7 +45,7 @@ impl<W: Watch> Load<'_, W> {
     fn row_of(&self, event: &Event) -> Option<SiteId> {
         match event.action {
             Action::Alloc { address, stack, .. } => {
-                // There is none as a rule: where it would be, the new one will be.
+                // The address is not in the heap as a rule: the probe reads the slot where the new block will go.
                 black_box(self.heap_of(event)?.heap.get(address));
                 self.sites.last_of(stack)
             }
@@ -66,8 +67,8 @@ mod tests {
     use crate::analysis::Profile;
     use capture::{FrameId, Node, NodeId, Process, ProcessId, Tables, Thread, ThreadId};
 
-    /// Check that a look at events that come changes nothing, in a heap that is large enough for one, with threads, stacks and
-    /// frees that the capture does not define, too.
+    /// Check that prefetching changes nothing, in a heap that is large enough for it, including events with threads,
+    /// stacks and frees that the capture does not define.
     #[test]
     fn sums_are_those_of_single_events() {
         let mut tables = Tables::default();

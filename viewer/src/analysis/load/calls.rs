@@ -23,7 +23,7 @@ pub(super) struct Allocation {
 }
 
 impl Allocation {
-    /// The same for those who look at it.
+    /// The same for observers.
     #[inline]
     pub(super) fn birth(&self, at: Instant) -> Birth {
         let Self { process, thread, address, size, alignment, stack } = *self;
@@ -32,7 +32,7 @@ impl Allocation {
 }
 
 impl<W: Watch> Load<'_, W> {
-    /// A new block, which a `realloc` may have made of an old one.
+    /// A new block, which a `realloc` may have made from an old one.
     pub(super) fn allocate(&mut self, mut call: Allocation, old: Option<&Block<W::Kept>>) {
         call.size = call.size.min(MAX_SIZE);
         let Allocation { process, thread, address, size, .. } = call;
@@ -40,7 +40,7 @@ impl<W: Watch> Load<'_, W> {
         if W::LOOKS
             && let Some(block) = self.processes[process.index()].remove(address)
         {
-            // Told in the order of the sums: what is in the way is gone before the new block is there.
+            // Reported in the order of the sums: the block in the way is gone before the new one exists.
             self.end_uncounted(process, block);
         }
         let kept = self.tell_born(&call, site, old);
@@ -65,7 +65,7 @@ impl<W: Watch> Load<'_, W> {
         self.hold(process, site, size);
     }
 
-    /// Where a block counts.
+    /// The row that a block counts in.
     #[inline]
     fn site_of(&mut self, call: &Allocation) -> SiteId {
         match &self.only {
@@ -88,8 +88,9 @@ impl<W: Watch> Load<'_, W> {
         self.free_known(process, block, End::Freed { thread, stack, is_temporary });
     }
 
-    /// What was freed, or is being resized, is no thread's last allocation any more: what has its address later is another block, even one
-    /// that a failed realloc has brought back. If it was that of its thread, gives the number of that one's allocations.
+    /// A block that is freed or being resized is no longer its thread's last allocation: a later block at its address
+    /// is another one, even if a failed realloc restores it. If it was its thread's last, returns that thread's
+    /// number of allocations.
     #[inline]
     pub(super) fn forget_last(&mut self, owner: ThreadId, address: u64) -> Option<u32> {
         let owner = self.threads.get_mut(owner.index())?;
@@ -105,7 +106,7 @@ impl<W: Watch> Load<'_, W> {
         self.tell_died(process, &block, end);
     }
 
-    /// Counts a free where it was made, if its block counts.
+    /// Counts a free at the stack that freed, if the block counts.
     fn count_free(&mut self, process: ProcessId, block: &Block<W::Kept>, end: End) {
         if let End::Freed { thread, stack, .. } | End::Resized { thread, stack, .. } = end
             && !self.sites.get(block.site).is_rest
@@ -135,7 +136,7 @@ impl<W: Watch> Load<'_, W> {
         }
     }
 
-    /// Ends a block whose address was handed out again although no free of it was recorded.
+    /// Ends a block whose address was reused although no free of it was recorded.
     #[cold]
     pub(super) fn end_uncounted(&mut self, process: ProcessId, block: Block<W::Kept>) {
         let state = &mut self.processes[process.index()];

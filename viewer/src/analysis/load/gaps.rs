@@ -15,7 +15,7 @@ impl<W: Watch> Load<'_, W> {
     }
 
     pub(super) fn gap_end(&mut self, process: ProcessId, thread: ThreadId) {
-        // An end alone is a gap whose beginning was lost as well.
+        // An end without a beginning is a gap whose beginning was lost as well.
         self.gap_begin(process, thread);
         self.threads[thread.index()].in_gap = false;
         self.processes[process.index()].close_gap();

@@ -25,7 +25,7 @@ impl<W: Watch> Load<'_, W> {
         let parent = parent.filter(|parent| *parent != process && parent.index() < self.processes.len());
         if let Some(parent) = parent {
             lineage::inherit(&mut self.processes, parent, process, fork);
-            // The child has the blocks that its parent's record lacks.
+            // The child also has the blocks that its parent's recording lacks.
             let ProcessState { had_gaps, was_paused, .. } = self.processes[parent.index()];
             let child = &mut self.processes[process.index()];
             child.had_gaps |= had_gaps;
@@ -33,8 +33,8 @@ impl<W: Watch> Load<'_, W> {
         }
     }
 
-    /// Ends a heap: what is left of it is leaked, uncertain or left behind by exec. `unless_known` is how the
-    /// process ended where its row does not say: the file was cut before that was written.
+    /// Ends a heap: its remaining blocks are leaked, uncertain or left behind by exec. `unless_known` is how the
+    /// process ended if its row does not say, because the file was truncated before that was written.
     pub(super) fn end(&mut self, process: ProcessId, unless_known: Ended) {
         let running = self.processes.get_mut(process.index()).filter(|state| state.phase != Phase::Ended);
         let Some(state) = running else {
@@ -51,7 +51,7 @@ impl<W: Watch> Load<'_, W> {
         let in_realloc: Vec<Block<W::Kept>> = pending.filter_map(|pending| pending.block).collect();
         let estimator = self.estimator;
         let count = |block: &Block<W::Kept>| estimator.count(block.size);
-        // In an aggregated capture, they were told of.
+        // In an aggregated capture they were reported.
         let told = state.in_realloc;
         state.in_realloc = in_realloc.iter().fold(told, |sum, block| sum + count(block).amount);
         let begun = in_realloc.iter().map(|block| (block, true));

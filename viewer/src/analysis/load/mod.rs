@@ -1,7 +1,7 @@
 //! One streaming pass over the events.
 //!
-//! Memory is bounded by live blocks and distinct stacks, never by events. The order of events is the truth: time
-//! is shown, never compared.
+//! Memory is bounded by live blocks and distinct stacks, never by events. The order of events is authoritative: times
+//! are shown, never compared.
 
 mod ahead;
 mod calls;
@@ -31,7 +31,7 @@ use calls::Allocation;
 use capture::{Action, Ended, Event, ProcessId, Sampling, Tables, ThreadId};
 use totals::Told;
 
-/// Says whether a block counts.
+/// Tells whether a block counts.
 type BlockTest<'a> = dyn Fn(&Birth) -> bool + 'a;
 
 /// Counts events.
@@ -54,16 +54,16 @@ pub struct Load<'a, W: Watch = ()> {
     estimator: Estimator,
     sites: Sites,
     peak: Peak,
-    /// Pages of all processes beside their allocators, in bytes.
+    /// Bytes that all processes have mapped apart from their allocators.
     own_pages: i64,
     own_pages_peak: PagesPeak,
     pools: Pools,
     processes: Vec<ProcessState<W::Kept>>,
     threads: Vec<ThreadState<W::Kept>>,
     watch: W,
-    /// Stacks of frees were recorded, and rows tell how much each of them freed.
+    /// The stacks of frees were recorded, and rows say how much each of them freed.
     counts_frees: bool,
-    /// Which blocks count; all where nobody asked.
+    /// Which blocks count; none: all of them.
     only: Option<Box<BlockTest<'a>>>,
     /// Events before the range that is counted.
     skipped: u64,
@@ -81,14 +81,14 @@ impl<'a> Load<'a> {
         Self::watched(tables, ())
     }
 
-    /// Ends the processes that still run and gives the result.
+    /// Ends the processes that still run and returns the result.
     pub fn finish(self) -> Profile {
         self.finish_watched().0
     }
 }
 
 impl<'a, W: Watch> Load<'a, W> {
-    /// The same under the eyes of an observer.
+    /// A pass with an observer.
     pub fn watched(tables: &'a Tables, watch: W) -> Self {
         let seed = Seed::random();
         let sampling = Sampling::new(tables.metadata.sample_interval);
@@ -116,15 +116,15 @@ impl<'a, W: Watch> Load<'a, W> {
         }
     }
 
-    /// Gives each thread rows of its own, to be called before the first event. The sums are the same.
+    /// Gives each thread rows of its own; to be called before the first event. The sums are the same.
     pub fn by_threads(mut self) -> Self {
         self.sites.tell_threads_apart();
         self
     }
 
     /// Counts the next event.
-    // Cost: 20 to 40 ns for an allocation or a free of a heap that fits into the cache, 100 ns for a million blocks; a third less of
-    // the latter in `events`.
+    // Cost: 20 to 40 ns for an allocation or a free if the heap fits into the cache, 100 ns with a million blocks;
+    // `events` takes a third off the latter.
     pub fn event(&mut self, event: &Event) {
         self.advance(event);
         self.count(event);
@@ -155,7 +155,7 @@ impl<'a, W: Watch> Load<'a, W> {
         }
     }
 
-    /// Ends the processes that still run and gives the result, and the observer back.
+    /// Ends the processes that still run, and returns the result and the observer.
     pub fn finish_watched(mut self) -> (Profile, W) {
         self.now = self.last_time;
         for index in 0..self.processes.len() {
@@ -186,7 +186,7 @@ impl<'a, W: Watch> Load<'a, W> {
             self.processes[row.process.index()].cost += cost;
             profile.sites.push(Site { process: row.process, thread: row.thread(), node: row.node, cost });
         }
-        // The sum of the rows' shares, to the block.
+        // Exactly the sum of the rows' shares.
         profile.peak.held = profile.total.peak;
         profile.processes =
             self.processes.iter().map(|state| process_profile(state, self.estimator)).collect();
@@ -194,13 +194,13 @@ impl<'a, W: Watch> Load<'a, W> {
         (profile, self.watch)
     }
 
-    /// The tables that it counts by.
+    /// The tables of the capture.
     pub(crate) fn tables(&self) -> &'a Tables {
         self.tables
     }
 
-    /// The process of a thread, when the capture defines both and it has not ended. A process whose first event
-    /// is missing runs from the first one there is.
+    /// The process of a thread, if the capture defines both and it has not ended. A process whose first event is
+    /// missing starts with the first one there is.
     fn running(&mut self, thread: ThreadId) -> Option<ProcessId> {
         let process = self.tables.threads.get(thread.index())?.process;
         let state = self.processes.get_mut(process.index())?;
@@ -237,7 +237,7 @@ impl<'a, W: Watch> Load<'a, W> {
             Action::PoolAlloc { .. } | Action::PoolFree { .. } | Action::PoolRealloc { .. } => {
                 self.note_pool(process, event);
             }
-            // Another one may have had this id before.
+            // Another thread may have had this id before.
             Action::ThreadStart => self.threads[thread.index()].allocates(None),
             Action::ThreadEnd | Action::Mark { .. } => {}
             mapping => {
@@ -247,7 +247,7 @@ impl<'a, W: Watch> Load<'a, W> {
         }
     }
 
-    /// Counts a block in a part of its row's cost.
+    /// Adds a block to one part of its row's cost.
     #[inline]
     fn count_part(&mut self, site: SiteId, part: Part, size: u64) {
         if W::SUMS {

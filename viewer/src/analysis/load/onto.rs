@@ -1,4 +1,4 @@
-//! Goes on with tables that have grown.
+//! Continues with tables that have grown.
 
 use super::Load;
 use crate::analysis::account::{Oddities, Standing};
@@ -8,7 +8,7 @@ use crate::analysis::thread::ThreadState;
 use capture::{ProcessId, Tables};
 
 impl Load<'_> {
-    /// The same pass over other tables, in which everything is where it was. It counts all blocks.
+    /// The same pass over other tables, in which all rows keep their places. It counts all blocks.
     pub(in crate::analysis) fn onto<'t>(self, tables: &'t Tables) -> Load<'t> {
         let Load {
             tables: _,
@@ -40,7 +40,7 @@ impl Load<'_> {
         Load {
             tables,
             only: None,
-            // Nobody asks that of a recording that goes on.
+            // Not wanted for a recording that goes on.
             counts_frees: false,
             sampling,
             estimator,
@@ -65,7 +65,7 @@ impl Load<'_> {
         self.estimator
     }
 
-    /// What rows stand at now.
+    /// The present numbers of all rows.
     pub(in crate::analysis) fn standings(&self) -> impl Iterator<Item = Standing> + '_ {
         self.sites.rows().iter().map(|row| Standing {
             process: row.process,

@@ -1,4 +1,4 @@
-//! Pages beside the allocator.
+//! Pages mapped apart from the allocator.
 
 use super::Load;
 use crate::analysis::profile::PagesPeak;
@@ -6,7 +6,7 @@ use crate::analysis::watch::Watch;
 use capture::{Action, ProcessId};
 
 impl<W: Watch> Load<'_, W> {
-    /// Follows a mapping.
+    /// Follows a mapping call.
     pub(super) fn note_pages(&mut self, process: ProcessId, mapping: &Action, time: u64) {
         let pages = &mut self.processes[process.index()].pages;
         let before = pages.held.cast_signed();

@@ -11,19 +11,19 @@ use crate::analysis::watch::Watch;
 use capture::{Action, Event, ProcessId};
 
 impl<W: Watch> Load<'_, W> {
-    /// A pass over the blocks of a pool, by [`Load::pool_event`]. Each counts as one, however the recording was sampled:
-    /// programs tell of all.
+    /// A pass over the blocks of a pool, by [`Load::pool_event`]. Each counts as one, even in a sampled recording:
+    /// programs report all of them.
     #[must_use]
     pub fn of_pools(mut self) -> Self {
         self.sampling = None;
         self.estimator = Estimator::new(None);
         self.sites = Sites::new(Seed::random(), self.tables.nodes.len(), false);
-        // Programs do not tell where they free.
+        // Programs do not report where they free.
         self.counts_frees = false;
         self
     }
 
-    /// Counts what the next event is for a pool. Its position is that among all events.
+    /// Counts what the next event means for a pool. Its position is the one among all events.
     pub fn pool_event(&mut self, pool: &PoolEvents, event: &Event) {
         self.advance(event);
         pool.translate(event).for_each(|event| self.count(&event));
@@ -33,7 +33,7 @@ impl<W: Watch> Load<'_, W> {
         }
     }
 
-    /// Heaps of the programs' own, as if all processes ended now.
+    /// The programs' own heaps, as if all processes ended now.
     pub fn pools_so_far(&self) -> Vec<PoolProfile> {
         self.pools.as_if_over(|process, born| {
             let state = &self.processes[process.index()];
@@ -41,7 +41,7 @@ impl<W: Watch> Load<'_, W> {
         })
     }
 
-    /// Follows what a program tells of its pools: beside the heap, in which their blocks lie.
+    /// Follows what a program reports about its pools, separately from the heap in which their blocks lie.
     pub(super) fn note_pool(&mut self, process: ProcessId, event: &Event) {
         let now = self.instant();
         let state = &self.processes[process.index()];
@@ -60,7 +60,7 @@ impl<W: Watch> Load<'_, W> {
                 self.pools.add(process, pool, block(address, size), now);
             }
             Action::PoolRealloc { pool, old, address, size, .. } => {
-                // As with `realloc`: while it is copied, both are there.
+                // As with `realloc`: both blocks exist while the content is copied.
                 self.pools.add(process, pool, block(address, size), now);
                 self.pools.remove(process, pool, old);
             }

@@ -1,8 +1,8 @@
 //! Parts of a capture: what was live at a moment, what happened in a range.
 //!
-//! A range is counted by a pass that begins at the start of the capture, or wherever the state of one is known, and
-//! forgets its sums where the range begins. What it knows of blocks, threads and forks it keeps, so blocks from before
-//! are freed, resized and inherited as ever.
+//! A range is counted by a pass that begins at the start of the capture, or wherever a saved state exists, and resets
+//! its sums where the range begins. It keeps what it knows of blocks, threads and forks, so older blocks are freed,
+//! resized and inherited as usual.
 
 use super::Load;
 use crate::analysis::process::Phase;
@@ -11,8 +11,8 @@ use crate::analysis::watch::{Birth, Watch};
 use capture::Ended;
 
 impl<'a, W: Watch> Load<'a, W> {
-    /// Counts only the blocks that pass a test when they are born. The others are followed, so that what depends on
-    /// them, such as when most was held, is as ever.
+    /// Counts only the blocks that pass a test at birth. The others are still followed, so that whatever depends on
+    /// them, such as the time of the peak, stays the same.
     #[must_use]
     pub fn only(mut self, test: impl Fn(&Birth) -> bool + 'a) -> Self {
         self.only = Some(Box::new(test));
@@ -21,8 +21,8 @@ impl<'a, W: Watch> Load<'a, W> {
 }
 
 impl<W: Watch> Load<'_, W> {
-    /// Begins a range here: allocations, frees and losses count from now on, what is left at its end only if it was
-    /// allocated in it, and its peak is the most that was held from now on, whoever allocated that.
+    /// Begins a range here. Allocations, frees and losses count from now on; blocks left at the end count only if
+    /// they were allocated in the range; the peak is the most that was held from now on, whenever it was allocated.
     pub fn begin_range(&mut self) {
         self.skipped = self.events;
         self.stray_events = 0;
@@ -34,13 +34,14 @@ impl<W: Watch> Load<'_, W> {
         self.processes.iter_mut().for_each(|process| process.restart(now));
     }
 
-    /// Ends here with processes that still run, as if the recording did. What came later, such as an exec, is not known.
+    /// Stops here with processes still running, as if the recording ended now. Later events, such as an exec, are
+    /// ignored.
     pub fn cut(mut self) -> (Profile, W) {
         self.forget_ends();
         self.finish_watched()
     }
 
-    /// Takes this moment for the peak: what is held now is what rows and processes hold there.
+    /// Makes this moment the peak: rows and processes hold there what they hold now.
     pub fn hold_peak(&mut self) {
         let at = self.instant();
         self.peak.restart(&mut self.sites, at);

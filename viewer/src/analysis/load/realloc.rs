@@ -68,8 +68,8 @@ impl<W: Watch> Load<'_, W> {
         }
     }
 
-    /// The free half of a `realloc` that succeeded. Where its beginning was not recorded, a gap explains that, or
-    /// nothing does.
+    /// The free half of a successful `realloc`. If its beginning was not recorded, either a gap explains that, or it
+    /// is an anomaly.
     pub(super) fn realloc_free(
         &mut self,
         (process, thread): (ProcessId, ThreadId),
@@ -90,8 +90,8 @@ impl<W: Watch> Load<'_, W> {
         }
     }
 
-    /// Puts the block of a failed `realloc` back. Its bytes never left the sums. If its thread has allocated nothing since, it is again
-    /// that one's last allocation.
+    /// Restores the block of a failed `realloc`. Its bytes never left the sums. If its thread has allocated nothing
+    /// since, it is that thread's last allocation again.
     fn restore(&mut self, process: ProcessId, mut block: Block<W::Kept>, was_last: Option<u32>) {
         let state = &mut self.processes[process.index()];
         if state.heap.get(block.address).is_some() {

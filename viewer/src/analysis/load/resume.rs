@@ -1,4 +1,4 @@
-//! Goes on from a saved state.
+//! Continues from a saved state.
 
 use super::Load;
 use crate::analysis::peak::Peak;
@@ -7,8 +7,8 @@ use crate::analysis::watch::Watch;
 use capture::Tables;
 
 impl<'a, W: Watch<Kept = ()>> Load<'a, W> {
-    /// A pass that begins where another one was saved; none when that was one over another capture. Its peak is not
-    /// known: it is for moments and ranges.
+    /// A pass that begins at a saved state; none if that is of another capture. Its peak is not known: it is for
+    /// moments and ranges.
     pub fn resume(tables: &'a Tables, saved: Saved, watch: W) -> Option<Self> {
         if !saved.fits(tables) {
             return None;

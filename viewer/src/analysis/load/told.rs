@@ -10,8 +10,8 @@ use crate::analysis::watch::{Death, End, Instant, Life, Watch};
 use capture::ProcessId;
 
 impl<W: Watch> Load<'_, W> {
-    /// Tells of a new block, and gives what to keep with it.
-    // Cost: nothing where nobody looks.
+    /// Reports a new block to the observer, and returns what to keep with it.
+    // Cost: nothing without an observer.
     #[inline]
     pub(super) fn tell_born(
         &mut self,
@@ -27,8 +27,8 @@ impl<W: Watch> Load<'_, W> {
         self.watch.born(&birth, old.as_ref())
     }
 
-    /// Tells of a block's end.
-    // Cost: nothing where nobody looks.
+    /// Reports a block's end to the observer.
+    // Cost: nothing without an observer.
     #[inline]
     pub(super) fn tell_died(&mut self, process: ProcessId, block: &Block<W::Kept>, end: End) {
         if W::LOOKS {
@@ -42,7 +42,7 @@ impl<W: Watch> Load<'_, W> {
         self.processes.iter().flat_map(|process| process.failures.iter().cloned()).collect()
     }
 
-    /// What a process holds now, and what is known of its calls that returned no memory.
+    /// What a process holds now, and its calls that returned no memory.
     pub(in crate::analysis) fn held_and_failures(&mut self, process: ProcessId) -> (Amount, &mut Failures) {
         let state = &mut self.processes[process.index()];
         (self.estimator.whole(state.held), &mut state.failures)
@@ -53,7 +53,7 @@ impl<W: Watch> Load<'_, W> {
     }
 }
 
-/// What is known of a block that dies, or is resized.
+/// What is known of a block that dies or is resized.
 pub(super) fn life<K: Copy>(sites: &Sites, process: ProcessId, block: &Block<K>) -> Life<K> {
     let node = sites.get(block.site).node;
     let Block { address, size, thread, kept, .. } = *block;

@@ -1,11 +1,11 @@
-//! Both ends of an aggregated capture: what a pass over events tells of itself, and how a pass counts what was told.
+//! Both ends of an aggregated capture: what a pass over events reports for one, and how a pass over one counts that.
 //!
-//! What blocks there are is not known then, so what a range is about is net: of a stack that had blocks before it, those
-//! that are freed in it are taken to be its own first.
+//! Single blocks are unknown there, so a range is net: for a stack that held blocks before it, the blocks freed in
+//! the range are first taken to be the range's own.
 //!
 //! ```text
 //!  before the range   held 300                          ┌─ 200 of the range's own
-//!  in the range       allocated 250, freed 200 ─────────┘  so 50 have grown; 300 of before are still there
+//!  in the range       allocated 250, freed 200 ─────────┘  so it grew by 50; the 300 from before are still there
 //! ```
 
 use super::Load;
@@ -20,7 +20,7 @@ use crate::analysis::watch::{Instant, Moved, Watch};
 use capture::{Action, Ended, Event, FigureKind, NodeId, ProcessId, SumKind, Tables};
 use std::collections::{BTreeMap, HashMap};
 
-/// What a pass over an aggregated capture remembers beside its rows.
+/// What a pass over an aggregated capture keeps beside its rows.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     /// None in a capture of single events.
@@ -30,11 +30,11 @@ pub(super) struct Told {
     /// Rows of each process.
     rows: HashMap<ProcessId, Vec<SiteId>>,
     uncertain: HashMap<SiteId, Amount>,
-    /// In a range, rows of stacks that held something before it.
+    /// In a range, the rows of stacks that held something before it.
     before: HashMap<(ProcessId, NodeId), SiteId>,
-    /// A range was begun: its peak is that of its snapshots.
+    /// A range was begun: its peak is the highest of its snapshots.
     is_range: bool,
-    /// In a range, processes that have changed since the last one.
+    /// In a range, the processes that have changed since the last snapshot.
     moved: Vec<ProcessId>,
 }
 
@@ -44,7 +44,7 @@ impl Told {
         Self { snapshots, ..Self::default() }
     }
 
-    /// The same for tables that have come meanwhile.
+    /// Continues with tables that have grown.
     pub(super) fn onto(&mut self, tables: &Tables) {
         if tables.metadata.aggregate().is_some() {
             self.snapshots.get_or_insert_default();
@@ -55,7 +55,7 @@ impl Told {
         self.snapshots
     }
 
-    /// Begins a range after these rows.
+    /// Begins a range; `rows` hold what was there before.
     pub(super) fn begin_range(&mut self, rows: &[SiteState]) {
         if let Some(snapshots) = &mut self.snapshots {
             *snapshots = Snapshots::default();
@@ -71,7 +71,7 @@ fn exact(amount: Amount) -> Counted {
     Counted { amount, spread: Spread::ZERO }
 }
 
-/// As much of an amount as there is, and the rest of it.
+/// The part of an amount that is there, and the rest of it.
 fn split(amount: Amount, there: Amount) -> (Amount, Amount) {
     let taken = Amount {
         blocks: amount.blocks.min(there.blocks.max(0)),
@@ -150,7 +150,7 @@ impl<W: Watch> Load<'_, W> {
         }
     }
 
-    /// Changes what a row and its process hold, without a look at the peak: between snapshots nobody knows of any.
+    /// Changes what a row and its process hold without updating the peak, which is unknown between snapshots.
     fn shift(&mut self, process: ProcessId, site: SiteId, by: Amount) {
         self.processes[process.index()].held += by;
         if self.told.is_range && self.told.moved.last() != Some(&process) {
@@ -217,7 +217,7 @@ impl<W: Watch> Load<'_, W> {
         }
     }
 
-    /// What rows of a process still hold is left when it ends.
+    /// Whatever rows of a process still hold when it ends is left.
     pub(super) fn end_told(&mut self, process: ProcessId, ended: Ended) {
         for site in self.told.rows.remove(&process).unwrap_or_default() {
             let held = self.sites.get(site).held;
@@ -243,12 +243,12 @@ impl<W: Watch> Load<'_, W> {
 }
 
 impl Load<'_> {
-    /// Makes the rows' shares of the peak those of the peak so far.
+    /// Gives rows their shares of the peak so far.
     pub(in crate::analysis) fn settle(&mut self) {
         self.peak.settle(&mut self.sites);
     }
 
-    /// How often rows got their shares of a peak.
+    /// How often rows were given their shares of a peak.
     pub(in crate::analysis) fn peaks(&self) -> u64 {
         self.peak.copies()
     }
@@ -270,7 +270,7 @@ impl Load<'_> {
         self.processes[process.index()].phase != Phase::Unseen
     }
 
-    /// By row of these processes, what is live and has lived through a gap or a pause.
+    /// By row of these processes, the live amount that has lived through a gap or a pause.
     pub(in crate::analysis) fn uncertain(&self, of: impl Iterator<Item = ProcessId>) -> HashMap<u32, Amount> {
         let mut uncertain: HashMap<u32, Amount> = HashMap::new();
         let states = of.map(|process| &self.processes[process.index()]);
@@ -285,7 +285,8 @@ impl Load<'_> {
         uncertain
     }
 
-    /// By stack of a process, and whether there was no such alignment: its calls that returned no memory, and their bytes.
+    /// By stack of a process, and whether the alignment was invalid: its calls that returned no memory, and their
+    /// bytes.
     pub(in crate::analysis) fn failure_sums(
         &self,
         process: ProcessId,

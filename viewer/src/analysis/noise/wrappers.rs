@@ -1,7 +1,7 @@
-//! Functions that programs and libraries have around the allocator.
+//! Functions that programs and libraries wrap around the allocator.
 
-/// Names that say nothing about who allocates, in the order of their letters: wrappers and copies of strings, of libc, Rust,
-/// common libraries, and programs that people record. What begins a pool or makes an object is none of these.
+/// Names that say nothing about who allocates, sorted: allocation wrappers and string copies of libc, Rust, common
+/// libraries, and programs that people record. Functions that create a pool or an object are not among them.
 pub(super) const WRAPPERS: &[&str] = &[
     "AcquireAlignedMemory",
     "AcquireCriticalMemory",
@@ -312,7 +312,7 @@ pub(super) const WRAPPERS: &[&str] = &[
 mod tests {
     use super::*;
 
-    /// Check that names can be found by halves, so that each is there once and in order.
+    /// Check that binary search finds every name: each occurs once, in order.
     #[test]
     fn names_are_in_order() {
         assert!(WRAPPERS.is_sorted_by(|a, b| a < b));

@@ -1,24 +1,24 @@
-//! Which regions are open, while events go by.
+//! Which regions are open, as events go by.
 
 use super::process_of;
 use capture::{Action, Event, MarkKind, ProcessId, StringId, Tables};
 use std::collections::HashMap;
 
-/// Follows the regions of some names through the events, in their order, which is the truth.
+/// Follows the regions of some names through the events, whose order is authoritative.
 #[derive(Clone, Debug)]
 pub struct Inside {
-    /// By mark, what it does to which name; none where nobody asked for that.
+    /// By mark: its kind, the index of its name, and its process; none for other names.
     marks: Vec<Option<(MarkKind, u32, ProcessId)>>,
-    /// Regions that are open, by process and name.
+    /// Number of open regions by process and name.
     open: HashMap<(ProcessId, u32), u32>,
-    /// The same by name.
+    /// Number of open regions by name.
     of_name: Vec<u32>,
-    /// Names with an open region.
+    /// Number of names with an open region.
     names: u32,
 }
 
 impl Inside {
-    /// For a pass over all events of the capture that these tables belong to. Names are numbered in their order.
+    /// For a pass over all events of the capture that these tables belong to. Names are referred to by their index.
     pub fn new(tables: &Tables, names: &[StringId]) -> Self {
         let number: HashMap<StringId, u32> = names.iter().copied().zip(0..).collect();
         let of_mark = |mark| {
@@ -33,7 +33,7 @@ impl Inside {
         }
     }
 
-    /// Follows an event; few have to do with marks.
+    /// Follows an event; few events are marks.
     #[inline]
     pub fn event(&mut self, event: &Event) {
         match event.action {
@@ -58,13 +58,13 @@ impl Inside {
         }
     }
 
-    /// True within a region of any of the names.
+    /// True inside a region of any of the names.
     #[inline]
     pub fn is_in_any(&self) -> bool {
         self.names > 0
     }
 
-    /// The names of which a region is open, by number.
+    /// The indices of names with an open region.
     pub fn open(&self) -> impl Iterator<Item = u32> + '_ {
         (0..).zip(&self.of_name).filter(|(_, open)| **open > 0).map(|(name, _)| name)
     }

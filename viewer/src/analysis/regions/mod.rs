@@ -1,4 +1,4 @@
-//! Regions that programs mark: what each name has of them, how long they took, and what lies in any of them.
+//! Regions that programs mark: the regions of each name, how long they took, and what happened inside them.
 //!
 //! ```text
 //!  thread 1   ├─ load ─┤        ├─ load ─┤               two instances
@@ -6,8 +6,9 @@
 //!  union      ├─────────────┤   ├────────┤   ├────────    in any of them
 //! ```
 //!
-//! An end closes the latest region of its name that its own thread has begun, else the latest of its process: a region may
-//! end in another thread. One that nobody ends lasts as long as its process; an end of nothing is counted, and is none.
+//! An end closes the latest open region of its name that its own thread began, or else the latest of its process: a
+//! region may end in another thread. A region that is never ended lasts as long as its process; an end without a
+//! region is counted, but is not a region.
 
 mod inside;
 
@@ -21,26 +22,26 @@ use std::collections::HashMap;
 pub struct MarkName {
     /// The name.
     pub name: StringId,
-    /// Marks that are moments, and no region.
+    /// Marks of moments rather than regions.
     pub instants: u64,
     /// Its regions, in the order in which they began.
     pub regions: Vec<Region>,
-    /// Ends of regions that nobody has seen begin.
+    /// Ends of regions whose beginning was not seen.
     pub stray_ends: u64,
 }
 
-/// From the beginning of something to its end.
+/// An interval with a beginning and an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// Nanoseconds since the recording began.
     pub from: u64,
-    /// Where it ends, or what it belongs to does.
+    /// When it ended, or else when its process or the recording did.
     pub to: u64,
-    /// False when nobody has ended it: its length is not known.
+    /// False when it was never ended: its length is unknown.
     pub has_ended: bool,
-    /// Whose it is.
+    /// The process.
     pub process: ProcessId,
-    /// Who began it.
+    /// The thread that began it.
     pub thread: ThreadId,
 }
 
@@ -49,14 +50,14 @@ pub struct Region {
 pub struct Lengths {
     /// The shortest.
     pub min: u64,
-    /// All together by their number.
+    /// The average.
     pub mean: u64,
     /// The longest.
     pub max: u64,
 }
 
 impl MarkName {
-    /// How long its regions took, of those that have ended; none when there is no such region.
+    /// The lengths of its ended regions; none when there are none.
     pub fn lengths(&self) -> Option<Lengths> {
         let lengths = || self.regions.iter().filter(|region| region.has_ended).map(Region::length);
         let (min, max) = (lengths().min()?, lengths().max()?);
@@ -65,7 +66,7 @@ impl MarkName {
         Some(Lengths { min, mean: u64::try_from(mean).unwrap_or(u64::MAX), max })
     }
 
-    /// Regions that nobody has ended.
+    /// Number of regions that were never ended.
     pub fn unfinished(&self) -> u64 {
         self.regions.iter().filter(|region| !region.has_ended).count() as u64
     }
@@ -77,7 +78,7 @@ impl Region {
     }
 }
 
-/// The marks of a recording that took so long, by name, in the order in which names came up.
+/// The marks of a recording of this length, by name, in the order in which names first occur.
 pub fn marks_by_name(tables: &Tables, duration_ns: u64) -> Vec<MarkName> {
     let mut names: Vec<MarkName> = Vec::new();
     let mut places: HashMap<StringId, usize> = HashMap::new();
@@ -114,7 +115,7 @@ pub fn marks_by_name(tables: &Tables, duration_ns: u64) -> Vec<MarkName> {
 }
 
 fn process_of(tables: &Tables, mark: &Mark) -> ProcessId {
-    // Nobody's marks belong together as those of a process that is not there.
+    // Marks without a known thread belong together, as those of a nonexistent process.
     tables.threads.get(mark.thread.index()).map_or(ProcessId(u32::MAX), |thread| thread.process)
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use capture::{Action, Event, MarkId, Process, ProcessEnd, Thread};
 use proptest::prelude::*;
 
-/// Two processes of two threads each; the first one ends at 90.
+/// Two processes with two threads each; the first one ends at 90.
 fn tables(marks: &[(u32, MarkKind, u32, u64)]) -> Tables {
     let mut tables = Tables::default();
     for process in 0..2 {
@@ -26,8 +26,8 @@ fn tables(marks: &[(u32, MarkKind, u32, u64)]) -> Tables {
 const BEGIN: MarkKind = MarkKind::Begin;
 const END: MarkKind = MarkKind::End;
 
-/// Check that regions nest, end in other threads, never across processes, and last as long as their process when nobody
-/// ends them; that ends of nothing are counted, and moments are no regions.
+/// Check that regions nest, may end in other threads but not in other processes, and last as long as their process if
+/// never ended; that ends without a region are counted, and that marks of moments are not regions.
 #[test]
 fn regions_are_paired() {
     let tables = tables(&[
@@ -54,7 +54,8 @@ fn regions_are_paired() {
 }
 
 proptest! {
-    /// Check that at every moment just those names are open of which the table has a region there, whatever the marks.
+    /// Check that at every moment exactly those names are open for which the table has a region there, whatever the
+    /// marks.
     #[test]
     fn open_names_are_those_of_the_table(
         marks in prop::collection::vec((0..4_u32, 0..3_u8, 0..2_u32), 0..40),
@@ -63,7 +64,7 @@ proptest! {
         let marks: Vec<_> =
             marks.iter().zip(1..).map(|(&(thread, of, name), time)| (thread, kind(of), name, time)).collect();
         let mut tables = tables(&marks);
-        // Nobody ends before the marks do.
+        // No process ends before the marks do.
         tables.processes[0].end = None;
         let names = marks_by_name(&tables, 100);
         let mut inside = Inside::new(&tables, &[StringId(0), StringId(1)]);

@@ -1,47 +1,47 @@
-//! The resident pages of one process, and where its blocks have been.
+//! The resident pages of one process, and which of them have held blocks.
 //!
 //! ```text
-//!   touched      ├───┼───┼───┼───┤                    four pages, each of whoever touched it first
-//!   block freed      ├───────┤                        libc keeps the pages: they are resident, and ground of the heap
-//!   block freed  ├───┼───┼───┼───┼───────┤            one that libc had mapped by itself: its pages are gone
+//!   touched      ├───┼───┼───┼───┤                    four pages, each attributed to its first toucher
+//!   block freed      ├───────┤                        libc keeps the pages: they stay resident, as heap ground
+//!   block freed  ├───┼───┼───┼───┼───────┤            one that libc had mapped separately: its pages are gone
 //! ```
 
 use super::ranges::Ranges;
 use capture::{Fault, NodeId, Region};
 use std::collections::BTreeMap;
 
-/// glibc maps blocks of this size and more by themselves, at first.
+/// glibc initially maps blocks of this size and larger separately.
 const MAPPED: u64 = 128 << 10;
-/// Such a block begins behind a header, so many bytes after the beginning of a page.
+/// Such a block begins after a header, this many bytes into a page.
 const HEADER: u64 = 16;
 
-/// A page that a process has.
+/// A resident page of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Page {
-    /// Who touched it first; [`NodeId::ROOT`] where that is not known.
+    /// The stack that touched it first; [`NodeId::ROOT`] if unknown.
     pub(super) stack: NodeId,
     /// When, nanoseconds since the recording began.
     pub(super) since: u64,
     pub(super) region: Region,
 }
 
-/// All of one process.
+/// The memory of one process.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
     page: u64,
     pub(super) pages: BTreeMap<u64, Page>,
-    /// Pages where blocks have been that were freed.
+    /// Pages that have held blocks since freed.
     pub(super) ground: Ranges,
 }
 
 impl Memory {
-    /// Of a process whose pages have so many bytes.
+    /// For a process with pages of this many bytes.
     pub(super) fn new(page: u64) -> Self {
         Self { page, pages: BTreeMap::new(), ground: Ranges::default() }
     }
 
-    /// A page was touched. One that is there already has been written to for the first time, or is told of twice; it keeps
-    /// who made it. False where it is one more than `room`.
+    /// A page was touched. If it is known already, this is its first write or a duplicate report, and it keeps its
+    /// first toucher. Returns true if the page is new and there was `room` for it.
     pub(super) fn touch(&mut self, fault: &Fault, room: bool) -> bool {
         let number = fault.address / self.page;
         let page = Page { stack: fault.stack, since: fault.time, region: fault.region };
@@ -57,7 +57,7 @@ impl Memory {
         room
     }
 
-    /// A block was freed. Gives how many pages went with it.
+    /// A block was freed. Returns how many pages went with it.
     pub(super) fn free(&mut self, address: u64, size: u64) -> usize {
         if self.is_mapped(address, size) {
             return self.remove(address - HEADER, size.saturating_add(HEADER));
@@ -67,18 +67,18 @@ impl Memory {
         0
     }
 
-    /// A block became another one. Gives how many pages went with it.
+    /// A block was resized or moved. Returns how many pages went with it.
     pub(super) fn resize(&mut self, (address, size): (u64, u64), (to, new_size): (u64, u64)) -> usize {
         let is_mapped = |address| address % self.page == HEADER;
         if !(self.is_mapped(address, size) && new_size >= MAPPED && is_mapped(to)) {
             return if address == to { 0 } else { self.free(address, size) };
         }
-        // The kernel moves the pages, or cuts off what is too much.
+        // The kernel moves the pages, or cuts off the excess.
         let (old, new) = (size.saturating_add(HEADER), new_size.saturating_add(HEADER));
         self.relocate(address - HEADER, old, to - HEADER, new)
     }
 
-    /// Pages were given back, or others mapped in their place. Gives how many there were.
+    /// Pages were given back, or replaced by another mapping. Returns how many were resident.
     pub(super) fn remove(&mut self, address: u64, length: u64) -> usize {
         let (first, end) = self.span(address, length);
         self.ground.remove(first, end);
@@ -86,7 +86,7 @@ impl Memory {
         self.forget(&gone)
     }
 
-    /// Pages were moved, with what is in them. Gives how many are fewer.
+    /// Pages were moved with their content. Returns by how many their number fell.
     pub(super) fn relocate(&mut self, address: u64, length: u64, to: u64, new_length: u64) -> usize {
         let (first, end) = self.span(address, length);
         let moved: Vec<(u64, Page)> =
@@ -100,7 +100,7 @@ impl Memory {
         before.saturating_sub(self.pages.len())
     }
 
-    /// The break moved: what lies beyond is gone. Gives how many pages that were.
+    /// The break moved: pages beyond it are gone. Returns how many.
     pub(super) fn set_break(&mut self, address: u64) -> usize {
         let first = address.div_ceil(self.page);
         let beyond = self.pages.range(first..).take_while(|(_, page)| page.region == Region::Heap);
@@ -115,13 +115,14 @@ impl Memory {
         gone.len()
     }
 
-    /// The pages that a range lies on: the first, and the one behind the last.
+    /// The pages that a range covers: the first, and the one after the last.
     pub(super) fn span(&self, address: u64, length: u64) -> (u64, u64) {
         let end = address.saturating_add(length).div_ceil(self.page);
         (address / self.page, if length == 0 { address / self.page } else { end })
     }
 
-    /// Whether libc has mapped a block by itself, by its size and place: the way of glibc, which no record tells of.
+    /// True when libc mapped a block separately, judging by its size and address: glibc's convention, which no event
+    /// reports.
     fn is_mapped(&self, address: u64, size: u64) -> bool {
         let is_of_heap =
             || self.pages.get(&(address / self.page)).is_some_and(|page| page.region == Region::Heap);
@@ -145,7 +146,7 @@ mod tests {
         memory
     }
 
-    /// Check that a page keeps who touched it first, and that one without a stack gets that of its second record.
+    /// Check that a page keeps its first toucher, and that one without a stack gets that of its second report.
     #[test]
     fn pages_keep_who_touched_them_first() {
         let mut memory = touched([1], Region::Heap);
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(memory.pages.len(), 1);
     }
 
-    /// Check that a block takes its pages along only where libc had mapped it by itself.
+    /// Check that a block takes its pages along only if libc had mapped it separately.
     #[test]
     fn freed_blocks_take_pages_where_libc_mapped_them() {
         let first = MAPPING / PAGE;
@@ -176,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Check that pages follow a mapping that grows elsewhere, and that one which shrinks loses its end.
+    /// Check that pages follow a mapping that moves as it grows, and that one that shrinks loses its end.
     #[test]
     fn pages_follow_their_block() {
         let (first, other) = (MAPPING / PAGE, MAPPING / PAGE + 10_000);
@@ -188,7 +189,7 @@ mod tests {
         assert!(memory.pages.keys().copied().eq(other..other + 33));
     }
 
-    /// Check that ranges at the end of the address space, and those that are all of it, neither panic nor miss a page.
+    /// Check that ranges at the end of the address space, and a range of all of it, neither panic nor miss a page.
     #[test]
     fn extreme_ranges_are_ranges() {
         let mut memory = touched([0, 5, u64::MAX / PAGE - 1], Region::Heap);

@@ -1,4 +1,4 @@
-//! Which pages are resident, whose blocks lie on them, and who touched them first.
+//! Which pages are resident, which blocks lie on them, and who touched them first.
 //!
 //! ```text
 //!  events ──► Load ──► births, deaths, mappings ──┐
@@ -6,13 +6,15 @@
 //!  page faults, by their times ───────────────────┘
 //! ```
 //!
-//! A page is resident from its first fault until it is known to be gone: it was unmapped, moved or given back by a call that
-//! the agent records, its block was one that libc maps by itself and was freed, its process ended or executed another program.
-//! What no record tells of stays resident here: pages that libc gives back at the end of its heap, or that a program hands to
-//! `madvise`. What nobody touched by a fault is not here: pages from before the recording, pages that a child inherits, and
-//! those that the kernel fills ahead (`MAP_POPULATE`, `mlock`).
+//! A page is resident from its first fault until it is known to be gone: it was unmapped, moved or given back by a
+//! call that the agent records, its block was one that libc maps separately and was freed, or its process ended or
+//! executed another program. Pages that go without a record count as resident here: those that libc gives back at the
+//! end of its heap, and those that a program passes to `madvise`. Pages without a fault are missing here: those from
+//! before the recording, those that a child inherits, and those that the kernel populates ahead (`MAP_POPULATE`,
+//! `mlock`).
 //!
-//! A process that has ended counts as it was then, if all of a recording is asked for; at a moment, only those that run do.
+//! If the whole recording is asked for, a process that has ended counts as it was then; at a moment, only running
+//! ones count.
 //!
 //! Memory is bounded by live blocks and resident pages.
 
@@ -32,36 +34,36 @@ use capture::{Action, Ended, Event, Fault, FaultSummary, NodeId, ProcessId, Samp
 use memory::Memory;
 use survey::{Held, Survey};
 
-/// Pages that are followed: 128 GiB of small ones. Those beyond are counted, and known for nothing else.
+/// Most pages that are followed: 128 GiB of small ones. Further ones are only counted.
 const MOST_PAGES: usize = 1 << 25;
-/// Bytes of a page where a capture does not say.
+/// Page size in bytes if a capture does not say.
 const PAGE: u64 = 4096;
-/// Bytes that a page may have.
+/// Valid page sizes in bytes.
 const PAGES: std::ops::RangeInclusive<u64> = 512..=1 << 30;
 
-/// Who decides which stacks are shown one by one.
+/// Decides which stacks are shown individually.
 pub trait Choice {
-    /// Whether a block is.
+    /// Whether a block is shown with its stack.
     fn takes(&mut self, birth: &Birth) -> bool;
-    /// Whether what a stack touched is.
+    /// Whether what a stack touched is shown with it.
     fn takes_stack(&mut self, process: ProcessId, node: NodeId) -> bool;
 }
 
-/// What part of a recording is looked at.
+/// The part of a recording to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// Only pages that became resident at this time or later, nanoseconds since the recording began.
     pub since: u64,
     /// Faults after this time have not happened yet.
     pub until: u64,
-    /// Processes count that ended before, as they were then.
+    /// Whether processes that ended earlier count, as they were at their end.
     pub with_ended: bool,
 }
 
-/// Observes a pass, with the page faults beside it.
+/// Observes a pass, and merges the page faults into it.
 pub struct Residency<'t, F, C> {
     tables: &'t Tables,
-    /// The page faults by their times, and the next one.
+    /// The page faults in order of time, and the next one.
     faults: F,
     next: Option<Fault>,
     choice: C,
@@ -72,7 +74,7 @@ pub struct Residency<'t, F, C> {
     /// By process, whether its recording has ended: it may go on and touch more.
     over: Vec<bool>,
     survey: Survey,
-    /// Pages of all processes, and those that there was no room for.
+    /// Pages of all processes, and the number that exceeded the limit.
     pages: usize,
     beyond: u64,
     /// Faults of processes that the capture does not name.
@@ -102,7 +104,7 @@ impl<'t, F: FnMut() -> Option<Fault>, C: Choice> Residency<'t, F, C> {
         }
     }
 
-    /// What was found, after the last event.
+    /// The result, after the last event.
     pub fn finish(mut self) -> ResidencyTable {
         self.advance(self.look.until);
         for index in 0..self.memories.len() {
@@ -119,8 +121,8 @@ impl<'t, F: FnMut() -> Option<Fault>, C: Choice> Residency<'t, F, C> {
         }
     }
 
-    /// Takes in the faults up to a time.
-    // Cost: one compare where there is none.
+    /// Processes the faults up to a time.
+    // Cost: one comparison if there is none.
     #[inline]
     fn advance(&mut self, time: u64) {
         while let Some(fault) = self.next.filter(|fault| fault.time <= time.min(self.look.until)) {
@@ -146,7 +148,7 @@ impl<'t, F: FnMut() -> Option<Fault>, C: Choice> Residency<'t, F, C> {
         self.beyond += u64::from(!room);
     }
 
-    /// Counts what a process has, and forgets it.
+    /// Counts the pages of a process, and forgets them.
     fn end(&mut self, process: ProcessId) {
         let (Some(memory), Some(left)) =
             (self.memories.get_mut(process.index()), self.left.get_mut(process.index()))
@@ -159,7 +161,7 @@ impl<'t, F: FnMut() -> Option<Fault>, C: Choice> Residency<'t, F, C> {
         self.survey.add(process, &pages, &ground, left, |node| self.choice.takes_stack(process, node));
     }
 
-    /// Forgets what a process has.
+    /// Forgets the pages of a process.
     fn forget(&mut self, process: ProcessId) {
         let Some(memory) = self.memories.get_mut(process.index()) else { return };
         self.pages -= std::mem::take(&mut memory.pages).len();
@@ -217,7 +219,7 @@ impl<F: FnMut() -> Option<Fault>, C: Choice> Watch for Residency<'_, F, C> {
                 }
                 0
             }
-            // Whatever was there is gone. The first touches come after the call.
+            // Whatever was there is gone. First touches come after the call.
             (Action::Map { address, length, .. } | Action::Unmap { address, length }, Some(memory)) => {
                 memory.remove(address, length)
             }

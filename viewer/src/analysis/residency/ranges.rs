@@ -1,4 +1,4 @@
-//! Sets of pages, as ranges that do not touch each other.
+//! Sets of pages, as ranges that neither overlap nor touch.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Ranges(BTreeMap<u64, u64>);
 
 impl Ranges {
-    /// Adds the pages from `first` up to `end`, which is not in it.
-    // Cost: logarithmic in the ranges, and one step for each that is joined, which was put in once.
+    /// Adds the pages from `first` up to, but not including, `end`.
+    // Cost: logarithmic in the ranges, plus one step for each range joined, which was added once.
     pub(crate) fn add(&mut self, first: u64, end: u64) {
         if first >= end {
             return;
@@ -25,7 +25,7 @@ impl Ranges {
         self.0.insert(first, end);
     }
 
-    /// Takes pages out.
+    /// Removes pages.
     pub(crate) fn remove(&mut self, first: u64, end: u64) {
         if first >= end {
             return;
@@ -44,7 +44,7 @@ impl Ranges {
         }
     }
 
-    /// The ranges, by address: the first page of each and the one behind its last.
+    /// The ranges in order of address: the first page of each and the one after its last.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.iter().map(|(&first, &end)| (first, end))
     }
@@ -61,7 +61,7 @@ mod tests {
     use std::collections::HashSet;
 
     proptest! {
-        /// Check that ranges are the set of their pages, and that none touches another.
+        /// Check that ranges equal the set of their pages, and that no two touch.
         #[test]
         fn ranges_are_sets(steps in prop::collection::vec((0..40_u64, 0..12_u64, any::<bool>()), 0..60)) {
             let (mut ranges, mut single) = (Ranges::default(), HashSet::new());

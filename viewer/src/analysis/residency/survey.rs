@@ -1,4 +1,4 @@
-//! Adds up what processes have resident: by who allocated it, by who touched it, and the rest by name.
+//! Adds up what processes have resident: by allocating stack, by touching stack, and the rest by kind.
 //!
 //! ```text
 //!  pages    │         │         │         │         │
@@ -14,7 +14,7 @@ use capture::{NodeId, ProcessId, Region, Sampling};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-/// A block that lives at the moment.
+/// A block that is live at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) address: u64,
@@ -23,24 +23,25 @@ pub(super) struct Held {
     pub(super) is_chosen: bool,
 }
 
-/// What was found.
+/// The result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResidencyTable {
-    /// The capture has page faults.
+    /// True when the capture has page faults.
     pub has_faults: bool,
     /// By allocating stack, most resident bytes first.
     pub held: Vec<HeldRow>,
     /// By touching stack, most bytes first.
     pub touched: Vec<TouchRow>,
-    /// All of it by name.
+    /// All of it, by kind.
     pub sums: ResidencySums,
-    /// The same of each process that has any.
+    /// The same for each process that has any.
     pub processes: Vec<(ProcessId, ResidencySums)>,
-    /// Bytes that may be resident beyond all of these, because a fault may have made a huge page; 0 where none does.
+    /// Bytes that may be resident in addition, because a fault may have brought in a huge page; 0 where none can
+    /// have.
     pub huge_at_most: u64,
-    /// Faults that the kernel had no room for: their pages are in no sum.
+    /// Faults that the kernel lost for lack of buffer space: their pages are in no sum.
     pub lost: u64,
-    /// Pages beyond those that can be followed.
+    /// Pages beyond the limit of those followed.
     pub beyond: u64,
     /// Faults of processes that the capture does not name.
     pub stray: u64,
@@ -49,13 +50,13 @@ pub struct ResidencyTable {
 /// What a stack allocated and still holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldRow {
-    /// Whose.
+    /// The process.
     pub process: ProcessId,
-    /// Which stack.
+    /// The stack.
     pub node: NodeId,
     /// Its live blocks.
     pub held: Amount,
-    /// Bytes of them on resident pages; the others were never touched.
+    /// The part of them on resident pages; the rest was never touched.
     pub resident: i64,
 }
 
@@ -69,9 +70,9 @@ impl HeldRow {
 /// What a stack touched first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TouchRow {
-    /// Whose.
+    /// The process.
     pub process: ProcessId,
-    /// Which stack; [`NodeId::ROOT`] where it is not known.
+    /// The stack; [`NodeId::ROOT`] if unknown.
     pub node: NodeId,
     /// Bytes of the pages.
     pub bytes: u64,
@@ -79,16 +80,16 @@ pub struct TouchRow {
     pub in_blocks: u64,
 }
 
-/// Resident bytes by what they are. Each byte of a resident page is in one of them.
+/// Resident bytes by kind. Each byte of a resident page is in exactly one of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResidencySums {
-    /// Bytes that live blocks asked for, touched or not: not a part of the total.
+    /// Bytes of the selected live blocks, touched or not: not part of the total.
     pub held: i64,
-    /// In live blocks that were asked for.
+    /// In selected live blocks.
     pub blocks: i64,
     /// In other live blocks.
     pub other_blocks: i64,
-    /// On pages of the heap without a live block: freed, and kept by libc.
+    /// On pages of the heap without a live block: freed, but kept by libc.
     pub free: i64,
     /// Between live blocks, on pages that hold one.
     pub slack: i64,
@@ -96,14 +97,14 @@ pub struct ResidencySums {
     pub stacks: i64,
     /// Files and shared memory.
     pub files: i64,
-    /// Other memory that no file holds.
+    /// Other memory without a file.
     pub anonymous: i64,
     /// Where no mapping is known.
     pub unknown: i64,
 }
 
 impl ResidencySums {
-    /// The heap: blocks, what lies between them, and what libc keeps.
+    /// The heap: blocks, the space between them, and what libc keeps.
     pub fn heap(&self) -> i64 {
         sum([self.blocks, self.other_blocks, self.free, self.slack])
     }
@@ -135,7 +136,7 @@ impl ResidencySums {
     }
 }
 
-/// A sum that a hostile file cannot make too large.
+/// A saturating sum: the numbers may come from a hostile file.
 fn sum<const PARTS: usize>(parts: [i64; PARTS]) -> i64 {
     parts.into_iter().fold(0, i64::saturating_add)
 }
@@ -149,7 +150,7 @@ pub(super) struct Survey {
     held: BTreeMap<(ProcessId, NodeId), [Tally; 2]>,
     touched: HashMap<(ProcessId, NodeId), (u64, u64)>,
     processes: Vec<(ProcessId, ResidencySums)>,
-    /// Pages that may be a part of a huge one.
+    /// Pages that may be part of a huge page.
     small: Vec<(ProcessId, u64)>,
     has_any: bool,
 }
@@ -172,8 +173,8 @@ impl Survey {
         self.has_any
     }
 
-    /// Adds a process as it is. `takes` says which touching stacks are shown one by one.
-    // Cost: sorts the blocks; then each block and each page once, since no byte counts for two blocks.
+    /// Adds a process in its present state. `takes` tells which touching stacks are shown individually.
+    // Cost: sorts the blocks; then visits each block and each page once, since no byte belongs to two blocks.
     pub(super) fn add(
         &mut self,
         process: ProcessId,
@@ -235,7 +236,7 @@ impl Survey {
         self.processes.push((process, sums));
     }
 
-    /// Bytes of a block on pages that are looked at; notes what it covers of each.
+    /// Bytes of a block on the pages considered; notes how much it covers of each.
     fn cover(
         &self,
         pages: &BTreeMap<u64, Page>,
@@ -259,7 +260,7 @@ impl Survey {
         sum
     }
 
-    /// All of it. `huge` are the bytes of a huge page where a fault may have made one.
+    /// Finishes the result. `huge` is the size of a huge page, where a fault may have made one.
     pub(super) fn finish(self, huge: u64) -> ResidencyTable {
         let mut sums = ResidencySums::default();
         self.processes.iter().for_each(|(_, of_process)| sums.add(of_process));
@@ -286,12 +287,12 @@ impl Survey {
 }
 
 impl ResidencySums {
-    /// In a sampled recording blocks are estimated, and what lies beside them cannot be told apart: it is all of the heap's
-    /// memory that is in no block. `covered` are the bytes in blocks that were recorded.
+    /// In a sampled recording blocks are estimates, and the space beside them cannot be broken down: `free` gets all
+    /// of the heap's memory that is in no block. `covered` is the number of bytes in recorded blocks.
     fn estimate(&mut self, covered: i64) {
         let memory = sum([covered, self.slack, self.free, self.anonymous]);
         (self.slack, self.anonymous) = (0, 0);
-        // More than there is would be an error of the estimate.
+        // An estimate above the memory that exists is an error of the estimate.
         let most = memory.max(0);
         self.blocks = self.blocks.min(most);
         self.other_blocks = self.other_blocks.min(most.saturating_sub(self.blocks));
@@ -299,7 +300,7 @@ impl ResidencySums {
     }
 }
 
-/// Bytes of huge pages of which one small page alone was seen to be touched: that fault may have brought all of it.
+/// Bytes of huge pages of which only one small page was seen to be touched: that fault may have brought in all of it.
 fn unseen_of_huge(pages: impl Iterator<Item = (ProcessId, u64)>, page: u64, huge: u64) -> u64 {
     if huge <= page {
         return 0;

@@ -1,4 +1,4 @@
-//! The sums against a replay that looks at every byte.
+//! Compares the sums with a replay that visits every byte.
 
 use super::*;
 use crate::analysis::Load;
@@ -6,10 +6,10 @@ use capture::Region;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Bytes of a page here: small, so that pages and blocks meet in all ways.
+/// Page size of these tests: small, so that pages and blocks overlap in every way.
 const PAGE: u64 = 512;
 
-/// Takes all.
+/// Selects everything.
 struct All;
 
 impl Choice for All {
@@ -22,7 +22,7 @@ impl Choice for All {
     }
 }
 
-/// Something that happens, each later than the one before.
+/// Something that happens, each later than the previous one.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Touch { address: u64, stack: u32, region: Region },
@@ -171,8 +171,8 @@ impl Naive {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Check that each resident byte is counted once and under its name, for who allocated it and for who touched it, at any
-    /// moment and for any beginning of a range.
+    /// Check that each resident byte is counted once and in its category, for its allocator and for its toucher, at
+    /// any moment and for any beginning of a range.
     #[test]
     fn every_resident_byte_is_counted_once(
         steps in prop::collection::vec(step(), 0..60),
@@ -216,8 +216,8 @@ proptest! {
     }
 }
 
-/// Check that a process which ended counts as it was then, unless a later moment is asked for, and that one which executed
-/// another program counts for nothing.
+/// Check that a process that ended counts as it was then, unless a later moment is asked for, and that one that
+/// executed another program counts for nothing.
 #[test]
 fn processes_end_with_what_they_had() {
     for (ended, with_ended, expected) in
@@ -225,7 +225,7 @@ fn processes_end_with_what_they_had() {
     {
         let mut tables = tables();
         tables.processes[0].end = Some(capture::ProcessEnd { ended, time: 5 });
-        // The last one comes when the process is not recorded any more.
+        // The last one comes when the process is no longer recorded.
         let faults = [(1, 9), (6, 99 * PAGE)];
         let mut faults =
             faults.map(|(time, address)| Fault { time, address, ..Fault::default() }).into_iter();
@@ -241,7 +241,8 @@ fn processes_end_with_what_they_had() {
     }
 }
 
-/// Check that where huge pages are given to all, a page of which nothing else was touched may be a huge one, and says so.
+/// Check that if huge pages are always enabled, a page with no other page touched nearby may be a huge one, and that
+/// this is reported.
 #[test]
 fn huge_pages_are_a_doubt() {
     for (when, pages, at_most) in

@@ -1,10 +1,10 @@
-//! Brackets that belong together.
+//! Matching brackets.
 
-/// Length of the group that `text`, whose first character is an opening bracket, begins with: to the bracket that
-/// closes it. None where none does: that is no name of a compiler.
+/// Length of the group that begins `text`, whose first character is an opening bracket: up to the matching closing
+/// bracket. None if there is no match: a compiler would not have produced that name.
 ///
-/// Within round and square brackets, `<` and `>` may be comparisons: what a closing round bracket finds open there,
-/// it closes.
+/// Within round and square brackets, `<` and `>` may be comparisons: a closing round bracket closes any of these that
+/// are still open inside it.
 pub(super) fn group(text: &str) -> Option<usize> {
     let mut open = Vec::new();
     let bytes = text.as_bytes();
@@ -40,7 +40,7 @@ fn close(open: &mut Vec<u8>, opening: u8) {
     }
 }
 
-/// Length of an operator's name, such as `operator<<`, that begins at `at`; none where no such name does.
+/// Length of an operator's name, such as `operator<<`, that begins at `at`; none if none does.
 pub(super) fn operator(text: &str, at: usize) -> Option<usize> {
     const WORD: &str = "operator";
     const SYMBOLS: [&str; 15] = [
@@ -71,7 +71,7 @@ pub(super) fn operator(text: &str, at: usize) -> Option<usize> {
     Some(WORD.len() + length)
 }
 
-/// True for what names are made of.
+/// True for the characters of identifiers.
 pub(super) fn is_identifier(char: char) -> bool {
     char.is_alphanumeric() || char == '_' || char == '$'
 }
@@ -80,7 +80,7 @@ pub(super) fn is_identifier(char: char) -> bool {
 mod tests {
     use super::*;
 
-    /// Check where groups end, whatever stands in them.
+    /// Check where groups end, whatever they contain.
     #[test]
     fn groups_end_at_their_bracket() {
         for (text, expected) in [

@@ -1,4 +1,4 @@
-//! Names of C++ as c++filt prints them.
+//! C++ names as c++filt prints them.
 //!
 //! ```text
 //!  std::pair<int, int> ns::T<A>::make<B>(int) const [clone .cold]
@@ -7,16 +7,16 @@
 
 use super::brackets::{group, is_identifier, operator};
 
-/// Written with brackets, but part of the name.
+/// Has brackets, but is part of the name.
 const ANONYMOUS: &str = "(anonymous namespace)";
 
-/// What stands after the parameters of a member function.
+/// What may follow the parameters of a member function.
 const QUALIFIERS: [&str; 6] = [" const", " volatile", " noexcept", " &&", " &", " restrict"];
 
-/// The name without types; none for what is not C++.
+/// The name without types; none if it is not C++.
 pub(super) fn short(name: &str) -> Option<String> {
     let is_objective_c = name.starts_with("-[") || name.starts_with("+[");
-    // `main.(*T).method`; C++ has `sizeof...(*x)`.
+    // Go: `main.(*T).method`. C++ has `sizeof...(*x)`.
     let is_go = name.match_indices(".(*").any(|(at, _)| !name[..at].ends_with('.'));
     if is_objective_c || is_go {
         return None;
@@ -25,7 +25,7 @@ pub(super) fn short(name: &str) -> Option<String> {
     Some(format!("{role}{}", without_types(declared(name)?)?.trim()))
 }
 
-/// Splits what a function is for from the function it is for: `virtual thunk to `, `TLS init function for `.
+/// Splits the role of a function from the function it serves: `virtual thunk to `, `TLS init function for `.
 fn role(name: &str) -> (&str, &str) {
     let end = [" to ", " for "].iter().filter_map(|word| name.find(word).map(|at| at + word.len())).min();
     match end.map(|end| name.split_at(end)) {
@@ -57,7 +57,8 @@ fn without_types(name: &str) -> Option<String> {
         if let Some(length) = operator(name, at) {
             short.push_str(&rest[..length]);
             at += length;
-            // The name of a conversion is a type, and `new` and suffixes stand alone: all of it up to its parameters.
+            // The name of a conversion is a type, and `new` and suffixes follow a space: take everything up to the
+            // parameters.
             if length == "operator".len() {
                 at += conversion(&name[at..], &mut short)?;
             }
@@ -75,7 +76,7 @@ fn without_types(name: &str) -> Option<String> {
                 at += qualifiers(&name[at..]);
             }
             '{' => at += made_up(rest, &mut short)?,
-            // Before template arguments of an operator and marks of clones; else it ends the return type.
+            // A space before an operator's template arguments or clone suffixes; any other ends the return type.
             ' ' if rest[1..].starts_with(['<', '[', '(']) || rest.len() == 1 => at += 1,
             ' ' => {
                 short.clear();
@@ -91,7 +92,7 @@ fn without_types(name: &str) -> Option<String> {
     Some(short)
 }
 
-/// Copies a conversion's type without its arguments, and says how far that goes.
+/// Copies a conversion's type without its arguments, and returns its length.
 fn conversion(text: &str, short: &mut String) -> Option<usize> {
     let mut at = 0;
     while let Some(next) = text[at..].chars().next().filter(|&next| next != '(') {
@@ -105,7 +106,7 @@ fn conversion(text: &str, short: &mut String) -> Option<usize> {
     Some(at)
 }
 
-/// Copies `{lambda(int)#1}` as `{lambda#1}`, and says how long it was.
+/// Copies `{lambda(int)#1}` as `{lambda#1}`, and returns its original length.
 fn made_up(text: &str, short: &mut String) -> Option<usize> {
     let length = group(text)?;
     let mut at = 0;
@@ -120,7 +121,7 @@ fn made_up(text: &str, short: &mut String) -> Option<usize> {
     Some(length)
 }
 
-/// Length of the qualifiers that `text` begins with.
+/// Length of the qualifiers at the beginning of `text`.
 fn qualifiers(text: &str) -> usize {
     let mut at = 0;
     while let Some(qualifier) = QUALIFIERS.iter().find(|qualifier| {

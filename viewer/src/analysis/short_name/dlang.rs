@@ -1,16 +1,16 @@
-//! Names of D.
+//! D names.
 
-/// What may stand behind the parameters.
+/// What may follow the parameters.
 const SUFFIXES: [&str; 5] = [" const", " immutable", " inout", " shared", " [clone "];
 
-/// Whether a name is made like those of D: names with dots between, and then arguments of a template or parameters.
+/// True when a name has the form of D's: identifiers separated by dots, then template arguments or parameters.
 pub(super) fn is_one(name: &str) -> bool {
     let Some((before, _)) = name.split_once('(') else { return false };
     let before = before.strip_prefix("thunk to ").unwrap_or(before);
     before.contains('.') && !before.ends_with('.') && !before.contains([' ', ':', '<', '[', '/'])
 }
 
-/// The name without whatever stands in brackets, and without what is said of `this`.
+/// The name without anything in brackets, and without the qualifiers of `this`.
 pub(super) fn short(name: &str) -> Option<String> {
     let (mut short, mut depth, mut quote, mut is_escaped) = (String::new(), 0_usize, None, false);
     for letter in name.chars() {

@@ -1,14 +1,14 @@
-//! Names of Rust.
+//! Rust names.
 //!
 //! ```text
 //!  <a::B<C> as d::E<F>>::g::<H>          <a::B as d::E>::g
 //!  <a::B<C>>::g::<H>                     a::B::g
-//!  x::y::<impl d::E<F> for a::B<C>>::g   <a::B as d::E>::g        the older mangling says where, too
+//!  x::y::<impl d::E<F> for a::B<C>>::g   <a::B as d::E>::g        the legacy mangling adds the module
 //! ```
 
 use super::brackets::{group, is_identifier};
 
-/// Types within types that are looked into; what is deeper stays as it is.
+/// Depth of nested types that are processed; deeper ones stay as they are.
 const DEEPEST: usize = 8;
 
 /// The name without generic arguments.
@@ -45,7 +45,7 @@ fn path(text: &str, depth: usize) -> Option<String> {
     Some(short)
 }
 
-/// What stands in the brackets of `<T as Trait>` and `<T>`.
+/// The content of the brackets of `<T as Trait>` and `<T>`.
 fn qualified(inner: &str, depth: usize) -> Option<String> {
     match split(inner, " as ") {
         Some((of, named)) => as_trait(of, named, depth),
@@ -53,7 +53,7 @@ fn qualified(inner: &str, depth: usize) -> Option<String> {
     }
 }
 
-/// What stands in the brackets of `<impl Trait for T>` and `<impl T>`.
+/// The content of the brackets of `<impl Trait for T>` and `<impl T>`.
 fn implementation(inner: &str, depth: usize) -> Option<String> {
     match split(inner, " for ") {
         Some((named, of)) => as_trait(of, named, depth),
@@ -65,7 +65,7 @@ fn as_trait(of: &str, named: &str, depth: usize) -> Option<String> {
     Some(format!("<{} as {}>", inner_path(of, depth)?, inner_path(named, depth)?))
 }
 
-/// A type that a path goes on from needs brackets unless it is a path itself.
+/// A type that a path continues from needs brackets unless it is itself a path.
 fn own(of: &str, depth: usize) -> Option<String> {
     let of = inner_path(of, depth)?;
     let is_path =
@@ -80,7 +80,7 @@ fn inner_path(text: &str, depth: usize) -> Option<String> {
     }
 }
 
-/// Splits at the first `word` that stands in no bracket.
+/// Splits at the first `word` outside of brackets.
 fn split<'a>(text: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
     let mut at = 0;
     while let Some(next) = text[at..].chars().next() {

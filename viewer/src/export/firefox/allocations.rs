@@ -1,8 +1,8 @@
-//! Allocations and frees, and the track of what was held.
+//! Allocations and frees, and the track of the bytes held.
 //!
-//! The blocks of a capture that has more than [`MOST_BLOCKS`] are summed up: one allocation for each stack with the bytes of
-//! all its blocks, when its process begins, and one free with those that were freed, when it ends. The profiler looks for times in
-//! order, so all allocations of a process come before all frees.
+//! If a capture has more than [`MOST_BLOCKS`] blocks, they are summed up: for each stack one allocation with the
+//! bytes of all its blocks, when its process begins, and one free with those that were freed, when it ends. The
+//! profiler expects times in order, so all allocations of a process precede all frees.
 
 use super::markers::Happened;
 use super::tracks::{Tracks, at};
@@ -15,10 +15,10 @@ use capture::{Event, NodeId, ProcessId};
 use fxprof_processed_profile::CounterHandle;
 use std::collections::HashMap;
 
-/// Blocks that the profiler can show one by one.
+/// Most blocks that the profiler can show individually.
 const MOST_BLOCKS: i64 = 1 << 19;
 
-/// Adds those of all processes, and gives what else the events tell.
+/// Adds those of all processes, and returns what else the events tell.
 pub(super) fn add<'a>(
     tracks: &mut Tracks<'a>,
     loaded: &'a Loaded,
@@ -46,8 +46,8 @@ pub(super) fn add<'a>(
     Ok(writer.happened)
 }
 
-/// True where more blocks were recorded than can be shown. A sample is one, whatever it stands for, so of samples it may take a
-/// pass to know.
+/// True when more blocks were recorded than can be shown. A sample is one record, whatever it stands for, so for
+/// sampled captures a pass may be needed to find out.
 fn are_too_many(loaded: &Loaded, events: &dyn Events) -> Result<bool, Error> {
     let (blocks, events_read) = (loaded.profile.total.allocated.blocks, loaded.profile.events);
     if blocks <= MOST_BLOCKS || events_read <= MOST_BLOCKS.cast_unsigned() {
@@ -56,7 +56,7 @@ fn are_too_many(loaded: &Loaded, events: &dyn Events) -> Result<bool, Error> {
     Ok(loaded.profile.sampling.is_none() || observe(loaded, events, Records(0))?.0 > MOST_BLOCKS)
 }
 
-/// Counts blocks that were recorded.
+/// Counts recorded blocks.
 struct Records(i64);
 
 impl Watch for Records {
@@ -76,16 +76,16 @@ struct Writer<'w, 'a> {
     weight: Weight,
     held: Held,
     counters: HashMap<ProcessId, CounterHandle>,
-    /// Too many blocks to show.
+    /// Whether there are too many blocks to show.
     is_summed: bool,
-    /// The latest time of what was added.
+    /// The latest time added.
     now: u64,
     happened: Happened,
 }
 
 impl Writer<'_, '_> {
     /// Ends the steps that are over at this time.
-    // Cost: one comparison, unless one is.
+    // Cost: one comparison, unless a step is over.
     fn step(&mut self, time: u64) {
         let Some(over) = self.held.over(time) else { return };
         let Self { tracks, held, counters, .. } = self;
@@ -105,7 +105,7 @@ impl Writer<'_, '_> {
         self.held.change(process, bytes);
     }
 
-    /// Adds a block as it comes, or as it goes. The order of events is the truth, so times never go back.
+    /// Adds a block when it is allocated or freed. The order of events is authoritative, so times never go back.
     fn add_next(&mut self, process: ProcessId, node: NodeId, time: u64, address: u64, bytes: i64) {
         self.now = self.now.max(time);
         self.add(process, node, self.now, address, bytes);
@@ -118,7 +118,7 @@ impl Writer<'_, '_> {
         self.tracks.profile.add_allocation_sample(thread, at(time), stack, address, bytes);
     }
 
-    /// One allocation and one free for all blocks of each stack, where there are too many. Addresses are made up.
+    /// Adds one allocation and one free for all blocks of each stack, if there are too many. Addresses are made up.
     fn sum_up(&mut self) {
         let loaded = self.loaded;
         let sites = || (1_u64..).map(|number| 16 * number).zip(&loaded.profile.sites);

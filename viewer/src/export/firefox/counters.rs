@@ -1,4 +1,4 @@
-//! Tracks of what the kernel counted: resident memory, and work of each process.
+//! Tracks of what the kernel reported: resident memory, and CPU time of each process.
 
 use super::tracks::{Tracks, at};
 use crate::export::readings::{Quantity, Readings};
@@ -7,13 +7,14 @@ use capture::ProcessId;
 use fxprof_processed_profile::CounterHandle;
 use std::collections::HashMap;
 
-/// A track, and what it stands at.
+/// A track, and its present value.
 struct Counter {
     handle: CounterHandle,
     value: u64,
 }
 
-/// Adds those of all processes. The profile has differences of what is resident, and in `processCPU` the microseconds of work.
+/// Adds those of all processes. The profile contains differences of resident memory, and in `processCPU` the
+/// microseconds of CPU time.
 pub(super) fn add(tracks: &mut Tracks<'_>, loaded: &Loaded) {
     let mut counters: HashMap<Quantity, Counter> = HashMap::new();
     for reading in Readings::new(&loaded.counters) {
@@ -22,7 +23,7 @@ pub(super) fn add(tracks: &mut Tracks<'_>, loaded: &Loaded) {
                 (process, "rss", "Memory", "Resident memory, as the kernel counts it")
             }
             Quantity::Work(process) => (process, "processCPU", "CPU", "Processor time"),
-            // The profile has no tracks of the machine.
+            // The profile has no tracks for the machine.
             Quantity::Busy(_) => continue,
         };
         if !is_known(loaded, process) {
@@ -42,7 +43,7 @@ pub(super) fn add(tracks: &mut Tracks<'_>, loaded: &Loaded) {
     }
 }
 
-/// A growing file may have told of a process since it was counted.
+/// A growing file may have reported a process since it was counted.
 fn is_known(loaded: &Loaded, process: ProcessId) -> bool {
     process.index() < loaded.tables.processes.len()
 }

@@ -11,20 +11,20 @@ use fxprof_processed_profile::{
     Profile, StaticSchemaMarker, StaticSchemaMarkerField, StringHandle,
 };
 
-/// Notes of events that are kept one by one: losses may be many.
+/// Most notes from events that are kept individually: there may be many losses.
 const MOST_NOTES: usize = 1 << 16;
 
-/// What events tell beside allocations.
+/// What events tell apart from allocations.
 #[derive(Debug, Default)]
 pub(super) struct Happened {
     happenings: Happenings,
     notes: Vec<Note>,
-    /// The last of those that are not kept, and how many there are.
+    /// The last of those that are not kept, and their number.
     more: Option<(Note, u64)>,
 }
 
 impl Happened {
-    /// Sees an event.
+    /// Processes an event.
     pub(super) fn event(&mut self, loaded: &Loaded, at: Instant, event: &Event) {
         if let Some(note) = self.happenings.event(loaded, at, event) {
             self.keep(note);
@@ -85,7 +85,7 @@ pub(super) fn add(tracks: &mut Tracks<'_>, loaded: &Loaded, happened: Happened) 
     }
 }
 
-/// A note as the profile has it.
+/// A note in the profile's form.
 #[derive(Clone, Debug)]
 struct Marker {
     name: StringHandle,

@@ -1,18 +1,19 @@
-//! The format of the Firefox Profiler (<https://profiler.firefox.com>): work, allocations and what was held, by threads and over time.
+//! The format of the Firefox Profiler (<https://profiler.firefox.com>): CPU time, allocations and bytes held, by
+//! thread and over time.
 //!
 //! ```text
 //!  process ─┬► its first thread ─┬► native allocations   time, stack, address, bytes (negative: freed)
-//!           │                    ├► samples              time, stack, processor time since the last one
+//!           │                    ├► samples              time, stack, CPU time since the last one
 //!           │                    └► markers              marks, beginning and end, losses, pauses
 //!           ├► other threads ─────► samples, markers
 //!           └► counters `malloc`, `rss`, `processCPU`    tracks, in steps
 //! ```
 //!
-//! All allocations of a process stand on its first thread, as Firefox itself has it, since the profiler matches frees with
+//! All allocations of a process are on its first thread, as in Firefox itself, since the profiler matches frees with
 //! allocations thread by thread.
 //!
-//! The profiler holds a profile in memory, and so does this writer. So what is too much is summed up: of blocks
-//! ([`allocations`]), of samples ([`samples`]) and of losses ([`markers`]). The sums stay, and so do the tracks.
+//! The profiler holds a profile in memory, and so does this writer. So whatever is too much is summed up: blocks
+//! ([`allocations`]), samples ([`samples`]) and losses ([`markers`]). Sums and tracks stay the same.
 
 mod allocations;
 mod counters;

@@ -1,12 +1,13 @@
-//! Samples of the processors, each with what its thread worked since the last one.
+//! CPU samples, each with the CPU time of its thread since the last one.
 //!
 //! ```text
-//!  asked for   1 ms   1 ms   1 ms         1 ms        a sample stands for so much work
+//!  requested   1 ms   1 ms   1 ms         1 ms        a sample stands for this much work
 //!  sample   ────●──────●────●──────────────●──►
-//!  told         1      1   0.6            1.4         never more than the time that went by; the rest comes later
+//!  reported     1      1   0.6            1.4         never more than the time elapsed; the rest comes later
 //! ```
 //!
-//! Of more than [`MOST_SAMPLES`] those of one stack are one in each slice of time, with their number as its weight.
+//! Beyond [`MOST_SAMPLES`], the samples of one stack in each slice of time are merged, with their number as the
+//! weight.
 
 use super::tracks::{TrackId, Tracks};
 use crate::export::events::{Events, counted_samples, end, sample_interval};
@@ -16,10 +17,10 @@ use capture::NodeId;
 use fxprof_processed_profile::CpuDelta;
 use std::collections::{BTreeMap, HashMap};
 
-/// Samples that the profiler can show one by one.
+/// Most samples that the profiler can show individually.
 const MOST_SAMPLES: i64 = 1 << 19;
 
-/// Slices of time, where there are more.
+/// Slices of time, if there are more.
 const SLICES: u64 = 1000;
 
 /// Adds those of all threads.
@@ -32,7 +33,7 @@ pub(super) fn add<'a>(tracks: &mut Tracks<'a>, loaded: &'a Loaded, events: &dyn 
     for (process, sample) in counted_samples(loaded, events)? {
         let Some(task) = tables.tasks.get(sample.task.index()) else { continue };
         let track = tracks.thread(process, task.tid, &task.name, sample.time);
-        // How long a cycle takes is not known, but samples were asked for at this distance.
+        // How long a cycle takes is unknown, but samples were requested at this interval.
         let worked = if of_cycles { interval } else { sample.weight };
         if is_summed {
             slice.over(sample.time, |row| row.add(tracks));
@@ -46,7 +47,7 @@ pub(super) fn add<'a>(tracks: &mut Tracks<'a>, loaded: &'a Loaded, events: &dyn 
     Ok(())
 }
 
-/// What becomes a row of the profile's table.
+/// A row of the profile's table.
 struct Row {
     track: TrackId,
     node: NodeId,
@@ -63,27 +64,28 @@ impl Row {
     }
 }
 
-/// What a thread worked.
+/// The CPU time of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Work {
-    /// When its last sample was.
+    /// The time of its last sample.
     last: u64,
-    /// What it worked that was not told yet, nanoseconds.
+    /// CPU time that was not reported yet, in nanoseconds.
     owed: u64,
 }
 
 impl Work {
-    /// That of a thread that begins.
+    /// For a thread that begins at this time.
     pub(super) fn since(time: u64) -> Self {
         Self { last: time, owed: 0 }
     }
 
-    /// This time, or that of the last sample if it was later.
+    /// This time, or that of the last sample if it is later.
     pub(super) fn reached(&self, time: u64) -> u64 {
         time.max(self.last)
     }
 
-    /// What is told of a sample at such a time. It is whole microseconds, since the profile has no smaller ones.
+    /// The CPU time to report for a sample at this time, in whole microseconds, since the profile has no smaller
+    /// unit.
     pub(super) fn told(&mut self, time: u64, worked: u64) -> CpuDelta {
         let all = self.owed.saturating_add(worked);
         let told = all.min(time.saturating_sub(self.last)) / 1000 * 1000;
@@ -92,7 +94,7 @@ impl Work {
     }
 }
 
-/// The samples of a stretch of time by thread and stack.
+/// The samples in a slice of time by thread and stack.
 struct Slice {
     length: u64,
     /// When it ends.
@@ -111,7 +113,8 @@ impl Slice {
         *sum = sum.saturating_add(worked);
     }
 
-    /// Ends it if it is over at this time. What a thread did stands in it one after the other, each as long as its part.
+    /// Ends the slice if it is over at this time. The rows of a thread follow each other within it, each as long as
+    /// its share.
     fn over(&mut self, time: u64, mut tell: impl FnMut(Row)) {
         if time < self.end {
             return;
@@ -137,7 +140,7 @@ impl Slice {
 mod tests {
     use super::*;
 
-    /// Check that no more work is told than time went by, and that what is kept back comes later.
+    /// Check that no more work is reported than time has elapsed, and that the rest is reported later.
     #[test]
     fn work_fits_into_its_time() {
         let mut work = Work::since(0);
@@ -147,7 +150,8 @@ mod tests {
         assert_eq!((work.last, work.owed), (9_000_000, 500));
     }
 
-    /// Check that the rows of a slice share its time by their samples, and that none is lost between slices.
+    /// Check that the rows of a slice share its time in proportion to their samples, and that none is lost between
+    /// slices.
     #[test]
     fn slices_hold_all_samples() {
         let mut slice = Slice::new(100);

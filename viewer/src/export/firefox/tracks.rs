@@ -1,4 +1,4 @@
-//! Processes, threads and stacks of the profile, each made when something of it comes up.
+//! Processes, threads and stacks of the profile, each created when first needed.
 
 use super::samples::Work;
 use crate::analysis::LabelId;
@@ -18,11 +18,11 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct TrackId(usize);
 
-/// The profile that is being made.
+/// The profile being built.
 pub(super) struct Tracks<'a> {
     pub(super) profile: Profile,
     loaded: &'a Loaded,
-    /// By process, those of which there is anything.
+    /// By process; only those with any content.
     processes: Vec<Option<Process>>,
     tracks: Vec<Track>,
     strings: HashMap<LabelId, StringHandle>,
@@ -33,7 +33,7 @@ pub(super) struct Tracks<'a> {
 
 struct Process {
     handle: ProcessHandle,
-    /// When the first of what is shown of it happened.
+    /// When the first of its content happened.
     since: u64,
     until: u64,
     /// Its first thread.
@@ -46,7 +46,7 @@ struct Track {
     process: ProcessId,
     since: u64,
     until: u64,
-    /// When its first sample was, none where it has none.
+    /// When its first sample was; none if it has none.
     first: Option<u64>,
     work: Work,
     stacks: HashMap<NodeId, Option<StackHandle>>,
@@ -58,13 +58,14 @@ impl Track {
     }
 }
 
-/// A time of the recording as the profile has it.
+/// A time of the recording in the profile's form.
 pub(super) fn at(time: u64) -> Timestamp {
     Timestamp::from_nanos_since_reference(time)
 }
 
-/// The end of what lasted until then: a nanosecond behind the last sample, which is told by how much it came later than others. The
-/// profiler adds that up, and its command line stops at two times that differ by rounding.
+/// The end of something that lasted until then: a nanosecond after the last sample. The profile stores sample times
+/// as differences; the profiler adds these up, and its command line tool fails on two times that differ only by
+/// rounding.
 fn after(time: u64) -> Timestamp {
     at(time.saturating_add(1))
 }
@@ -90,7 +91,7 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    /// A process of which something happened at this time.
+    /// A process in which something happened at this time.
     fn process(&mut self, process: ProcessId, time: u64) -> &mut Process {
         let Self { loaded, profile, processes, tracks, end, .. } = self;
         let known = processes[process.index()].get_or_insert_with(|| {
@@ -112,12 +113,12 @@ impl<'a> Tracks<'a> {
         known
     }
 
-    /// When the first of what is shown of a process happened, and when it ended.
+    /// When the first of a process' content happened, and when it ended.
     pub(super) fn span(&self, process: ProcessId) -> (u64, u64) {
         self.processes[process.index()].as_ref().map_or((0, self.end), |known| (known.since, known.until))
     }
 
-    /// A process as counters know it.
+    /// The handle of a process, for counters.
     pub(super) fn process_handle(&mut self, process: ProcessId, time: u64) -> ProcessHandle {
         self.process(process, time).handle
     }
@@ -157,12 +158,12 @@ impl<'a> Tracks<'a> {
         id
     }
 
-    /// A thread as the profile knows it.
+    /// The profile's handle of a thread.
     pub(super) fn handle(&self, track: TrackId) -> ThreadHandle {
         self.tracks[track.0].handle
     }
 
-    /// Adds samples of a stack, which stand for so many nanoseconds of work.
+    /// Adds samples of a stack, which stand for `worked` nanoseconds of CPU time.
     pub(super) fn add_samples(
         &mut self,
         track: TrackId,
@@ -175,14 +176,14 @@ impl<'a> Tracks<'a> {
         if first.is_none() {
             (*first, *work) = (Some(time), Work::since(*since));
         }
-        // One that came too late stands behind those that were there already.
+        // A late sample is placed after those that are already there.
         let time = work.reached(time);
         *until = time.max(*until);
         self.profile.add_sample(*handle, at(time), stack, work.told(time, worked), samples);
     }
 
-    /// Adds a sample of no weight where threads with samples begin and end, since the profiler shows no more of them than what is
-    /// between their first one and their last.
+    /// Adds samples without weight where threads with samples begin and end, since the profiler shows only what is
+    /// between a thread's first sample and its last.
     pub(super) fn finish(mut self) -> Profile {
         for Track { handle, since, until, first, work, .. } in &mut self.tracks {
             let Some(first) = *first else { continue };
@@ -194,7 +195,8 @@ impl<'a> Tracks<'a> {
         self.profile
     }
 
-    /// The profile's stack of a stack: those of callers that are new are made first. Where nothing is known, it is the process.
+    /// The profile's stack for a recorded stack; new callers are created first. If nothing is known, it is the
+    /// process.
     pub(super) fn stack(&mut self, track: TrackId, node: NodeId) -> Option<StackHandle> {
         let known = self.known_stack(track, node);
         known.or_else(|| {
@@ -226,7 +228,7 @@ impl<'a> Tracks<'a> {
         stack
     }
 
-    /// A stack with one function more.
+    /// A stack with one more function.
     fn frame(
         &mut self,
         thread: ThreadHandle,

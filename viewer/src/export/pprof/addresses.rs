@@ -1,23 +1,23 @@
-//! One address space for all files of a capture.
+//! A single address space for all files of a capture.
 
 use capture::{Frame, Module, ModuleId, Tables};
 
-/// Ranges begin at multiples of this: of a large page, so of any.
+/// Ranges begin at multiples of the large page size, which any page size divides.
 const ALIGNMENT: u64 = 1 << 21;
 
-/// Where the first range begins: below lies nothing, as in a process.
+/// Where the first range begins: nothing is mapped below, as in a process.
 const FIRST: u64 = ALIGNMENT;
 
 /// The range of one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) start: u64,
-    /// The first address behind it.
+    /// The first address after it.
     pub(super) limit: u64,
 }
 
-/// Gives each file a range that holds all of its addresses and overlaps no other. Files whose addresses no file can
-/// have, which a damaged capture may claim, share what is left.
+/// Gives each file a range that contains all of its addresses and overlaps no other. Files with impossible addresses,
+/// which a damaged capture may claim, share what is left.
 pub(super) fn ranges(tables: &Tables) -> Vec<Range> {
     let mut last = vec![0; tables.modules.len()];
     for frame in &tables.frames {
@@ -43,7 +43,7 @@ pub(super) fn ranges(tables: &Tables) -> Vec<Range> {
     last.iter().map(range).collect()
 }
 
-/// A build id in hexadecimal digits; empty where the file has none.
+/// A build id in hexadecimal; empty if the file has none.
 pub(super) fn build_id(tables: &Tables, module: ModuleId) -> String {
     let id = tables.modules.get(module.index()).map(|module: &Module| &module.build_id[..]);
     id.unwrap_or_default().iter().map(|byte| format!("{byte:02x}")).collect()
@@ -65,7 +65,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that each address of a file that can be mapped lies in its file's range, and no ranges overlap.
+        /// Check that each possible address of a file is in its file's range, and that no ranges overlap.
         #[test]
         fn ranges_hold_their_files(addresses in prop::collection::vec((0..5_usize, 0..1_u64 << 48), 0..40)) {
             let ranges = ranges(&tables(&addresses, 5));
@@ -78,7 +78,7 @@ mod tests {
         }
     }
 
-    /// Check that addresses at the end of all that there is make no range wrap around.
+    /// Check that addresses at the end of the address space do not make a range wrap around.
     #[test]
     fn hostile_addresses_do_not_wrap() {
         for range in ranges(&tables(&[(0, u64::MAX), (1, u64::MAX - (5 << 20)), (2, 7)], 3)) {

@@ -1,4 +1,4 @@
-//! Addresses of a profile, and the functions at them.
+//! Addresses of a profile, and the functions there.
 
 use super::addresses::{Range, build_id, ranges};
 use super::strings::Strings;
@@ -12,13 +12,13 @@ const MAPPING: u32 = 3;
 const LOCATION: u32 = 4;
 const FUNCTION: u32 = 5;
 
-/// What has been written of locations and what they refer to. Ids count from 1; 0 is none.
+/// Which locations, and records they refer to, have been written. Ids count from 1; 0 is none.
 #[derive(Debug)]
 pub(super) struct Locations {
     ranges: Vec<Range>,
-    /// By frame, whether it is written.
+    /// By frame, whether it has been written.
     frames: Vec<bool>,
-    /// By module, whether it is written.
+    /// By module, whether it has been written.
     modules: Vec<bool>,
     functions: HashMap<(LabelId, Option<StringId>), u64>,
 }
@@ -33,8 +33,8 @@ impl Locations {
         }
     }
 
-    /// The id of a frame's location, which is added to the message with all that it refers to when it is new. None for
-    /// a kind of call, which is no place.
+    /// The id of a frame's location; a new one is added to the message with all that it refers to. None for a call
+    /// kind, which is not a place.
     pub(super) fn of(
         &mut self,
         loaded: &Loaded,
@@ -51,7 +51,7 @@ impl Locations {
             let mut location = Message::new();
             location.uint(1, id);
             if let Some(Frame::Code { module, address, exact }) = loaded.tables.frames.get(frame.index()) {
-                // The address behind a call may be that of another function.
+                // The address after a call may belong to another function.
                 let address = if *exact { *address } else { address.saturating_sub(1) };
                 let mut start = 0;
                 if let Some(module) = module.filter(|module| module.index() < self.modules.len()) {
@@ -88,7 +88,8 @@ impl Locations {
         let mut mapping = Message::new();
         mapping.uint(1, id.index() as u64 + 1).uint(2, start).uint(3, limit);
         mapping.int(5, file).int(6, build_id);
-        // It has functions, files, lines and inlined functions, as far as anybody knows them: pprof is not to search.
+        // It has functions, files, lines and inlined functions as far as they are known: pprof should not symbolize
+        // again.
         (7..=10).for_each(|known| {
             mapping.uint(known, 1);
         });
@@ -110,7 +111,7 @@ impl Locations {
         self.functions.insert(key, id);
         let label = loaded.names.label(step.label);
         let name = strings.id(&label.name, message);
-        // Its name without what tells namesakes apart.
+        // The name without what tells namesakes apart.
         let system_name = match label.kind {
             Kind::Function(function, _) => strings.id(loaded.tables.string(function), message),
             _ => name,
@@ -123,12 +124,13 @@ impl Locations {
     }
 }
 
-/// The executable of the first process that has stacks here; of one that has executed another program, as `env` does, that one.
+/// The executable of the first process with stacks here; if that executed another program, as `env` does, then that
+/// program.
 fn main_program(loaded: &Loaded) -> Option<ModuleId> {
     let Tables { processes, modules, .. } = &loaded.tables;
     let first = loaded.profile.sites.iter().map(|site| site.process.index()).min()?;
     let mut main = first;
-    // A later image has a higher number, so each is met after the one that it replaced.
+    // A later image has a higher number, so each comes after the one that it replaced.
     for (index, process) in processes.iter().enumerate().skip(first + 1) {
         if process.image > 0 && process.parent == Some(ProcessId::from_index(main)) {
             main = index;

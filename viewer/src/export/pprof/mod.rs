@@ -1,16 +1,16 @@
-//! The profile of pprof: `profile.proto` of <https://github.com/google/pprof>, compressed with gzip.
+//! The pprof format: `profile.proto` of <https://github.com/google/pprof>, compressed with gzip.
 //!
 //! ```text
 //!  Profile ─┬─ Sample ──► Location ──► Line ──► Function ──► strings
 //!           │  a stack    an address   each function
 //!           │  8 values      │         that was inlined there
 //!           │  labels        ▼
-//!           │             Mapping      a file with code and its build id; the main program's comes first
+//!           │             Mapping      a binary and its build id; the main program's comes first
 //!           └─ strings: each is written before the record that first uses it
 //! ```
 //!
-//! Addresses in a capture are those of files, which overlap. Each file therefore gets a range of its own, in which its
-//! addresses lie behind each other as they do in the file; a return address stands for the call before it.
+//! Addresses in a capture are relative to files, and so overlap. Each file therefore gets a range of its own, in
+//! which its addresses keep their order; a return address is replaced by that of the call before it.
 
 mod addresses;
 mod locations;
@@ -27,10 +27,10 @@ use locations::Locations;
 use std::io::{self, Write};
 use strings::Strings;
 
-/// A name, and the amount that has it.
+/// A name, and the amount for it.
 type Value = (&'static str, fn(&Cost) -> Amount);
 
-/// What each stack has: the name and the part of its cost. Those of Go come first. Samples of the processors follow.
+/// The values of each stack: name and part of the cost. Those of Go come first. CPU samples follow.
 const VALUES: [Value; 5] = [
     ("alloc", |cost| cost.allocated),
     ("inuse", Cost::live),
@@ -52,7 +52,7 @@ mod field {
     pub(super) const DEFAULT_SAMPLE_TYPE: u32 = 14;
 }
 
-/// Writes all metrics; this one is shown where none is asked for.
+/// Writes all metrics; `first` is the default one to be shown.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, first: Metric) -> io::Result<()> {
     let mut encoder = GzEncoder::new(out, Compression::default());
     let mut writer = Writer {
@@ -75,14 +75,14 @@ struct Writer<'a, W> {
     loaded: &'a Loaded,
     strings: Strings,
     locations: Locations,
-    /// Records that are not written yet.
+    /// Records that have not been written yet.
     message: Message,
 }
 
 impl<W: Write> Writer<'_, W> {
     fn head(&mut self, first: Metric) -> io::Result<()> {
         let Tables { metadata, .. } = &self.loaded.tables;
-        // The first string is the empty one.
+        // The first string must be empty.
         self.string("");
         for (name, _) in VALUES {
             for (ending, unit) in [("objects", "count"), ("space", "bytes")] {
@@ -119,11 +119,11 @@ impl<W: Write> Writer<'_, W> {
         message.uint(field::PERIOD, metadata.sample_interval.max(1)).ints(field::COMMENT, comments);
         let (begin, end) = match self.loaded.profile.span {
             Span::Whole => (0, self.loaded.duration_ns()),
-            // What is held is held for no time.
+            // What is held at a moment has no duration.
             Span::At(at) => (at.time, at.time),
             Span::Range { from, to } => (from.time, to.time),
         };
-        // Of a capture that does not say when it was made, nothing happened at a known time.
+        // If the capture does not say when it was made, times are unknown.
         let at =
             if metadata.started_unix_ns == 0 { 0 } else { metadata.started_unix_ns.saturating_add(begin) };
         message.uint(field::TIME_NANOS, at);
@@ -185,7 +185,7 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
-/// What hits of the tracepoint that is looked at are counted in; none where there is none.
+/// The units of the selected tracepoint's hits; none without a tracepoint.
 fn traced_units(loaded: &Loaded) -> Option<[(&'static str, &'static str); 2]> {
     let unit = match loaded.traced()?.unit {
         SizeUnit::Bytes => "bytes",
@@ -194,12 +194,12 @@ fn traced_units(loaded: &Loaded) -> Option<[(&'static str, &'static str); 2]> {
     Some([("hits", "count"), ("hit_size", unit)])
 }
 
-/// What frees are counted in, at the stacks that free; none where these were not recorded.
+/// The units of frees at the stacks that free; none when these were not recorded.
 fn frees_units(loaded: &Loaded) -> Option<[(&'static str, &'static str); 2]> {
     loaded.traces_frees().then_some([("freed_here_objects", "count"), ("freed_here_space", "bytes")])
 }
 
-/// What samples of the processors weigh.
+/// The unit of the weight of CPU samples.
 fn cpu_unit(loaded: &Loaded) -> (&'static str, &'static str) {
     let of_cycles = loaded.tables.summary.as_ref().is_some_and(|summary| summary.cpu.event == "cycles");
     if of_cycles { ("cycles", "count") } else { ("cpu", "nanoseconds") }

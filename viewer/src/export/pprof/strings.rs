@@ -1,17 +1,17 @@
-//! The table of strings of a profile.
+//! The string table of a profile.
 
 use super::field;
 use crate::export::protobuf::Message;
 use std::collections::HashMap;
 
-/// Places of strings in the table. Each is written when it is first used, so the places count up.
+/// Indices of strings in the table. Each string is written when first used, so indices count up.
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     places: HashMap<String, i64>,
 }
 
 impl Strings {
-    /// The place of a string; a new one is added to the message first.
+    /// The index of a string; a new one is added to the message first.
     pub(super) fn id(&mut self, text: &str, message: &mut Message) -> i64 {
         if let Some(&place) = self.places.get(text) {
             return place;

@@ -1,4 +1,4 @@
-//! Allocations and frees, and before each what happened beside.
+//! Allocations and frees, interleaved with whatever else happened.
 
 use super::beside::{Beside, late_mark};
 use super::frame::{Frame, Kind};
@@ -13,7 +13,7 @@ use crate::loaded::Loaded;
 use crate::open::Error;
 use capture::{Event, ProcessId, ThreadId};
 
-/// Sees the life of every block.
+/// Observes the life of every block.
 pub(super) struct Writer<'a, 'o> {
     frames: Frames<'o>,
     loaded: &'a Loaded,
@@ -24,7 +24,7 @@ pub(super) struct Writer<'a, 'o> {
     happenings: Happenings,
 }
 
-/// What a block does.
+/// An allocation or a free.
 struct Happening {
     process: ProcessId,
     thread: ThreadId,
@@ -54,7 +54,7 @@ impl<'a, 'o> Writer<'a, 'o> {
         self.frames
     }
 
-    /// Writes what happened beside up to this time.
+    /// Writes whatever else happened up to this time.
     // Cost: two comparisons, unless something did.
     fn pass(&mut self, time: u64) {
         let Self { frames, held, beside, .. } = self;

@@ -1,4 +1,4 @@
-//! What stands between the allocations: samples, what counters said, and marks.
+//! What comes between the allocations: samples, values of counters, and marks.
 
 use super::counters::Counters;
 use super::frame::{Frame, Kind, LONGEST_TEXT};
@@ -25,7 +25,7 @@ pub(super) struct Beside<'a> {
     notes: Peekable<IntoIter<Note>>,
     stacks: Stacks<'a>,
     counters: Counters,
-    /// When the next of it happened; none: there is no more.
+    /// The time of the next item; none: there are no more.
     next: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Beside<'a> {
         Ok(beside)
     }
 
-    /// Counters, for those who have values of their own.
+    /// The counters, for writers with values of their own.
     pub(super) fn counters(&mut self) -> &mut Counters {
         &mut self.counters
     }
@@ -61,7 +61,7 @@ impl<'a> Beside<'a> {
         [sample, reading, note].into_iter().flatten().min()
     }
 
-    /// Writes all that happened up to this time.
+    /// Writes everything that happened up to this time.
     // Cost: one comparison, unless something did.
     pub(super) fn until(&mut self, time: u64, frames: &mut Frames<'_>) {
         while let Some(next) = self.next.filter(|next| *next <= time) {
@@ -96,7 +96,7 @@ impl<'a> Beside<'a> {
     }
 }
 
-/// A mark that is known when it is over has the time of its beginning, as those of Sysprof itself.
+/// A mark whose end has become known; it has the time of its beginning, as in Sysprof itself.
 pub(super) fn late_mark(loaded: &Loaded, note: &Note) -> Frame {
     mark(loaded, note, START.saturating_add(note.from))
 }
@@ -107,7 +107,7 @@ pub(super) fn late_mark(loaded: &Loaded, note: &Note) -> Frame {
 fn mark(loaded: &Loaded, note: &Note, time: u64) -> Frame {
     let pid = note.process.map_or(-1, |process| pid_of(loaded, process));
     let mut frame = Frame::new(Kind::Mark, pid, time);
-    // What the name has no room for is in the message.
+    // What does not fit into the name is in the message.
     let mut message = match (note.name.len() < NAME, note.text.is_empty()) {
         (true, _) => note.text.clone(),
         (false, true) => note.name.clone(),

@@ -1,8 +1,8 @@
-//! Counters: what each process holds, what the kernel says of it, and how busy processors are.
+//! Counters: what each process holds, what the kernel reports about it, and how busy processors are.
 //!
 //! ```text
-//!  CTRDEF   each counter once: category, name, what it is, number and type
-//!  CTRSET   numbers and values, in groups of eight; a number of 0 is an empty place
+//!  CTRDEF   each counter once: category, name, description, number and type
+//!  CTRSET   numbers and values, in groups of eight; a number of 0 is an empty slot
 //! ```
 
 use super::frame::{Frame, Kind, LONGEST_TEXT};
@@ -13,10 +13,10 @@ use crate::loaded::Loaded;
 use capture::{CounterKind, ProcessId};
 use std::collections::HashMap;
 
-/// Counters in one frame, 128 bytes each.
+/// Counters in one frame, at 128 bytes each.
 const DEFINED_AT_ONCE: usize = LONGEST_TEXT / 128;
 
-/// Values in a group, and groups in a frame, 96 bytes each.
+/// Values in a group, and groups in a frame, at 96 bytes each.
 const GROUP: usize = 8;
 const GROUPS_AT_ONCE: usize = LONGEST_TEXT / 96;
 
@@ -25,7 +25,7 @@ const GROUPS_AT_ONCE: usize = LONGEST_TEXT / 96;
 enum Counted {
     /// Bytes that a process allocated and did not free.
     Held(ProcessId),
-    /// What was read.
+    /// A reading of a counter.
     Read(Quantity),
 }
 
@@ -39,12 +39,12 @@ enum Value {
 /// All counters, by what they count.
 pub(super) struct Counters {
     numbers: HashMap<Counted, u32>,
-    /// Values of one moment that wait to be written.
+    /// Values of one moment that are to be written.
     waiting: Vec<(u32, Value)>,
 }
 
 impl Counters {
-    /// Gives a number to each counter that the capture has, and writes which ones there are.
+    /// Gives each counter of the capture a number, and writes their definitions.
     pub(super) fn define(loaded: &Loaded, frames: &mut Frames<'_>) -> Self {
         let rows = loaded.profile.processes.iter().enumerate();
         let allocating = rows.filter(|(_, row)| row.cost.allocated.blocks > 0);
@@ -78,7 +78,7 @@ impl Counters {
         self.add(Counted::Held(process), Value::Whole(bytes));
     }
 
-    /// Adds what was read.
+    /// Adds a reading.
     pub(super) fn read(&mut self, reading: &Reading) {
         let value = match reading.of {
             Quantity::Resident(_) => Value::Whole(reading.value.cast_signed()),
@@ -125,7 +125,7 @@ fn number(place: usize) -> u32 {
 }
 
 /// ```text
-///  0  category, 32 bytes   32  name, 32   64  what it is, 52   116  number u24, type u8   120  first value
+///  0  category, 32 bytes   32  name, 32   64  description, 52   116  number u24, type u8   120  first value
 /// ```
 fn define(loaded: &Loaded, counted: Counted, number: u32, frame: &mut Frame) {
     let of = |process: ProcessId| {

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 /// Bytes of the file's header.
 const HEADER: usize = 256;
 
-/// Bytes of a frame. The format has room for four times as many, but `sysprof-cli --merge` (3.46) writes beyond its buffer then.
+/// Most bytes of a frame. The format permits four times as many, but then `sysprof-cli --merge` (3.46) writes past
+/// its buffer.
 pub(super) const LARGEST: usize = 16 << 10;
 
-/// Bytes of a text of any length, so that its frame is not larger than that.
+/// Most bytes of a text of variable length, so that its frame stays within the limit.
 pub(super) const LONGEST_TEXT: usize = LARGEST - 1024;
 
 /// Kinds of frames.
@@ -17,15 +18,15 @@ pub(super) const LONGEST_TEXT: usize = LARGEST - 1024;
 pub(super) enum Kind {
     /// Nothing but a time.
     Timestamp = 1,
-    /// What a processor was doing.
+    /// The stack that a processor was executing.
     Sample = 2,
     /// A process and its command line.
     Process = 4,
-    /// Which counters there are.
+    /// Definitions of counters.
     Counters = 8,
-    /// What they say.
+    /// Values of counters.
     Values = 9,
-    /// Something that happened, or went on for a time.
+    /// Something that happened, with or without a duration.
     Mark = 10,
     /// A part of a file.
     FileChunk = 13,
@@ -44,7 +45,7 @@ pub(super) fn header(unix_ns: u64, start: u64, end: u64) -> [u8; HEADER] {
     bytes[4] = 1;
     bytes[5] = 1;
     let date = date(unix_ns / 1_000_000_000);
-    // One zero at least ends it.
+    // At least one zero terminates it.
     let length = date.len().min(63);
     bytes[8..8 + length].copy_from_slice(&date.as_bytes()[..length]);
     bytes[72..80].copy_from_slice(&start.to_le_bytes());
@@ -52,7 +53,7 @@ pub(super) fn header(unix_ns: u64, start: u64, end: u64) -> [u8; HEADER] {
     bytes
 }
 
-/// A frame that is being made.
+/// A frame under construction.
 ///
 /// ```text
 ///  0  length u16   2  cpu i16 (-1: none)   4  pid i32   8  time i64   16  kind u8   17  zeros   24  content
@@ -73,7 +74,7 @@ impl Frame {
         Self { bytes }
     }
 
-    /// The processor that it is about.
+    /// The processor of the frame.
     pub(super) fn cpu(&mut self, cpu: i16) -> &mut Self {
         self.bytes[2..4].copy_from_slice(&cpu.to_le_bytes());
         self
@@ -96,7 +97,7 @@ impl Frame {
         self
     }
 
-    /// A text in so many bytes, of which one at least is a zero: what does not fit is cut off.
+    /// A text in a field of `bytes` bytes, of which at least one is a terminating zero: what does not fit is cut off.
     pub(super) fn short_text(&mut self, text: &str, bytes: usize) -> &mut Self {
         let start = self.bytes.len();
         let length = text.floor_char_boundary(bytes - 1);
@@ -105,12 +106,12 @@ impl Frame {
         self
     }
 
-    /// A text to the end of the frame. One within it would end it.
+    /// A text up to the end of the frame. Zeros in it are replaced, since they would terminate it.
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
         self.raw(text.replace('\0', " ").as_bytes()).raw(&[0])
     }
 
-    /// Writes it with zeros up to a multiple of 8.
+    /// Writes it, padded with zeros to a multiple of 8.
     pub(super) fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
         self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
         let length = self.bytes.len();
@@ -122,8 +123,8 @@ impl Frame {
     }
 }
 
-/// A time of the Unix epoch as ISO 8601 writes it: `2026-11-21T12:00:00Z`. The calendar is Hinnant's `civil_from_days`
-/// (<https://howardhinnant.github.io/date_algorithms.html>), where years begin in March.
+/// A Unix time in ISO 8601: `2026-11-21T12:00:00Z`. The calendar is Hinnant's `civil_from_days`
+/// (<https://howardhinnant.github.io/date_algorithms.html>), in which years begin in March.
 fn date(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     let days = days + 719_468;
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(bytes, expected);
     }
 
-    /// Check that a text which is too long for its place ends before it does, at a whole letter.
+    /// Check that a text that is too long for its field is cut at a character boundary.
     #[test]
     fn short_texts_fit() {
         let mut frame = Frame::new(Kind::Mark, 7, 0);

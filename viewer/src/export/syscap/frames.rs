@@ -1,41 +1,42 @@
-//! Frames on their way to the file, in order of time.
+//! Writes frames in order of time.
 
 use super::frame::Frame;
 use std::io::{self, Write};
 
-/// `CLOCK_MONOTONIC` at the start, nanoseconds: the capture does not have it, and 0 means that nothing is known.
+/// `CLOCK_MONOTONIC` at the start, in nanoseconds: the capture does not have it, and 0 would mean unknown.
 pub(super) const START: u64 = 1_000_000_000;
 
-/// Where frames go.
+/// The destination of frames.
 pub(super) struct Frames<'o> {
     out: &'o mut dyn Write,
-    /// The first failure; nothing is written after it.
+    /// The first error; nothing is written after it.
     result: io::Result<()>,
-    /// That of the last frame.
+    /// The time of the last frame.
     time: u64,
     end: u64,
 }
 
 impl<'o> Frames<'o> {
-    /// Those of a recording that ends at this time.
+    /// For a recording that ends at this time.
     pub(super) fn new(out: &'o mut dyn Write, end: u64) -> Self {
         Self { out, result: Ok(()), time: START, end }
     }
 
-    /// The time of the next frame. Times in a capture are rounded, and some samples come late, but frames are to be in their order.
+    /// The time of the next frame. Times in a capture are rounded, and some samples arrive late, but frames must be
+    /// in order.
     pub(super) fn time(&mut self, time: u64) -> u64 {
         self.time = self.time.max(START.saturating_add(time)).min(self.end);
         self.time
     }
 
-    /// Writes a frame, unless one could not be written.
+    /// Writes a frame, unless there was an error before.
     pub(super) fn write(&mut self, frame: &mut Frame) {
         if self.result.is_ok() {
             self.result = frame.write(self.out);
         }
     }
 
-    /// How it went, and where to go on.
+    /// The result, and the writer to continue with.
     pub(super) fn finish(self) -> io::Result<&'o mut dyn Write> {
         self.result.map(|()| self.out)
     }

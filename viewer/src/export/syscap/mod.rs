@@ -3,21 +3,23 @@
 //! ```text
 //!  header   256 bytes: magic, times
 //!  PROCESS  pid and command line, for each process
-//!  CTRDEF   which counters there are
+//!  CTRDEF   definitions of counters
 //!  ALLOCATION, SAMPLE, CTRSET, MARK …   by time; an allocation of size 0 is a free
 //!  TIMESTAMP
 //!  FILE_CHUNK "__symbols__" …           the names of all addresses
 //! ```
 //!
-//! Frames lie back to back, little-endian, each of a multiple of 8 bytes and at most 16 KiB. They are written as events and
-//! samples are read; only marks of gaps and pauses, which are known when they are over, come after what happened meanwhile.
+//! Frames are contiguous, little-endian, each a multiple of 8 bytes and at most 16 KiB. They are written as events
+//! and samples are read; only marks of gaps and pauses, which are known when these are over, come after what happened
+//! meanwhile.
 //!
-//! Sysprof has one function for an address, but the compiler may have inlined several. So the addresses here are not
-//! those of the program: each function has one of its own, and `__symbols__` says which. So there is nothing to look up in files
-//! that were mapped, and no frame says which were.
+//! Sysprof has one function per address, but the compiler may have inlined several there. So the addresses here are
+//! not those of the program: each function has an address of its own, which `__symbols__` resolves. No mapped files
+//! need to be looked up, so no frame describes them.
 //!
-//! What Sysprof cannot say: a block of 0 bytes (that means *free*) has 1 byte, stacks of more than 1,024 functions,
-//! which it would leave out, end there, and each sample counts as one, however much work it stands for.
+//! What Sysprof cannot represent: a block of 0 bytes (which would mean *free*) gets 1 byte, stacks of more than 1,024
+//! functions, which it would leave out, are truncated, and each sample counts as one, however much CPU time it stands
+//! for.
 
 mod allocations;
 mod beside;
@@ -46,7 +48,7 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, events: &dyn Events) -
     }
     let writer = Writer::new(Frames::new(out, end), loaded, events)?;
     let out = observe(loaded, events, writer)?.finish().finish()?;
-    // Readers of old leave out the frame before the first chunk of this file, if it is a chunk of another one.
+    // Old readers skip the frame before the first chunk of this file, if it is a chunk of another one.
     Frame::new(Kind::Timestamp, -1, end).write(out)?;
     symbols::write(out, loaded, end)?;
     Ok(())
@@ -57,7 +59,7 @@ fn pid_of(loaded: &Loaded, process: ProcessId) -> i32 {
     loaded.tables.processes.get(process.index()).map_or(-1, |process| process.pid.cast_signed())
 }
 
-/// A command line, or what stands for it.
+/// A command line, or a substitute.
 fn command(process: &Process) -> String {
     let mut command = match process.command.is_empty() {
         false => process.command.join(" "),

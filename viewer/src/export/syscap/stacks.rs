@@ -1,4 +1,4 @@
-//! Stacks as Sysprof has them: addresses, innermost first, and marks between the kernel's and the program's.
+//! Stacks in Sysprof's form: addresses, innermost first, with marks between the kernel's and the program's.
 
 use super::symbols::address;
 use crate::analysis::{Site, functions_of};
@@ -9,13 +9,13 @@ use capture::{NodeId, ProcessId};
 /// Sysprof leaves out longer stacks.
 const MOST_ADDRESSES: usize = 1024;
 
-/// What follows is the kernel's.
+/// Kernel addresses follow.
 const KERNEL_MARK: u64 = 0xffff_ffff_ffff_ff80;
 
-/// What follows is the program's.
+/// User addresses follow.
 const USER_MARK: u64 = 0xffff_ffff_ffff_fe00;
 
-/// One stack at a time.
+/// Converts one stack at a time.
 pub(super) struct Stacks<'a> {
     loaded: &'a Loaded,
     addresses: Vec<u64>,
@@ -26,13 +26,13 @@ impl<'a> Stacks<'a> {
         Self { loaded, addresses: Vec::new() }
     }
 
-    /// That of an allocation, which is the program's.
+    /// The stack of an allocation, which is entirely in user space.
     pub(super) fn of_block(&mut self, process: ProcessId, node: NodeId) -> &[u64] {
         self.addresses.clear();
         let site = Site { process, thread: None, node, cost: Default::default() };
         let functions = places(self.loaded, &site).map(|place| address(place.label));
         self.addresses.extend(functions.take(MOST_ADDRESSES));
-        // Sysprof shows the process itself; a stack of nothing else must not be empty.
+        // Sysprof shows the process itself, but a stack of nothing else must not be empty.
         if self.addresses.len() > 1 {
             let process = address(self.loaded.names.process(process));
             self.addresses.pop_if(|last| *last == process);
@@ -40,7 +40,7 @@ impl<'a> Stacks<'a> {
         &self.addresses
     }
 
-    /// That of a sample: the kernel's frames are its innermost, up to the one by which it was entered.
+    /// The stack of a sample: kernel frames are innermost, out to the one where the kernel was entered.
     pub(super) fn of_sample(&mut self, process: ProcessId, node: NodeId) -> &[u64] {
         let Self { loaded, addresses, .. } = self;
         let Loaded { tables, names, .. } = loaded;

@@ -3,11 +3,11 @@
 //! ```text
 //!  entries   32 bytes each, by process and address: begin u64, end u64, pid u32, name u32, file u32, 0
 //!  an entry of zeros
-//!  texts     a zero, then each with a zero behind it; the offsets of entries count from the start of the file
+//!  texts     a zero, then each followed by a zero; offsets in entries count from the start of the file
 //! ```
 //!
-//! Old readers take `end` for the last address of a function, new ones for the first behind it. A function has one address
-//! here, and the next one lies further away, so both are right.
+//! Old readers take `end` for the last address of a function, new ones for the first address after it. A function has
+//! a single address here, and the next one is farther away, so both work.
 
 use super::frame::{Frame, Kind, LONGEST_TEXT};
 use super::pid_of;
@@ -23,7 +23,7 @@ const ENTRY: u64 = 32;
 /// Bytes of the file in one frame.
 const CHUNK: usize = LONGEST_TEXT;
 
-/// The address that stands for a function.
+/// The address that represents a function.
 pub(super) fn address(label: LabelId) -> u64 {
     0x1_0000_0000 + 16 * u64::from(label.0)
 }
@@ -56,7 +56,7 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, time: u64) -> io::Resu
     chunks.finish()
 }
 
-/// Texts and where they will be.
+/// Texts and their offsets.
 struct Texts<'a> {
     in_order: Vec<&'a str>,
     offsets: BTreeMap<&'a str, u32>,
@@ -65,7 +65,7 @@ struct Texts<'a> {
 impl<'a> Texts<'a> {
     fn new(loaded: &'a Loaded, labels: impl Iterator<Item = LabelId>, start: u64) -> Self {
         let mut texts = Self { in_order: Vec::new(), offsets: BTreeMap::new() };
-        // The first byte is that of no text.
+        // The first byte is the empty text.
         let mut next = start + 1;
         for label in labels {
             let name = loaded.names.label(label).name.as_str();
@@ -81,13 +81,13 @@ impl<'a> Texts<'a> {
         texts
     }
 
-    /// 0 for one that does not fit into four gigabytes.
+    /// 0 for a text that does not fit into four gigabytes.
     fn offset(&self, text: &str) -> u32 {
         self.offsets.get(text).copied().unwrap_or(0)
     }
 }
 
-/// A file that is cut into frames.
+/// A file split into frames.
 struct Chunks<'o> {
     out: &'o mut dyn Write,
     time: u64,
@@ -107,7 +107,7 @@ impl Chunks<'_> {
         Ok(())
     }
 
-    /// Writes the rest: the last one may be empty.
+    /// Writes the rest; the last frame may be empty.
     fn finish(mut self) -> io::Result<()> {
         self.write(true)
     }

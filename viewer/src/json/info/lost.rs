@@ -1,4 +1,4 @@
-//! What was not recorded, and what did not fit together.
+//! What was not recorded, and events that contradict each other.
 
 use crate::analysis::{Anomalies, GapTotals};
 use crate::loaded::Loaded;

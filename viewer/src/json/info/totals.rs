@@ -1,4 +1,4 @@
-//! What all processes have in common.
+//! Totals over all processes.
 
 use super::lost::AnomalyFields;
 use crate::analysis::{Anomalies, Profile};

@@ -1,4 +1,4 @@
-//! `failed --json`: calls that were to return memory and returned none.
+//! `failed --json`: calls that should have returned memory and returned none.
 
 use super::start::{AmountFields, Start, ThreadFields, stack, thread};
 use crate::analysis::{Failure, call_of, process_name};
@@ -15,7 +15,7 @@ struct FailedDocument<'a> {
     start: Start<'a>,
     #[serde(flatten)]
     span: SpanFields,
-    /// False where the recording does not tell of such calls.
+    /// False when the recording does not report such calls.
     told: bool,
     calls: u64,
     rows: Vec<RowFields<'a>>,

@@ -1,4 +1,4 @@
-//! `frees --json`: who frees whose blocks.
+//! `frees --json`: which stacks free the blocks of which others.
 
 use super::start::{AgeFields, AmountFields, Start, recorded_stack};
 use crate::analysis::LabelId;
@@ -47,7 +47,7 @@ struct FunctionFields<'a> {
     function: Option<&'a str>,
 }
 
-/// Writes `frees --json` of the rows of a side in an order.
+/// Writes `frees --json` with the rows of one side, in this order.
 ///
 /// # Errors
 /// Those of the writer.
@@ -63,7 +63,7 @@ pub fn frees(
     document(out, loaded, rows, (side, order), who)
 }
 
-/// The same of functions.
+/// The same for functions.
 ///
 /// # Errors
 /// Those of the writer.

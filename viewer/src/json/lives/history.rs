@@ -1,4 +1,4 @@
-//! `history --json`: all that happened at one address.
+//! `history --json`: everything that happened at one address.
 
 use super::start::{Start, hex, recorded_stack};
 use crate::json::stack::Stack;

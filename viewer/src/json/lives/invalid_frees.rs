@@ -1,4 +1,4 @@
-//! `invalid-frees --json`: frees of what was no live block.
+//! `invalid-frees --json`: frees of addresses without a live block.
 
 use super::start::{Start, ThreadFields, hex, recorded_stack, stack, thread};
 use crate::json::stack::Stack;
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 struct InvalidFreesDocument<'a> {
     #[serde(flatten)]
     start: Start<'a>,
-    /// Those that are not listed.
+    /// The number of those not listed.
     more: u64,
     frees: Vec<FreeFields<'a>>,
 }
@@ -28,7 +28,7 @@ struct FreeFields<'a> {
     before: Option<ReturnFields<'a>>,
 }
 
-/// The block that it was, or lies in.
+/// The block that began at the address, or contains it.
 #[derive(Serialize)]
 struct BlockFields<'a> {
     address: String,
@@ -38,7 +38,7 @@ struct BlockFields<'a> {
     stack: Stack<'a>,
 }
 
-/// How that had been given back.
+/// How that block had been freed or moved.
 #[derive(Serialize)]
 struct ReturnFields<'a> {
     time_ns: u64,
@@ -47,7 +47,7 @@ struct ReturnFields<'a> {
     moved_to: Option<String>,
 }
 
-/// Writes `invalid-frees --json`; `more` frees were not looked at.
+/// Writes `invalid-frees --json`; `more` frees were not examined.
 ///
 /// # Errors
 /// Those of the writer.

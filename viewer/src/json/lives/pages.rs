@@ -9,7 +9,8 @@ use capture::ProcessId;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Others given for each stack, and the stacks for which they are looked for: each page costs the square of those on it.
+/// Most others listed for each stack, and the number of stacks with such a list: a page costs the square of its
+/// stacks.
 const SHARERS: usize = 5;
 const WITH_SHARERS: usize = 1000;
 
@@ -108,7 +109,7 @@ pub fn pages(out: &mut dyn Write, loaded: &Loaded, table: &PageTable) -> io::Res
         empty_bytes: table.empty,
         by_fullness: FULLNESS
             .into_iter()
-            // A page may be full.
+            // The last class includes full pages.
             .chain([101])
             .zip(table.by_fullness)
             .map(|(below_percent, page_bytes)| FullnessFields { below_percent, page_bytes })

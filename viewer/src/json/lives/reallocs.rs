@@ -26,7 +26,7 @@ struct ReallocFields<'a> {
     replaced: bool,
     first_bytes: u64,
     last_bytes: u64,
-    /// Steps of a chain that doubled, where that would be far fewer.
+    /// Steps that doubling would need, if that is far fewer.
     doublings: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! `retained --json`: what stacks, roots and classes keep alive, and what nobody can reach any more.
+//! `retained --json`: what stacks, roots and classes keep alive, and what has become unreachable.
 
 use super::start::{AmountFields, StackAmount, Start, stack};
 use crate::analysis::Amount;
@@ -26,7 +26,7 @@ struct RetainedDocument<'a> {
     unreachable_stacks: Vec<HeadFields<'a>>,
 }
 
-/// What a scan has found as a whole.
+/// What a scan found as a whole.
 #[derive(Serialize)]
 pub(crate) struct ScannedFields<'a> {
     scan: GraphFields<'a>,

@@ -1,4 +1,4 @@
-//! `sizes --json`: which sizes are asked for.
+//! `sizes --json`: which sizes are requested.
 
 use super::start::{AmountFields, StackAmount, Start};
 use crate::json::write_document;

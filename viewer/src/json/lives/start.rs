@@ -1,4 +1,4 @@
-//! What these documents have in common.
+//! Parts that these documents share.
 
 use crate::analysis::Amount;
 use crate::json::cost::CostFields;
@@ -43,7 +43,7 @@ impl From<Amount> for AmountFields {
     }
 }
 
-/// Blocks of one class of lifetimes.
+/// Blocks of one lifetime class.
 #[derive(Serialize)]
 pub(super) struct AgeFields {
     below_ns: Option<u64>,
@@ -58,7 +58,7 @@ impl AgeFields {
     }
 }
 
-/// A stack and how much there is of it.
+/// A stack with an amount.
 #[derive(Serialize)]
 pub(super) struct StackAmount<'a> {
     stack: Stack<'a>,
@@ -80,14 +80,14 @@ pub(super) struct ThreadFields<'a> {
     name: &'a str,
 }
 
-/// A thread; none of an id that the capture does not have.
+/// A thread; none for an id that the capture does not have.
 pub(super) fn thread(loaded: &Loaded, id: ThreadId) -> Option<ThreadFields<'_>> {
     let row = loaded.tables.threads.get(id.index())?;
     let pid = loaded.tables.processes.get(row.process.index()).map(|process| process.pid);
     Some(ThreadFields { pid, tid: row.tid, name: &row.name })
 }
 
-/// A stack, where one was recorded.
+/// A stack, if one was recorded.
 pub(super) fn recorded_stack(loaded: &Loaded, node: NodeId) -> Option<Stack<'_>> {
     (node != NodeId::ROOT).then(|| stack(loaded, node))
 }
@@ -97,7 +97,7 @@ pub(super) fn hex(address: u64) -> String {
     format!("{address:#x}")
 }
 
-/// A stack, written as it is made.
+/// A stack, serialized without an intermediate copy.
 pub(super) fn stack(loaded: &Loaded, node: NodeId) -> Stack<'_> {
     Stack { tables: &loaded.tables, names: &loaded.names, node }
 }

@@ -1,4 +1,4 @@
-//! `temporary --json`: allocations that did not last.
+//! `temporary --json`: short-lived allocations.
 
 use super::start::{AmountFields, Start, stack};
 use crate::json::stack::Stack;

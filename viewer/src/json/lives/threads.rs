@@ -1,4 +1,4 @@
-//! `threads --json`: who allocates and who frees.
+//! `threads --json`: which threads allocate and which free.
 
 use super::start::{AmountFields, Start, ThreadFields, recorded_stack, stack, thread};
 use crate::analysis::Amount;

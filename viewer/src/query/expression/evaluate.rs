@@ -1,7 +1,7 @@
 //! Which stacks an expression selects.
 //!
-//! The stacks of a capture are a tree, and a name that stands on a stack stands on all that it leads to. So each
-//! node's set of true terms is its parent's and its own frame's, and one pass over the nodes answers for all:
+//! The stacks of a capture are a tree, and a name on a stack is on all stacks that extend it. So each node's set of
+//! true terms is its parent's plus its own frame's, and one pass over the nodes is enough:
 //!
 //! ```text
 //!  foo and module:libc*        main {} ── foo {0} ── a {0}
@@ -12,11 +12,11 @@ use super::{Expression, Field, Term};
 use crate::analysis::{Label, Names, call_of, file_name, process_name};
 use capture::{Frame, FrameId, NodeId, ProcessId, Tables, ThreadId};
 
-/// An expression, looked up in one capture.
+/// An expression, resolved for one capture.
 #[derive(Clone, Debug)]
 pub struct Selection<'a> {
     expression: &'a Expression,
-    /// True terms by node.
+    /// By node, the set of true terms.
     nodes: Vec<u64>,
     processes: Vec<u64>,
     threads: Vec<u64>,
@@ -24,7 +24,7 @@ pub struct Selection<'a> {
 }
 
 impl Expression {
-    /// Looks the names up. Work is linear in names and nodes, so the rows that are asked for cost next to nothing.
+    /// Resolves the names. This is linear in names and nodes; afterwards, testing a row costs next to nothing.
     pub fn select<'a>(&'a self, tables: &Tables, names: &Names) -> Selection<'a> {
         let labels: Vec<u64> =
             names.labels().map(|label| self.set(Field::Function, |term| term.is_of(label))).collect();
@@ -79,13 +79,13 @@ impl Expression {
         }
     }
 
-    /// The terms of a field that are true.
+    /// The terms of a field for which `is_true`.
     fn set(&self, field: Field, is_true: impl Fn(&Term) -> bool) -> u64 {
         let terms = self.terms.iter().enumerate().filter(|(_, term)| term.field == field && is_true(term));
         terms.fold(0, |set, (place, _)| set | 1 << place)
     }
 
-    /// The terms that a call of the allocator makes true.
+    /// The terms that a call of this allocator function makes true.
     fn call(&self, name: &str) -> u64 {
         let is_true = |term: &Term| term.pattern.matches(name);
         self.set(Field::Function, is_true) | self.set(Field::Call, is_true)
@@ -103,8 +103,8 @@ impl Term {
 }
 
 impl Selection<'_> {
-    /// True when allocations of this stack are selected. A row that is not counted by threads has none, and no term
-    /// of a thread is true of it.
+    /// True when allocations of this stack are selected. Rows that are not counted by threads have none, so terms
+    /// about threads are false for them.
     pub fn contains(&mut self, process: ProcessId, thread: Option<ThreadId>, node: NodeId) -> bool {
         let at = |sets: &[u64], index: usize| sets.get(index).copied().unwrap_or(0);
         let terms = at(&self.nodes, node.index())
@@ -114,5 +114,5 @@ impl Selection<'_> {
     }
 }
 
-/// The one call that has no frame of its own.
+/// The only call without a frame of its own.
 const MALLOC: &str = "malloc";

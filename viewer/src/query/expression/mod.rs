@@ -5,18 +5,18 @@
 //!  both         = one { "and" one }
 //!  one          = "not" one | "(" expression ")" | [ field ":" ] name
 //!  field        = "function" | "module" | "file" | "process" | "thread" | "call"
-//!  name         = letters with * and ?, a backslash before those that are meant as such, before blanks and brackets
-//!               | '"' letters as they are, a backslash before " and \ '"'
+//!  name         = letters with * and ?; a backslash precedes literal *, ?, blanks and brackets
+//!               | '"' literal letters, with a backslash before " and \ '"'
 //! ```
 //!
-//! A name alone is a function's: one anywhere on the stack, or the function of the allocator that was called. It is
-//! compared with the whole name and with the short one, without parameters and generic arguments.
+//! A name without a field is a function's: any function on the stack, or the allocator function that was called. It
+//! is compared with the full name and with the short one, without parameters and generic arguments.
 //!
 //! ```text
 //!  text ──► token ──► parser ──► Expression: terms, and a formula in postfix order
 //!                                     │  evaluate, once per capture
 //!                                     ▼
-//!                                Selection: a set of terms for each stack, built from the root inwards
+//!                                Selection: a set of terms for each stack, built from the root up
 //! ```
 
 mod evaluate;
@@ -31,7 +31,7 @@ use super::pattern::Pattern;
 use std::fmt;
 use std::str::FromStr;
 
-/// Names that one expression may have: a stack's are a set of bits in a word.
+/// Most names in one expression: the set of true ones is a word of bits.
 pub(super) const MOST_TERMS: usize = 64;
 
 /// A condition on stacks and on who allocates.
@@ -39,31 +39,31 @@ pub(super) const MOST_TERMS: usize = 64;
 pub struct Expression {
     text: String,
     terms: Vec<Term>,
-    /// In postfix order: operands before what joins them. So no depth of brackets costs a program's stack.
+    /// In postfix order: operands before their operator. So nested brackets need no recursion.
     formula: Vec<Step>,
 }
 
-/// One name of an expression and what it is the name of.
+/// A name in an expression, and its field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Term {
     field: Field,
     pattern: Pattern,
 }
 
-/// What a name may be the name of.
+/// What a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
-    /// A function on the stack, or the one of the allocator.
+    /// A function on the stack, or the allocator function.
     Function,
-    /// The file that a function on the stack is in, by path or by the last part of it.
+    /// The binary that contains a function on the stack, by path or file name.
     Module,
-    /// The source file, likewise.
+    /// The source file of a function on the stack, likewise.
     File,
     /// The process, by name or pid.
     Process,
     /// The thread that allocates, by name or id.
     Thread,
-    /// The function of the allocator alone.
+    /// The allocator function alone.
     Call,
 }
 
@@ -82,31 +82,31 @@ impl Field {
     }
 }
 
-/// One step of the evaluation: what it does to a stack of truths.
+/// A step of the evaluation: its effect on a stack of booleans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Puts the truth of a term on top.
+    /// Pushes the value of a term.
     Term(u8),
-    /// Turns the one on top round.
+    /// Negates the top.
     Not,
-    /// Joins the two on top.
+    /// Replaces the two on top by their conjunction.
     And,
-    /// Likewise.
+    /// Replaces the two on top by their disjunction.
     Or,
 }
 
 impl Expression {
-    /// True when it asks for threads, which rows of a profile have only when it was counted by them.
+    /// True when it refers to threads, which profile rows have only when counted by threads.
     pub fn asks_for_threads(&self) -> bool {
         self.terms.iter().any(|term| term.field == Field::Thread)
     }
 
-    /// True when it asks for names of functions or source files, which a capture may lack.
+    /// True when it refers to names of functions or source files, which a capture may lack.
     pub fn asks_for_functions(&self) -> bool {
         self.terms.iter().any(|term| matches!(term.field, Field::Function | Field::File))
     }
 
-    /// The truth of the formula, of a set of true terms.
+    /// The value of the formula, given the set of true terms.
     fn holds(&self, true_terms: u64, truths: &mut Vec<bool>) -> bool {
         truths.clear();
         for step in &self.formula {

@@ -1,7 +1,7 @@
-//! Words in the order in which they are evaluated.
+//! Parses tokens into evaluation order.
 //!
-//! Operators wait until one that binds less follows ("shunting yard", Dijkstra 1961), so the depth of brackets is
-//! bounded by memory alone.
+//! Operators wait until one with lower precedence follows ("shunting yard", Dijkstra 1961), so the depth of brackets
+//! is bounded by memory alone.
 
 use super::syntax_error::SyntaxError;
 use super::token::{Token, Tokens};
@@ -43,7 +43,7 @@ struct Parser<'a> {
     terms: Vec<Term>,
     formula: Vec<Step>,
     waiting: Vec<Waiting>,
-    /// The last token ended an operand: an operator, or a closing bracket, must follow.
+    /// The last token ended an operand: an operator or a closing bracket must follow.
     after_operand: bool,
 }
 
@@ -111,7 +111,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Gives the operators that bind at least like this their operands.
+    /// Applies waiting operators of at least this precedence.
     fn apply(&mut self, binding: u8) {
         while let Some(operator) = self.waiting.pop_if(|waiting| waiting.binding() >= binding) {
             match operator {
@@ -150,7 +150,7 @@ mod tests {
         parse(text).unwrap_or_else(|error| panic!("{error}")).holds(terms, &mut Vec::new())
     }
 
-    /// Check that `not` binds most and `or` least, and brackets more than both.
+    /// Check that `not` binds most and `or` least, and that brackets override both.
     #[test]
     fn operators_bind_as_in_logic() {
         for (text, expected) in [
@@ -166,7 +166,7 @@ mod tests {
         }
     }
 
-    /// Check that what is wrong is pointed at, and what to do is said.
+    /// Check that errors point at the mistake and say what to do.
     #[test]
     fn mistakes_are_pointed_at() {
         for (text, column, what) in [
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Check that one name counts once, and the 65th is refused.
+    /// Check that a repeated name counts once, and that the 65th is refused.
     #[test]
     fn names_are_limited() {
         let many =
@@ -223,7 +223,7 @@ mod tests {
         assert!(truth(&deep, 1) && truth(&format!("{}f", "not ".repeat(100_000)), 1));
     }
 
-    /// An expression as a tree, to be written and evaluated the plain way.
+    /// An expression as a tree, which can be written and evaluated directly.
     #[derive(Clone, Debug)]
     enum Tree {
         Name(u8),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that a written expression has the truth of the tree it was written from.
+        /// Check that a written expression evaluates like the tree it was written from.
         #[test]
         fn written_expressions_mean_the_same(tree in tree(), names in prop::array::uniform4(any::<bool>())) {
             let parsed = parse(&tree.text()).unwrap();
@@ -274,7 +274,7 @@ mod tests {
             prop_assert_eq!(parsed.holds(terms, &mut Vec::new()), tree.holds(&names));
         }
 
-        /// Check that no text stops the parser, and that every mistake lies within it.
+        /// Check that any text is parsed or refused without a panic, and that every error points inside it.
         #[test]
         fn any_text_is_read_or_refused(text in "(and|or|not|[()\"\\\\ a*:é]|module:|x:){0,20}") {
             match parse(&text) {

@@ -1,8 +1,8 @@
-//! What is wrong with a text, and where.
+//! A syntax error, and where it is.
 
 use std::fmt;
 
-/// A text that is no expression.
+/// The text is not an expression.
 ///
 /// ```text
 /// there is no field `modul` at column 9: use function, module, file, process, thread or call
@@ -12,7 +12,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     text: String,
-    /// In letters, from 0.
+    /// In characters, from 0.
     offset: usize,
     what: String,
     advice: String,
@@ -23,7 +23,7 @@ impl SyntaxError {
         Self { text: text.to_owned(), offset, what: what.to_owned(), advice: advice.to_owned() }
     }
 
-    /// Where it is, in letters from 1.
+    /// Position of the error, in characters from 1.
     pub fn column(&self) -> usize {
         self.offset + 1
     }
@@ -31,7 +31,7 @@ impl SyntaxError {
 
 impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A line end or another control character would move the mark.
+        // A newline or another control character would displace the mark.
         let text: String =
             self.text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
         writeln!(f, "{} at column {}: {}", self.what, self.column(), self.advice)?;

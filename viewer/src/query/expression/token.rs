@@ -1,4 +1,4 @@
-//! An expression as words.
+//! Splits an expression into tokens.
 
 use super::syntax_error::SyntaxError;
 use super::{Field, Pattern, Term};
@@ -16,7 +16,7 @@ pub(super) enum Token {
     Term(Term),
 }
 
-/// Reads one token after the other, each with the place where it begins.
+/// Reads one token after the other, each with its position.
 pub(super) struct Tokens<'a> {
     text: &'a str,
     letters: Peekable<Chars<'a>>,
@@ -76,7 +76,7 @@ impl<'a> Tokens<'a> {
         Ok(Token::Term(Term { field, pattern }))
     }
 
-    /// Letters up to a blank, a bracket or a quote. Backslashes stay, for the pattern to read.
+    /// Characters up to a blank, a bracket or a quote. Backslashes are kept for the pattern to interpret.
     fn word(&mut self) -> String {
         let mut word = String::new();
         while let Some(letter) = self.next_if(|letter| !letter.is_whitespace() && !"()\"".contains(letter)) {
@@ -122,7 +122,7 @@ impl Iterator for Tokens<'_> {
     }
 }
 
-/// `module:libc` as field and name. The two colons of `std::f` are none of it.
+/// `module:libc` as field and name. A double colon, as in `std::f`, does not separate a field.
 fn split_field(word: &str) -> Option<(&str, &str)> {
     let (field, name) = word.split_once(':')?;
     let is_word = !field.is_empty() && field.chars().all(|letter| letter.is_ascii_alphabetic());

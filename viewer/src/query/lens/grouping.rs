@@ -1,4 +1,4 @@
-//! What stands for a function when functions are shown in groups.
+//! The groups that functions can be shown in.
 
 use crate::analysis::{Amount, Metric, Names, Step, file_name, process_name, representatives};
 use crate::loaded::Loaded;
@@ -6,24 +6,24 @@ use capture::{Frame, FrameId, ModuleId, NodeId, Process, StringId, Tables};
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-/// By what functions, or whole stacks, are put together.
+/// What functions, or whole stacks, are grouped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grouping {
     /// The executable or library that a function is in.
     Module,
-    /// What stands before the last `::` of its name.
+    /// The part of its name before the last `::`.
     Namespace,
     /// Its source file.
     File,
-    /// The line.
+    /// Its source line.
     Line,
     /// The process that allocates, by name and pid, instead of the stack.
     Process,
-    /// The path of its executable.
+    /// The path of the executable, instead of the stack.
     Executable,
-    /// Its command line.
+    /// The command line, instead of the stack.
     Command,
-    /// The thread that allocates.
+    /// The thread that allocates, instead of the stack.
     Thread,
 }
 
@@ -54,14 +54,15 @@ impl Grouping {
         }
     }
 
-    /// True when it says who allocates rather than where.
+    /// True when it groups by who allocates rather than where.
     pub(crate) fn is_of_owner(self) -> bool {
         matches!(self, Grouping::Process | Grouping::Executable | Grouping::Command | Grouping::Thread)
     }
 }
 
-/// How many of the processes, commands or threads that a view shows in the place of stacks allocated something and have nothing by this
-/// metric, so that they have no row; none of other groups, of which nobody asks which ones there are.
+/// How many of the processes, commands or threads that a view shows instead of stacks have allocated something but
+/// have nothing in this metric, so that they have no row; 0 for other groupings, where nobody asks which groups
+/// exist.
 pub(crate) fn owners_without(loaded: &Loaded, metric: Metric) -> usize {
     let grouping = loaded.seen.as_ref().and_then(|seen| seen.group);
     if !grouping.is_some_and(Grouping::is_of_owner) {
@@ -83,12 +84,12 @@ impl FromStr for Grouping {
     }
 }
 
-/// A word that names no grouping.
+/// The word is not the name of a grouping.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no group `{0}`: use module, namespace, file, line, process, executable, command or thread")]
 pub struct UnknownGrouping(String);
 
-/// What makes two functions one.
+/// What identifies a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
     Module(Option<ModuleId>),
@@ -98,7 +99,7 @@ pub(super) enum Key {
 }
 
 impl Key {
-    /// The group of one function; none for those that stay alone.
+    /// The group of a function; none if it is not grouped.
     pub(super) fn of(
         grouping: Grouping,
         tables: &Tables,
@@ -127,7 +128,7 @@ impl Key {
         }
     }
 
-    /// The text and where it belongs.
+    /// The name of the group, and its file and line.
     pub(super) fn text(&self, tables: &Tables, paths: &Paths) -> (String, Option<StringId>, Option<u32>) {
         let string = |id: StringId| paths.short(tables.string(id));
         match self {
@@ -143,17 +144,17 @@ impl Key {
     }
 }
 
-/// Paths by their last part, where that is enough to tell them apart.
+/// Shortest unambiguous paths.
 pub(super) struct Paths {
     ambiguous: BTreeSet<String>,
-    /// By module, the one that stands for its file; none where nothing is known of it.
+    /// By module, the one that represents its file; none if nothing is known about it.
     modules: Vec<Option<ModuleId>>,
 }
 
 impl Paths {
     pub(super) fn new(tables: &Tables) -> Self {
         let path = |module: ModuleId| tables.modules[module.index()].path.as_str();
-        // Of one file by several paths, and of several files by one path, only one is shown.
+        // Of one file with several paths, and of several files with the same path, only one is shown.
         let mut first: BTreeMap<&str, ModuleId> = BTreeMap::new();
         let modules = representatives(tables).into_iter();
         let modules = modules
@@ -183,7 +184,7 @@ impl Paths {
     }
 }
 
-/// The name of a process as a group.
+/// The name of the group of a process.
 pub(super) fn owner_text(grouping: Grouping, process: &Process) -> String {
     match grouping {
         Grouping::Executable if !process.executable.is_empty() => process.executable.clone(),

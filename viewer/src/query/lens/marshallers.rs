@@ -1,9 +1,9 @@
-//! Functions that only pass calls on: event loops, signal emission, foreign function interfaces.
+//! Functions that only forward calls: event loops, signal emission, foreign function interfaces.
 //!
-//! They stand many times on one stack without calling themselves, which looks like recursion and hides who called
-//! whom: `on_click > g_signal_emit > … > on_change > g_signal_emit > …`.
+//! They occur many times on a stack without calling themselves, which looks like recursion and hides who called whom:
+//! `on_click > g_signal_emit > … > on_change > g_signal_emit > …`.
 
-/// Names, with `*`, of well-known ones.
+/// Names of well-known ones; may contain `*`.
 pub(super) const MARSHALLERS: &[&str] = &[
     // GLib and GTK
     "g_closure_invoke",

@@ -1,17 +1,18 @@
-//! How stacks are seen: which of them, and what of each.
+//! How stacks are shown: which of them, and what of each.
 //!
-//! In this order:
+//! Applied in this order:
 //!
 //! | option | keeps | changes |
 //! |---|---|---|
 //! | filter | stacks that an expression selects | |
-//! | transparent | | takes these functions out of stacks |
+//! | transparent | | removes these functions from stacks |
 //! | focus | stacks with one of these functions | the outermost of them becomes the root |
 //! | callers | stacks with this function | ends them at the outermost one |
-//! | fold | | what leads from the root to the outermost of these functions becomes `…` |
-//! | group | | neighbours of one group become one, called after it |
+//! | fold | | the path from the root to the outermost of these functions becomes `…` |
+//! | group | | neighbours of one group are merged and named after it |
 //!
-//! Nothing is counted twice: of several functions on a stack the outermost decides. What is not kept is summed up, and every view says so.
+//! Nothing is counted twice: if several of the functions are on a stack, the outermost decides. What is not kept is
+//! summed up, and every view says so.
 //!
 //! ```text
 //!  main > foo > a > malloc   10       focus foo, fold malloc and free:     foo    22
@@ -34,50 +35,50 @@ use crate::analysis::{Cost, Profile, Site, Spread};
 use crate::loaded::Loaded;
 use rewrite::Rewrite;
 
-/// What of a capture is shown, and how. The default changes nothing.
+/// What part of a capture is shown, and how. The default changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lens {
-    /// Stacks that count.
+    /// Only these stacks count.
     pub filter: Option<Expression>,
-    /// Functions that are taken out of stacks.
+    /// Functions that are removed from stacks.
     pub transparent: Vec<Pattern>,
-    /// Take the well-known functions out that only pass calls on.
+    /// Also remove well-known functions that only forward calls.
     pub without_marshallers: bool,
-    /// Functions whose outermost one becomes the root.
+    /// Functions of which the outermost becomes the root.
     pub focus: Vec<Pattern>,
     /// Functions at which stacks end, seen from the root.
     pub callers: Vec<Pattern>,
-    /// Functions that are pulled out under `…`.
+    /// Functions that are folded under `…`.
     pub fold: Vec<Pattern>,
-    /// What stands for a function.
+    /// What functions are grouped by.
     pub group: Option<Grouping>,
 }
 
-/// What a lens has left out, for views to say so.
+/// What a lens has left out, for views to report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// The filter, as it was written.
     pub filter: Option<String>,
-    /// What rows are, where they are not functions.
+    /// What rows are, unless they are functions.
     pub group: Option<Grouping>,
     /// The costs of what is not shown.
     pub hidden: Cost,
-    /// The variances of that.
+    /// The variances of `hidden`.
     pub hidden_spread: Cost<Spread>,
 }
 
 impl Lens {
-    /// True when rows must be counted by threads for this.
+    /// True when this needs rows counted by threads.
     pub fn asks_for_threads(&self) -> bool {
         self.group == Some(Grouping::Thread) || self.filter.as_ref().is_some_and(Expression::asks_for_threads)
     }
 
-    /// The capture as it is seen.
+    /// Applies the lens to a capture.
     pub fn apply(&self, loaded: Loaded) -> Loaded {
         self.apply_to_all(loaded, &mut []).0
     }
 
-    /// The same with other profiles of the same tables, and what was left out of each.
+    /// The same with further profiles of the same tables; returns what was left out of each.
     pub(crate) fn apply_to_all(
         &self,
         mut loaded: Loaded,
@@ -106,7 +107,7 @@ impl Lens {
         (loaded, seen.collect())
     }
 
-    /// What was left out of a profile that had these sums.
+    /// What was left out of a profile; `hidden` was its total before.
     fn seen(&self, profile: &Profile, (mut hidden, mut hidden_spread): (Cost, Cost<Spread>)) -> Seen {
         hidden -= profile.total;
         hidden_spread -= profile.total_spread;
@@ -114,13 +115,13 @@ impl Lens {
         Seen { filter, group: self.group, hidden, hidden_spread }
     }
 
-    /// The filter alone, and the rest without it.
+    /// The filter alone, and the lens without it.
     pub(crate) fn split(mut self) -> (Self, Self) {
         let filter = self.filter.take();
         (Self { filter, ..Self::default() }, self)
     }
 
-    /// True when stacks are not seen as they were recorded: it does more than to leave some out.
+    /// True when stacks are shown otherwise than recorded: the lens does more than leave some out.
     pub fn changes_stacks(&self) -> bool {
         *self != Self { filter: self.filter.clone(), ..Self::default() }
     }

@@ -1,16 +1,16 @@
-//! Other stacks in the place of the recorded ones.
+//! Replaces the recorded stacks by other ones.
 //!
-//! All that a lens does to a stack it can do from the root inwards, one function after the other, knowing only what
-//! came before. So each recorded node needs one step from its caller's state, and the work is linear in nodes,
-//! however deep stacks are and however many rows share them:
+//! Everything a lens does to a stack can be done from the root inwards, one function at a time, given only what came
+//! before. So each recorded node takes one step from its caller's state, and the work is linear in nodes, however
+//! deep stacks are and however many rows share them:
 //!
 //! ```text
-//!  recorded   main ── foo ── a ── malloc          state: the new stack so far, its root, what was met
+//!  recorded   main ── foo ── a ── malloc          state: the new stack so far, its root, what has been met
 //!                 focus foo, fold malloc
 //!  new        (none)  foo    foo>a  foo>…>malloc
 //! ```
 //!
-//! New frames have one function each: an inlined one can be folded without the one that it is in.
+//! New frames have one function each: an inlined function can be folded without the one that contains it.
 
 use super::grouping::{Grouping, Key, Paths, owner_text};
 use super::marshallers::MARSHALLERS;
@@ -21,30 +21,31 @@ use capture::{Frame, FrameId, Node, NodeId, Symbolized, Tables};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-/// What a folded way is called.
+/// The name of a folded path.
 const FOLDED: &str = "…";
 
-/// What is known at one recorded node.
+/// The state at a recorded node.
 #[derive(Clone, Copy)]
 struct State {
     /// The new stack.
     stack: NodeId,
-    /// Its first node, or the stack without frames where no function is the root.
+    /// Its first node, or the stack without frames if no function is the root.
     head: NodeId,
-    /// The function that the stack begins or ends with was met, or none is needed.
+    /// The function that begins or ends the stack was met, or none is required.
     found: bool,
     folded: bool,
-    /// The new stack up to the last function that has something to do with the program, not one that only passes on what was asked for.
+    /// The new stack up to the last function that belongs to the program, rather than one that only forwards
+    /// requests.
     meant: NodeId,
 }
 
 impl State {
-    /// Where the stack of an allocation begins. One of nothing but plumbing keeps all of it.
+    /// Where the stack of an allocation begins. A stack of nothing but plumbing is kept whole.
     fn begins_at(self) -> NodeId {
         if self.meant == NodeId::ROOT { self.stack } else { self.meant }
     }
 
-    /// The same of any stack: a sample or a hit was where it was.
+    /// The same for any stack: samples and hits keep the exact place.
     fn begins(self, site: &Site) -> NodeId {
         let is_allocation = site.cost.cpu.is_zero() && site.cost.traced.is_zero();
         if is_allocation { self.begins_at() } else { self.stack }
@@ -53,7 +54,7 @@ impl State {
 
 pub(super) struct Rewrite<'a> {
     lens: &'a Lens,
-    /// By label: what the lens does with it.
+    /// By label, what the lens does with it.
     transparent: Vec<bool>,
     focus: Vec<bool>,
     callers: Vec<bool>,
@@ -66,7 +67,7 @@ pub(super) struct Rewrite<'a> {
 struct Stacks {
     frames: Vec<Frame>,
     symbols: Vec<Option<Symbolized>>,
-    /// By new frame, where its function stands among all.
+    /// By new frame, the place of its function among all.
     places: Vec<Range<u32>>,
     nodes: Vec<Node>,
     known_nodes: HashMap<(NodeId, FrameId), NodeId>,
@@ -74,18 +75,19 @@ struct Stacks {
     calls: HashMap<FrameId, FrameId>,
 }
 
-/// By place of a function, the place of what stands for it.
+/// By place of a function, the place of its group.
 struct Groups {
     places: Vec<u32>,
     folded: u32,
     /// By place, its label.
     labels: Vec<LabelId>,
-    /// By place, whether its function begins no stack of a group: `operator new` would make everything a part of its library.
+    /// By place, whether its function is plumbing and so cannot begin a group's stack: `operator new` would attribute
+    /// everything to its library.
     plumbing: Vec<bool>,
 }
 
 impl<'a> Rewrite<'a> {
-    /// Looks up the names that the lens asks for, and adds those that it needs.
+    /// Resolves the names in the lens, and adds those that it needs.
     pub(super) fn new(lens: &'a Lens, names: &mut Names, tables: &Tables) -> Self {
         let matching = |patterns: &[Pattern]| -> Vec<bool> {
             let matches =
@@ -108,7 +110,7 @@ impl<'a> Rewrite<'a> {
         Self { lens, transparent, focus, callers, fold, groups, stacks: Stacks::new() }
     }
 
-    /// Puts the new stacks in the place of the recorded ones, in other profiles of the same tables, too.
+    /// Replaces the recorded stacks by the new ones, also in other profiles of the same tables.
     pub(super) fn apply(mut self, loaded: &mut Loaded, others: &mut [&mut Profile]) {
         let states = self.states(&loaded.tables, &loaded.names);
         let mut owners: BTreeMap<String, NodeId> = BTreeMap::new();
@@ -130,7 +132,7 @@ impl<'a> Rewrite<'a> {
         names.set_frames(places);
     }
 
-    /// The state of every recorded stack. One pass, because callers come before those that they call.
+    /// The state of every recorded stack, in one pass, because callers come before their callees.
     fn states(&mut self, tables: &Tables, names: &Names) -> Vec<State> {
         let found = self.lens.focus.is_empty() && self.lens.callers.is_empty();
         let root =
@@ -154,7 +156,7 @@ impl<'a> Rewrite<'a> {
         states
     }
 
-    /// One function further inwards.
+    /// Goes one function further inwards.
     fn function(&mut self, mut state: State, place: u32, frame: FrameId, tables: &Tables) -> State {
         let label = self.groups.labels[place as usize].index();
         if self.transparent[label] {
@@ -183,7 +185,7 @@ impl<'a> Rewrite<'a> {
         state
     }
 
-    /// The kind of the call, which stands innermost, stays with stacks that are not cut before it.
+    /// The kind of the call, which is innermost, stays with stacks that are not cut before it.
     fn call(&mut self, mut state: State, frame: FrameId, tables: &Tables) -> State {
         if state.found && self.lens.callers.is_empty() {
             let frame = self.stacks.call(frame, tables);
@@ -193,7 +195,7 @@ impl<'a> Rewrite<'a> {
         state
     }
 
-    /// The stack with one more function, or the same where its group stands there already.
+    /// The stack with one more function, or unchanged if its innermost group is the same.
     fn push(&mut self, stack: NodeId, place: u32, frame: FrameId, tables: &Tables) -> NodeId {
         let shown = self.groups.places[place as usize];
         let is_group = shown != place;
@@ -204,7 +206,7 @@ impl<'a> Rewrite<'a> {
         self.stacks.node(stack, frame)
     }
 
-    /// The stack that stands for who allocates.
+    /// The stack that represents who allocates.
     fn owner(
         &mut self,
         grouping: Grouping,
@@ -278,7 +280,7 @@ impl Stacks {
         }
     }
 
-    /// The frame of one function, which was recorded in another frame, or stands for several.
+    /// The frame of one function, which was part of a recorded frame, or which represents several.
     fn frame(&mut self, place: u32, recorded: Option<FrameId>, tables: &Tables) -> FrameId {
         if let Some(&known) = self.known_frames.get(&place) {
             return known;
@@ -299,7 +301,7 @@ impl Stacks {
         id
     }
 
-    /// The frame of a call of the allocator.
+    /// The frame of an allocator call.
     fn call(&mut self, recorded: FrameId, tables: &Tables) -> FrameId {
         *self.calls.entry(recorded).or_insert_with(|| {
             let code = tables.frames.get(recorded.index()).copied();

@@ -1,30 +1,30 @@
-//! One column of some rows, and its page in a file.
+//! A column of some rows, and its page in a file.
 //!
 //! ```text
-//!  page:  head (thrift) │ zstd: length u32 │ runs of rows that have a value, or none │ values
-//!  run:   its length, twice, in groups of seven bits │ 1: there are values, 0: there are none
-//!  value: eight bytes, or a length u32 and so many bytes of UTF-8
+//!  page:  head (thrift) │ zstd: length u32 │ runs of rows with or without a value │ values
+//!  run:   twice its length, in groups of seven bits │ 1: rows have values, 0: they have none
+//!  value: eight bytes, or a length u32 and that many bytes of UTF-8
 //! ```
 
 use super::thrift::{self, Struct};
 use rusqlite::types::ValueRef;
 use std::io::{self, Write};
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Int,
     Text,
 }
 
-/// Numbers of the format: types, encodings, codecs, pages.
+/// Constants of the format: types, encodings, codecs, pages.
 const INT64: i32 = 2;
 const BYTE_ARRAY: i32 = 6;
 const PLAIN: i32 = 0;
 const RLE: i32 = 3;
 const ZSTD: i32 = 6;
 const DATA_PAGE: i32 = 0;
-/// Any row may be without a value.
+/// Rows may lack a value.
 const OPTIONAL: i32 = 1;
 /// Bytes are text.
 const UTF8: i32 = 0;
@@ -36,7 +36,7 @@ pub(super) struct Column {
     pub(super) name: String,
     kind: Kind,
     values: Vec<u8>,
-    /// Rows that have a value, or none, one run after the other.
+    /// Runs of rows with or without a value.
     runs: Vec<(bool, u64)>,
     rows: u64,
 }
@@ -45,9 +45,9 @@ pub(super) struct Column {
 pub(super) struct Page {
     /// Bytes in the file.
     pub(super) length: u64,
-    /// The same before they were compressed.
+    /// Bytes before compression.
     pub(super) unpacked: u64,
-    /// What the end of the file says of it.
+    /// Its metadata for the end of the file.
     pub(super) end: Struct,
 }
 
@@ -56,7 +56,7 @@ impl Column {
         Column { name: name.to_owned(), kind, values: Vec::new(), runs: Vec::new(), rows: 0 }
     }
 
-    /// Adds the value of a row. One of another kind is written as text, or left out of a column of numbers.
+    /// Adds the value of a row. A value of another type is written as text, or left out of a column of numbers.
     pub(super) fn push(&mut self, value: ValueRef<'_>) {
         let is_there = match (self.kind, value) {
             (_, ValueRef::Null) | (Kind::Int, ValueRef::Text(_) | ValueRef::Blob(_) | ValueRef::Real(_)) => {
@@ -68,7 +68,7 @@ impl Column {
             }
             (Kind::Text, value) => {
                 let text = super::super::question::shown(value);
-                // Names are a mebibyte long at most.
+                // Names are at most a mebibyte long.
                 self.values.extend((text.len() as u32).to_le_bytes());
                 self.values.extend_from_slice(text.as_bytes());
                 true
@@ -81,19 +81,19 @@ impl Column {
         self.rows += 1;
     }
 
-    /// Bytes that it takes.
+    /// Bytes that it occupies.
     pub(super) fn length(&self) -> usize {
         self.values.len() + 16 * self.runs.len()
     }
 
-    /// Its line of the schema.
+    /// Its element of the schema.
     pub(super) fn schema(&self) -> Struct {
         let kind = if self.kind == Kind::Int { INT64 } else { BYTE_ARRAY };
         let line = Struct::default().i32(1, kind).i32(3, OPTIONAL).text(4, &self.name);
         if self.kind == Kind::Text { line.i32(6, UTF8) } else { line }
     }
 
-    /// Writes all of it at a place of a file, as one page, and forgets it.
+    /// Writes it as one page at an offset of a file, and clears it.
     pub(super) fn write(&mut self, out: &mut dyn Write, at: u64) -> io::Result<Page> {
         let mut levels = Vec::new();
         for (is_there, rows) in self.runs.drain(..) {
@@ -105,7 +105,7 @@ impl Column {
         page.append(&mut self.values);
         let packed = zstd::bulk::compress(&page, LEVEL)?;
         let rows = std::mem::take(&mut self.rows);
-        // Rows are written long before a page has two gigabytes.
+        // Rows are written long before a page reaches two gigabytes.
         let values = Struct::default().i32(1, rows as i32).i32(2, PLAIN).i32(3, RLE).i32(4, RLE);
         let head = Struct::default().i32(1, DATA_PAGE).i32(2, page.len() as i32).i32(3, packed.len() as i32);
         let head = head.part(5, values).finish();

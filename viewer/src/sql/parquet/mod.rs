@@ -1,11 +1,13 @@
-//! The tables as files of Apache Parquet, for `DuckDB`, pandas, `DataFusion` and Spark: a folder with one file for each.
+//! The tables as Apache Parquet files, for `DuckDB`, pandas, `DataFusion` and Spark: a directory with one file per
+//! table.
 //!
 //! ```text
-//!  "PAR1" │ rows: a page for each column │ rows … │ end: schema, and where each page is │ its length u32 │ "PAR1"
+//!  "PAR1" │ rows: a page for each column │ rows … │ end: schema, and each page's place │ its length u32 │ "PAR1"
 //! ```
 //!
-//! The tables are made by `SQLite`, as those of a database are, and read from there, some ten thousand rows at a time. The format
-//! needs four kinds of structs and one encoding for that, which are here; the crates for it bring fifty others.
+//! The tables are created in `SQLite`, as for a database, and read from there, some ten thousand rows at a time. This
+//! needs only four kinds of structs and one encoding of the format, which are implemented here; the existing crates
+//! bring fifty others.
 
 mod column;
 mod thrift;
@@ -25,17 +27,17 @@ use thrift::Struct;
 const MAGIC: &[u8; 4] = b"PAR1";
 /// Rows that are written together.
 const ROWS: u64 = 1 << 16;
-/// Bytes of a column after which rows are written, however few they are.
+/// Bytes of a column after which rows are written, however few there are.
 const BYTES: usize = 64 << 20;
 /// Version of the format.
 const VERSION: i32 = 1;
 
-/// Writes each table into a file of a folder, which is there and empty.
+/// Writes each table to a file in a directory, which exists and is empty.
 ///
 /// # Errors
-/// When a file cannot be written, or the events not read.
+/// When a file cannot be written, or the events cannot be read.
 pub fn write_parquet(folder: &Path, loaded: &Loaded, events: &dyn Events) -> Result<(), Error> {
-    // A database without a name, which is gone afterwards.
+    // An unnamed database is temporary.
     let mut connection = Connection::open("")?;
     fill(&mut connection, loaded, Some(events))?;
     let mut names =
@@ -43,7 +45,7 @@ pub fn write_parquet(folder: &Path, loaded: &Loaded, events: &dyn Events) -> Res
     let names: Vec<String> = names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     for name in names {
         let path = folder.join(format!("{name}.parquet"));
-        // Captures show what a program does, and so does what is made from them.
+        // A capture reveals what a program does, and so does anything made from it.
         let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
         let mut out = BufWriter::new(file);
         table(&mut out, &mut connection.prepare(&format!("select * from {name}"))?)?;
@@ -52,7 +54,7 @@ pub fn write_parquet(folder: &Path, loaded: &Loaded, events: &dyn Events) -> Res
     Ok(())
 }
 
-/// Writes what a statement gives as one file.
+/// Writes the result of a statement as one file.
 fn table(out: &mut dyn Write, statement: &mut Statement<'_>) -> Result<(), Error> {
     let of_kind = |kind: Option<&str>| match kind {
         Some(kind) if kind.eq_ignore_ascii_case("integer") => Kind::Int,
@@ -97,7 +99,7 @@ fn table(out: &mut dyn Write, statement: &mut Statement<'_>) -> Result<(), Error
     Ok(())
 }
 
-/// Writes the rows that the columns hold.
+/// Writes the buffered rows of the columns.
 fn group(out: &mut dyn Write, columns: &mut [Column], at: &mut u64, rows: u64) -> Result<Struct, Error> {
     let (from, mut unpacked, mut chunks) = (*at, 0_u64, Vec::new());
     for column in columns {

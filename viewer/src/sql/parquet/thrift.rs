@@ -1,14 +1,14 @@
 //! Thrift's compact protocol, as far as Parquet's metadata needs it.
 //!
 //! ```text
-//!  a field:    number since the last one (4 bits), type (4 bits), then the value
+//!  a field:    difference to the previous field's number (4 bits), type (4 bits), then the value
 //!  a number:   zigzag, in groups of seven bits
 //!  a text:     length in groups of seven bits, then the bytes
 //!  a list:     length (4 bits, or 15 and then the length), type (4 bits), then the values
 //!  a struct:   its fields, then a byte of zero
 //! ```
 
-/// Types in the heads of fields and lists.
+/// Type codes in the headers of fields and lists.
 const I32: u8 = 5;
 const I64: u8 = 6;
 const TEXT: u8 = 8;
@@ -74,7 +74,7 @@ impl Struct {
     }
 
     fn head(&mut self, number: u8, kind: u8) {
-        // Numbers of fields rise, and by less than sixteen.
+        // Field numbers increase, by less than sixteen.
         self.bytes.push((number - self.last) << 4 | kind);
         self.last = number;
     }
@@ -101,7 +101,7 @@ fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)).cast_unsigned()
 }
 
-/// Appends a number in groups of seven bits, the lowest first.
+/// Appends a number in groups of seven bits, lowest first.
 pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);

@@ -1,11 +1,11 @@
-// Colours. They never say anything alone: names, signs and numbers stand beside them.
+// Colours. They never carry information alone: names, signs and numbers accompany them.
 
 import { FOLDED, FUNCTION, PROCESS, ROOT, UNREACHABLE } from "./data.js";
 
-/** Hues of modules, far enough apart for most kinds of colour blindness in lightness steps. */
+/** Hues of modules, which remain distinguishable for most kinds of colour blindness in lightness steps. */
 const HUES = [208, 32, 160, 268, 52, 338, 188, 96];
 
-/** A colour of the style sheet, as it is in the present theme. */
+/** A colour of the style sheet in the present theme. */
 export function themed(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
@@ -22,12 +22,12 @@ function hash(text) {
   return value >>> 0;
 }
 
-/** The colour of a process, by its name: the same in lists and pictures. */
+/** The colour of a process, by its name: the same in lists and drawings. */
 export function processColour(name, dark) {
   return `hsl(${HUES[hash(name) % HUES.length]} ${dark ? 30 : 42}% ${dark ? 34 : 76}%)`;
 }
 
-/** The colour of a label's box: one hue for each module, plumbing and what was folded without any. */
+/** The colour of a label's box: one hue for each module, none for plumbing and folded nodes. */
 export function boxColour(described, dark) {
   const light = dark ? 27 : 84;
   const { kind, module, name, noise } = described;
@@ -43,7 +43,7 @@ export function boxColour(described, dark) {
   return dark ? "hsl(215 8% 25%)" : "hsl(215 10% 88%)";
 }
 
-/** Blue for what shrank, orange for what grew, the stronger the larger the share: from −1 to 1. */
+/** Blue for shrinkage, orange for growth, the stronger the larger the share, from −1 to 1. */
 export function growthColour(share, dark) {
   const strength = Math.min(Math.sqrt(Math.abs(share)), 1);
   if (strength === 0) return dark ? "hsl(0 0% 24%)" : "hsl(0 0% 92%)";

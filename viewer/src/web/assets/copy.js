@@ -1,4 +1,4 @@
-// What is copied of a tree: a node and what is open below it.
+// What is copied of a tree: a node and the open rows below it.
 
 import { FOLDED, FUNCTION, PROCESS } from "./data.js";
 import { amount, counted, percent, signed } from "./format.js";
@@ -6,7 +6,7 @@ import { asMarkdown, asText } from "./outline.js";
 import { opened, ordered, visible } from "./rows.js";
 import { TEXT } from "./text.js";
 
-/** Rows that are filled where nobody has opened any. */
+/** Rows that are filled when nothing was opened. */
 const ROOM = 60;
 
 /** Most rows that are copied. */
@@ -14,7 +14,7 @@ const MOST = 2000;
 
 const FORMS = { text: asText, markdown: asMarkdown };
 
-/** The outline of the rows `{ node, indent }` of the tree that is to be seen. */
+/** The outline of the rows `{ node, indent }` of the tree that is shown. */
 export function outlineOf(page, rows) {
   const { unit } = page.state;
   const shown = page.shown();
@@ -34,7 +34,7 @@ export function outlineOf(page, rows) {
   };
 }
 
-/** That there are more rows than are copied. */
+/** Notes that there are more rows than are copied. */
 function leftOut(rows) {
   return rows > 0 ? [{ numbers: [], indent: 0, name: TEXT.copy.leftOut(counted(rows, TEXT.nouns.moreRow)), isMade: true }] : [];
 }
@@ -44,7 +44,7 @@ function nameOf(page, label) {
   return { name: page.name(label).name, isMade: kind === FOLDED || (kind !== FUNCTION && kind !== PROCESS) };
 }
 
-/** When that was, where the measure depends on the cursors. */
+/** The moments, if the measure depends on the cursors. */
 function timesOf(page) {
   const { state } = page;
   const at = (cursor) => page.timeOf(state[cursor]);
@@ -52,14 +52,14 @@ function timesOf(page) {
   return ["growth", "allocated", "temporary", "frees"].includes(state.metric) ? TEXT.copy.between(at("a"), at("b")) : "";
 }
 
-/** The rows of a node and of what is below it, the largest as far as there is room. */
+/** The rows of a node and of what is below it, the largest ones as far as there is room. */
 export function rowsBelow(page, root) {
   const { tree, value, width, signed: isSigned } = page.shown();
   const names = (a, b) => page.compareNames(a, b);
   return visible(opened(tree, width, ROOM, root), (node) => ordered(tree, node, isSigned ? width : value, names), root);
 }
 
-/** Gives rows to whoever pastes next, in a form, and says so. */
+/** Puts rows on the clipboard in some form, and says so. */
 export async function copyRows(page, rows, form) {
   await copyText(page, FORMS[form](outlineOf(page, rows)));
 }
@@ -70,7 +70,7 @@ export async function copyText(page, text) {
     await navigator.clipboard.writeText(text);
     page.say(TEXT.copy.done);
   } catch {
-    // Browsers give it to pages that they trust and look at only.
+    // Browsers only permit this to trusted pages that have the focus.
     page.say(TEXT.copy.refused);
   }
 }

@@ -1,12 +1,12 @@
-// What nodes of a tree held over time: sums of the changes of their rows, in any of a million nodes at once.
+// What nodes of a tree held over time: sums of the changes of their rows, for any of a million nodes at once.
 //
 //   rows in order    │ 0 … 812 │ 813 … 1,490 │ 1,491 … 2,266 │ …      pieces with about as many changes each
 //   sums before it   0         Σ             Σ               Σ        what all rows before a piece changed, slice by slice
 //
-// The rows of a node lie side by side (`RowsByNode`), so what they changed is a difference of two such sums, and the changes of the
-// rows around their pieces, one by one.
+// The rows of a node are contiguous (`RowsByNode`), so their changes are the difference of two such sums, plus the
+// changes of single rows at both ends of the pieces.
 
-/** Changes in a piece: as many are added up twice at most for any node. */
+/** Changes in a piece: for any node, at most twice this many are added up. */
 export const PIECE = 16_000;
 
 export class Curves {
@@ -14,13 +14,13 @@ export class Curves {
     Object.assign(this, { rowsByNode, data });
     this.values = data.columns[`change.live.${unit}`];
     this.slice = data.columns["change.slice"];
-    /** Where pieces begin, and what was changed before. */
+    /** Where pieces begin, and the sum of the changes before each. */
     this.begins = [0];
     this.before = [new Float64Array(data.slices)];
     this.filling = this.fill();
   }
 
-  /** Adds up pieces, one with each step. */
+  /** Adds up pieces, one per step. */
   *fill() {
     const { list } = this.rowsByNode.byPlace;
     const { firstChange } = this.data;
@@ -38,7 +38,7 @@ export class Curves {
     }
   }
 
-  /** Adds the changes of the rows from one place to another. */
+  /** Adds the changes of the rows in a range. */
   add(sum, from, to) {
     const { list } = this.rowsByNode.byPlace;
     const { slice, values } = this;
@@ -49,9 +49,9 @@ export class Curves {
     }
   }
 
-  /** What a node and all that is below it held at each boundary. */
+  /** What a node and everything below it held at each boundary. */
   of(node) {
-    // What is not added up yet is now.
+    // Pieces that have not been added up yet are added up now.
     for (const _ of this.filling);
     const [from, to] = this.rowsByNode.spanOf(node);
     const { begins, before } = this;
@@ -68,7 +68,7 @@ export class Curves {
   }
 }
 
-/** What is held at each boundary, from what each slice changed. */
+/** What is held at each boundary, given the change of each slice. */
 export function held(changed) {
   const sums = new Float64Array(changed.length + 1);
   for (let slice = 0; slice < changed.length; slice++) sums[slice + 1] = sums[slice] + changed[slice];

@@ -1,9 +1,9 @@
-// Reads the data of a page: see `data.rs` for its layout, `columns.rs` for that of the columns.
+// Reads the data of a page: see `data/mod.rs` for its layout, `columns.rs` for that of the columns.
 
 /** Version of the data of a page that this script reads. */
 const VERSION = 1;
 
-/** Columns of numbers that may be larger than 32 bits have. */
+/** Columns with numbers that may need more than 32 bits. */
 const WIDE = /(\.bytes|\.blocks|\.end)$/;
 
 function column(bytes, start, length, array, rising) {
@@ -23,7 +23,7 @@ function column(bytes, start, length, array, rising) {
   return array;
 }
 
-/** What was written: `head` as it was, and every column by its name. */
+/** What was written: `head` unchanged, and every column by its name. */
 export function readColumns(bytes) {
   const headLength = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + headLength)));
@@ -32,7 +32,7 @@ export function readColumns(bytes) {
   let start = 4 + headLength;
   for (const { name, count, size, rising } of head.columns) {
     const begin = start;
-    // Read when somebody looks at it first: a page that is opened needs a few.
+    // Decoded on first use: a page needs only a few when it is opened.
     const read = () => column(bytes, begin, count, WIDE.test(name) ? new Float64Array(count) : new Int32Array(count), rising);
     let known;
     Object.defineProperty(columns, name, { enumerable: true, get: () => (known ??= read()) });
@@ -47,21 +47,21 @@ export function readData(bytes) {
   return new Data(head, columns);
 }
 
-/** Where each of some lists begins that lie one behind the other, and where the last one ends. */
+/** Where each of several concatenated lists begins, and where the last one ends. */
 function starts(lengths) {
   const first = new Int32Array(lengths.length + 1);
   for (let row = 0; row < lengths.length; row++) first[row + 1] = first[row] + lengths[row];
   return first;
 }
 
-/** Stacks, as nodes with places and labels. Numbers of these are positions in columns. */
+/** Stacks, as nodes with places and labels. These are referred to by their index in the columns. */
 export class Stacks {
   constructor(head, columns) {
     this.head = head;
     this.columns = columns;
     this.nodes = columns["node.above"].length;
     this.parent = columns["node.above"].map((above, node) => node - above);
-    // A place of its own for what was folded, before the others.
+    // An extra place before the others for what was folded.
     const labels = columns["place.label"];
     this.foldedLabel = columns["label.name"].length;
     this.label = columns["node.place"].map((place) => (place ? labels[place - 1] : this.foldedLabel));
@@ -71,7 +71,7 @@ export class Stacks {
     return number < 0 ? "" : this.head.texts[number] ?? "";
   }
 
-  /** Full name, short name, path of the module, kind and whether it is the standard library's plumbing. */
+  /** Full name, short name, path of the module, kind, and whether it is standard library plumbing. */
   describe(label) {
     if (label === this.foldedLabel) return { name: "", short: "", module: "", kind: FOLDED, noise: true };
     const { columns } = this;
@@ -84,7 +84,7 @@ export class Stacks {
     };
   }
 
-  /** Source file, line, its text where the page has it, and whether it was inlined, of a node. */
+  /** Source file, line, its text if the page has it, and whether it was inlined, for a node. */
   place(node) {
     const place = this.columns["node.place"][node] - 1;
     if (place < 0) return { file: "", line: 0, text: "", inlined: false };
@@ -98,12 +98,12 @@ export class Stacks {
   }
 }
 
-/** Everything that a page knows. Rows are numbered by positions in columns, too. */
+/** Everything that a page knows. Rows are referred to by their index in the columns, too. */
 export class Data extends Stacks {
   constructor(head, columns) {
     super(head, columns);
     this.info = head.info;
-    /** What the older of two captures says of itself; null where there is one capture. */
+    /** What the older of two captures says about itself; null for a single capture. */
     this.before = head.before ?? null;
     this.rows = columns["row.node"].length;
     this.slices = columns["slice.end"].length;
@@ -113,44 +113,44 @@ export class Data extends Stacks {
     this.firstOf = { sized: sizes, aged: ages };
     this.firstDuring = starts(columns["row.during"] ?? new Int32Array(this.rows));
     this.firstEnd = starts(columns["row.ends"] ?? new Int32Array(this.rows));
-    // When all programs have ended, what the recording still did is of no interest.
+    // When all programs have ended, what the recording still did does not matter.
     this.isRunning = (head.info.processes ?? []).some((process) => process.recorded && process.ended === "running");
     this.end = Math.max(columns["slice.end"][this.slices - 1] || 0, this.isRunning ? head.info.duration_ns : 0, 1);
   }
 
-  /** Whether there are totals alone, and nothing is known of single blocks. */
+  /** Whether there are only totals, and single blocks are unknown. */
   get isAggregated() {
     return Boolean(this.info.aggregated);
   }
 
-  /** The label of a number that drawings have for it; −1 where the page does not have it. */
+  /** The label for the number that drawings use; −1 if the page does not have it. */
   labelOf(id) {
     this.labelsById ??= new Map(Array.from(this.columns["label.id"], (number, label) => [number, label]));
     return this.labelsById.get(id) ?? -1;
   }
 
-  /** Whether it is known who freed whose blocks. */
+  /** Whether the stacks of frees were recorded. */
   get tracesFrees() {
     return this.columns["row.ends"] !== undefined;
   }
 
-  /** Time of a boundary; 0 is the beginning, the others end a slice each. */
+  /** Time of a boundary; 0 is the beginning, each other one is the end of a slice. */
   time(boundary) {
     return boundary === 0 ? 0 : this.columns["slice.end"][boundary - 1];
   }
 
-  /** Marks of which rows tell what they allocated in their regions, as positions in the list of marks by name. */
+  /** Marks for which rows have what they allocated in their regions, as indices in the list of marks by name. */
   get regions() {
     return (this.head.regions ?? []).flatMap(({ number }, mark) => (number === null ? [] : [mark]));
   }
 
-  /** Held by everything at a boundary. */
+  /** What everything held at a boundary. */
   live(boundary, unit) {
     return boundary === 0 ? 0 : this.columns[`slice.live.${unit}`][boundary - 1];
   }
 }
 
-/** Kinds of labels, as `data.rs` numbers them. */
+/** Kinds of labels, as numbered in `data/stacks.rs`. */
 export const EVERYTHING = 0;
 export const PROCESS = 1;
 export const FUNCTION = 2;
@@ -158,6 +158,6 @@ export const IN_MODULE = 3;
 export const UNKNOWN = 4;
 export const MARKER = 5;
 export const FOLDED = 6;
-/** Those that only what a scan found has. */
+/** Kinds that occur only in scans. */
 export const ROOT = 7;
 export const UNREACHABLE = 8;

@@ -1,4 +1,4 @@
-// What there is to know of a selection: its numbers, its source lines, and a stack that leads to it.
+// Details of a selection: its numbers, its source lines, and a stack that leads to it.
 
 import { copyRows, copyText, rowsBelow } from "./copy.js";
 import { el, fill } from "./dom.js";
@@ -8,11 +8,11 @@ import { written } from "./metric.js";
 import { mapped, sourceAddress } from "./places.js";
 import { TEXT } from "./text.js";
 
-/** Functions of a stack, and lines, that are shown; a stack may be 10,000 functions deep. */
+/** Most functions of a stack, and lines, that are shown; a stack may be 10,000 functions deep. */
 const MOST_FRAMES = 300;
 const MOST_LINES = 12;
 
-/** What a selection has of every measure. */
+/** What a selection has in every measure. */
 export function numbersOf(page, selection) {
   const rows = page.metrics.map((metric) => {
     const cells = ["bytes", "blocks"].map((unit) => {
@@ -34,7 +34,7 @@ export function numbersOf(page, selection) {
   return el("table", { class: "numbers", "aria-label": TEXT.details.numbers }, el("tbody", {}, rows));
 }
 
-/** A place in the source, as a link where the page knows how to make one. */
+/** A place in the source, as a link if the page can make one. */
 export function placeOf(page, file, line) {
   const { head } = page.data;
   const text = `${page.shortPath(file)}${line ? `:${line}` : ""}`;
@@ -53,10 +53,10 @@ export class Details {
   update() {
     const { page } = this;
     const { selection } = page;
-    // What is chosen of a scan has its own.
+    // A selection in a scan has its own details.
     this.element.hidden = !selection || selection.node === 0 || page.state.view === "retained";
     if (this.element.hidden) return;
-    // The page tells again when it knows: what was chosen is to be seen at once.
+    // The page notifies again when it is prepared; until then only the selection itself is shown.
     const isKnown = page.isPrepared;
     this.element.setAttribute("aria-busy", String(!isKnown));
     const { label } = this;
@@ -74,7 +74,10 @@ export class Details {
     );
   }
 
-  /** What the selection is called by: among stacks by the function that its row begins with, and not by what allocates on its behalf. */
+  /**
+   * The name of the selection: in the list of stacks the first function of the row, not one that allocates on its
+   * behalf.
+   */
   get label() {
     const { selection, state } = this.page;
     const isStack = state.view === "stacks" && selection.fine !== undefined;
@@ -90,7 +93,7 @@ export class Details {
       { class: "tools" },
       isTopDown && el("button", { onclick: () => page.update({ view: "flame", inverted: false, focus: node }) }, TEXT.details.zoom),
       page.name(label).isFunction && el("button", { id: "function", onclick: () => page.update({ view: "function", function: label }) }, TEXT.function.open),
-      // What was folded has no name to be found by.
+      // A folded node has no name to search for.
       !page.name(label).isFolded && el("button", { onclick: () => page.search(page.name(label).name) }, TEXT.details.find),
       el("button", { id: "copy-stack", onclick: () => copyText(page, this.text()) }, TEXT.details.copy),
       isShown && el("button", { id: "copy-tree", title: TEXT.copy.treeHelp, onclick: () => copyRows(page, rowsBelow(page, node), "text") }, TEXT.copy.tree),
@@ -98,7 +101,7 @@ export class Details {
     );
   }
 
-  /** The lines of the function that its calls, or allocations, were made from. */
+  /** The lines of the function from which it made calls or allocated. */
   lines() {
     const { page } = this;
     if (!page.selection.isTopDown) return null;

@@ -1,4 +1,4 @@
-// Makes the page's nodes. Text is always text: nothing here, or anywhere in the page, takes markup.
+// Creates the page's nodes. Text is always text: nothing here, or anywhere in the page, accepts markup.
 
 /** An element with attributes, handlers (`onclick` …) and children: nodes, texts, or nothing. */
 export function el(tag, attributes = {}, ...children) {
@@ -12,7 +12,7 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Replaces what is in an element. */
+/** Replaces the content of an element. */
 export function fill(element, ...children) {
   element.replaceChildren(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
   return element;
@@ -30,7 +30,7 @@ export function table(caption, heads, rows, numbers = new Set()) {
   );
 }
 
-/** A canvas that is as sharp as the screen, and its context in pixels of the page. */
+/** A canvas at the resolution of the screen, and its context in pixels of the page. */
 export function prepare(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   canvas.width = Math.round(width * ratio);
@@ -45,7 +45,7 @@ export function prepare(canvas, width, height) {
 
 const widths = new Map();
 
-/** A text cut to a width; nothing where not even a few letters fit. */
+/** A text cut to a width; empty if not even a few letters fit. */
 export function fitted(context, text, width) {
   if (width < 18) return "";
   const key = context.font;

@@ -1,10 +1,11 @@
-// A drawing of Graphviz as nodes of the page. Whatever else is in it, only shapes and texts are taken from it.
+// Turns a Graphviz drawing into nodes of the page. Only shapes and texts are taken from it, whatever else it
+// contains.
 
 import { TEXT } from "./text.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** What may be in a drawing, and what of it is taken over: geometry. Colours are the page's. */
+/** Allowed elements, and the attributes that are copied: geometry only. Colours are the page's own. */
 const TAKEN = {
   g: ["transform"],
   polygon: ["points"],
@@ -13,16 +14,18 @@ const TAKEN = {
   text: ["x", "y", "text-anchor", "font-size"],
 };
 
-/** What geometry is written with. */
+/** The characters of geometry attributes. */
 const GEOMETRY = /^[\w\s.,()+-]*$/;
 
-/** Parts of a drawing that look like something. */
+/** The visible parts of a drawing. */
 const PARTS = ["node", "edge", "graph"];
 
-/** What is written on a link that has no address: the whole name of a function. */
+/** The title of a link without an address: the full name of a function. */
 const TITLE = ["http://www.w3.org/1999/xlink", "title"];
 
-/** How much of its colour a box of Graphviz has, from 0 to 1, and whether that says less: as `dot.rs` chooses it. */
+/**
+ * How saturated a box of Graphviz is, from 0 to 1, and whether it stands for less: as `dot.rs` chooses its colour.
+ */
 export function heatOf(fill) {
   const [red, green, blue] = [1, 3, 5].map((at) => Number.parseInt(fill.slice(at, at + 2), 16));
   const [most, least] = [Math.max(red, green, blue), Math.min(red, green, blue)];
@@ -30,19 +33,22 @@ export function heatOf(fill) {
   return { share: Math.max(0, Math.min(1, (saturation - 0.05) / 0.45)), isLess: blue > red };
 }
 
-/** The number in the name of a node, as `f12`. */
+/** The number in the name of a node, such as `f12`. */
 export function numberOf(title) {
   return /^f\d{1,9}$/.test(title) ? Number(title.slice(1)) : -1;
 }
 
-/** How large a drawing is, in points, from its `viewBox`; null where that is none. */
+/** The size of a drawing in points, from its `viewBox`; null if that is invalid. */
 export function sizeOf(viewBox) {
   const numbers = (viewBox ?? "").split(/\s+/).map(Number);
   const [, , width, height] = numbers;
   return numbers.length === 4 && width > 0 && height > 0 && numbers.every(Number.isFinite) ? { width, height } : null;
 }
 
-/** The drawing; `open` is called with the number of a function that the reader chooses, where `isKnown` says that there is one. */
+/**
+ * Converts a drawing; `open` is called with the number of the function that the reader clicks, if `isKnown` accepts
+ * it.
+ */
 export function drawn(text, isKnown, open) {
   const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   const size = sizeOf(root.getAttribute("viewBox"));
@@ -54,7 +60,7 @@ export function drawn(text, isKnown, open) {
 }
 
 function take(from, into, functions) {
-  // Links, and groups around links, are nothing by themselves: a link has the whole name for a title.
+  // Links, and the groups around them, are dropped themselves; a link's title is the full name.
   if (from.localName === "a" || (from.localName === "g" && !from.hasAttribute("class"))) {
     const title = from.getAttributeNS(...TITLE);
     if (title) into.append(named("title", title));
@@ -89,7 +95,7 @@ function named(tag, text) {
   return made;
 }
 
-/** A function can be chosen, with keys as well. */
+/** Makes a function selectable, by keyboard as well. */
 function link(node, number, { isKnown, open }) {
   node.dataset.function = number;
   if (!isKnown(number)) return;

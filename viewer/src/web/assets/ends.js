@@ -1,15 +1,17 @@
-// Who frees whose blocks, of a selection: what became of the blocks that it allocated, and who had allocated those that it freed.
+// Who frees whose blocks, for a selection: what became of the blocks it allocated, and who allocated those it freed.
 
 import { el } from "./dom.js";
 import { amount, counted, percent } from "./format.js";
 import { TEXT } from "./text.js";
 
-/** Why blocks have no row that freed them, by the number that stands for it, as `data/mod.rs` numbers them. */
+/** Why blocks have no row that freed them, by the numbers in `data/mod.rs`. */
 const REASONS = { [-1]: TEXT.ends.left, [-2]: TEXT.ends.unseen, [-3]: TEXT.ends.toNothing };
 
 const MOST = 8;
 
-/** Both lists, each with its title; fewer where there is nothing to list, as where stacks of frees were not recorded. */
+/**
+ * Both lists, each with its title; fewer if there is nothing to list, as when the stacks of frees were not recorded.
+ */
 export function endsOf(page, selection) {
   if (!page.data.tracesFrees) return [];
   const { unit } = page.state;
@@ -31,7 +33,7 @@ function list(page, all, title, name) {
   return el("table", { class: `lines ${name}`, "aria-label": title }, el("tbody", {}, rows, more));
 }
 
-/** A stack that can be selected, or why there is none. */
+/** A link to a stack, or why there is none. */
 function stackOf(page, row) {
   if (row < 0) return el("span", { class: "quiet" }, REASONS[row]);
   const fine = page.data.columns["row.node"][row];
@@ -39,7 +41,7 @@ function stackOf(page, row) {
   return el("button", { class: "plain", title: page.chain(node, 12), onclick: () => page.select(page.tree, node, fine) }, page.chain(node, 2));
 }
 
-/** Which part another thread freed than the one that had allocated it; nothing where that is none. */
+/** The part that another thread freed than the one that allocated it; empty if there is none. */
 function byOthers(end, unit) {
   return end.others[unit] > 0 && el("div", { class: "quiet" }, TEXT.ends.byOthers(percent(end.others[unit], end[unit])));
 }

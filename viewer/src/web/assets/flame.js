@@ -1,13 +1,13 @@
-// Where the boxes of a flame graph are.
+// The layout of a flame graph.
 
-/** Boxes that are narrower, in pixels, are drawn together as one. */
+/** Boxes narrower than this, in pixels, are drawn together as one. */
 const NARROWEST = 0.5;
 
 /**
- * The boxes of everything on the way to `focus`, over the full width, and of what is below it by their size. Positions are
- * in pixels. A box without a node stands for the children of its parent that are too narrow.
+ * The boxes of everything on the path to `focus` at full width, and of what is below it by size. Positions are in
+ * pixels. A box without a node stands for those children of its parent that are too narrow.
  *
- * Cost: the children of nodes that are seen, so a tree of a million nodes takes some milliseconds.
+ * Cost: the children of visible nodes, so a tree of a million nodes takes some milliseconds.
  */
 export function boxes(tree, size, focus, width) {
   const path = tree.path(focus).reverse();
@@ -41,13 +41,16 @@ export function boxes(tree, size, focus, width) {
   return found;
 }
 
-/** Children of a node that have any room, the widest first. */
+/** Children of a node with a positive size, the widest first. */
 export function bySize(tree, size, node) {
   const children = Array.from(tree.childrenOf(node)).filter((child) => size[child] > 0);
   return children.sort((a, b) => size[b] - size[a] || a - b);
 }
 
-/** Where an arrow leads from a node: to its widest child, its caller, or the next one in the same row; undefined where nothing is. */
+/**
+ * Where an arrow key leads from a node: to its widest child, its caller, or the next node in the same row; undefined
+ * if there is none.
+ */
 export function stepFrom(tree, size, at, key) {
   if (key === "ArrowDown") return bySize(tree, size, at)[0];
   if (key === "ArrowUp") return tree.parent[at];
@@ -56,7 +59,7 @@ export function stepFrom(tree, size, at, key) {
   return row[row.indexOf(at) + (key === "ArrowLeft" ? -1 : 1)];
 }
 
-/** The box at a point; boxes lie in rows of a height. */
+/** The box at a point; all rows of boxes have the same height. */
 export function boxAt(found, x, y, height) {
   const depth = Math.floor(y / height);
   return found.find((box) => box.depth === depth && box.left <= x && x < box.right);

@@ -1,4 +1,4 @@
-// The flame graph: callers above, what they call below, as wide as what they have.
+// The flame graph: callers above their callees, each as wide as what it has.
 
 import { boxColour, growthColour, isDark, themed } from "./colour.js";
 import { el, fill, fitted, prepare } from "./dom.js";
@@ -8,22 +8,23 @@ import { TEXT } from "./text.js";
 
 const HEIGHT = 20;
 
-/** Browsers do not draw on higher canvases: what is below is not printed. */
+/** Browsers cannot draw on higher canvases: anything below is not printed. */
 const HIGHEST = 16_000;
 
 export class FlameView {
-  /** `said` tells those who do not see it what it is of. */
+  /** `said` describes it for those who do not see it. */
   constructor(page, said = TEXT.flame) {
     this.page = page;
     this.describe = said;
     this.canvas = el("canvas", { class: "flame", tabindex: 0, role: "img" });
     this.crumbs = el("nav", { class: "crumbs", "aria-label": TEXT.callers });
     this.tip = el("div", { class: "tip", hidden: true });
-    // As high as the graph, with the canvas in sight: a graph of a hundred rows costs no more than those that are seen.
+    // An element as high as the graph, with the canvas in the visible part: a graph of a hundred rows costs no more
+    // than those visible.
     this.space = el("div", { class: "flame-space" }, this.canvas);
     this.scroller = el("div", { class: "flame-scroller", onscroll: () => this.boxes && this.draw() }, this.space, this.tip);
     this.said = el("p", { class: "visually-hidden", "aria-live": "polite" });
-    // It stays as it is: to make it anew with every step would be a fifth of the step's work.
+    // This element is reused: recreating it would take a fifth of each step's time.
     const save = el("button", { id: "save", title: TEXT.save, onclick: () => this.save() }, TEXT.svg);
     this.element = el("div", { class: "flame-view" }, el("div", { class: "flame-head" }, this.crumbs, save), this.scroller, this.said);
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
@@ -57,7 +58,7 @@ export class FlameView {
     this.canvas.setAttribute("aria-label", this.describe(page.title(), short, this.sum(this.focus)));
   }
 
-  /** What is above the canvas, in pixels. */
+  /** The height above the canvas in pixels. */
   get above() {
     return this.isPrinting ? 0 : Math.max(0, Math.min(this.scroller.scrollTop, this.height - this.inSight));
   }
@@ -73,7 +74,7 @@ export class FlameView {
     context.translate(0, -above);
     const [first, last] = [Math.floor(above / HEIGHT), Math.floor((above + inSight) / HEIGHT)];
     const dark = isDark();
-    // Each look at the style costs as much as drawing some boxes.
+    // Looking up a style costs as much as drawing some boxes.
     const [text, onMatch] = ["text", "on-match"].map(themed);
     const paint = this.painter(dark);
     context.font = `12px ${themed("font")}`;
@@ -103,7 +104,7 @@ export class FlameView {
     return this.page.matches !== null && label >= 0 && this.page.matches[label] === 1;
   }
 
-  /** Says of boxes and their labels which colour they have. */
+  /** Returns a function from boxes and their labels to colours. */
   painter(dark) {
     const { value, width, signed } = this.shown;
     const [match, grid] = ["match", "grid"].map(themed);
@@ -117,7 +118,7 @@ export class FlameView {
     };
   }
 
-  /** The graph as a file of SVG. */
+  /** The graph as an SVG file. */
   svg() {
     const { page } = this;
     const { tree } = this.shown;
@@ -139,7 +140,7 @@ export class FlameView {
     });
   }
 
-  /** Keeps the graph as a file, where the browser keeps files. */
+  /** Saves the graph as a file. */
   save() {
     if (!this.boxes) return;
     const address = URL.createObjectURL(new Blob([this.svg()], { type: "image/svg+xml" }));
@@ -147,7 +148,7 @@ export class FlameView {
     setTimeout(() => URL.revokeObjectURL(address), 1000);
   }
 
-  /** What a node has, as people read it. */
+  /** What a node has, for people. */
   sum(node) {
     return this.page.sum(this.shown, node);
   }
@@ -202,7 +203,7 @@ export class FlameView {
     this.said.textContent = `${this.page.name(this.shown.tree.label[node]).short}: ${this.sum(node)}`;
   }
 
-  /** Arrows walk through the boxes, Enter zooms, Escape zooms out. */
+  /** Arrow keys move between boxes, Enter zooms in, Escape zooms out. */
   key(event) {
     const { tree, width } = this.shown;
     const { selection } = this.page;
@@ -218,7 +219,7 @@ export class FlameView {
     this.reveal(tree.depth(next));
   }
 
-  /** Scrolls a row of the graph into sight. */
+  /** Scrolls a row of the graph into view. */
   reveal(depth) {
     const { scroller } = this;
     const [top, bottom] = [depth * HEIGHT, (depth + 1) * HEIGHT];

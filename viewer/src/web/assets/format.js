@@ -2,10 +2,10 @@
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/** Digits of a fraction that a number can have here: of a tie all of them are known. */
+/** Most digits of a fraction that a number can have here: enough to recognize every tie. */
 const ALL_DIGITS = 60;
 
-/** A number with so many digits of its fraction. One just between two goes to the even one, as it does in the other views. */
+/** A number with this many decimals. Ties round to even, as in the other views. */
 export function fixed(value, digits) {
   const text = value.toFixed(digits);
   const isTie = /\.\d*$/.exec(value.toFixed(ALL_DIGITS))[0].slice(digits + 1).replace(/0+$/, "") === "5";
@@ -45,7 +45,10 @@ export function counted(value, noun) {
   return `${count(value)} ${noun}${ending}`;
 }
 
-/** A part of a whole in percent: what is there is never shown as nothing, nor what is missing as all. */
+/**
+ * A part of a whole in percent: a part that exists is never shown as 0 %, and one that is not the whole never as 100
+ * %.
+ */
 export function percent(part, whole) {
   if (part === 0 || whole === 0) return "0 %";
   if (part === whole) return "100 %";
@@ -67,12 +70,14 @@ export function duration(nanoseconds) {
   return `${count(Math.floor(seconds / 3600))} h ${two(Math.floor(seconds / 60) % 60)} min`;
 }
 
-/** Digits of a fraction by which numbers tell apart what is a step apart, both in one unit. */
+/** Decimals needed to distinguish numbers that are a step apart, both in the same unit. */
 function digitsFor(step, unit) {
   return step < unit ? Math.min(Math.ceil(Math.log10(unit / step) - 1e-9), 9) : 0;
 }
 
-/** A moment, with as many digits as tell it from one that is a step away: a duration, where that does. */
+/**
+ * A moment, with enough digits to tell it from one that is a step away; written as a duration where that suffices.
+ */
 export function moment(nanoseconds, step) {
   if (!(step > 0)) return duration(nanoseconds);
   const [unit, name] = nanoseconds < 999_500 ? [1e3, "µs"] : nanoseconds < 999_500_000 ? [1e6, "ms"] : [1e9, "s"];
@@ -83,7 +88,7 @@ export function moment(nanoseconds, step) {
     return isTold ? duration(nanoseconds) : `${value.toFixed(digits)} ${name}`;
   }
   if (step >= (nanoseconds < 3600e9 ? 1e9 : 60e9)) return duration(nanoseconds);
-  // The last one of these is cut, not rounded, so that there is no 60th second.
+  // The last digit is cut off, not rounded, so that there is no 60th second.
   const parts = Math.floor(nanoseconds / (unit / 10 ** digits));
   const [minutes, seconds] = [Math.floor(parts / (60 * 10 ** digits)), (parts % (60 * 10 ** digits)) / 10 ** digits];
   const two = (value) => String(value).padStart(2, "0");
@@ -91,16 +96,16 @@ export function moment(nanoseconds, step) {
   return minutes < 60 ? said.replace(/^0/, "") : `${count(Math.floor(minutes / 60))} h ${said}`;
 }
 
-/** An amount in a unit of the page: bytes, time, or something that is counted. */
+/** An amount in a unit of the page: bytes, time, or a count. */
 export function amount(value, unit) {
   if (unit === "time") return value < 0 ? `-${duration(-value)}` : duration(value);
   return unit === "bytes" ? bytes(value) : count(value);
 }
 
-/** The same with its sign, for what may shrink. */
+/** The same with its sign, for changes. */
 export function signed(value, unit) {
   return value > 0 ? `+${amount(value, unit)}` : amount(value, unit);
 }
 
-/** Compares names as people do: numbers in them by their value. */
+/** Compares names as people do: numbers in them by value. */
 export const natural = new Intl.Collator("en", { numeric: true, sensitivity: "variant" }).compare;

@@ -1,4 +1,4 @@
-// Everything about one function: its lines with their source, the sizes of its blocks, and how long they lived.
+// Everything about one function: its lines with their source, and the sizes and lifetimes of its blocks.
 
 import { numbersOf, placeOf } from "./details.js";
 import { el, fill } from "./dom.js";

@@ -1,4 +1,4 @@
-// Who calls whom, drawn by Graphviz: by the server for what is looked at, or once, for the page of a file.
+// The call graph, drawn by Graphviz: by a server for the present view, or once for the page of a file.
 
 import { FUNCTION } from "./data.js";
 import { el, fill } from "./dom.js";
@@ -8,20 +8,20 @@ import { drawing } from "./source.js";
 import { LEAST, MOST } from "./state.js";
 import { TEXT } from "./text.js";
 
-/** Pixels for a point of a drawing in its own size. */
+/** Pixels per point of a drawing at its natural size. */
 const PIXELS = 4 / 3;
 
 /** A step of the zoom, and its bounds. */
 const STEP = 1.25;
 const BOUNDS = [0.02, 8];
 
-/** The zoom below which small letters cannot be read. */
+/** Below this zoom, small letters are unreadable. */
 const READABLE = 0.8;
 
-/** Pixels that a pointer may move and still choose something. */
+/** Pixels that a pointer may move and still count as a click. */
 const STILL = 4;
 
-/** What a server says instead of a drawing, by its status. */
+/** The server's reasons for not drawing, by status. */
 const LACKS = { 501: "graphviz", 504: "time", 409: "grown" };
 
 export class GraphView {
@@ -45,7 +45,7 @@ export class GraphView {
     this.holder.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.holder.addEventListener("pointerdown", (event) => this.drag(event));
     this.holder.addEventListener("click", (event) => this.moved && event.stopPropagation(), { capture: true });
-    // What comes when the reader has gone on to another page is not for this one.
+    // A drawing that arrives after the reader has left this page is ignored.
     const isHere = () => !page.left.signal.aborted;
     this.loader = new Loader(
       (question, signal) => drawing(question, signal),
@@ -71,7 +71,7 @@ export class GraphView {
     this.loader.ask(question);
   }
 
-  /** What is to be drawn, in the words of the server. */
+  /** The query for the drawing, in the server's terms. */
   question() {
     const { state, data } = this.page;
     const words = { slices: data.slices };
@@ -80,7 +80,7 @@ export class GraphView {
     return new URLSearchParams(words).toString();
   }
 
-  /** The drawing that lies in the page. */
+  /** Shows the drawing that is part of the page. */
   showOwn() {
     if (this.text !== undefined || this.isLacking) return;
     const { svg, lacks } = this.page.data.head.drawing ?? {};
@@ -104,14 +104,14 @@ export class GraphView {
     this.holder.removeAttribute("aria-busy");
     const isEmpty = !this.svg.querySelector(".node");
     const remark = page.canAsk ? page.isCompared() && TEXT.graph.alone : TEXT.graph.whole;
-    // The first line has the name of the file, the others what is drawn, and how much of it.
+    // The first line names the file; the others say what is drawn, and how much of it.
     const [, ...head] = Array.from(this.svg.querySelectorAll(".graph > text"), (line) => line.textContent);
     fill(this.said, `${head.join(", ")}. `, isEmpty ? TEXT.graph.nothing : TEXT.graph.open, remark && ` ${remark}`);
     fill(this.holder, this.svg);
     this.begin();
   }
 
-  /** Says why there is no drawing. */
+  /** Shows why there is no drawing. */
   lack(reason) {
     Object.assign(this, { isLacking: true, text: undefined, svg: null });
     this.tools.hidden = true;
@@ -122,7 +122,7 @@ export class GraphView {
 
   // Zoom.
 
-  /** So large that it can be read, at the function that has most. */
+  /** Zooms to a readable size, at the function that has most. */
   begin() {
     this.zoomTo(Math.max(READABLE, this.zoomToFit()));
     const first = this.svg.querySelector(".node");
@@ -137,7 +137,7 @@ export class GraphView {
     return Math.min(1, (this.holder.clientWidth - 2) / (this.size.width * PIXELS));
   }
 
-  /** As wide as there is room for, and never larger than it was drawn. */
+  /** Zooms to the available width, but never beyond the natural size. */
   fit() {
     if (this.svg) this.zoomTo(this.zoomToFit());
   }
@@ -148,7 +148,7 @@ export class GraphView {
     this.svg.style.height = `${(this.size.height * PIXELS * this.zoom).toFixed(0)}px`;
   }
 
-  /** What lies at a point of the window stays there. */
+  /** Zooms such that the given point of the window stays in place. */
   zoomBy(factor, [x, y] = [this.holder.clientWidth / 2, this.holder.clientHeight / 2]) {
     if (!this.svg) return;
     const { holder } = this;
@@ -166,7 +166,7 @@ export class GraphView {
     this.zoomBy(event.deltaY < 0 ? STEP : 1 / STEP, [event.clientX - left, event.clientY - top]);
   }
 
-  /** Moves the drawing with the pointer; where that stays still, it chooses. */
+  /** Moves the drawing with the pointer; a click selects. */
   drag({ clientX, clientY, button, pointerType }) {
     this.moved = false;
     if (button !== 0 || pointerType !== "mouse") return;
@@ -184,7 +184,7 @@ export class GraphView {
     window.addEventListener("pointerup", () => stop.abort(), { signal: stop.signal });
   }
 
-  /** Keeps the drawing as a file, as Graphviz wrote it. */
+  /** Saves the drawing as a file, as Graphviz wrote it. */
   save() {
     if (this.text === undefined) return;
     const address = URL.createObjectURL(new Blob([this.text], { type: "image/svg+xml" }));

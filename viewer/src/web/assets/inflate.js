@@ -126,7 +126,7 @@ function stored(bits, output) {
   for (let index = 0; index < length; index++) output.bytes[output.length++] = bits.take(8);
 }
 
-/** What was deflated, without a header. */
+/** Inflates data without a header. */
 export function inflate(input) {
   const bits = new Bits(input);
   const output = new Output();

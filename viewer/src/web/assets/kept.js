@@ -1,4 +1,4 @@
-// A scan as the page's trees are: views that draw a tree draw this one, too.
+// A scan in the form of the page's trees, so that views that draw a tree can draw this one, too.
 
 import { FUNCTION } from "./data.js";
 import { amount, natural, percent } from "./format.js";
@@ -7,7 +7,7 @@ import { HELD, LOST, REACHABLE, SEVERAL, SMALLER } from "./scan.js";
 import { TEXT } from "./text.js";
 import { Tree, totals } from "./tree.js";
 
-/** Functions of a stack in a line, and where there is more room. */
+/** Functions of a stack on one line, and where there is more room. */
 const FEW = 6;
 const MANY = 40;
 
@@ -19,17 +19,17 @@ const MADE = {
   [SMALLER]: TEXT.folded,
 };
 
-/** Takes the page's place where only a tree is wanted of it. */
+/** Stands in for the page in views that only need a tree. */
 export class Kept {
   constructor(page, scan) {
     Object.assign(this, { page, scan, tree: scan.kept.tree });
     this.left = page.left;
     this.stacks = new Named(scan);
-    /** Views ask it what a label stands for. */
+    /** Views use this to look up labels. */
     this.data = { describe: (label) => this.describe(label) };
     this.names = new Map();
     this.selection = null;
-    /** What its own numbers and its names are called where rows are copied. */
+    /** Headings of a node's own numbers and of names, when rows are copied. */
     this.heads = { self: TEXT.retained.columns.own, function: TEXT.retained.columns.kept };
     this.shownBy = new Map();
   }
@@ -45,7 +45,7 @@ export class Kept {
     this.page.update({ kept: focus });
   }
 
-  /** Of one scan there is one tree. */
+  /** A scan has only one tree. */
   measureKey() {
     return "";
   }
@@ -55,14 +55,14 @@ export class Kept {
     this.page.changed();
   }
 
-  /** Selects a stack or root, where it is in the tree with most of it. */
+  /** Selects a stack or root, at its largest node in the tree. */
   choose(label) {
     const node = this.largest(label);
     this.selection = { tree: node > 0 ? this.tree : null, node, label };
     this.page.changed();
   }
 
-  /** The node of a label that retains most; 0 where the tree has none. */
+  /** The node of a label that retains most; 0 if the tree has none. */
   largest(label) {
     const { value } = this.shown();
     let best = 0;
@@ -95,7 +95,10 @@ export class Kept {
     return `${amount(value[node], this.written())}, ${percent(value[node], this.whole(node))}`;
   }
 
-  /** What the share of a node is of, as in `retained`: of all that is reachable, or of all that is not; of these two themselves, of all. */
+  /**
+   * What the share of a node refers to, as in `retained`: to everything reachable, or everything unreachable; for
+   * these two, to everything.
+   */
   whole(node) {
     const { parent, label } = this.tree;
     let part = 0;
@@ -134,7 +137,7 @@ export class Kept {
     return { name: (by && by + ARROW) + this.line(node, MANY), short: this.line(node, FEW), first: this.line(node, 1), by, className: isLost ? "lost" : "", isFunction: true, isFolded: false };
   }
 
-  /** A function with its place, and its callers, in a line. */
+  /** A function with its place and its callers, on one line. */
   line(fine, most) {
     const { file, line } = this.scan.place(fine);
     const place = file && ` (${this.page.shortPath(file)}${line ? `:${line}` : ""})`;
@@ -158,7 +161,7 @@ export class Kept {
 
   // The search.
 
-  /** Labels that match: roots and classes by their names, stacks by any function on them. */
+  /** Matching labels: roots and classes by their names, stacks by any function on them. */
   get matches() {
     const { query } = this.page.state;
     if (query !== this.sought) {
@@ -182,7 +185,7 @@ export class Kept {
     });
   }
 
-  /** How much is kept by what matches, or matches. */
+  /** How much is kept by what matches, or is itself a match. */
   matched() {
     const { value } = this.shown();
     const { tree } = this;
@@ -198,7 +201,7 @@ export class Kept {
 
   // The page.
 
-  /** The page's node of a stack; −1 where the page has folded it. */
+  /** The page's node of a stack; −1 if the page has folded it. */
   inPage(stack) {
     const { scan, page } = this;
     const { data } = page;

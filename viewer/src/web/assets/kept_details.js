@@ -1,4 +1,4 @@
-// What there is to know of a stack, root or class that a scan found: its numbers, what keeps it, and the way to it.
+// Details of a stack, root or class in a scan: its numbers, what keeps it, and the path to it.
 
 import { placeOf } from "./details.js";
 import { el, fill } from "./dom.js";
@@ -8,7 +8,7 @@ import { boundaryBefore, lastMoment } from "./metric.js";
 import { SEVERAL, SMALLER } from "./scan.js";
 import { TEXT } from "./text.js";
 
-/** Functions of a stack that are shown; it may be 10,000 deep. */
+/** Most functions of a stack that are shown; it may be 10,000 deep. */
 const MOST_FRAMES = 300;
 
 export class KeptDetails {
@@ -49,7 +49,7 @@ export class KeptDetails {
     const [of, lostOf] = stack === undefined ? [label, undefined] : [scan.firstStack + stack, scan.firstLost + stack];
     const root = this.rowOf(of, scan.byRoot);
     const kept = this.rowOf(of, scan.byStack) ?? this.rowOf(of, scan.byClass);
-    // Of one stack some blocks may be reachable, and others not.
+    // Of one stack, some blocks may be reachable and others not.
     const lost = this.rowOf(lostOf, scan.unreachable);
     const line = (name, { bytes: size, blocks }) => el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "number" }, size === undefined ? "" : bytes(size)), el("td", { class: "number" }, counted(blocks, TEXT.nouns.block)));
     const lines = [
@@ -61,7 +61,7 @@ export class KeptDetails {
     return lines.length ? el("table", { class: "numbers", "aria-label": TEXT.details.numbers }, el("tbody", {}, lines)) : this.numbersOfNode();
   }
 
-  /** Of what is in no table, as all that is reachable. */
+  /** The numbers of a node that is in no table, such as everything reachable. */
   numbersOfNode() {
     const { kept } = this;
     const { node } = kept.selection;
@@ -90,23 +90,23 @@ export class KeptDetails {
     ];
   }
 
-  /** Goes to a stack in the call tree, with what it held when the process was scanned. */
+  /** Goes to a stack in the call tree, at the moment of the scan. */
   leave(fine) {
     const { page, scan } = this.kept;
     page.select(page.tree, page.tree.of[fine], fine);
-    // What the process left behind is gone when it has ended.
+    // What a process left is gone once it has ended.
     const b = Math.min(boundaryBefore(page.data, scan.head.scan.time_ns), lastMoment(page.data));
     page.update({ view: "tree", metric: "live", against: false, inverted: false, b });
   }
 
-  /** A holder with what it keeps, or leads to, and the way to it. */
+  /** A holder with what it keeps or leads to, and a link to it. */
   holder({ label, bytes: size }) {
     const { kept } = this;
     const { short, by, name, className } = kept.name(label);
     return el("tr", {}, el("td", { class: "number" }, bytes(size)), el("td", { class: "name" }, el("button", { class: `plain ${className}`, title: name, onclick: () => kept.choose(label) }, called(by), short)));
   }
 
-  /** Which roots keep together what no single one does. */
+  /** The roots that together keep what no single one does. */
   ofSeveral() {
     const { head, ofSeveral } = this.kept.scan;
     const { details } = TEXT.retained;
@@ -134,7 +134,7 @@ export class KeptDetails {
   stack(stack) {
     const { scan, stacks, page } = this.kept;
     const frames = [];
-    // The process stands above all of them.
+    // The process is above all of them.
     for (let at = scan.nodeOf(stack); at !== 0 && scan.parent[at] !== 0; at = scan.parent[at]) frames.push(at);
     const items = frames.slice(0, MOST_FRAMES).map((node) => {
       const { short, name, className } = stacks.name(scan.label[node]);

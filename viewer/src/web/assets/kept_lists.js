@@ -1,4 +1,4 @@
-// What a scan found as tables: by stack, by root, by class, and what is unreachable.
+// The tables of a scan: by stack, by root, by class, and what is unreachable.
 
 import { el } from "./dom.js";
 import { amount, count, counted, natural, percent } from "./format.js";
@@ -8,7 +8,7 @@ import { VirtualTable } from "./table.js";
 import { TEXT } from "./text.js";
 
 export class KeptList {
-  /** `part` says of what: `stacks`, `roots`, `classes` or `unreachable`. */
+  /** `part` is one of `stacks`, `roots`, `classes` and `unreachable`. */
   constructor(kept, part) {
     Object.assign(this, { kept, part });
     this.sort = { key: "all", falling: true };
@@ -25,7 +25,7 @@ export class KeptList {
       onMove: (index) => this.choose(this.rows[index]),
       onKey: (index, event) => this.key(index, event),
     });
-    /** Labels of the rows that are unfolded: those of what is unreachable into what they lead to. */
+    /** Labels of the expanded rows: a row of unreachable blocks expands into what they lead to. */
     this.open = new Set();
     this.element = this.table.element;
   }
@@ -80,7 +80,7 @@ export class KeptList {
     }
   }
 
-  /** What says whether a row is unfolded, or stands below one that is. */
+  /** A marker for rows that are expanded, or are below one that is. */
   mark(row) {
     if (this.part !== "unreachable") return [];
     const indent = el("span", { class: "indent" });
@@ -110,7 +110,7 @@ export class KeptList {
     this.update();
   }
 
-  /** The keys unfold and fold as those of the trees do. */
+  /** Keys expand and collapse rows as in the trees. */
   key(index, { key }) {
     const row = this.rows[index];
     const isOpen = unfolds(row) && this.open.has(row.label);
@@ -127,7 +127,7 @@ export class KeptList {
     return [called(by), el("span", { class: className, title: name }, short)];
   }
 
-  /** What keeps most of it, and how many others there are. */
+  /** The largest holder, and the number of others. */
   holderCell({ holders: [first], holders, others }) {
     if (!first) return "";
     const more = holders.length - 1 + others;
@@ -135,19 +135,19 @@ export class KeptList {
   }
 }
 
-/** True of a row that leads to others. */
+/** True for a row that leads to others. */
 function unfolds(row) {
   return row.leadsTo?.length > 0;
 }
 
-/** What stands below a row of what is unreachable: what it leads to, by stack. */
+/** The rows below a row of unreachable blocks: what these lead to, by stack. */
 function below(above) {
   const { leadsTo, hidden } = above;
   const rows = leadsTo.map(({ label, all }) => ({ label, all, own: all, above }));
   return hidden.rows ? [...rows, { rows: hidden.rows, all: hidden, own: hidden, above }] : rows;
 }
 
-/** The library's function that a stack's first one has called, before that: such names may be longer than any row. */
+/** The library function that a stack's first function called, preceding it: such names may be longer than any row. */
 export function called(by) {
   return by && [el("span", { class: "quiet by", title: by }, by), el("span", { class: "quiet by" }, ARROW)];
 }

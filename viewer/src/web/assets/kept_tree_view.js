@@ -1,4 +1,4 @@
-// What keeps what, as a table of which any number of rows can be open.
+// What keeps what, as a table in which any rows can be open.
 
 import { el } from "./dom.js";
 import { amount, counted, percent } from "./format.js";
@@ -46,7 +46,7 @@ export class KeptTreeView extends TreeView {
     const cells = super.nameCell(node, level, tree);
     const hidden = this.page.scan.kept.hidden[node];
     if (hidden) return [...cells, el("span", { class: "quiet" }, TEXT.retained.folded(counted(hidden, TEXT.nouns.row)))];
-    // What the library was asked for tells stacks apart that differ in that alone.
+    // Stacks may differ only in the library function that was called.
     return cells.toSpliced(-1, 0, called(this.page.name(tree.label[node]).by));
   }
 }

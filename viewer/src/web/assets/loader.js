@@ -1,16 +1,19 @@
-// Loads one thing at a time: of many wishes that come one after the other only the last is fulfilled.
+// Loads one thing at a time: of several requests in quick succession only the last one is completed.
 
 export class Loader {
-  /** `load(wish, signal)` promises what was wished for, until the signal; `show(found, wish)` gets it, `fail(error)` what went wrong. */
+  /**
+   * `load(wish, signal)` returns a promise, abortable by the signal; `show(found, wish)` gets the result,
+   * `fail(error)` an error.
+   */
   constructor(load, show, fail) {
     Object.assign(this, { load, show, fail });
-    /** Loads that go on now, the most that ever did at once, and all that were begun. */
+    /** Loads in progress, the most that ever were at once, and all that were begun. */
     this.counts = { active: 0, most: 0, begun: 0 };
     this.next = null;
     this.isAtWork = false;
   }
 
-  /** Wishes for something. What is being loaded is given up, and what waited is forgotten. */
+  /** Requests something. A load in progress is aborted, and a waiting request is dropped. */
   ask(wish) {
     this.next = { wish };
     this.stop?.abort();
@@ -24,13 +27,13 @@ export class Loader {
         const { wish } = this.next;
         this.next = null;
         const found = await this.one(wish);
-        // A later wish came meanwhile: nobody wants to see this one.
+        // A later request has arrived: this result is obsolete.
         if (this.next) continue;
         if (found.error) this.fail(found.error);
         else this.show(found.data, wish);
       }
     } finally {
-      // Whoever is told may throw: what is wished for after that is loaded all the same.
+      // The callbacks may throw: later requests must be loaded all the same.
       this.isAtWork = false;
     }
   }

@@ -41,14 +41,14 @@ const VIEW_CLASSES = {
   function: FunctionView,
 };
 
-/** Views that show the measure, and those that can show it inverted. */
+/** Views that depend on the measure, and those that can be inverted. */
 const MEASURED = new Set(["flame", "tree", "treemap", "graph", "stacks", "function"]);
 const INVERTIBLE = new Set(["flame", "tree", "treemap"]);
 
-/** Keys that lead from one tab to another. */
+/** Keys that move between tabs. */
 const TAB_KEYS = new Set(["ArrowLeft", "ArrowRight", "Home", "End"]);
 
-/** Milliseconds for which what is said in passing stays. */
+/** Milliseconds for which a passing message is shown. */
 const WHILE_READ = 2500;
 
 class Frame {
@@ -79,14 +79,14 @@ class Frame {
     page.onSaid = (text) => this.say(text);
   }
 
-  /** Says something in passing. */
+  /** Shows a passing message. */
   say(text) {
     this.said.textContent = text;
     clearTimeout(this.silence);
     this.silence = setTimeout(() => (this.said.textContent = ""), WHILE_READ);
   }
 
-  /** Copies the tree that is to be seen: the rows that are open, or the largest below the focus. */
+  /** Copies the tree that is shown: the open rows, or the largest ones below the focus. */
   copy(form) {
     const { page } = this;
     const { state } = page;
@@ -142,13 +142,13 @@ class Frame {
     this.metric.value = state.metric;
     for (const unit of this.units) {
       unit.setAttribute("aria-pressed", String(unit.dataset.unit === state.unit));
-      // Elsewhere than where the measure is shown, bytes are bytes.
+      // In views that do not depend on the measure, bytes are bytes.
       unit.textContent = TEXT.units[MEASURED.has(state.view) ? page.written(unit.dataset.unit) : unit.dataset.unit];
     }
     this.inverted.setAttribute("aria-pressed", String(state.inverted));
     this.against.setAttribute("aria-pressed", String(state.against));
     this.against.hidden = state.view === "graph" || !MEASURED.has(state.view) || !isComparable(page.data, state.metric);
-    // The one drawing of a file is of what it was made of.
+    // The single drawing of a file cannot be changed.
     const isFixed = state.view === "graph" && !page.canAsk;
     this.metric.hidden = !MEASURED.has(state.view) || isFixed;
     this.unitTools.hidden = isFixed;
@@ -163,7 +163,7 @@ class Frame {
     this.timeline.draw();
   }
 
-  /** What A and B are, and what lies between them. */
+  /** The positions of A and B, and what lies between them. */
   drawCursors() {
     const { data, state } = this.page;
     const { unit } = state;
@@ -173,7 +173,7 @@ class Frame {
     fill(this.cursors, el("span", { class: "cursor" }, cursor("a")), el("span", { class: "cursor" }, cursor("b")), el("span", { class: "cursor quiet" }, TEXT.detail.between(signed(growth, unit))), this.page.canAsk && this.detailTools());
   }
 
-  /** Where there is a server: into the range between the cursors, and out of it. */
+  /** With a server: buttons to zoom into the range between the cursors, and out again. */
   detailTools() {
     const { page } = this;
     const { state, data } = page;
@@ -236,7 +236,7 @@ class Frame {
     event.preventDefault();
   }
 
-  /** Leaves what was gone into last: a selection, a node that the view begins with, a range of time in detail. */
+  /** Undoes the last step inwards: a selection, a focus, or a range of time in detail. */
   leave() {
     const { page } = this;
     if (page.selection) page.select(null);
@@ -270,13 +270,13 @@ function helpDialog(measures) {
   return dialog;
 }
 
-/** Milliseconds after which work goes on though the reader never rests. */
+/** Milliseconds after which work continues even if the reader is never idle. */
 const PATIENCE = 50;
 
-/** Milliseconds of work without a break. */
+/** Most milliseconds of work without a break. */
 const WITHOUT_BREAK = 8;
 
-/** Goes through some work while the reader does nothing, until a signal. */
+/** Works through a generator while the reader is idle, until aborted. */
 function whenIdle(work, signal) {
   const later = (step) => (window.requestIdleCallback ? requestIdleCallback(step, { timeout: PATIENCE }) : setTimeout(step, 20));
   const step = () => {
@@ -288,7 +288,7 @@ function whenIdle(work, signal) {
   later(step);
 }
 
-/** Shows what was loaded, and loads what is asked for. */
+/** Shows the loaded data, and loads what is requested. */
 class Report {
   constructor() {
     this.canAsk = isServed();
@@ -308,7 +308,7 @@ class Report {
     this.loader.ask(range);
   }
 
-  /** The address has changed: to another range, or to another look at this one. */
+  /** The address has changed: to another range, or to another view of this one. */
   turn() {
     const range = rangeOf(location.hash);
     const isOther = range.from !== this.range?.from || range.to !== this.range?.to;
@@ -325,7 +325,10 @@ class Report {
     whenIdle(this.page.preparations(), this.page.left.signal);
   }
 
-  /** Numbers of slices, nodes and functions mean those of the data that they were chosen in: of other data nothing of them stays. */
+  /**
+   * Indices of slices, nodes and functions belong to the data they were selected in: with other data they are
+   * dropped.
+   */
   carry(data) {
     const before = this.data;
     if (!before || before === data) return;
@@ -335,13 +338,13 @@ class Report {
     try {
       history.replaceState(null, "", carried(location.hash, isOtherRecording));
     } catch {
-      // Where the address cannot be changed, no server can be asked for other data, either.
+      // If the address cannot be changed, there is no server to request other data from, either.
     }
   }
 
   fail(error) {
     this.page?.leave();
-    // A link may lead to a time that this recording does not have.
+    // A link may refer to a time that this recording does not have.
     const isZoomed = this.canAsk && rangeOf(location.hash).to > 0;
     const back = isZoomed && el("p", {}, el("a", { id: "all", href: carried(location.hash, true) }, TEXT.detail.all));
     fill(document.body, el("p", { class: "unreadable" }, TEXT.unreadable + error.message), back);
@@ -349,7 +352,7 @@ class Report {
     throw error;
   }
 
-  /** What is shown is what was asked for. */
+  /** The data that is shown is what was requested. */
   settle() {
     const { dataset } = document.documentElement;
     delete dataset.loading;

@@ -1,4 +1,4 @@
-// Where blocks lay at the peak: memory in cells, coloured by how full they are, or by how many stacks share them.
+// Where blocks were at the peak: memory in cells, coloured by how full they are, or by how many stacks share them.
 
 import { isDark } from "./colour.js";
 import { el, fill, prepare, table } from "./dom.js";
@@ -11,7 +11,7 @@ const CELL = 11;
 const GAP = 2;
 const LEFT = 4;
 
-/** Cells that the table lists. */
+/** Most cells that the table lists. */
 const LISTED = 1000;
 
 export class MapView {
@@ -49,7 +49,10 @@ export class MapView {
     this.drawList();
   }
 
-  /** Squares in order of addresses; where memory is left out between two, so is a square, and a process begins a row. */
+  /**
+   * Squares in address order; a square also marks memory left out between two cells, and each process begins a new
+   * row.
+   */
   place(width) {
     const columns = Math.max(Math.floor((width - 2 * LEFT) / (CELL + GAP)), 1);
     let place = 0;
@@ -68,7 +71,7 @@ export class MapView {
     const dark = isDark();
     const most = this.cells.reduce((largest, cell) => Math.max(largest, cell.stacks), 1);
     const size = this.page.data.head.cell_bytes;
-    // Numbers of stacks differ by powers, shares of a cell do not.
+    // Numbers of stacks differ by orders of magnitude, fullness does not.
     const share = this.page.state.cells === "held" ? (cell) => Math.min(cell.held / size, 1) : (cell) => Math.log(cell.stacks) / Math.log(Math.max(most, 2));
     for (const cell of this.cells) {
       const part = share(cell);
@@ -90,7 +93,7 @@ export class MapView {
     this.tip.style.top = `${event.offsetY + 18}px`;
   }
 
-  /** What there is to say of a cell: where it is, how full, and whose. */
+  /** The description of a cell: where it is, how full, and whose. */
   lines(cell) {
     const rest = cell.stacks - cell.largest.length;
     return [
@@ -118,7 +121,7 @@ export class MapView {
   }
 }
 
-/** The cells of a page's data; none where it has no map. */
+/** The cells in a page's data; none if it has no map. */
 function cellsOf(data) {
   const { columns } = data;
   let next = 0;

@@ -1,4 +1,4 @@
-// Marks by name: how often, how long their regions took, and what was allocated in them.
+// Marks by name: their number, how long their regions took, and what was allocated in them.
 
 import { el, fill } from "./dom.js";
 import { bytes, count, duration, natural } from "./format.js";
@@ -27,7 +27,7 @@ export class MarksView {
     this.all = this.allRows();
   }
 
-  /** A row for each name, in the order of the document of `info`, which has the statistic. */
+  /** A row for each name, in the order of the `info` document, which has the statistics. */
   allRows() {
     const { data } = this.page;
     return (data.info.mark_names ?? []).map((said, mark) => {
@@ -42,7 +42,7 @@ export class MarksView {
     return metric === "during" && chosen === mark;
   }
 
-  /** All of its regions are what is measured from now on. */
+  /** Makes all of its regions the measure. */
   choose({ mark }) {
     if (this.page.data.regions.includes(mark)) this.page.update({ metric: "during", mark });
   }
@@ -76,7 +76,7 @@ export class MarksView {
     }
   }
 
-  /** What the numbers do not say. */
+  /** What the numbers do not show. */
   more({ regions, unfinished, stray_ends: stray }) {
     const said = [];
     if (!regions) said.push(TEXT.marks.moments);

@@ -1,20 +1,20 @@
-// What is measured: for every row, which is a stack and the function of the allocator that it called, what it has of it.
+// Measures: what every row has of something. A row is a stack and the allocator function that it called.
 
 const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
 
-/** The measures that there are: not every capture has regions, samples of the processors, or tracepoints. */
+/** The available measures: not every capture has regions, CPU samples, or tracepoints. */
 export function metricsOf(data) {
   const { cpu, trace } = data.info;
   const beside = [data.regions.length && "during", cpu?.samples && "cpu", trace?.tracepoints.length && "traced", hasFrees(data.info) && "frees"];
   return [...METRICS, ...beside.filter(Boolean)];
 }
 
-/** Whether stacks of frees were recorded. */
+/** Whether the stacks of frees were recorded. */
 function hasFrees(info) {
   return info.options?.free_stacks === "true";
 }
 
-/** What the numbers of a measure are, where the page has bytes and blocks. */
+/** The meaning of a measure's numbers, which the page calls bytes and blocks. */
 export function written(data, metric, unit) {
   const isSize = unit === "bytes";
   if (metric === "cpu") return isSize ? (data.info.cpu.event === "cycles" ? "cycles" : "time") : "samples";
@@ -22,10 +22,12 @@ export function written(data, metric, unit) {
   return unit;
 }
 
-/** Measures of the whole recording: each stack has them in both of two captures. */
+/** Measures of the whole recording: each stack has them in both captures. */
 const COMPARABLE = ["peak", "leaked", "allocated", "temporary", "cpu", "traced", "frees"];
 
-/** Whether a measure can be compared with that of the older capture: whether there is one, and its numbers mean the same. */
+/**
+ * Whether a measure can be compared with the older capture: there must be one, and its numbers must mean the same.
+ */
 export function isComparable(data, metric) {
   const { info, before } = data;
   if (!before || !COMPARABLE.includes(metric)) return false;
@@ -35,14 +37,14 @@ export function isComparable(data, metric) {
   return metric !== "traced" || counted(before) === counted(info);
 }
 
-/** What each row had in the older capture, and what it has, of what can be compared. */
+/** What each row had in the older capture, and has now, of a comparable measure. */
 export function bothSides(data, metric, unit) {
   const { columns } = data;
   const moved = columns[`moved.${metric}.${unit}`];
   return { before: columns[`before.${metric}.${unit}`], after: columns[`row.${metric}.${unit}`].map((value, row) => value + moved[row]) };
 }
 
-/** Held by each row at a boundary. */
+/** What each row holds at a boundary. */
 export function heldAt(data, boundary, unit) {
   return summed(data, 0, boundary, data.columns[`change.live.${unit}`]);
 }
@@ -65,9 +67,9 @@ function summed(data, from, to, values, more) {
 }
 
 /**
- * What each row has: `value`, and `width`, the room that it gets in pictures, which is never negative and adds up as
- * well. They differ for what has changed only, which gets as much room as the larger of both sides. `held` gives what rows
- * held at a boundary, for those who keep that; `against` asks for what has changed since the older capture.
+ * What each row has: `value`, and `width`, its size in drawings, which is never negative and can be added up as well.
+ * They differ only for changes, whose size is the larger of both sides. `held` returns what rows held at a boundary,
+ * for callers that cache it; `against` asks for the changes since the older capture.
  */
 export function measureRows(data, { metric, unit, a, b, mark, against }, held = (boundary) => heldAt(data, boundary, unit)) {
   if (against && isComparable(data, metric)) {
@@ -98,7 +100,7 @@ export function measureRows(data, { metric, unit, a, b, mark, against }, held = 
   }
 }
 
-/** What rows have allocated in the regions of a number. */
+/** What rows have allocated in the regions with an index. */
 function allocatedIn(data, region, values) {
   const sums = new Float64Array(data.rows);
   const regions = data.columns["during.region"];
@@ -117,7 +119,7 @@ function alike(value) {
   return { value, width: value, signed: false };
 }
 
-/** What each node has itself, from what its rows have. */
+/** What each node has itself, given what its rows have. */
 export function byNode(data, values) {
   const own = new Float64Array(data.nodes);
   const nodes = data.columns["row.node"];
@@ -125,7 +127,7 @@ export function byNode(data, values) {
   return own;
 }
 
-/** The boundary that follows the moment of the peak. */
+/** The first boundary after the peak. */
 export function boundaryOfPeak(data) {
   return boundaryAfter(data, data.info.totals.peak_time_ns);
 }
@@ -147,7 +149,7 @@ export function boundaryBefore(data, time) {
   return after > 0 && data.time(after) > time ? after - 1 : after;
 }
 
-/** The boundaries of a range, between which something lies: it may end within a slice, as that of a link to a recording that has grown does. */
+/** The boundaries around a range: it may end within a slice, as in a link to a recording that has grown since. */
 export function boundariesOf(data, { from, to }) {
   const first = boundaryAfter(data, from);
   return [first, Math.max(boundaryBefore(data, to), Math.min(first + 1, data.slices))];
@@ -160,7 +162,7 @@ export function boundaryNear(data, time) {
   return data.time(after) - time < time - data.time(after - 1) ? after : after - 1;
 }
 
-/** True when nothing is allocated, temporary or freed somewhere after a boundary. */
+/** True when nothing is allocated, temporary or freed after a boundary. */
 function boundaryIsLast(data, boundary) {
   const { columns } = data;
   for (let slice = boundary; slice < data.slices; slice++) {
@@ -169,7 +171,7 @@ function boundaryIsLast(data, boundary) {
   return true;
 }
 
-/** Where cursor B stands at first: before the last process ends, if all that is counted has happened by then. */
+/** The initial position of cursor B: before the last process ends, if everything counted has happened by then. */
 export function lastMoment(data) {
   for (let boundary = data.slices; boundary > 0 && boundaryIsLast(data, boundary); boundary--) {
     if (data.columns["slice.before_end"][boundary - 1]) return boundary;

@@ -1,4 +1,4 @@
-// Names of stacks: how functions are written, and stacks in a line.
+// Names of stacks: how functions are written, and stacks on one line.
 
 import { FOLDED, FUNCTION, IN_MODULE, UNKNOWN } from "./data.js";
 import { natural } from "./format.js";
@@ -6,16 +6,16 @@ import { fileName, shortestEnds } from "./places.js";
 import { TEXT } from "./text.js";
 import { topDown } from "./tree.js";
 
-/** Labels of what a program runs; the others stand for whole programs, or for what a stack lacks. */
+/** Labels of code; the others stand for whole programs, or say what a stack lacks. */
 const CODE = new Set([FUNCTION, IN_MODULE, UNKNOWN, FOLDED]);
 
-/** Where a function without a name begins in its file, in its name: `<in libx.so.1+0x4a2b0>`. */
+/** The offset of an unnamed function in its file, within its name: `<in libx.so.1+0x4a2b0>`. */
 const START = /\+0x[0-9a-f]+(?=>)/;
 
-/** More functions without a name than a wrapper of the allocator calls on its way. */
+/** The most unnamed functions that a wrapper of the allocator calls on its way. */
 const MOST_WITHIN_WRAPPER = 3;
 
-/** Names of C: of those that are noise the names of wrappers, others are those of standard libraries. */
+/** C names: those that count as noise are wrappers; other noise belongs to standard libraries. */
 const PLAIN = /^\w+$/;
 
 /** Between a function and its caller. */
@@ -40,11 +40,11 @@ export class Named {
     const { name, short, kind, noise } = this.data.describe(label);
     if (kind === FOLDED) return { name: TEXT.folded, short: TEXT.folded, className: "made", isFunction: false, isFolded: true };
     const isFunction = kind === FUNCTION;
-    // Names that nobody gave are written otherwise than those of functions.
+    // Generated names are styled differently from those of functions.
     return { name, short, className: isFunction ? (noise ? "noise" : "") : "made", isFunction, isFolded: false };
   }
 
-  /** The nearest caller that is not the standard library's plumbing, though its name may be unknown; the node itself where there is none. */
+  /** The nearest caller that is not standard library plumbing, even if unnamed; the node itself if there is none. */
   meaningful(node) {
     for (let at = node; at !== 0; at = this.tree.parent[at]) {
       const { noise, kind } = this.data.describe(this.tree.label[at]);
@@ -55,7 +55,10 @@ export class Named {
     return node;
   }
 
-  /** The wrapper of the allocator that functions without a name of the same file belong to, as in stripped libraries; 0 where there is none. */
+  /**
+   * The allocator wrapper that unnamed functions of the same file belong to, as in stripped libraries; 0 if there is
+   * none.
+   */
   wrapperAround(node) {
     const { label, parent } = this.tree;
     const { module } = this.data.describe(label[node]);
@@ -66,7 +69,7 @@ export class Named {
     return around.noise && around.kind === FUNCTION && around.module === module && PLAIN.test(around.short) ? at : 0;
   }
 
-  /** The allocating function and its callers, in a line. */
+  /** The allocating function and its callers, on one line. */
   chain(node, most) {
     return this.functionsOf(node, most).join(ARROW);
   }
@@ -85,7 +88,7 @@ export class Named {
       const label = tree.label[at];
       const name = names.length ? this.asCaller(label) : this.name(label).short;
       let times = 0;
-      // A function that calls itself stands once, and so do callers without a name that are in one file.
+      // Recursive calls are written once, and so are unnamed callers in the same file.
       const isSame = () => tree.label[at] === label || (names.length > 0 && this.asCaller(tree.label[at]) === name && this.isNameless(label));
       for (; at !== 0 && isSame(); at = tree.parent[at]) times += 1;
       names.push(times > 1 ? `${name} ×${times}` : name);
@@ -93,7 +96,7 @@ export class Named {
     return names.length ? names : [this.name(tree.label[node]).short];
   }
 
-  /** A function in a line of callers: of one without a name the file is enough there. */
+  /** A function on a line of callers: for an unnamed one the file is enough there. */
   asCaller(label) {
     const { short } = this.name(label);
     return this.isNameless(label) ? short.replace(START, "") : short;
@@ -103,7 +106,7 @@ export class Named {
     return this.data.describe(label).kind === IN_MODULE;
   }
 
-  /** The path of a source file, as short as it can be without being another one's. */
+  /** The shortest unambiguous path of a source file. */
   shortPath(file) {
     const files = () => new Set(Array.from(new Set(this.data.columns["place.file"]), (text) => this.data.text(text)));
     this.shortPaths ??= shortestEnds(files());
@@ -115,7 +118,7 @@ export class Named {
     return natural(this.name(a).short, this.name(b).short);
   }
 
-  /** Finds the labels whose names have a text in them; without one there are no matches. */
+  /** Finds the labels whose names contain a text; without a text there are no matches. */
   seek(text) {
     const query = text.trim().toLowerCase();
     this.matches = null;
@@ -127,7 +130,7 @@ export class Named {
     this.matchingStacks = null;
   }
 
-  /** True when a function on a stack of the tree from the root matches. */
+  /** True when a function on a stack of the top-down tree matches. */
   stackMatches(node) {
     if (!this.matchingStacks) {
       this.matchingStacks = new Uint8Array(this.tree.length);

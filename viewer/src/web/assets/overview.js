@@ -9,7 +9,7 @@ import { joined } from "./tree.js";
 
 const HOLDERS = 12;
 
-/** Reasons for missing names that are told, those of most addresses. */
+/** Most reasons for missing names that are listed, those with most addresses. */
 const REASONS = 5;
 
 export class Overview {
@@ -33,7 +33,7 @@ export class Overview {
   }
 }
 
-/** What makes the numbers less than the whole truth. */
+/** Why the numbers may be too low. */
 function warnings({ data }) {
   const { info, head } = data;
   const said = [...head.warnings];
@@ -55,7 +55,7 @@ function warnings({ data }) {
   return [list(said, "alert", "warnings"), list(notes, "note", "notes")];
 }
 
-/** What makes the end of blocks uncertain. */
+/** Why the end of blocks is uncertain. */
 function interruption({ lost, pauses }) {
   const { gap, pause, both } = TEXT.overview.interruptions;
   if (pauses === 0) return gap;
@@ -68,7 +68,7 @@ function facts({ data }) {
   const about = info.sample_interval ? "≈" : "";
   const fact = (name, value, more, id) =>
     el("div", { class: "fact", "data-fact": id }, el("dt", {}, name), el("dd", {}, el("strong", {}, value), more && el("span", {}, more)));
-  // Processes that follow each other may leave more behind than was ever held at once.
+  // Successive processes may leave more behind than was ever held at once.
   const leaking = info.processes.filter(({ recorded, leaked_bytes: leaked }) => recorded && leaked > 0).length;
   const from = leaking > 1 ? `, ${TEXT.facts.inProcesses(counted(leaking, TEXT.nouns.process))}` : "";
   const running = totals.running_bytes > 0 ? TEXT.overview.running(bytes(totals.running_bytes)) : "";
@@ -86,7 +86,7 @@ function facts({ data }) {
   );
 }
 
-/** What both captures have as a whole. */
+/** The totals of both captures. */
 function sides(page) {
   const { info, before } = page.data;
   const row = (id, name, write, of) => {
@@ -118,7 +118,7 @@ function sides(page) {
   );
 }
 
-/** What each function has itself, past the standard library's plumbing, and the node that has most of it, in either direction. */
+/** What each function has itself, after standard library plumbing, and its largest node, in either direction. */
 function byHolder(page, rows) {
   const { data, tree } = page;
   const own = joined(tree, byNode(data, rows));
@@ -135,7 +135,7 @@ function byHolder(page, rows) {
   return [...sums].sort((a, b) => Math.abs(b[1].value) - Math.abs(a[1].value));
 }
 
-/** The functions whose part of the peak has changed most since the older capture. */
+/** The functions whose share of the peak has changed most since the older capture. */
 function changes(page) {
   const { before, after } = bothSides(page.data, "peak", "bytes");
   const changed = byHolder(page, after.map((value, row) => value - before[row])).filter(([, { value }]) => value !== 0);

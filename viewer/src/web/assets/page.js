@@ -1,4 +1,4 @@
-// What the reader looks at, and everything that is derived from it once, for all views.
+// The reader's view, and everything derived from it, computed once for all views.
 
 import { Curves } from "./curves.js";
 import { amount, duration, moment, percent, signed } from "./format.js";
@@ -10,13 +10,13 @@ import { fromFragment, rangeOf, toFragment } from "./state.js";
 import { TEXT } from "./text.js";
 import { inverted, joined, rowsByNode, totals } from "./tree.js";
 
-/** Share of everything below which nodes of an inverted tree are not taken apart. */
+/** Nodes of an inverted tree below this share of the total are not opened. */
 const LEAST = 0.001;
 
-/** Results that are kept, so that going back and forth costs nothing. */
+/** Number of cached results, so that going back and forth costs nothing. */
 const KEPT = 40;
 
-/** Keeps what was computed last. */
+/** Caches the most recently used results. */
 class Kept {
   constructor() {
     this.results = new Map();
@@ -24,7 +24,7 @@ class Kept {
 
   of(key, compute) {
     const result = this.results.has(key) ? this.results.get(key) : compute();
-    // What was wanted last stands last, and goes last.
+    // The most recently used result is last, and is evicted last.
     this.results.delete(key);
     this.results.set(key, result);
     if (this.results.size > KEPT) this.results.delete(this.results.keys().next().value);
@@ -33,14 +33,15 @@ class Kept {
 }
 
 export class Page extends Named {
-  /** `canAsk` where there is a server that shows a range of time in detail. */
+  /** `canAsk` when there is a server that can show a range of time in detail. */
   constructor(data, canAsk) {
     super(data);
     this.canAsk = canAsk;
     const range = rangeOf(location.hash);
     const whole = [0, lastMoment(data)];
     const around = range.to > 0 ? boundariesOf(data, range) : whole;
-    // In detail the cursors are around it. Without a server there is no detail, and they only show where it is.
+    // In detail, the cursors enclose the range. Without a server there is no detail, and the cursors only mark the
+    // range.
     const [a, b] = canAsk ? around : whole;
     this.metrics = metricsOf(data);
     this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, mark: data.regions[0] ?? 0, function: -1, focus: 0, scan: 0, part: "tree", kept: 0, least: "0.5", most: "80", rows: "stack", cells: "held", inverted: false, against: data.before !== null, query: "", theme: "", from: 0, to: 0 };
@@ -51,26 +52,26 @@ export class Page extends Named {
     this.selection = null;
     this.kept = new Kept();
     this.curvesBy = new Map();
-    /** Whether a look at any selection keeps nobody waiting. */
+    /** Whether selections can be shown without delay. */
     this.isPrepared = false;
     this.listeners = [];
-    /** Aborted when another page takes the place of this one. */
+    /** Aborted when another page replaces this one. */
     this.left = new AbortController();
     this.seek(this.state.query);
   }
 
-  /** Tells a view whenever something has changed. */
+  /** Calls a view whenever something has changed. */
   listen(listener) {
     this.listeners.push(listener);
   }
 
-  /** Another page is shown from now on. */
+  /** Another page replaces this one. */
   leave() {
     this.left.abort();
     this.listeners = [];
   }
 
-  /** Changes what is looked at. Nodes of inverted trees mean something for their own measure only. */
+  /** Changes the view. Nodes of inverted trees are only valid for the measure they were made for. */
   update(changes) {
     const before = this.state;
     this.state = { ...before, ...changes };
@@ -92,20 +93,20 @@ export class Page extends Named {
     });
   }
 
-  /** Puts what is looked at into the address. It takes the browser as long as drawing, so it is done once for each picture. */
+  /** Writes the view into the address. This takes the browser as long as drawing, so it is done once per frame. */
   tell() {
     try {
       history.replaceState(null, "", toFragment(this.state, this.first) || "#");
     } catch {
-      // Some browsers allow no history to pages from files; the page works without.
+      // Some browsers do not allow history for pages from files; the page works without.
     }
   }
 
-  /** The time of a boundary, exactly enough to tell it from the one before. */
+  /** The time of a boundary, precise enough to tell it from the previous one. */
   timeOf(boundary) {
     const { data } = this;
     const time = data.time(boundary);
-    // Of all of the time there is nothing else to be told apart.
+    // In the view of the whole time, no more precision is needed.
     return this.state.to > 0 ? moment(time, time - data.time(Math.max(boundary - 1, 0))) : duration(time);
   }
 
@@ -113,13 +114,13 @@ export class Page extends Named {
     this.update({ a: this.first.a, b: this.first.b });
   }
 
-  /** Asks the server for what happened from A to B in detail, or, at last, for everything again. */
+  /** Requests the time from A to B in detail from the server or, if A and B are 0, everything again. */
   detail(from, to) {
     const said = toFragment({ ...this.state, a: this.first.a, b: this.first.b, focus: 0, from, to }, this.first);
     location.hash = said || "#";
   }
 
-  /** Goes to the flame graph of a node. */
+  /** Goes to the flame graph, focused on a node. */
   open(node, metric, against = false) {
     this.select(this.tree, node);
     this.update({ view: "flame", metric, against, inverted: false, focus: node });
@@ -129,7 +130,7 @@ export class Page extends Named {
     this.update({ query, view: this.state.view === "overview" ? "flame" : this.state.view });
   }
 
-  /** Selects a node of a tree; `fine` is one of the page's nodes, where a single stack is meant. */
+  /** Selects a node of a tree; `fine` is one of the page's nodes, if a single stack is meant. */
   select(tree, node, fine) {
     this.selection = tree ? new Selection(this, tree, node, fine) : null;
     this.changed();
@@ -141,7 +142,7 @@ export class Page extends Named {
     return `${metric} ${unit} ${a} ${b} ${mark} ${against}`;
   }
 
-  /** Whether what has changed since the older of two captures is shown. */
+  /** Whether the changes between two captures are shown. */
   isCompared(metric = this.state.metric) {
     return this.state.against && isComparable(this.data, metric);
   }
@@ -151,7 +152,7 @@ export class Page extends Named {
     return bothSides(this.data, metric, unit).before;
   }
 
-  /** What each row has by a measure. */
+  /** What each row has of a measure. */
   rowsBy(metric, unit) {
     const { a, b, mark, against } = this.state;
     const measure = { metric, unit, a, b, mark, against };
@@ -159,7 +160,7 @@ export class Page extends Named {
     return this.kept.of(`rows ${this.measureKey(measure)}`, () => measureRows(this.data, measure, held));
   }
 
-  /** What was allocated in all regions of a mark; none where rows do not tell. */
+  /** What was allocated in all regions of a mark; none if rows do not have that. */
   allocatedDuring(mark, unit) {
     if (!this.data.regions.includes(mark)) return null;
     return measureRows(this.data, { ...this.state, metric: "during", unit, mark }).value.reduce((sum, value) => sum + value, 0);
@@ -173,7 +174,7 @@ export class Page extends Named {
     return this.rowsBy(this.state.metric, unit).value;
   }
 
-  /** The tree from the root inwards with what its nodes have in total, and, as `own`, themselves. */
+  /** The top-down tree with the totals of its nodes and, as `own`, what they have themselves. */
   topDownShown() {
     return this.kept.of(`tree ${this.measureKey()}`, () => {
       const { value, width, signed } = this.measured();
@@ -184,7 +185,7 @@ export class Page extends Named {
     });
   }
 
-  /** The tree that is to be seen. */
+  /** The tree that is shown. */
   shown() {
     return this.state.inverted ? this.invertedShown() : this.topDownShown();
   }
@@ -193,26 +194,26 @@ export class Page extends Named {
     return this.kept.of(`inverted ${this.measureKey()}`, () => {
       const { own, ownWidth, width, signed } = this.topDownShown();
       const made = inverted(this.tree, { value: own, width: ownWidth }, Math.max(width[0] * LEAST, 1));
-      // All of it was allocated by the function that a stack begins with here.
+      // Here the function that a stack begins with allocated all of it.
       const isTop = (node) => made.tree.parent[node] === 0 && node > 0;
       return { ...made, own: made.value.map((value, node) => (isTop(node) ? value : 0)), signed };
     });
   }
 
-  /** What nodes have of the measure in the other unit; none of an inverted tree, which is made for one. */
+  /** What nodes have in the other unit; none for an inverted tree, which is made for one unit. */
   otherTotals(unit) {
     if (this.state.inverted) return null;
     const { metric } = this.state;
     return this.kept.of(`other ${unit} ${this.measureKey()}`, () => totals(this.tree, joined(this.tree, byNode(this.data, this.rowsBy(metric, unit).value))));
   }
 
-  /** What nodes of the tree from the root inwards had in the older capture. */
+  /** What nodes of the top-down tree had in the older capture. */
   beforeByNode() {
     const { metric, unit } = this.state;
     return this.kept.of(`before ${metric} ${unit}`, () => totals(this.tree, joined(this.tree, byNode(this.data, this.before(metric, unit)))));
   }
 
-  /** What a node has of what is measured, as people read it: `shown` is the tree that it is in. */
+  /** What a node has of the measure, for people; `shown` is the tree that contains it. */
   sum(shown, node) {
     const { tree, value, width } = shown;
     const unit = this.written();
@@ -226,7 +227,7 @@ export class Page extends Named {
     return this.topDownShown().value[0] ?? 0;
   }
 
-  /** What the page's own nodes have in total. */
+  /** The totals of the page's own nodes. */
   fineTotals() {
     return this.kept.of(`fine ${this.measureKey()}`, () => {
       const sums = byNode(this.data, this.measured().value);
@@ -247,12 +248,12 @@ export class Page extends Named {
     return fileName(this.data.info.file);
   }
 
-  /** That of the older one. */
+  /** The name of the older capture's file. */
   olderName() {
     return fileName(this.data.before.file);
   }
 
-  /** What a unit of the page is for the measure that is chosen. */
+  /** The meaning of a unit for the selected measure. */
   written(unit = this.state.unit) {
     return written(this.data, this.state.metric, unit);
   }
@@ -262,20 +263,20 @@ export class Page extends Named {
     return this.data.text(this.data.head.regions[mark]?.name ?? -1);
   }
 
-  /** What nodes of the tree from the root inwards held over time. */
+  /** What nodes of the top-down tree held over time. */
   curves(unit) {
     if (!this.curvesBy.has(unit)) this.curvesBy.set(unit, new Curves(rowsByNode(this.tree, this.data), this.data, unit));
     return this.curvesBy.get(unit);
   }
 
-  /** What the first look at a selection will want, in steps that keep nobody waiting. */
+  /** Precomputes what the first selection needs, in small steps that do not block. */
   *preparations() {
     const rows = rowsByNode(this.tree, this.data);
     yield;
     yield this.tree.fines(0);
     const { columns } = this.data;
     yield columns["change.slice"];
-    // What is looked at comes first, so that whoever is quick waits for less.
+    // The present view comes first, so that a quick reader waits less.
     const units = [this.state.unit, this.state.unit === "bytes" ? "blocks" : "bytes"];
     for (const unit of units) {
       yield columns[`change.live.${unit}`];
@@ -291,14 +292,14 @@ export class Page extends Named {
     if (this.selection) this.changed();
   }
 
-  /** Says in passing that something is done. */
+  /** Shows a passing message. */
   say(text) {
     this.onSaid?.(text);
   }
 
   // The search.
 
-  /** How much matches in the tree that is to be seen. */
+  /** How much matches in the tree that is shown. */
   matched() {
     const { inverted: isInverted, query } = this.state;
     return this.kept.of(`matched ${isInverted} ${this.measureKey()} ${query}`, () => this.sumOfMatches(this.shown()));

@@ -1,11 +1,11 @@
-// Whose blocks kept which pages of memory at the peak, how full these were, and what lay free between them.
+// Whose blocks kept which pages at the peak, how full these were, and what lay free between them.
 
 import { el } from "./dom.js";
 import { bytes, count, counted, percent } from "./format.js";
 import { bar } from "./overview.js";
 import { TEXT } from "./text.js";
 
-/** The cards below the map; nothing where single blocks are not known, or nothing was held. */
+/** The cards below the map; none if single blocks are unknown, or nothing was held. */
 export function pagesOf({ data }) {
   const { pages } = data.head;
   if (!pages || pages.page_bytes === 0) return [];
@@ -23,7 +23,7 @@ function more(left, noun) {
   return left > 0 && el("p", { class: "quiet" }, counted(left, noun));
 }
 
-/** Bytes of pages by how full they are. */
+/** Bytes of pages by fullness. */
 function fullness(pages) {
   const { title, heads, under, between, over, said } = TEXT.pages.fullness;
   const name = (place) => {
@@ -36,7 +36,7 @@ function fullness(pages) {
   return el("section", { class: "card" }, el("h2", {}, title), el("p", { class: "quiet" }, blocks), list(title, heads, pages.by_fullness.map(row), 3));
 }
 
-/** What lies free in heaps, under and above their highest blocks. */
+/** What lies free in heaps, below and above their highest blocks. */
 function heaps(data, pages) {
   const { title, heads, nothing, under: below, above: over, of, ends } = TEXT.pages.heaps;
   const [under, above] = [pages.freed_under_bytes, pages.freed_above_bytes];
@@ -49,7 +49,7 @@ function heaps(data, pages) {
   return card(el("p", { class: "quiet" }, below(bytes(under)), above > 0 && over(bytes(above))), list(title, heads, pages.heaps.map(row), 4), more(pages.heaps_left_out, TEXT.pages.moreHeap));
 }
 
-/** The stacks that most empty bytes are due to. */
+/** The stacks responsible for most empty bytes. */
 function stacks(data, pages) {
   const { title, heads, help } = TEXT.pages.stacks;
   const row = ({ empty, alone, pages: on, held, blocks, stack }) =>

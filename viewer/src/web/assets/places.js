@@ -1,27 +1,27 @@
-// Source lines, and where they are to be found.
+// Source lines, and links to them.
 
-/** Schemes that run something in the page instead of opening a file. */
+/** URL schemes that run something in the page instead of opening a file. */
 const DANGEROUS = /^\s*(javascript|data|vbscript|blob):/i;
 
-/** A path as it is on the reader's machine. */
+/** A path on the reader's machine. */
 export function mapped(path, map) {
   const rule = map.find(([from]) => path === from || path.startsWith(from.endsWith("/") ? from : `${from}/`));
   return rule ? rule[1] + path.slice(rule[0].length) : path;
 }
 
-/** The address of a line; none without a template, or for one that would run something. */
+/** The URL of a line; none without a template, or for one that would run something. */
 export function sourceAddress(template, map, file, line) {
   if (!template || !file || DANGEROUS.test(template)) return null;
   const path = mapped(file, map).split("/").map(encodeURIComponent).join("/");
-  // A path begins with its own slash, and so does the place for it in most templates.
+  // An absolute path begins with a slash, and most templates have one before the placeholder as well.
   const placed = template.replace(/(\/?)\{path\}/, (_, slash) => (slash && path.startsWith("/") ? path : slash + path));
   return placed.replace("{line}", String(line || 1));
 }
 
-/** Parts of a path that are tried before all of it is shown. */
+/** Most trailing parts that are tried before the whole path is shown. */
 const MOST_PARTS = 4;
 
-/** By path its shortest end, in whole parts, that no other one has. */
+/** By path, its shortest suffix, in whole parts, that no other one has. */
 export function shortestEnds(paths) {
   const ends = new Map();
   for (let parts = MOST_PARTS; parts > 0; parts--) {

@@ -1,4 +1,4 @@
-// What keeps memory alive, and what nobody could reach, when processes were scanned.
+// What keeps memory alive, and what was unreachable, when processes were scanned.
 
 import { el, fill } from "./dom.js";
 import { FlameView } from "./flame_view.js";
@@ -13,14 +13,14 @@ import { hasScan, scanSource } from "./source.js";
 import { PARTS } from "./state.js";
 import { TEXT } from "./text.js";
 
-/** Scans that stay as they were looked at. */
+/** Number of scans whose views are kept. */
 const KEPT = 4;
 
 export class RetainedView {
   constructor(page) {
     this.page = page;
     this.scans = page.data.info.scans ?? [];
-    /** By number, what was loaded, with its views. */
+    /** By number, the loaded scans with their views. */
     this.loaded = new Map();
     const option = (scan) => el("option", { value: scan.number }, TEXT.retained.chosen(scan.number, scan.process ?? "", scan.pid ?? 0, duration(scan.time_ns)), !hasScan(scan.number, page.canAsk) && TEXT.retained.notHere);
     this.chooser = el("select", { id: "scan", "aria-label": TEXT.retained.scan, onchange: (event) => page.update({ scan: Number(event.target.value), kept: 0 }) }, [...this.scans].reverse().map(option));
@@ -30,7 +30,7 @@ export class RetainedView {
     this.holder = el("div", { class: "retained-holder" });
     this.aside = el("div", { class: "retained-aside" });
     this.element = el("div", { class: "retained-view", tabindex: -1 }, this.tools, this.head, el("div", { class: "retained-columns" }, this.holder, this.aside));
-    // What comes when the reader has gone on to another page is not for this one.
+    // A scan that arrives after the reader has left this page is ignored.
     const isHere = () => !page.left.signal.aborted;
     this.loader = new Loader(
       (scan, signal) => scanSource(scan, page.canAsk, signal),
@@ -40,7 +40,7 @@ export class RetainedView {
     page.left.signal.addEventListener("abort", () => this.loader.stop?.abort());
   }
 
-  /** The scan that is chosen: the last one where none is. */
+  /** The selected scan, by default the last one. */
   get chosen() {
     const { scan: number } = this.page.state;
     return this.scans.find((scan) => scan.number === number) ?? this.scans.at(-1);
@@ -81,7 +81,7 @@ export class RetainedView {
     this.update();
   }
 
-  /** Says why there is nothing to be seen of a scan. */
+  /** Shows why a scan cannot be displayed. */
   lack(reason) {
     this.element.removeAttribute("aria-busy");
     this.say(reason);
@@ -119,7 +119,7 @@ export class RetainedView {
     view.update();
   }
 
-  /** Which scan it is, and what makes its numbers less than the whole truth. */
+  /** Describes the scan, and why its numbers may be incomplete. */
   drawHead(kept) {
     const { page } = this;
     const { head } = kept.scan;
@@ -138,7 +138,7 @@ export class RetainedView {
     );
   }
 
-  /** Closes what is open; false where nothing is. */
+  /** Closes what is open; false if nothing is. */
   escape() {
     const kept = this.shown?.kept;
     if (!kept) return false;
@@ -157,7 +157,7 @@ export class RetainedView {
   }
 }
 
-/** What is said where a part has no rows. */
+/** The text shown for a part without rows. */
 function saidOfNothing({ head, byClass }, part) {
   if (part === "unreachable" && head.unreachable.blocks === 0) return TEXT.retained.nothingUnreachable;
   return part === "classes" && byClass.length === 0 ? TEXT.retained.noClasses : undefined;
@@ -181,7 +181,7 @@ function warnings({ scan, overlapping, pointers }) {
   ].filter(Boolean);
 }
 
-/** What of a part is not in the page. */
+/** What is missing from a part in the page. */
 function leftOut(kept, part) {
   const { left_out: left, held } = kept.scan.head;
   const { leftOut: said } = TEXT.retained;

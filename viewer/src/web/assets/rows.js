@@ -1,21 +1,21 @@
 // A tree as rows of a table.
 
-/** Children of a node, what is largest first; those that are equal in order of their names. */
+/** Children of a node, the largest first; equal ones by name. */
 export function ordered(tree, node, size, compareNames) {
   const children = Array.from(tree.childrenOf(node));
   const compare = (a, b) => Math.abs(size[b]) - Math.abs(size[a]) || compareNames(tree.label[a], tree.label[b]) || a - b;
   return children.filter((child) => size[child] !== 0).sort(compare);
 }
 
-/** Children that are in sight, the largest first. */
+/** Visible children, the largest first. */
 function living(tree, node, size) {
   const children = Array.from(tree.childrenOf(node)).filter((child) => size[child] !== 0);
   return children.sort((a, b) => Math.abs(size[b]) - Math.abs(size[a]) || a - b);
 }
 
 /**
- * Which nodes are open when `room` rows are to be filled: the root, or another node in its place, then its children, each by one
- * level at least, then always the largest that is closed, until there is no room left.
+ * Which nodes to open to fill `room` rows: the root, or another start node, then its children, at least one level of
+ * each, then always the largest closed node, until there is no room left.
  */
 export function opened(tree, size, room, root = 0) {
   const first = living(tree, root, size);
@@ -25,7 +25,7 @@ export function opened(tree, size, room, root = 0) {
   const openOne = (node) => {
     const children = living(tree, node, size);
     rows += children.length;
-    // More than fit are never opened.
+    // No more than fit are ever opened.
     closed = closed.concat(children.slice(0, room));
   };
   first.slice(0, room).forEach(openOne);
@@ -42,9 +42,9 @@ export function opened(tree, size, room, root = 0) {
 }
 
 /**
- * The rows that are seen when these nodes are open: node, depth, and how far each is moved in. An only child stands right
- * below its parent: only where the way divides do rows move on, so that deep stacks can be read. They begin with the root, or
- * with another node in its place.
+ * The visible rows when these nodes are open: node, depth, and indentation. An only child is directly below its
+ * parent: rows are indented only where the tree branches, so that deep stacks stay readable. They begin with the
+ * root, or with another start node.
  */
 export function visible(open, order, root = 0) {
   const rows = [];

@@ -1,9 +1,10 @@
-// What a scan found: which stacks, roots and classes keep which alive, as a tree and as tables. `scan/data.rs` says how it is written.
+// The results of a scan: which stacks, roots and classes keep which alive, as a tree and as tables. `scan/data.rs`
+// writes them.
 
 import { EVERYTHING, FOLDED, MARKER, ROOT, Stacks, UNREACHABLE, readColumns } from "./data.js";
 import { Tree } from "./tree.js";
 
-/** Labels of nodes that stand for no root and no stack; those follow. */
+/** Labels of nodes that stand for neither a root nor a stack; those of roots and stacks follow. */
 export const HELD = 0;
 export const REACHABLE = 1;
 export const LOST = 2;
@@ -25,7 +26,7 @@ export class Scan extends Stacks {
     this.roots = columns["root.name"].length;
     this.stacks = columns["stack.node"].length;
     this.firstStack = FIRST_ROOT + this.roots;
-    /** Stacks of what is unreachable have labels of their own, so that nobody takes them for what is kept. */
+    /** Stacks of unreachable blocks have separate labels, so that they are not confused with what is kept. */
     this.firstLost = this.firstStack + this.stacks;
     this.firstClass = this.firstLost + this.stacks;
     this.labels = this.firstClass + columns["class.name"].length;
@@ -34,13 +35,13 @@ export class Scan extends Stacks {
 
   // Labels.
 
-  /** The label of a holder, by the number that the columns have for it. */
+  /** The label of a holder, by its number in the columns. */
   labelOfHolder(number) {
     if (number === 0) return SEVERAL;
     return number > 0 ? FIRST_ROOT + number - 1 : this.firstStack - number - 1;
   }
 
-  /** What a label stands for: a kind, and the number of its root, stack or class. */
+  /** The meaning of a label: a kind, and the number of its root, stack or class. */
   what(label) {
     if (label < FIRST_ROOT) return { kind: KINDS[label] };
     if (label < this.firstStack) return { kind: ROOT, root: label - FIRST_ROOT };
@@ -49,12 +50,14 @@ export class Scan extends Stacks {
     return { kind: isLost ? UNREACHABLE : undefined, isLost, stack: label - (isLost ? this.firstLost : this.firstStack) };
   }
 
-  /** The node of a stack among the stacks' nodes. */
+  /** The node of a stack, by its number. */
   nodeOf(stack) {
     return this.columns["stack.node"][stack];
   }
 
-  /** The node of the first function that is not plumbing, and of that which it called; 0 where it called the allocator. */
+  /**
+   * The node of the first function that is not plumbing, and of the function it called; 0 if it called the allocator.
+   */
   meaningful(stack) {
     const own = this.nodeOf(stack);
     const node = this.passPlumbing(stack, own, this);
@@ -64,7 +67,7 @@ export class Scan extends Stacks {
     return { node, called };
   }
 
-  /** From the node of a stack, here or in other data, to that of the first function that is not plumbing. */
+  /** From the node of a stack, here or in other data, to the node of its first function that is not plumbing. */
   passPlumbing(stack, node, { parent }) {
     let at = node;
     for (let left = this.columns["stack.plumbing"][stack]; left > 0; left--) at = parent[at];
@@ -82,8 +85,9 @@ export class Scan extends Stacks {
   // The tree.
 
   /**
-   * All that was held: what roots reach, by what keeps it, and what they do not. Of each node `added` is what it has beside those below
-   * it, `own` its own blocks, and `hidden` how many rows it stands for, if any.
+   * Everything that was held: what roots reach, by what keeps it, and what they do not. For each node, `added` is
+   * what it has apart from those below it, `own` its own blocks, and `hidden` the number of rows that it stands for,
+   * if any.
    */
   keptTree() {
     const { columns, head } = this;
@@ -114,7 +118,7 @@ export class Scan extends Stacks {
 
   // Tables.
 
-  /** Stacks of what is reachable, those that retain most first, each with what keeps it. */
+  /** Stacks of reachable blocks, those that retain most first, each with what keeps it. */
   get byStack() {
     this.stackRows ??= this.makeStackRows();
     return this.stackRows;
@@ -156,7 +160,7 @@ export class Scan extends Stacks {
     return several.blocks ? [...rows, { label: SEVERAL, all: several, own: NOTHING }] : rows;
   }
 
-  /** Classes of C++, those first whose objects retain most. */
+  /** C++ classes, those that retain most first. */
   get byClass() {
     this.classRows ??= Array.from(this.columns["class.name"], (_, row) => ({
       label: this.firstClass + row,
@@ -167,7 +171,10 @@ export class Scan extends Stacks {
     return this.classRows;
   }
 
-  /** Stacks of blocks that are unreachable by themselves, with all that is unreachable with them: that by stack, and what of it is left out. */
+  /**
+   * Stacks of the heads of unreachable blocks, with everything that is unreachable with them: by stack, and how much
+   * of it is left out.
+   */
   get unreachable() {
     this.lostRows ??= this.makeLostRows();
     return this.lostRows;
@@ -187,7 +194,7 @@ export class Scan extends Stacks {
     }));
   }
 
-  /** Roots that keep together what no single one does, those first that lead to most. */
+  /** Roots that together keep what no single one does, those that lead to most first. */
   get ofSeveral() {
     return Array.from(this.columns["several.number"], (root, row) => ({ label: FIRST_ROOT + root, ...this.amounts("several", row) }));
   }
@@ -199,7 +206,7 @@ export class Scan extends Stacks {
 
 const NOTHING = { bytes: 0, blocks: 0 };
 
-/** A tree that is being made, parents first. */
+/** A tree under construction, parents first. */
 class Growing {
   constructor() {
     this.parent = [];

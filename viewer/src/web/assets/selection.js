@@ -1,10 +1,11 @@
-// What is selected: a node of a tree with all that is below it, or a single stack. What follows from it is found once.
+// The selection: a node of a tree with everything below it, or a single stack. Whatever is derived from it is
+// computed once.
 
 import { held } from "./curves.js";
 import { rowsByNode } from "./tree.js";
 
 export class Selection {
-  /** `fine` is one of the page's nodes, where a single stack is meant. */
+  /** `fine` is one of the page's nodes, if a single stack is meant. */
   constructor(page, tree, node, fine) {
     Object.assign(this, { page, tree, node, fine });
     this.curves = new Map();
@@ -14,13 +15,13 @@ export class Selection {
     return this.tree === this.page.tree;
   }
 
-  /** A node with all that is below it, whose rows lie side by side. */
+  /** A node with everything below it, whose rows are contiguous. */
   get isSubtree() {
     return this.isTopDown && this.fine === undefined;
   }
 
-  /** Numbers of the rows that belong to it. */
-  // Cost: a look at each row in the selection; of an inverted tree, at each row that there is.
+  /** The rows that belong to it. */
+  // Cost: proportional to the rows of the selection; for an inverted tree, to all rows.
   get rows() {
     this.found ??= this.find();
     return this.found;
@@ -37,7 +38,7 @@ export class Selection {
     return Int32Array.from(found);
   }
 
-  /** Says of rows whether their innermost functions are those on the way to a node of an inverted tree. */
+  /** Tests whether the innermost functions of a row are those on the path to a node of an inverted tree. */
   outwards() {
     const { tree, data } = this.page;
     const nodes = data.columns["row.node"];
@@ -52,13 +53,13 @@ export class Selection {
     };
   }
 
-  /** What it has of a measure, and what of that its function has itself. */
+  /** What it has of a measure, and how much of that its function has itself. */
   sum(values) {
     const total = this.isSubtree ? rowsByNode(this.tree, this.page.data).sum(this.node, values) : sumOf(this.rows, values);
     return { total, self: sumOf(this.ownRows(), values) };
   }
 
-  /** Those of its rows that the function itself allocated; none of an inverted tree, where all are. */
+  /** The rows that the function itself allocated; none for an inverted tree, where all are. */
   ownRows() {
     if (!this.isTopDown) return new Int32Array(0);
     return this.fine === undefined ? rowsByNode(this.tree, this.page.data).of(this.node) : this.rows;
@@ -83,7 +84,7 @@ export class Selection {
     return held(changed);
   }
 
-  /** Its blocks by class, `sized` or `aged`: for each class that has any, its number, bytes and blocks. */
+  /** Its blocks by class, `sized` or `aged`: for each class with any, its number, bytes and blocks. */
   classes(kind) {
     const { data } = this.page;
     const first = data.firstOf[kind];
@@ -100,7 +101,9 @@ export class Selection {
     return [...sums.values()].sort((a, b) => a.place - b.place);
   }
 
-  /** What became of its blocks: by the row that freed them, or the reason why none did (see `ends.js`), the most first. */
+  /**
+   * What became of its blocks: by the row that freed them, or why there is none (see `ends.js`), the largest first.
+   */
   ends(unit) {
     const { firstEnd, columns } = this.page.data;
     const sums = new Map();
@@ -110,8 +113,8 @@ export class Selection {
     return largestFirst(sums, unit);
   }
 
-  /** Whose blocks it frees: by the row that had allocated them, the most first. */
-  // Cost: a look at each end of every row.
+  /** Whose blocks it frees: by the row that allocated them, the largest first. */
+  // Cost: visits each end of every row.
   owners(unit) {
     const { firstEnd, columns, rows } = this.page.data;
     const isIn = new Uint8Array(rows);
@@ -130,7 +133,7 @@ export class Selection {
     return this.isTopDown ? this.tree.fines(this.node) : new Int32Array(0);
   }
 
-  /** The page's node whose stack has most of it: that of the node itself, with all its lines. */
+  /** The page's node with the largest stack: including all lines of the node. */
   heaviest() {
     if (this.fine !== undefined) return this.fine;
     const { page } = this;
@@ -144,18 +147,18 @@ export class Selection {
   }
 }
 
-/** All stacks on which a function stands. */
+/** All stacks that contain a function. */
 export class WholeFunction extends Selection {
   constructor(page, label) {
     super(page, page.tree, 0);
     this.label = label;
     const { data } = page;
-    /** By node of the page, the innermost node above it, or itself, that is the function; −1 where it is not on the stack. */
+    /** By node of the page, the innermost node at or above it that is the function; −1 if it is not on the stack. */
     this.innermost = new Int32Array(data.nodes).fill(-1);
     for (let node = 1; node < data.nodes; node++) this.innermost[node] = data.label[node] === label ? node : this.innermost[data.parent[node]];
   }
 
-  /** Its rows lie anywhere. */
+  /** Its rows are not contiguous. */
   get isSubtree() {
     return false;
   }
@@ -173,7 +176,7 @@ export class WholeFunction extends Selection {
     return this.rows.filter((row) => data.label[nodes[row]] === this.label);
   }
 
-  /** What each of its lines has of a measure, the most first. A stack counts for the innermost line. */
+  /** What each of its lines has of a measure, the largest first. A stack counts for the innermost line. */
   lines(values) {
     const { data } = this.page;
     const nodes = data.columns["row.node"];
@@ -209,7 +212,7 @@ function sumOf(rows, values) {
   return sum;
 }
 
-/** The first of those that have most, in either direction. */
+/** The first of the largest ones, in either direction. */
 function heaviestOf(all, weight) {
   let best;
   for (const one of all) if (best === undefined || Math.abs(weight(one)) > Math.abs(weight(best))) best = one;

@@ -1,8 +1,8 @@
-// Where the data comes from. A source is a function that gives its bytes; the page knows this one, and takes any other.
+// Sources of data. A source is a function that returns bytes; the page uses this one, and accepts any other.
 
 import { inflate } from "./inflate.js";
 
-/** The bytes that some base64 stands for. */
+/** Decodes base64. */
 export function fromBase64(text) {
   const letters = atob(text.trim());
   const bytes = new Uint8Array(letters.length);
@@ -16,7 +16,7 @@ async function inflated(bytes) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** The server's data, with the finest slices in a range of time when there is one. */
+/** The server's data, with the finest slices in a range of time, if given. */
 async function served({ from, to }, signal) {
   const range = to > from ? `?from=${from}&to=${to}` : "";
   const answer = await fetch(`data${range}`, { signal });
@@ -24,7 +24,7 @@ async function served({ from, to }, signal) {
   return inflated(new Uint8Array(await answer.arrayBuffer()));
 }
 
-/** The server's drawing of a call graph, as a text; an error has the status of what it says instead. */
+/** The server's drawing of a call graph as text; an error has the status of the response. */
 export async function drawing(question, signal) {
   const answer = await fetch(`graph.svg?${question}`, { signal });
   const text = await answer.text();
@@ -32,20 +32,20 @@ export async function drawing(question, signal) {
   return text;
 }
 
-/** What scans found lies in elements of its own, as long as nobody has looked at it. */
+/** Scans are kept in elements of their own until somebody looks at them. */
 const scans = new Map();
 
-/** Takes hold of these elements: what the page shows takes their place in the document. */
+/** Detaches these elements, since the page replaces the content of the document. */
 export function keepScans() {
   for (const element of document.querySelectorAll("script[id^=scan-]")) scans.set(Number(element.id.slice(5)), element);
 }
 
-/** Whether what a scan found is in the page, or with the server if there is one. */
+/** Whether a scan is in the page, or available from the server if there is one. */
 export function hasScan(number, canAsk) {
   return canAsk || scans.has(number);
 }
 
-/** What a scan found, in the page or from the server if there is one, up to a signal; null where it is in neither. */
+/** The data of a scan, from the page or the server, abortable by a signal; null if neither has it. */
 export async function scanSource({ number, time_ns: time }, canAsk, signal) {
   const element = scans.get(number);
   if (element) return inflated(fromBase64(element.textContent));
@@ -55,17 +55,17 @@ export async function scanSource({ number, time_ns: time }, canAsk, signal) {
   return inflated(new Uint8Array(await answer.arrayBuffer()));
 }
 
-/** True when the page came from a server, which can be asked for more. */
+/** True when the page came from a server that can be asked for more. */
 export function isServed() {
   return location.protocol !== "file:" && document.getElementById("data")?.textContent === "";
 }
 
-/** The data that lies in the page, or else the server's, up to a signal. */
+/** The data that is part of the page, or else the server's, abortable by a signal. */
 export async function source(range, signal) {
   const holder = document.getElementById("data");
   if (!holder || holder.textContent === "") return served(range, signal);
   const bytes = await inflated(fromBase64(holder.textContent));
-  // Its text is not needed any more, and it is the largest thing in the page.
+  // Its text is no longer needed, and is the largest part of the page.
   holder.remove();
   return bytes;
 }

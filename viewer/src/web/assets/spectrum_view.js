@@ -1,4 +1,4 @@
-// Blocks by size, and by how long they lived.
+// Blocks by size and by lifetime.
 
 import { themed } from "./colour.js";
 import { el, fill, prepare, table } from "./dom.js";
@@ -9,7 +9,7 @@ const HEIGHT = 230;
 const BOTTOM = 26;
 const LEFT = 72;
 
-/** The least number of a class: class n has those from 2^(n-1) to 2^n - 1. */
+/** The smallest number in a class: class n holds those from 2^(n-1) to 2^n - 1. */
 function least(place) {
   return place === 0 ? 0 : 2 ** (place - 1);
 }

@@ -1,6 +1,6 @@
-// Where the rectangles of a treemap are: squarified, after Bruls, Huizing and van Wijk, "Squarified Treemaps" (2000).
+// The layout of a treemap: squarified, after Bruls, Huizing and van Wijk, "Squarified Treemaps" (2000).
 
-/** The worst ratio of sides when these areas stand in one row along a side. */
+/** The worst aspect ratio if these areas form one row along a side. */
 function worst(areas, sum, side) {
   const thickness = sum / side;
   return areas.reduce((ratio, area) => {
@@ -9,7 +9,7 @@ function worst(areas, sum, side) {
   }, 0);
 }
 
-/** Divides a rectangle among sizes, which fall and are positive; their areas are in proportion to them. */
+/** Divides a rectangle in proportion to the sizes, which are positive and in descending order. */
 export function squares(sizes, { x, y, width, height }) {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   const found = [];

@@ -1,4 +1,4 @@
-// Stacks, and functions, as rows: leaks, holders of the peak, and whatever else is measured.
+// Stacks and functions as rows: leaks, holders of the peak, and any other measure.
 
 import { el, fill } from "./dom.js";
 import { amount, counted, natural, percent, signed } from "./format.js";
@@ -65,7 +65,7 @@ export class StacksView {
     });
   }
 
-  /** What rows are of. */
+  /** What rows stand for. */
   get by() {
     return this.page.state.rows;
   }
@@ -111,7 +111,10 @@ export class StacksView {
     return rows;
   }
 
-  /** The function of the allocator that was called. A stack without a name for it has called `malloc`, or `free`, if that is measured. */
+  /**
+   * The allocator function that was called. A stack that does not name it called `malloc`, or `free` if frees are
+   * measured.
+   */
   call(number, isOfFrees) {
     return number === 0 && isOfFrees ? "free" : (this.page.data.head.calls[number] ?? "");
   }

@@ -1,20 +1,20 @@
-// What the reader looks at, as the fragment of the page's address: it can be kept and sent.
+// The reader's view, as the fragment of the page's address: it can be bookmarked and shared.
 
 const VIEWS = ["overview", "flame", "tree", "treemap", "graph", "stacks", "spectrum", "threads", "marks", "map", "retained", "function"];
-/** What can be left out of a drawing: functions and calls below a share in percent, and all but so many functions. */
+/** Choices for cutting a drawing: functions and calls below a share in percent, and the number of functions. */
 export const LEAST = ["0.1", "0.5", "1", "2", "5", "10"];
 export const MOST = ["20", "40", "80", "160", "320"];
 
-/** What there is to be seen of a scan. */
+/** The parts of a scan that can be shown. */
 export const PARTS = ["tree", "flame", "stacks", "roots", "classes", "unreachable"];
 
-/** What the rows of stacks are of, and what cells of the memory map are coloured by. */
+/** What rows of the stack list stand for, and what cells of the memory map are coloured by. */
 export const ROWS = ["stack", "function"];
 export const CELLS = ["held", "stacks"];
 
 const FIELDS = { metric: ["live", "growth", "peak", "leaked", "allocated", "temporary", "during", "cpu", "traced", "frees"], unit: ["bytes", "blocks"], least: LEAST, most: MOST, part: PARTS, rows: ROWS, cells: CELLS };
 
-/** What a fragment says; what it does not say, or says wrongly, is as in `first`. */
+/** Parses a fragment; whatever is missing or invalid is as in `first`. */
 export function fromFragment(fragment, first, slices) {
   const said = new URLSearchParams(fragment.replace(/^#/, ""));
   const state = { ...first };
@@ -36,14 +36,14 @@ export function fromFragment(fragment, first, slices) {
   return state;
 }
 
-/** The range of time that is to be seen in detail, in nanoseconds; both are 0 where none is. */
+/** The range of time to be shown in detail, in nanoseconds; both are 0 if there is none. */
 export function rangeOf(fragment) {
   const said = new URLSearchParams(fragment.replace(/^#/, ""));
   const [from, to] = ["from", "to"].map((field) => (/^\d{1,16}$/.test(said.get(field) ?? "") ? Number(said.get(field)) : 0));
   return to > from ? { from, to } : { from: 0, to: 0 };
 }
 
-/** What of a fragment means the same in data with other slices and nodes: in that of another recording, not even its times. */
+/** What of a fragment stays valid with other slices and nodes; of another recording not even times do. */
 export function carried(fragment, isOtherRecording) {
   const said = new URLSearchParams(fragment.replace(/^#/, ""));
   for (const field of ["a", "b", "focus", "function", "kept"]) said.delete(field);
@@ -52,7 +52,7 @@ export function carried(fragment, isOtherRecording) {
   return `#${said}`;
 }
 
-/** The fragment that says what differs from `first`. */
+/** The fragment with the differences from `first`. */
 export function toFragment(state, first) {
   const said = new URLSearchParams();
   for (const field of ["view", "metric", "unit", "a", "b", "mark", "function", "focus", "scan", "part", "kept", "least", "most", "rows", "cells", "query", "theme", "from", "to"]) {

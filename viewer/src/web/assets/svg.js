@@ -1,18 +1,18 @@
-// A flame graph as a file of its own, for documents and mails: what the page draws, box by box, without any script.
+// A flame graph as a separate file, for documents and mails: what the page draws, box by box, without a script.
 
-/** Above the boxes: a title. */
+/** Height of the title above the boxes. */
 const HEAD = 26;
 
-/** What a file of XML cannot hold. */
+/** Characters that XML cannot contain. */
 const UNWRITABLE = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
 
-/** A text that is nothing but text in a file of XML. */
+/** Escapes a text for XML. */
 export function escaped(text) {
   return text.replace(UNWRITABLE, "\u{fffd}").replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`);
 }
 
 /**
- * The file. Of each box `describe` gives its colour, its title, and of its name as much as there is room for. `colours` has
+ * The file. For each box, `describe` returns its colour, its title, and as much of its name as fits. `colours` are
  * those of the page: `text` and `surface`.
  */
 export function flameSvg({ title, font, colours, boxes, width, rowHeight, describe }) {

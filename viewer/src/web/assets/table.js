@@ -1,11 +1,11 @@
-// A table of any length, of which only the rows in sight are in the page.
+// A table of any length, of which only the visible rows are in the document.
 
 import { el, fill } from "./dom.js";
 
 /** Height of a row in pixels, as in the style sheet. */
 const HEIGHT = 24;
 
-/** Tables so far: rows of each are known by names of their own. */
+/** Number of tables so far: the row ids of each must be unique. */
 let tables = 0;
 
 /** Browsers draw elements up to some ten million pixels high; longer tables scroll in larger steps. */
@@ -13,8 +13,9 @@ const HIGHEST = 8_000_000;
 
 export class VirtualTable {
   /**
-   * `columns` are of `{ key, title, className, help, sortable }`; `cell(row, key)` gives what is in one,
-   * `rowAttributes(row)` more attributes of a row; `onSort`, `onActivate(index)` and `onKey(index, event)` are told.
+   * `columns` are of `{ key, title, className, help, sortable }`; `cell(row, key)` returns the content of a cell,
+   * `rowAttributes(row)` extra attributes of a row; `onSort`, `onActivate(index)` and `onKey(index, event)` are
+   * callbacks.
    */
   constructor(options) {
     Object.assign(this, options);
@@ -31,7 +32,7 @@ export class VirtualTable {
       const row = event.target.closest(".row");
       if (!row || event.target.closest("a")) return;
       this.active = Number(row.dataset.index);
-      // Rows come and go, so it is the table that has the focus, and says which row is the active one.
+      // Rows come and go, so the table has the focus, and says which row is active.
       this.element.focus({ preventScroll: true });
       this.onActivate?.(this.active, event);
       this.draw();
@@ -60,7 +61,7 @@ export class VirtualTable {
     fill(this.head, cells);
   }
 
-  /** The number of the first row in sight. */
+  /** The index of the first visible row. */
   get top() {
     const { scrollTop, clientHeight } = this.scroller;
     const all = this.rows.length * HEIGHT;
@@ -96,9 +97,9 @@ export class VirtualTable {
   }
 
   key(event) {
-    // Of no rows, as a search may leave, none can be moved to or activated.
+    // Without rows, as after a search, none can be activated.
     if (this.rows.length === 0) return;
-    // A title that sorts, or a link, does what it does.
+    // Sortable titles and links keep their own action.
     if (event.target.closest("button, a")) return;
     const page = Math.max(Math.floor(this.scroller.clientHeight / HEIGHT) - 1, 1);
     const steps = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page, Home: -Infinity, End: Infinity };
@@ -119,7 +120,7 @@ export class VirtualTable {
     this.onMove?.(this.active);
   }
 
-  /** Makes a row the active one, and scrolls it into sight. */
+  /** Activates a row, and scrolls it into view. */
   reveal(index) {
     this.active = index;
     const top = this.active * HEIGHT;

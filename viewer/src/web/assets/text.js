@@ -1,4 +1,4 @@
-// What the page says: all words that a reader sees and that do not come from the capture.
+// The page's texts: all words that the reader sees and that do not come from the capture.
 
 export const TEXT = {
   views: {
@@ -28,7 +28,7 @@ export const TEXT = {
     traced: { name: "Tracepoint", help: "hits of the first tracepoint that was recorded, in the whole recording" },
   },
   units: { bytes: "Bytes", blocks: "Blocks", allocations: "Allocations", time: "Time", cycles: "Cycles", samples: "Samples", hits: "Hits", sum: "Sum" },
-  /** What is counted, as one of it is called. */
+  /** Countable things, in the singular. */
   nouns: {
     address: "address",
     allocation: "allocation",

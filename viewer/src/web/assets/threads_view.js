@@ -1,10 +1,10 @@
-// Who frees whose blocks: a row for each thread that allocated, a column for each that freed.
+// Who frees whose blocks: a row for each thread that allocated, a column for each thread that freed.
 
 import { el, fill } from "./dom.js";
 import { amount, counted, percent } from "./format.js";
 import { TEXT } from "./text.js";
 
-/** Threads that have a row and a column of their own, those with most blocks first. */
+/** Most threads with a row and a column of their own, those with most blocks. */
 const MOST = 24;
 
 export class ThreadsView {
@@ -72,7 +72,7 @@ export class ThreadsView {
     );
   }
 
-  /** What each thread freed, where none freed what another had allocated. */
+  /** What each thread freed, if none freed what another had allocated. */
   alone(byWeight, weights) {
     const { unit } = this.page.state;
     const row = (thread) => el("tr", {}, el("td", { class: "number" }, amount(weights[thread] / 2, unit)), el("td", {}, this.name(thread)));
@@ -86,7 +86,7 @@ export class ThreadsView {
 
   cell(value, most, isOwn) {
     const cell = el("td", { class: `number${isOwn ? " own" : ""}` }, value === 0 ? "" : amount(value, this.page.state.unit));
-    // Lightness says how much, the text says it exactly.
+    // Lightness shows the magnitude, the text the exact number.
     if (value > 0) cell.style.setProperty("--share", `${Math.round(8 + 52 * Math.sqrt(value / most))}%`);
     return cell;
   }

@@ -1,4 +1,4 @@
-// What was held over time, with two cursors: tracks (`tracks.js`), and over all of them what belongs to a time.
+// What was held over time, with two cursors: tracks (`tracks.js`), and across all of them what belongs to a time.
 
 import { el, fill, prepare, table } from "./dom.js";
 import { amount, bytes, count, moment } from "./format.js";
@@ -11,7 +11,7 @@ const GUTTER = 76;
 const RIGHT = 12;
 const GRIP = 7;
 
-/** Tracks from this height on have lines at round numbers. */
+/** Tracks of at least this height have lines at round numbers. */
 const ROOMY = 60;
 
 export class Timeline {
@@ -38,7 +38,7 @@ export class Timeline {
     Object.assign(this, { placed, height });
     /** How the kinds of tracks are drawn. */
     this.kinds = { area: this.drawAreas, bars: this.drawBars, ruler: this.drawRuler };
-    // What belongs to a time goes down to the ruler, where cursors have their names.
+    // What belongs to a time extends down to the ruler, where cursors have their names.
     this.ruler = placed.find(({ track }) => track.name === RULER);
     this.listen();
   }
@@ -53,13 +53,13 @@ export class Timeline {
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
-  /** The time that is seen: all of it, or the range that was asked for in detail. */
+  /** The visible time: all of it, or the range shown in detail. */
   seen() {
     const { data, state } = this.page;
     return state.to > state.from ? [state.from, Math.max(Math.min(state.to, data.end), state.from + 1)] : [0, data.end];
   }
 
-  /** Whether a time is seen. What is not has no place in the picture. */
+  /** Whether a time is visible. Other times have no position in the drawing. */
   isSeen(time) {
     const [from, to] = this.seen();
     return from <= time && time <= to;
@@ -118,7 +118,7 @@ export class Timeline {
     this.tip.style.left = `${Math.min(x + 12, this.width - 170)}px`;
   }
 
-  /** Draws everything anew. */
+  /** Redraws everything. */
   draw() {
     const width = this.element.clientWidth;
     if (width < 100) return;
@@ -141,7 +141,7 @@ export class Timeline {
     this.describe();
   }
 
-  /** The regions of the mark that is measured. */
+  /** The regions of the selected mark. */
   drawRegions(context) {
     const { data, state } = this.page;
     if (state.metric !== "during") return;
@@ -153,7 +153,7 @@ export class Timeline {
     }
   }
 
-  /** The name and the scale of a track with values, and where a value is in it. */
+  /** The name and the scale of a track with values; returns the position of a value in it. */
   drawScale(context, track, top) {
     const { unit } = this.page.state;
     const bottom = top + track.height - 4;
@@ -169,7 +169,7 @@ export class Timeline {
     context.lineWidth = 1;
     const marks = track.height > ROOMY ? ticks(highest, most, unit === "bytes" ? 1024 : 10) : [];
     for (const mark of marks) {
-      // The name of the track stands in its upper corner.
+      // The name of the track is in its upper corner.
       if (y(mark) > top + 22) context.fillText(write(mark), GUTTER - 6, y(mark));
       line(context, GUTTER, Math.round(y(mark)) + 0.5, this.width - RIGHT, Math.round(y(mark)) + 0.5);
     }
@@ -178,7 +178,7 @@ export class Timeline {
     return { y, bottom };
   }
 
-  /** What was held at boundaries, what slices reached, and what the selection had of it. */
+  /** What was held at boundaries, the maxima in slices, and the selection's part. */
   drawAreas(context, track, top) {
     const { unit } = this.page.state;
     const { y, bottom } = this.drawScale(context, track, top);
@@ -187,7 +187,7 @@ export class Timeline {
     if (this.selected) this.drawLine(context, this.selected, y, themed("text"));
   }
 
-  /** What slices reach: a box each. */
+  /** Values of slices: a box each. */
   drawBars(context, track, top) {
     const { data, state } = this.page;
     const { y, bottom } = this.drawScale(context, track, top);
@@ -218,7 +218,7 @@ export class Timeline {
     context.stroke();
   }
 
-  /** Round times, as far as they are seen. */
+  /** Round times in the visible range. */
   drawRuler(context, track, top) {
     const [from, to] = this.seen();
     context.fillStyle = themed("quiet");
@@ -227,7 +227,7 @@ export class Timeline {
     const [step] = ticks(to - from, Math.max(Math.floor(this.width / 120), 1), 10);
     for (let time = (Math.floor(from / step) + 1) * step; time < to; time += step) {
       const x = Math.round(this.x(time)) + 0.5;
-      // The names of the cursors stand in the same line.
+      // The names of the cursors are on the same line.
       const isHidden = ["a", "b"].some((cursor) => Math.abs(this.x(this.page.data.time(this.page.state[cursor])) - x) < 36);
       if (isHidden || x > this.width - 40) continue;
       context.fillText(moment(time, step), x, top + track.height / 2 + 2);
@@ -254,7 +254,7 @@ export class Timeline {
     context.textBaseline = "middle";
   }
 
-  /** Moments that the program named, with their names where there is room. */
+  /** Marks that the program set, with their names where there is room. */
   drawMarks(context) {
     const { data } = this.page;
     let free = 0;
@@ -274,13 +274,16 @@ export class Timeline {
     }
   }
 
-  /** Scans in the time that is seen. One at the end of a process may be later than all events, and belongs to the end of all of the time. */
+  /**
+   * Scans in the visible time. A scan at the end of a process may be later than all events; it then belongs to the
+   * end of the recording.
+   */
   scansInSight() {
     const { from, to } = this.page.state;
     return to > from ? this.scans.filter(({ time_ns: time }) => from <= time && time <= to) : this.scans;
   }
 
-  /** When processes were scanned; the scan that is looked at stands out. */
+  /** When processes were scanned; the selected scan is highlighted. */
   drawScans(context) {
     const { view, scan: chosen } = this.page.state;
     const last = this.scans.at(-1)?.number;
@@ -294,7 +297,7 @@ export class Timeline {
       context.beginPath();
       for (const [right, down] of [[0, -19], [4, -15], [0, -11], [-4, -15]]) context.lineTo(x + right, this.ruler.top + down);
       context.fill();
-      // Names stand where no other scan is in their way.
+      // Names are drawn where no other scan is in the way.
       const text = TEXT.retained.short(number);
       const room = context.measureText(text).width + 16;
       const [before, after] = [place - 1, place + 1].map((other) => seen[other] && this.x(seen[other].time_ns));

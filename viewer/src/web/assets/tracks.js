@@ -1,16 +1,16 @@
-// What the timeline shows: tracks, one below the other. Each has a name, a height and a kind, which says how it is drawn; the
-// ruler is one of them. Those with values have them at each boundary (areas) or in each slice (bars).
+// The timeline's content: tracks, one below the other. Each has a name, a height and a kind, which determines how it
+// is drawn; the ruler is one of them. Values are given at each boundary (areas) or for each slice (bars).
 
 import { amount, bytes, count } from "./format.js";
 import { TEXT } from "./text.js";
 
-/** Heights in pixels: all that is to be changed for others. */
+/** Heights in pixels; change them here only. */
 export const HEIGHTS = { live: 104, other: 32, ruler: 18 };
 
-/** The name of the track that has the times. */
+/** The name of the track with the times. */
 export const RULER = TEXT.tracks.time;
 
-/** Where each track begins, and how high they are together. */
+/** Where each track begins, and their total height. */
 export function laidOut(tracks) {
   let height = 0;
   const placed = tracks.map((track) => {
@@ -21,7 +21,7 @@ export function laidOut(tracks) {
   return { placed, height };
 }
 
-/** Round numbers that divide a length into a few steps: whole ones, as bytes, blocks and nanoseconds are. */
+/** Round numbers that divide a range into a few steps: integers, as bytes, blocks and nanoseconds are. */
 export function ticks(length, most, base) {
   if (!(length > 0)) return [];
   const raw = Math.max(length / most, 1);
@@ -88,7 +88,7 @@ export function tracksOf(data) {
   ].filter(Boolean);
 }
 
-/** What the kernel says of the processes' memory. */
+/** What the kernel reported about the processes' memory. */
 function memoryTrack(name, sizes) {
   const highest = sizes.reduce((a, b) => Math.max(a, b), 0);
   const exactly = (slice) => count(sizes[slice]);

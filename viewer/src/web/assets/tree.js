@@ -1,13 +1,13 @@
-// Trees of functions, made of the page's nodes, which stand once for each line that a function was called from.
+// Trees of functions, made from the page's nodes, of which a function has one for each line that it was called from.
 //
 // Every walk is a loop: a stack may be 10,000 functions deep.
 
-/** A tree: by node its parent, its label, and how many of the page's nodes it has. Parents come first. */
+/** A tree: by node its parent, its label, and how many of the page's nodes it contains. Parents come first. */
 export class Tree {
   constructor(parent, label, of) {
     this.parent = parent;
     this.label = label;
-    /** For each of the page's nodes, the node of this tree; none in an inverted tree, whose nodes share them. */
+    /** By node of the page, the node of this tree; none in an inverted tree, whose nodes share them. */
     this.of = of;
     this.length = parent.length;
   }
@@ -23,7 +23,7 @@ export class Tree {
     return list.subarray(first[node], first[node + 1]);
   }
 
-  /** From a node to the root. */
+  /** The path from a node to the root. */
   path(node) {
     const path = [node];
     while (node !== 0) path.push((node = this.parent[node]));
@@ -34,7 +34,7 @@ export class Tree {
     return this.path(node).length - 1;
   }
 
-  /** The page's nodes that are joined in a node; none of an inverted tree. */
+  /** The page's nodes that are merged in a node; none for an inverted tree. */
   fines(node) {
     this.joined ??= grouped(this.length, this.of ?? [], 0);
     const { first, list } = this.joined;
@@ -42,8 +42,8 @@ export class Tree {
   }
 
   /**
-   * Places of the nodes in a walk from the root, so that a node and all below it are those from `first[node]` to before
-   * `first[node] + size[node]`.
+   * Positions of the nodes in a walk from the root: a node and everything below it are at those from `first[node]` to
+   * before `first[node] + size[node]`.
    */
   get places() {
     this.walk ??= walked(this.parent);
@@ -66,7 +66,7 @@ function walked(parent) {
   const size = new Int32Array(parent.length).fill(1);
   for (let node = parent.length - 1; node > 0; node--) size[parent[node]] += size[node];
   const first = new Int32Array(parent.length);
-  // Where the next child goes, whatever is below the ones before it.
+  // Where the next child goes, after everything below the previous ones.
   const next = new Int32Array(parent.length).fill(1);
   for (let node = 1; node < parent.length; node++) {
     const above = parent[node];
@@ -77,25 +77,25 @@ function walked(parent) {
   return { first, size };
 }
 
-/** The rows of the data in the order in which a walk from the root of a tree meets their nodes: those below a node are side by side. */
+/** The rows of the data in the order of a walk through a tree: the rows below a node are contiguous. */
 class RowsByNode {
   constructor(tree, data) {
     this.tree = tree;
     const { first } = tree.places;
     const places = data.columns["row.node"].map((node) => first[tree.of[node]]);
     this.byPlace = grouped(tree.length, places, 0);
-    /** By what is added up, the sums up to each row in that order. */
+    /** By array of values, their running sums over the rows in that order. */
     this.running = new WeakMap();
   }
 
-  /** Where the rows of a node and of all that is below it are in that order: from and to. */
+  /** The range of the rows of a node and everything below it in that order: from and to. */
   spanOf(node) {
     const { first, size } = this.tree.places;
     return [this.byPlace.first[first[node]], this.byPlace.first[first[node] + size[node]]];
   }
 
-  /** What a node and all that is below it have, by what each row has. */
-  // Cost: two look-ups, after a pass over all rows for the first one who asks for these values.
+  /** What a node and everything below it have, given what each row has. */
+  // Cost: two lookups, after a pass over all rows on the first use of these values.
   sum(node, values) {
     const sums = this.runningSums(values);
     const [from, to] = this.spanOf(node);
@@ -112,12 +112,12 @@ class RowsByNode {
     return this.running.get(values);
   }
 
-  /** Those of a node and of all that is below it. */
+  /** The rows of a node and of everything below it. */
   below(node) {
     return this.byPlace.list.subarray(...this.spanOf(node));
   }
 
-  /** Those of a node alone. */
+  /** The rows of a node itself. */
   of(node) {
     const { byPlace } = this;
     const place = this.tree.places.first[node];
@@ -125,13 +125,16 @@ class RowsByNode {
   }
 }
 
-/** The rows of the data by the nodes of a tree from the root inwards; made once. */
+/** The rows of the data by the nodes of a top-down tree; computed once. */
 export function rowsByNode(tree, data) {
   tree.rows ??= new RowsByNode(tree, data);
   return tree.rows;
 }
 
-/** From the processes through their outermost functions inwards: nodes of one label below one node are joined. */
+/**
+ * From the processes through their outermost functions down: nodes with the same label below the same node are
+ * merged.
+ */
 export function topDown(data) {
   const parent = new Int32Array(data.nodes);
   const label = new Int32Array(data.nodes);
@@ -160,7 +163,7 @@ export function topDown(data) {
   return new Tree(parent.slice(0, length), label.slice(0, length), of);
 }
 
-/** What the nodes of a tree have themselves, from what the page's nodes have. */
+/** What the nodes of a tree have themselves, given what the page's nodes have. */
 export function joined(tree, own) {
   const sums = new Float64Array(tree.length);
   for (let node = 0; node < own.length; node++) sums[tree.of[node]] += own[node];
@@ -175,8 +178,8 @@ export function totals(tree, own) {
 }
 
 /**
- * From the allocating functions outwards to their callers. Nodes that get less than `least` room are not taken apart.
- * Gives the tree with the totals that it was made with: an inverted tree depends on what is measured.
+ * From the allocating functions outwards to their callers. Nodes with a width below `least` are not opened. Returns
+ * the tree with its totals: an inverted tree depends on the measure.
  */
 export function inverted(tree, { value, width }, least) {
   const parent = [0];
@@ -222,7 +225,7 @@ export function inverted(tree, { value, width }, least) {
   };
 }
 
-/** What each label has on its own, and with all that it calls: a function that stands on a stack twice counts once. */
+/** What each label has itself, and including its callees: a function that is on a stack twice counts once. */
 export function functions(tree, own, labels) {
   const self = new Float64Array(labels);
   const total = new Float64Array(labels);

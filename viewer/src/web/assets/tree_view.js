@@ -1,4 +1,4 @@
-// The call tree as a table, of which any number of rows can be open.
+// The call tree as a table in which any rows can be open.
 
 import { copyRows } from "./copy.js";
 import { PROCESS } from "./data.js";
@@ -9,10 +9,10 @@ import { VirtualTable } from "./table.js";
 import { bar, swatch } from "./overview.js";
 import { TEXT } from "./text.js";
 
-/** Rows that are filled when a tree is seen for the first time. */
+/** Rows that are filled when a tree is first shown. */
 const ROOM = 40;
 
-/** Matches of a search that are opened, the largest ones. */
+/** Most matches of a search that are opened, the largest ones. */
 const MATCHES = 60;
 
 const CALL_TREE = {
@@ -51,7 +51,7 @@ export class TreeView {
     );
   }
 
-  /** Nodes that are open, kept for each tree: an inverted one is another for every measure. */
+  /** Open nodes, kept for each tree: an inverted tree is a different one for every measure. */
   get openNodes() {
     const key = this.page.state.inverted ? this.page.measureKey() : "top-down";
     if (!this.open.has(key)) this.open.set(key, opened(this.shown.tree, this.shown.width, ROOM));
@@ -86,7 +86,7 @@ export class TreeView {
     const { selection } = this.page;
     const isNew = selection !== this.lastSelection && selection?.tree === tree;
     this.lastSelection = selection;
-    // What was selected elsewhere is to be seen here.
+    // A selection made elsewhere must become visible here.
     if (isNew && selection.node !== 0) for (const above of tree.path(tree.parent[selection.node])) this.openNodes.add(above);
     const names = (a, b) => this.page.compareNames(a, b);
     const size = this.shown.signed ? width : value;
@@ -140,7 +140,7 @@ export class TreeView {
     const hasChildren = this.hasChildren(node);
     const { short, name, className } = page.name(tree.label[node]);
     const indent = el("span", { class: "indent" });
-    // Deep rows move on in smaller steps, so that a name is always in sight.
+    // Deep rows are indented less per level, so that the name stays visible.
     indent.style.width = `${level <= 24 ? level * 14 : 336 + Math.min(level - 24, 60) * 3}px`;
     const mark = hasChildren ? (this.openNodes.has(node) ? "▾" : "▸") : "";
     const isMatch = page.matches && page.matches[tree.label[node]];

@@ -1,4 +1,4 @@
-// The treemap: areas within areas, for a look at everything at once.
+// The treemap: nested areas, which show everything at once.
 
 import { boxColour, growthColour, isDark, themed } from "./colour.js";
 import { el, fill, fitted, prepare } from "./dom.js";
@@ -31,14 +31,14 @@ export class TreemapView {
     new ResizeObserver(() => this.update()).observe(this.holder);
   }
 
-  /** Arrows walk through the areas as through the boxes of the flame graph, Enter goes into one. */
+  /** Arrow keys move between areas as between the boxes of the flame graph, Enter zooms in. */
   key(event) {
     const { tree, width: size } = this.shown ?? {};
     if (!tree || (event.key !== "Enter" && !event.key.startsWith("Arrow"))) return;
     event.preventDefault();
     event.stopPropagation();
     const { selection, state } = this.page;
-    // An area is of all nodes of a chain; it is known by the last one.
+    // An area stands for all nodes of a chain, and is identified by the last one.
     const at = this.lastOfChain(selection?.tree === tree ? selection.node : state.focus < tree.length ? state.focus : 0);
     if (event.key === "Enter") return this.page.update({ focus: at });
     let from = at;
@@ -81,7 +81,7 @@ export class TreemapView {
       const sum = seen.reduce((total, child) => total + size[child], 0);
       const rest = size[area.node] - sum;
       const sizes = seen.map((child) => size[child]);
-      // What is left comes where its size puts it, so that the others stay in order.
+      // The remainder is placed by its size, so that the others stay in order.
       const place = rest > 0 ? sizes.findIndex((value) => value < rest) : -1;
       const [nodes, all] = [seen.slice(), sizes.slice()];
       if (rest > 0) {
@@ -95,7 +95,7 @@ export class TreemapView {
     return areas;
   }
 
-  /** Where the way from a node on divides, or ends: what lies between has the same area. */
+  /** The last node of a chain of only children: all its nodes have the same area. */
   lastOfChain(node) {
     const { tree, width: size } = this.shown;
     for (;;) {

@@ -1,4 +1,4 @@
-//! Lists of a page: what programs told of themselves, threads, and the map of memory.
+//! Lists of a page: what programs reported about themselves, threads, and the memory map.
 
 use super::Writer;
 use crate::analysis::{Amount, MarkName};
@@ -7,16 +7,16 @@ use capture::{NodeId, ProcessId, ThreadId};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Marks that a page shows, the first ones: more would be a grey area.
+/// Most marks that a page shows, the first ones: more would merge into a grey area.
 const MOST_MARKS: usize = 2000;
 
-/// Regions between marks that a page shows, the first ones of all names.
+/// Most regions that a page shows, the first ones of all names.
 const MOST_REGIONS: usize = 4000;
 
-/// Columns of a stack in the map of memory.
+/// Width of a stack in the memory map.
 pub(super) const WIDTH_OF_A_STACK: usize = 120;
 
-/// Pairs of threads that a page shows.
+/// Most pairs of threads that a page shows.
 const MOST_CROSSINGS: usize = 2000;
 
 #[derive(Serialize)]
@@ -26,7 +26,7 @@ pub(super) struct ThreadFields {
     name: u32,
 }
 
-/// A moment that a program named.
+/// A mark that a program set.
 #[derive(Serialize)]
 pub(super) struct MarkFields {
     name: u32,
@@ -35,13 +35,13 @@ pub(super) struct MarkFields {
     tid: u32,
 }
 
-/// The regions of a name, of which the statistic is in the document of `info`.
+/// The regions of a name, whose statistics are in the `info` document.
 #[derive(Serialize)]
 pub(super) struct RegionFields {
     name: u32,
-    /// By its number, what rows have allocated in it; none where they do not tell.
+    /// The index of what rows allocated in it; none when rows do not have that.
     number: Option<u32>,
-    /// From and to, in nanoseconds.
+    /// Begin and end, in nanoseconds.
     times_ns: Vec<(u64, u64)>,
 }
 
@@ -57,7 +57,7 @@ impl Writer<'_> {
         marks.collect()
     }
 
-    /// Where the blocks lay that were held at the peak.
+    /// Where the blocks held at the peak were.
     pub(super) fn map(&mut self) {
         let Some(map) = self.parts.memory.map(|memory| &memory.map) else { return };
         let loaded = self.parts.loaded;
@@ -85,7 +85,7 @@ impl Writer<'_> {
         columns.numbers("named.bytes", largest().map(|(_, bytes)| bytes.cast_signed()));
     }
 
-    /// In the order of the names in the document of `info`.
+    /// In the order of the names in the `info` document.
     pub(super) fn regions(&mut self) -> Vec<RegionFields> {
         let (texts, loaded) = (&mut self.texts, self.parts.loaded);
         let mut room = MOST_REGIONS;
@@ -116,7 +116,7 @@ impl Writer<'_> {
         columns.numbers("life.blocks", spectrum.lives.iter().map(|amount| amount.blocks));
     }
 
-    /// Pairs of threads, and the threads that they name. Pairs beyond the limit are one pair of nobody.
+    /// Pairs of threads, and the threads in them. Pairs beyond the limit are merged into one without threads.
     pub(super) fn crossings(&mut self) -> Vec<ThreadFields> {
         let tables = &self.parts.loaded.tables;
         let mut threads: Vec<ThreadFields> = Vec::new();

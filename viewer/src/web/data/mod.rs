@@ -1,10 +1,10 @@
 //! The data of a page.
 //!
 //! ```text
-//!  length of the head, 4 bytes, lowest first │ head: JSON │ columns, see `columns`
+//!  length of the head, 4 bytes, little-endian │ head: JSON │ columns, see `columns`
 //! ```
 //!
-//! The head has the document of `info --json`, all texts, and the table of the columns. `assets/data.js` reads it.
+//! The head contains the `info --json` document, all texts, and the table of columns. `assets/data.js` reads it.
 
 mod lists;
 mod over_time;
@@ -33,10 +33,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 
-/// Version of the data: the scripts are in the same file, so nobody else needs to read it.
+/// Version of the data. The scripts are in the same file, so nothing else needs to read it.
 const VERSION: u32 = 1;
 
-/// What is compared of two captures, by its name in the columns.
+/// The metrics that are compared between two captures, by their names in the columns.
 const COMPARED: [(&str, Metric); 7] = [
     ("allocated", Metric::Bytes),
     ("temporary", Metric::Temporary),
@@ -51,7 +51,7 @@ const COMPARED: [(&str, Metric); 7] = [
 struct Head<'a> {
     version: u32,
     info: &'a Value,
-    /// The same of the capture that this one is compared with.
+    /// The same for the older capture.
     before: Option<&'a Value>,
     folded: &'a FoldedFields,
     rows_left_out: usize,
@@ -80,21 +80,21 @@ struct FoldedFields {
     leaked_bytes: i64,
 }
 
-/// What every attempt to make the data begins with.
+/// The input of every attempt to make the data.
 pub(super) struct Parts<'a> {
     pub(super) loaded: &'a Loaded,
-    /// The history of all of the time.
+    /// The history of the whole time.
     pub(super) history: &'a History,
     pub(super) options: &'a PageOptions,
     pub(super) forest: &'a Forest,
     pub(super) sources: &'a RefCell<Sources>,
     pub(super) memory: Option<&'a PeakMemory>,
     pub(super) overview: &'a Overview,
-    /// What the older of two captures says of itself.
+    /// The older capture's overview.
     pub(super) older: Option<&'a Overview>,
 }
 
-/// The data of a page with this much of its forest, and a history whose changes that has.
+/// The data of a page with this part of its forest, and the history whose changes the forest has.
 pub(super) fn data(parts: &Parts<'_>, history: &History, folded: &Folded) -> io::Result<Vec<u8>> {
     let fixed = Fixed::new(parts, folded);
     let changes: Vec<&[(u32, Flow)]> = folded.rows.iter().map(|row| row.changes.as_slice()).collect();
@@ -102,9 +102,9 @@ pub(super) fn data(parts: &Parts<'_>, history: &History, folded: &Folded) -> io:
     Ok([&fixed.head(parts, &moving)?, &fixed.columns.bytes, &moving.bytes].map(Vec::as_slice).concat())
 }
 
-/// What the data of all histories of a capture have in common: all but the slices and what rows did in them.
+/// What the data of all histories of a capture share: everything except the slices and the rows' changes in them.
 pub(super) struct Fixed {
-    /// They follow the head, and are followed by those over time.
+    /// Written after the head, followed by the columns over time.
     pub(super) columns: Columns,
     texts: Texts,
     threads: Vec<ThreadFields>,
@@ -142,7 +142,7 @@ impl Fixed {
         Self { columns, texts, threads, marks, regions, pages, folded }
     }
 
-    /// What stands before the columns of both.
+    /// The head for both sets of columns.
     pub(super) fn head(&self, parts: &Parts<'_>, over_time: &Columns) -> io::Result<Vec<u8>> {
         let head = Head {
             version: VERSION,
@@ -169,7 +169,7 @@ impl Fixed {
     }
 }
 
-/// A head with its length before it.
+/// A head preceded by its length.
 pub(super) fn headed(head: &impl Serialize) -> io::Result<Vec<u8>> {
     let head = serde_json::to_vec(head)?;
     let length =
@@ -177,7 +177,7 @@ pub(super) fn headed(head: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok([&length.to_le_bytes()[..], &head].concat())
 }
 
-/// The function of the allocator, by the number in a row.
+/// The allocator function, by the number in a row.
 fn call_name(number: u8) -> Option<&'static str> {
     match number {
         0 => Some("malloc"),
@@ -204,7 +204,7 @@ impl Writer<'_> {
         amount(["row.temporary.bytes", "row.temporary.blocks"], &|row| row.cost.temporary);
         amount(["row.peak.bytes", "row.peak.blocks"], &|row| row.cost.peak);
         amount(["row.leaked.bytes", "row.leaked.blocks"], &|row| row.cost.leaked);
-        // Time for bytes, samples for blocks; what is added up of hits, and hits.
+        // Times are in the bytes column, samples in the blocks column; likewise the sums of hits, and the hits.
         amount(["row.cpu.bytes", "row.cpu.blocks"], &|row| row.cost.cpu);
         amount(["row.traced.bytes", "row.traced.blocks"], &|row| row.cost.traced);
         amount(["row.frees.bytes", "row.frees.blocks"], &|row| row.cost.frees);
@@ -224,12 +224,12 @@ impl Writer<'_> {
         classes(["row.ages", "aged.class", "aged.bytes", "aged.blocks"], |row| &row.ages);
     }
 
-    /// What became of the blocks of rows; nothing where stacks of frees were not recorded.
+    /// What became of the blocks of rows; nothing when the stacks of frees were not recorded.
     fn ends(&mut self, folded: &Folded) {
         if !self.parts.loaded.tables.metadata.traces_frees() {
             return;
         }
-        // Several that free may be one row now.
+        // Several freeing stacks may have been folded into one row.
         let place = |end: BlocksEnd| match end {
             BlocksEnd::Left => -1,
             BlocksEnd::Unseen => -2,
@@ -254,7 +254,8 @@ impl Writer<'_> {
         columns.numbers("ended.others.blocks", all().map(|(_, ended)| ended.by_others.blocks));
     }
 
-    /// What rows had in the older of two captures, and what the comparison counts for another row than the one that has it.
+    /// What rows had in the older capture, and what the comparison attributes to another row than the one that
+    /// allocated it.
     fn compared(&mut self, rows: &[Row]) {
         let columns = &mut self.columns;
         let changes = || rows.iter().map(|row| row.change.as_deref().copied().unwrap_or_default());

@@ -1,11 +1,11 @@
-//! What of the data depends on how time is cut: the slices, and what rows did in them.
+//! The data that depends on how time is sliced: the slices, and the changes of rows in them.
 
 use crate::analysis::{Amount, Flow, History, processor_time, resident};
 use crate::loaded::Loaded;
 use crate::web::columns::Columns;
 use capture::CounterKind;
 
-/// The columns of a history, of which each row has changes by slice, rising.
+/// The columns of a history; each row has its changes in order of slices.
 pub(in crate::web) fn over_time(
     loaded: &Loaded,
     history: &History,
@@ -26,7 +26,7 @@ fn changes(columns: &mut Columns, rows: &[impl AsRef<[(u32, Flow)]>], has_frees:
         columns.numbers(names[0], all().map(|(_, change)| of(change).bytes));
         columns.numbers(names[1], all().map(|(_, change)| of(change).blocks));
     };
-    // Mostly what was allocated stays, or what came went: then one of the two is 0.
+    // Usually what was allocated either all stays or all goes: then one of the two is 0.
     change(["change.live.bytes", "change.live.blocks"], &|change| change.live);
     change(["change.gone.bytes", "change.gone.blocks"], &|change| change.allocated - change.live);
     change(["change.temporary.bytes", "change.temporary.blocks"], &|change| change.temporary);

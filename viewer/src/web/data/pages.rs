@@ -1,4 +1,4 @@
-//! Whose blocks kept which pages at the peak, and what lay free in heaps: what `pages` shows.
+//! Whose blocks kept which pages at the peak, and what lay free in heaps, as in `pages`.
 
 use super::Writer;
 use super::lists::WIDTH_OF_A_STACK;
@@ -8,7 +8,7 @@ use crate::text::{Style, stack_line};
 use capture::{NodeId, ProcessId};
 use serde::Serialize;
 
-/// Rows that a page shows; `pages` shows all.
+/// Most rows that a page shows; `pages` shows all.
 const MOST_STACKS: usize = 50;
 const MOST_HEAPS: usize = 10;
 
@@ -18,11 +18,11 @@ pub(super) struct PagesFields {
     page_bytes: i64,
     held_bytes: i64,
     empty_bytes: i64,
-    /// Bytes of pages that are filled to less than so many percent, and not less than those before.
+    /// Bytes of pages by fullness: upper bound in percent, and bytes.
     by_fullness: Vec<(u64, i64)>,
     freed_under_bytes: i64,
     freed_above_bytes: i64,
-    /// The allocator, where it is not that of libc: what goes back when is its own matter.
+    /// The allocator, if not libc's: when it gives memory back is unknown.
     library: Option<&'static str>,
     heaps: Vec<HeapFields>,
     heaps_left_out: usize,
@@ -36,7 +36,7 @@ struct HeapFields {
     under: i64,
     above: i64,
     pages: i64,
-    /// The size of the highest block and its stack; none where all were freed.
+    /// The size of the highest block and its stack; none when all were freed.
     block: Option<u64>,
     stack: Option<u32>,
 }
@@ -53,7 +53,7 @@ struct StackFields {
 }
 
 impl Writer<'_> {
-    /// None where single blocks are not known.
+    /// None when single blocks are not known.
     pub(super) fn pages(&mut self) -> Option<PagesFields> {
         let pages = &self.parts.memory?.pages;
         let loaded = self.parts.loaded;
@@ -81,7 +81,7 @@ impl Writer<'_> {
             stack: text(row.node),
         };
         let stacks: Vec<StackFields> = pages.stacks.iter().take(MOST_STACKS).map(stack).collect();
-        // A page may be full.
+        // The last class includes full pages.
         let bounds = FULLNESS.into_iter().chain([101]);
         let (freed_under_bytes, freed_above_bytes) = pages.freed();
         Some(PagesFields {

@@ -1,4 +1,4 @@
-//! The stacks of a page, or of a scan: nodes, the places that they name, and the labels that those name.
+//! The stacks of a page, or of a scan: nodes, the places that they refer to, and the labels of these.
 
 use crate::analysis::{Kind, LabelId};
 use crate::loaded::Loaded;
@@ -10,19 +10,19 @@ use crate::web::texts::Texts;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// Bytes of a source line that a page shows.
+/// Most bytes of a source line that a page shows.
 const MOST_OF_A_LINE: usize = 200;
 
-/// Where stacks are written from.
+/// The source of stacks to be written.
 pub(in crate::web) struct Stacks<'a> {
     pub(in crate::web) loaded: &'a Loaded,
     pub(in crate::web) forest: &'a Forest,
-    /// Where the text of lines comes from, if it is wanted.
+    /// The source files, if the text of lines is wanted.
     pub(in crate::web) sources: Option<&'a RefCell<Sources>>,
 }
 
 impl Stacks<'_> {
-    /// Writes what is left of the forest, each place and label only as far as it is used.
+    /// Writes the folded forest, with only those places and labels that are used.
     pub(in crate::web) fn write(&self, columns: &mut Columns, texts: &mut Texts, folded: &Folded) {
         let mut places: Vec<Place> = Vec::new();
         let mut known: HashMap<u32, i64> = HashMap::new();
@@ -34,7 +34,7 @@ impl Stacks<'_> {
                     places.len() as i64
                 })
             });
-            // 0 is what was folded.
+            // 0 stands for what was folded.
             numbers.push(number.unwrap_or(0));
         }
         let above = (0..).zip(&folded.nodes).map(|(id, node)| id - i64::from(node.parent));
@@ -71,7 +71,7 @@ impl Stacks<'_> {
         let names = &self.loaded.names;
         let name = labels.iter().map(|&id| i64::from(texts.number(&names.label(id).name)));
         columns.numbers("label.name", name);
-        // By which drawings know them.
+        // The ids by which drawings refer to labels.
         columns.numbers("label.id", labels.iter().map(|id| i64::from(id.0)));
         let short = labels.iter().map(|&id| i64::from(texts.number(&names.label(id).short())));
         columns.numbers("label.short", short);
@@ -92,7 +92,7 @@ impl Stacks<'_> {
     }
 }
 
-/// Kinds of labels, as the scripts number them.
+/// Kinds of labels, as numbered in the scripts.
 fn kind(kind: &Kind) -> i64 {
     match kind {
         Kind::Everything => 0,

@@ -1,4 +1,4 @@
-//! Pages of made captures: their size, their sums, and what never gets into their markup.
+//! Pages of synthetic captures: their size, their sums, and what must never get into their markup.
 
 use super::*;
 use crate::analysis::{Cost, Detail, Load, Recorder, Spelling};
@@ -12,7 +12,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 use std::io::Read;
 
-/// A capture of one process whose stacks have functions of these names, each stack the callers of the next.
+/// A capture of one process whose stacks consist of functions with these names, each stack extending the previous
+/// one.
 fn made(stacks: &[Vec<String>], events: impl FnOnce(&[NodeId]) -> Vec<Event>) -> (Loaded, History) {
     let mut tables = Tables {
         processes: vec![Process { pid: 7, name: "app".to_owned(), ..Process::default() }],
@@ -53,13 +54,13 @@ fn text_of(loaded: &Loaded, history: &History) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// The data in a page, as it was before it was deflated.
+/// The data in a page, inflated.
 fn data_of(page: &str) -> Vec<u8> {
     let start = page.split_once("application/octet-stream\">").expect("the page has data").1;
     inflated(&STANDARD.decode(start.split_once('<').unwrap().0).unwrap())
 }
 
-/// Deflated data as it was before.
+/// Inflated data.
 fn inflated(packed: &[u8]) -> Vec<u8> {
     let mut data = Vec::new();
     DeflateDecoder::new(packed).read_to_end(&mut data).unwrap();
@@ -72,7 +73,7 @@ fn head_of(page: &str) -> Value {
     serde_json::from_slice(&data[4..4 + length]).unwrap()
 }
 
-/// Check that of a long line of source the beginning is shown, wherever its letters end.
+/// Check that a long source line is truncated, wherever its characters end.
 #[test]
 fn long_lines_are_cut_between_letters() {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -87,7 +88,7 @@ fn long_lines_are_cut_between_letters() {
     assert_eq!(texts.filter(|text| text.starts_with("xé")).map(str::len).collect::<Vec<_>>(), [199]);
 }
 
-/// Check that hostile names are in the data only, and that the policy names the script and forbids the rest.
+/// Check that hostile names are in the data only, and that the policy allows the script by its hash and nothing else.
 #[test]
 fn names_are_not_in_the_markup() {
     let hostile =
@@ -111,7 +112,7 @@ fn names_are_not_in_the_markup() {
     assert!(outside.iter().all(|word| !markup.contains(word) && !STYLE.contains(word)));
 }
 
-/// Check that a capture without any event has a page, too.
+/// Check that a capture without any events has a page, too.
 #[test]
 fn empty_capture_has_a_page() {
     let (loaded, history) = made(&[], |_| Vec::new());
@@ -120,10 +121,10 @@ fn empty_capture_has_a_page() {
     assert_eq!(head["folded"]["stacks"], 0);
 }
 
-/// Check that a capture with more names than fit has a page of the right size, which says what was folded.
+/// Check that a capture with more names than fit gets a page of the right size, which says what was folded.
 #[test]
 fn large_capture_fits() {
-    // Names that cannot be compressed.
+    // Incompressible names.
     let mut state = 1_u64;
     let mut name = || {
         let letters = std::iter::repeat_with(|| {
@@ -143,8 +144,8 @@ fn large_capture_fits() {
     assert!(folded["stacks"].as_u64().is_some_and(|stacks| (1..12_000).contains(&stacks)), "{folded}");
 }
 
-/// Check that what a server joins of pieces, of all of the time and of ranges by turns, is what is packed at once; several
-/// stacks have the same names and lines, so that one row has the changes of several sites.
+/// Check that what a server assembles from pieces, alternating between the whole time and ranges, equals what is
+/// packed at once; several stacks have the same names and lines, so that one row has the changes of several sites.
 #[test]
 fn pieces_are_the_data() {
     let stacks: Vec<Vec<String>> =
@@ -180,7 +181,7 @@ fn sum(rows: &[super::super::forest::Row]) -> Cost {
     })
 }
 
-/// What rows had before, and what the comparison has moved among them.
+/// What rows had before, and what the comparison moved between them.
 fn changed(rows: &[super::super::forest::Row]) -> (Cost, Cost) {
     rows.iter().flat_map(|row| &row.change).fold(Default::default(), |(mut before, mut moved), change| {
         before += change.before;
@@ -190,8 +191,8 @@ fn changed(rows: &[super::super::forest::Row]) -> (Cost, Cost) {
 }
 
 proptest! {
-    /// Check that folding keeps every sum, at every node that is kept and in every slice, and those of an older capture
-    /// beside, and keeps to its limits.
+    /// Check that folding preserves every sum, at every kept node and in every slice, including those of an older
+    /// capture, and stays within its limits.
     #[test]
     fn folding_keeps_sums(
         names in prop::collection::vec(prop::collection::vec(0..4_u8, 1..6), 1..20),

@@ -1,4 +1,4 @@
-//! The data of a scan: tables of stacks, roots and classes, the tree of what keeps what, and what nobody could reach.
+//! The data of a scan: tables of stacks, roots and classes, the tree of what keeps what, and what was unreachable.
 //!
 //! `assets/scan.js` reads it.
 
@@ -16,10 +16,10 @@ use crate::web::texts::Texts;
 use serde::Serialize;
 use std::io;
 
-/// Roots that are named of those that keep something together, and stacks that one leads to: those with most.
+/// Most roots named for what several keep together, and most stacks that one leads to, the largest.
 const MOST_NAMED: usize = 50;
 
-/// Version of the data: the scripts come with it, so nobody else needs to read it.
+/// Version of the data. The scripts come with it, so nothing else needs to read it.
 const VERSION: u32 = 1;
 
 fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
@@ -33,7 +33,7 @@ struct Head<'a> {
     scanned: ScannedFields<'a>,
     several_bytes: i64,
     several_blocks: i64,
-    /// Roots that lead to these and are in no column, and those that were not followed.
+    /// Number of further roots that lead to these, and of those that were not followed.
     several_more: usize,
     several_not_followed: usize,
     left_out: LeftOutFields,
@@ -41,10 +41,10 @@ struct Head<'a> {
     columns: &'a [Column],
 }
 
-/// What is not in the data, of each of its parts.
+/// What is missing from each part of the data.
 #[derive(Serialize)]
 struct LeftOutFields {
-    /// On top of the tree; what is left out further down stands in its rows.
+    /// At the top of the tree; what is left out further down is noted in its rows.
     tree: LeftOut,
     /// With their own blocks.
     stacks: LeftOut,
@@ -64,7 +64,7 @@ struct Parts {
     numbers: Numbering,
 }
 
-/// The data with at most so many rows of the tree and of each table, the first ones.
+/// The data with at most `most` rows of the tree and of each table, the first ones.
 pub(super) fn data(loaded: &Loaded, scanned: &Scanned, found: &Found, most: usize) -> io::Result<Vec<u8>> {
     let Found { retained, several, classes, unreachable, tree } = found;
     let tree = tree.clone().largest(most);
@@ -115,7 +115,7 @@ impl Parts {
         self.columns.numbers(format!("{name}.blocks"), amounts.map(|amount| amount.blocks));
     }
 
-    /// The stacks that retain most, which are the first ones that have numbers, each with what keeps it.
+    /// The stacks that retain most, which get the first numbers, each with what keeps it.
     fn stacks(&mut self, found: &Found, most: usize) {
         let rows = || found.retained.stacks.iter().take(most);
         rows().for_each(|row| {
@@ -132,7 +132,7 @@ impl Parts {
         self.amounts("holder", holders().map(|(_, amount)| *amount));
     }
 
-    /// The roots that retain most, in their order.
+    /// The roots that retain most, in order.
     fn roots(&mut self, found: &Found, most: usize) {
         let rows = || found.retained.roots.iter().take(most);
         let numbers = &mut self.numbers;
@@ -142,7 +142,7 @@ impl Parts {
         self.amounts("kept_by_root.all", rows().map(|row| row.retained));
     }
 
-    /// The classes whose objects retain most.
+    /// The classes that retain most.
     fn classes(&mut self, loaded: &Loaded, found: &Found, most: usize) {
         let rows = || found.classes.iter().take(most);
         let texts = &mut self.texts;
@@ -162,7 +162,7 @@ impl Parts {
         self.amounts("several", rows().map(|(_, amount)| *amount));
     }
 
-    /// Stacks of blocks that are unreachable by themselves, each with what it leads to.
+    /// Stacks of the heads of unreachable blocks, each with what it leads to.
     fn unreachable(&mut self, found: &Found, most: usize) {
         let rows = || found.unreachable.stacks.iter().take(most);
         let numbers = &mut self.numbers;
@@ -182,7 +182,8 @@ impl Parts {
         self.amounts("led", led().map(|(_, amount)| *amount));
     }
 
-    /// Rows of the tree, each before those below it. What one retains is the sum of what is below it, hidden, and its own.
+    /// Rows of the tree, each before those below it. A row retains the sum of what is below it, of what is hidden,
+    /// and of its own blocks.
     fn tree(&mut self, tree: &KeptTree) {
         let rows = || tree.rows.iter();
         self.columns.rising("kept.level", rows().map(|row| row.level as i64));

@@ -1,16 +1,16 @@
-//! The views of a graph, as `retained` has them.
+//! The views of a graph, as in `retained`.
 
 use crate::analysis::Amount;
 use crate::graph::{ClassRow, KeptTree, Pace, Retained, Scanned, Several, Unreachable};
 
-/// Blocks up to which all rows of the tree are looked at, of which there are not more: of larger graphs only those that retain this
-/// part of all.
+/// Up to this many blocks, all rows of the tree are computed, since there are no more rows than blocks; for larger
+/// graphs only rows that retain at least this fraction of the total.
 const MANY: i64 = 1_000_000;
 
-/// Levels of the tree: deeper ones are those of structures that hold each other by turns.
+/// Most levels of the tree: deeper ones occur in structures of alternating types.
 const LEVELS: usize = 200;
 
-/// All that a page shows of a graph.
+/// Everything that a page shows of a graph.
 pub(super) struct Found {
     pub(super) retained: Retained,
     pub(super) several: Several,
@@ -19,7 +19,7 @@ pub(super) struct Found {
     pub(super) tree: KeptTree,
 }
 
-/// Rows that are not in a page.
+/// Rows that are missing from a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub(super) struct LeftOut {
     rows: usize,
@@ -28,7 +28,7 @@ pub(super) struct LeftOut {
 }
 
 impl Found {
-    /// None when nobody waits for it any more.
+    /// None when the caller gives up.
     pub(super) fn new(scanned: &Scanned, pace: &Pace<'_>) -> Option<Self> {
         let graph = &scanned.graph;
         let reachable = graph.figures().reachable;
@@ -42,7 +42,7 @@ impl Found {
         })
     }
 
-    /// Rows of the longest of all tables.
+    /// Number of rows of the longest table.
     pub(super) fn most_rows(&self) -> usize {
         let Self { retained, classes, unreachable, tree, .. } = self;
         let lengths = [
@@ -57,7 +57,7 @@ impl Found {
 }
 
 impl LeftOut {
-    /// What rows behind the first few have.
+    /// The sum of the rows after the first `most`.
     pub(super) fn of<T>(rows: &[T], most: usize, amount: impl Fn(&T) -> Amount) -> Self {
         let left = rows.iter().skip(most);
         left.fold(Self::default(), |sum, row| {
@@ -66,7 +66,7 @@ impl LeftOut {
         })
     }
 
-    /// Rows of which the sum is known.
+    /// Rows with a known sum.
     pub(super) fn sum(rows: usize, Amount { blocks, bytes }: Amount) -> Self {
         Self { rows, blocks, bytes }
     }

@@ -1,4 +1,4 @@
-//! The scans that lie in a page.
+//! The scans that are stored in a page.
 
 use super::packed;
 use crate::graph::{Pace, Scanned};
@@ -10,25 +10,25 @@ use flate2::Compression;
 use std::collections::HashMap;
 use std::io;
 
-/// Scans in a page. A page has at most 10 MB, and each of them is a graph.
+/// Most scans in a page: it has at most 10 MB, and each scan is a graph.
 const MOST: usize = 64;
 
-/// Scans of one process: so many are looked at in one pass over all events.
+/// Most scans of one process: one pass over all events serves this many.
 const MOST_OF_A_PROCESS: usize = 4;
 
-/// The most letters that all of them take.
+/// Most characters that all of them take.
 const MOST_BYTES: usize = 4_000_000;
 
-/// Scans of a capture, chosen for a page.
+/// The scans of a capture that are selected for a page.
 #[derive(Debug, Default)]
 pub struct HeldScans {
     places: Vec<usize>,
-    /// By number, rising, in base64.
+    /// By number, in order, in base64.
     elements: Vec<(usize, String)>,
 }
 
 impl HeldScans {
-    /// The last one, and those in which most memory was searched: of many processes the largest are looked at.
+    /// Selects the last one, and those in which most memory was searched: among many processes, the largest.
     pub fn choose(scans: &[Scan]) -> Self {
         let mut order: Vec<usize> = (0..scans.len()).rev().collect();
         order.get_mut(1..).unwrap_or_default().sort_by_key(|&place| std::cmp::Reverse(scans[place].searched));
@@ -43,17 +43,17 @@ impl HeldScans {
         Self { places: order, elements: Vec::new() }
     }
 
-    /// Their places among the capture's, rising.
+    /// Their indices in the capture, in order.
     pub fn places(&self) -> &[usize] {
         &self.places
     }
 
-    /// Takes in what one of them has found, with the names that the page has.
+    /// Adds the results of one of them, with the names that the page has.
     ///
     /// # Errors
     /// None that a capture could cause.
     pub fn add(&mut self, loaded: &Loaded, scanned: &Scanned) -> io::Result<()> {
-        // Three bytes become four letters.
+        // Base64 turns three bytes into four characters.
         let room = MOST_BYTES / self.places.len().max(1) / 4 * 3;
         let packed = packed(loaded, scanned, &Pace::default(), room, Compression::default())?;
         self.elements.extend(packed.map(|packed| (scanned.number, STANDARD.encode(packed))));

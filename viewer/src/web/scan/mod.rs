@@ -1,12 +1,12 @@
-//! What a scan found, for the page: a piece of data of its own, since most readers never look at it.
+//! The results of a scan for the page: separate data, since most readers never look at it.
 //!
 //! ```text
 //!  Scanned ──► Found ──► Columns ──► deflate ──┬──► base64, in an element of its own: report.html
 //!              tree, tables, each cut          └──► a server's answer, when the page asks for it
 //! ```
 //!
-//! Its layout is that of the page's [`data`](super::data), with nodes and names for its own stacks: so it can be read without the
-//! page's, and whatever is folded there.
+//! Its layout is that of the page's [`data`](super::data), with nodes and names for its own stacks: so it can be read
+//! without the page's data, whatever is folded there.
 
 mod data;
 mod found;
@@ -22,13 +22,13 @@ use flate2::Compression;
 use found::Found;
 use std::io;
 
-/// Rows that are kept of each table, and of the tree. Below the 30,000th nobody sees a row in any picture of it.
+/// Rows kept of each table, and of the tree. Rows beyond the 30,000th are invisible in any drawing.
 const MOST_ROWS: usize = 30_000;
 
-/// The most bytes of one for a server, which is near.
+/// Most bytes of the data for a nearby server.
 const MOST_SERVED: usize = 4_000_000;
 
-/// The data of a scan, for a server: quickly made. None when nobody waits for it any more.
+/// The data of a scan for a server: fast to make. None when the caller gives up.
 ///
 /// # Errors
 /// None that a capture could cause.
@@ -36,7 +36,7 @@ pub fn scan(loaded: &Loaded, scanned: &Scanned, pace: &Pace<'_>) -> io::Result<O
     packed(loaded, scanned, pace, MOST_SERVED, Compression::fast())
 }
 
-/// The data of a scan, deflated, with as many rows as fit into a number of bytes.
+/// The data of a scan, deflated, with as many rows as fit into `room` bytes.
 fn packed(
     loaded: &Loaded,
     scanned: &Scanned,

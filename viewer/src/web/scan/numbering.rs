@@ -1,10 +1,10 @@
-//! Numbers for the stacks and roots of a scan, in the order in which they are first named.
+//! Numbers the stacks and roots of a scan in the order in which they are first referred to.
 
 use crate::graph::{Holder, RootId};
 use capture::NodeId;
 use std::collections::HashMap;
 
-/// What was named so far.
+/// What has a number so far.
 #[derive(Default)]
 pub(super) struct Numbering {
     pub(super) stacks: Vec<NodeId>,
@@ -13,7 +13,7 @@ pub(super) struct Numbering {
 }
 
 impl Numbering {
-    /// Stacks are negative from −1 on, roots positive from 1 on; 0 is [`Holder::Several`].
+    /// Stacks are numbered −1, −2 and so on, roots 1, 2 and so on; 0 is [`Holder::Several`].
     pub(super) fn holder(&mut self, holder: Holder) -> i64 {
         let Self { stacks, roots, known } = self;
         *known.entry(holder).or_insert_with(|| match holder {
@@ -29,7 +29,7 @@ impl Numbering {
         })
     }
 
-    /// The number of a stack, from 0 on.
+    /// The number of a stack, from 0.
     pub(super) fn stack(&mut self, node: NodeId) -> i64 {
         -1 - self.holder(Holder::Stack(node))
     }

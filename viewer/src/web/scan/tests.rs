@@ -1,4 +1,4 @@
-//! Data of made scans: its sums, however much is left out, and its size.
+//! Data of synthetic scans: its sums, however much is left out, and its size.
 
 use super::*;
 use crate::analysis::{Amount, Load};
@@ -10,7 +10,8 @@ use capture::{
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// A process in which each of so many roots holds a block of one stack, which holds one of another, and others hold each other in pairs.
+/// A process in which each of `stacks` roots holds a block of one stack, which holds one of another stack; further
+/// blocks hold each other in pairs.
 fn made(stacks: u32, name: impl Fn(u32) -> String) -> (Loaded, Scanned) {
     let mut tables = Tables {
         processes: vec![Process { pid: 7, name: "app".to_owned(), ..Process::default() }],
@@ -26,7 +27,7 @@ fn made(stacks: u32, name: impl Fn(u32) -> String) -> (Loaded, Scanned) {
         tables.nodes.push(Node { parent: NodeId::ROOT, frame });
     }
     let address = |block: u32| 0x10_0000 + u64::from(block) * 0x1000;
-    // What a block holds has the stack of the next one.
+    // What a block holds has the next block's stack.
     let stack = |block: u32| (block / 4 + u32::from(block % 4 == 1)) % stacks;
     let held = (0..4 * stacks).map(|block| HeldBlock {
         address: address(block),
@@ -95,8 +96,8 @@ fn read(data: &[u8]) -> (Value, HashMap<String, Vec<i64>>) {
     (head, columns)
 }
 
-/// Check that what is in the data and what is left out are the numbers of the graph together, in all tables and the tree, and that the
-/// data has as many rows as it may have.
+/// Check that the data plus what is left out equals the numbers of the graph, in all tables and the tree, and that
+/// the data has as many rows as allowed.
 #[test]
 fn what_is_left_out_is_summed() {
     let (loaded, scanned) = made(50, |stack| format!("f{stack}"));
@@ -122,14 +123,14 @@ fn what_is_left_out_is_summed() {
         assert_eq!(rows("retained.holders"), most.min(50));
         let left = head["left_out"]["stacks"]["rows"].as_u64().unwrap() as usize;
         assert_eq!(left + rows("retained.holders"), found.retained.stacks.len());
-        // Whoever is named has a name.
+        // Every holder has a name.
         let (stacks, roots) = (rows("stack.node") as i64, rows("root.name") as i64);
         let known = |holder: &i64| (-stacks..=roots).contains(holder);
         assert!(columns["kept.holder"].iter().chain(&columns["holder.number"]).all(known));
     }
 }
 
-/// Check that whoever asks is heard: the data is given up at any of the questions whether it is wanted, and is the same where it is.
+/// Check that a caller can give up: the work ends at any check that says so, and the result is the same otherwise.
 #[test]
 fn data_is_given_up_when_nobody_waits() {
     let (loaded, scanned) = made(20_000, |stack| format!("f{stack}"));
@@ -139,7 +140,7 @@ fn data_is_given_up_when_nobody_waits() {
         let is_wanted = || asked.replace(asked.get() + 1) < question;
         scan(&loaded, &scanned, &Pace::while_wanted(&is_wanted)).unwrap()
     };
-    // The first answer works out what the graph keeps for the others.
+    // The first result computes what the graph caches for the others.
     let whole = until(u32::MAX).expect("it is wanted");
     assert!(until(u32::MAX).as_ref() == Some(&whole));
     let questions = asked.get();
@@ -150,7 +151,7 @@ fn data_is_given_up_when_nobody_waits() {
     assert!(until(questions) == Some(whole));
 }
 
-/// Check that a scan with more names than fit has data of the right size, and that no name of it gets into the markup.
+/// Check that a scan with more names than fit has data of the right size, and that no name gets into the markup.
 #[test]
 fn large_scans_fit() {
     let hostile = |stack: u32| {
@@ -173,7 +174,7 @@ fn large_scans_fit() {
     assert_eq!(HeldScans::default().markup(), "");
 }
 
-/// Check which scans a page has: the last one, and the largest ones, few of one process.
+/// Check which scans a page has: the last one, and the largest ones, a few of each process.
 #[test]
 fn the_last_scan_and_the_largest_are_chosen() {
     let scan = |process: u32, searched: u64| Scan {
