@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::cursor::{Cursor, Events};
 use crate::cut::{Cut, CutReason};
-use crate::error::Error;
+use crate::error::{Error, Malformed};
 use crate::event::Event;
 use crate::fetch::{Fetcher, Missing};
-use crate::format::{ChunkKind, Header, Trailer, Version};
+use crate::format::{ChunkHeader, ChunkKind, Header, Trailer, Version};
 use crate::ids::ProcessId;
 use crate::index::{self, Chunk};
 use crate::load::Loader;
@@ -176,9 +176,11 @@ impl<S: ReadAt> Reader<S> {
         self.cut = None;
         let mut fetcher = Fetcher::new()?;
         let indexed = if self.is_fresh() { index::read(&self.source, length, &mut fetcher) } else { None };
-        let stopped = match indexed {
-            Some(chunks) => self.load_indexed(chunks, &mut fetcher),
-            None => self.scan(length, &mut fetcher),
+        let loaded = indexed.map(|chunks| self.load_indexed(chunks, &mut fetcher));
+        let stopped = match loaded {
+            // Where the index does not hold, the chunks tell how far the file can be read.
+            None | Some(Err(Missing::Malformed(_))) => self.scan(length, &mut fetcher),
+            Some(stopped) => stopped,
         };
         let reason = match stopped {
             Ok(Ended::Finished) => return Ok(()),
@@ -196,10 +198,13 @@ impl<S: ReadAt> Reader<S> {
         let mut payload = Vec::new();
         for chunk in chunks {
             if chunk.kind().is_some_and(ChunkKind::holds_tables) {
-                self.load_chunk(chunk.offset, fetcher, &mut payload)?;
-            } else {
-                self.accept(chunk);
+                let header = fetcher.fetch(&self.source, chunk.offset)?;
+                if header != chunk.header {
+                    return Err(Malformed("the index does not agree with a chunk").into());
+                }
+                self.load_tables(&header, fetcher, &mut payload)?;
             }
+            self.accept(chunk);
         }
         Ok(Ended::Finished)
     }
@@ -234,11 +239,20 @@ impl<S: ReadAt> Reader<S> {
         let header = fetcher.fetch(&self.source, offset)?;
         let chunk = Chunk { offset, header };
         if chunk.kind().is_some_and(ChunkKind::holds_tables) {
-            fetcher.unpack(&header, payload)?;
-            self.loader.add(&header, payload)?;
+            self.load_tables(&header, fetcher, payload)?;
         }
         self.accept(chunk);
         Ok(())
+    }
+
+    fn load_tables(
+        &mut self,
+        header: &ChunkHeader,
+        fetcher: &mut Fetcher,
+        payload: &mut Vec<u8>,
+    ) -> Result<(), Missing> {
+        fetcher.unpack(header, payload)?;
+        Ok(self.loader.add(header, payload)?)
     }
 
     fn accept(&mut self, chunk: Chunk) {
