@@ -201,7 +201,7 @@ mod tests {
     /// Check that opening the memory through `/proc` just while we test for other users does not kill the collector.
     #[test]
     fn nobody_ends_us_by_looking() {
-        // Failing, it would kill its process.
+        // A failure would kill the process.
         if !is_alone("memory::tests::nobody_ends_us_by_looking") {
             return;
         }

@@ -51,7 +51,7 @@ impl Known {
         }
     }
 
-    /// A thread writes into a ring from now on; who did before.
+    /// A thread writes into a ring from now on.
     pub(super) fn take_over(&mut self, ring: u32, owner: Owner) {
         let index = ring as usize;
         if self.rings.len() <= index {
