@@ -1,4 +1,4 @@
-//! Recordings of other tools, as captures: so that old ones open in the same views.
+//! Converts recordings of other tools to captures, so that they open in the same views.
 //!
 //! ```text
 //!  heaptrack.NAME.PID.zst ─► unpack ─► lines ─► heaptrack ─┐
@@ -6,9 +6,8 @@
 //!  perf.data ──────────────► records ────────► perf_data ──┘
 //! ```
 //!
-//! A file of another tool is anybody's: what it says is checked, tables that it makes are bounded by its length, and what is
-//! wrong with it is an error that names the place. What a format does not say is left empty, and said in the capture's
-//! remarks.
+//! Files of other tools are not trusted: their contents are checked, tables built from them are bounded by the file's
+//! length, and errors name the place. What a format does not provide is left empty, and the capture's remarks say so.
 
 mod budget;
 #[doc(hidden)]
@@ -34,7 +33,7 @@ pub struct Import {
     pub file: PathBuf,
     /// The capture.
     pub output: PathBuf,
-    /// Take the place of a capture that is there.
+    /// Replace an existing capture.
     pub replace: bool,
     /// Keep command lines.
     pub store_command: bool,
@@ -64,10 +63,10 @@ pub enum ImportError {
     Read {
         /// The file.
         file: PathBuf,
-        /// What the system said, or the decompressor.
+        /// The error of the system, or of the decompressor.
         source: io::Error,
     },
-    /// The file is something else.
+    /// The file is not of a known format.
     #[error(
         "{file} is nothing that can be imported: give a file of heaptrack (heaptrack.NAME.PID.zst or .gz) or of perf \
          (perf.data)"
@@ -76,12 +75,12 @@ pub enum ImportError {
         /// The file.
         file: PathBuf,
     },
-    /// The file is wrong.
+    /// The file is damaged.
     #[error("{file}, {place}: {what}")]
     Malformed {
         /// The file.
         file: PathBuf,
-        /// Where.
+        /// Where in the file.
         place: Place,
         /// What is wrong, and what to do.
         what: &'static str,
@@ -106,7 +105,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// What goes wrong within a file, before its name is added.
+/// An error within a file, before the file's name is added.
 #[derive(Debug)]
 enum Wrong {
     Read(io::Error),
@@ -121,10 +120,11 @@ impl From<capture::Error> for Wrong {
     }
 }
 
-/// Reads another tool's file and writes it as a capture. A capture that cannot be finished is removed, and takes no other's place.
+/// Reads another tool's file and writes it as a capture. A capture that cannot be finished is removed, and replaces
+/// nothing.
 ///
 /// # Errors
-/// When the file is none of those that are known, or damaged; when the capture cannot be written.
+/// When the file's format is unknown, or it is damaged; when the capture cannot be written.
 pub fn import(import: &Import) -> Result<Imported, ImportError> {
     let read = |source| ImportError::Read { file: import.file.clone(), source };
     let mut file = File::open(&import.file).map_err(read)?;
@@ -143,7 +143,7 @@ pub fn import(import: &Import) -> Result<Imported, ImportError> {
     let metadata = metadata(import, &attributes, begun.tool());
     let created = |source| crate::session::cannot_create(&import.output, source);
     let imported = if import.replace {
-        // What is wrong with a file may stand at its end.
+        // The error may come only at the end of the file.
         let mut output = AtomicFile::create(&import.output).map_err(created)?;
         let writer = Writer::new(&mut output, &metadata).map_err(created)?;
         let imported = begun.import(writer, import.store_command).map_err(wrong)?;
@@ -160,14 +160,14 @@ pub fn import(import: &Import) -> Result<Imported, ImportError> {
     Ok(imported)
 }
 
-/// A file whose beginning says what it is.
+/// A file whose beginning shows its format.
 enum Begun {
     PerfData(PerfData),
     Heaptrack(Lines<Box<dyn Read>>),
 }
 
 impl Begun {
-    /// Who wrote it.
+    /// The tool that wrote it.
     fn tool(&self) -> &'static str {
         match self {
             Begun::PerfData(_) => "perf",
@@ -175,7 +175,7 @@ impl Begun {
         }
     }
 
-    /// Takes the rest.
+    /// Imports the rest.
     fn import<S: Sink>(self, writer: Writer<S>, store_command: bool) -> Result<Imported, Wrong> {
         match self {
             Begun::PerfData(data) => perf_data::import(data, writer),
@@ -184,7 +184,7 @@ impl Begun {
     }
 }
 
-/// What the capture says of itself.
+/// The capture's metadata.
 fn metadata(import: &Import, attributes: &std::fs::Metadata, tool: &str) -> Metadata {
     let written = attributes.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     Metadata {
@@ -217,7 +217,7 @@ fn of(import: &Import, wrong: Wrong) -> ImportError {
     }
 }
 
-/// The name of a program, of its path.
+/// A program's name, from its path.
 fn program(path: &str) -> String {
     Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -28,8 +28,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How soon an unanswered call is repeated: by then the process may call the allocator again, or have noticed that its
-/// last collector is gone.
+/// How soon an unanswered call is repeated: by then the process may call the allocator again, or have noticed that
+/// its last collector is gone.
 const AGAIN: Duration = Duration::from_millis(20);
 /// How long one collector calls before it lets others call.
 const AT_ONCE: Duration = Duration::from_millis(200);

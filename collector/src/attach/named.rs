@@ -10,7 +10,8 @@ const KEPT: usize = 15;
 const KERNEL_THREAD: u32 = 0x0020_0000;
 
 /// The pids of all processes of this name, except the caller. A process matches by the name of its executable or by
-/// its own, which for a script is the script's and which programs may set with `PR_SET_NAME`. Names must match in full.
+/// its own, which for a script is the script's and which programs may set with `PR_SET_NAME`. Names must match in
+/// full.
 ///
 /// Executables of other users are not visible to everybody; their processes are found by the name they have.
 pub fn named(name: &str) -> Vec<u32> {
