@@ -1,4 +1,5 @@
-//! Which words of a process' memory are addresses of memory: a picture for which it stands still for some milliseconds.
+//! Which words in a process's memory are addresses of memory: a snapshot for which the process stands still for some
+//! milliseconds.
 //!
 //! ```text
 //!  hold ────── all threads stop, their registers are read ──────────────────────┐
@@ -9,8 +10,8 @@
 //!  hold ────── all threads go on ───────────────────────────────────────────────┘
 //! ```
 //!
-//! What the agent has of its own in the process is not searched: it holds copies of the program's addresses. The writer's thread
-//! puts into the capture what was found, piece by piece between the batches of events.
+//! The agent's own memory in the process is not searched: it holds copies of the program's addresses. The writer's
+//! thread writes the results to the capture in pieces, between batches of events.
 
 mod areas;
 mod classes;
@@ -39,27 +40,27 @@ use reading::Reading;
 use std::time::Duration;
 use words::{Target, Targets};
 
-/// What was found in the memory of a process.
+/// What was found in a process's memory.
 #[derive(Debug)]
 pub(crate) struct Scanned {
     pub(crate) pid: u32,
-    /// Ticks of the recording's clock, in the middle of the time in which all threads stood still.
+    /// Ticks of the recording's clock, in the middle of the time when all threads stood still.
     pub(crate) time: u64,
-    /// From the first thread's stop to the last one's going on.
+    /// From stopping the first thread to resuming the last.
     pub(crate) still: Duration,
-    /// Bytes.
+    /// Bytes searched.
     pub(crate) searched: u64,
     /// Bytes that could not be read.
     pub(crate) unread: u64,
-    /// What was searched, by address.
+    /// The searched areas, by address.
     pub(crate) places: Vec<Place>,
     pub(crate) found: Found,
-    /// What the classes of its objects are called.
+    /// Names of the classes of its objects.
     pub(crate) classes: Vec<String>,
 }
 
 impl Scanned {
-    /// What the user is told.
+    /// A summary for the user.
     pub(crate) fn told(&self) -> String {
         let milliseconds = self.still.as_secs_f64() * 1e3;
         let mut text = format!(
@@ -77,16 +78,17 @@ impl Scanned {
     }
 }
 
-/// Searches the memory of a process, which stands still meanwhile; says so when it is about to go on.
+/// Searches the memory of a process, which stands still meanwhile. Calls `is_searched` just before the process
+/// continues.
 ///
 /// # Errors
-/// Why it cannot be stopped.
+/// When it cannot be stopped.
 pub(crate) fn scan(
     pid: u32,
     clock: Clock,
     is_searched: impl FnOnce() + Send + 'static,
 ) -> Result<Scanned, Refusal> {
-    // A thread of its own: tracees belong to threads, and are free when it ends.
+    // A thread of its own: tracees belong to a thread, and are released when it ends.
     let work = move || {
         let scanned = work(pid, &clock, is_searched);
         late::settle();
@@ -98,7 +100,7 @@ pub(crate) fn scan(
 }
 
 fn work(pid: u32, clock: &Clock, is_searched: impl FnOnce()) -> Result<Scanned, Refusal> {
-    // What takes memory is there before anybody stands still.
+    // Allocate what we need before any thread stands still.
     let mut reading = Reading::of(pid).map_err(|error| Refusal::of(pid, error))?;
     let mut found = Found::default();
     let mut classes = Classes::of_process(pid);
@@ -108,7 +110,7 @@ fn work(pid: u32, clock: &Clock, is_searched: impl FnOnce()) -> Result<Scanned, 
     let ended = clock.now();
     let searched = searched.map(|mut places| {
         for place in places.iter_mut().filter(|place| place.tid != 0) {
-            // As the process itself has it told, which may be gone soon.
+            // The id in the process's own namespace; the thread may soon be gone.
             place.tid = numbers::own(place.tid).unwrap_or(place.tid);
         }
         places
@@ -121,7 +123,7 @@ fn work(pid: u32, clock: &Clock, is_searched: impl FnOnce()) -> Result<Scanned, 
     Ok(Scanned { pid, time, still, searched, unread, places, found, classes: classes.into_names() })
 }
 
-/// Searches all that is to be searched, and says what that was.
+/// Searches everything there is to search, and returns the searched areas.
 fn search(
     pid: u32,
     hold: &Hold,
@@ -133,7 +135,7 @@ fn search(
     let stacks: Vec<areas::Stack> = hold.stacks();
     let mut places = areas::of(pid, &mappings, &stacks, |start| reading.image(start));
     let constants = areas::constants(&mappings, |start| reading.image(start));
-    // musl makes blocks in what modules leave of their pages.
+    // musl places blocks in the unused rest of modules' pages.
     let has_blocks_in_modules = mappings.iter().any(Mapping::is_musl);
     let may_have_blocks = |place: &&Place| match place.kind {
         AreaKind::Variables => {
