@@ -1,4 +1,4 @@
-//! Converts recordings of other tools to captures, so that they open in the same views.
+//! Recordings of other tools, as captures: so that old ones open in the same views.
 //!
 //! ```text
 //!  heaptrack.NAME.PID.zst ─► unpack ─► lines ─► heaptrack ─┐
@@ -6,8 +6,9 @@
 //!  perf.data ──────────────► records ────────► perf_data ──┘
 //! ```
 //!
-//! Files of other tools are not trusted: their contents are checked, tables built from them are bounded by the file's
-//! length, and errors name the place. What a format does not provide is left empty, and the capture's remarks say so.
+//! A file of another tool is anybody's: what it says is checked, tables that it makes are bounded by its length, and what is
+//! wrong with it is an error that names the place. What a format does not say is left empty, and said in the capture's
+//! remarks.
 
 mod budget;
 #[doc(hidden)]
@@ -33,7 +34,7 @@ pub struct Import {
     pub file: PathBuf,
     /// The capture.
     pub output: PathBuf,
-    /// Replace an existing capture.
+    /// Take the place of a capture that is there.
     pub replace: bool,
     /// Keep command lines.
     pub store_command: bool,
@@ -63,10 +64,10 @@ pub enum ImportError {
     Read {
         /// The file.
         file: PathBuf,
-        /// The error of the system, or of the decompressor.
+        /// What the system said, or the decompressor.
         source: io::Error,
     },
-    /// The file is not of a known format.
+    /// The file is something else.
     #[error(
         "{file} is nothing that can be imported: give a file of heaptrack (heaptrack.NAME.PID.zst or .gz) or of perf \
          (perf.data)"
@@ -75,12 +76,12 @@ pub enum ImportError {
         /// The file.
         file: PathBuf,
     },
-    /// The file is damaged.
+    /// The file is wrong.
     #[error("{file}, {place}: {what}")]
     Malformed {
         /// The file.
         file: PathBuf,
-        /// Where in the file.
+        /// Where.
         place: Place,
         /// What is wrong, and what to do.
         what: &'static str,
@@ -105,7 +106,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// An error within a file, before the file's name is added.
+/// What goes wrong within a file, before its name is added.
 #[derive(Debug)]
 enum Wrong {
     Read(io::Error),
@@ -120,11 +121,10 @@ impl From<capture::Error> for Wrong {
     }
 }
 
-/// Reads another tool's file and writes it as a capture. A capture that cannot be finished is removed, and replaces
-/// nothing.
+/// Reads another tool's file and writes it as a capture. A capture that cannot be finished is removed, and takes no other's place.
 ///
 /// # Errors
-/// When the file's format is unknown, or it is damaged; when the capture cannot be written.
+/// When the file is none of those that are known, or damaged; when the capture cannot be written.
 pub fn import(import: &Import) -> Result<Imported, ImportError> {
     let read = |source| ImportError::Read { file: import.file.clone(), source };
     let mut file = File::open(&import.file).map_err(read)?;
@@ -143,7 +143,7 @@ pub fn import(import: &Import) -> Result<Imported, ImportError> {
     let metadata = metadata(import, &attributes, begun.tool());
     let created = |source| crate::session::cannot_create(&import.output, source);
     let imported = if import.replace {
-        // The error may come only at the end of the file.
+        // What is wrong with a file may stand at its end.
         let mut output = AtomicFile::create(&import.output).map_err(created)?;
         let writer = Writer::new(&mut output, &metadata).map_err(created)?;
         let imported = begun.import(writer, import.store_command).map_err(wrong)?;
@@ -160,14 +160,14 @@ pub fn import(import: &Import) -> Result<Imported, ImportError> {
     Ok(imported)
 }
 
-/// A file whose beginning shows its format.
+/// A file whose beginning says what it is.
 enum Begun {
     PerfData(PerfData),
     Heaptrack(Lines<Box<dyn Read>>),
 }
 
 impl Begun {
-    /// The tool that wrote it.
+    /// Who wrote it.
     fn tool(&self) -> &'static str {
         match self {
             Begun::PerfData(_) => "perf",
@@ -175,7 +175,7 @@ impl Begun {
         }
     }
 
-    /// Imports the rest.
+    /// Takes the rest.
     fn import<S: Sink>(self, writer: Writer<S>, store_command: bool) -> Result<Imported, Wrong> {
         match self {
             Begun::PerfData(data) => perf_data::import(data, writer),
@@ -184,7 +184,7 @@ impl Begun {
     }
 }
 
-/// The capture's metadata.
+/// What the capture says of itself.
 fn metadata(import: &Import, attributes: &std::fs::Metadata, tool: &str) -> Metadata {
     let written = attributes.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     Metadata {
@@ -217,7 +217,7 @@ fn of(import: &Import, wrong: Wrong) -> ImportError {
     }
 }
 
-/// A program's name, from its path.
+/// The name of a program, of its path.
 fn program(path: &str) -> String {
     Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

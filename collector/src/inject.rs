@@ -1,19 +1,19 @@
-//! Loads the agent into a process that runs without it, so that it can be attached to.
+//! Gives the agent to a process that runs without it, so that it can be attached to.
 //!
 //! ```text
 //!  moment ── a thread that holds no lock of the loader's or the allocator's ─► remote: it calls dlopen, and asks the agent
 //!  linkage ─ the words through which modules call malloc and its kin ──────► words: it has the agent change them
 //! ```
 //!
-//! Afterwards the agent is as if preloaded: dormant until called. Its library stays in the process for good, since
-//! something may have kept the address of one of its functions. The changed words are restored at the end, and with
-//! that all cost ends. Libraries that the process loads later are looked for once a second.
+//! The agent is then as it is where it was preloaded: dormant, until it is called. Its library stays in the process for good, since
+//! somebody may have kept the address of a function in it; the words are put back at the end, and with them goes all that it costs.
+//! Libraries that the process loads later are looked for once a second.
 //!
-//! A process that has the agent, preloaded or injected, but does not answer because it makes no allocator calls is
-//! made to answer in the same way (`wake`).
+//! A process that has the agent, from its start or by this, and does not answer since it calls nothing of the allocator, is made to in
+//! the same way (`wake`).
 //!
-//! Differences from a preloaded agent: words that no relocation covers, such as copies of `&malloc` that the program
-//! made for itself, stay unchanged, and allocations of the dynamic loader itself are not seen.
+//! What is different from a preloaded agent: words that are nobody's relocation, as copies of `&malloc` that the program made for
+//! itself, stay what they were, and so does what the dynamic loader allocates.
 
 mod breakpoints;
 mod host;
@@ -46,26 +46,26 @@ use std::time::{Duration, Instant};
 /// How often new libraries are looked for.
 const PACE: Duration = Duration::from_secs(1);
 
-/// An agent in a process that was not preloaded; taken out when this is dropped.
+/// An agent in a process that was not preloaded, until this is dropped.
 #[derive(Debug)]
 pub struct Injection {
-    /// Dropped first: tells the thread to end.
+    /// Dropped first: the thread sees that it is over.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<Result<(), Refusal>>>,
     pid: u32,
 }
 
 impl Injection {
-    /// Loads the agent's file into a process and redirects calls of the allocator's functions to its hooks. One
-    /// thread stands still for some milliseconds, at a suitable moment that is waited for until `patience` runs out.
+    /// Loads the agent's file into a process and puts its hooks in front of the allocator's functions. One of its threads stands still for
+    /// some milliseconds, at a good moment, which is waited for until `patience` is at its end.
     ///
     /// # Errors
-    /// Why the agent cannot be loaded.
+    /// Why the process cannot have it.
     pub fn new(pid: u32, agent: &Path, patience: Duration) -> Result<Injection, Refusal> {
         let (end, ends) = channel();
         let (tell, told) = channel();
         let agent = agent.to_owned();
-        // A thread of its own: tracees belong to a thread, and are released when it ends.
+        // A thread of its own: tracees belong to threads, and are free when it ends.
         let work = move || {
             let worked = work(pid, &agent, patience, &tell, &ends);
             late::settle();
@@ -81,15 +81,15 @@ impl Injection {
         }
     }
 
-    /// The process.
+    /// The process that has it.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Restores the process's calls, bypassing the agent. The library stays loaded.
+    /// Leads the process past the agent again. Its library stays there.
     ///
     /// # Errors
-    /// Why that could not be done: the process then still calls the agent, which does nothing.
+    /// Why that could not be done: the process still calls the agent, which does nothing.
     pub fn end(mut self) -> Result<(), Refusal> {
         self.finish()
     }
@@ -142,7 +142,7 @@ fn work(
         }
         due = Instant::now() + PACE;
     }
-    // Processes forked meanwhile have copies of the changed words.
+    // What it forked meanwhile has copies of the changed words.
     let children = descendants(pid);
     let restored = host.restore();
     for child in children {
@@ -156,7 +156,7 @@ fn work(
     }
 }
 
-/// Time until new libraries are to be looked for, or stopped threads to be released.
+/// The time until new libraries are looked for, or threads that have to be let go.
 fn until(due: Instant) -> Duration {
     let wait = due.saturating_duration_since(Instant::now());
     if late::is_any() { wait.min(late::PACE) } else { wait }

@@ -6,7 +6,7 @@
 //!               a piece of stack, kernel stack  unwinding with files' tables · own ids     samples
 //! ```
 //!
-//! The sampler has its own thread and shares nothing with the one that drains the agents' rings. When it falls
+//! The sampler has a thread of its own and shares nothing with the one that drains the agents' rings. Where it falls
 //! behind, the kernel counts what it had no room for. Nothing here can make a recording fail: what the kernel refuses
 //! becomes a sentence ([`Refusal`]) in the capture.
 

@@ -1,5 +1,4 @@
-//! Which words in a process's memory are addresses of memory: a snapshot for which the process stands still for some
-//! milliseconds.
+//! Which words of a process' memory are addresses of memory: a picture for which it stands still for some milliseconds.
 //!
 //! ```text
 //!  hold ────── all threads stop, their registers are read ──────────────────────┐
@@ -10,8 +9,8 @@
 //!  hold ────── all threads go on ───────────────────────────────────────────────┘
 //! ```
 //!
-//! The agent's own memory in the process is not searched: it holds copies of the program's addresses. The writer's
-//! thread writes the results to the capture in pieces, between batches of events.
+//! What the agent has of its own in the process is not searched: it holds copies of the program's addresses. The writer's thread
+//! puts into the capture what was found, piece by piece between the batches of events.
 
 mod areas;
 mod classes;
@@ -40,27 +39,27 @@ use reading::Reading;
 use std::time::Duration;
 use words::{Target, Targets};
 
-/// What was found in a process's memory.
+/// What was found in the memory of a process.
 #[derive(Debug)]
 pub(crate) struct Scanned {
     pub(crate) pid: u32,
-    /// Ticks of the recording's clock, in the middle of the time when all threads stood still.
+    /// Ticks of the recording's clock, in the middle of the time in which all threads stood still.
     pub(crate) time: u64,
-    /// From stopping the first thread to resuming the last.
+    /// From the first thread's stop to the last one's going on.
     pub(crate) still: Duration,
-    /// Bytes searched.
+    /// Bytes.
     pub(crate) searched: u64,
     /// Bytes that could not be read.
     pub(crate) unread: u64,
-    /// The searched areas, by address.
+    /// What was searched, by address.
     pub(crate) places: Vec<Place>,
     pub(crate) found: Found,
-    /// Names of the classes of its objects.
+    /// What the classes of its objects are called.
     pub(crate) classes: Vec<String>,
 }
 
 impl Scanned {
-    /// A summary for the user.
+    /// What the user is told.
     pub(crate) fn told(&self) -> String {
         let milliseconds = self.still.as_secs_f64() * 1e3;
         let mut text = format!(
@@ -78,17 +77,16 @@ impl Scanned {
     }
 }
 
-/// Searches the memory of a process, which stands still meanwhile. Calls `is_searched` just before the process
-/// continues.
+/// Searches the memory of a process, which stands still meanwhile; says so when it is about to go on.
 ///
 /// # Errors
-/// When it cannot be stopped.
+/// Why it cannot be stopped.
 pub(crate) fn scan(
     pid: u32,
     clock: Clock,
     is_searched: impl FnOnce() + Send + 'static,
 ) -> Result<Scanned, Refusal> {
-    // A thread of its own: tracees belong to a thread, and are released when it ends.
+    // A thread of its own: tracees belong to threads, and are free when it ends.
     let work = move || {
         let scanned = work(pid, &clock, is_searched);
         late::settle();
@@ -100,7 +98,7 @@ pub(crate) fn scan(
 }
 
 fn work(pid: u32, clock: &Clock, is_searched: impl FnOnce()) -> Result<Scanned, Refusal> {
-    // Allocate what we need before any thread stands still.
+    // What takes memory is there before anybody stands still.
     let mut reading = Reading::of(pid).map_err(|error| Refusal::of(pid, error))?;
     let mut found = Found::default();
     let mut classes = Classes::of_process(pid);
@@ -110,7 +108,7 @@ fn work(pid: u32, clock: &Clock, is_searched: impl FnOnce()) -> Result<Scanned, 
     let ended = clock.now();
     let searched = searched.map(|mut places| {
         for place in places.iter_mut().filter(|place| place.tid != 0) {
-            // The id in the process's own namespace; the thread may soon be gone.
+            // As the process itself has it told, which may be gone soon.
             place.tid = numbers::own(place.tid).unwrap_or(place.tid);
         }
         places
@@ -123,7 +121,7 @@ fn work(pid: u32, clock: &Clock, is_searched: impl FnOnce()) -> Result<Scanned, 
     Ok(Scanned { pid, time, still, searched, unread, places, found, classes: classes.into_names() })
 }
 
-/// Searches everything there is to search, and returns the searched areas.
+/// Searches all that is to be searched, and says what that was.
 fn search(
     pid: u32,
     hold: &Hold,
@@ -135,7 +133,7 @@ fn search(
     let stacks: Vec<areas::Stack> = hold.stacks();
     let mut places = areas::of(pid, &mappings, &stacks, |start| reading.image(start));
     let constants = areas::constants(&mappings, |start| reading.image(start));
-    // musl places blocks in the unused rest of modules' pages.
+    // musl makes blocks in what modules leave of their pages.
     let has_blocks_in_modules = mappings.iter().any(Mapping::is_musl);
     let may_have_blocks = |place: &&Place| match place.kind {
         AreaKind::Variables => {

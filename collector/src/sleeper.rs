@@ -215,8 +215,7 @@ mod tests {
         }
     }
 
-    /// Check that wake-ups for nothing make the thread deaf, longer each time up to a limit, and that one for
-    /// something ends that.
+    /// Check that calls for nothing make deaf, longer and longer up to a limit, and one for something makes hear again.
     #[test]
     fn calls_for_nothing_make_deaf() {
         let (_bell, mut sleeper) = sleeper(true);
