@@ -1,7 +1,7 @@
 //! Scans of exited processes, on their way into the capture.
 //!
 //! ```text
-//!  searched ──► │ waits │ waits │ … at most so many, and so many pointers │ ──► writer ──► capture, whoever receives it
+//!  searched ──► │ waits │ waits │ … bounded in number and in pointers     │ ──► writer ──► capture or its receiver
 //!               └──────── no room: the next process waits ────────────────┘
 //!                         no room, and the writer stands still: the next process goes on, and is counted
 //! ```

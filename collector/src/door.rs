@@ -2,7 +2,7 @@
 //!
 //! | socket | whom the kernel lets connect | who joins |
 //! |---|---|---|
-//! | of `run`, an abstract name | anybody on this machine | this user, root, and any process that shows the recording's [`Key`] |
+//! | of `run`, an abstract name | anybody on this machine | this user, root, and anybody with the recording's [`Key`] |
 //! | the file beside the agent | this user and root | the same |
 //! | of `record --listen`, a file | whom its mode and group admit | the same: the kernel has checked |
 //! | of `record --listen`, an abstract name | anybody on this machine | this user and root |

@@ -4,7 +4,7 @@
 //!  agent     parting = 1, record of the exit, waits ···············································  goes on, and is gone
 //!  drain              sees that, parting = 3 ─► exit scans
 //!  scan                                           all threads stop, searches, parting = 2, they go on
-//!  writer                                                                                          writes, whenever it comes to it
+//!  writer                                                                                          writes, in its own time
 //! ```
 //!
 //! A process waits for the search itself, and for room for its findings ([`crate::backlog`]); if there may never be

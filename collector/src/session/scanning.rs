@@ -27,8 +27,8 @@ impl Scanning {
         let Some(parting) = parting else { return Ok(Scanning(None)) };
         let (requests, written) = (requests.clone(), written.clone());
         let serve = move || ExitScans::serve(&parting, &requests, written);
-        // Normal priority: until the process is stopped, its other threads run on, and another one may end everything
-        // they use.
+        // Does not give way: until it is stopped, the process's other threads run on, although the exiting one has
+        // already torn down what they use.
         let thread = std::thread::Builder::new().name("partings".into()).spawn(serve);
         Ok(Scanning(Some(thread.map_err(no_thread)?)))
     }
