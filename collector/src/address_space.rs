@@ -2,13 +2,14 @@
 
 use rustix::process::{Resource, getrlimit};
 
-/// Has the allocator of this process do with few addresses, where these are limited (`ulimit -v`). glibc's reserves 64 MiB of them for each
-/// of a recording's dozen threads, and a thread for which there is no room is not there.
+/// Keeps this process's allocator to one arena, for machines where address space is limited (`ulimit -v`). glibc
+/// reserves 64 MiB of addresses for each of a recording's dozen threads, and a thread cannot be started where there
+/// is no room.
 ///
-/// To be called before there are other threads.
+/// Must be called before other threads exist.
 pub fn spare_address_space() {
     if getrlimit(Resource::As).current.is_some() {
-        // SAFETY: sets a number of the allocator's, which looks at it when another thread allocates first.
+        // SAFETY: sets a parameter of the allocator, which reads it when another thread first allocates.
         unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
     }
 }

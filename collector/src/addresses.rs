@@ -1,4 +1,4 @@
-//! Addresses of the capture that want names, and where names come from.
+//! Addresses in the capture that need names, and the files the names come from.
 
 use crate::anonymous_code::Told;
 use crate::modules::Modules;
@@ -9,24 +9,24 @@ use std::fs::File;
 use std::sync::Arc;
 use symbols::ModuleFile;
 
-/// Descriptors that are kept for names; the rest of what a process may have is for rings.
+/// Most descriptors kept for names; the rest of the process's limit is for rings.
 const MOST_HANDLES: usize = 256;
 
 /// What is looked up at the end.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses {
-    /// Code frames that want a name.
+    /// Code frames that need a name.
     pub(crate) frames: Unnamed,
     /// Each module, and where to open it.
     pub(crate) files: FxHashMap<ModuleId, ModuleFile>,
-    /// Files that are kept open, at most [`MOST_HANDLES`]: programs are rebuilt while they are recorded.
+    /// Files kept open, at most [`MOST_HANDLES`], since programs may be rebuilt while they are recorded.
     pub(crate) handles: FxHashMap<ModuleId, Arc<File>>,
-    /// Modules that are no files, and what the process told of the code in them.
+    /// Modules without a file, and what the process reported about the code in them.
     pub(crate) made: FxHashMap<ModuleId, Told>,
 }
 
 impl Addresses {
-    /// Takes what is new of an image's modules.
+    /// Takes an image's new frames, files and modules.
     pub(crate) fn take(&mut self, modules: &mut Modules) {
         modules.new_frames.drain(..).for_each(|frame| self.frames.add(frame));
         self.files.extend(modules.new_files.drain(..));

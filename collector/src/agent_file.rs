@@ -1,7 +1,7 @@
 //! Where the agent library lies so that target processes can load it.
 //!
-//! The library comes inside the tool's own executable and is written out at need, into the first of these folders
-//! that is private and can hold code:
+//! The library is embedded in the tool's executable and written out on demand, into the first of these folders that
+//! is private and can hold code:
 //!
 //! ```text
 //!   $SYSPROF_MEMPROF_DIR                  when set, the only one
@@ -12,10 +12,10 @@
 //!       └── libsysprof_memprof_preload.5f3c09a1d2e48b76.so     mode 0500, named after its content
 //! ```
 //!
-//! A library that is loaded into every process of a user must not be exchangeable by anybody else: the folder has to
-//! be a real folder (no link), ours, and closed to others (0700); the folder above it belongs to us or root, and is
-//! sticky where others may write. A file that is there already counts only when it has exactly our bytes. Copies of
-//! other versions go when they were not used for a day.
+//! Nobody else may be able to replace a library that is loaded into every process of a user. So the folder must be a
+//! real folder (no link), belong to us, and be closed to others (0700); its parent must belong to us or root, and be
+//! sticky if others may write to it. An existing file is used only if it has exactly our bytes. Copies of other
+//! versions are removed when they were not used for a day.
 
 #[expect(unsafe_code, reason = "mapping a file as code is the only proof that it can be mapped as code")]
 mod executable;
@@ -33,7 +33,7 @@ use std::time::SystemTime;
 
 use folder::PrivateFolder;
 
-/// Name of an installed agent; private copies have their content's hash in it.
+/// Name of an installed agent; the name of a private copy includes the hash of its content.
 pub const FILE_NAME: &str = "libsysprof_memprof_preload.so";
 
 /// An agent library that target processes can load.
@@ -41,7 +41,7 @@ pub const FILE_NAME: &str = "libsysprof_memprof_preload.so";
 pub struct AgentFile {
     /// The library.
     pub path: PathBuf,
-    /// Folders that come before this one but could not be used, and why.
+    /// Folders earlier in the order that could not be used, and why.
     pub passed_over: Vec<Unusable>,
 }
 
@@ -57,7 +57,7 @@ pub struct Unusable {
 /// Why a folder cannot hold the agent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
-    /// The folder above it does not exist, as `/run/user/UID` without a login.
+    /// Its parent does not exist, like `/run/user/UID` without a login.
     #[error("there is no such folder")]
     Absent,
     /// Code cannot be mapped from there.
@@ -66,19 +66,19 @@ pub enum Reason {
     /// It belongs to somebody else, is open to others, or is a link.
     #[error("it is not safe: {0}")]
     Unsafe(&'static str),
-    /// `LD_PRELOAD` is a list separated by colons and spaces, in which `$` begins a variable.
+    /// `LD_PRELOAD` is a list separated by colons and spaces, and `$` starts a variable in it.
     #[error("its name has a space, colon or $ sign, which LD_PRELOAD cannot hold")]
     Unspeakable,
-    /// This process may open no more files.
+    /// This process may not open more files.
     #[error("this process may not open more files")]
     Files,
-    /// Files of this process may not become as large as the agent.
+    /// Files of this process may not grow as large as the agent.
     #[error("the agent is larger than files of this process may become")]
     Large,
-    /// There is no room for it, or none for this user.
+    /// No space is left, or none for this user.
     #[error("{0}")]
     Full(String),
-    /// Anything else that the system says.
+    /// Any other error of the system.
     #[error("{0}")]
     System(String),
 }
@@ -124,7 +124,7 @@ impl fmt::Display for NoPlace {
 impl std::error::Error for NoPlace {}
 
 impl AgentFile {
-    /// Makes sure that `bytes` lie as a loadable library in the first usable folder of `candidates`.
+    /// Makes sure that `bytes` exist as a loadable library in the first usable folder of `candidates`.
     ///
     /// # Errors
     /// When no candidate can be used.
@@ -141,14 +141,14 @@ impl AgentFile {
     }
 }
 
-/// Removes all private copies of agents, of whichever version, and the folders that are empty then. Says which.
+/// Removes all private copies of agents, of any version, and the folders left empty. Returns what was removed.
 ///
 /// # Errors
 /// When one could not be removed.
 pub fn remove_private(candidates: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let mut removed = Vec::new();
     for folder in candidates {
-        // A link is not followed: what it leads to was not made by us.
+        // A link is not followed: we did not make its target.
         if !folder.symlink_metadata().is_ok_and(|folder| folder.is_dir()) {
             continue;
         }
@@ -159,7 +159,7 @@ pub fn remove_private(candidates: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
                 removed.push(entry.path());
             }
         }
-        // It stays when there is something else in it, as the sockets of recordings under way.
+        // The folder stays if something else is in it, such as sockets of running recordings.
         let _ = std::fs::remove_dir(folder);
     }
     Ok(removed)
@@ -171,7 +171,7 @@ pub fn candidates() -> Vec<PathBuf> {
 }
 
 fn candidates_in(variable: impl Fn(&str) -> Option<OsString>, uid: u32) -> Vec<PathBuf> {
-    // As the XDG base directory specification has it, relative paths count as not set.
+    // The XDG base directory specification says to ignore relative paths.
     let folder = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if let Some(only) = folder("SYSPROF_MEMPROF_DIR") {
         return vec![only];
@@ -193,15 +193,15 @@ fn candidates_in(variable: impl Fn(&str) -> Option<OsString>, uid: u32) -> Vec<P
     found
 }
 
-/// A file name that different bytes do not share. It keeps versions apart; what protects from a forged file is that
-/// its bytes are compared, not the hash.
+/// A file name that depends on the bytes, to keep versions apart. Protection from a forged file comes from comparing
+/// the bytes, not from the hash.
 fn private_name(bytes: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
     FILE_NAME.replace(".so", &format!(".{:016x}.so", hasher.finish()))
 }
 
-/// True for names that [`private_name`] gives.
+/// True for names made by [`private_name`].
 fn is_private_name(name: &str) -> bool {
     let (stem, end) = FILE_NAME.split_at(FILE_NAME.len() - ".so".len());
     let hash = name.strip_prefix(stem).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(end));

@@ -3,7 +3,7 @@
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// A descriptor that can be read once somebody has called.
+/// A descriptor that is readable once somebody has called.
 #[derive(Debug)]
 pub(crate) struct Alarm(OwnedFd);
 
@@ -12,13 +12,13 @@ impl Alarm {
         Ok(Alarm(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
-    /// Wakes the thread, now or when it waits next.
+    /// Wakes the thread, now or when it next waits.
     pub(crate) fn call(&self) {
-        // It can only fail when so many calls were made already that one more says nothing.
+        // Fails only when the count is at its maximum; then it is readable anyway.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// Takes all calls so far as heard.
+    /// Clears all calls so far.
     pub(crate) fn hear(&self) {
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }

@@ -1,11 +1,12 @@
-//! Tests that need a process of their own: what they do would reach other threads of this one, or end it.
+//! Tests that need a process of their own, because they would affect other threads of this one, or kill it.
 
 use std::process::Command;
 
-/// Says which test is alone in its process.
+/// Names the test that is alone in its process.
 const ALONE: &str = "SYSPROF_MEMPROF_TEST_ALONE";
 
-/// True in the process of its own that a test has, by its path; where it is not in that one, it is run there and has to succeed.
+/// True in the process that runs only this test, given by its path. Elsewhere it runs the test in such a process,
+/// requires it to succeed, and returns false.
 pub(crate) fn is_alone(test: &str) -> bool {
     if std::env::var_os(ALONE).is_some_and(|alone| alone == test) {
         return true;

@@ -1,7 +1,7 @@
-//! What programs tell of themselves: names of pools and marks.
+//! What programs say about themselves: names of pools, and marks.
 //!
-//! Names come from recorded processes, so any bytes are taken: what is no UTF-8 is replaced, and there is room for so
-//! many different ones and no more.
+//! Names come from recorded processes, so any bytes are accepted: invalid UTF-8 is replaced, and the number of
+//! different names is bounded.
 
 use crate::image::ImageId;
 use crate::orders;
@@ -11,21 +11,21 @@ use rustc_hash::FxHashMap;
 use shared_ring::name::{self, MAX_NAME, MAX_POOLS, Name, Named};
 use shared_ring::record::Record;
 
-/// Most different names of a recording.
+/// Most different names in a recording.
 const MOST_NAMES: usize = 1 << 16;
-/// What stands for all further ones.
+/// Stands for all further names.
 const OTHER: &str = "[too many names]";
 
-/// The names told so far.
+/// The names seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     ids: FxHashMap<Box<str>, StringId>,
-    /// Names for which there was no room.
+    /// Names beyond the limit.
     pub(crate) refused: u64,
 }
 
 impl Names {
-    /// The capture's name for these bytes.
+    /// The capture's id for these bytes.
     fn enter(&mut self, name: &[u8], writer: &mut Writer) -> Result<StringId, Error> {
         let text = text(name);
         if let Some(known) = self.ids.get(&*text) {
@@ -40,7 +40,7 @@ impl Names {
         Ok(id)
     }
 
-    /// What the user should know about them.
+    /// Remark for the user about refused names.
     pub(crate) fn remark(&self) -> Option<String> {
         (self.refused > 0).then(|| {
             format!(
@@ -52,7 +52,7 @@ impl Names {
     }
 }
 
-/// A name as text. One that was cut loses the beginning of a character at its end.
+/// A name as text. A name cut in the middle of a character loses that character.
 fn text(name: &[u8]) -> std::borrow::Cow<'_, str> {
     match str::from_utf8(name) {
         Err(error) if name.len() == MAX_NAME && error.error_len().is_none() => {
@@ -69,7 +69,8 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    /// What a process told of a pool's block; none of a pool without a name, and of anything else. `stack` translates ids.
+    /// The action for a process's report about a block of a pool; `None` for a pool without a name, and for any other
+    /// record. `stack` translates ids.
     pub(crate) fn action(
         &self,
         slot: u32,
@@ -91,14 +92,14 @@ impl Pools {
         })
     }
 
-    /// The process in a slot ended: the next one there has pools of its own.
+    /// Forgets the pools of a process that ended: the next one in the slot has pools of its own.
     pub(crate) fn forget(&mut self, slot: u32) {
         self.names.retain(|(of, _), _| *of != slot);
     }
 }
 
 impl Pipeline {
-    /// A thread told a name.
+    /// Takes in a name reported by a thread.
     pub(crate) fn told(
         &mut self,
         (image, slot, thread): (ImageId, u32, ThreadId),
@@ -121,7 +122,7 @@ impl Pipeline {
         }
     }
 
-    /// Sets a mark that somebody else wants; false if there is no thread yet that it could be set for.
+    /// Sets a mark that was requested from outside; false if there is no thread yet that could have it.
     pub(crate) fn mark(&mut self, mark: &orders::Mark) -> Result<bool, Error> {
         let Some(thread) = self.processes.speaker(mark.pid) else { return Ok(false) };
         self.timeline.advance(mark.time);
@@ -149,7 +150,8 @@ fn of_wire(kind: name::MarkKind) -> MarkKind {
 mod tests {
     use super::text;
 
-    /// Check that names come as they are, that other bytes are replaced, and that a cut leaves whole characters.
+    /// Check that text comes through unchanged, that invalid bytes are replaced, and that a cut leaves whole
+    /// characters.
     #[test]
     fn any_bytes_are_a_text() {
         let cut = |end: &str| [&[b'x'; 253], end.as_bytes()].concat()[..255].to_vec();

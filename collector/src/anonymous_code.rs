@@ -1,10 +1,12 @@
-//! Code of a process that is in no file: made at run time, or memory that is no code at all.
+//! Code of a process that the loader did not report: made at run time, mapped by the program itself, or memory that
+//! is no code at all.
 //!
-//! It belongs to a module of the capture whose path says what it is and whose, so that equal addresses of two processes
-//! are two: `[anonymous code (JIT?) of 1234]`. Addresses in it are those of the process. Names come from what the compiler
-//! told beside the program ([`symbols::JitFiles`]).
+//! It belongs to a module of the capture whose path says what it is and whose, so that equal addresses in two
+//! processes stay apart: `[anonymous code (JIT?) of 1234]`. Addresses in it are the process's own. Names come from
+//! what the compiler wrote next to the program ([`symbols::JitFiles`]).
 //!
-//! Some programs map code of files past the loader: node does that with its own. Such code is in that file all the same.
+//! Some programs map code of files without the loader: node does that with its own. Such code is attributed to that
+//! file as usual.
 
 use crate::modules::module_of;
 use crate::numbers;
@@ -22,36 +24,36 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use symbols::{JitCode, JitFiles, ModuleFile, Reason};
 
-/// The list of mappings is read again no sooner than this: compilers map code all the time.
+/// The list of mappings is not read again sooner than this: compilers map code all the time.
 const STALE: Duration = Duration::from_millis(100);
-/// What memory is called of which nothing better is known.
+/// The label for memory of which nothing better is known.
 const ANONYMOUS: &str = "anonymous code (JIT?)";
 
-/// The same of a process whose mappings we may not read: it belongs to somebody else.
+/// The label for a process whose mappings we may not read because it belongs to another user.
 const WITHHELD: &str = "memory of another user";
 
-/// What a process told of its code.
+/// What a process reported about its code.
 pub(crate) type Told = Result<Arc<JitCode>, Reason>;
 
-/// The code of one process that the loader did not tell of.
+/// The code of one process that the loader did not report.
 pub(crate) struct AnonymousCode {
     pid: u32,
-    /// None until the first address asks.
+    /// None until the first address is looked up.
     seen: Option<Seen>,
     files: Files,
-    /// Modules of memory.
+    /// Modules that stand for memory.
     modules: Vec<ModuleId>,
 }
 
-/// A process as it was when first needed: at its end there is nothing left to ask.
+/// A process as it was when first needed: at its end it can no longer be asked.
 #[derive(Debug)]
 struct Seen {
     regions: Vec<Region>,
     at: Instant,
     files: JitFiles,
-    /// The system does not let us look at the process' mappings.
+    /// We may not read the process's mappings.
     is_withheld: bool,
-    /// The root of the process' file system, which outlives it.
+    /// The root of the process's file system, kept open because it must outlive the process.
     _root: Option<File>,
     told: Option<Told>,
 }
@@ -64,18 +66,18 @@ struct Region {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Holder {
-    /// Memory, and what it is called.
+    /// Memory, with its label.
     Memory(String),
-    /// A file, and where in it the region begins.
+    /// A file, and the offset in it where the region begins.
     File { path: PathBuf, inode: u64, offset: u64 },
 }
 
-/// Where an address is.
+/// Where an address lies.
 pub(crate) struct Found {
     pub(crate) module: ModuleId,
-    /// What to take off the process' address to get one of the module's.
+    /// Subtract this from the process's address to get the module's.
     pub(crate) bias: u64,
-    /// The file, where there is one.
+    /// The file, if there is one.
     pub(crate) file: Option<ModuleFile>,
 }
 
@@ -84,7 +86,7 @@ impl AnonymousCode {
         AnonymousCode { pid, seen: None, files: Files::default(), modules: Vec::new() }
     }
 
-    /// The module that an address is in; none where nothing is known of it.
+    /// The module that contains an address; `None` if nothing is known of it.
     pub(crate) fn find(&mut self, address: u64, writer: &mut Writer) -> Result<Option<Found>, Error> {
         match self.region(address) {
             Some(Region { addresses, holder: Holder::File { path, inode, offset } }) => {
@@ -95,7 +97,7 @@ impl AnonymousCode {
                 Ok(Some(Found { module: writer.module(row)?, bias, file: Some(file) }))
             }
             region => {
-                // None: the list is a moment old, or the process gone.
+                // Without a region, the list is a moment old or the process is gone.
                 let label = match &region {
                     Some(Region { holder: Holder::Memory(label), .. }) => label,
                     _ if self.seen.as_ref().is_some_and(|seen| seen.is_withheld) => WITHHELD,
@@ -120,7 +122,8 @@ impl AnonymousCode {
         find(&seen.regions, address).cloned()
     }
 
-    /// What the process told of its code, by module of memory: to be asked when it has ended, or the recording does.
+    /// What the process reported about its code, by module of memory. To be called when the process or the recording
+    /// has ended.
     pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
         let Some(seen) = &mut self.seen else { return Vec::new() };
         if self.modules.is_empty() {
@@ -153,8 +156,8 @@ impl Seen {
             |root| PathBuf::from(format!("/proc/self/fd/{}", root.as_raw_fd())),
         );
         let mapped = dumps(&maps).map(|path| base.join(path.strip_prefix("/").unwrap_or(path)));
-        // A short life may be over before its mappings could be read.
-        // By the pid that it has itself.
+        // A short-lived process may be gone before its mappings could be read, so also look under the usual name,
+        // which has the pid in the process's own namespace.
         let own = numbers::own(pid).unwrap_or(pid);
         let usual = base.join(format!("tmp/jit-{own}.dump"));
         let files = JitFiles {
@@ -174,13 +177,13 @@ impl Seen {
     }
 }
 
-/// A handle of the process' root, by which its files are reached when it is gone.
+/// A handle of the process's root, through which its files are reached after it is gone.
 fn root(pid: u32) -> Option<File> {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
     std::fs::OpenOptions::new().read(true).custom_flags(flags).open(format!("/proc/{pid}/root")).ok()
 }
 
-/// Nanoseconds since the Unix epoch.
+/// Start of a process, in nanoseconds since the Unix epoch.
 fn started(pid: u32) -> Option<u64> {
     let ticks = crate::process::start_ticks(pid)?;
     let booted = procfs::boot_time_secs().ok()?;
@@ -196,7 +199,7 @@ fn maps(pid: u32) -> Result<Vec<MemoryMap>, Reason> {
     }
 }
 
-/// Logs that compilers map, as a sign to profilers where they are.
+/// Logs that compilers map to show profilers where they are.
 fn dumps(maps: &[MemoryMap]) -> impl Iterator<Item = &Path> {
     maps.iter().filter_map(|map| match &map.pathname {
         MMapPath::Path(path) => Some(path.as_path()).filter(|path| is_dump(path)),
@@ -204,14 +207,14 @@ fn dumps(maps: &[MemoryMap]) -> impl Iterator<Item = &Path> {
     })
 }
 
-/// `jit-1234.dump`.
+/// True for names like `jit-1234.dump`.
 fn is_dump(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let number = name.strip_prefix("jit-").and_then(|rest| rest.strip_suffix(".dump"));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
-/// What can hold code now, behind what did before: memory that was given back had its label rightly.
+/// What can hold code now, plus earlier regions whose memory was given back: their labels were right.
 fn regions(pid: u32, maps: &[MemoryMap], before: &[Region]) -> Vec<Region> {
     let mut regions: Vec<Region> = maps.iter().filter_map(|map| region(pid, map)).collect();
     let is_over = |region: &&Region| find(&regions, region.addresses.start).is_none();
@@ -236,7 +239,7 @@ fn region(pid: u32, map: &MemoryMap) -> Option<Region> {
     (is_code || has_words).then_some(Region { addresses: map.address.0..map.address.1, holder })
 }
 
-/// Files that exist in memory only: compilers map code twice, to write and to run it.
+/// True for files that exist in memory only: compilers map code twice, to write it and to run it.
 fn is_memory(path: &Path) -> bool {
     path.starts_with("/dev/zero")
         || path.starts_with("/dev/shm")
@@ -256,8 +259,8 @@ mod tests {
         Region { addresses, holder: Holder::Memory(label.to_owned()) }
     }
 
-    /// Check that our own heap and stack have their names, that our code is in our file under its own address, and that
-    /// what is in no list is called code.
+    /// Check that our own heap and stack have their names, that our code is in our file under its own address, and
+    /// that an address in no mapping is labelled as code.
     #[test]
     fn own_memory_has_words() {
         let folder = tempfile::tempdir().unwrap();
@@ -293,7 +296,8 @@ mod tests {
         assert!(lookup.function().is_some_and(|name| name.contains("own_memory_has_words")), "{lookup:?}");
     }
 
-    /// Check that code of a process whose mappings may not be read says so, instead of being called a compiler's.
+    /// Check that code of a process whose mappings may not be read says so, instead of being attributed to a
+    /// compiler.
     #[test]
     fn withheld_memory_says_so() {
         let folder = tempfile::tempdir().unwrap();
@@ -318,7 +322,7 @@ mod tests {
         }
     }
 
-    /// Check that memory which was given back keeps its label, unless something else is there now.
+    /// Check that memory that was given back keeps its label, unless something else is there now.
     #[test]
     fn given_back_memory_keeps_its_label() {
         let before = [region(10..20, "before"), region(30..40, "gone")];
@@ -328,7 +332,7 @@ mod tests {
         assert_eq!(find(&before, 9), None);
     }
 
-    /// Check which files are logs of compilers, and which exist in memory only.
+    /// Check which files count as compiler logs, and which as existing in memory only.
     #[test]
     fn files_are_known_by_their_names() {
         for (name, is) in [

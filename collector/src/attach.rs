@@ -1,4 +1,4 @@
-//! Recording of processes that run already: they have the agent preloaded and lie dormant.
+//! Recording of running processes: they have the agent preloaded and lie dormant.
 //!
 //! ```text
 //!  named ────── /proc/*/{stat,exe}: who is called so
@@ -8,9 +8,8 @@
 //!  call ─────── the socket beside it: Hello, memory, "mapped" ─► Image
 //! ```
 //!
-//! A dormant process has nothing open: no descriptor, no thread. The one thing that it looks at is the page of its
-//! user's doorbell, which [`shared_ring::doorbell`] describes, and it can be called only by who may write that page:
-//! its user, and root.
+//! A dormant process has no descriptor and no thread for this. All it looks at is the page of its user's doorbell,
+//! see [`shared_ring::doorbell`]; only those who may write that page can call it: its user, and root.
 
 mod bell;
 mod call;
@@ -32,13 +31,13 @@ use std::path::PathBuf;
 /// Why a process cannot be recorded now; each text says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// There is none with this pid.
+    /// No process has this pid.
     #[error("there is no process {pid}")]
     NoProcess {
         /// Its pid.
         pid: u32,
     },
-    /// What it has mapped cannot be read.
+    /// We may not read its mappings.
     #[error("process {pid} belongs to another user: only that user and root can attach to it")]
     NotYours {
         /// Its pid.
@@ -53,7 +52,7 @@ pub enum Refusal {
         /// Its pid.
         pid: u32,
     },
-    /// It has the agent, but cannot hear.
+    /// It has the agent, but no doorbell to hear.
     #[error(
         "process {pid} has the agent preloaded, but there was no doorbell when it started: it hears nothing. \
          sysprof-memprof install-agent, run as root, makes one for all users; then restart the process"
@@ -62,32 +61,32 @@ pub enum Refusal {
         /// Its pid.
         pid: u32,
     },
-    /// Somebody records it.
+    /// Another collector records it.
     #[error("process {pid} is already recorded by process {by}. sysprof-memprof detach {pid} ends that")]
     Recorded {
         /// Its pid.
         pid: u32,
-        /// The collector's.
+        /// The collector's pid.
         by: u32,
     },
-    /// Its doorbell is not what it has to be.
+    /// Its doorbell is not as it has to be.
     #[error("the doorbell {path} of process {pid} cannot be used: {why}")]
     Doorbell {
         /// Its pid.
         pid: u32,
-        /// The file.
+        /// The doorbell's file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
     },
-    /// It has called nothing of the allocator.
+    /// It did not call the allocator.
     #[error("process {pid} did not answer. {why}{}", asleep(.unwoken.as_ref()))]
     Silent {
         /// Its pid.
         pid: u32,
-        /// What keeps it from that.
+        /// What keeps it from answering.
         why: Hindrance,
-        /// Why it could not be made to, where that was tried.
+        /// Why it could not be made to answer, if that was tried.
         unwoken: Option<crate::inject::Refusal>,
     },
     /// It was not called, since others were calling all the time.
@@ -98,7 +97,7 @@ pub enum Refusal {
         /// Its pid.
         pid: u32,
     },
-    /// Filters on its system calls forbid what its agent would do.
+    /// Filters on its system calls forbid calls its agent would make.
     #[error(
         "process {pid} has filters on its system calls (seccomp) that {} what it takes to be recorded: {}. Restart it with \
          these allowed, as by SystemCallFilter= of its unit",
@@ -108,12 +107,12 @@ pub enum Refusal {
     Confined {
         /// Its pid.
         pid: u32,
-        /// What it would call.
+        /// The forbidden calls.
         calls: Vec<&'static str>,
-        /// They would be its end; else they would fail.
+        /// True if they would kill it; otherwise they would fail.
         is_deadly: bool,
     },
-    /// Threads of it are still in an earlier recording's memory.
+    /// Some of its threads are still in an earlier recording's memory.
     #[error("process {pid} is busy: a thread of it has not finished with its last recording. Try again")]
     Busy {
         /// Its pid.
@@ -129,7 +128,7 @@ pub enum Refusal {
         pid: u32,
         /// The agent's version.
         theirs: u32,
-        /// This program's.
+        /// This program's version.
         ours: u32,
     },
     /// The system refused something.
@@ -137,7 +136,7 @@ pub enum Refusal {
     System {
         /// Its pid.
         pid: u32,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -147,7 +146,7 @@ fn asleep(unwoken: Option<&crate::inject::Refusal>) -> String {
 }
 
 impl Refusal {
-    /// True when it may answer if it is called for longer.
+    /// True if it may answer when called for longer.
     pub fn may_pass(&self) -> bool {
         matches!(self, Refusal::Silent { .. } | Refusal::Taken { .. })
     }

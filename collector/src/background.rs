@@ -1,19 +1,19 @@
-//! Work that has time, beside services that have none.
+//! Work that is not urgent, beside services that are.
 
 use crate::log::debug;
 use rustix::process::{getpriority_process, setpriority_process};
 
-/// As far below others as work goes that nobody has to wait long for: a tenth of a processor where all are busy.
+/// Low priority, for work nobody has to wait for long: a tenth of a processor when all are busy.
 const NICE: i32 = 10;
 
-/// Does some work, in a thread of its own with a lower priority if somebody is `watched` who goes on working meanwhile. A thread
-/// of its own, because a user's thread never gets its priority back.
+/// Does some work, in a lower-priority thread if it is `watched`: recorded processes run on meanwhile. A separate
+/// thread, because an ordinary user cannot raise a thread's priority again.
 pub(crate) fn in_background<T: Send>(watched: bool, work: impl FnOnce() -> T + Send) -> T {
     if !watched {
         return work();
     }
     let run = || {
-        // Linux has priorities of threads: this one's, and of those that it starts.
+        // On Linux, priority is per thread: this sets that of this thread and of those it starts.
         let nice = getpriority_process(None).unwrap_or(0).max(NICE);
         if let Err(error) = setpriority_process(None, nice) {
             debug!("the priority stays as it is: {error}");
@@ -30,7 +30,7 @@ pub(crate) fn in_background<T: Send>(watched: bool, work: impl FnOnce() -> T + S
 mod tests {
     use super::*;
 
-    /// Check that only the work beside others has another priority, and whoever started it keeps theirs.
+    /// Check that only background work has a lower priority, and that its starter keeps its own.
     #[test]
     fn priority_is_that_of_the_work_alone() {
         let before = getpriority_process(None);

@@ -1,13 +1,14 @@
-//! Scans of processes that have ended, on their way into the capture.
+//! Scans of exited processes, on their way into the capture.
 //!
 //! ```text
-//!  searched ──► │ waits │ waits │ … at most so many, and so many pointers │ ──► writer ──► capture, whoever receives it
+//!  searched ──► │ waits │ waits │ … bounded in number and in pointers     │ ──► writer ──► capture or its receiver
 //!               └──────── no room: the next process waits ────────────────┘
 //!                         no room, and the writer stands still: the next process goes on, and is counted
 //! ```
 //!
-//! Each holds what it has found, so there is an end to how many there may be. Behind it processes wait for the writer; but one that waits
-//! itself, for a pipe that nobody reads or a disk that does not answer, may do so for ever, and nobody's end depends on that.
+//! Each scan holds what it found, so their number is bounded. Further processes wait for the writer. But a writer
+//! that is itself blocked, on a pipe nobody reads or a disk that does not respond, may be so forever, and no
+//! process's exit may depend on that.
 
 use crate::commands::Answer;
 use crate::requests::Unwritten;
@@ -16,20 +17,21 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// So many scans may wait to be written, …
+/// Most scans that wait to be written, …
 const SCANS: usize = 8;
-/// … and so many pointers in all of them: some bytes for each.
+/// … and most pointers in all of them, at some bytes each.
 const POINTERS: u64 = 16 << 20;
-/// A writer that works has a turn each second, and each of its turns takes some milliseconds.
+/// How long without a turn counts as standing still: a working writer has a turn each second, and a turn takes
+/// milliseconds.
 const STILL: Duration = Duration::from_secs(3);
-/// How often it is looked whether it has had one.
+/// How often the writer's turns are checked.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Why a process does not wait until there is room.
+/// Why a process does not wait for room.
 pub(crate) const STANDS_STILL: &str = "nothing could be written for 3 seconds, as where whoever receives the capture stands still, and \
     processes do not wait for that";
 
-/// The scans, the oldest first.
+/// The scans, oldest first.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     waiting: VecDeque<Unwritten>,
@@ -44,7 +46,8 @@ impl Backlog {
         }
     }
 
-    /// Waits until there is room for one more, and gives what has become of others; false where that may never be.
+    /// Waits until there is room for one more, reporting the outcome of written ones; false when that may never
+    /// happen.
     pub(crate) fn has_room(&mut self, mut done: impl FnMut(Answer)) -> bool {
         let mut patience = Duration::ZERO;
         while let Some(oldest) = self.waiting.front() {
@@ -65,7 +68,7 @@ impl Backlog {
         self.waiting.push_back(scan);
     }
 
-    /// Waits until all are written.
+    /// Waits until all scans are written.
     pub(crate) fn finish(self, done: impl FnMut(Answer)) {
         self.waiting.into_iter().map(Unwritten::wait).for_each(done);
     }
@@ -76,11 +79,11 @@ impl Backlog {
     }
 }
 
-/// Who writes them.
+/// The writer, as seen from here.
 #[derive(Debug)]
 struct Writer {
     written: Arc<Written>,
-    /// Its turns when somebody looked, and since when there were no more.
+    /// The last number of turns seen, and since when it has not changed.
     turns: u64,
     since: Instant,
 }
@@ -113,7 +116,7 @@ mod tests {
         (backlog, writers, written)
     }
 
-    /// Check that there is room as soon as the oldest is written, or is lost.
+    /// Check that there is room as soon as the oldest scan is written or lost.
     #[test]
     fn written_scans_make_room() {
         let (mut backlog, mut writers, _) = full();
@@ -128,7 +131,7 @@ mod tests {
         assert!(answers.len() == SCANS - 1 && answers.iter().all(Result::is_err), "{answers:?}");
     }
 
-    /// Check that many pointers leave no room, however few scans have found them.
+    /// Check that many pointers fill the backlog, however few scans hold them.
     #[test]
     fn many_pointers_are_a_full_backlog() {
         let mut backlog = Backlog::new(Arc::default());
@@ -140,7 +143,7 @@ mod tests {
         assert!(backlog.is_full());
     }
 
-    /// Check that a writer which has turns is waited for, however long, and one that has none is not.
+    /// Check that a writer that has turns is waited for however long it takes, and one that has none is not.
     #[test]
     fn writers_that_stand_still_are_not_waited_for() {
         let (mut backlog, writers, written) = full();
@@ -150,7 +153,7 @@ mod tests {
         assert!(!backlog.writer.stands_still());
         backlog.writer.since = before.checked_sub(2 * STILL).expect("this machine runs for longer");
         assert!(!backlog.has_room(|answer| panic!("{answer:?}")));
-        // It comes back: what waits is written, and there is room again.
+        // The writer recovers: waiting scans are written, and there is room again.
         writers[0].send(true).unwrap();
         assert!(backlog.has_room(|_| ()));
     }

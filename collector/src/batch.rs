@@ -1,4 +1,4 @@
-//! What the drain thread hands to the writer: many records in merged order, still as the rings had them.
+//! What the drain thread hands to the writer: records in merged order, still encoded as in the rings.
 //!
 //! ```text
 //!   runs     ring 0, 3 words, from 100    ring 7, 2 words, from 90    ring 0, …
@@ -9,7 +9,7 @@
 use crate::image::ImageId;
 use crate::item::Item;
 
-/// Records of one ring behind each other.
+/// Consecutive records of one ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) image: ImageId,
@@ -25,26 +25,26 @@ pub(crate) struct Run {
 pub(crate) enum Part<'b> {
     /// Whole records of one ring.
     Run(Run, &'b [u64]),
-    /// Something that is no record.
+    /// An item that is not a record.
     Note(Item),
 }
 
-/// Runs and notes in merged order. Cleared batches keep their memory.
+/// Runs and notes in merged order. A cleared batch keeps its memory.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     runs: Vec<Run>,
     words: Vec<u64>,
-    /// Each with the number of the run that it comes before.
+    /// Each with the index of the run it precedes.
     notes: Vec<(usize, Item)>,
 }
 
 impl Batch {
-    // Cost: a few nanoseconds and those of the copy.
+    // Cost: a few nanoseconds plus the copy.
     #[inline]
     pub(crate) fn run(&mut self, image: ImageId, ring: u32, time: u64, words: &[u64]) {
         self.runs.push(Run { image, ring, time, words: words.len() });
         match words {
-            // What threads have that take turns; a call of memcpy would cost more than the copy.
+            // Typical of threads that alternate; calling memcpy would cost more than the copy.
             [one] => self.words.push(*one),
             [one, two] => self.words.extend([*one, *two]),
             _ => self.words.extend_from_slice(words),
@@ -59,7 +59,7 @@ impl Batch {
         self.runs.is_empty() && self.notes.is_empty()
     }
 
-    /// Bytes of records, with what says whose they are.
+    /// Bytes of records and run headers.
     pub(crate) fn bytes(&self) -> usize {
         self.words.len() * size_of::<u64>() + self.runs.len() * size_of::<Run>()
     }

@@ -1,4 +1,4 @@
-//! When a recording begins: with the session, or with the first process that is attached to, however long that is waited for.
+//! When a recording begins: with the session, or with the first process attached to, however long that takes.
 
 use crate::clock::Clock;
 use capture::{Counter, Error, Metadata, Writer};
@@ -6,24 +6,25 @@ use capture::{Counter, Error, Metadata, Writer};
 /// The beginning of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct Beginning {
-    /// What the capture says of itself while the first process is waited for.
+    /// The capture's metadata, while the first process is awaited.
     awaited: Option<Metadata>,
-    /// For how long that was waited for, in nanoseconds.
+    /// How long the first process was awaited, in nanoseconds.
     waited: u64,
 }
 
 impl Beginning {
-    /// The first process is waited for.
+    /// A recording that awaits its first process.
     pub(crate) fn awaited(metadata: Metadata) -> Beginning {
         Beginning { awaited: Some(metadata), waited: 0 }
     }
 
-    /// True while it is.
+    /// True while the first process is awaited.
     pub(crate) fn is_awaited(&self) -> bool {
         self.awaited.is_some()
     }
 
-    /// A process takes part since this moment, in shifted ticks. With the first one the recording begins, and the capture says when.
+    /// Notes that a process takes part since `time`, in shifted ticks. The first one begins the recording, and the
+    /// capture's start is set.
     pub(crate) fn met(&mut self, time: u64, clock: &mut Clock, writer: &mut Writer) -> Result<(), Error> {
         let Some(metadata) = self.awaited.take() else { return Ok(()) };
         self.waited = clock.begin(time).unwrap_or_default();
@@ -31,7 +32,7 @@ impl Beginning {
         writer.metadata(&Metadata { started_unix_ns, ..metadata })
     }
 
-    /// A reading by a clock that was started with the session; `None` when it was taken before the recording.
+    /// Converts a reading by a clock started with the session; `None` if it was taken before the recording began.
     pub(crate) fn counter(&self, counter: &Counter) -> Option<Counter> {
         let time = counter.time.checked_sub(self.waited).filter(|_| !self.is_awaited())?;
         Some(Counter { time, ..*counter })

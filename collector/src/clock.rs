@@ -1,11 +1,11 @@
-//! From ticks of the agents' clock to nanoseconds since the start of the recording.
+//! Converts ticks of the agents' clock to nanoseconds since the start of the recording.
 //!
-//! Agents read the time stamp counter where it is invariant, else `CLOCK_MONOTONIC_RAW`. The counter's rate is
-//! measured against `CLOCK_MONOTONIC_RAW` at the start and again every second; each stretch between two measurements
+//! Agents read the time stamp counter where it is invariant, otherwise `CLOCK_MONOTONIC_RAW`. The counter's rate is
+//! measured against `CLOCK_MONOTONIC_RAW` at the start and again every second. Each stretch between two measurements
 //! is a line that begins where the last one ended, so converted times never run backwards.
 //!
-//! A machine that sleeps may leave the counter running, while that clock stands still. Such a stretch says nothing of the rate, which is
-//! measured anew from its end on; the times of events go on with the counter.
+//! While a machine sleeps, the counter may go on and that clock stand still. Such a stretch says nothing about the
+//! rate, which is measured anew from its end; event times continue with the counter.
 
 use rustix::time::{ClockId, clock_gettime};
 use shared_ring::record::TIME_SHIFT;
@@ -14,27 +14,28 @@ use shared_ring::record::TIME_SHIFT;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     tsc: bool,
-    /// Since when the rate is measured: ticks, and nanoseconds of `CLOCK_MONOTONIC_RAW`.
+    /// Start of the rate measurement: ticks, and nanoseconds of `CLOCK_MONOTONIC_RAW`.
     origin: (u64, u64),
     /// The last measurement.
     last: (u64, u64),
-    /// Where the present line begins: ticks, nanoseconds of the recording.
+    /// Start of the current line: ticks, nanoseconds of the recording.
     base: (u64, u64),
     /// Nanoseconds per tick.
     rate: f64,
     /// See [`Clock::bend_ns`].
     bend: u64,
-    /// When the recording begins, in ticks: [`AWAITED`] while that is not known.
+    /// When the recording begins, in ticks; [`AWAITED`] while unknown.
     beginning: u64,
 }
 
-/// In `beginning`: the recording begins with something that is waited for.
+/// In `beginning`: the recording has not begun yet.
 const AWAITED: u64 = u64::MAX;
 
-/// Samples are converted at most so long after they were taken, unless the machine stands still.
+/// Longest time from taking a sample to converting it, unless the machine stands still.
 const SAMPLES_WAIT_NS: f64 = 500e6;
 
-/// Nanoseconds by which both clocks may differ over a stretch beyond a hundredth of it: a machine that sleeps does so for longer.
+/// Nanoseconds by which the clocks may differ over a stretch, beyond a hundredth of it; a sleeping machine exceeds
+/// that.
 const APART_NS: f64 = 100e6;
 
 /// One moment on two clocks.
@@ -44,7 +45,7 @@ pub(crate) struct Pair {
     pub(crate) ticks: u64,
     /// On `CLOCK_MONOTONIC_RAW`.
     pub(crate) raw_ns: u64,
-    /// Ticks that passed while both were read.
+    /// Ticks that passed while reading both.
     pub(crate) window: u64,
 }
 
@@ -54,10 +55,11 @@ fn raw_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Whether agents may record by the time stamp counter at all: other machines' counters tick too seldom for the order of events.
+/// Whether agents may use the time stamp counter at all: on other architectures counters tick too slowly to order
+/// events.
 pub(crate) const HAS_TSC: bool = cfg!(target_arch = "x86_64");
 
-/// True when the counter runs at one rate on all processors, in all power states.
+/// True when the counter runs at a constant rate on all processors, in all power states.
 fn tsc_is_invariant() -> bool {
     HAS_TSC
         && std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| {
@@ -71,7 +73,7 @@ fn tsc_is_invariant() -> bool {
 fn ticks(tsc: bool) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if tsc {
-        // SAFETY: reads the counter, which the kernel allows us to: we are not under PR_TSC_SIGSEGV.
+        // SAFETY: reads the counter, which the kernel allows: we are not under PR_TSC_SIGSEGV.
         return unsafe { core::arch::x86_64::_rdtsc() };
     }
     let _ = tsc;
@@ -79,7 +81,7 @@ fn ticks(tsc: bool) -> u64 {
 }
 
 impl Clock {
-    /// Chooses the clock and measures it for two milliseconds.
+    /// Chooses the clock and measures its rate for two milliseconds.
     pub(crate) fn start() -> Clock {
         let tsc = tsc_is_invariant();
         let mut clock =
@@ -95,13 +97,14 @@ impl Clock {
         clock
     }
 
-    /// The same for a recording that begins later, see [`Clock::begin`]. Until then nothing has happened in it.
+    /// The same clock for a recording that begins later, see [`Clock::begin`]. Until then no time is within the
+    /// recording.
     pub(crate) fn awaiting(self) -> Clock {
         Clock { beginning: AWAITED, ..self }
     }
 
-    /// The recording that was waited for begins at this moment, in shifted ticks: times count from there. Gives the nanoseconds since the
-    /// clock was started; `None` where it is not waited for, or has begun.
+    /// Begins the awaited recording at this time, in shifted ticks: nanoseconds count from there. Returns the
+    /// nanoseconds since the clock was started, or `None` if no beginning is awaited.
     pub(crate) fn begin(&mut self, shifted: u64) -> Option<u64> {
         if self.beginning != AWAITED {
             return None;
@@ -112,12 +115,12 @@ impl Clock {
         Some(waited)
     }
 
-    /// True of moments, in unshifted ticks, that are not in the recording because it began later.
+    /// True for a time, in unshifted ticks, before the recording began.
     pub(crate) fn is_before(&self, ticks: u64) -> bool {
         ticks < self.beginning
     }
 
-    /// Measures the rate again, over all of the recording. Called about once a second.
+    /// Measures the rate again, over the whole recording. Called about once a second.
     pub(crate) fn measure(&mut self) {
         if self.tsc {
             self.note(self.pair());
@@ -126,7 +129,7 @@ impl Clock {
 
     fn note(&mut self, pair: Pair) {
         let now = (pair.ticks, pair.raw_ns);
-        // A counter that was set back is on no line with what it was.
+        // A counter that was set back does not continue the earlier line.
         if now.0 < self.base.0 {
             return;
         }
@@ -163,8 +166,8 @@ impl Clock {
         ticks(self.tsc)
     }
 
-    /// Nanoseconds by which two conversions of one moment differ at most, when a measurement came between: times of
-    /// samples are converted a moment later than those of events.
+    /// Largest difference in nanoseconds between two conversions of the same time with a measurement in between:
+    /// sample times are converted a moment later than event times.
     pub(crate) fn bend_ns(&self) -> u64 {
         self.bend
     }
@@ -174,29 +177,29 @@ impl Clock {
         self.tsc
     }
 
-    /// Now, as records have it: in shifted ticks.
+    /// Now in shifted ticks, as in records.
     pub(crate) fn now(&self) -> u64 {
         now(self.tsc)
     }
 
-    /// Nanoseconds since the start of the recording, of shifted ticks.
+    /// Converts shifted ticks to nanoseconds since the start of the recording.
     pub(crate) fn nanoseconds(&self, shifted: u64) -> u64 {
         self.nanoseconds_of(shifted << TIME_SHIFT)
     }
 
-    /// Nanoseconds since the start of the recording, of unshifted ticks.
+    /// Converts unshifted ticks to nanoseconds since the start of the recording.
     pub(crate) fn nanoseconds_of(&self, ticks: u64) -> u64 {
         let distance = ticks.wrapping_sub(self.base.0).cast_signed() as f64 * self.rate;
         self.base.1.saturating_add_signed(distance as i64)
     }
 
-    /// Nanoseconds of a number of unshifted ticks.
+    /// Converts a number of unshifted ticks to nanoseconds.
     pub(crate) fn duration(&self, ticks: u64) -> u64 {
         (ticks as f64 * self.rate) as u64
     }
 }
 
-/// Now, as agents record it that do so by the time stamp counter, or not.
+/// Now in shifted ticks, by the time stamp counter or by the system's clock.
 pub(crate) fn now(tsc: bool) -> u64 {
     ticks(tsc) >> TIME_SHIFT
 }
@@ -210,7 +213,7 @@ pub(crate) struct Usage {
     pub(crate) peak_rss: u64,
 }
 
-/// Own use of processor and memory.
+/// Processor time and memory used by this process.
 pub(crate) fn own_usage() -> Usage {
     // SAFETY: all bits of the struct may be zero.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -232,7 +235,7 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    /// Check that a counter that begins anew changes no time that was.
+    /// Check that a counter that restarts changes no earlier time.
     #[test]
     fn counter_that_begins_anew_moves_no_time() {
         let now = Clock::start();
@@ -241,7 +244,8 @@ mod tests {
         assert_eq!((clock.base, clock.nanoseconds_of(u64::MAX >> 1)), ((u64::MAX >> 1, 7), 7));
     }
 
-    /// Check that hours in which only one of the clocks goes on, as where a machine sleeps, do not change how fast time passes afterwards.
+    /// Check that hours in which only one of the clocks goes on, as while a machine sleeps, do not change the rate
+    /// afterwards.
     #[test]
     fn sleep_of_the_machine_bends_no_time() {
         const SECOND: u64 = 1_000_000_000;
@@ -273,7 +277,7 @@ mod tests {
         }
     }
 
-    /// Check that a recording which begins later has times from then on, at the same rate, and that it begins once.
+    /// Check that a recording that begins later counts time from then on, at the same rate, and begins only once.
     #[test]
     fn recording_that_is_waited_for_begins_at_zero() {
         const SECOND: u64 = 1_000_000_000;
@@ -292,11 +296,11 @@ mod tests {
         assert_eq!(begun.begin(now), None);
     }
 
-    /// Check that converted time goes forward at the rate of the system's clock.
+    /// Check that converted time advances at the rate of the system's clock.
     #[test]
     fn time_passes_at_the_right_rate() {
         let mut clock = Clock::start();
-        // The true time lies between two measurements: this thread may rest between any two lines.
+        // The true time lies between two measurements: this thread may be suspended between any two lines.
         let before = Instant::now();
         let from = clock.nanoseconds(clock.now());
         let after = Instant::now();

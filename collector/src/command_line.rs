@@ -1,18 +1,19 @@
-//! The command line of a process, which may be anything, and of any length.
+//! The command line of a process, with arbitrary bytes and of any length.
 
 use procfs::process::Process;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
-/// Bytes of it that are kept.
+/// Most bytes kept.
 const LONGEST: usize = 1 << 20;
-/// What an argument takes beside its letters.
+/// Overhead of each argument besides its bytes.
 const EACH: usize = 8;
-/// So many empty arguments at the end are none: a program that writes a title over its arguments fills the rest with zeros.
+/// More trailing empty arguments than this are not arguments: a program that writes a title over its arguments fills
+/// the rest with zeros.
 const TITLE: usize = 16;
 
-/// That of a process; empty where it cannot be read.
+/// The command line of a process; empty if it cannot be read.
 pub(crate) fn read(process: &Process) -> Vec<String> {
     let Ok(file) = process.open_relative("cmdline") else { return Vec::new() };
     let mut bytes = Vec::new();
@@ -20,7 +21,7 @@ pub(crate) fn read(process: &Process) -> Vec<String> {
     if read.is_ok() { split(&bytes) } else { Vec::new() }
 }
 
-/// Those words of a command that are kept.
+/// The part of a command's words that is kept.
 pub(crate) fn kept(words: &[OsString]) -> Vec<String> {
     texts(words.iter().map(|word| word.as_bytes()))
 }
@@ -28,7 +29,7 @@ pub(crate) fn kept(words: &[OsString]) -> Vec<String> {
 fn split(bytes: &[u8]) -> Vec<String> {
     let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     let (words, rest) = bytes.split_at(end);
-    // Each argument ends with a zero, the last one that has letters, too.
+    // Each argument ends with a zero, including the last that is not empty.
     let bytes = match rest.len() {
         0 => words,
         1..=TITLE => &bytes[..bytes.len() - 1],
@@ -37,7 +38,7 @@ fn split(bytes: &[u8]) -> Vec<String> {
     if bytes.is_empty() { Vec::new() } else { texts(bytes.split(|byte| *byte == 0)) }
 }
 
-/// As many as there is room for, the last one cut.
+/// As many words as there is room for, the last one cut.
 fn texts<'a>(words: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
     let mut room = LONGEST;
     let mut texts = Vec::new();
@@ -55,7 +56,8 @@ fn texts<'a>(words: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Check that all arguments are there, empty ones and those that are no text, too, and that what a title has left is none.
+    /// Check that all arguments are kept, including empty ones and ones that are not text, and that the zeros behind
+    /// a title are not arguments.
     #[test]
     fn arguments_are_kept() {
         let title = [&b"x: main"[..], &[0; 100]].concat();
@@ -73,7 +75,7 @@ mod tests {
         assert!(read(&Process::myself().unwrap()).first().is_some_and(|first| first.contains("collector")));
     }
 
-    /// Check that no command line takes more than it may, however it is made.
+    /// Check that no command line exceeds the limit, whatever its shape.
     #[test]
     fn command_lines_are_bounded() {
         for bytes in

@@ -1,8 +1,8 @@
-//! Commands to a collector that runs: asked for by others of the same user, or by root.
+//! Commands to a running collector, from other processes of the same user, or of root.
 //!
-//! Each collector listens on a name in the abstract namespace that its pid is part of. Nothing is left behind when it
-//! is killed, and nobody can pose as it, since whoever asks compares the pid of the one that answers. A command is one
-//! packet of words, each ended by a zero byte; the answer is one packet, whose first byte says whether it went well:
+//! Each collector listens on a name in the abstract namespace that contains its pid. Nothing is left behind when it
+//! is killed, and nobody can pose as it, because clients compare the pid of whoever answers. A command is one packet
+//! of words, each terminated by a zero byte; the answer is one packet whose first byte tells success from failure:
 //!
 //! ```text
 //!   snapshot\0 4711\0 /tmp/a.memprof\0  ──►
@@ -23,20 +23,21 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// So many clients are answered at once; one more is answered by the ear itself, and others wait for that.
+/// Most clients answered at once. One more is answered by the listening thread itself, and further ones wait for
+/// that.
 const AT_ONCE: usize = 32;
-/// Longest packet.
+/// Longest packet, in bytes.
 const LONGEST: usize = 64 << 10;
-/// A client says what it wants within this time.
+/// How long a client may take to send its command.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// What a collector answers: what it did, or why not.
+/// A collector's answer: what it did, or why not.
 pub type Answer = Result<String, String>;
 
-/// What obeys, several at a time.
+/// Executes commands, several at a time.
 pub(crate) type Obey = Arc<dyn Fn(&[OsString]) -> Answer + Send + Sync>;
 
-/// Why a collector could not be asked, or what it said.
+/// Why a collector could not be asked, or its refusal.
 #[derive(Debug, thiserror::Error)]
 pub enum NotDone {
     /// It takes no commands.
@@ -44,22 +45,22 @@ pub enum NotDone {
     NoAnswer {
         /// The collector.
         pid: u32,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is no daemon.
+    /// No daemon is running.
     #[error("there is no daemon of this user: {source}. sysprof-memprof daemon starts one")]
     NoDaemon {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It said no.
+    /// It refused.
     #[error("{0}")]
     Refused(String),
 }
 
-/// A collector's ear. Each command is obeyed in a thread of its own, since one may take long, as a snapshot of a large capture does, and
-/// others are asked for meanwhile. All threads end with this.
+/// Listens for commands. Each is executed in a thread of its own, since one may take long, like a snapshot of a large
+/// capture, while others arrive. Dropping this ends all threads.
 #[derive(Debug)]
 pub struct Ear {
     over: Arc<Alarm>,
@@ -67,18 +68,18 @@ pub struct Ear {
 }
 
 impl Ear {
-    /// Listens for commands to this process. Only one can in a process.
+    /// Listens for commands to this process. Only one `Ear` can in a process.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn open(obey: Obey) -> io::Result<Ear> {
         Ear::open_at(&address_of(std::process::id())?, obey)
     }
 
-    /// Listens for commands to the daemon of this user, of which there is one.
+    /// Listens for commands to this user's daemon, of which there can be only one.
     ///
     /// # Errors
-    /// What the system says: perhaps that there is one.
+    /// The system's error, for example when a daemon is already running.
     pub fn open_as_daemon(obey: Obey) -> io::Result<Ear> {
         Ear::open_at(&daemon()?, obey)
     }
@@ -95,12 +96,12 @@ impl Ear {
             let mut answering = Vec::new();
             while !is_over(&listening, &ended) {
                 answering.retain(|thread: &JoinHandle<()>| !thread.is_finished());
-                // Whoever is not there any more needs no answer.
+                // A client that has gone needs no answer.
                 if let Ok(Some(client)) = listening.let_in() {
                     answering.extend(serve(Arc::new(client), &obey, answering.len() < AT_ONCE));
                 }
             }
-            // What was begun is done; a thread that failed has said so.
+            // Commands that have begun are finished; a thread that panicked has said so.
             answering.into_iter().for_each(|thread| drop(thread.join()));
         })?;
         Ok(Ear { over, thread: Some(thread) })
@@ -116,7 +117,7 @@ impl Drop for Ear {
     }
 }
 
-/// Waits for a client, or for the end.
+/// Waits for a client or for the end; true at the end.
 fn is_over(listening: &ListeningSocket, over: &Alarm) -> bool {
     let mut both = [PollFd::new(over, PollFlags::IN), PollFd::new(listening, listening.wanted())];
     let rest = listening.rest().map(|rest| Timespec { tv_sec: 0, tv_nsec: rest.subsec_nanos().into() });
@@ -124,7 +125,7 @@ fn is_over(listening: &ListeningSocket, over: &Alarm) -> bool {
     !both[0].revents().is_empty()
 }
 
-/// Answers a client, in a thread of its own if there may be one.
+/// Answers a client, in a thread of its own if `apart`.
 fn serve(client: Arc<OwnedFd>, obey: &Obey, apart: bool) -> Option<JoinHandle<()>> {
     let (same, obeys) = (client.clone(), obey.clone());
     let thread = apart.then(|| {
@@ -173,7 +174,7 @@ fn address_of(pid: u32) -> rustix::io::Result<SocketAddrUnix> {
     SocketAddrUnix::new_abstract_name(format!("sysprof-memprof-collector-{pid}").as_bytes())
 }
 
-/// There is one daemon for a doorbell: who has another `SYSPROF_MEMPROF_DIR` can have another.
+/// One daemon per doorbell: with another `SYSPROF_MEMPROF_DIR` there can be another daemon.
 fn daemon() -> rustix::io::Result<SocketAddrUnix> {
     let mut hasher = DefaultHasher::new();
     crate::attach::folders().hash(&mut hasher);
@@ -181,10 +182,10 @@ fn daemon() -> rustix::io::Result<SocketAddrUnix> {
     SocketAddrUnix::new_abstract_name(format!("sysprof-memprof-daemon-{uid}-{folders:016x}").as_bytes())
 }
 
-/// Has a collector do something, and gives its answer.
+/// Sends a command to a collector, and returns its answer.
 ///
 /// # Errors
-/// When it cannot be asked, or says no.
+/// When it cannot be asked, or refuses.
 pub fn ask<W: AsRef<OsStr>>(pid: u32, words: impl IntoIterator<Item = W>) -> Result<String, NotDone> {
     let failed = |source: io::Error| NotDone::NoAnswer { pid, source };
     let is_it = |peer: Peer| peer.pid().is_ok_and(|peer| peer == pid);
@@ -193,10 +194,10 @@ pub fn ask<W: AsRef<OsStr>>(pid: u32, words: impl IntoIterator<Item = W>) -> Res
     understand(answer.map_err(failed)?).unwrap_or_else(|| Err(failed(io::ErrorKind::UnexpectedEof.into())))
 }
 
-/// Has the daemon of this user do something, and gives its answer.
+/// Sends a command to this user's daemon, and returns its answer.
 ///
 /// # Errors
-/// When there is none, or it says no.
+/// When there is no daemon, or it refuses.
 pub fn ask_daemon<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Result<String, NotDone> {
     // Anybody could listen under that name.
     let is_ours = |peer: Peer| peer.uid == rustix::process::geteuid().as_raw();
@@ -205,7 +206,7 @@ pub fn ask_daemon<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Result
     understand(answer.map_err(failed)?).unwrap_or_else(|| Err(failed(io::ErrorKind::UnexpectedEof.into())))
 }
 
-/// What an answer says; nothing when it is none.
+/// Parses an answer; `None` if it is not one.
 fn understand(answer: Vec<u8>) -> Option<Result<String, NotDone>> {
     let text = String::from_utf8_lossy(answer.get(1..).unwrap_or_default()).into_owned();
     match answer.first()? {
@@ -233,7 +234,8 @@ fn converse<W: AsRef<OsStr>>(
     }
     rustix::net::send(&socket, &packet, SendFlags::NOSIGNAL)?;
     let mut answer = vec![0; LONGEST];
-    // It may take its time, as a snapshot of a large capture does; when it ends, we hear that.
+    // No timeout: a command may take long, like a snapshot of a large capture, and if the collector ends the
+    // connection closes.
     let (length, _) = rustix::net::recv(&socket, answer.as_mut_slice(), RecvFlags::empty())?;
     answer.truncate(length);
     Ok(answer)
@@ -245,13 +247,14 @@ mod tests {
     use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
     use std::time::Duration;
 
-    /// One ear at a time in this process.
+    /// One `Ear` at a time in this process.
     fn alone() -> MutexGuard<'static, ()> {
         static EAR: Mutex<()> = Mutex::new(());
         EAR.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Check that clients are answered while another one's wish takes its time, and that it is done when the ear is closed.
+    /// Check that clients are answered while another one's command takes long, and that it is finished when the ear
+    /// is dropped.
     #[test]
     fn slow_commands_delay_nobody() {
         let _alone = alone();
@@ -263,7 +266,7 @@ mod tests {
                 return Ok("quick".to_string());
             }
             begun.send(()).unwrap();
-            // Longer than any machine takes for the others, but no test waits for ever.
+            // Longer than any machine takes for the others, but bounded.
             let released = is_released.lock().unwrap().recv_timeout(Duration::from_secs(60));
             released.map(|()| "slow".to_string()).map_err(|_| "nobody came".to_string())
         }));
@@ -279,7 +282,7 @@ mod tests {
         assert_eq!(slow.join().unwrap(), Ok("slow".to_string()));
     }
 
-    /// Check that as many wishes as may be at once, and more, are all answered.
+    /// Check that as many commands as may run at once, and more, are all answered.
     #[test]
     fn floods_of_commands_are_answered() {
         let _alone = alone();
@@ -293,7 +296,7 @@ mod tests {
         drop(ear);
     }
 
-    /// Check that words arrive as they were sent, empty ones and those that are no text too, and that both kinds of
+    /// Check that words arrive as sent, including empty ones and ones that are not text, and that both kinds of
     /// answers come back.
     #[test]
     fn commands_are_answered() {

@@ -5,10 +5,11 @@
 //!                             one Source for each file of /proc
 //! ```
 //!
-//! Of many processes so many are read at once as take some milliseconds, and others the next time.
+//! With many processes, each round reads as many as take a few milliseconds, and the next round continues with
+//! others.
 //!
-//! A thread of its own, because `/proc` may take its time. While the writer waits for what it writes to, nothing is read: what would be
-//! is of hours, perhaps, and has no end.
+//! This has a thread of its own, because `/proc` may be slow. While the writer is blocked on its output nothing is
+//! read: that may last hours, and readings would pile up without bound.
 
 mod machine;
 mod pace;
@@ -26,18 +27,18 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Instant;
 use subjects::Round;
 
-/// Processes that are read in one round: so many take a few milliseconds.
+/// Most processes read in one round: they take a few milliseconds.
 const MOST: usize = 512;
-/// Readings that wait for the writer, which looks for them once a second at least.
+/// Most readings waiting for the writer, which takes them at least once a second.
 const QUEUE: usize = 16;
 
-/// Somewhere that counters are read from.
+/// A source of counters.
 pub(super) trait Source {
-    /// Reads what there is. What cannot be read is left out.
+    /// Reads what it can; what cannot be read is left out.
     fn read(&mut self, round: &Round, reading: &mut Reading);
 }
 
-/// What is read in one round.
+/// The readings of one round.
 pub(super) struct Reading {
     time: u64,
     counters: Vec<Counter>,
@@ -49,14 +50,14 @@ impl Reading {
     }
 }
 
-/// The thread, from the outside. It ends when this is dropped.
+/// Handle of the thread, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Counters {
     subjects: Subjects,
 }
 
 impl Counters {
-    /// Starts it; readings come out of the receiver.
+    /// Starts the thread; its readings come out of the receiver.
     pub(crate) fn start(
         clock: Clock,
         subjects: Subjects,
@@ -99,12 +100,12 @@ fn run(mut clock: Clock, subjects: &Subjects, readings: &SyncSender<Vec<Counter>
     }
 }
 
-/// What was read of each process the last time.
+/// The last reading of each process.
 #[derive(Debug, Default)]
 struct Seen(FxHashMap<(ProcessId, CounterKind), u64>);
 
 impl Seen {
-    /// True where something is another than it was when it was read last, or was never read. What is read seldom says nothing about that.
+    /// True when some value differs from its last reading, or has none. Counters that are rarely read do not count.
     fn differs(&mut self, round: &Round, counters: &[Counter]) -> bool {
         let mut differs = false;
         for counter in counters {
@@ -114,7 +115,7 @@ impl Seen {
                 differs |= self.0.insert((process, counter.kind), counter.value) != Some(counter.value);
             }
         }
-        // Of processes that are gone little is kept.
+        // Keep little about processes that are gone.
         if self.0.len() == self.0.capacity() {
             self.0.retain(|(process, _), _| round.is_alive(*process));
         }
@@ -126,14 +127,14 @@ impl Seen {
 mod tests {
     use super::*;
 
-    /// A round of these, who are all that there are.
+    /// A round of these processes, which are all there are.
     pub(super) fn of(subjects: &[Subject]) -> Round {
         let alive = subjects.iter().map(|subject| subject.process).collect();
         Round { subjects: subjects.to_vec(), alive }
     }
 
-    /// Check that what is read is compared with what was read of the same process before, which may be some rounds ago, and that of
-    /// processes that are gone little is kept.
+    /// Check that readings are compared with the same process's last one, even if rounds passed in between, and that
+    /// little is kept about processes that are gone.
     #[test]
     fn processes_are_compared_with_themselves() {
         let counter = |number, value| Counter {
@@ -158,7 +159,7 @@ mod tests {
         assert!(seen.0.len() < 1000);
     }
 
-    /// Check that each source reads what it is for, of this process and this machine.
+    /// Check that each source reads its counters of this process and this machine.
     #[test]
     fn sources_read_this_process() {
         let own =
@@ -178,7 +179,8 @@ mod tests {
         assert!(reading.counters.iter().all(|counter| counter.time == 7));
     }
 
-    /// Check that a writer who takes nothing is not waited for with ever more, and gets what is new when it goes on.
+    /// Check that readings do not pile up for a writer that takes none, and that it gets recent ones when it
+    /// continues.
     #[test]
     fn readings_that_nobody_takes_are_few() {
         let subjects = Subjects::default();
@@ -193,7 +195,7 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(100));
         }
         let waiting: Vec<_> = readings.try_iter().take(2 * QUEUE).collect();
-        // One that was on its way came while the others were taken.
+        // One more was in flight while the others were taken.
         assert!((QUEUE / 2..=QUEUE + 1).contains(&waiting.len()), "{}", waiting.len());
         let last = |readings: &[Vec<Counter>]| {
             readings.last().and_then(|all| all.first()).map(|counter| counter.time)
@@ -203,7 +205,7 @@ mod tests {
         drop(counters);
     }
 
-    /// Check that a pid that another process has by now gives nothing, nor one that is gone.
+    /// Check that a pid that was reused, or whose process is gone, gives nothing.
     #[test]
     fn other_processes_are_not_read() {
         let mut reading = Reading { time: 0, counters: Vec::new() };

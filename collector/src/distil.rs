@@ -1,5 +1,5 @@
-//! A recording of which something smaller is kept than its events: whoever makes that reads the capture while it grows, in a
-//! thread of its own, and what it has read is given back to the system.
+//! For recordings of which something smaller is kept than all events: a *distiller* reads the capture while it grows,
+//! in a thread of its own, and what it has read is given back to the system.
 //!
 //! ```text
 //!  writer ──► capture in memory ──► distiller ──► what is kept
@@ -16,30 +16,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Bytes that the writer may be ahead of the distiller.
+/// How far the writer may be ahead of the distiller, in bytes.
 pub(crate) const LAG: u64 = 64 << 20;
-/// Between two looks at the growing capture.
+/// Time between two looks at the growing capture.
 const TURN: Duration = Duration::from_millis(200);
 
-/// Makes something of a growing capture.
+/// Makes something smaller of a growing capture.
 pub trait Distil {
-    /// Takes in what there is now. Gives how far that goes, which is not needed again, and the bytes of what is kept.
+    /// Takes in what is there now. Returns how far it has read, which is not needed again, and the size of its
+    /// output.
     ///
     /// # Errors
     /// When one of the two cannot be read or written.
     fn refresh(&mut self) -> Result<(u64, u64), capture::Error>;
 
-    /// Takes in the rest, now that the capture is whole.
+    /// Takes in the rest; the capture is whole.
     ///
     /// # Errors
     /// As [`Distil::refresh`].
     fn finish(self: Box<Self>) -> Result<(), capture::Error>;
 }
 
-/// Begins, in the thread that distils.
+/// Creates the distiller, in its own thread.
 pub type Begin = Box<dyn FnOnce() -> Box<dyn Distil> + Send>;
 
-/// The thread that distils.
+/// Handle of the distilling thread.
 #[derive(Debug)]
 pub(crate) struct Distiller {
     thread: JoinHandle<Result<(), capture::Error>>,
@@ -47,7 +48,7 @@ pub(crate) struct Distiller {
 }
 
 impl Distiller {
-    /// Begins with a capture that goes into this file.
+    /// Starts distilling the capture that goes into this file.
     pub(crate) fn start(begin: Begin, file: Arc<File>, written: Arc<Written>) -> std::io::Result<Distiller> {
         let over = Arc::new(AtomicBool::new(false));
         let is_over = over.clone();
@@ -59,7 +60,7 @@ impl Distiller {
                 // Acquire pairs with the Release of `finish`: the capture is whole then.
                 let is_last = is_over.load(Ordering::Acquire);
                 let (read, kept) = distil.refresh().inspect_err(|_| written.fail_distilling())?;
-                // Where it cannot be given back, the recording takes more memory and nothing else.
+                // Where holes cannot be punched, the recording only takes more memory.
                 let _ = fallocate(&file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, read);
                 written.distilled(read, kept);
                 if is_last {
@@ -71,7 +72,7 @@ impl Distiller {
         Ok(Distiller { thread, over })
     }
 
-    /// Waits for the end of what is kept, when the capture is whole, or will never be.
+    /// Waits for the distiller's output to be finished; called when the capture is whole, or never will be.
     pub(crate) fn finish(self) -> Result<(), crate::Error> {
         // Release pairs with the Acquire of the thread.
         self.over.store(true, Ordering::Release);

@@ -2,36 +2,37 @@
 //!
 //! | socket | whom the kernel lets connect | who joins |
 //! |---|---|---|
-//! | of `run`, an abstract name | anybody on this machine | this user, root, and whoever shows the recording's [`Key`] |
+//! | of `run`, an abstract name | anybody on this machine | this user, root, and anybody with the recording's [`Key`] |
 //! | the file beside the agent | this user and root | the same |
-//! | of `record --listen`, a file | whom its mode and group name | the same: the kernel has looked |
+//! | of `record --listen`, a file | whom its mode and group admit | the same: the kernel has checked |
 //! | of `record --listen`, an abstract name | anybody on this machine | this user and root |
 //!
-//! The collector of root records programs that become other users, so a uid alone does not say who belongs to a recording.
+//! Root's collector also records programs that switch to other users, so a uid alone does not tell who belongs to a
+//! recording.
 
 use crate::peer::Peer;
 use shared_ring::key::Key;
 use std::fs::File;
 use std::io::{self, Read};
 
-/// A socket's rule.
+/// A socket's rule for users other than this one and root.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Door {
-    /// Others show this.
+    /// They must show this key.
     Key(Key),
-    /// Whoever could connect may join.
+    /// Anybody who could connect may join.
     Open,
-    /// Others may not.
+    /// They may not join.
     Closed,
 }
 
 impl Door {
-    /// Whether it makes sense to hear what somebody has to say.
+    /// Whether a client may be admitted at all, whatever it says.
     pub(crate) fn may_admit(&self, peer: &Peer) -> bool {
         peer.is_trusted() || !matches!(self, Door::Closed)
     }
 
-    /// Whether somebody joins who shows this.
+    /// Whether a client that shows this key may join.
     pub(crate) fn admits(&self, peer: &Peer, shown: &Key) -> bool {
         peer.is_trusted()
             || match self {
@@ -42,7 +43,7 @@ impl Door {
     }
 }
 
-/// A new key, from what the kernel has of chance.
+/// A new random key.
 pub(crate) fn new_key() -> io::Result<Key> {
     let mut bytes = [0; Key::BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -54,7 +55,8 @@ mod tests {
     use super::*;
     use rustix::process::geteuid;
 
-    /// Check who joins by which socket: this user and root by each, another user by showing the key, or where the kernel has looked.
+    /// Check who may join by which socket: this user and root always, another user by showing the key, or where the
+    /// kernel has checked.
     #[test]
     fn doors_admit_whom_they_are_for() {
         let (key, other) = (new_key().unwrap(), new_key().unwrap());

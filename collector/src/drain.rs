@@ -2,13 +2,14 @@
 //!
 //! ```text
 //!  a round:  watermark = now − ε
-//!            every image, every ring: copy out, give the room back, check
+//!            every image, every ring: copy out, free the space, check
 //!            merge what is not later than the watermark ──► batches ──► queue to the writer
-//!            processes that are gone: their rings and slot are free again
-//!            sleep until a ring is past its mark, or the clock or one of us says so
+//!            processes that are gone: free their rings and slots
+//!            sleep until a ring is past its mark, the clock runs out, or another thread rings
 //! ```
 //!
-//! When the writer has fallen behind by more than the queue holds, a round takes nothing from the rings, and merges nothing.
+//! When the writer has fallen behind by more than the queue holds, a round takes nothing from the rings and merges
+//! nothing.
 
 use crate::batch::Batch;
 use crate::clock::{Clock, thread_cpu_ns};
@@ -32,13 +33,13 @@ const TURN: usize = 1 << 16;
 /// What the drain thread and its session share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// The recording is to end.
+    /// Set when the recording is to end.
     pub(crate) stop: AtomicBool,
-    /// What was seen so far.
+    /// Counts so far.
     pub(crate) counts: Counts,
 }
 
-/// Everything that the thread needs.
+/// Everything the drain thread needs.
 pub(crate) struct Drain {
     pub(crate) images: mpsc::Receiver<Arc<Image>>,
     pub(crate) watcher: Watcher,
@@ -46,22 +47,22 @@ pub(crate) struct Drain {
     pub(crate) bell: Arc<Bell>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) clock: Clock,
-    /// Where processes go that wait at their end; `None` where nobody scans them.
+    /// Takes exiting processes that wait to be scanned; `None` when nobody scans them.
     pub(crate) exit_scans: Option<mpsc::Sender<ExitScan>>,
 }
 
-/// What draining took.
+/// The cost of draining.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
-    /// Processor time of the thread, nanoseconds.
+    /// Processor time of the thread, in nanoseconds.
     pub(crate) cpu_ns: u64,
-    /// Times that it was woken.
+    /// Times the thread was woken.
     pub(crate) wake_ups: u64,
     /// Nanoseconds during which rings were left alone because the writer was behind.
     pub(crate) held_ns: u64,
 }
 
-/// The thread at work.
+/// State of the running thread.
 struct Round {
     drain: Drain,
     drained: Vec<Drained>,
@@ -69,13 +70,14 @@ struct Round {
     watermark: Watermark,
     batch: Batch,
     sleeper: Sleeper,
-    /// Since when the writer is behind.
+    /// Since when the writer has been behind.
     held: Option<Instant>,
     held_ns: u64,
 }
 
 impl Drain {
-    /// Drains until the session stops, then once more to the end. Gives the way to the writer back, who works until that is dropped.
+    /// Drains until the session stops, then once more to the end. Returns the sender to the writer, which runs until
+    /// that is dropped.
     pub(crate) fn run(self) -> (Work, Sender) {
         let mut round = Round::new(self);
         while !round.run() {
@@ -101,7 +103,7 @@ impl Round {
         }
     }
 
-    /// One round; true when it was the last.
+    /// Runs one round; true when it was the last.
     fn run(&mut self) -> bool {
         self.sleeper.listen();
         let is_stopping = self.drain.shared.stop.load(Ordering::Acquire);
@@ -124,7 +126,8 @@ impl Round {
                 image.finish_all(&mut self.merger);
             }
         }
-        // Of a round that has read nothing no time is known up to which all was read: rings were read up to different ones before.
+        // After a round that read nothing there is no time up to which everything was read: earlier rounds left the
+        // rings at different points.
         if self.held.is_none() {
             let read = self.drained.iter().map(|image| image.read_until(&self.merger));
             let watermark = if is_last { u64::MAX } else { read.fold(due.time, u64::min) };
@@ -134,35 +137,36 @@ impl Round {
         is_last || (is_stopping && self.drain.batches.is_given_up())
     }
 
-    /// Takes images in that were connected since the last round.
+    /// Takes in the images that connected since the last round.
     fn welcome(&mut self) {
         let time = self.drain.clock.now();
         for image in self.drain.images.try_iter() {
-            // Before all of its records, whatever their times: nothing of this round is merged yet.
+            // Precedes all of its records, whatever their times: nothing of this round is merged yet.
             self.batch.note(Item { time, image: image.id, what: What::Image(image.clone()) });
             self.drained.push(Drained::new(image));
         }
     }
 
-    /// Tells all agents that it is over, and gives those that are just writing a moment. What comes later is not waited for.
+    /// Tells all agents that the recording is over, and gives those in the middle of a write a moment. Whatever is
+    /// written later is not waited for.
     fn close(&mut self) {
         self.drained.iter().for_each(Drained::close);
         std::thread::sleep(Duration::from_millis(1));
         self.drained.iter_mut().for_each(|image| image.note_goals(&mut self.merger));
     }
 
-    /// Passes processes on that wait at their end; how many.
+    /// Hands on processes that wait to be scanned at exit; returns how many.
     fn part(&mut self) -> usize {
         let Some(exit_scans) = &self.drain.exit_scans else { return 0 };
         let new = self.drained.iter_mut().flat_map(Drained::take_exit_scans);
-        // Where nobody scans any more, they go on.
+        // If nobody scans any more, dropping the scan lets the process continue.
         new.map(|exit_scan| drop(exit_scans.send(exit_scan))).count()
     }
 
-    /// Reads all rings, unless the writer is behind; how many words came.
+    /// Reads all rings, unless the writer is behind; returns the words read.
     fn sweep(&mut self) -> usize {
         if self.drain.batches.is_given_up() {
-            // Nothing can be recorded any more: whoever waits for room need not.
+            // Nothing can be recorded any more: threads that wait for room are let go.
             self.drained.iter().for_each(Drained::close);
         }
         self.drained.iter_mut().for_each(|image| image.note_ends(&mut self.merger));
@@ -184,7 +188,7 @@ impl Round {
         self.drained.iter_mut().map(|image| image.sweep(&mut sweep)).sum()
     }
 
-    /// Merges all that is due and sends it.
+    /// Merges everything that is due and sends it.
     fn emit(&mut self, watermark: u64) {
         loop {
             let is_more = self.merger.merge(watermark, &mut self.batch);
@@ -198,7 +202,7 @@ impl Round {
         self.merger.compact(TURN);
     }
 
-    /// Lets images go of which nothing comes any more.
+    /// Drops images that will not produce anything more.
     fn retire(&mut self, is_last: bool) {
         let time = self.drain.clock.now();
         let merger = &mut self.merger;
@@ -220,7 +224,7 @@ impl Round {
 
     fn sleep(&mut self) {
         if self.held.is_some() {
-            // The queue rings when there is room. Agents need not: nothing would be read.
+            // The queue rings the bell when it has room. Calls of agents are ignored: nothing would be read.
             self.sleeper.sleep_deaf(Duration::from_millis(100));
             return;
         }

@@ -1,4 +1,4 @@
-//! One image as the drain thread sees it: its rings, the processes that write into them, and their ends.
+//! One image as the drain thread sees it: its rings, the processes that write into them, and the ends of these.
 
 use crate::clock::Clock;
 use crate::exit_scans::ExitScan;
@@ -16,28 +16,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// How far apart, in shifted ticks, the clocks of two processors may be: some 1.6 µs.
+/// Assumed bound on how far the clocks of two processors differ, in shifted ticks: some 1.6 µs.
 pub(crate) const EPSILON: u64 = 256;
 
-/// So many turns of a ring may wait for what is earlier in others: those that are read as they are written wait for less.
+/// Most turns of one ring that may wait for earlier records of others; rings read as fast as they are written stay
+/// below it.
 const TURNS: usize = 4;
 
-/// What is counted while rings are drained.
+/// Counts kept while rings are drained.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Records seen.
     pub(crate) events: AtomicU64,
-    /// Records of agents that cannot be.
+    /// Impossible records.
     pub(crate) corrupt: AtomicU64,
-    /// Words in rings that were given up, as far as they can be.
+    /// Words left in rings that were given up, as far as they can be counted.
     pub(crate) unread: AtomicU64,
     /// Threads seen.
     pub(crate) threads: AtomicU32,
-    /// Times that the clock was set back.
+    /// Times the clock was set back.
     pub(crate) jumps: AtomicU32,
 }
 
-/// What a sweep needs beside the image.
+/// What a sweep needs besides the image.
 pub(crate) struct Sweep<'d> {
     /// Most words copied from one ring at once: rings take turns.
     pub(crate) turn: usize,
@@ -47,23 +48,23 @@ pub(crate) struct Sweep<'d> {
     pub(crate) clock: &'d Clock,
 }
 
-/// A ring's reading end.
+/// The reading end of a ring.
 #[derive(Debug)]
 struct Source {
     consumer: Consumer<'static>,
     stream: StreamId,
-    /// The ring holds more than its turn: what comes next is later than what was read, but perhaps not than the
+    /// The ring holds more than one turn: what follows is later than what was read, but may still be earlier than the
     /// watermark.
     is_behind: bool,
-    /// So much of it waits to be merged that no more is read.
+    /// So much of the ring is waiting to be merged that no more is read.
     is_full: bool,
-    /// Slot of the process that writes.
+    /// Slot of the writing process.
     slot: u32,
     /// Given up: it held something impossible.
     dead: bool,
 }
 
-/// A process that is gone, until all that it wrote was read.
+/// A process that is gone, until everything it wrote is read.
 #[derive(Debug)]
 struct Ending {
     slot: u32,
@@ -77,12 +78,12 @@ struct Ending {
 pub(crate) struct Drained {
     pub(crate) image: Arc<Image>,
     sources: Vec<Source>,
-    /// Time of the last record by slot of the processes that live.
+    /// By slot of each live process: the time of its last record.
     slots: BTreeMap<u32, u64>,
     ending: Vec<Ending>,
-    /// Slots of processes that have waited at their end: each does once, whatever it says.
+    /// Slots of processes that have already been scanned at exit: once each, whatever they say.
     scanned_at_exit: BTreeSet<u32>,
-    /// How far each ring is to be read, once the recording ends: whoever goes on writing keeps nobody.
+    /// How far each ring is to be read once the recording ends, so that a process that keeps writing holds nobody up.
     goals: Option<Vec<u64>>,
 }
 
@@ -98,25 +99,26 @@ impl Drained {
         }
     }
 
-    /// The agents know that the recording is over: what they have written up to now is all that is read.
+    /// The agents know that the recording is over: only what they have written up to now is read.
     pub(crate) fn note_goals(&mut self, merger: &mut Merger) {
         self.note_rings(merger);
         let sources = &self.sources;
         self.goals.get_or_insert_with(|| sources.iter().map(Source::goal).collect());
     }
 
-    /// True when all was read that is to be, at the end of the recording.
+    /// True when, at the end of the recording, everything up to the goals is read.
     pub(crate) fn is_read(&self) -> bool {
         self.goals.as_ref().is_some_and(|goals| are_read(&self.sources, goals))
     }
 
-    /// Notes ends that the watcher told of. Who was gone before a sweep has nothing left behind after it.
+    /// Notes the ends that the watcher reported. A process that was gone before a sweep has nothing left in its rings
+    /// after it.
     pub(crate) fn note_ends(&mut self, merger: &mut Merger) {
         self.note_rings(merger);
         let used = self.image.memory.segment().header().slots_used.load(Ordering::Acquire);
         let slots = self.image.memory.geometry().slot_count() as u32;
         for slot in 0..used.min(slots) {
-            // The first reason stays.
+            // The first reason stands.
             if let Some(end) = self.image.take_end(slot)
                 && self.ending.iter().all(|ending| ending.slot != slot)
             {
@@ -126,7 +128,7 @@ impl Drained {
         }
     }
 
-    /// The processes that have begun to wait at their end.
+    /// Processes that have begun to wait for their scan at exit.
     pub(crate) fn take_exit_scans(&mut self) -> Vec<ExitScan> {
         let new: Vec<u32> = self.slots_that_part().collect();
         let scanned = &mut self.scanned_at_exit;
@@ -136,14 +138,14 @@ impl Drained {
             .collect()
     }
 
-    /// True when some have.
+    /// True when there are such processes.
     pub(crate) fn has_parting(&self) -> bool {
         self.slots_that_part().next().is_some()
     }
 
     fn slots_that_part(&self) -> impl Iterator<Item = u32> + '_ {
         let segment = self.image.memory.segment();
-        // Acquire: a slot that is used has its owner.
+        // Acquire: a slot in use has its owner set.
         let used = segment.header().slots_used.load(Ordering::Acquire);
         let slots = (0..used).zip(segment.slots());
         slots
@@ -151,7 +153,7 @@ impl Drained {
             .map(|(slot, _)| slot)
     }
 
-    /// Takes in rings that were claimed for the first time.
+    /// Takes in rings that were claimed since the last look.
     fn note_rings(&mut self, merger: &mut Merger) {
         let (segment, control) = (self.image.memory.segment(), self.image.memory.control());
         let used = segment.header().rings_used.load(Ordering::Acquire) as usize;
@@ -170,7 +172,7 @@ impl Drained {
         }
     }
 
-    /// Copies what the rings hold and checks it; how many words there were.
+    /// Copies what the rings hold and checks it; returns the number of words.
     pub(crate) fn sweep(&mut self, sweep: &mut Sweep<'_>) -> usize {
         self.note_rings(sweep.merger);
         (0..self.sources.len()).map(|ring| self.sweep_ring(ring, sweep)).sum()
@@ -179,14 +181,14 @@ impl Drained {
     fn sweep_ring(&mut self, ring: usize, sweep: &mut Sweep<'_>) -> usize {
         let Some(source) = self.sources.get_mut(ring) else { return 0 };
         if source.dead {
-            // Nothing in there can be believed any more, but whoever writes must not wait for room.
+            // Nothing in there can be trusted any more, but its writer must not wait for room.
             let unread = source.consumer.available().unwrap_or(0);
             sweep.counts.unread.fetch_add(unread as u64, Ordering::Relaxed);
             source.consumer.skip();
             self.wake(ring);
             return 0;
         }
-        // A ring that was claimed after the end has no goal.
+        // A ring claimed after the end has no goal: nothing of it is read.
         let rest = self.goals.as_ref().map(|goals| goals.get(ring).map_or(0, |goal| source.words_to(*goal)));
         let turn = rest.map_or(sweep.turn, |rest| rest.min(sweep.turn));
         let stream = sweep.merger.stream(source.stream);
@@ -201,7 +203,7 @@ impl Drained {
         if taken == Ok(0) {
             return 0;
         }
-        // Whoever waits for room goes on while we look at what came.
+        // A thread waiting for room may continue while we check what was copied.
         self.wake(ring);
         let moved = taken.unwrap_or(0);
         if let Err(error) = taken.and_then(|_| self.check(ring, is_cut, sweep)) {
@@ -214,14 +216,14 @@ impl Drained {
         moved
     }
 
-    /// Checks what was copied, and notes what it says about processes.
+    /// Checks what was copied, and acts on what it says about processes.
     fn check(&mut self, ring: usize, is_cut: bool, sweep: &mut Sweep<'_>) -> Result<(), Corrupt> {
         let Drained { image, sources, slots, .. } = self;
         let Some(source) = sources.get_mut(ring) else { return Ok(()) };
         let now = sweep.clock.now().saturating_add(EPSILON);
         let Sweep { merger, counts, watcher, .. } = sweep;
         let mut notes = Vec::new();
-        // Of an exec the last word of a process counts: whoever says it without end is to keep nobody busy.
+        // Only a process's last word about an exec counts, so repeating it without end keeps nobody busy.
         let mut execs = BTreeMap::new();
         let checked = merger.stream(source.stream).check(now, is_cut, |before, time, record| match record {
             Record::Owner { slot, .. } => {
@@ -232,16 +234,16 @@ impl Drained {
                 let claimed = segment.slots().get(slot as usize);
                 if let Some((claimed, (told, parent))) = claimed.and_then(|slot| Some((slot, slot.owner()?)))
                 {
-                    // Relaxed: written before the record that is read here was published.
+                    // Relaxed: written before the record that we are reading was published.
                     let fork = claimed.fork.load(Ordering::Relaxed);
                     let origin =
                         parent.map(|slot| Origin { slot, pid: (fork >> 32) as u32, fork: fork as u32 });
-                    // Another thread's ring, read before, may have got further than this one's beginning.
+                    // Another thread's ring, read earlier, may already be past this one's beginning.
                     let known = slots.insert(slot, time);
                     see(slots, slot, known.unwrap_or(0));
                     let met = known.and_then(|_| image.occupant(slot, told));
                     let occupant = met.unwrap_or_else(|| image.meet(slot, told, time));
-                    // The first one is watched since it connected.
+                    // The process that connected has been watched since then.
                     if known.is_none() && !(slot == 0 && told == image.info.own_pid) {
                         let (image, occupant) = (image.clone(), occupant.clone());
                         watcher.ask(Request::Watch { image, slot, occupant });
@@ -278,26 +280,27 @@ impl Drained {
         }
     }
 
-    /// True when a ring is so full that it should not wait.
+    /// True when some ring is so full that it should not wait.
     pub(crate) fn is_due(&self) -> bool {
         self.sources.iter().any(|source| !source.dead && source.consumer.is_past_mark())
     }
 
-    /// True when a ring holds more than was read in its turn.
+    /// True when some ring holds more than was read in its turn.
     pub(crate) fn is_behind(&self) -> bool {
         self.sources.iter().any(|source| source.is_behind && !source.dead)
     }
 
-    /// The time before which everything was read, when some ring holds more than that: nothing later may be merged,
-    /// or what is read next would come too late.
+    /// The time up to which everything was read, when some ring holds more: merging anything later could leave the
+    /// records read next too late.
     pub(crate) fn read_until(&self, merger: &Merger) -> u64 {
         let behind = self.sources.iter().filter(|source| source.is_behind && !source.dead);
-        // Of a ring whose records all have one time nothing would ever be merged.
+        // For a full ring, include that time: if all its records had the same time, nothing of it would ever be
+        // merged.
         let until = |source: &Source| merger.time(source.stream).saturating_sub(u64::from(!source.is_full));
         behind.map(until).min().unwrap_or(u64::MAX)
     }
 
-    /// Ends the processes whose rings were read as far as they wrote.
+    /// Ends the processes whose rings are read to where they stopped writing.
     pub(crate) fn finish_ended(&mut self, merger: &mut Merger) {
         let sources = &self.sources;
         let read: Vec<Ending> =
@@ -307,8 +310,8 @@ impl Drained {
         }
     }
 
-    /// The recording ends: before the processes do that still run, and before the watcher has told of the end of others. Which of both
-    /// it is, the writer finds out.
+    /// Ends all processes at the end of the recording. Some still run, and for others the watcher has not reported
+    /// the end yet; the writer finds out which.
     pub(crate) fn finish_all(&mut self, merger: &mut Merger) {
         for Ending { slot, end, .. } in std::mem::take(&mut self.ending) {
             self.finish(slot, end, merger);
@@ -319,10 +322,10 @@ impl Drained {
         }
     }
 
-    /// Writes the end of a process behind its last record, and frees what was its.
+    /// Writes the end of a process after its last record, and frees its rings and slot.
     fn finish(&mut self, slot: u32, end: End, merger: &mut Merger) {
         let segment = self.image.memory.segment();
-        // A process that never had a ring has said nothing.
+        // A process without a time never had a ring.
         let time = self.slots.remove(&slot).unwrap_or(0);
         self.scanned_at_exit.remove(&slot);
         let counters = segment.slots().get(slot as usize).map(Counters::read).unwrap_or_default();
@@ -340,14 +343,15 @@ impl Drained {
         }
     }
 
-    /// True when nobody can write any more and all that was written is merged.
+    /// True when nobody can write any more and everything written is merged.
     pub(crate) fn is_over(&self, merger: &Merger) -> bool {
-        // A process may do all that it ever does between the two looks: only the second is final.
+        // A process may do all it ever does between the first check and the second: only a check after nobody can
+        // write is final.
         self.is_all_merged(merger) && self.image.memory.is_orphaned() && self.is_all_merged(merger)
     }
 
     fn is_all_merged(&self, merger: &Merger) -> bool {
-        // Acquire: whoever claimed a ring did so before it wrote into it.
+        // Acquire: a ring is claimed before it is written.
         let rings_used = self.image.memory.segment().header().rings_used.load(Ordering::Acquire) as usize;
         self.slots.is_empty()
             && self.ending.is_empty()
@@ -361,19 +365,19 @@ impl Drained {
         self.image.close();
     }
 
-    /// Gives the streams back.
+    /// Closes the streams of its rings.
     pub(crate) fn leave(&self, merger: &mut Merger) {
         self.sources.iter().for_each(|source| merger.close(source.stream));
     }
 }
 
 impl Source {
-    /// Words to be read up to a goal.
+    /// Words from here to `goal`.
     fn words_to(&self, goal: u64) -> usize {
         usize::try_from(goal.saturating_sub(self.consumer.position())).unwrap_or(usize::MAX)
     }
 
-    /// Where the ring ends now; nowhere when that cannot be.
+    /// Where the ring ends now; 0 when its head is impossible.
     fn goal(&self) -> u64 {
         self.consumer.available().map_or(0, |count| self.consumer.position() + count as u64)
     }
@@ -384,7 +388,7 @@ fn are_read(sources: &[Source], goals: &[u64]) -> bool {
     sources.iter().zip(goals).all(|(source, goal)| source.dead || source.words_to(*goal) == 0)
 }
 
-/// A process has written a record at this time.
+/// Notes that the process in a slot has written a record at this time.
 fn see(slots: &mut BTreeMap<u32, u64>, slot: u32, time: u64) {
     if let Some(last) = slots.get_mut(&slot) {
         *last = (*last).max(time);

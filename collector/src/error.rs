@@ -30,10 +30,10 @@ pub enum Error {
     /// A thread of the collector ended by a panic: a defect of the collector.
     #[error("the collector has failed; what it wrote until then can be opened. Please report this.")]
     Crashed,
-    /// Something was wanted of a recording that has ended, or cannot be written any more.
+    /// A request came after the recording had ended, or could no longer be written.
     #[error("the recording ended before it was done")]
     Over,
-    /// What is kept of the recording in place of its events could not be written.
+    /// What is kept instead of the recording's events could not be written.
     #[error("the recording has ended early: {source}")]
     Distil {
         /// What went wrong.
@@ -50,12 +50,12 @@ pub enum Error {
     /// A tracepoint was asked for that the kernel does not have.
     #[error("{0}")]
     Trace(String),
-    /// The system refused something the recording cannot do without.
+    /// The system refused something that the recording cannot do without.
     #[error("cannot {what}: {source}{}", more_files(source))]
     System {
         /// What was tried.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
@@ -73,7 +73,7 @@ pub fn is_too_many_files(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
 }
 
-/// What the system said of a capture; nothing of one that it has not refused.
+/// The system's error behind a capture's, if there is one.
 fn refused(error: &capture::Error) -> Option<&std::io::Error> {
     match error {
         capture::Error::Io { source, .. } => Some(source),
@@ -81,7 +81,7 @@ fn refused(error: &capture::Error) -> Option<&std::io::Error> {
     }
 }
 
-/// What a capture says of its own failure, without the words that stand before it.
+/// The error of a capture, without the prefix that precedes it anyway.
 fn said_once(error: &capture::Error) -> String {
     match error {
         capture::Error::Io { action, source } if action == capture::WRITE => source.to_string(),
@@ -89,7 +89,7 @@ fn said_once(error: &capture::Error) -> String {
     }
 }
 
-/// What to do about a file of the user's choice that the system did not let be written.
+/// Advice on a file chosen by the user that could not be written.
 pub fn advice_for_file(error: &std::io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EMFILE) => MORE_FILES,
@@ -102,7 +102,7 @@ pub fn advice_for_file(error: &std::io::Error) -> &'static str {
     }
 }
 
-/// The same behind a sentence that has no advice of its own, which begins with a full stop.
+/// The same, to be appended to a sentence without advice; begins with a full stop.
 fn more_files(error: &std::io::Error) -> String {
     if is_too_many_files(error) { format!(". {MORE_FILES}") } else { String::new() }
 }
@@ -111,7 +111,7 @@ fn more_files(error: &std::io::Error) -> String {
 mod tests {
     use super::*;
 
-    /// Check that whoever may open no more files is told that, and not to look for another place.
+    /// Check that a user whose process may open no more files is told so, and not to try another place.
     #[test]
     fn too_many_files_have_advice_of_their_own() {
         let refused = |code| std::io::Error::from_raw_os_error(code);
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(texts(libc::EACCES).map(|text| text.contains(MORE_FILES)), [false; 4]);
     }
 
-    /// Check that each way in which a file cannot be written has the advice that helps, and is said once.
+    /// Check that each way in which writing a file fails gets the advice that helps, without repetition.
     #[test]
     fn files_that_cannot_be_written_say_what_helps() {
         for (code, advice) in [

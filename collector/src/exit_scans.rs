@@ -1,15 +1,15 @@
-//! Processes that wait at their end to be scanned.
+//! Processes that wait at exit to be scanned.
 //!
 //! ```text
 //!  agent     parting = 1, record of the exit, waits ···············································  goes on, and is gone
 //!  drain              sees that, parting = 3 ─► exit scans
 //!  scan                                           all threads stop, searches, parting = 2, they go on
-//!  writer                                                                                          writes, whenever it comes to it
+//!  writer                                                                                          writes, in its own time
 //! ```
 //!
-//! A process waits for the search itself, and for room for what it finds ([`crate::backlog`]); where that cannot be it goes on at once.
-//! Its other threads run on until they are stopped, so that begins as soon as anybody sees that it waits: what is still in rings is written
-//! later, and has its time.
+//! A process waits for the search itself, and for room for its findings ([`crate::backlog`]); if there may never be
+//! room, it continues at once. Its other threads run until they are stopped, so the scan begins as soon as we see the
+//! process wait. Records still in rings are written later, with the times they carry.
 
 use crate::backlog::{Backlog, STANDS_STILL};
 use crate::clock::Clock;
@@ -22,16 +22,16 @@ use crate::writing::Written;
 use rustix::thread::futex;
 use std::sync::{Arc, mpsc};
 
-/// Where a process is known.
+/// Identifies a process within the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) image: ImageId,
     pub(crate) slot: u32,
-    /// Its pid as it tells it.
+    /// The pid it tells.
     pub(crate) told: u32,
 }
 
-/// A process that waits, until this is dropped.
+/// A process that waits until this is dropped.
 #[derive(Debug)]
 pub(crate) struct ExitScan {
     image: Arc<Image>,
@@ -40,7 +40,7 @@ pub(crate) struct ExitScan {
 }
 
 impl ExitScan {
-    /// The process in a slot, if it waits and nobody has seen that yet.
+    /// The process in a slot, if it waits and has not been noticed yet.
     pub(crate) fn take(image: &Arc<Image>, slot: u32) -> Option<ExitScan> {
         let segment = image.memory.segment();
         let there = segment.slots().get(slot as usize).filter(|slot| slot.take_parting())?;
@@ -48,12 +48,12 @@ impl ExitScan {
         Some(ExitScan { image: image.clone(), slot, told })
     }
 
-    /// Where it is known.
+    /// Identifies the process.
     pub(crate) fn place(&self) -> Place {
         Place { image: self.image.id, slot: self.slot, told: self.told }
     }
 
-    /// Its pid here, while it is there.
+    /// Its pid in our namespace, while it exists.
     pub(crate) fn pid(&self, clock: Clock) -> Option<u32> {
         let segment = self.image.memory.segment();
         let (told, _) = segment.slots().get(self.slot as usize)?.owner()?;
@@ -61,12 +61,12 @@ impl ExitScan {
             return None;
         }
         let met = self.image.occupant(self.slot, told);
-        // One that has recorded nothing was not met yet.
+        // A process that has recorded nothing was not met yet.
         let occupant = met.unwrap_or_else(|| self.image.meet(self.slot, told, clock.now()));
         self.image.find(&occupant, &mut Roll::new(clock))
     }
 
-    /// False when the recording is over, for which it does not wait.
+    /// False when the recording is over: the process does not wait for that.
     fn is_recorded(&self) -> bool {
         self.image.memory.control().is_recording()
     }
@@ -77,25 +77,25 @@ impl Drop for ExitScan {
         let segment = self.image.memory.segment();
         let Some(slot) = segment.slots().get(self.slot as usize) else { return };
         if slot.let_part() {
-            // Several threads of it may wait.
+            // Several of its threads may wait.
             let _ = futex::wake(crate::memory::low_half(&slot.parting), futex::Flags::empty(), EVERYBODY);
         }
     }
 }
 
-/// Whoever waits on a futex.
+/// Wakes all waiters of a futex.
 const EVERYBODY: u32 = i32::MAX as u32;
 
-/// What became of the scans at ends.
+/// Outcome of the scans at exit.
 #[derive(Debug, Default)]
 pub(crate) struct ExitScans {
     failed: u64,
-    /// Why the first of them did.
+    /// Why the first of them failed.
     reason: String,
 }
 
 impl ExitScans {
-    /// Scans each process that comes, until none can come any more.
+    /// Scans each process that arrives, until no more can.
     pub(crate) fn serve(
         exit_scans: &mpsc::Receiver<ExitScan>,
         requests: &Requests,
@@ -133,7 +133,7 @@ impl ExitScans {
         }
     }
 
-    /// For the user.
+    /// Remark for the user, if scans failed.
     pub(crate) fn remark(&self) -> Option<String> {
         let count = match self.failed {
             0 => return None,

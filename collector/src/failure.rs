@@ -1,4 +1,5 @@
-//! That nothing is written any more, as on a full disk: noticed by the writer, told to whoever waits for the end.
+//! The writer's failure, as on a full disk: noted by the writer, reported to whoever waits for the end of the
+//! recording.
 
 use crate::alarm::Alarm;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -8,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 /// The writer's failure, once there is one.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// Called when there is one that was not told yet.
+    /// Readable while there is a failure that was not reported.
     alarm: Alarm,
     reason: Mutex<Option<String>>,
 }
@@ -18,13 +19,13 @@ impl Failure {
         Ok(Failure { alarm: Alarm::new()?, reason: Mutex::default() })
     }
 
-    /// The writer has ended before the recording.
+    /// Notes that the writer ended before the recording.
     pub(crate) fn note(&self, reason: String) {
         *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
         self.alarm.call();
     }
 
-    /// Why, once.
+    /// The reason, once.
     pub(crate) fn take(&self) -> Option<String> {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner).take();
         if reason.is_some() {
@@ -34,7 +35,7 @@ impl Failure {
     }
 }
 
-/// Readable while there is a failure that was not told.
+/// Readable while there is a failure that was not reported.
 impl AsFd for Failure {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.alarm.as_fd()
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-    /// Check that a failure wakes whoever waits, and is told once.
+    /// Check that a failure wakes its waiter, and is reported once.
     #[test]
     fn failure_is_told_once() {
         let failure = Failure::new().unwrap();

@@ -16,7 +16,7 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
                 from += 1;
             }
             _ => {
-                // Let the last star take one character more.
+                // Backtrack: the last star takes one more character.
                 let Some((place, taken)) = star else { return false };
                 star = Some((place, taken + 1));
                 at = place + 1;

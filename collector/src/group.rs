@@ -1,16 +1,16 @@
-//! The number of a group, as the system's name service has it.
+//! Looks up a group's number in the system's name service.
 
 use std::ffi::CString;
 use std::mem::MaybeUninit;
 
-/// Room for a group's entry: one with many members needs more, and more is tried.
+/// Initial room for a group's entry; a group with many members gets more.
 const ROOM: usize = 4096;
 const MOST: usize = 16 << 20;
 
-/// The group of this name, or of this number.
+/// The number of the group with this name or number.
 pub fn group(name: &str) -> Option<u32> {
     if let Ok(number) = name.parse() {
-        // The largest number means that nothing is to be changed.
+        // To the kernel the largest number means no change.
         return Some(number).filter(|number| *number != u32::MAX);
     }
     let name = CString::new(name).ok()?;
@@ -20,11 +20,11 @@ pub fn group(name: &str) -> Option<u32> {
         let mut strings = vec![0; room];
         let mut found = std::ptr::null_mut();
         let (to, size) = (strings.as_mut_ptr(), strings.len());
-        // SAFETY: all of it lies in memory of this function, and the name is a string.
+        // SAFETY: all pointers are to memory of this function, and the name is a C string.
         let failed = unsafe { libc::getgrnam_r(name.as_ptr(), entry.as_mut_ptr(), to, size, &raw mut found) };
         match failed {
             0 if found.is_null() => return None,
-            // SAFETY: found, so it was filled in.
+            // SAFETY: the group was found, so the entry is initialised.
             0 => return Some(unsafe { entry.assume_init() }.gr_gid),
             libc::ERANGE => room *= 4,
             libc::EINTR => {}
@@ -38,7 +38,7 @@ pub fn group(name: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Check that groups are found by name and by number, and that what is none is not.
+    /// Check that groups are found by name and by number, and that unknown ones are not.
     #[test]
     fn groups_have_names_and_numbers() {
         assert_eq!(group("root"), Some(0));

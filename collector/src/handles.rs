@@ -1,6 +1,8 @@
-//! Files that are held for the sake of names: whatever becomes of their paths, names may be wanted of them until the capture is written.
+//! Files kept open for the sake of names, which may be needed until the capture is written, whatever becomes of the
+//! paths.
 //!
-//! Thousands of processes of a recording run the same program, and descriptors are few. So a file is held once, whoever holds it.
+//! Thousands of processes in a recording may run the same program, and descriptors are limited. So each file is held
+//! only once.
 
 use rustc_hash::FxHashMap;
 use std::fs::{File, OpenOptions};
@@ -8,13 +10,13 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// By device and inode, which no other file gets meanwhile.
+/// By device and inode, which no other file can get meanwhile.
 type Held = FxHashMap<(u64, u64), Weak<File>>;
 
-/// Those that are held: several threads read what `/proc` says about processes.
+/// Files held at present. Shared, since several threads read what `/proc` says about processes.
 static HELD: Mutex<Option<Held>> = Mutex::new(None);
 
-/// A handle of a file, by which it can be opened.
+/// A handle through which the file can be opened.
 pub(crate) fn hold(path: &Path) -> Option<Arc<File>> {
     let flags = libc::O_PATH | libc::O_CLOEXEC;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
@@ -27,7 +29,7 @@ pub(crate) fn hold(path: &Path) -> Option<Arc<File>> {
     }
     let file = Arc::new(file);
     *place = Arc::downgrade(&file);
-    // Files without end may come and go: of those that are gone a place stays only until there is no room.
+    // Any number of files may come and go: entries of closed ones are dropped when the table is full.
     if held.len() == held.capacity() {
         held.retain(|_, file| file.strong_count() != 0);
     }
@@ -38,7 +40,7 @@ pub(crate) fn hold(path: &Path) -> Option<Arc<File>> {
 mod tests {
     use super::*;
 
-    /// Check that a file is held once, by whichever name it is found, and another one in its place apart.
+    /// Check that a file is held once under whatever name, and a different file in its place separately.
     #[test]
     fn files_are_held_once() {
         let folder = tempfile::tempdir().unwrap();
@@ -53,7 +55,7 @@ mod tests {
         assert!(hold(&folder.path().join("none")).is_none());
     }
 
-    /// Check that files which are held no more take no room.
+    /// Check that files no longer held take no room.
     #[test]
     fn files_that_are_gone_take_no_room() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The drain thread and the translation against agents gone mad.
+//! The drain thread and the translation against misbehaving agents.
 
 use super::*;
 use crate::batch::{Batch, Part};
@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicU64;
 const GEOMETRY: Geometry =
     Geometry { rings: 2, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 };
 
-/// A session without threads, over one image whose memory the test writes like an agent would.
+/// A session without threads, over one image whose memory the test writes as an agent would.
 struct Bench {
     image: Arc<Image>,
     drained: Drained,
@@ -43,7 +43,7 @@ impl Bench {
         let liveness = Arc::new(Liveness::start().unwrap());
         let policy = Policy::default();
         let mut memory = Memory::new(geometry, policy, liveness.keeper().unwrap()).unwrap();
-        // As of a process that has mapped it and is gone.
+        // As if a process had mapped the memory and is gone.
         drop(memory.take_descriptors());
         let info = Info { pid: std::process::id(), ..Info::default() };
         let image = Image::new(ImageId(0), memory, info, liveness, Arc::default());
@@ -65,7 +65,7 @@ impl Bench {
         Bench { image, drained, merger, pipeline, counts: Counts::default(), watcher, clock, folder }
     }
 
-    /// Writes words into a ring as if they had been committed.
+    /// Writes words into a ring as committed.
     fn commit(&self, ring: usize, words: &[u64]) {
         let segment = self.image.memory.segment();
         segment.header().rings_used.fetch_max(ring as u32 + 1, Ordering::Relaxed);
@@ -78,7 +78,7 @@ impl Bench {
         head.store(at + words.len() as u64, Ordering::Release);
     }
 
-    /// Drains and translates until nothing is left, in turns that cut records.
+    /// Drains and translates until nothing is left, in turns short enough to cut records.
     fn round(&mut self) {
         let Bench { drained, merger, pipeline, counts, watcher, clock, .. } = self;
         drained.note_ends(merger);
@@ -97,7 +97,7 @@ impl Bench {
         merger.compact(0);
     }
 
-    /// Finishes the capture and reads it back: how many events it has.
+    /// Finishes the capture, reads it back, and returns its number of events.
     fn events(mut self) -> u64 {
         let time = self.clock.now();
         let mut batch = Batch::default();
@@ -110,14 +110,14 @@ impl Bench {
     }
 }
 
-/// Check that frames whose ids are any numbers take no memory up to there.
+/// Check that arbitrary frame ids do not make tables grow up to them.
 #[test]
 fn ids_of_frames_take_no_memory() {
     let mut bench = Bench::new();
     let segment = bench.image.memory.segment();
     segment.slots()[0].claim(std::process::id(), None);
     let nodes = segment.base().wrapping_add(segment.layout().nodes.offset).cast::<AtomicU64>();
-    // Frames of the outermost stacks: one that there is no room for, and one that was never entered.
+    // Outermost frames: one whose pc id is beyond the table, and one whose pc was never entered.
     for (id, pc) in [(1, 1u64 << 24), (2, 1 << 9)] {
         // SAFETY: there is room for a thousand nodes.
         unsafe { &*nodes.wrapping_add(id) }.store(pc, Ordering::Relaxed);
@@ -149,7 +149,7 @@ fn words() -> impl Strategy<Value = Vec<u64>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Check that whatever lies in the rings, the tables and the heads, draining ends and the capture is sound.
+    /// Check that draining ends and the capture is sound whatever lies in rings, tables and ring heads.
     #[test]
     fn any_memory_gives_a_sound_capture(
         ring in words(),
@@ -184,7 +184,7 @@ proptest! {
     }
 }
 
-/// Check that a record which lies across two turns of draining, and across the end of the ring, comes out whole.
+/// Check that a record that spans two turns of draining, and the end of the ring, comes out whole.
 #[test]
 fn records_survive_any_cut() {
     let mut bench = Bench::new();
@@ -202,12 +202,12 @@ fn records_survive_any_cut() {
         bench.round();
     }
     assert_eq!(bench.counts.corrupt.load(Ordering::Relaxed), 0);
-    // Process start and thread start beside the allocations.
+    // Plus process start and thread start.
     assert_eq!(bench.events(), committed + 2);
 }
 
-/// Check that a process which says without end that it executes a program, or has failed to, asks no more of others than one that says it once,
-/// and that its last word counts; be it that it also says without end that it is another thread.
+/// Check that a process that announces execs, or failed execs, without end causes no more work than one that says it
+/// once, and that its last word counts, even if it also keeps claiming to be another thread.
 #[test]
 fn endless_execs_keep_nobody_busy() {
     let owner = Record::Owner { slot: 0, tid: 1, time: 5 };
@@ -232,7 +232,8 @@ fn endless_execs_keep_nobody_busy() {
     }
 }
 
-/// Check that a process is handed over once which says again and again that it waits at its end, and that its slot is clean for the next.
+/// Check that a process that keeps saying it waits at exit is handed over once, and that its slot is clean for the
+/// next process.
 #[test]
 fn each_process_parts_once() {
     let mut bench = Bench::new();
@@ -255,7 +256,7 @@ fn each_process_parts_once() {
     }
 }
 
-/// Check that a record which is longer than all that may wait of a ring holds nobody up.
+/// Check that a record longer than all that may wait of a ring holds nobody up.
 #[test]
 fn longest_record_is_read_in_pieces() {
     let mut bench = Bench::new();
@@ -268,7 +269,8 @@ fn longest_record_is_read_in_pieces() {
     assert_eq!(bench.counts.events.load(Ordering::Relaxed), 2);
 }
 
-/// Check that what was read before the writer fell behind waits for what is earlier, and was not read meanwhile.
+/// Check that what was read before the writer fell behind still waits for earlier records that were not read
+/// meanwhile.
 #[test]
 fn nothing_is_merged_while_the_writer_is_behind() {
     let bench = Bench::new();
@@ -283,7 +285,7 @@ fn nothing_is_merged_while_the_writer_is_behind() {
         let (words, length) = encode(Record::Time { time }, 0);
         bench.commit(ring, &words[..length]);
     };
-    // As late as can be: it is read, and stays behind.
+    // As late as possible: it is read, and stays unmerged.
     commit_at(1, u64::MAX >> 8);
     assert!(!round.run() && round.batch.is_empty());
     let mut much = Batch::default();
@@ -310,8 +312,8 @@ fn nothing_is_merged_while_the_writer_is_behind() {
     assert_eq!(rings, [2, 0, 1]);
 }
 
-/// Check that a process that writes on without end, when the recording is over, does not keep it from ending: what it had written
-/// by then is all that is read.
+/// Check that a process that writes without end cannot keep the recording from ending: only what it had written when
+/// the recording ended is read.
 #[test]
 fn writers_without_end_keep_nobody() {
     let bench = Bench::with(Geometry { ring_words: 17, ..GEOMETRY });
@@ -346,7 +348,8 @@ fn writers_without_end_keep_nobody() {
     assert_eq!(words, 2 * TURN - 1);
 }
 
-/// Check that what waits to be merged is bounded, whatever times the rings have, and that one without time holds up itself only.
+/// Check that the amount waiting to be merged is bounded whatever times the rings have, and that a ring whose time
+/// stands still holds up only itself.
 #[test]
 fn what_waits_is_bounded() {
     let mut bench = Bench::new();
@@ -356,7 +359,7 @@ fn what_waits_is_bounded() {
     let mut most = 0;
     for _ in 0..1000 {
         let words = [still[0]; 14];
-        // It does not wait for room.
+        // The writer does not wait for room.
         let read = bench.image.memory.control().tail(0).load(Ordering::Relaxed);
         let head = bench.image.memory.segment().directory()[0].front.head.load(Ordering::Relaxed);
         if head - read < 400 {
@@ -377,7 +380,7 @@ fn what_waits_is_bounded() {
     assert!(most <= 2 * 5 * turn && written[0] > 1000, "{most}, {written:?}");
 }
 
-/// Check that a thread is never held up by a ring that was given up, and that a snapshot tells of it, too.
+/// Check that no thread is held up by a ring that was given up, and that a snapshot reports that ring, too.
 #[test]
 fn given_up_ring_is_still_emptied() {
     let mut bench = Bench::new();
@@ -402,8 +405,8 @@ fn given_up_ring_is_still_emptied() {
     assert_eq!(summary.unwrap().lost, losses);
 }
 
-/// Check that a child of fork that has executed another recorded program before anything of it was read ends by that, with
-/// all that it wrote before.
+/// Check that a forked child that executed another recorded program before anything of it was read ends with that
+/// exec, keeping all that it wrote before.
 #[test]
 fn exec_before_the_first_look_is_an_exec() {
     let mut bench = Bench::new();
@@ -414,11 +417,11 @@ fn exec_before_the_first_look_is_an_exec() {
     bench.image.memory.segment().header().slots_used.store(2, Ordering::Release);
     let owner = encode(Record::Owner { slot: 1, tid: 1, time: 5 }, 0);
     bench.commit(0, &owner.0[..owner.1]);
-    // Its agent connects anew.
+    // Its agent connects again.
     bench.image.execed(child.id());
     bench.drained.note_ends(&mut bench.merger);
     assert!(format!("{:?}", bench.drained).contains("slot: 1, end: Exec"), "{:?}", bench.drained);
-    // And the watcher, which is asked only now, finds that it is gone.
+    // The watcher, asked only now, finds that it is gone.
     bench.round();
     bench.image.gone(1, child.id(), None);
     bench.round();
@@ -426,7 +429,7 @@ fn exec_before_the_first_look_is_an_exec() {
     child.kill().and_then(|()| child.wait()).unwrap();
 }
 
-/// Bytes that this thread has read from files, and those that asking for it takes.
+/// Bytes this thread has read from files, and those that this query itself reads.
 fn read_so_far() -> (u64, u64) {
     let told = std::fs::read_to_string("/proc/thread-self/io").unwrap_or_default();
     let read =
@@ -434,8 +437,8 @@ fn read_so_far() -> (u64, u64) {
     (read.unwrap_or_default(), told.len() as u64)
 }
 
-/// Check that rings are emptied without a look into `/proc`, which may take its time, when a process begins, and when the recording ends;
-/// and that others find out what there is to know.
+/// Check that rings are drained without reading `/proc`, which may be slow, both when a process begins and when the
+/// recording ends, and that others find out what can be known.
 #[test]
 fn draining_reads_nothing() {
     let (before, asking) = read_so_far();
@@ -464,7 +467,7 @@ fn draining_reads_nothing() {
     child.kill().and_then(|()| child.wait()).unwrap();
 }
 
-/// Check that a process counts as recorded in the memory that it has mapped, not in that of another image.
+/// Check that a process counts as recorded in the memory that it maps, not in that of another image.
 #[test]
 fn memory_of_another_image_is_another() {
     let [one, other] = [Bench::new(), Bench::new()];
@@ -475,8 +478,8 @@ fn memory_of_another_image_is_another() {
     assert!(other.image.is_mapped_by(own_pid) && !crate::process::maps_this(own_pid, id));
 }
 
-/// Check that an image stays while there is something in its rings, though nobody can write into them any more: a
-/// process may do all that it ever does after a sweep.
+/// Check that an image stays while something is in its rings, even if nobody can write any more: a process may do
+/// everything it ever does after a sweep.
 #[test]
 fn image_stays_until_all_is_read() {
     let mut bench = Bench::new();

@@ -1,4 +1,4 @@
-//! One executed image of a process, with the children it forked: one segment.
+//! One executed image of a process, together with the children it forked: one shared segment.
 
 use crate::liveness::Liveness;
 use crate::memory::Memory;
@@ -11,44 +11,44 @@ use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Counts images of a session.
+/// Number of an image in its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ImageId(pub(crate) u32);
 
-/// What ended a process, as the watcher or the listener saw it.
+/// How a process ended, as seen by the watcher or the listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The process is gone; the wait status, if it could still be read.
+    /// The process is gone; its wait status, if that could still be read.
     Gone(Option<i32>),
     /// It executed another program.
     Exec,
-    /// The recording ended, and nobody has told that it is gone: see [`Image::end_by_now`].
+    /// The recording ended before anybody reported the process gone: see [`Image::end_by_now`].
     Running,
 }
 
-// One word per slot, 0 while nothing is known: the pid above, the wait status in bits 8 to 23, flags below. The pid, as it is told, is
-// in it because a slot passes on: what is told about the last owner must not end the next.
+// One word per slot, 0 while nothing is known: the told pid in the high half, the wait status in bits 8 to 23, flags
+// below. The pid is included because slots are reused: news of the previous owner must not end the next.
 const GONE: u64 = 1;
 const EXEC: u64 = 2;
 const HAS_STATUS: u64 = 4;
 
-/// An image. Shared by the threads of the session; the drain thread alone touches its rings.
+/// An image. Shared by the session's threads; only the drain thread touches its rings.
 #[derive(Debug)]
 pub(crate) struct Image {
     pub(crate) id: ImageId,
     pub(crate) memory: Memory,
     /// The process that connected.
     pub(crate) info: Info,
-    /// How its children are told.
+    /// Finds its processes here by the pids they tell.
     numbers: Numbers,
-    /// Who has a slot, or had it last.
+    /// The present or last occupant of each slot.
     occupants: Mutex<FxHashMap<u32, Arc<Occupant>>>,
     liveness: Arc<Liveness>,
-    /// Of the drain thread.
+    /// Wakes the drain thread.
     bell: Arc<Bell>,
-    /// Ends of the processes, by slot: written by watcher and listener, taken by the drain thread.
+    /// Ends of processes, by slot: written by watcher and listener, taken by the drain thread.
     ends: Vec<AtomicU64>,
-    /// The process that connected is gone: what its children do is still recorded.
+    /// The process that connected is gone; its children are still recorded.
     is_over: AtomicBool,
 }
 
@@ -70,43 +70,44 @@ impl Image {
         Arc::new(Image { id, memory, info, numbers, occupants, liveness, bell, ends, is_over })
     }
 
-    /// A process has a slot since this time, in shifted ticks.
+    /// Notes that a process has had a slot since `time`, in shifted ticks.
     pub(crate) fn meet(&self, slot: u32, told: u32, time: u64) -> Arc<Occupant> {
         let is_first = told == self.info.own_pid;
         let occupant =
             if is_first { Occupant::found(told, self.info.pid) } else { Occupant::met(told, time) };
         let occupant = Arc::new(occupant);
         if let Ok(mut occupants) = self.occupants.lock() {
-            // One that had the slot before is gone.
+            // The previous occupant of the slot is gone.
             occupants.insert(slot, occupant.clone());
         }
         occupant
     }
 
-    /// The process in a slot that tells this number, if it was met.
+    /// The process in a slot that tells this pid, if the drain thread has met it.
     pub(crate) fn occupant(&self, slot: u32, told: u32) -> Option<Arc<Occupant>> {
         let occupants = self.occupants.lock().ok()?;
         occupants.get(&slot).filter(|occupant| occupant.told() == told).cloned()
     }
 
-    /// The pid that a process has here; `None` when it is gone. May wait for `/proc`.
+    /// The process's pid in our namespace; `None` when it is gone. May wait for `/proc`.
     pub(crate) fn find(&self, occupant: &Occupant, roll: &mut Roll) -> Option<u32> {
         occupant.find(&self.numbers, roll)
     }
 
-    /// The pid that a process has here which was met, and looked up.
+    /// The pid in our namespace of a process that was met and looked up.
     pub(crate) fn pid_of(&self, slot: u32, told: u32) -> Option<u32> {
         self.occupant(slot, told)?.pid()
     }
 
-    /// How the process stands at this moment that has a slot, or had it last. May wait for `/proc`.
+    /// How the present or last process in a slot stands right now. May wait for `/proc`.
     pub(crate) fn end_by_now(&self, slot: u32, roll: &mut Roll) -> End {
         let last = self.occupants.lock().ok().and_then(|occupants| occupants.get(&slot).cloned());
         let pid = last.and_then(|occupant| self.find(&occupant, roll));
         pid.map_or(End::Gone(None), |pid| watcher::end_by_now(self, pid))
     }
 
-    /// True when a process with this pid here has a slot, the one that connected or one that was forked, be it that nobody has met it yet.
+    /// True when the process with this pid in our namespace has a slot, whether it connected or was forked, and even
+    /// if nothing of it was read yet.
     pub(crate) fn has(&self, pid: u32) -> bool {
         let used = self.memory.segment().header().slots_used.load(Ordering::Acquire);
         let mut slots = (0..used).zip(self.memory.segment().slots());
@@ -118,19 +119,20 @@ impl Image {
         })
     }
 
-    /// Tells that the process in a slot is gone which is told by this pid.
+    /// Notes that the process in a slot that tells this pid is gone.
     pub(crate) fn gone(&self, slot: u32, told: u32, status: Option<i32>) {
         let status = status.map_or(0, |status| HAS_STATUS | u64::from(status as u16) << 8);
         self.end(slot, u64::from(told) << 32 | status | GONE);
     }
 
-    /// False when a process with this pid here has not our memory: it executed another program, or was another process.
+    /// False when the process with this pid in our namespace does not map our memory: it executed another program, or
+    /// is another process.
     pub(crate) fn is_mapped_by(&self, pid: u32) -> bool {
         self.memory.id().map_or(true, |segment| process::maps_this(pid, segment))
     }
 
-    /// Tells that the process that has this pid here executed another program. It may not have been met yet: what it wrote
-    /// before that may still lie in its ring.
+    /// Notes that the process with this pid in our namespace executed another program. What it wrote before may still
+    /// lie unread in its ring.
     pub(crate) fn execed(&self, pid: u32) {
         let used = self.memory.segment().header().slots_used.load(Ordering::Acquire) as usize;
         for (index, slot) in self.memory.segment().slots().iter().enumerate().take(used) {
@@ -150,15 +152,15 @@ impl Image {
             self.is_over.store(true, Ordering::Relaxed);
         }
         let Some(end) = self.ends.get(slot as usize) else { return };
-        // Release pairs with the Acquire swap in `take_end`: all that the process wrote is visible to whoever sees
-        // that it is gone. The first reason stays, unless it is of an earlier owner.
+        // Release pairs with the Acquire swap in `take_end`: whoever sees that the process is gone sees all that it
+        // wrote. The first reason stands, unless it concerns an earlier owner.
         let _ = end.fetch_update(Ordering::Release, Ordering::Relaxed, |known| {
             (known >> 32 != word >> 32).then_some(word)
         });
         self.bell.ring();
     }
 
-    /// Tells the agents that it is over.
+    /// Tells the agents that the recording is over.
     pub(crate) fn close(&self) {
         // Relaxed: a flag; agents see it at their next hook.
         self.memory.control().header().recording.store(0, Ordering::Relaxed);
@@ -169,7 +171,7 @@ impl Image {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// How the process in a slot ended, once.
+    /// Takes the end of the process in a slot, if there is one.
     pub(crate) fn take_end(&self, slot: u32) -> Option<End> {
         let end = self.ends.get(slot as usize)?;
         if end.load(Ordering::Relaxed) == 0 {
@@ -190,7 +192,7 @@ impl Image {
 
 impl Drop for Image {
     fn drop(&mut self) {
-        // The kernel must not find the memory in its list when it is unmapped.
+        // The kernel must not find the memory in the robust list once it is unmapped.
         self.liveness.remove(&self.memory.control());
     }
 }

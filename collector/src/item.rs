@@ -1,4 +1,4 @@
-//! What the drain thread tells the writer beside the records of rings.
+//! What the drain thread tells the writer besides the records of rings.
 
 use crate::image::{End, Image, ImageId};
 use crate::occupant::Occupant;
@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering;
 /// One thing that happened.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// Shifted ticks.
+    /// When, in shifted ticks.
     pub(crate) time: u64,
-    /// Where.
+    /// In which image.
     pub(crate) image: ImageId,
-    /// What.
+    /// What happened.
     pub(crate) what: What,
 }
 
@@ -22,11 +22,11 @@ pub(crate) struct Item {
 pub(crate) enum What {
     /// An image was connected.
     Image(Arc<Image>),
-    /// A process of the image has a slot.
+    /// A process of the image has occupied a slot.
     Started(Arrival),
     /// A process of the image ended.
     Ended { slot: u32, end: End, counters: Box<Counters> },
-    /// Nothing of the image comes any more.
+    /// Nothing more will come of the image.
     Finished,
 }
 
@@ -39,14 +39,14 @@ pub(crate) struct Arrival {
     pub(crate) origin: Option<Origin>,
 }
 
-/// Where a forked process comes from.
+/// The origin of a forked process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// Slot of the process that forked it, which another one may have by now.
+    /// Slot of its parent, which may be another process's by now.
     pub(crate) slot: u32,
     /// The pid that the parent had in that slot.
     pub(crate) pid: u32,
-    /// Which of the parent's forks it was, 0 where the parent did not tell.
+    /// Which of the parent's forks it was; 0 if the parent did not say.
     pub(crate) fork: u32,
 }
 

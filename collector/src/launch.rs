@@ -1,7 +1,7 @@
 //! Starts the target with the agent in its environment.
 //!
-//! The capture is named after the target's pid, and the agent wants to know the socket of a recording that is under
-//! way. So the process is made first, waits while the recording begins, and only then becomes the target:
+//! The capture is named after the target's pid, and the agent needs the socket of a running recording. So the process
+//! is created first, waits while the recording begins, and only then becomes the target:
 //!
 //! ```text
 //!   caller                                        child: a copy of the caller
@@ -13,8 +13,8 @@
 //!       an errno     ◄─── written ───────────────── it is not, exit
 //! ```
 //!
-//! The target is what it would be without us: same terminal and process group, same standard streams, signals
-//! ignored and blocked as we found them, and no descriptor of ours. What differs are the variables of
+//! The target runs as it would without us: same terminal and process group, same standard streams, signals ignored
+//! and blocked as we found them, and none of our descriptors. The only difference are the variables of
 //! [`Environment`].
 
 #[expect(unsafe_code, reason = "fork and execve")]
@@ -39,14 +39,14 @@ pub use family::{Descendant, Ended, adopt_orphans, descendants, has_children, re
 pub use inherited::lift_limits;
 pub use signals::{Blocked, Origin, Received, Signal, Signals, block_signals};
 
-/// A command that is ready to be started.
+/// A command ready to start.
 #[derive(Debug)]
 pub struct Launch {
     path: CString,
     arguments: Vec<CString>,
 }
 
-/// A process that waits to become the target. Dropped without [`Prepared::go`], it ends without having run anything.
+/// A process waiting to become the target. Dropped without [`Prepared::go`], it ends without having run anything.
 #[derive(Debug)]
 pub struct Prepared {
     child: Child,
@@ -66,16 +66,16 @@ pub struct Child {
 pub struct NotExecuted(#[from] pub io::Error);
 
 impl Launch {
-    /// Will execute `target` with the arguments of `command`, whose first element is its name.
+    /// Prepares `command`, whose first element is its name, to be executed as `target`.
     ///
     /// # Errors
-    /// When an argument has a NUL byte, which no program can receive.
+    /// When an argument contains a NUL byte, which cannot be passed on.
     pub fn new(target: &Target, command: &[OsString]) -> io::Result<Launch> {
         let text = |bytes: &[u8]| CString::new(bytes).map_err(io::Error::from);
         let path = text(target.path.as_os_str().as_bytes())?;
         let mut arguments = Vec::new();
         if target.by_shell {
-            // As execvp does it: the shell takes the place of argv[0], and the file is its first argument.
+            // As in execvp: the shell replaces argv[0], and the file is its first argument.
             let shell = text(target.program.as_os_str().as_bytes())?;
             arguments.extend([shell.clone(), path]);
             for argument in command.iter().skip(1) {
@@ -89,10 +89,10 @@ impl Launch {
         Ok(Launch { path, arguments })
     }
 
-    /// Makes the process that will become the target.
+    /// Creates the process that will become the target.
     ///
     /// # Errors
-    /// When the system gives no process or no pipe.
+    /// When the system refuses a process or a pipe.
     pub fn prepare(self) -> io::Result<Prepared> {
         let plan = child::Plan::new(self.path, self.arguments, environment::inherited()?);
         let forked = plan.fork()?;
@@ -105,16 +105,16 @@ impl Launch {
 }
 
 impl Prepared {
-    /// Pid of the process that waits.
+    /// Pid of the waiting process.
     pub fn pid(&self) -> u32 {
         self.child.pid()
     }
 
-    /// Lets the process become the target and waits until it did. A process that was killed meanwhile counts as a
-    /// target that was killed.
+    /// Lets the process become the target, and waits until it has. If it is killed meanwhile, it counts as a target
+    /// that was killed.
     ///
     /// # Errors
-    /// When it could not be executed; the process is gone then.
+    /// When execution failed; the process is then gone.
     pub fn go(mut self, environment: &Environment) -> Result<Child, NotExecuted> {
         let message = environment.message()?;
         if let Some(mut go) = self.go.take()
@@ -134,7 +134,7 @@ impl Prepared {
 impl Drop for Prepared {
     fn drop(&mut self) {
         if let Some(go) = self.go.take() {
-            // The end of this pipe tells the process to exit; it has nothing else to do.
+            // Closing this pipe tells the process to exit; it has nothing else to do.
             drop(go);
             let _ = self.child.wait();
         }
@@ -147,7 +147,7 @@ impl Child {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// Passes a signal on. A target that is gone already is no error.
+    /// Passes a signal on. A target that has already gone is not an error.
     pub fn signal(&self, signal: Signal) {
         if let Some(number) = Number::from_named_raw(signal.number()) {
             let _ = rustix::process::kill_process(self.pid, number);

@@ -2,24 +2,24 @@
 //!
 //! # What it promises
 //!
-//! - What a recorded process committed is in the capture, whoever dies: the process, its threads, its children. What
-//!   could not be recorded is counted by reason.
-//! - Draining waits for no disk, terminal or network, nor for `/proc`: other threads do.
-//! - Recorded processes are not trusted. A ring or table that cannot be is given up and counted.
+//! - Whatever a recorded process committed reaches the capture, no matter who dies: the process, its threads or its
+//!   children. What could not be recorded is counted by reason.
+//! - Draining never waits for disk, terminal, network or `/proc`: other threads do that.
+//! - Recorded processes are not trusted. A ring or table with impossible contents is abandoned and counted.
 //!
 //! # Threads, and what each owns
 //!
 //! ```text
 //!  listener ── accepts agents, makes their memory ────────────► Image ─┐
-//!  attach ──── calls those that run already, likewise ────────► Image  │
-//!  watcher ─── which pid has whom, pidfds: who is gone ─ flags ► Image │
+//!  attach ──── calls running processes, likewise ──────────────► Image  │
+//!  watcher ─── finds pids, polls pidfds: who is gone ─── flags ► Image │
 //!  drain ───── copies rings, checks, merges by time ◄──────────────────┘
 //!     │ queue of batches in merged order, bounded by bytes
-//!  writer ──── stacks, processes, threads, the capture file; at the end names (symbols)
-//!     │ where only something smaller is kept: distiller, which reads what the writer has written
-//!  sampler ─── CPU samples, from the kernel's rings; tells the writer in batches of its own
+//!  writer ──── stacks, processes, threads, the capture file; names (symbols) at the end
+//!     │ if only something smaller is kept: the distiller, which reads what the writer wrote
+//!  sampler ─── CPU samples, from the kernel's rings; sent to the writer in batches of their own
 //!  counters ── reads memory and processor time of processes from /proc, ten times a second
-//!  keeper ──── holds the robust futexes by which agents see that we died; another one for each 1,024 images
+//!  keeper ──── holds the robust futexes by which agents see that we died; one keeper per 1,024 images
 //! ```
 
 pub mod agent_file;

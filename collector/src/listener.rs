@@ -1,4 +1,4 @@
-//! The threads that answer agents: look who asks, make the memory of the image, hand it over.
+//! The threads that answer agents: check who connects, make the memory of the image, hand it over.
 
 use crate::alarm::Alarm;
 use crate::clock;
@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
-/// What the listener decides by.
+/// The rules by which the listener decides.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(crate) geometry: Geometry,
@@ -46,33 +46,33 @@ pub(crate) struct Rules {
     pub(crate) skip: Vec<String>,
 }
 
-/// So many are let in before those are heard that were let in before.
+/// Most connections accepted before the clients already accepted are heard.
 const AT_ONCE: usize = 32;
 
-/// A process that executes programs leaves the memory of the ones before, which is given back soon: of one that has so many it is not given
-/// more.
+/// Most images of one process at a time. Each exec leaves the memory of the earlier image, which is soon given back;
+/// a process that still has this many gets no more.
 const MOST_OF_ONE: usize = 256;
 
 /// Where agents connect, and who may.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'p> {
-    /// The socket that the user has named; without it there is a name of our own in the abstract namespace.
+    /// The socket that the user named; without one, a name of our own in the abstract namespace.
     pub(crate) path: Option<&'p Path>,
-    /// Whom its file lets connect.
+    /// Whom the permissions of the socket's file let connect.
     pub(crate) rights: Rights,
-    /// Abstract names are those of a network namespace: for processes that make themselves another one there is a socket of that name in
-    /// this private folder.
+    /// Abstract names belong to a network namespace. For processes that create a network namespace of their own, a
+    /// socket of the same name lies in this private folder.
     pub(crate) folder: Option<&'p Path>,
 }
 
-/// Where images go whose agents were answered.
+/// Where images go once their agents were answered.
 #[derive(Clone, Debug)]
 pub(crate) struct Outlet {
     /// To the drain thread, …
     pub(crate) images: mpsc::Sender<Arc<Image>>,
     /// … which this wakes.
     pub(crate) bell: Arc<Bell>,
-    /// Whoever sees their processes end.
+    /// Watches for the end of their processes.
     pub(crate) watcher: Watcher,
 }
 
@@ -80,10 +80,10 @@ pub(crate) struct Outlet {
 #[derive(Debug)]
 pub(crate) struct Listener {
     name: PathBuf,
-    /// What others than this user and root show there.
+    /// The key that processes of users other than this one and root must show.
     key: Option<Key>,
     host: Arc<Host>,
-    /// The same listens there, too.
+    /// A second socket, next to the agent's file.
     beside: Option<PathBuf>,
     /// Tells the threads that the recording is over.
     over: Arc<Alarm>,
@@ -91,7 +91,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Listens at a place, and answers in threads.
+    /// Listens at `place`, and answers in threads of its own.
     pub(crate) fn start(place: Place<'_>, rules: Rules, outlet: Outlet) -> Result<Listener, Error> {
         let (socket, name) = open(place.path, place.rights)?;
         let key = match place.path {
@@ -100,7 +100,7 @@ impl Listener {
         };
         let door = match key {
             Some(key) => Door::Key(key),
-            // Whom the file's rights keep out has not come so far.
+            // The file's permissions have already kept everybody else out.
             None if is_file(&name) => Door::Open,
             None => Door::Closed,
         };
@@ -124,7 +124,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Where that cannot be, processes in other network namespaces are not recorded.
+    /// Where this fails, processes in other network namespaces are not recorded.
     fn listen_beside(&mut self, folder: Option<&Path>) {
         let Some(beside) = folder.and_then(|folder| beside(folder, &self.name)) else { return };
         let opened = open(Some(&beside), Rights::default());
@@ -134,13 +134,13 @@ impl Listener {
         }
     }
 
-    /// Takes no agent in any more. Those that wait are told so.
+    /// Stops taking agents in. Those still waiting are told so.
     pub(crate) fn stop(self) -> Closed {
         let Host { unrecorded, missed, strangers, .. } = &*self.host;
         Closed { unrecorded: unrecorded.clone(), missed: missed.clone(), strangers: strangers.clone() }
     }
 
-    /// What answers, for agents that connect elsewhere.
+    /// The host that answers, for agents that connect elsewhere.
     pub(crate) fn host(&self) -> Arc<Host> {
         self.host.clone()
     }
@@ -150,7 +150,7 @@ impl Listener {
         &self.name
     }
 
-    /// The key for `SYSPROF_MEMPROF_KEY`, where others need one.
+    /// The key for `SYSPROF_MEMPROF_KEY`, when processes of other users need one.
     pub(crate) fn key(&self) -> Option<Key> {
         self.key
     }
@@ -173,7 +173,7 @@ impl Drop for Listener {
     }
 }
 
-/// What a listener leaves that is closed: no agent comes any more.
+/// What a closed listener leaves: no more agents will come.
 #[derive(Debug)]
 pub(crate) struct Closed {
     unrecorded: Arc<Unrecorded>,
@@ -182,23 +182,23 @@ pub(crate) struct Closed {
 }
 
 impl Closed {
-    /// What the user should know of agents that were not recorded.
+    /// Remark for the user about agents that were not recorded.
     pub(crate) fn remark_on_unrecorded(&self) -> Option<String> {
         self.unrecorded.remark()
     }
 
-    /// The same of processes of others.
+    /// The same about processes of other users.
     pub(crate) fn remark_on_strangers(&self) -> Option<String> {
         self.strangers.remark()
     }
 
-    /// The same of allocators of which nothing was seen.
+    /// The same about allocators that could not be observed.
     pub(crate) fn remark_on_missed(&self) -> Option<String> {
         self.missed.remark()
     }
 }
 
-/// Answers agents and takes their processes in.
+/// Answers agents and takes in their processes.
 #[derive(Debug)]
 pub(crate) struct Host {
     unrecorded: Arc<Unrecorded>,
@@ -207,7 +207,7 @@ pub(crate) struct Host {
     rules: Rules,
     liveness: Arc<Liveness>,
     outlet: Outlet,
-    /// Images that may still live, to notice an exec.
+    /// Images that may still be live, to notice an exec.
     known: Mutex<Vec<std::sync::Weak<Image>>>,
     next: AtomicU32,
 }
@@ -226,7 +226,7 @@ impl Host {
         })
     }
 
-    /// Answers agents as they speak, whoever else is silent, until the recording is over.
+    /// Answers agents as they speak, regardless of silent ones, until the recording is over.
     fn serve(&self, mut listening: ListeningSocket, door: &Door, over: &Alarm) {
         let mut waiting = Waiting::default();
         loop {
@@ -242,14 +242,14 @@ impl Host {
                 self.let_in(&mut listening, door, &mut waiting);
             }
         }
-        // Those that still wait are told that it is over.
+        // Agents still waiting are told that the recording is over.
         let new = std::iter::from_fn(|| listening.let_in().ok().flatten());
         for agent in waiting.into_sockets().chain(new) {
             let _ = refuse(&agent, Verdict::Over);
         }
     }
 
-    /// Lets those in who have knocked.
+    /// Accepts waiting connections.
     fn let_in(&self, listening: &mut ListeningSocket, door: &Door, waiting: &mut Waiting) {
         for _ in 0..AT_ONCE {
             if !waiting.has_room() {
@@ -257,7 +257,7 @@ impl Host {
             }
             match listening.let_in() {
                 Ok(Some(socket)) => {
-                    // One of whom nobody knows who it is has gone.
+                    // Fails only for a client that has gone.
                     let Ok(peer) = Peer::of(&socket) else { continue };
                     if !waiting.let_in(socket, peer, door) {
                         self.strangers.add(peer.uid);
@@ -275,7 +275,7 @@ impl Host {
         self.unrecorded.add(error);
     }
 
-    /// Answers an agent that has spoken. Whoever gets no memory is told so, or would come again.
+    /// Answers an agent that has spoken. One that gets no memory is told so; otherwise it would come again.
     fn hear(&self, agent: &Pending, door: &Door) {
         if let Err(error) = self.answer(agent, door) {
             self.note(&error);
@@ -286,11 +286,11 @@ impl Host {
     fn answer(&self, Pending { socket: agent, peer, .. }: &Pending, door: &Door) -> std::io::Result<()> {
         let mut message = [0; MESSAGE];
         let received = rustix::net::recv(agent, &mut message, RecvFlags::DONTWAIT);
-        // What is no hello comes from no agent. Nor is one that has gone told anything.
+        // Anything but a hello does not come from an agent, and an agent that has gone is not answered either.
         let Ok((MESSAGE, _)) = received else { return Ok(()) };
         let Some(hello) = Hello::from_bytes(&message) else { return Ok(()) };
         let is_ours = hello.version == PROTOCOL_VERSION;
-        // Where the key is in another version's message is not for us to know.
+        // Another version may keep its key elsewhere in the message.
         if !door.admits(peer, if is_ours { &hello.key } else { &Key::NONE }) {
             debug!("a process of uid {} has not the key of this recording", peer.uid);
             self.strangers.add(peer.uid);
@@ -310,13 +310,13 @@ impl Host {
             Err(error) => return refuse(agent, Verdict::NotChosen).and(Err(error)),
         };
         if has_gone(agent) {
-            // Its memory would be made for nothing, while others wait for theirs.
+            // Memory would be made for nothing while other agents wait for theirs.
             return Err(std::io::Error::other(
                 "it had to wait for too long, on a machine with too much to do",
             ));
         }
         let info = Info::read(pid);
-        // Whatever it is now, what it was before is over.
+        // Whatever program the process runs now, its earlier image is over.
         if self.forget(pid) >= MOST_OF_ONE {
             return Err(std::io::Error::other(
                 "it connects again and again, and keeps the memory of all its recordings",
@@ -331,14 +331,15 @@ impl Host {
         }
         let (image, descriptors) = self.image(&hello, info)?;
         let sent = accept(agent, image.memory.geometry(), descriptors);
-        // The image goes on even when the answer did not arrive: its process is watched and ends soon or now.
+        // Even if the reply did not arrive: the process is watched, and the image ends with it, soon or now.
         self.take_in(image, pid);
         sent
     }
 
     /// Makes the memory of an image, and the descriptors for its agent.
     pub(crate) fn image(&self, hello: &Hello, info: Info) -> std::io::Result<(Arc<Image>, [OwnedFd; 2])> {
-        // Shared memory is a file, which may not be larger than files may be.
+        // Shared memory is a file, so the limit on file sizes applies. `within` takes a sixteenth of what it is
+        // given.
         let largest_file = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX).saturating_mul(16);
         let geometry = self.rules.geometry.within(hello.address_space.min(largest_file));
         let mut memory = Memory::new(geometry, self.rules.policy, self.liveness.keeper()?)?;
@@ -347,13 +348,13 @@ impl Host {
         if hello.inside == Inside::Unseen {
             self.missed.add(info.name());
         }
-        // Libraries have used its allocator before it was led to the agent.
+        // Libraries used its allocator before the calls were redirected to the agent.
         let attached = info.attached || hello.inside == Inside::Led;
         let info = Info { attached, connected: clock::now(self.rules.policy.tsc), ..info };
         Ok((Image::new(id, memory, info, self.liveness.clone(), self.outlet.bell.clone()), descriptors))
     }
 
-    /// Has an image watched, drained and written.
+    /// Starts watching, draining and writing an image.
     pub(crate) fn take_in(&self, image: Arc<Image>, pid: u32) {
         if let Ok(mut known) = self.known.lock() {
             known.push(Arc::downgrade(&image));
@@ -365,8 +366,8 @@ impl Host {
         bell.ring();
     }
 
-    /// Tells the images of a process that their recording is over. A process that was forked has none of its own: it goes with the one
-    /// that connected, and speaks for all once that is gone.
+    /// Ends the recording of a process's images. A forked process has no image of its own: it shares that of the
+    /// process that connected, and ends the recording for all of them once that process is gone.
     pub(crate) fn close(&self, pid: u32) -> Detached {
         let images = self.recorded();
         let of_process = images.iter().filter(|image| image.info.pid == pid);
@@ -384,12 +385,12 @@ impl Host {
         }
     }
 
-    /// Tells all images that their recording is over.
+    /// Ends the recording of all images.
     pub(crate) fn close_all(&self) {
         self.recorded().iter().for_each(|image| image.close());
     }
 
-    /// True when this process is recorded: one that connected here, or one that it has forked.
+    /// True when this process is recorded: it connected here, or was forked by one that did.
     pub(crate) fn knows(&self, pid: u32) -> bool {
         self.open().iter().any(|image| image.has(pid))
     }
@@ -399,28 +400,29 @@ impl Host {
         !self.recorded().is_empty()
     }
 
-    /// Images whose process is there that connected.
+    /// Images whose connecting process still runs.
     fn recorded(&self) -> Vec<Arc<Image>> {
         let mut images = self.open();
         images.retain(|image| !image.is_over());
         images
     }
 
-    /// Images into which somebody may write, perhaps only children of the process that connected.
+    /// Images into which some process may still write, perhaps only children of the one that connected.
     fn open(&self) -> Vec<Arc<Image>> {
         let mut images = self.known();
         images.retain(|image| image.memory.control().is_recording());
         images
     }
 
-    /// Images that are not read to their end yet.
+    /// Images that are not drained to their end yet.
     fn known(&self) -> Vec<Arc<Image>> {
         let Ok(mut known) = self.known.lock() else { return Vec::new() };
         known.retain(|image| image.strong_count() != 0);
         known.iter().filter_map(std::sync::Weak::upgrade).collect()
     }
 
-    /// Ends the earlier images of a process that has connected anew: it executed another program. How many of those there still are.
+    /// Ends the earlier images of a process that connects again: it executed another program. Returns how many of
+    /// them are still there.
     fn forget(&self, pid: u32) -> usize {
         let Ok(mut known) = self.known.lock() else { return 0 };
         let mut count = 0;
@@ -436,25 +438,25 @@ impl Host {
     }
 }
 
-/// True when whoever has spoken is not there any more to hear the answer.
+/// True when the client has gone and will not read the answer.
 fn has_gone(agent: &OwnedFd) -> bool {
     let mut look = [PollFd::new(agent, PollFlags::empty())];
     let looked = poll(&mut look, Some(&Timespec::default()));
     looked.is_ok_and(|_| look.iter().any(|agent| agent.revents().intersects(PollFlags::HUP | PollFlags::ERR)))
 }
 
-/// What became of a wish that a process is recorded no more.
+/// Outcome of ending the recording of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detached {
-    /// It goes on unrecorded, from its next allocation or free.
+    /// It runs on unrecorded from its next allocation or free.
     Done,
-    /// It was forked, and its recording is that of this process, which goes on.
+    /// It was forked and shares the recording of this process, which continues.
     Shared { with: u32 },
     /// It is not recorded here.
     Unknown,
 }
 
-/// Sends the memory; our copies of its descriptors are closed with that.
+/// Sends the memory and closes our copies of the descriptors.
 pub(crate) fn accept(agent: &OwnedFd, geometry: Geometry, descriptors: [OwnedFd; 2]) -> std::io::Result<()> {
     let reply = Reply { version: PROTOCOL_VERSION, verdict: Verdict::Accepted, geometry, slot: 0 };
     let descriptors = descriptors.each_ref().map(OwnedFd::as_fd);
@@ -480,7 +482,7 @@ mod tests {
     use shared_ring::handshake::Purpose;
     use std::time::Instant;
 
-    /// A listener on a name of its own, and what it gives away.
+    /// A listener on a private name, and the receiver of its images.
     fn listener() -> (Listener, mpsc::Receiver<Arc<Image>>) {
         let rules = Rules {
             geometry: Geometry { rings: 2, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 },
@@ -513,12 +515,12 @@ mod tests {
         (length == MESSAGE).then(|| Reply::from_bytes(&message).unwrap().verdict)
     }
 
-    /// Check that for an agent which has gone before it was answered no memory is made, and that it is counted, as is one of another version,
-    /// with what helps. What is no message of ours is neither answered nor counted.
+    /// Check that no memory is made for an agent that has gone before it was answered, and that it is counted, as is
+    /// an agent of another version, with advice. Messages that are not ours are neither answered nor counted.
     #[test]
     fn agents_that_cannot_be_answered_are_counted() {
         let (listener, images) = listener();
-        // However soon it is heard, it is gone by then.
+        // However soon it is heard, it has gone by then.
         let (gone, ours) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::empty(), None).unwrap();
         rustix::net::send(&gone, &hello(PROTOCOL_VERSION), SendFlags::empty()).unwrap();
@@ -542,7 +544,7 @@ mod tests {
         assert!(images.try_recv().is_err());
     }
 
-    /// Check that a process which connects again and again, and gives nothing back, does not take all that we have.
+    /// Check that a process that connects again and again without giving anything back cannot exhaust us.
     #[test]
     fn one_process_does_not_take_all() {
         let (listener, images) = listener();
@@ -561,7 +563,7 @@ mod tests {
         assert!(closed.remark_on_unrecorded().unwrap().contains("recorded: 5,"));
     }
 
-    /// Check that agents which say nothing delay nobody, and are let go when the recording is over.
+    /// Check that silent agents delay nobody, and are let go when the recording is over.
     #[test]
     fn silent_agents_delay_nobody() {
         let (listener, connected) = listener();
@@ -576,7 +578,7 @@ mod tests {
         assert!(connected.recv().is_ok());
         drop(listener);
         for agent in pending {
-            // Told so, or let go before.
+            // Either told that it is over, or closed before.
             let (length, _) = recv(&agent, &mut message, RecvFlags::empty()).unwrap();
             assert!(length == 0 || Reply::from_bytes(&message).unwrap().verdict == Verdict::Over);
         }

@@ -1,7 +1,7 @@
-//! A socket that others connect to.
+//! A socket that accepts connections.
 //!
-//! A connection for which there is no descriptor stays where it is and goes on knocking: whoever waits for the socket would be woken
-//! without end. So it is left alone for a moment then.
+//! A connection that cannot be accepted for want of descriptors stays in the queue and keeps the socket readable, so
+//! a poll loop would spin. The socket is therefore left alone for a moment.
 
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,16 +10,16 @@ use rustix::net::SocketFlags;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How long it is left alone.
+/// How long the socket is left alone.
 const REST: Duration = Duration::from_millis(100);
 
 /// A listening socket.
 #[derive(Debug)]
 pub(crate) struct ListeningSocket {
     socket: OwnedFd,
-    /// Since when it is left alone.
+    /// Since when the socket has been left alone.
     rests: Option<Instant>,
-    /// The last one that knocked could not be let in.
+    /// The last connection could not be accepted for want of resources.
     is_short: bool,
 }
 
@@ -28,21 +28,21 @@ impl ListeningSocket {
         ListeningSocket { socket, rests: None, is_short: false }
     }
 
-    /// What to wait for: nothing while it is left alone.
+    /// Events to poll for: none while the socket is left alone.
     pub(crate) fn wanted(&self) -> PollFlags {
         if self.rest().is_some() { PollFlags::empty() } else { PollFlags::IN }
     }
 
-    /// How long it is left alone from now on.
+    /// How much longer the socket is left alone.
     pub(crate) fn rest(&self) -> Option<Duration> {
         let rest = REST.saturating_sub(self.rests?.elapsed());
         (!rest.is_zero()).then_some(rest)
     }
 
-    /// Lets somebody in who has knocked.
+    /// Accepts a waiting connection.
     ///
     /// # Errors
-    /// What the system says; that it has no room for more, once until there is some again.
+    /// The system's error. A shortage of resources is reported once until it is over.
     pub(crate) fn let_in(&mut self) -> io::Result<Option<OwnedFd>> {
         let opened = rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC);
         let was_short = self.is_short;
@@ -69,8 +69,8 @@ mod tests {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket_with};
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-    /// Check that where there is no descriptor for who knocks, this is told once and the door is left alone, and that it is opened
-    /// when there is one.
+    /// Check that a shortage of descriptors is reported once and the socket then left alone, and that it accepts
+    /// again afterwards.
     #[test]
     fn door_is_left_alone_without_descriptors() {
         // Other threads of this process need descriptors, too.
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!((listening.wanted(), listening.rest()), (PollFlags::IN, None));
         setrlimit(Resource::Nofile, before).unwrap();
         assert!(listening.let_in().unwrap().is_some() && listening.rest().is_none());
-        // It is told again the next time.
+        // The next shortage is reported again.
         assert!(!listening.is_short);
     }
 }

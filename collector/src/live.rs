@@ -1,14 +1,14 @@
-//! How many bytes are live right now: for the progress line only, and only while there is one.
+//! Bytes live right now: for the progress line, and only while there is one.
 //!
-//! Blocks are found by address in a table of two levels: *regions* of 1 MiB, each with one word for every 16 bytes that
-//! holds the block's size. That costs 8 bytes for each 16 of heap that is in use, and no hashing within a region:
+//! Blocks are found by address in a table of two levels: *regions* of 1 MiB, each with one word per 16 bytes that
+//! holds the size of the block there. That costs 8 bytes per 16 bytes of heap in use, and no hashing within a region:
 //!
 //! ```text
 //!   process, address >> 20  ──►  region  ──►  (address >> 4) % 65,536  ──►  size + 1, or 0
 //! ```
 //!
-//! Pages of a region that no block was in are never touched. The number of regions is bounded, so that an agent gone
-//! mad takes no more than a page for each; blocks beyond are not counted.
+//! Pages of a region that never held a block are never touched. The number of regions is bounded, so that a
+//! misbehaving agent costs at most a page for each; blocks beyond are not counted.
 
 use crate::image::ImageId;
 use capture::Sampling;
@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 const REGION: u32 = 20;
 const GRANULE: u32 = 4;
 const GRANULES: usize = 1 << (REGION - GRANULE);
-/// Most regions, of all processes: 32 GiB of addresses with blocks.
+/// Most regions, over all processes: 32 GiB of addresses with blocks.
 const MOST: usize = 1 << 15;
 
 /// Regions that are found without hashing.
@@ -29,14 +29,14 @@ type Name = (ImageId, u32, u64);
 /// Sizes of live blocks by process and address.
 #[derive(Debug)]
 pub(crate) struct Live {
-    /// Of samples, the bytes that they stand for are live.
+    /// With sampling, the bytes that samples stand for are counted.
     sampling: Option<Sampling>,
-    /// Places in `regions`.
+    /// Index in `regions` of each region.
     places: FxHashMap<Name, u32>,
     regions: Vec<Box<[u64]>>,
-    /// Places of regions that are gone.
+    /// Indices of regions that are gone.
     free: Vec<u32>,
-    /// Regions that were used last, each at the place that its address has among them.
+    /// Recently used regions, each at an index computed from its address.
     recent: Box<[Option<(Name, u32)>]>,
     bytes: u64,
 }
@@ -55,23 +55,23 @@ impl Default for Live {
 }
 
 impl Live {
-    /// For a recording with this mean distance of samples, 0 for all allocations.
+    /// For a recording with this mean sampling interval, 0 for all allocations.
     pub(crate) fn new(sample_interval: u64) -> Live {
         Live { sampling: Sampling::new(sample_interval), ..Live::default() }
     }
 
-    /// A block came to be. One that was there already is taken to be gone.
+    /// Adds a block. One already at the address is assumed to be gone.
     // Cost: a load and a store of the block's word, which is mostly not in a cache.
     #[inline]
     pub(crate) fn add(&mut self, image: ImageId, slot: u32, address: u64, size: u64) {
         let size = self.sampling.map_or(size, |sampling| (sampling.weight(size).blocks * size as f64) as u64);
         let name = (image, slot, address >> REGION);
         let Some(place) = self.place(name).or_else(|| self.make(name)) else { return };
-        // Size 0 is a block too: sizes are kept plus one.
+        // Size 0 is a block too: sizes are stored plus one.
         self.replace(place, address, size.saturating_add(1));
     }
 
-    /// A block is gone; one that is not known changes nothing.
+    /// Removes a block; an unknown one changes nothing.
     #[inline]
     pub(crate) fn remove(&mut self, image: ImageId, slot: u32, address: u64) {
         if let Some(place) = self.place((image, slot, address >> REGION)) {
@@ -79,7 +79,7 @@ impl Live {
         }
     }
 
-    /// All blocks of a process are gone.
+    /// Removes all blocks of a process.
     pub(crate) fn end(&mut self, image: ImageId, slot: u32) {
         self.recent.fill(None);
         let gone = self.places.extract_if(|(of_image, of_slot, _), _| (*of_image, *of_slot) == (image, slot));
@@ -140,7 +140,7 @@ impl Live {
 mod tests {
     use super::*;
 
-    /// Check that bytes follow blocks, also over a lost free, unknown frees and the end of a process.
+    /// Check that bytes follow blocks, even through a lost free, unknown frees and the end of a process.
     #[test]
     fn bytes_follow_blocks() {
         let mut live = Live::default();
@@ -160,12 +160,12 @@ mod tests {
         assert_eq!(live.bytes(), 0);
     }
 
-    /// Check that addresses without end take no memory without end, and that what was known stays known.
+    /// Check that unbounded addresses take bounded memory, and that known blocks stay known.
     #[test]
     fn regions_are_bounded() {
         let mut live = Live::default();
         let address = |region: u64| region << REGION;
-        // Regions are made before they are filled, so a test need not touch all of them.
+        // Regions are created before they are filled, so the test need not touch all of them.
         live.regions.resize_with(MOST - 2, || vec![1].into_boxed_slice());
         for region in 0..10 {
             live.add(ImageId(1), 0, address(region), 100);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Check that bytes are those of a plain table, whatever comes and goes.
+        /// Check that the bytes equal those of a plain table, for any sequence of blocks.
         #[test]
         fn bytes_are_those_of_a_plain_table(
             steps in proptest::collection::vec((0u32..2, 0u64..40, proptest::option::of(0u64..1000)), 0..300),

@@ -1,14 +1,14 @@
-//! How agents see that the collector is gone.
+//! How agents notice that the collector is gone.
 //!
-//! Each image's control memory has a word that holds the id of a thread of ours, a *keeper*. The kernel marks the word with
-//! `FUTEX_OWNER_DIED` when that thread ends, however it ends. So a keeper does nothing but live.
+//! A word in each image's control memory holds the id of one of our threads, a *keeper*. When that thread ends, for
+//! whatever reason, the kernel sets `FUTEX_OWNER_DIED` in the word. All a keeper does is stay alive.
 //!
 //! ```text
 //!   keeper 1 ── 1,024 images        keeper 2 ── 1,024 images        keeper 3 ── those that came last
 //! ```
 //!
-//! Of what a thread leaves, the kernel marks no more than 2,047 words; processes beyond would never know, and those that wait for room in
-//! their rings wait for nobody. So there are as many keepers as it takes.
+//! When a thread dies, the kernel marks at most 2,047 words; processes beyond that would never notice, and those
+//! waiting for room in their rings would wait for nobody. So there are as many keepers as needed.
 
 #[expect(unsafe_code, reason = "the kernel reads a list in our memory when we die")]
 mod keeper;
@@ -19,8 +19,8 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Images of one keeper: fewer than the kernel marks by far, since two may come at once, and each that comes or goes has all of its keeper's
-/// linked anew.
+/// Images per keeper. Well below what the kernel marks, since two may be added at once, and because adding or
+/// removing an image relinks all of its keeper's.
 const MOST: usize = 1024;
 
 /// The threads that agents watch.
@@ -30,17 +30,17 @@ pub(crate) struct Liveness {
 }
 
 impl Liveness {
-    /// Starts the first of them.
+    /// Starts the first keeper.
     pub(crate) fn start() -> io::Result<Liveness> {
         let liveness = Liveness::default();
         liveness.keeper()?;
         Ok(liveness)
     }
 
-    /// The id of a thread that has room for an image: what its owner word is to hold.
+    /// The id of a keeper with room for an image, to be stored in the image's owner word.
     ///
     /// # Errors
-    /// When there is none, and no further one can be started.
+    /// When all keepers are full, and another cannot be started.
     pub(crate) fn keeper(&self) -> io::Result<u32> {
         let mut keepers = self.keepers();
         if let Some(free) = keepers.iter().find(|keeper| keeper.images < MOST) {
@@ -52,14 +52,14 @@ impl Liveness {
         Ok(thread_id)
     }
 
-    /// Has an image watched from now on, by the keeper that its owner word names.
+    /// Adds an image to the keeper that its owner word names.
     pub(crate) fn add(&self, control: &Control) {
         if let Some(keeper) = owner(&mut self.keepers(), control) {
             keeper.add(control);
         }
     }
 
-    /// Must be called before the image's memory goes.
+    /// Must be called before the image's memory is unmapped.
     pub(crate) fn remove(&self, control: &Control) {
         if let Some(keeper) = owner(&mut self.keepers(), control) {
             keeper.remove(control);
@@ -72,7 +72,7 @@ impl Liveness {
 }
 
 fn owner<'k>(keepers: &'k mut [Keeper], control: &Control) -> Option<&'k mut Keeper> {
-    // Relaxed: nobody but the one who made the memory has written it, and agents cannot.
+    // Relaxed: written only by the thread that made the memory; agents cannot.
     let owner = control.header().owner.load(Ordering::Relaxed);
     keepers.iter_mut().find(|keeper| keeper.thread_id() == owner)
 }
@@ -86,7 +86,7 @@ mod tests {
     const GEOMETRY: Geometry =
         Geometry { rings: 2, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 };
 
-    /// Each has two descriptors while it is made, and one then.
+    /// Each needs two descriptors while it is made, and one afterwards.
     fn memory(liveness: &Liveness) -> Memory {
         let mut memory = Memory::new(GEOMETRY, Policy::default(), liveness.keeper().unwrap()).unwrap();
         drop(memory.take_descriptors());
@@ -94,7 +94,7 @@ mod tests {
         memory
     }
 
-    /// Check that an orderly end is not taken for a death, and that images which are gone make room for others.
+    /// Check that an orderly end is not mistaken for a death, and that removed images make room for others.
     #[test]
     fn orderly_ends_are_no_deaths() {
         let liveness = Liveness::start().unwrap();
@@ -109,7 +109,7 @@ mod tests {
         assert!(!last.control().owner_died());
     }
 
-    /// Check that all images learn of the death of a collector that was killed, however many they are.
+    /// Check that all images learn of the death of a collector that was killed, however many there are.
     #[test]
     fn all_learn_of_a_death() {
         let liveness = Liveness::start().unwrap();

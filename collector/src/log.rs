@@ -1,21 +1,20 @@
-//! What happens inside, for whoever looks for a fault. The collector writes nowhere by itself: the command that uses
-//! it says where lines go.
+//! Debug log. The collector itself writes nowhere: the command that uses it says where lines go.
 
 use std::fmt::Arguments;
 use std::sync::OnceLock;
 
-/// Takes one line.
+/// Receives one line.
 pub type Sink = fn(Arguments<'_>);
 
 static SINK: OnceLock<Sink> = OnceLock::new();
 
-/// Says where lines go, once. Without it nothing is logged.
+/// Sets where lines go, once. Without it nothing is logged.
 pub fn log_to(sink: Sink) {
     // The first one stays.
     let _ = SINK.set(sink);
 }
 
-/// Logs one line, if anybody listens.
+/// Logs one line, if there is a sink.
 pub(crate) fn write(text: Arguments<'_>) {
     if let Some(sink) = SINK.get() {
         sink(text);

@@ -1,8 +1,8 @@
-//! The earliest of many streams, and when the next one has its turn: a tree of losers.
+//! Finds the earliest of many streams, and the key at which the next one takes over: a tree of losers.
 //!
-//! Each stream is a leaf. An inner node keeps the loser of its two sides, the winner goes on to the next; above the root
-//! stands the earliest of all. When that one has moved on, it plays again, but only against those on its own way: three
-//! games for eight streams, none of which needs a branch that could be guessed wrongly.
+//! Each stream is a leaf. An inner node keeps the loser of its two sides, and the winner moves up; above the root is
+//! the earliest of all. When that stream has advanced, it plays again, but only against the losers on its own path:
+//! three games for eight streams, without a hard-to-predict branch.
 //!
 //! ```text
 //!            winner 2           after 2 has become 9:      winner 3
@@ -30,7 +30,7 @@ const NOBODY: Player = Player { key: MergeKey::LAST, stream: 0, leaf: 0 };
 pub(crate) struct LoserTree {
     losers: Vec<Player>,
     winner: Option<Player>,
-    /// Room for the first round of games.
+    /// Buffer for the first round of games.
     round: Vec<Player>,
 }
 
@@ -61,14 +61,14 @@ impl LoserTree {
         self.winner = self.round.first().copied();
     }
 
-    /// The earliest stream and its key; none when all are done.
+    /// The earliest stream and its key; `None` when all are done.
     #[inline(always)]
     pub(crate) fn first(&self) -> Option<(MergeKey, u32)> {
         self.winner.filter(|winner| winner.key < MergeKey::LAST).map(|winner| (winner.key, winner.stream))
     }
 
-    /// The key of the next stream; above all others when there is none.
-    // Cost: a look at each node on the winner's way.
+    /// The key of the second earliest stream; [`MergeKey::LAST`] when there is none.
+    // Cost: a look at each node on the winner's path.
     #[inline(always)]
     pub(crate) fn second(&self) -> MergeKey {
         let mut key = MergeKey::LAST;
@@ -80,8 +80,8 @@ impl LoserTree {
         key
     }
 
-    /// The earliest stream has moved on to this key, or to [`MergeKey::LAST`].
-    // Cost: a game at each node on its way. Among equals it stays the first.
+    /// Moves the earliest stream to this key, or to [`MergeKey::LAST`].
+    // Cost: a game at each node on its path. Among equals it stays first.
     #[inline(always)]
     pub(crate) fn replace_first(&mut self, key: MergeKey) {
         let mut node = self.parent();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that the first two are always the earliest two, through moves and ends.
+        /// Check that the first two are always the earliest two, through advances and ends.
         #[test]
         fn first_two_are_the_earliest(
             times in proptest::collection::vec(0u64..100, 0..30),

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
-/// Of the crate libc's platforms one alone has it.
+/// The libc crate has it only for other platforms.
 const F_SETSIG: libc::c_int = 10;
 
 /// What agents are told about the recording.
@@ -18,26 +18,26 @@ const F_SETSIG: libc::c_int = 10;
 pub(crate) struct Policy {
     /// Wait on a full ring.
     pub(crate) block: bool,
-    /// At most so long.
+    /// Longest wait on a full ring.
     pub(crate) max_wait_ms: u32,
     /// Most frames of a stack.
     pub(crate) max_depth: u32,
     /// Mean distance of samples in bytes, 0: everything is recorded.
     pub(crate) sample_interval: u64,
-    /// Children are recorded.
+    /// Forked children and executed programs are recorded.
     pub(crate) follow: bool,
-    /// Time is the time stamp counter.
+    /// Timestamps come from the time stamp counter.
     pub(crate) tsc: bool,
-    /// Processes record nothing until they say so.
+    /// Processes record nothing until they ask to.
     pub(crate) paused: bool,
-    /// Processes wait at their end until their memory was looked at.
+    /// Exiting processes wait until their memory is scanned.
     pub(crate) scan_at_exit: bool,
     /// Frees are recorded with their stacks.
     pub(crate) free_stacks: bool,
 }
 
 impl Default for Policy {
-    /// Everything is recorded, and hooks wait only shortly.
+    /// Records everything; hooks wait only briefly.
     fn default() -> Policy {
         Policy {
             block: true,
@@ -59,11 +59,11 @@ pub(crate) struct Memory {
     segment: MmapRaw,
     control: MmapRaw,
     geometry: Geometry,
-    /// Our own opening of the segment, which is a counted one: see [`Memory::is_orphaned`].
+    /// Our own open file description of the segment, counted in [`Memory::is_orphaned`].
     segment_fd: OwnedFd,
-    /// The agent's opening of the segment, until it was sent.
+    /// The agent's open file description of the segment, until it is sent.
     agent_fd: Option<OwnedFd>,
-    /// The control memory, until it was sent.
+    /// The control memory's descriptor, until it is sent.
     control_fd: Option<OwnedFd>,
 }
 
@@ -80,7 +80,7 @@ impl Memory {
         let control_fd = memfd_create("sysprof-memprof-control", flags)?;
         ftruncate(&control_fd, layout.control_length as u64)?;
         let control = MmapOptions::new().len(layout.control_length).map_raw(&control_fd)?;
-        // Our writable mapping stays; no other can be made from now on.
+        // Our writable mapping stays; no other writable one can be made from now on.
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE | SealFlags::SEAL;
         fcntl_add_seals(&control_fd, seals)?;
 
@@ -122,18 +122,19 @@ impl Memory {
         self.geometry
     }
 
-    /// Descriptors for the agent: segment, control. They can be taken once, and are to be closed when sent.
+    /// Descriptors for the agent: segment, control. They can be taken once, and must be closed when sent.
     pub(crate) fn take_descriptors(&mut self) -> Option<[OwnedFd; 2]> {
         Some([self.agent_fd.take()?, self.control_fd.take()?])
     }
 
-    /// True when nobody but us has the segment mapped or open any more: no process can write into it again.
+    /// True when nobody but us has the segment mapped or open: no process can ever write into it again.
     ///
-    /// The kernel grants a write lease on a file only to its one opener. What agents map is another opening than
-    /// ours, which lives in their mapping and in those of the children they forked.
+    /// The kernel grants a write lease only on a file that nobody else has open. Agents map another open file
+    /// description than ours; it lives as long as their mapping and those of the children they forked.
     pub(crate) fn is_orphaned(&self) -> bool {
-        // Whoever opens the file meanwhile, as by way of `/proc`, has the kernel tell us by a signal: one that is ignored, not the deadly
-        // SIGIO. It forgets that with each lease.
+        // Anybody who opens the file meanwhile, as through `/proc`, breaks the lease, and the kernel signals us. Ask
+        // for SIGURG, which is ignored by default, instead of SIGIO, which kills. The setting is lost with each
+        // lease.
         self.control_lease(F_SETSIG, libc::SIGURG);
         let granted = self.control_lease(libc::F_SETLEASE, libc::F_WRLCK);
         if granted {
@@ -143,17 +144,17 @@ impl Memory {
     }
 
     fn control_lease(&self, what: libc::c_int, value: libc::c_int) -> bool {
-        // SAFETY: about leases on our own descriptor, and what they tell.
+        // SAFETY: only changes leases on our own descriptor, and the signal they send.
         unsafe { libc::fcntl(self.segment_fd.as_raw_fd(), what, value) == 0 }
     }
 
-    /// The segment's number.
+    /// Device and inode of the segment.
     pub(crate) fn id(&self) -> io::Result<MemoryId> {
         let stat = rustix::fs::fstat(&self.segment_fd)?;
         Ok(MemoryId { device: stat.st_dev, inode: stat.st_ino })
     }
 
-    /// Bytes of memory that the segment takes.
+    /// Bytes of memory that the segment occupies.
     pub(crate) fn used(&self) -> u64 {
         rustix::fs::fstat(&self.segment_fd).map_or(0, |stat| stat.st_blocks.unsigned_abs() * 512)
     }
@@ -163,13 +164,13 @@ impl Memory {
         let bytes = (self.geometry.ring_length() * 8) as u64;
         let offset = self.geometry.layout().rings.offset as u64 + ring as u64 * bytes;
         let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
-        // What cannot be given back stays until the image ends.
+        // On failure the pages stay until the image ends.
         let _ = rustix::fs::fallocate(&self.segment_fd, flags, offset, bytes);
     }
 }
 
 impl Drop for Memory {
-    /// Gives all pages of the segment back, which a process may have mapped for long after its recording.
+    /// Gives all pages of the segment back: a process may keep it mapped long after its recording.
     fn drop(&mut self) {
         let bytes = self.geometry.layout().length as u64;
         let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
@@ -177,13 +178,13 @@ impl Drop for Memory {
     }
 }
 
-/// Another opening of a file, by way of the kernel's name for a descriptor.
+/// A new open file description of the same file, through `/proc/self/fd`.
 fn reopen(descriptor: &OwnedFd) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
     Ok(std::fs::OpenOptions::new().read(true).write(true).open(path)?.into())
 }
 
-/// The low half of a position: what a futex can wait on.
+/// The low half of a position, as a word that a futex can wait on.
 pub(crate) fn low_half(word: &std::sync::atomic::AtomicU64) -> &std::sync::atomic::AtomicU32 {
     // SAFETY: an AtomicU64 is at least as large and aligned as an AtomicU32, and its first half is the low one on a
     // little-endian machine.
@@ -197,10 +198,10 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::time::{Duration, Instant};
 
-    /// Check that whoever opens the memory by way of `/proc`, just when it is asked whether anybody has it, does not end the collector.
+    /// Check that opening the memory through `/proc` just while we test for other users does not kill the collector.
     #[test]
     fn nobody_ends_us_by_looking() {
-        // Its process may be ended by it.
+        // A failure would kill the process.
         if !is_alone("memory::tests::nobody_ends_us_by_looking") {
             return;
         }

@@ -1,14 +1,14 @@
-//! One order out of many rings.
+//! Merges many rings into one order.
 //!
-//! Each ring is in order. Between rings time orders: an allocation's is taken after its call and a free's before, so
-//! along a chain free → reuse time rises. Nothing later than the *watermark*, a moment before the sweep began, is
-//! merged: a record with an earlier time was committed before its successors took theirs, so all that it depends on
-//! had been seen by the sweep.
+//! Each ring is in order. Between rings, time orders: an allocation's time is taken after the call and a free's
+//! before it, so along a chain free → reuse time increases. Nothing later than the *watermark*, a moment before the
+//! sweep began, is merged: a record with an earlier time was committed before its successors took their times, so the
+//! sweep has seen everything it depends on.
 //!
-//! Times have a resolution of some nanoseconds, so two records may have the same: then those that end a block come
-//! before those that begin one, which is how the same address passes from one thread to another.
+//! Times have a resolution of some nanoseconds, so two records may have the same one. Then records that end a block
+//! come before those that begin one, which is how an address passes from one thread to another.
 //!
-//! The stream with the earliest record gives all that it has until the next stream's turn, as one slice:
+//! The stream with the earliest record contributes everything up to the next stream's turn, as one slice:
 //!
 //! ```text
 //!   ring 0   1 4 9    ►  run of ring 0: 1   run of ring 1: 2 3   run of ring 0: 4 9
@@ -27,23 +27,23 @@ use std::collections::BinaryHeap;
 /// Bytes of one batch: enough that handing it over costs nothing, few enough to stay in the processor's caches.
 const FULL: usize = 1 << 20;
 
-/// Names a stream.
+/// Identifies a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StreamId(u32);
 
-/// All records and notes that wait for their turn.
+/// All records and notes waiting for their turn.
 #[derive(Debug, Default)]
 pub(crate) struct Merger {
-    /// By number; closed ones are used again.
+    /// By number; closed ones are reused.
     streams: Vec<Stream>,
     free: Vec<u32>,
     notes: BinaryHeap<Reverse<Note>>,
-    /// Serial of the next note.
+    /// Serial number of the next note.
     serial: u64,
     tree: LoserTree,
 }
 
-/// Something at a time that is no record of a ring.
+/// A timed item that is not a ring's record.
 #[derive(Debug)]
 struct Note {
     key: MergeKey,
@@ -52,7 +52,7 @@ struct Note {
 }
 
 impl Merger {
-    /// A stream for a ring.
+    /// Opens a stream for a ring.
     pub(crate) fn open(&mut self, image: ImageId, ring: u32) -> StreamId {
         let stream = Stream::new(image, ring);
         match self.free.pop() {
@@ -69,12 +69,12 @@ impl Merger {
         }
     }
 
-    /// The stream may be used for another ring.
+    /// Releases the stream for another ring.
     pub(crate) fn close(&mut self, StreamId(number): StreamId) {
         self.free.push(number);
     }
 
-    /// Shifted ticks of the last record of a stream.
+    /// Shifted ticks of a stream's last record.
     pub(crate) fn time(&self, StreamId(number): StreamId) -> u64 {
         self.streams.get(number as usize).map_or(0, Stream::time)
     }
@@ -84,7 +84,7 @@ impl Merger {
         &mut self.streams[number as usize]
     }
 
-    /// Something happened at `item.time`.
+    /// Adds an item that happened at `item.time`.
     pub(crate) fn note(&mut self, item: Item, rank: Rank) {
         let key = MergeKey::new(item.time, rank);
         self.notes.push(Reverse(Note { key, serial: self.serial, item }));
@@ -103,14 +103,14 @@ impl Merger {
             && self.notes.iter().all(|Reverse(note)| note.item.image != image)
     }
 
-    /// Moves what is not later than `watermark` to `batch`, until that is full; false when nothing is left to move.
+    /// Moves what is not later than `watermark` to `batch` until that is full; false when nothing is left to move.
     // Cost: for each run two climbs of the tree of streams and a copy; see `Stream::move_until`.
     pub(crate) fn merge(&mut self, watermark: u64, batch: &mut Batch) -> bool {
         let end = MergeKey::new(watermark, Rank::Last).after();
         let keys = self.streams.iter().map(Stream::key).zip(0..);
         self.tree.fill(keys.filter(|(key, _)| *key < end));
         loop {
-            // In a tie notes come first of their rank.
+            // On a tie, notes come first within their rank.
             let note = self.notes.peek().map_or(MergeKey::LAST, |Reverse(note)| note.key);
             let Some((_, number)) = self.tree.first().filter(|(first, _)| *first < note) else {
                 let Some(Reverse(note)) = (note < end).then(|| self.notes.pop()).flatten() else {
@@ -131,7 +131,7 @@ impl Merger {
         }
     }
 
-    /// Makes room in all streams; `keep` is the words of capacity that stays in each.
+    /// Frees merged records in all streams; each keeps `keep` words of capacity.
     pub(crate) fn compact(&mut self, keep: usize) {
         self.streams.iter_mut().for_each(|stream| stream.compact(keep));
     }

@@ -1,17 +1,17 @@
-//! The place of a record in the merged order.
+//! The position of a record in the merged order.
 
 use shared_ring::decode::Shape;
 use shared_ring::record::Opcode;
 
-/// Where a record has its place in the merged order: smaller comes first.
+/// Position of a record in the merged order: smaller comes first.
 ///
-/// Time and rank are one number, so that they are compared in one step. Shifted ticks leave room for the rank: 62 bits
-/// of them are 700 years.
+/// Time and rank form one number, compared in one step. Shifted ticks leave room for the rank: 62 bits of them last
+/// 700 years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MergeKey(u64);
 
 impl MergeKey {
-    /// Behind all records.
+    /// After all records.
     pub(crate) const LAST: MergeKey = MergeKey(u64::MAX);
 
     #[inline(always)]
@@ -24,17 +24,17 @@ impl MergeKey {
         self.0 >> 2
     }
 
-    /// The next place.
+    /// The next position.
     #[inline(always)]
     pub(crate) fn after(self) -> MergeKey {
         MergeKey(self.0.saturating_add(1))
     }
 }
 
-/// The latest time that a key holds, and with the last rank still before [`MergeKey::LAST`].
+/// The latest time that fits a key; with the last rank it is still before [`MergeKey::LAST`].
 pub(crate) const LATEST: u64 = (1 << 62) - 2;
 
-/// The order of records with one time.
+/// The order of records with the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Rank {
@@ -44,7 +44,7 @@ pub(crate) enum Rank {
     Other,
     /// A block or mapping begins.
     Begin,
-    /// A process ends: behind all that it did.
+    /// A process ends: after everything it did.
     Last,
 }
 

@@ -1,17 +1,17 @@
-//! Programs with an allocator inside that could not be led to the agent.
+//! Programs whose built-in allocator could not be redirected to the agent.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-/// Most names that are told.
+/// Most names listed.
 const TOLD: usize = 8;
 
-/// Their names.
+/// The programs' names.
 #[derive(Debug, Default)]
 pub(crate) struct MissedAllocators(Mutex<BTreeSet<String>>);
 
 impl MissedAllocators {
-    /// Notes one.
+    /// Notes one program.
     pub(crate) fn add(&self, name: String) {
         if let Ok(mut names) = self.0.lock() {
             names.insert(name);
@@ -39,7 +39,7 @@ impl MissedAllocators {
 mod tests {
     use super::MissedAllocators;
 
-    /// Check that each program is told once, and not too many.
+    /// Check that each program is listed once, and not too many are.
     #[test]
     fn programs_are_told_once() {
         let missed = MissedAllocators::default();

@@ -1,5 +1,5 @@
-//! The modules of an image, and the functions that interpreters in it run: from the agent's descriptions to the capture's
-//! tables.
+//! The modules of an image, and the functions that interpreters in it run: translates the agent's descriptions into
+//! the capture's tables.
 
 use crate::anonymous_code::{AnonymousCode, Told};
 use crate::handles::hold;
@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use symbols::ModuleFile;
 
-/// The name under which captures know the kernel's own code in each process.
+/// The name captures use for the kernel's own code in each process.
 pub(crate) const VDSO: &str = "[vdso]";
 
 /// Stands for the file of functions that have none.
 const NO_FILE: &str = "[script]";
 
-/// The row of a file with code.
+/// The table row for a file with code.
 pub(crate) fn module_of(file: &ModuleFile) -> Module {
     Module {
         path: file.path.to_string_lossy().into_owned(),
@@ -33,12 +33,13 @@ pub(crate) fn module_of(file: &ModuleFile) -> Module {
     }
 }
 
-/// What an agent described, as the capture knows it.
+/// What an agent described, translated for the capture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Known {
     /// A module, and its load bias.
     Module(ModuleId, u64),
-    /// A function of an interpreter's: its file in place of a module, its name, and the name of the file, if it has one.
+    /// A function of an interpreter: its file in place of a module, its name, and the name of the file, if it has
+    /// one.
     Function(ModuleId, StringId, Option<StringId>),
 }
 
@@ -47,13 +48,13 @@ pub(crate) enum Known {
 pub(crate) struct Modules {
     info: Info,
     by_serial: FxHashMap<u32, Option<Known>>,
-    /// Next description that was not looked at.
+    /// The next description not looked at yet.
     next: u32,
-    /// Code frames that are new since they were last taken.
+    /// Code frames added since they were last taken.
     pub(crate) new_frames: Vec<CodeFrame>,
-    /// Modules that are new since they were last taken, and where to open them.
+    /// Modules added since they were last taken, and where to open them.
     pub(crate) new_files: Vec<(ModuleId, ModuleFile)>,
-    /// Handles of files that are new since they were last taken.
+    /// Handles of files added since they were last taken.
     pub(crate) new_handles: Vec<(ModuleId, Arc<File>)>,
     anonymous: AnonymousCode,
 }
@@ -71,7 +72,7 @@ impl Modules {
         }
     }
 
-    /// What has this serial; `None` for code outside of modules.
+    /// What has this serial number; `None` for code outside modules.
     pub(crate) fn find(
         &mut self,
         serial: u32,
@@ -91,14 +92,14 @@ impl Modules {
                 }
                 Described::Function(function) => add_function(function, writer)?,
             }),
-            // Not filled in, or impossible: the addresses stay without a module.
+            // Not filled in, or impossible: its addresses stay without a module.
             _ => None,
         };
         self.by_serial.insert(serial, found);
         Ok(found)
     }
 
-    /// The module of an address that the loader did not tell of, and its load bias; `None` where nothing is known of it.
+    /// The module of an address that the loader did not report, and its load bias; `None` if nothing is known of it.
     pub(crate) fn anonymous(
         &mut self,
         address: u64,
@@ -111,12 +112,13 @@ impl Modules {
         Ok(Some((found.module, found.bias)))
     }
 
-    /// What the process has told of code that it made, by module: to be asked when it has ended, or the recording does.
+    /// What the process reported about code that it made, by module. To be called when the process or the recording
+    /// has ended.
     pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
         self.anonymous.told()
     }
 
-    /// Takes in all descriptions, those without frames too: what a process had mapped is part of its record.
+    /// Takes in all descriptions, including those without frames: a process's mappings are part of its record.
     pub(crate) fn find_all(&mut self, segment: &Segment, writer: &mut Writer) -> Result<(), Error> {
         while let Ok(Some(entry)) = segment.modules().read(self.next) {
             self.find(self.next, segment, writer)?;
@@ -127,7 +129,7 @@ impl Modules {
 
     fn add(&mut self, path: &[u8], build_id: &[u8], writer: &mut Writer) -> Result<ModuleId, Error> {
         let path = String::from_utf8_lossy(path).into_owned();
-        // The loader lists the vdso under the name that its own headers give.
+        // The loader lists the vdso under the name in its own headers.
         if path.starts_with("linux-vdso") || path.starts_with("linux-gate") {
             let module = Module { path: VDSO.into(), build_id: build_id.to_vec(), ..Module::default() };
             let id = writer.module(module)?;
@@ -137,7 +139,7 @@ impl Modules {
         let path = path.strip_suffix(" (deleted)").map(str::to_owned).unwrap_or(path);
         let absolute =
             if Path::new(&path).is_absolute() { PathBuf::from(&path) } else { self.info.folder.join(&path) };
-        // In a container the same path means another file to us.
+        // In a container the same path means another file than it does to us.
         let inside = PathBuf::from(format!("/proc/{}/root{}", self.info.pid, absolute.display()));
         let metadata = std::fs::metadata(&inside).or_else(|_| std::fs::metadata(&absolute)).ok();
         let module = Module {
@@ -163,7 +165,8 @@ impl Modules {
         Ok(id)
     }
 
-    /// A handle of a mapped file: by its path, or, when that is gone already, by the process that maps it.
+    /// A handle of a mapped file: by its path or, if that no longer leads to the file, through the process that maps
+    /// it.
     fn hold(&self, inside: &Path, path: &Path, is_gone: bool) -> Option<Arc<File>> {
         let program = self.info.executable.to_string_lossy();
         if Path::new(program.trim_end_matches(" (deleted)")) == path {
@@ -179,13 +182,13 @@ impl Modules {
         hold(Path::new(&format!("/proc/{}/map_files/{start:x}-{end:x}", self.info.pid)))
     }
 
-    /// Notes a frame that will want a name.
+    /// Notes a frame that will need a name.
     pub(crate) fn used(&mut self, frame: CodeFrame) {
         self.new_frames.push(frame);
     }
 }
 
-/// A file of a script has no code of the machine's, but it is where its functions are: so it stands for a module.
+/// A script's file has no machine code, but its functions are in it: so it stands in for a module.
 fn add_function(function: Function<'_>, writer: &mut Writer) -> Result<Known, Error> {
     let name = writer.string(&String::from_utf8_lossy(function.name))?;
     let path = String::from_utf8_lossy(function.file);

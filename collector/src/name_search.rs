@@ -1,8 +1,8 @@
-//! A search for names at the end of a recording, as others see it who wait for it.
+//! The search for names at the end of a recording, as seen by those who wait for it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How far the search is, and whether somebody wants it to end.
+/// Progress of the search, and whether somebody wants it to end.
 #[derive(Debug, Default)]
 pub struct NameSearch {
     pub(crate) is_given_up: AtomicBool,
@@ -12,17 +12,17 @@ pub struct NameSearch {
 
 // Relaxed, everywhere below: numbers for people and a flag; nothing is read on the strength of them.
 impl NameSearch {
-    /// One that nobody wants.
+    /// A search that is given up from the start.
     pub fn given_up() -> NameSearch {
         NameSearch { is_given_up: AtomicBool::new(true), ..NameSearch::default() }
     }
 
-    /// Ends it, and says whether it had been ended before. What is known by then is kept.
+    /// Ends the search; returns whether it had been ended before. Names found by then are kept.
     pub fn give_up(&self) -> bool {
         self.is_given_up.swap(true, Ordering::Relaxed)
     }
 
-    /// Addresses that have their answer, and all that are looked up: none before it begins.
+    /// Addresses looked up so far and in total; `None` before the search begins.
     pub fn progress(&self) -> Option<(u64, u64)> {
         let wanted = self.wanted.load(Ordering::Relaxed);
         (wanted > 0).then(|| (self.answered.load(Ordering::Relaxed), wanted))
@@ -41,8 +41,8 @@ impl NameSearch {
 mod tests {
     use super::*;
 
-    /// Check that a search has no progress before it begins, and counts its answers then; and that giving it up tells who was
-    /// first.
+    /// Check that a search has no progress before it begins and then counts its answers, and that giving it up tells
+    /// who was first.
     #[test]
     fn answers_are_counted() {
         let search = NameSearch::default();

@@ -1,5 +1,5 @@
-//! Which process it is that has a number. Agents know the pids that their processes have in their own pid namespace; to us these have
-//! others, and what has that number here may be anybody.
+//! Which process a pid means. Agents know the pids of their processes in their own pid namespace. In ours these
+//! processes have others, and that number may be anybody's.
 
 use crate::clock::Clock;
 use crate::drained::EPSILON;
@@ -7,36 +7,36 @@ use crate::namespace::Namespace;
 use crate::process::{Info, maps_segment, maps_segment_still, start_ticks};
 use procfs::process::{Process, Status};
 
-/// The numbers that the processes of one image are told by.
+/// Translates the pids told by one image's processes.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     /// Start of the process that connected, in clock ticks since boot: its children began later.
     start_ticks: u64,
-    /// Its pid namespace, when that is not ours.
+    /// Its pid namespace, if not ours.
     namespace: Option<Namespace>,
 }
 
 impl Numbers {
-    /// Those of the children of this process.
+    /// For the image of this process.
     pub(crate) fn of(info: &Info) -> Numbers {
         Numbers { start_ticks: info.start_ticks, namespace: Namespace::of(info.pid) }
     }
 
-    /// The pid that a process has here which is told by this number, and was there at this time; `None` when it is gone.
+    /// The pid in our namespace of the process that told this pid and existed at this time; `None` when it is gone.
     pub(crate) fn find(&self, told: u32, time: u64, roll: &mut Roll) -> Option<u32> {
         if self.namespace.is_none() && start_ticks(told).is_none_or(|start| start >= self.start_ticks) {
-            // It may be gone by now: so it was called.
+            // It may be gone by now, but this was its pid.
             return Some(told);
         }
         let asked = self.namespace.as_ref().and_then(|theirs| theirs.number_here(told));
         if let Some(pid) = asked.filter(|pid| self.is(told, *pid)) {
             return Some(pid);
         }
-        // The kernel is older, the process is gone, or it has made itself a namespace within theirs.
+        // The kernel is older, the process is gone, or it is in a namespace nested within theirs.
         roll.told_by(told, time).find(|pid| self.is(told, *pid))
     }
 
-    /// True when the process that has this pid here is told by this number.
+    /// True when the process with this pid in our namespace is the one that told this pid.
     pub(crate) fn is(&self, told: u32, pid: u32) -> bool {
         if self.namespace.is_none() && told == pid {
             return start_ticks(pid).is_none_or(|start| start >= self.start_ticks);
@@ -53,22 +53,22 @@ impl Numbers {
             return false;
         }
         match &self.namespace {
-            // One that may not be looked at gets the benefit of the doubt.
+            // A process that may not be looked at gets the benefit of the doubt.
             Some(theirs) => theirs.has(pid).is_none_or(|is_there| is_there || maps_segment(pid)),
-            // It has a namespace that it has made itself, as others have: of those that exit nothing tells which is which.
+            // It created a pid namespace of its own, as others did too: once they exit nothing tells them apart.
             None => is_elsewhere(&status) && maps_segment_still(pid),
         }
     }
 }
 
-/// The processes of other pid namespaces, with their numbers there. To look at all processes takes milliseconds, and of one that has
-/// ended nothing else tells that it has; so it is not done for each, but once for all that were there before.
+/// The processes of other pid namespaces, with their pids there. Looking at all processes takes milliseconds, and
+/// only that can show that a process has ended; so one look serves all processes that began before it.
 #[derive(Debug)]
 pub(crate) struct Roll {
     clock: Clock,
-    /// Ticks before it was called; 0 before the first time.
+    /// Ticks just before the last look; 0 if there was none.
     called: u64,
-    /// The pid of each here, behind the one by which it is told.
+    /// Pairs of the told pid and the pid in our namespace.
     pids: Vec<(u32, u32)>,
 }
 
@@ -77,7 +77,7 @@ impl Roll {
         Roll { clock, called: 0, pids: Vec::new() }
     }
 
-    /// Those that are told by a number, if they were there at this time.
+    /// Processes that told this pid, provided they existed at this time.
     fn told_by(&mut self, told: u32, time: u64) -> impl Iterator<Item = u32> {
         if self.called <= time.saturating_add(EPSILON) {
             self.call();
@@ -96,18 +96,18 @@ impl Roll {
     }
 }
 
-/// The pid that a process has in its own namespace.
+/// The pid of a process in its own namespace.
 pub(crate) fn own(pid: u32) -> Option<u32> {
     let status = Process::new(pid.cast_signed()).and_then(|process| process.status()).ok()?;
     innermost(&status)
 }
 
-/// The number that a process or a thread has in its own pid namespace.
+/// The pid of a process, or the id of a thread, in its own pid namespace.
 pub(crate) fn innermost(status: &Status) -> Option<u32> {
     status.nspid.as_ref()?.last().map(|own| own.unsigned_abs())
 }
 
-/// True of a process of another pid namespace than ours.
+/// True for a process of a pid namespace other than ours.
 fn is_elsewhere(status: &Status) -> bool {
     status.nspid.as_ref().is_some_and(|own| own.len() > 1)
 }
@@ -117,8 +117,8 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    /// Check that processes of our own namespace have their numbers, those that have ended too, and that nothing is taken for a child
-    /// that began before its parent.
+    /// Check that processes of our own namespace keep their pids, even after they have ended, and that no process
+    /// counts as a child that began before its parent.
     #[test]
     fn numbers_of_our_own_namespace_are_theirs() {
         let own_pid = std::process::id();
@@ -134,10 +134,10 @@ mod tests {
         assert!(own(own_pid).is_some());
     }
 
-    /// Check that all processes are looked at once for those that were there before, and again for one that came later.
+    /// Check that one look serves all processes that began before it, and that a later process causes another.
     #[test]
     fn many_are_found_by_one_look() {
-        // Nobody began so late.
+        // No process began that late.
         let numbers = Numbers { start_ticks: u64::MAX, namespace: None };
         let clock = Clock::start();
         let before = clock.now();
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Check that a process is found by the number that it has in a namespace of its own.
+    /// Check that a process is found by its pid in a namespace of its own.
     #[test]
     fn numbers_of_other_namespaces_are_found() {
         let mut unshare = Command::new("unshare");
@@ -198,7 +198,7 @@ mod tests {
             let numbers = Numbers::of(&Info::read(pid));
             let namespace = numbers.namespace.as_ref().expect("it is another one");
             assert_eq!((namespace.has(pid), namespace.has(own_pid)), (Some(true), Some(false)));
-            // Kernels before 6.12 do not say.
+            // Kernels before 6.12 do not tell.
             let said = (namespace.number_here(1), namespace.number_here(2));
             assert!([(Some(pid), None), (None, None)].contains(&said), "{said:?}");
             if kernel() >= (6, 12) {
@@ -208,11 +208,11 @@ mod tests {
             let find = |numbers: &Numbers, told| numbers.find(told, clock.now(), &mut Roll::new(clock));
             assert_eq!((find(&numbers, 1), find(&numbers, 2)), (Some(pid), None));
             assert!(numbers.is(1, pid) && !numbers.is(2, pid) && !numbers.is(1, 1));
-            // To us it is a stranger, when it has ended and nobody has asked for its end yet, too.
+            // Seen from our namespace it is unrelated, even as a zombie.
             let ours = Numbers { start_ticks: numbers.start_ticks, namespace: None };
             assert_eq!(find(&ours, 1), None);
             signal(unshare.id(), "STOP");
-            // Not earlier: it would ask for the end.
+            // Not earlier: it would reap it.
             wait_for(unshare.id(), 'T');
             signal(pid, "KILL");
             wait_for(pid, 'Z');

@@ -1,4 +1,4 @@
-//! What others have the writer's thread do between two batches of records.
+//! What other threads ask of the writer's thread, done between two batches of records.
 
 use crate::drain::Shared;
 use crate::exit_scans::Place;
@@ -12,35 +12,36 @@ use std::fmt;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-/// How long events may take from a program to the writer: the drain thread looks six times a second.
+/// Longest time an event takes from a program to the writer: the drain thread looks six times a second.
 const ON_THE_WAY: Duration = Duration::from_millis(300);
 
-/// Pointers that are written before others have their turn: some milliseconds' work, while events wait.
+/// Pointers written in one go: some milliseconds' work, while events wait.
 const PART: usize = 256 << 10;
 
-/// Something to do.
+/// A task for the writer.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Give what there is of the capture, with what the drain thread has counted.
+    /// Deliver the capture as it is, with the drain thread's counts.
     SoFar(Arc<Shared>, mpsc::Sender<Result<SoFar, Error>>),
     /// Set a mark, and say whether there was a thread to set it for.
     Mark(Mark, mpsc::Sender<bool>),
-    /// Write what was found in a process' memory, and say whether the process is known. At its end it is known by its place.
+    /// Write what was found in a process's memory, and say whether the process is known. A process at exit is
+    /// identified by its place.
     Scan(Box<Scanned>, Option<Place>, mpsc::Sender<bool>),
-    /// Write the rest of that.
+    /// Write the rest of a scan.
     Pointers(Rest, mpsc::Sender<bool>),
 }
 
-/// Where orders go.
+/// Sends orders to the writer.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     pub(crate) orders: mpsc::Sender<Order>,
-    /// The writer sleeps while there are no batches.
+    /// Wakes the writer, which sleeps while there are no batches.
     pub(crate) writer: Caller,
 }
 
 impl Sender {
-    /// Gives an order; false when nobody takes any more.
+    /// Gives an order; false when the writer has ended.
     pub(crate) fn send(&self, order: Order) -> bool {
         let is_taken = self.orders.send(order).is_ok();
         self.writer.call();
@@ -48,7 +49,7 @@ impl Sender {
     }
 }
 
-/// Pointers and objects of a scan that are still to be written.
+/// Pointers and objects of a scan not written yet.
 pub(crate) struct Rest {
     pub(crate) scan: ScanId,
     pub(crate) pointers: Box<dyn Iterator<Item = Pointer> + Send>,
@@ -75,17 +76,17 @@ impl Rest {
     }
 }
 
-/// A mark that somebody else than the program sets.
+/// A mark set from outside the program.
 #[derive(Debug)]
 pub(crate) struct Mark {
-    /// The process that it is about, `None` for the whole recording.
+    /// The process to mark; `None` for the whole recording.
     pub(crate) pid: Option<u32>,
     pub(crate) name: String,
     /// Ticks of the recording's clock.
     pub(crate) time: u64,
 }
 
-/// Orders that wait, the oldest first. Each is obeyed after the ones before it.
+/// Waiting orders, oldest first. Each is executed after those before it.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     waiting: VecDeque<(Order, Instant)>,
@@ -97,7 +98,7 @@ impl Orders {
         self.waiting.push_back((order, Instant::now()));
     }
 
-    /// How long nobody need look at them: not at all while something is being written.
+    /// How long they may be left alone: not at all while a scan is being written.
     pub(crate) fn patience(&self) -> Duration {
         match self.waiting.front() {
             None => Duration::MAX,
@@ -106,16 +107,16 @@ impl Orders {
         }
     }
 
-    /// Obeys those whose time has come. A mark waits until all events before it are written: until a later one is, or
-    /// none can be on the way any more. So does a scan, of which a part is written at a time; one at the end of a process until that is
-    /// known, since events have their times, wherever they are written.
+    /// Executes orders that are due. A mark waits until all earlier events are written: until a later event is, or
+    /// none can still be on the way. So does a scan, which is then written part by part. A scan at exit waits only
+    /// until its process is known, since events carry their times wherever they are written.
     pub(crate) fn obey(&mut self, pipeline: &mut Pipeline) -> Result<(), Error> {
         self.take(pipeline, false, |time, waited, pipeline| {
             pipeline.timeline.has_passed(time) || waited >= ON_THE_WAY
         })
     }
 
-    /// Obeys all of them, when nothing comes any more.
+    /// Executes all orders, when no more events will come.
     pub(crate) fn obey_all(&mut self, pipeline: &mut Pipeline) -> Result<(), Error> {
         self.take(pipeline, true, |_, _, _| true)
     }
@@ -127,7 +128,7 @@ impl Orders {
         is_due: impl Fn(u64, Duration, &mut Pipeline) -> bool,
     ) -> Result<(), Error> {
         while let Some((order, given)) = self.waiting.pop_front() {
-            // Whoever gave it may be gone, so nobody minds an answer that is not taken.
+            // The sender may be gone, so a failed answer is ignored.
             match order {
                 Order::SoFar(shared, answer) => drop(answer.send(pipeline.so_far(&shared.counts))),
                 Order::Mark(mark, answer) if is_due(mark.time, given.elapsed(), pipeline) => {

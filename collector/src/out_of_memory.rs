@@ -1,25 +1,25 @@
-//! Processes that the kernel kills for want of memory: to whoever sees their end, such an end is a SIGKILL like any other.
+//! Processes killed by the kernel for lack of memory. To whoever reaps them, such an end is a SIGKILL like any other.
 //!
-//! The kernel counts them for the whole machine, limits of cgroups included, and everybody may read that. So of a process that a SIGKILL
-//! has ended while the count grew it is told that this is the likely reason.
+//! The kernel counts these kills for the whole machine, including those by cgroup limits, and everybody may read the
+//! count. So if a process died of SIGKILL while the count grew, that is reported as the likely reason.
 
 use capture::{Ended, Process};
 use std::fs;
 
-/// The kernel's count when a recording began; `None` where there is none, as before Linux 4.13.
+/// The kernel's count when a recording began; `None` if there is none, as before Linux 4.13.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutOfMemory(Option<u64>);
 
-/// At most so many processes are named.
+/// Most processes named.
 const NAMED: usize = 8;
 
 impl OutOfMemory {
-    /// At the beginning of a recording.
+    /// The count at the beginning of a recording.
     pub(crate) fn now() -> OutOfMemory {
         OutOfMemory(killed())
     }
 
-    /// What the user is told at its end, of these processes.
+    /// Remark for the user at the end, about these processes.
     pub(crate) fn remark<'p>(self, processes: impl Iterator<Item = &'p Process>) -> Option<String> {
         remark(killed()?.saturating_sub(self.0?), processes)
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use capture::ProcessEnd;
 
-    /// Check that the kernel's count is found, also beside counters that begin like it.
+    /// Check that the kernel's count is found, even next to counters whose names begin alike.
     #[test]
     fn count_is_read() {
         let counters = "nr_free_pages 7\noom_kill_delayed 9\noom_kill 3\nballoon_inflate 0\n";
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(count("nr_free_pages 3"), None);
     }
 
-    /// Check that only processes that a SIGKILL has ended are told of, and only where the kernel has killed some.
+    /// Check that only processes ended by SIGKILL are reported, and only if the kernel has killed some.
     #[test]
     fn likely_ones_are_told() {
         let process = |pid: u32, ended: Ended| Process {

@@ -1,14 +1,14 @@
-//! Who is at the other end of a socket.
+//! The process at the other end of a socket.
 
 use rustix::fd::AsFd;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 
-/// A process as it was when it connected, or listened.
+/// A process as it was when it connected, or began to listen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
-    /// 0 where it has no number in our pid namespace, so that no type for pids which cannot be 0 may hold it.
+    /// 0 if it has no pid in our namespace, so types for nonzero pids cannot hold it.
     pid: u32,
     pub(crate) uid: u32,
 }
@@ -29,10 +29,10 @@ impl Peer {
         Ok(Peer { pid: peer.pid.cast_unsigned(), uid: peer.uid })
     }
 
-    /// The pid that it has here.
+    /// Its pid in our namespace.
     ///
     /// # Errors
-    /// A sentence, where it has none.
+    /// If it has none, with a sentence for the user.
     pub(crate) fn pid(&self) -> io::Result<u32> {
         match self.pid {
             0 => Err(io::Error::other(
@@ -42,13 +42,13 @@ impl Peer {
         }
     }
 
-    /// Somebody of this user.
+    /// A peer of this user.
     #[cfg(test)]
     pub(crate) fn with_uid(uid: u32) -> Peer {
         Peer { pid: std::process::id(), uid }
     }
 
-    /// True for ourselves and for root.
+    /// True for our own user and for root.
     pub(crate) fn is_trusted(&self) -> bool {
         self.uid == 0 || self.uid == rustix::process::geteuid().as_raw()
     }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use std::os::unix::net::UnixStream;
 
-    /// Check that a peer is who it is, and that one without a number here is told what to do.
+    /// Check that a peer is identified, and that one without a pid here gets advice.
     #[test]
     fn peers_without_a_number_are_refused() {
         let (one, _other) = UnixStream::pair().unwrap();

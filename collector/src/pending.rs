@@ -1,7 +1,9 @@
-//! Processes that have connected and not said anything yet: nobody waits for them, and of those that may be anybody's there are few.
+//! Clients that have connected but not said anything yet. Nobody waits for them, and those of other users are limited
+//! in number.
 //!
-//! Whoever can connect can do so without end. So each user but root and ours has a share of the places, and where all are taken the one
-//! goes without a word who has waited longest of the user that has most: agents speak at once, and come again when they were let go.
+//! Anybody who can connect can do so any number of times. So users other than root and ours share a limited number of
+//! places. When all are taken, the user with the most loses the client that has waited longest, without a reply:
+//! agents speak at once, and retry when they are dropped.
 
 use crate::alarm::Alarm;
 use crate::door::Door;
@@ -12,19 +14,19 @@ use rustix::fd::OwnedFd;
 use shared_ring::handshake::Verdict;
 use std::time::{Duration, Instant};
 
-/// One that says nothing for so long is given up.
+/// A client silent for this long is given up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
-/// Of root and of our own user so many may be silent at a time; more wait to be let in.
+/// Most silent clients of root and our own user; more wait to be accepted.
 const SILENT: usize = 256;
-/// Of all other users together.
+/// Most silent clients of all other users together.
 const STRANGERS: usize = 64;
 
-/// One that has not said anything yet.
+/// A client that has not said anything yet.
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) socket: OwnedFd,
     pub(crate) peer: Peer,
-    /// Neither root's nor our own user's.
+    /// Belongs neither to root nor to our own user.
     is_stranger: bool,
     since: Instant,
 }
@@ -35,12 +37,12 @@ impl Pending {
     }
 }
 
-/// All of them, as they came.
+/// All of them, in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting(Vec<Pending>);
 
 impl Waiting {
-    /// Lets somebody in, unless it is somebody else's for whom the door is closed: false then.
+    /// Accepts a client. False, after refusing it, if it belongs to another user and `door` is closed to those.
     pub(crate) fn let_in(&mut self, socket: OwnedFd, peer: Peer, door: &Door) -> bool {
         let may_join = door.may_admit(&peer);
         if may_join {
@@ -50,13 +52,13 @@ impl Waiting {
             }
             self.0.push(new);
         } else {
-            // Who is gone need not be told.
+            // A client that has gone need not be told.
             let _ = crate::listener::refuse(&socket, Verdict::Stranger);
         }
         may_join
     }
 
-    /// Lets the stranger go who has waited longest of the user that has most.
+    /// Drops the longest waiting client of the other user with the most.
     fn let_go(&mut self) {
         let of = |uid: u32| self.strangers().filter(move |other| other.peer.uid == uid);
         let Some(uid) = self.strangers().map(|one| one.peer.uid).max_by_key(|uid| of(*uid).count()) else {
@@ -70,25 +72,26 @@ impl Waiting {
         self.0.iter().filter(|one| one.is_stranger)
     }
 
-    /// True while more may be let in.
+    /// True while more may be accepted.
     pub(crate) fn has_room(&self) -> bool {
         self.0.len() - self.strangers().count() < SILENT
     }
 
-    /// Gives those up who have been silent for too long.
+    /// Gives up clients that were silent for too long.
     pub(crate) fn give_up(&mut self) {
         self.0.retain(|one| one.since.elapsed() < PATIENCE);
     }
 
-    /// Takes those out who have spoken.
+    /// Takes out the clients that have spoken.
     pub(crate) fn take(&mut self, ready: &Ready) -> Vec<Pending> {
         let mut speaking = ready.spoken.iter();
         self.0.extract_if(.., |_| speaking.next().copied().unwrap_or(false)).collect()
     }
 
-    /// Waits until there is something to do, the patience with somebody is at its end, or new ones may be let in again.
+    /// Waits until there is something to do, the oldest client has been silent for too long, or connections may be
+    /// accepted again.
     pub(crate) fn ready(&self, listening: &ListeningSocket, over: &Alarm) -> Ready {
-        // They became silent one after the other.
+        // They became silent in this order.
         let patience = self.0.first().map(|one| PATIENCE.saturating_sub(one.since.elapsed()));
         let wait = patience.into_iter().chain(listening.rest()).min();
         let wait = wait.map(|rest| Timespec {
@@ -99,7 +102,7 @@ impl Waiting {
         let those = self.0.iter().map(|one| PollFd::new(&one.socket, PollFlags::IN));
         let mut all: Vec<PollFd<'_>> = [PollFd::new(over, PollFlags::IN), PollFd::new(listening, new)].into();
         all.extend(those);
-        // An interrupted wait is one after which nobody has spoken.
+        // On an interrupted wait nobody has spoken.
         let _ = poll(&mut all, wait.as_ref());
         let mut spoken = all.iter().map(|descriptor| !descriptor.revents().is_empty());
         Ready {
@@ -109,7 +112,7 @@ impl Waiting {
         }
     }
 
-    /// All, at the end.
+    /// All of them, at the end.
     pub(crate) fn into_sockets(self) -> impl Iterator<Item = OwnedFd> {
         self.0.into_iter().map(|one| one.socket)
     }
@@ -118,9 +121,9 @@ impl Waiting {
 /// What there is to do.
 pub(crate) struct Ready {
     pub(crate) is_over: bool,
-    /// Somebody wants to be let in, and may.
+    /// A connection is waiting, and may be accepted.
     pub(crate) has_new: bool,
-    /// For each silent one, whether it has spoken.
+    /// For each silent client, whether it has spoken.
     spoken: Vec<bool>,
 }
 
@@ -134,7 +137,8 @@ mod tests {
         Pending::new(socket.into(), Peer::with_uid(uid))
     }
 
-    /// Check that strangers who say nothing cost neither root a place nor each other, but those of their own user.
+    /// Check that silent clients of other users take no places from root or from each other's users, only from their
+    /// own.
     #[test]
     fn strangers_take_places_of_their_own_alone() {
         let mut waiting = Waiting::default();

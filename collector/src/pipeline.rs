@@ -1,4 +1,4 @@
-//! Merged records to events of the capture: the only place where the wire and the file format meet.
+//! Translates merged records into events of the capture: the only place where wire and file format meet.
 
 mod comings;
 mod known;
@@ -34,7 +34,7 @@ pub(crate) struct Pipeline {
     pub(crate) processes: Processes,
     pub(crate) totals: Totals,
     out_of_memory: OutOfMemory,
-    /// What programs have named.
+    /// Names given by programs.
     pub(crate) names: Names,
     pub(crate) live: Option<Live>,
     pub(crate) addresses: Addresses,
@@ -57,19 +57,19 @@ impl Pipeline {
         }
     }
 
-    /// What the user should know beside the losses.
+    /// Remarks for the user besides losses.
     pub(crate) fn remarks(&self, counts: &Counts) -> Vec<String> {
         let processes = self.processes.with_starts().map(|(_, process, _)| process);
         let killed = self.out_of_memory.remark(processes);
         killed.into_iter().chain(self.totals.remarks(self.processes.count(), counts)).collect()
     }
 
-    /// The same for a recording that begins with its first process, of which the capture says this until then.
+    /// The same, for a recording that begins with its first process; until then the capture has this metadata.
     pub(crate) fn awaiting(self, metadata: Metadata) -> Pipeline {
         Pipeline { timeline: self.timeline.awaiting(metadata), ..self }
     }
 
-    /// Takes all of a batch in.
+    /// Takes in a whole batch.
     pub(crate) fn take(&mut self, batch: &mut Batch) -> Result<(), Error> {
         let mut result = Ok(());
         batch.take(|part| {
@@ -101,7 +101,7 @@ impl Pipeline {
         }
     }
 
-    /// Takes in short allocations and frees, which nearly all records are, up to the first record of another kind.
+    /// Takes in short allocations and frees, which almost all records are, up to the first record of another kind.
     // Cost: a load of the stack's translation, a multiplication for the time, and the writer's.
     fn short_records(&mut self, run: Run, words: &mut &[u64], time: &mut u64) -> Result<(), Error> {
         let Pipeline { writer, timeline, images, live, .. } = self;
@@ -125,7 +125,7 @@ impl Pipeline {
             owner.records += 1;
             let time = timeline.advance(*time);
             let event = |action| Event { time, thread, action };
-            // Two calls, each of which knows which kind it has.
+            // Two calls, so that in each the kind of event is known at compile time.
             if let Some(second) = second {
                 let (id, size) = ((second >> 32) as u32, second & u64::from(u32::MAX));
                 let stack = known.stacks.node(id, &known.segment, &mut known.modules, writer)?;
@@ -143,13 +143,13 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Takes in a record of these words.
+    /// Takes in a record encoded in these words.
     fn record(&mut self, image: ImageId, ring: u32, record: Record, words: &[u64]) -> Result<(), Error> {
         if let Record::Owner { slot, tid, .. } = record {
             return self.owner(image, ring, slot, tid);
         }
         let Some(known) = self.images.get(image) else { return Ok(()) };
-        // Records before the first owner can only come from an agent gone mad.
+        // Only a misbehaving agent writes records before the first owner.
         let Some(Some(owner)) = known.rings.get_mut(ring as usize) else {
             self.totals.corrupt += 1;
             return Ok(());
@@ -157,7 +157,7 @@ impl Pipeline {
         owner.records += 1;
         let Owner { slot, thread, .. } = *owner;
         if std::mem::replace(&mut owner.execing, matches!(record, Record::Exec)) {
-            // It said something else: the exec failed.
+            // It wrote another record: the exec failed.
             self.processes.goes_on(image, slot, thread);
         }
         if let Some(live) = &mut self.live {
@@ -184,18 +184,18 @@ impl Pipeline {
         self.writer.event(Event { time: self.timeline.last(), thread, action })
     }
 
-    /// The pools of an image, while it is not finished.
+    /// The pools of an image, until that is finished.
     pub(crate) fn pools(&mut self, image: ImageId) -> Option<&mut Pools> {
         self.images.get(image).map(|known| &mut known.pools)
     }
 
-    /// Entries of the tables by which stacks of an image are translated.
+    /// Sizes of the tables that translate an image's stacks.
     #[cfg(test)]
     pub(crate) fn stack_tables(&mut self, image: ImageId) -> Option<[usize; 2]> {
         self.images.get(image).map(|known| known.stacks.sizes())
     }
 
-    /// Brings names of threads up to date and takes stock of frames: called about once a second.
+    /// Updates names of threads, collects new frames, and flushes: called about once a second.
     pub(crate) fn refresh(&mut self) -> Result<(), Error> {
         self.timeline.measure();
         for known in self.images.iter_mut() {

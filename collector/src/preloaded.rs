@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// The libraries of a list, as the dynamic loader takes it apart.
+/// The libraries in a list, split as the dynamic loader does.
 pub(crate) fn libraries(list: &OsStr) -> impl Iterator<Item = &[u8]> {
     list.as_bytes().split(|byte| matches!(byte, b':' | b' ')).filter(|library| !library.is_empty())
 }
@@ -17,7 +17,7 @@ pub(crate) fn file_name(library: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    /// Check that colons and spaces stand between libraries, and that nothing between two is none.
+    /// Check that libraries are separated by colons and spaces, and that empty entries are ignored.
     #[test]
     fn lists_are_taken_apart() {
         let names: Vec<&[u8]> = libraries(OsStr::new(":/a/x.so  y.so:/b/z.so.1:")).map(file_name).collect();

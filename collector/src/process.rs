@@ -1,4 +1,4 @@
-//! What `/proc` says about a process, read while it waits for our answer and is certainly there.
+//! What `/proc` says about a process, read while it waits for our answer and therefore exists.
 
 use crate::handles::hold;
 use crate::{command_line, numbers};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The threads of a process in another pid namespace are looked at no sooner than this after the last time.
+/// Shortest time between two looks at the threads of a process in another pid namespace.
 const PACE: Duration = Duration::from_millis(100);
 
 /// A process as it was when it connected or was first seen.
@@ -17,28 +17,28 @@ const PACE: Duration = Duration::from_millis(100);
 pub(crate) struct Info {
     /// Pid in our namespace.
     pub(crate) pid: u32,
-    /// Pid in its own, which its agent tells.
+    /// Pid in its own namespace, as its agent tells it.
     pub(crate) own_pid: u32,
     /// Pid of the parent.
     pub(crate) parent_pid: u32,
-    /// Start in clock ticks since boot, which tells reused pids apart.
+    /// Start in clock ticks since boot, which distinguishes reused pids.
     pub(crate) start_ticks: u64,
-    /// Path of the executable; empty where it could not be read.
+    /// Path of the executable; empty if it could not be read.
     pub(crate) executable: PathBuf,
     /// The executable itself, whatever becomes of its path.
     pub(crate) program: Option<Arc<File>>,
     /// Command line.
     pub(crate) command: Vec<String>,
-    /// Working folder, for relative names of libraries.
+    /// Working directory, for relative names of libraries.
     pub(crate) folder: PathBuf,
-    /// It had a life before its recording: blocks of then are not known.
+    /// It ran before its recording began: blocks allocated then are unknown.
     pub(crate) attached: bool,
-    /// When it got the memory of the recording, in shifted ticks: nothing of it is recorded before.
+    /// When it got the memory of the recording, in shifted ticks: nothing earlier is recorded of it.
     pub(crate) connected: u64,
 }
 
 impl Info {
-    /// Reads what is there; what is not stays empty.
+    /// Reads what can be read; the rest stays empty.
     pub(crate) fn read(pid: u32) -> Info {
         let Ok(process) = Process::new(pid as i32) else {
             return Info { pid, own_pid: pid, ..Info::default() };
@@ -58,7 +58,7 @@ impl Info {
         }
     }
 
-    /// Name of the executable without folders; `[pid = N]` where there is none.
+    /// Name of the executable without its directory; `[pid = N]` if there is none.
     pub(crate) fn name(&self) -> String {
         match self.executable.file_name() {
             Some(name) => name.to_string_lossy().trim_end_matches(" (deleted)").to_owned(),
@@ -73,17 +73,17 @@ pub(crate) fn thread_name(pid: u32, tid: u32) -> String {
     name.map(|name| name.trim_end().to_owned()).unwrap_or_default()
 }
 
-/// The threads of a process in another pid namespace, by the numbers that they have there. To learn these all threads have to be looked
-/// at, so that is not done for each, but for all of them from time to time.
+/// The threads of a process in another pid namespace, by their ids there. To learn those, all threads must be looked
+/// at; so that is done from time to time for all of them, not for each.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
-    /// The number here of each that was there when they were looked at last.
+    /// Ids in our namespace of the threads that existed at the last look.
     here: FxHashMap<u32, u32>,
     looked: Option<Instant>,
 }
 
 impl Threads {
-    /// Name of a thread by its number there; empty when it is gone, or nobody has looked since it began.
+    /// Name of a thread by its id in its own namespace; empty when it is gone, or began after the last look.
     pub(crate) fn name(&mut self, pid: u32, tid: u32) -> String {
         if let Some(name) = self.known(pid, tid) {
             return name;
@@ -98,12 +98,12 @@ impl Threads {
     fn known(&self, pid: u32, tid: u32) -> Option<String> {
         let here = *self.here.get(&tid)?;
         let task = Process::new(pid.cast_signed()).ok()?.task_from_tid(here.cast_signed()).ok()?;
-        // Its number here may be another one's by now.
+        // Its id in our namespace may have been reused.
         (numbers::innermost(&task.status().ok()?)? == tid).then(|| thread_name(pid, here))
     }
 }
 
-/// The number here of each thread of a process, by the one that it has itself.
+/// Ids in our namespace of a process's threads, by their ids in their own.
 fn threads_told(pid: u32) -> FxHashMap<u32, u32> {
     let tasks = Process::new(pid.cast_signed()).and_then(|process| process.tasks());
     let tasks = tasks.into_iter().flatten().filter_map(Result::ok);
@@ -113,37 +113,37 @@ fn threads_told(pid: u32) -> FxHashMap<u32, u32> {
     tasks.filter_map(told).collect()
 }
 
-/// Wait status of a process that has ended and was not waited for yet.
+/// Wait status of a process that has ended but was not reaped yet.
 pub(crate) fn zombie_status(pid: u32) -> Option<i32> {
     let stat = Process::new(pid as i32).ok()?.stat().ok()?;
     (stat.state == 'Z' || stat.state == 'X').then_some(stat.exit_code?)
 }
 
-/// The number of a segment, by which it is known in the maps of processes.
+/// Device and inode of a segment, which identify it in the maps of processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MemoryId {
     pub(crate) device: u64,
     pub(crate) inode: u64,
 }
 
-/// Start of a process in clock ticks since boot.
+/// Start of a process, in clock ticks since boot.
 pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
     Some(Process::new(pid as i32).ok()?.stat().ok()?.starttime)
 }
 
-/// True while the process has this memory mapped: an exec takes it away, and may bring that of another image.
+/// True while the process maps this memory: an exec unmaps it, and may bring that of another image.
 pub(crate) fn maps_this(pid: u32, segment: MemoryId) -> bool {
-    // A process whose maps cannot be read is given the benefit of the doubt, and one that is about to exit has none:
-    // its end will show by its pidfd.
+    // Maps that cannot be read are given the benefit of the doubt, and a process about to exit has none: its pidfd
+    // will report its end.
     maps(pid).is_none_or(|maps| maps.is_empty() || segments(&maps).any(|mapped| mapped == segment))
 }
 
-/// True while the process has memory of any recording mapped.
+/// True while the process maps the memory of any recording.
 pub(crate) fn maps_segment(pid: u32) -> bool {
     maps(pid).is_none_or(|maps| maps.is_empty() || segments(&maps).next().is_some())
 }
 
-/// As [`maps_segment`], of processes that are not about to exit either.
+/// Like [`maps_segment`], but false for processes about to exit.
 pub(crate) fn maps_segment_still(pid: u32) -> bool {
     maps(pid).is_none_or(|maps| segments(&maps).next().is_some())
 }
@@ -152,7 +152,8 @@ fn maps(pid: u32) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{pid}/maps")).ok()
 }
 
-/// The segments in a process' maps, as `7f40-7f41 rw-s 00000000 00:01 80   /memfd:sysprof-memprof (deleted)`.
+/// The segments in a process's maps, in lines like
+/// `7f40-7f41 rw-s 00000000 00:01 80   /memfd:sysprof-memprof (deleted)`.
 fn segments(maps: &[u8]) -> impl Iterator<Item = MemoryId> {
     maps.split(|byte| *byte == b'\n').filter_map(|line| {
         // Names of other files are not always text; this one is.
@@ -170,8 +171,8 @@ fn segments(maps: &[u8]) -> impl Iterator<Item = MemoryId> {
 mod tests {
     use super::*;
 
-    /// Check that threads are called what they are, by the numbers that they have themselves, that one which is not known yet is found by
-    /// the next look, and that none comes too soon after the last.
+    /// Check that threads are named correctly by the ids they have themselves, that a new one is found by the next
+    /// look, and that looks do not follow each other too soon.
     #[test]
     fn threads_are_found_by_their_own_numbers() {
         let pid = std::process::id();
@@ -187,7 +188,7 @@ mod tests {
         assert_eq!(threads.name(pid, own), thread_name(pid, own));
         let late = late.spawn(begin).unwrap();
         let tid = told.recv().unwrap();
-        // Where this took long, there was time for a look.
+        // If this took long, there was time for a look.
         let looked = threads.looked;
         let name = threads.name(pid, tid);
         assert_eq!(name == "late", threads.looked != looked, "{name}");
@@ -198,7 +199,8 @@ mod tests {
         assert_eq!(threads.name(pid, tid), "");
     }
 
-    /// Check that a segment is known by its number, not by the name that all of them have, and that nothing else is one.
+    /// Check that a segment is identified by its number, not by the name that all of them share, and that nothing
+    /// else counts as one.
     #[test]
     fn segments_are_told_apart() {
         let maps = b"7f40-7f41 rw-s 00000000 00:01 80   /memfd:sysprof-memprof (deleted)\n\

@@ -16,41 +16,41 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::time::Instant;
 use threads::Threads;
 
-/// A process that is alive as far as the merged records go.
+/// A live process, as far as records are merged.
 #[derive(Debug)]
 struct Alive {
     process: ProcessId,
-    /// The thread that said it would exec, while it has said nothing since.
+    /// The thread that announced an exec and has said nothing since.
     execing: Option<ThreadId>,
-    /// Code that it said it would exit with.
+    /// The exit code it announced.
     code: Option<i32>,
-    /// Number of the fork that made it, `None` once it has had a thread.
+    /// Number of the fork that made it; `None` once it has had a thread.
     begins_by: Option<u32>,
 }
 
-/// What is kept of processes and threads.
+/// What to keep of processes and threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rules {
-    /// Command lines are in the capture.
+    /// Store command lines in the capture.
     pub(crate) stores_command: bool,
-    /// Processors are sampled: images that have ended are known until [`Processes::forget`], since samples may belong to them, and names
-    /// of threads may come from there.
+    /// Processors are sampled: images that have ended stay known until [`Processes::forget`], since samples may
+    /// belong to them, and samples may also provide names of threads.
     pub(crate) awaits_samples: bool,
-    /// A thread may have the id of one that has ended: whoever reads the capture follows its events and does not tell threads apart, so
-    /// it need not have a row for each that ever was.
+    /// A thread may get the id of one that has ended: the capture's reader follows events and need not tell threads
+    /// apart, so there need not be a row for every thread that ever ran.
     pub(crate) reuses_threads: bool,
 }
 
-/// The images and threads of the capture: those that live, and images that have ended lately.
+/// The images and threads of the capture: live ones, and images that ended lately.
 #[derive(Debug)]
 pub(crate) struct Processes {
     rules: Rules,
     images: Images,
     threads: Threads,
     alive: FxHashMap<(ImageId, u32), Alive>,
-    /// For pids that nobody has looked up yet.
+    /// For pids that were not looked up yet.
     roll: Roll,
-    /// Those that are alive, for whoever reads their counters.
+    /// The live processes, for the thread that reads their counters.
     pub(crate) subjects: Subjects,
 }
 
@@ -66,8 +66,8 @@ impl Processes {
         }
     }
 
-    /// A thread of the process in a slot has a ring: the process, and if this is its first thread, the number of the
-    /// fork that made the process, or 0.
+    /// A thread of the process in a slot has a ring. Returns the process and, if this is its first thread, the number
+    /// of the fork that made the process, or 0.
     pub(crate) fn owner(&mut self, image: ImageId, slot: u32) -> Option<(ProcessId, Option<u32>)> {
         let alive = self.alive.get_mut(&(image, slot))?;
         Some((alive.process, alive.begins_by.take()))
@@ -78,7 +78,7 @@ impl Processes {
         self.images.get(process)?.last_thread
     }
 
-    /// The thread that speaks for a process, or for all of them: the latest one, of a process that is alive.
+    /// The thread that gets marks for a process, or for the whole recording: the latest one of a live process.
     pub(crate) fn speaker(&self, pid: Option<u32>) -> Option<ThreadId> {
         let alive = self.alive.values().filter_map(|alive| self.images.get(alive.process));
         alive
@@ -87,17 +87,17 @@ impl Processes {
             .max()
     }
 
-    /// The image that had a pid at a time.
+    /// The image that had a pid at this time.
     pub(crate) fn image_at(&self, pid: u32, time: u64) -> Option<ProcessId> {
         self.images.at(pid, time)
     }
 
-    /// The image that has or had a place.
+    /// The image that has or had this place.
     pub(crate) fn in_place(&self, place: Place) -> Option<ProcessId> {
         self.images.in_place(place)
     }
 
-    /// A process has a slot of this image since this time; false where that was known already.
+    /// Notes that a process has had a slot of this image since `time`; false if that was already known.
     pub(crate) fn start(
         &mut self,
         image: &Image,
@@ -137,10 +137,10 @@ impl Processes {
         Ok(true)
     }
 
-    /// The image of a process that connected: perhaps after an exec.
+    /// The image of a process that connected, perhaps after an exec.
     fn connected(&self, info: &Info) -> Process {
         let before = self.images.latest(info.pid).and_then(|id| Some((id, self.images.process(id)?)));
-        // The start of a process that was gone before we could look is not known, but then its end is.
+        // A process that was gone before we could look has an unknown start, but then its end is known.
         let before = before.filter(|(_, process)| {
             let is_over = process.end.as_ref().is_some_and(|end| end.ended != Ended::Exec);
             process.start_ticks == info.start_ticks || (process.start_ticks == 0 && !is_over)
@@ -161,7 +161,7 @@ impl Processes {
         }
     }
 
-    /// The image that fork made: in all but its pid a copy of its parent's.
+    /// The image made by a fork: a copy of its parent's in all but pid.
     fn forked(&self, image: &Image, origin: Origin, told: u32, pid: Option<u32>) -> Process {
         let parent = self.images.in_place(Place { image: image.id, slot: origin.slot, told: origin.pid });
         let origin = parent.and_then(|id| self.images.process(id));
@@ -178,7 +178,7 @@ impl Processes {
         }
     }
 
-    /// A thread of the process in a slot.
+    /// Adds a thread of the process.
     pub(crate) fn thread(
         &mut self,
         process: ProcessId,
@@ -199,8 +199,8 @@ impl Processes {
         Ok(id)
     }
 
-    /// Takes the threads out that have no name, of these processes or of all, each with the pid of its process; not those of other
-    /// namespaces, of which both numbers are others here.
+    /// Takes out the threads without a name, of these processes or of all, each with its process's pid. Threads in
+    /// other pid namespaces are left out: both ids differ in ours.
     pub(crate) fn take_nameless(
         &mut self,
         of: Option<&FxHashSet<ProcessId>>,
@@ -214,7 +214,7 @@ impl Processes {
         nameless.filter_map(|(id, thread)| Some((id, here(&thread)?, thread))).collect()
     }
 
-    /// A thread writes no more.
+    /// Notes that a thread no longer writes.
     pub(crate) fn leave(&mut self, id: ThreadId) {
         let Some(thread) = self.threads.writing.remove(&id).filter(|_| self.rules.reuses_threads) else {
             return;
@@ -224,7 +224,7 @@ impl Processes {
         }
     }
 
-    /// Reads a thread's name again: threads name themselves after they have started.
+    /// Reads a thread's name again: threads set their names after they have started.
     pub(crate) fn rename(&mut self, id: ThreadId, writer: &mut Writer) -> Result<(), Error> {
         let Some(thread) = self.threads.writing.get_mut(&id) else { return Ok(()) };
         let Some(known) = self.images.get_mut(thread.process) else { return Ok(()) };
@@ -242,14 +242,14 @@ impl Processes {
         self.rules.awaits_samples && self.images.are_many(Some(before))
     }
 
-    /// Samples have said what they belong to up to this moment: images that had ended before are forgotten, but for the latest ones.
+    /// Samples up to this time are assigned: forgets images that ended before it, except the latest ones.
     pub(crate) fn forget(&mut self, before: Instant) {
         self.images.forget(Some(before));
         let images = &self.images;
         self.threads.forget_nameless(|process| images.get(process).is_some());
     }
 
-    /// Names of the processes that still run, as `pid name`.
+    /// The processes that still run, as `pid name`.
     pub(crate) fn running(&self) -> Vec<String> {
         self.with_starts()
             .filter(|(_, process, _)| process.end.as_ref().is_some_and(|end| end.ended == Ended::Running))
@@ -257,12 +257,12 @@ impl Processes {
             .collect()
     }
 
-    /// The images that are known, in order, each with the time when it was first heard of.
+    /// The known images in order, each with the time it was first heard of.
     pub(crate) fn with_starts(&self) -> impl Iterator<Item = (ProcessId, &Process, u64)> {
         self.images.in_order().map(|(id, known)| (id, &known.process, known.start))
     }
 
-    /// How many images there were.
+    /// Number of images so far.
     pub(crate) fn count(&self) -> usize {
         self.images.count()
     }

@@ -1,9 +1,9 @@
 //! Batches on their way from the drain thread to the writer.
 //!
-//! Neither side ever waits for the other here: the drain thread asks whether the queue is full *before* it takes
-//! anything from a ring. When the writer falls behind, what it has no time for stays in the rings, and their policy
-//! holds: threads wait, or lose events and count them. A spill to disk would not help where the disk is slow, and
-//! one to memory would grow without end where the processor is.
+//! Neither side ever waits for the other here: the drain thread checks whether the queue is full *before* it takes
+//! anything from a ring. When the writer falls behind, what it cannot handle stays in the rings, and their policy
+//! applies: threads wait, or lose events and count them. Spilling to disk would not help if the disk is slow, and
+//! spilling to memory would grow without bound if the processor is.
 
 use crate::batch::Batch;
 use crate::sleeper::Bell;
@@ -22,13 +22,13 @@ const SPARES: usize = 8;
 struct State {
     batches: VecDeque<Batch>,
     spares: Vec<Batch>,
-    /// Of all batches that were sent and not finished.
+    /// Of all batches sent and not finished.
     bytes: usize,
-    /// Nobody sends any more.
+    /// The sender is gone.
     is_over: bool,
-    /// Nobody takes any more.
+    /// The receiver is gone.
     is_given_up: bool,
-    /// There is something for the writer elsewhere.
+    /// The writer should look for work other than batches.
     is_called: bool,
 }
 
@@ -36,13 +36,13 @@ struct State {
 struct Queue {
     state: Mutex<State>,
     filled: Condvar,
-    /// Of the drain thread, which is told when there is room again.
+    /// Wakes the drain thread when there is room again.
     bell: Arc<Bell>,
 }
 
 impl Queue {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Whoever panicked left nothing half done: each lock is held for one step.
+        // A panic leaves nothing half done: each lock is held for one step.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -59,18 +59,18 @@ pub(crate) struct Receiver(Arc<Queue>);
 #[derive(Clone, Debug)]
 pub(crate) struct Caller(Arc<Queue>);
 
-/// What the writer is given.
+/// What the writer receives.
 #[derive(Debug)]
 pub(crate) enum Received {
-    /// The next batch, to be given back when it is done.
+    /// The next batch, to be given back when done.
     Batch(Batch),
     /// Nothing came in time.
     Nothing,
-    /// Nothing comes any more.
+    /// Nothing more will come.
     Over,
 }
 
-/// A queue whose sender is called by `bell` when there is room again.
+/// A queue that rings `bell` when there is room again.
 pub(crate) fn queue(bell: Arc<Bell>) -> (Sender, Receiver) {
     let queue = Arc::new(Queue { state: Mutex::default(), filled: Condvar::new(), bell });
     (Sender(queue.clone()), Receiver(queue))
@@ -87,7 +87,7 @@ impl Sender {
         self.0.state().is_given_up
     }
 
-    /// Sends a batch, and gives an empty one for it.
+    /// Sends a batch, and returns an empty one in exchange.
     pub(crate) fn send(&self, batch: Batch) -> Batch {
         let mut state = self.0.state();
         if !state.is_given_up {
@@ -102,7 +102,7 @@ impl Sender {
 }
 
 impl Caller {
-    /// Has the writer look at once for what there is beside batches.
+    /// Makes the writer look at once for work other than batches.
     pub(crate) fn call(&self) {
         self.0.state().is_called = true;
         self.0.filled.notify_one();
@@ -117,12 +117,12 @@ impl Drop for Sender {
 }
 
 impl Receiver {
-    /// For those who have something else for the writer.
+    /// A handle for threads with other work for the writer.
     pub(crate) fn caller(&self) -> Caller {
         Caller(self.0.clone())
     }
 
-    /// The next batch, waited for so long.
+    /// Waits up to `patience` for the next batch.
     pub(crate) fn receive(&self, patience: Duration) -> Received {
         let is_waiting = |state: &mut State| state.batches.is_empty() && !state.is_over && !state.is_called;
         let waited = self.0.filled.wait_timeout_while(self.0.state(), patience, is_waiting);
@@ -177,8 +177,8 @@ mod tests {
         batch
     }
 
-    /// Check that batches come in order and are used again, that a queue is full by bytes until work is done, and that
-    /// its end is told behind all that was sent.
+    /// Check that batches come in order and are reused, that a queue is full by bytes until they are finished, and
+    /// that the end comes after all that was sent.
     #[test]
     fn queue_is_full_until_work_is_done() {
         let (sender, receiver) = queue(Arc::default());
@@ -204,7 +204,7 @@ mod tests {
         assert!(matches!(receiver.receive(Duration::ZERO), Received::Over));
     }
 
-    /// Check that whoever is called waits for nothing, once.
+    /// Check that a call ends one wait.
     #[test]
     fn calls_are_heard_once() {
         let (_sender, receiver) = queue(Arc::default());

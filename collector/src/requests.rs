@@ -1,4 +1,4 @@
-//! Where those turn who want something of a recording: this process, and others through [`crate::commands`].
+//! Requests to a running recording: from this process, and from others through [`crate::commands`].
 
 use crate::clock::Clock;
 use crate::commands::Answer;
@@ -22,20 +22,20 @@ const NOTHING_KEPT: &str = "nothing of this recording is kept here: it is only l
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeps {
     All,
-    /// An aggregated capture, which has snapshots of its own.
+    /// An aggregated capture, with snapshots inside it.
     Totals,
-    /// All of them, but not here.
+    /// All events, but elsewhere.
     Elsewhere,
     Nothing,
 }
 
-/// Why a scan would tell nothing of these recordings.
+/// Why a scan would be useless in these recordings.
 const TOTALS_ONLY: &str = "this recording is aggregated: it does not know which blocks there are, so nothing could be said of what keeps \
     them. Record without --aggregate";
 const SAMPLES_ONLY: &str = "this recording knows of some blocks only: what keeps a block may be one of the others. Record without --sample";
 
 impl Keeps {
-    /// What becomes of the recording that these options ask for.
+    /// What is kept of a recording with these options.
     pub(crate) fn of(options: &Options) -> Keeps {
         match (&options.passing, options.distils) {
             (None, _) => Keeps::All,
@@ -49,7 +49,7 @@ impl Keeps {
         matches!(self, Keeps::Elsewhere | Keeps::Nothing)
     }
 
-    /// Why a scan would tell nothing, or be for nobody.
+    /// Why a scan would be useless, or have no reader.
     pub(crate) fn may_scan(self, is_sampled: bool) -> Result<(), &'static str> {
         match self {
             Keeps::Nothing => Err(NOTHING_KEPT),
@@ -63,28 +63,28 @@ impl Keeps {
 /// Why a scan is lost.
 const OVER: &str = "the recording ended before the scan was written";
 
-/// A scan that is on its way into the capture.
+/// A scan on its way into the capture.
 #[derive(Debug)]
 pub(crate) struct Unwritten {
     pid: u32,
-    /// How many were found.
+    /// Number of pointers found.
     pub(crate) pointers: u64,
     told: String,
     answer: mpsc::Receiver<bool>,
 }
 
 impl Unwritten {
-    /// One whose writer tells whether it knows the process, or is gone.
+    /// `answer` delivers whether the writer knows the process, and closes when the writer ends.
     pub(crate) fn new(pid: u32, pointers: u64, told: String, answer: mpsc::Receiver<bool>) -> Unwritten {
         Unwritten { pid, pointers, told, answer }
     }
 
-    /// Waits until it is there.
+    /// Waits until the scan is written.
     pub(crate) fn wait(self) -> Answer {
         self.answer_of(self.answer.recv().ok())
     }
 
-    /// The same, but no longer than this; None where it waits on.
+    /// Waits for this long at most; `None` if the scan is not written yet.
     pub(crate) fn done_within(&self, patience: Duration) -> Option<Answer> {
         match self.answer.recv_timeout(patience) {
             Ok(is_known) => Some(self.answer_of(Some(is_known))),
@@ -104,31 +104,31 @@ impl Unwritten {
     }
 }
 
-/// What is wanted is passed on to the writer's thread, or to whoever answers agents. It may take its time, and the session is not needed
-/// meanwhile: that may be full, or be ended.
+/// Handle for requests, which go to the writer's thread or to the host of agents. They may take long and do not need
+/// the session: that stays free for other use, or may end meanwhile.
 #[derive(Clone, Debug)]
 pub struct Requests {
     /// The capture.
     pub(crate) path: PathBuf,
     pub(crate) keeps: Keeps,
-    /// Of the blocks, samples are recorded.
+    /// Only samples of allocations are recorded.
     pub(crate) is_sampled: bool,
     pub(crate) clock: Clock,
     pub(crate) orders: orders::Sender,
     pub(crate) host: Arc<Host>,
     pub(crate) shared: Arc<Shared>,
-    /// Scans that were asked for come one after the other: two would want the same threads.
+    /// Requested scans run one after the other: two would stop the same threads.
     pub(crate) scanning: Arc<Mutex<()>>,
 }
 
 impl Requests {
-    /// The capture that is written.
+    /// The capture being written.
     pub fn output(&self) -> &Path {
         &self.path
     }
 
-    /// Marks this moment with a name, for one process or the whole recording; false if there was no thread yet that could
-    /// have the mark.
+    /// Marks this moment with a name, for one process or the whole recording; false if there is no thread yet that
+    /// could carry the mark.
     ///
     /// # Errors
     /// When nothing is written any more.
@@ -139,8 +139,9 @@ impl Requests {
         answer.recv().map_err(|_| Error::Over)
     }
 
-    /// Writes a whole capture of all up to now to `output`, while the recording goes on, and marks the moment with that
-    /// name, for one process or all of them. Where totals are kept, the mark is all: they have a snapshot there.
+    /// Writes a complete capture of everything so far to `output` while the recording goes on, and marks the moment
+    /// with the file's name, for one process or all of them. In an aggregated recording the mark is all: it makes a
+    /// snapshot within that capture.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -150,7 +151,7 @@ impl Requests {
             let source = std::io::Error::other(NOTHING_KEPT);
             return Err(failed(capture::Error::Io { action: "write a snapshot".into(), source }));
         }
-        // One that comes before the first thread has nothing to be marked in.
+        // Before the first thread there is nothing that could carry the mark; the snapshot is taken all the same.
         let name = output.file_stem().unwrap_or_default().to_string_lossy();
         self.mark(pid, &name)?;
         if self.keeps == Keeps::Totals {
@@ -167,11 +168,11 @@ impl Requests {
         if self.orders.send(order) { Ok(()) } else { Err(Error::Over) }
     }
 
-    /// Searches the memory of a process for words that are addresses, for which it stands still some milliseconds, and puts them into
-    /// the capture; tells what it found in words.
+    /// Searches a process's memory for words that are addresses, which stops it for some milliseconds, and writes
+    /// them to the capture. Returns a description of what was found.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// The reason, as text.
     pub fn scan(&self, pid: u32) -> Answer {
         self.may_scan()?;
         let _alone = self.scanning.lock().unwrap_or_else(PoisonError::into_inner);
@@ -179,7 +180,7 @@ impl Requests {
         self.write(scanned, None)?.wait()
     }
 
-    /// The same of a process that waits at its end, and goes on as soon as nothing remains but to write.
+    /// The same for a process that waits at exit; it continues as soon as only writing remains.
     pub(crate) fn scan_at_end(&self, exit_scan: ExitScan) -> Result<Unwritten, String> {
         self.may_scan()?;
         let place = exit_scan.place();
@@ -203,7 +204,7 @@ impl Requests {
         }
     }
 
-    /// Obeys a command, in a thread that nobody else waits for.
+    /// Executes a command, in a thread that nobody else waits for.
     pub(crate) fn obey(&self, words: &[OsString]) -> Answer {
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
         match words.as_slice() {

@@ -1,4 +1,4 @@
-//! Whom a socket's file lets connect.
+//! Access rights of a socket's file.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::Mode;
@@ -6,12 +6,12 @@ use rustix::net::SocketAddrUnix;
 use rustix::process::Gid;
 use rustix::thread::UnshareFlags;
 
-/// Whom the file of a socket lets connect beside its owner and root.
+/// Who besides owner and root may connect to a socket through its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rights {
-    /// As `chmod` takes it; only the rights to read and write count.
+    /// As for `chmod`; only read and write permissions count.
     pub mode: u32,
-    /// Its group, unless it is that of whoever makes it.
+    /// Its group; `None` leaves that of the creator.
     pub group: Option<u32>,
 }
 
@@ -23,16 +23,17 @@ impl Default for Rights {
 }
 
 impl Rights {
-    /// Binds a socket to a name, whose file has these rights from its first moment on. Nothing is done by that name later: it may lead to
-    /// anything, where the folder is somebody else's.
+    /// Binds a socket to a name; the file has these rights from its first moment on. The name is not used afterwards:
+    /// if the folder is another user's, it may lead anywhere.
     pub(crate) fn bind(self, socket: &OwnedFd, address: &SocketAddrUnix) -> rustix::io::Result<()> {
         rustix::fs::fchmod(socket, Mode::from_raw_mode(self.mode & 0o666))?;
         if self == Rights::default() {
             return rustix::net::bind(socket, address);
         }
-        // The file gets the mode of the socket without the umask, and the group of the thread: in one that has both for itself.
+        // The file gets the socket's mode without the umask, and the group of the thread: so use a thread with its
+        // own of both.
         let bind = || {
-            // SAFETY: this thread has nothing that depends on whose umask and folder it has, and ends.
+            // SAFETY: this short-lived thread has nothing that depends on sharing umask and working directory.
             unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FS)? };
             rustix::process::umask(Mode::empty());
             if let Some(group) = self.group.map(Gid::from_raw) {

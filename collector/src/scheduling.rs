@@ -1,21 +1,25 @@
-//! Threads that do much at a time, beside services that want to go on at once.
+//! Keeps threads that compute for long stretches from delaying services on the same machine.
 //!
-//! Whatever wakes up may be put in the place of what runs, and then goes on until its slice is over or, where the kernel looks at slices
-//! only when its clock ticks, until the next tick: 4 ms on most machines, 10 on some. A service that was just about to answer waits that
-//! long. The thread that writes the capture wakes up often, and computes for milliseconds when it does.
+//! A thread that wakes up may preempt the running one, and then runs until its slice is over or, where the kernel
+//! checks slices only at its clock tick, until the next tick: 4 ms on most machines, 10 ms on some. A service that
+//! was about to answer waits that long. The thread that writes the capture wakes up often, and each time computes for
+//! milliseconds.
 //!
-//! `SCHED_BATCH` (Linux 2.6.16) takes nobody's place when it wakes up. A long slice lets others take its own when they wake up: since
-//! Linux 6.12 those with shorter ones do (`PREEMPT_SHORT`), and before, whoever has slept. Neither changes its share of the processor,
-//! as a lower priority would, so that no more is lost where all processors are busy.
+//! A `SCHED_BATCH` thread (Linux 2.6.16) preempts nobody when it wakes up. A long slice lets others preempt it when
+//! they wake up: since Linux 6.12 those with shorter slices (`PREEMPT_SHORT`), before that any that have slept.
+//! Unlike a lower priority, neither reduces the thread's share of the processor, so no more is lost when all
+//! processors are busy.
 
 use crate::log::debug;
 use std::io;
 use std::mem;
 
-/// Nanoseconds of a slice: some times that of others, 3 ms at most unless they chose another, and little of what fits into the queue.
+/// Slice length in nanoseconds: several times that of other threads, which is 3 ms at most unless they chose another,
+/// and short against the time covered by the queue.
 const SLICE: u64 = 20_000_000;
 
-/// Makes the calling thread one of them, unless somebody has chosen how it is scheduled. Threads that it starts inherit that.
+/// Schedules the calling thread this way, unless somebody has already chosen how it is scheduled. Threads it starts
+/// inherit that.
 pub(crate) fn give_way() {
     if let Err(error) = try_give_way() {
         debug!("this thread is scheduled as others: {error}");
@@ -27,7 +31,7 @@ fn try_give_way() -> io::Result<()> {
     if attributes.sched_policy == libc::SCHED_OTHER as u32 {
         attributes.sched_policy = libc::SCHED_BATCH as u32;
         attributes.sched_runtime = SLICE;
-        // SAFETY: the kernel reads as many bytes as the structure says of itself.
+        // SAFETY: the kernel reads as many bytes as the struct's size field says.
         checked(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) })?;
     }
     Ok(())
@@ -36,7 +40,7 @@ fn try_give_way() -> io::Result<()> {
 /// How the calling thread is scheduled.
 fn attributes() -> io::Result<libc::sched_attr> {
     let size = size_of::<libc::sched_attr>() as u32;
-    // SAFETY: numbers, for which zeros will do.
+    // SAFETY: plain numbers, for which zero is valid.
     let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
     // SAFETY: the kernel writes at most `size` bytes.
     checked(unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) })?;
@@ -51,7 +55,7 @@ fn checked(result: libc::c_long) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Check that the thread itself is another one's equal but for when it runs, and that its starter is as before.
+    /// Check that the thread keeps its share and changes only when it runs, and that its starter is unaffected.
     #[test]
     fn a_thread_gives_way_alone() {
         let before = attributes().unwrap();
@@ -69,7 +73,7 @@ mod tests {
         assert_eq!(attributes().unwrap().sched_policy, before.sched_policy);
     }
 
-    /// Check that a choice of the user's stays.
+    /// Check that the user's choice is kept.
     #[test]
     fn who_runs_only_when_nobody_else_does_stays_so() {
         let inside = std::thread::spawn(|| {

@@ -1,21 +1,23 @@
 //! One recording from its start to the finished capture.
 //!
-//! Each part is a thread with what is needed to stop it. They stop in the order of this table, each once those have that it takes from:
+//! Each part is a thread together with whatever is needed to stop it. They stop in the order of this table, each
+//! after the parts it takes its input from:
 //!
 //! | part | takes | leaves |
 //! |---|---|---|
 //! | [`Ear`] | commands | nothing |
 //! | [`Counters`] | numbers in `/proc` | nothing |
 //! | [`Sampling`] | the kernel's rings | [`Sampled`](crate::perf::Sampled): all samples are with the writer |
-//! | [`Listener`] | agents | [`Closed`](crate::listener::Closed): nobody new writes |
+//! | [`Listener`] | agents | [`Closed`](crate::listener::Closed): no new process can write |
 //! | [`Draining`] | rings | `Emptied`: their records are with the writer |
-//! | [`Scanning`] | processes at their ends, from draining | `Scanned`: what was found is with the writer |
-//! | [`Writing`] | all that is with it | `Whole`: a capture without an end |
-//! | [`Watching`] | questions of the listener, draining and requests | nothing |
-//! | [`Conclusion`] | that capture, and what the others have left | [`Finished`] |
+//! | [`Scanning`] | exiting processes, from draining | `Scanned`: what was found is with the writer |
+//! | [`Writing`] | everything handed to the writer | `Whole`: a capture without an end |
+//! | [`Watching`] | requests of the listener, draining and [`Requests`] | nothing |
+//! | [`Conclusion`] | that capture, and what the other parts left | [`Finished`] |
 //! | [`Distilling`] | the finished capture | what is kept in its place |
 //!
-//! A part that must wait for another one asks for what that leaves, so another order does not compile ([`Session::stop`]).
+//! A part that must wait for another takes what that one leaves as an argument, so any other order does not compile
+//! ([`Session::stop`]).
 
 mod conclusion;
 mod distilling;
@@ -67,7 +69,7 @@ use writing::Writing;
 /// One recording. Agents connect to its socket; everything they record goes to one capture.
 #[derive(Debug)]
 pub struct Session {
-    /// Hears commands, when it is to.
+    /// Listens for commands, if they were asked for.
     ear: Option<Ear>,
     counting: Counters,
     sampling: Sampling,
@@ -79,11 +81,11 @@ pub struct Session {
     conclusion: Conclusion,
     distilling: Distilling,
     exits: Exits,
-    /// Where wishes go.
+    /// Entry point for marks, snapshots and scans.
     requests: Requests,
 }
 
-/// How a recording goes, for the progress line.
+/// State of a recording, for the progress line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Events so far.
@@ -109,7 +111,8 @@ pub struct Finished {
     pub lost: u64,
     /// Remarks for the user.
     pub remarks: Vec<String>,
-    /// Why the processors were not sampled, or page faults not recorded, although they were to be, and what to do about it.
+    /// Why the processors were not sampled, or page faults not recorded, although that was asked for, and what to do
+    /// about it.
     pub unsampled: Vec<String>,
 }
 
@@ -123,7 +126,7 @@ impl Session {
         let traces = Traces::locate(&options.traces).map_err(Error::Trace)?;
         let keeps = Keeps::of(&options);
         let is_sampled = options.sample_interval != 0;
-        // Or processes would wait for nothing.
+        // Otherwise exiting processes would wait for a scan that never comes.
         let scan_at_exit = options.scan_at_exit && keeps.may_scan(is_sampled).is_ok();
 
         let (watcher, watching) = Watching::start(clock)?;
@@ -131,7 +134,7 @@ impl Session {
         let bell = Arc::new(Bell::default());
         let outlet = Outlet { images: to_drain, bell: bell.clone(), watcher: watcher.clone() };
         let listener = listening::start(&options, clock, scan_at_exit, outlet)?;
-        // Not before that was possible: a file that is replaced does not come back.
+        // Only now that agents can connect: an existing capture that is replaced cannot be restored.
         let pipeline = output::begin(&options, clock)?;
         let subjects = pipeline.processes.subjects.clone();
         let (sampling, samples) = Sampling::start(&options, traces, clock, subjects.clone());
@@ -179,10 +182,10 @@ impl Session {
         })
     }
 
-    /// Has the capture distilled that goes into [`Options::passing`]: what comes of it is kept in its place.
+    /// Starts distilling the capture that goes into [`Options::passing`]; the result is kept in its place.
     ///
     /// # Errors
-    /// When there is no such capture, or no thread can be started.
+    /// When no capture passes through a file, or no thread can be started.
     pub fn distil(&mut self, begin: distil::Begin) -> Result<(), Error> {
         self.distilling.start(begin, self.writing.written.clone())
     }
@@ -192,13 +195,13 @@ impl Session {
         self.listener.name()
     }
 
-    /// The variables for a program that is to be recorded here from its start, by this agent.
+    /// The variables for a program that is to be recorded here from its start by this agent.
     pub fn environment(&self, agent: &Path) -> Environment {
         Environment::new(agent, self.listener.name(), self.listener.key())
     }
 
-    /// Has a process recorded that runs already and has the agent preloaded. It is called until it answers, at its next
-    /// allocation or free or before that, as the `manner` says, or `patience` is at its end.
+    /// Records a running process that has the agent preloaded. It is called until it answers or `patience` runs out;
+    /// `manner` says whether it answers at its next allocation or free, or is made to answer sooner.
     ///
     /// # Errors
     /// Why it is not recorded.
@@ -209,14 +212,14 @@ impl Session {
         Ok(())
     }
 
-    /// Ends the recording of one process, which goes on unrecorded from its next allocation or free; false when it is
+    /// Ends the recording of one process, which runs on unrecorded from its next allocation or free. False when it is
     /// not recorded here.
     pub fn detach(&self, pid: u32) -> bool {
         self.listener.host().close(pid) == Detached::Done
     }
 
-    /// Ends the recording of all processes, which go on unrecorded, and takes no commands any more: another session may
-    /// begin, while this one is finished. Gives the processes that were recorded.
+    /// Ends the recording of all processes, which run on unrecorded, and stops taking commands: another session may
+    /// begin while this one is being finished. Returns the processes that were recorded.
     pub fn close(&mut self) -> Vec<u32> {
         self.ear = None;
         let processes = self.counting.subjects();
@@ -229,12 +232,12 @@ impl Session {
         self.listener.host().is_recording()
     }
 
-    /// Where to turn for what takes its time.
+    /// Handle for requests that may take long.
     pub fn requests(&self) -> Requests {
         self.requests.clone()
     }
 
-    /// True when this process is recorded here: one that was attached to or has connected, or one that it has forked.
+    /// True when this process is recorded here: it was attached to, has connected, or was forked by one of those.
     pub fn records(&self, pid: u32) -> bool {
         self.requests.host.knows(pid)
     }
@@ -244,7 +247,7 @@ impl Session {
         self.requests.output()
     }
 
-    /// How it goes.
+    /// State of the recording.
     pub fn progress(&self) -> Progress {
         let (counts, written) = (&self.draining.shared().counts, &self.writing.written);
         // Relaxed: for display.
@@ -258,23 +261,24 @@ impl Session {
         }
     }
 
-    /// Why nothing is recorded any more, told once: the capture cannot be written, as on a full disk. What is recorded goes on.
+    /// Why nothing is written any more, reported once: the capture cannot be written, as on a full disk. The recorded
+    /// processes run on.
     pub fn failure(&self) -> Option<String> {
         self.writing.failure.take()
     }
 
-    /// What can be read as long as a failure was not told.
+    /// Readable while there is a failure that was not reported yet.
     pub fn failure_alarm(&self) -> BorrowedFd<'_> {
         self.writing.failure.as_fd()
     }
 
-    /// Tells how a process has ended that the caller started or waited for, just now: from then on its pid may be another's.
+    /// Notes how a process ended that the caller started or has just waited for: from now on its pid may be reused.
     pub fn note_exit(&self, pid: u32, status: ExitStatus) {
         self.exits.note(pid, self.requests.clock.now(), status);
     }
 
-    /// Ends the recording and finishes the capture. `unrecorded` names the processes that go on unrecorded. When
-    /// `search` is given up, the capture is written without the names that are still missing.
+    /// Ends the recording and finishes the capture. `unrecorded` names the processes that run on unrecorded. When
+    /// `search` is given up, the capture is written without the names still missing.
     ///
     /// # Errors
     /// When the capture could not be written.
@@ -311,7 +315,7 @@ fn spawn<T: Send + 'static>(
         .map_err(no_thread)
 }
 
-/// Has commands obeyed as requests.
+/// Executes commands by way of `requests`.
 fn obey(requests: Requests) -> Obey {
     Arc::new(move |words: &[OsString]| requests.obey(words))
 }

@@ -1,16 +1,16 @@
 //! How the drain thread sleeps, and what wakes it.
 //!
-//! - A recorded thread whose ring is past its mark, or that begins: it counts in its segment, see
+//! - A recorded thread, when its ring fills past its mark or it starts: it increments a count in its segment, see
 //!   [`shared_ring::bell`].
-//! - Other threads of ours, when an image is connected, a process is gone, the writer has room again, or the
-//!   recording ends: they ring the *bell*, which is such a count of our own.
-//! - The clock, six times a second while somebody is recorded.
+//! - Other threads of ours, when an image connects, a process is gone, the writer has room again, or the recording
+//!   ends: they ring the *bell*, a count of our own of the same kind.
+//! - The clock, six times a second while any process is recorded.
 //!
-//! All counts are waited on at once (`futex_waitv`). Where the kernel cannot, or has not room for all of them, the
+//! The thread waits on all counts at once (`futex_waitv`). If the kernel cannot do that, or not for so many, the
 //! thread looks more often instead.
 //!
-//! An agent gone mad may call without end. Whoever is woken by calls and finds nothing is deaf to agents for a while,
-//! twice as long each time.
+//! A misbehaving agent may ring without end. When rings of agents wake the thread for nothing, it ignores agents for
+//! a while, twice as long each time.
 
 use crate::image::Image;
 use rustix::io::Errno;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longest sleep while somebody is recorded, so that what few events there are reach the file.
+/// Longest sleep while any process is recorded, so that rare events still reach the file.
 const LONGEST: Duration = Duration::from_millis(150);
 /// The same while nobody is: only the bell can tell news.
 const ALONE: Duration = Duration::from_secs(60);
@@ -32,9 +32,9 @@ const REST: u32 = 20;
 /// Deafness after a call for nothing, and its limit.
 const DEAF: Duration = Duration::from_micros(200);
 const DEAFEST: Duration = Duration::from_millis(10);
-/// A call was for nothing when fewer words came: a ring of the smallest size is past its mark with this many.
+/// A wake-up was for nothing if fewer words came: even the smallest ring has this many when past its mark.
 const WORTH: usize = 128;
-/// Most counts that the kernel takes (`FUTEX_WAITV_MAX`).
+/// Most counts the kernel accepts (`FUTEX_WAITV_MAX`).
 const MOST: usize = 128;
 
 /// The drain thread's own count.
@@ -42,9 +42,9 @@ const MOST: usize = 128;
 pub(crate) struct Bell(AtomicU32);
 
 impl Bell {
-    /// Wakes the drain thread, now or when it would fall asleep next.
+    /// Wakes the drain thread, now or when it would next fall asleep.
     pub(crate) fn ring(&self) {
-        // Release pairs with the Acquire load in `Sleeper::listen`: the round that follows sees what this is about.
+        // Release pairs with the Acquire load in `Sleeper::listen`: the following round sees what this ring is about.
         self.0.fetch_add(1, Ordering::Release);
         let _ = futex::wake(&self.0, futex::Flags::PRIVATE, 1);
     }
@@ -62,7 +62,7 @@ enum Woken {
 #[derive(Debug)]
 pub(crate) struct Sleeper {
     bell: Arc<Bell>,
-    /// The bell's count before the present round.
+    /// The bell's count before the current round.
     heard: u32,
     waits: Vec<Wait>,
     woken: Woken,
@@ -72,7 +72,7 @@ pub(crate) struct Sleeper {
     /// How long the sleep after it is, where not all counts can be waited for.
     polling: Duration,
     can_wait_for_many: bool,
-    /// Times that the thread slept.
+    /// Times the thread slept.
     pub(crate) sleeps: u64,
 }
 
@@ -91,7 +91,7 @@ impl Sleeper {
         }
     }
 
-    /// A round begins: what is told from now on will end the next sleep.
+    /// A round begins: any ring from now on ends the next sleep.
     pub(crate) fn listen(&mut self) {
         // Acquire pairs with the Release addition in `Bell::ring`.
         self.heard = self.bell.0.load(Ordering::Acquire);
@@ -106,8 +106,8 @@ impl Sleeper {
         self.polling = rest.clamp(POLLING, LONGEST);
     }
 
-    /// Sleeps until there is something to do: `is_due` tells whether that is so already, when all agents know that we
-    /// are about to sleep.
+    /// Sleeps until there is something to do. `is_due` tells whether there is already; it is called once all agents
+    /// know that we are about to sleep.
     pub(crate) fn sleep<'i>(
         &mut self,
         images: impl Iterator<Item = &'i Arc<Image>> + Clone,
@@ -144,7 +144,7 @@ impl Sleeper {
         }
     }
 
-    /// Sleeps until the bell rings or the time is over, deaf to agents.
+    /// Sleeps until the bell rings or the time is over, ignoring agents.
     pub(crate) fn sleep_deaf(&mut self, time: Duration) {
         self.waits.clear();
         self.add(&self.bell.clone().0, self.heard, WaitFlags::PRIVATE);
@@ -162,7 +162,7 @@ impl Sleeper {
     fn wait(&mut self, longest: Duration) -> Woken {
         self.sleeps += 1;
         if self.can_wait_for_many {
-            // This call takes the time when it ends, not how long it may take.
+            // This call takes a deadline, not a duration.
             let end = later(clock_gettime(ClockId::Monotonic), longest);
             match futex::waitv(&self.waits, WaitvFlags::empty(), Some(&end), ClockId::Monotonic) {
                 Err(Errno::NOSYS | Errno::PERM) => {
@@ -170,7 +170,7 @@ impl Sleeper {
                     return Woken::Us;
                 }
                 Err(Errno::TIMEDOUT) => return Woken::Clock,
-                // Of several that differed already only the first is told, so others may be agents.
+                // If several counts had changed already only the first is reported, so others may be agents.
                 Ok(0) | Err(Errno::INTR) => return Woken::Us,
                 Err(_) if self.bell.0.load(Ordering::Relaxed) != self.heard => return Woken::Us,
                 Ok(_) | Err(_) => return Woken::Agent,
@@ -203,7 +203,7 @@ mod tests {
         (bell.clone(), Sleeper { can_wait_for_many, ..Sleeper::new(bell) })
     }
 
-    /// Check that a ring before the sleep, and one during it, ends it, whatever the kernel can.
+    /// Check that a ring before or during a sleep ends it, with and without `futex_waitv`.
     #[test]
     fn bell_ends_a_sleep() {
         for can_wait_for_many in [true, false] {

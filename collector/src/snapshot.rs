@@ -1,33 +1,33 @@
-//! A capture of all up to now, while the recording goes on.
+//! A capture of everything so far, while the recording goes on.
 //!
-//! The writer's thread writes what it has as whole chunks and makes the end that the file would have if this were all.
-//! Whoever asked copies so much of the file, in its own time, and puts that end behind it.
+//! The writer's thread flushes what it has as whole chunks, and builds the end that the file would have if it ended
+//! there. The requester copies the file up to that length, without holding the writer up, and appends that end.
 
 use capture::{AtomicFile, Error};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// What there is of a capture.
+/// The capture so far.
 #[derive(Debug)]
 pub(crate) struct SoFar {
-    /// Bytes of the file that count.
+    /// Bytes of the file to copy.
     pub(crate) length: u64,
-    /// What makes them a whole capture.
+    /// To be appended, to make a complete capture.
     pub(crate) end: Vec<u8>,
 }
 
-/// What has become of the wish for a snapshot.
+/// Outcome of a snapshot request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// A capture of its own.
+    /// A separate capture.
     Capture,
-    /// A snapshot in the capture that is written, under the name of this mark.
+    /// A snapshot within the capture being written, named after this mark.
     Mark(String),
 }
 
 impl Taken {
-    /// What the user is told, who wanted it in this file.
+    /// The message for the user, who asked for it in this file.
     pub fn told(&self, file: &str) -> String {
         match self {
             Taken::Capture => format!("wrote {file}"),
@@ -38,7 +38,7 @@ impl Taken {
     }
 }
 
-/// Writes a capture of its own from what there is of another, which may grow meanwhile.
+/// Writes a complete capture from the first part of another one, which may grow meanwhile.
 pub(crate) fn write(capture: &Path, so_far: &SoFar, output: &Path) -> Result<(), Error> {
     let failed = |what: &str| {
         let action = format!("{what} {}", output.display());

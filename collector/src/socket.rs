@@ -1,4 +1,4 @@
-//! The socket where agents connect: its name, in the abstract namespace or in a folder, and how it is opened.
+//! The socket where agents connect: its name, abstract or in a folder, and how it is opened.
 
 use crate::error::Error;
 use crate::rights::Rights;
@@ -7,13 +7,14 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// With what names of our own begin.
+/// Prefix of names of our own.
 const OWN_NAME: &str = "sysprof-memprof-";
 
-/// So many may wait to be let in, or as many as the system allows: builds start thousands of programs at once.
+/// Most connections waiting to be accepted, or as many as the system allows: builds start thousands of programs at
+/// once.
 const BACKLOG: i32 = 4096;
 
-/// Opens the socket: sequenced packets, so that each message comes whole.
+/// Opens the socket. Sequenced packets keep messages whole.
 pub(crate) fn open(path: Option<&Path>, rights: Rights) -> Result<(OwnedFd, PathBuf), Error> {
     let name = match path {
         Some(path) => path.to_owned(),
@@ -35,8 +36,8 @@ pub(crate) fn open(path: Option<&Path>, rights: Rights) -> Result<(OwnedFd, Path
     Ok((socket, name))
 }
 
-/// The path beside an abstract name, which agents find by that of their own file. What collectors have left there that were killed is
-/// removed.
+/// The path that goes with an abstract name; agents find it next to their own file. Removes what killed collectors
+/// have left there.
 pub(crate) fn beside(folder: &Path, name: &Path) -> Option<PathBuf> {
     let name = name.to_str()?.strip_prefix('@')?;
     let names =
@@ -61,7 +62,7 @@ fn remove_stale(path: &Path) {
     }
 }
 
-/// Something that no other process guesses: the address space's own randomness and the time.
+/// A number that other processes cannot guess: `RandomState` takes its keys from the system's source of randomness.
 fn random() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new().build_hasher().finish()
@@ -73,7 +74,8 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// Check that the file has the rights that were asked for, whatever the umask is, and the group where that may be had.
+    /// Check that the file has the requested rights, whatever the umask is, and the requested group, where the user
+    /// may set it.
     #[test]
     fn rights_are_as_asked_for() {
         let folder = tempfile::tempdir().unwrap();
@@ -87,12 +89,12 @@ mod tests {
             let file = std::fs::metadata(&place).unwrap();
             assert_eq!((file.mode() & 0o7777, file.gid()), (mode & 0o666, group.unwrap_or(own)));
         }
-        // The thread's own, not ours.
+        // The group changed for the binding thread only, not for us.
         assert_eq!(rustix::process::getegid().as_raw(), own);
     }
 
-    /// Check that nobody else may connect, from the socket's first moment on, and that the owner of its folder who puts a link in its place
-    /// does not have the mode of another file changed.
+    /// Check that nobody else may connect from the socket's first moment on, and that the owner of the folder cannot
+    /// get another file's mode changed by putting a link in the socket's place.
     #[test]
     fn links_in_its_place_lead_nowhere() {
         let (folder, ours) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());

@@ -1,8 +1,8 @@
-//! From stack ids of one segment to stacks of the capture.
+//! Translates stack ids of one segment to stacks of the capture.
 //!
-//! A stack is rebuilt from the collector's own mapping of the stash when a record first names it, from its innermost
-//! known ancestor inwards. What the agent wrote is checked on the way: ids within their tables, parents before their
-//! children.
+//! When a record first names a stack, it is rebuilt from the collector's own mapping of the stash, from its innermost
+//! known ancestor inwards. What the agent wrote is checked on the way: ids must lie within their tables, and parents
+//! before their children.
 
 use crate::modules::{Known, Modules};
 use capture::{Error, Frame, FrameId, ModuleId, NodeId, Pseudo, SourceFrame, StringId, Symbolized, Writer};
@@ -12,34 +12,35 @@ use shared_ring::pseudo::FIRST_PC;
 use shared_ring::stash::{Node, ROOT};
 use shared_ring::{Corrupt, Segment};
 
-/// Deepest stack that is believed.
+/// Deepest stack accepted.
 const DEEPEST: usize = 1 << 17;
 
-/// What is translated already. Ids are dense, so vectors do.
+/// What is translated already. Ids are dense, so vectors suffice.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
-    /// Capture's node plus one, by stash id.
+    /// The capture's node plus one, by stash id.
     nodes: Vec<u32>,
-    /// Capture's frame plus one, by pc id.
+    /// The capture's frame plus one, by pc id.
     frames: Vec<u32>,
-    /// The unknown nodes of the stack that is being entered, the newest first.
+    /// Unknown nodes of the stack being entered, innermost first.
     path: Vec<(u32, Node)>,
-    /// Ids that could not be, so far.
+    /// Impossible ids so far.
     pub(crate) corrupt: u64,
 }
 
-/// A code frame that will want a name.
+/// A code frame that will need a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CodeFrame {
     pub(crate) frame: FrameId,
-    /// None for code of which nothing is known: it will have a reason.
+    /// None for code of which nothing is known: it gets a reason instead of a name.
     pub(crate) module: Option<capture::ModuleId>,
     pub(crate) address: u64,
     pub(crate) exact: bool,
 }
 
 impl Stacks {
-    /// The capture's stack for a stash id. One that cannot be is the stack `[incomplete: not taken]`, and counted.
+    /// The capture's stack for a stash id. An impossible one becomes the stack `[incomplete: not taken]`, and is
+    /// counted.
     #[inline(always)]
     pub(crate) fn node(
         &mut self,
@@ -99,7 +100,7 @@ impl Stacks {
         Ok(())
     }
 
-    /// The capture's stack for a stash id that was there before.
+    /// The capture's stack for a stash id that was translated before.
     #[inline(always)]
     fn known(&self, id: u32) -> Option<NodeId> {
         self.nodes.get(id as usize)?.checked_sub(1).map(NodeId)
@@ -120,7 +121,7 @@ impl Stacks {
             writer.frame(Frame::Pseudo(pseudo))?
         } else {
             let Some(pc) = segment.pcs(Opened).pc(id) else {
-                // Not remembered: the id is any number, and the table would have to reach up to it.
+                // Not remembered: the id is arbitrary, and the table would have to grow up to it.
                 self.corrupt += 1;
                 return writer.frame(Frame::Pseudo(Pseudo::NotTaken));
             };
@@ -156,14 +157,14 @@ impl Stacks {
 
 #[cfg(test)]
 impl Stacks {
-    /// Entries of each table.
+    /// Sizes of the tables.
     pub(crate) fn sizes(&self) -> [usize; 2] {
         [self.nodes.len(), self.frames.len()]
     }
 }
 
-/// The frame of a line in a function that an interpreter runs. It is named at once, since nothing but the agent knows its
-/// name; its address is made of that and of the line, so it is the same in all processes.
+/// The frame of a line in an interpreted function. It is named at once, since only the agent knows its name; its
+/// address is composed of name and line, and so is the same in all processes.
 fn script(
     module: ModuleId,
     (function, file): (StringId, Option<StringId>),
@@ -178,7 +179,8 @@ fn script(
     Ok(frame)
 }
 
-/// Sets `table[id]` to `value` plus one. Ids of a sound agent are dense; of any other they are those that its tables have room for.
+/// Sets `table[id]` to `value` plus one. A well-behaved agent's ids are dense; others are limited by the size of the
+/// agent's tables.
 fn remember(table: &mut Vec<u32>, id: u32, value: u32) {
     let index = id as usize;
     if table.len() <= index {

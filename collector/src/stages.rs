@@ -1,5 +1,5 @@
-//! The stages of a recording one by one, over rings that are filled without an agent: what the benchmark measures.
-//! Not part of the interface.
+//! The stages of a recording one by one, over rings filled without an agent, for the benchmark. Not part of the
+//! interface.
 
 use crate::batch::Batch;
 use crate::clock::Clock;
@@ -21,12 +21,12 @@ use shared_ring::ring::Producer;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A recording whose threads are played by the caller.
+/// A recording whose threads are simulated by the caller.
 pub struct Stages {
     image: Arc<Image>,
     drained: Drained,
     merger: Merger,
-    /// Merged and not written; the spare ones are empty.
+    /// Merged but not written; spare ones are empty.
     batches: Vec<Batch>,
     spares: Vec<Batch>,
     pipeline: Pipeline,
@@ -38,7 +38,7 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// A recording of so many threads, written to `capture`.
+    /// A recording of this many threads, written to `capture`.
     ///
     /// # Panics
     /// When the system refuses memory, threads or the file.
@@ -91,7 +91,7 @@ impl Stages {
         stages
     }
 
-    /// A thread makes a record, so many shifted ticks after its last one; false when its ring is full.
+    /// A thread writes a record, `delta` shifted ticks after its last; false when its ring is full.
     pub fn produce(&mut self, thread: u32, record: Record, delta: u64) -> bool {
         let Some((producer, time)) = self.producers.get_mut(thread as usize) else { return false };
         let (words, length) = encode(record, delta);
@@ -101,13 +101,13 @@ impl Stages {
         true
     }
 
-    /// First stage: copies all that the rings hold, gives the room back, checks. How many words there were.
+    /// First stage: copies everything from the rings, frees the space, and checks it. Returns the number of words.
     pub fn check(&mut self) -> usize {
         let Stages { drained, merger, counts, watcher, clock, .. } = self;
         drained.sweep(&mut Sweep { turn: usize::MAX, merger, counts, watcher, clock })
     }
 
-    /// Second stage: merges all of it into batches.
+    /// Second stage: merges it into batches.
     pub fn merge(&mut self) {
         loop {
             let mut batch = self.spares.pop().unwrap_or_default();
@@ -128,12 +128,12 @@ impl Stages {
         }
     }
 
-    /// The live table alone: a block comes to be.
+    /// The live table alone: adds a block.
     pub fn live_add(&mut self, address: u64, size: u64) {
         self.live.add(self.image.id, 0, address, size);
     }
 
-    /// The live table alone: a block is gone.
+    /// The live table alone: removes a block.
     pub fn live_remove(&mut self, address: u64) {
         self.live.remove(self.image.id, 0, address);
     }

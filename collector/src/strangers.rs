@@ -1,28 +1,28 @@
-//! Processes of other users that wanted to join a recording and had no right to.
+//! Processes of other users that tried to join a recording without the right to.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Users that are told apart: whoever has many must not cost memory.
+/// Users counted separately: a client with many uids must not cost memory.
 const USERS: usize = 8;
 
-/// How many there were, by user.
+/// Number of attempts, by user.
 #[derive(Debug, Default)]
 pub(crate) struct Strangers(Mutex<BTreeMap<u32, u64>>);
 
 impl Strangers {
-    /// One more.
+    /// Counts one attempt.
     pub(crate) fn add(&self, uid: u32) {
         let mut users = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = users.len() < USERS || users.contains_key(&uid);
-        // Of more users the last one stands for all.
+        // Any further users count under the last one.
         let uid = if is_known { Some(uid) } else { users.keys().next_back().copied() };
         if let Some(uid) = uid {
             *users.entry(uid).or_default() += 1;
         }
     }
 
-    /// One sentence for the user, when there were any.
+    /// One sentence for the user, if there were any.
     pub(crate) fn remark(&self) -> Option<String> {
         let users = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (uid, _) = users.iter().max_by_key(|(_, count)| **count)?;
@@ -38,7 +38,7 @@ impl Strangers {
 mod tests {
     use super::*;
 
-    /// Check that strangers are counted whoever they are, and that the user is named of whom most were.
+    /// Check that all attempts are counted, whoever makes them, and that the user with the most is named.
     #[test]
     fn all_are_counted_in_little_memory() {
         let strangers = Strangers::default();

@@ -1,4 +1,4 @@
-//! The words of one ring between the ring and a batch: copied in bulk, checked once, moved as slices.
+//! The words of one ring on their way to a batch: copied in bulk, checked once, moved as slices.
 //!
 //! ```text
 //!   words   │ in a batch already │ checked: whole records in order │ begin of a record that a turn has cut │
@@ -6,10 +6,9 @@
 //!   marks                        ·time        ·time        ·time
 //! ```
 //!
-//! Nothing of what an agent writes is believed: an unknown opcode or a record that does not end ends the stream, and
-//! times that run backwards or lie in the future are moved to where they can be, in the words themselves, so that
-//! whoever reads them later need not ask again. A mark notes the time at some place, so that a run which ends far
-//! beyond it is found without a look at each record.
+//! Nothing an agent writes is trusted. An unknown opcode or an unfinished record ends the stream. Times that run
+//! backwards or lie in the future are corrected in the words themselves, so that later readers need not check again.
+//! A mark records the time at a position, so that the end of a run far ahead is found without looking at each record.
 
 use crate::image::ImageId;
 use crate::merge_key::{LATEST, MergeKey, Rank};
@@ -19,10 +18,10 @@ use shared_ring::record::{DELTA_LIMIT, Opcode, Record};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Words between two marks: few enough that a search from one to the next costs little.
+/// Words between two marks: few enough to search quickly from one to the next.
 const STRIDE: usize = 512;
 
-/// Time at a place: all records before it are not later.
+/// The time at a position: no record before it is later.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: usize,
@@ -44,7 +43,7 @@ pub(crate) struct Stream {
     marks: VecDeque<Mark>,
 }
 
-/// Records that were moved, and the time from which their own times go on.
+/// Moved records, and the time from which theirs are counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moved<'s> {
     pub(crate) time: u64,
@@ -65,20 +64,20 @@ impl Stream {
         }
     }
 
-    /// Takes in words of the ring, behind those that are there.
+    /// Appends words of the ring.
     // Cost: a load and a store for each word.
     pub(crate) fn copy(&mut self, part: &[AtomicU64]) {
         // Relaxed: the consumer's load of the head ordered them.
         self.words.extend(part.iter().map(|word| word.load(Ordering::Relaxed)));
     }
 
-    /// Checks what was copied since the last call: how many records there are. No time is taken to be later than
-    /// `now`. `is_cut` says that the copy may end within a record. Each record that is about its ring or process and
-    /// not about memory is shown to `notice`, with the time of the one before and its own.
+    /// Checks what was copied since the last call; returns the number of records. Times later than `now` are set to
+    /// it. `is_cut` says that the copy may end within a record. Records about the ring or process, not about memory,
+    /// are shown to `notice`, with the time of the record before and their own.
     ///
     /// # Errors
-    /// For the first record that cannot be; those before it are whole.
-    // Cost: some 3 ns for each record, the time until its length is known and with it the place of the next.
+    /// For the first impossible record; those before it are complete.
+    // Cost: some 3 ns per record: the time until its length, and so the place of the next record, is known.
     pub(crate) fn check(
         &mut self,
         now: u64,
@@ -123,27 +122,27 @@ impl Stream {
         result.map(|()| records)
     }
 
-    /// Shifted ticks of the last record that was checked.
+    /// Shifted ticks of the last checked record.
     pub(crate) fn time(&self) -> u64 {
         self.checked_time
     }
 
-    /// True when all that was checked is merged.
+    /// True when everything checked is merged.
     pub(crate) fn is_empty(&self) -> bool {
         self.merged == self.checked
     }
 
-    /// Words of whole records that are not merged: merging up to the stream's time takes them all.
+    /// Words of complete records that are not merged: merging up to the stream's time takes all of them.
     pub(crate) fn waiting(&self) -> usize {
         self.checked - self.merged
     }
 
-    /// The next record's place, [`MergeKey::LAST`] when all are merged.
+    /// The next record's key; [`MergeKey::LAST`] when all are merged.
     pub(crate) fn key(&self) -> MergeKey {
         self.next_at(self.merged, self.merged_time).0
     }
 
-    /// Place and words of the record at `at`.
+    /// Key and length of the record at `at`.
     #[inline(always)]
     fn next_at(&self, at: usize, before: u64) -> (MergeKey, usize) {
         if at < self.checked
@@ -154,8 +153,8 @@ impl Stream {
         (MergeKey::LAST, 0)
     }
 
-    /// Moves the next record and those after it as long as they come before `stop`; what was moved, and the place of
-    /// the one after that.
+    /// Moves the next record, and those after it that come before `stop`. Returns what was moved, and the key of the
+    /// record after that.
     // Cost: some 3 ns for each record near `stop`, nothing for those far before it.
     #[inline]
     pub(crate) fn move_until(&mut self, stop: MergeKey) -> (Moved<'_>, MergeKey) {
@@ -176,7 +175,7 @@ impl Stream {
         (Moved { time, words: self.words.get(from..at).unwrap_or(&[]) }, key)
     }
 
-    /// The last mark behind `at` whose records come before `stop`.
+    /// The last mark after `at` whose records come before `stop`.
     #[inline(always)]
     fn skip_to(&mut self, at: usize, stop: MergeKey) -> Option<Mark> {
         let mut last = None;
@@ -191,7 +190,7 @@ impl Stream {
         last
     }
 
-    /// Makes room: what was merged goes. `keep` is the capacity that stays.
+    /// Drops merged words; keeps `keep` words of capacity.
     pub(crate) fn compact(&mut self, keep: usize) {
         let merged = std::mem::take(&mut self.merged);
         self.words.drain(..merged);
@@ -203,7 +202,7 @@ impl Stream {
     }
 }
 
-/// The time that a record says it has, when the one before it had `before`.
+/// The time a record claims, given the time before it.
 #[inline(always)]
 fn told_time(words: &[u64], at: usize, shape: Shape, before: u64) -> u64 {
     let absolute = match shape.opcode {
@@ -246,7 +245,7 @@ mod tests {
         words[..length].to_vec()
     }
 
-    /// Times of all records, as a reader of moved words finds them.
+    /// The times of all records, as a reader of moved words computes them.
     fn times(moved: Moved<'_>) -> Vec<u64> {
         let (mut at, mut time, mut times) = (0, moved.time, Vec::new());
         while let Some(first) = moved.words.get(at) {
@@ -258,7 +257,7 @@ mod tests {
         times
     }
 
-    /// Check that impossible words end a stream behind the last record that can be.
+    /// Check that impossible words end a stream after the last valid record.
     #[test]
     fn impossible_words_end_the_stream() {
         let free = words_of(Record::Free { address: 0x10_0000 }, 5);
@@ -276,7 +275,7 @@ mod tests {
         }
     }
 
-    /// Check that what is said about a process is shown, and nothing else is.
+    /// Check that records about a process are shown, and no others.
     #[test]
     fn what_processes_say_is_noticed() {
         let said = [Record::Owner { slot: 3, tid: 1, time: 5 }, Record::Exec, Record::ExecFailed];
@@ -287,7 +286,7 @@ mod tests {
         assert_eq!(noticed, said);
     }
 
-    /// Check that times in the future and in the past are moved to where they can be.
+    /// Check that times in the future and in the past are corrected.
     #[test]
     fn impossible_times_are_moved() {
         let free = |delta| words_of(Record::Free { address: 0x10_0000 }, delta);
@@ -301,8 +300,8 @@ mod tests {
     }
 
     proptest! {
-        /// Check that any words in any pieces give records in order that end where the stream says, and that moving
-        /// them in any steps gives the same words with the same times.
+        /// Check that arbitrary words, in arbitrary pieces, give ordered records that end where the stream says, and
+        /// that moving them in arbitrary steps gives the same words with the same times.
         #[test]
         fn any_words_are_moved_in_order(
             words in proptest::collection::vec(

@@ -1,6 +1,6 @@
-//! Names at the end of a recording, stored in the capture so that it opens anywhere.
+//! Names are looked up at the end of a recording and stored in the capture, so that it opens anywhere.
 //!
-//! Names that are missing when the user gives up stay missing.
+//! Names still missing when the user gives up stay missing.
 
 use crate::NameSearch;
 use crate::log::debug;
@@ -15,9 +15,9 @@ use symbols::{Batch, KernelImage, Lookup, ModuleFile, Reason, Source, Symbolizer
 /// Which names are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// All.
+    /// All of them.
     All,
-    /// Those that nobody can find later: of code that is in no file.
+    /// Those that cannot be found later: of code that is in no file.
     Unfiled,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn symbolize(
         .collect();
     let mut frames: Vec<Vec<CodeFrame>> = by_module.into_values().collect();
     let (mut batches, kernel) = (batches, pipeline.kernel_frames());
-    // The names of its functions are known; its own file, where it is here, has lines.
+    // Names of kernel functions are known already; the kernel's own file, if it is here, has line numbers.
     let image = (wanted == Wanted::All && !kernel.is_empty()).then(KernelImage::of_this_kernel).flatten();
     let kernel_batch = image.as_ref().map(|image| {
         let addresses = kernel.iter().map(|frame| address(frame).wrapping_add(image.start)).collect();
@@ -65,7 +65,7 @@ pub(crate) fn symbolize(
     })
 }
 
-/// The address to look up: a call may be the last instruction of its function.
+/// The address to look up. For a return address it is one less, since a call may be its function's last instruction.
 fn address(frame: &CodeFrame) -> u64 {
     if frame.exact { frame.address } else { frame.address.wrapping_sub(1) }
 }
@@ -96,7 +96,7 @@ fn of_file(file: Option<&ModuleFile>) -> Source {
     }
 }
 
-/// A copy of our own vdso: the kernel maps the same into us as into the processes that we recorded.
+/// A copy of our own vdso: the kernel maps the same one into us as into the recorded processes.
 pub(crate) fn vdso() -> Option<Vec<u8>> {
     use std::os::unix::fs::FileExt;
     let maps = procfs::process::Process::myself().ok()?.maps().ok()?;

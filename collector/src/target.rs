@@ -1,8 +1,8 @@
 //! What a program is, and why it cannot be recorded.
 //!
-//! A preloaded agent works only in programs that a glibc dynamic loader of our own architecture starts without
-//! special privileges. In every other program it would be ignored in silence and the capture would stay empty, so
-//! this is found out before the program starts:
+//! A preloaded agent works only in programs that a dynamic loader of our own architecture, glibc's or on x86-64 also
+//! musl's, starts without special privileges. Any other program would silently ignore it, and the capture would stay
+//! empty. So this is checked before the program starts:
 //!
 //! ```text
 //!   command ──lookup (PATH)──► file ──#! … #!──► ELF file ──► Target, remarks
@@ -11,7 +11,7 @@
 //!   NotFound            NotExecutable, Directory   Static, Setuid, Musl, Bits32, Machine …   (Refusal)
 //! ```
 //!
-//! Files are read as bytes that anybody may have made: reads are bounded by the file and by fixed limits.
+//! File contents are not trusted: reads are bounded by the file and by fixed limits.
 
 mod allocator;
 mod elf;
@@ -27,7 +27,7 @@ use elf::Elf;
 pub use refusal::Refusal;
 use script::FirstBytes;
 
-/// Interpreters of interpreters that Linux follows before it gives up with `ELOOP`.
+/// Nested interpreters that Linux follows before it gives up with `ELOOP`.
 const MAX_INTERPRETERS: usize = 5;
 
 /// A program that can be recorded.
@@ -37,29 +37,29 @@ pub struct Target {
     pub path: PathBuf,
     /// The ELF file that runs: `path`, or the last interpreter of a script.
     pub program: PathBuf,
-    /// True for a text without `#!`: the kernel refuses it, and as in shells and `execvp` it is `/bin/sh` that runs.
+    /// True for a text without `#!`: the kernel refuses it and, as in shells and `execvp`, `/bin/sh` runs it.
     pub by_shell: bool,
-    /// What the user should know about the recording beforehand, one sentence each.
+    /// What the user should know about the recording in advance, one sentence each.
     pub remarks: Vec<String>,
 }
 
 /// Finds `command` as a shell does and checks that the agent can be loaded into it.
 ///
 /// # Errors
-/// When there is no such program, or when the agent could not work in it, or not with what is preloaded.
+/// When there is no such program, when the agent could not work in it, or when a preloaded library conflicts.
 pub fn inspect(command: &Path) -> Result<Target, Refusal> {
     refusal::check_preloaded(&std::env::var_os("LD_PRELOAD").unwrap_or_default())?;
     inspect_in(command, std::env::var_os("PATH").as_deref())
 }
 
-/// [`inspect`] with the value of `PATH` given.
+/// [`inspect`] with a given value of `PATH`.
 fn inspect_in(command: &Path, search: Option<&OsStr>) -> Result<Target, Refusal> {
     let path = lookup::find(command, search)?;
     let mut target = Target { path: path.clone(), program: path, by_shell: false, remarks: Vec::new() };
     for _ in 0..=MAX_INTERPRETERS {
         let mut file = match File::open(&target.program) {
             Ok(file) => file,
-            // Mode 0711 and the like: it runs, but nobody can say what it is.
+            // Mode 0711 and the like: it can run, but we cannot read it.
             Err(source) if source.kind() == std::io::ErrorKind::PermissionDenied => {
                 refusal::check_privileges(&target.program)?;
                 let file = target.program.display();

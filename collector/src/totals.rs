@@ -1,28 +1,28 @@
-//! What is counted over all processes of a recording, and what the user is told of it.
+//! Counts over all processes of a recording, and what the user is told about them.
 
 use crate::drained::Counts;
 use crate::item::Counters;
 use shared_ring::process_slot::Loss;
 use std::sync::atomic::Ordering;
 
-/// Totals over all processes that ended.
+/// Totals over all processes that have ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) counters: Counters,
-    /// Ids of agents that cannot be.
+    /// Impossible ids from agents.
     pub(crate) corrupt: u64,
-    /// Ticks of all hooks, estimated from those that were timed.
+    /// Ticks spent in all hooks, estimated from those that were timed.
     pub(crate) agent_ticks: u64,
-    /// Processes that found no place among those of their image.
+    /// Processes for which their image had no free slot.
     pub(crate) refused: u64,
-    /// Images for whose modules and functions there was not enough room.
+    /// Images whose table of modules and functions was full.
     pub(crate) full_logs: u64,
     /// Bytes of shared memory.
     pub(crate) shared_memory: u64,
 }
 
 impl Totals {
-    /// Adds what a process has counted that has ended, and whose threads wrote so many records.
+    /// Adds the counts of a process that has ended, and whose threads wrote this many records.
     pub(crate) fn add(&mut self, counters: &Counters, records: u64) {
         let totals = &mut self.counters;
         for (sum, count) in totals.lost.iter_mut().zip(counters.lost) {
@@ -36,12 +36,12 @@ impl Totals {
         }
     }
 
-    /// Events lost so far, as far as processes that ended have told.
+    /// Events lost so far, according to processes that have ended.
     pub(crate) fn lost(&self) -> u64 {
         self.counters.lost.iter().sum()
     }
 
-    /// What the user should know beside the losses of so many processes.
+    /// Remarks for the user besides losses, in a recording of this many processes.
     pub(crate) fn remarks(&self, processes: usize, counts: &Counts) -> Vec<String> {
         let mut remarks = Vec::new();
         if processes == 0 {
@@ -125,7 +125,7 @@ impl Totals {
                 advice: advice(loss).into(),
             })
             .collect();
-        // Relaxed: the drain thread has ended, or counts on while this is about what was.
+        // Relaxed: the drain thread has ended, or the counts are a snapshot of what it counts on.
         let rings = counts.corrupt.load(Ordering::Relaxed);
         if self.corrupt + rings > 0 {
             let advice = "A recorded process has overwritten memory of the recording.";
@@ -149,7 +149,7 @@ impl Totals {
 mod tests {
     use super::*;
 
-    /// Check that whatever there is to say is said in sentences of one line, with single blanks.
+    /// Check that all remarks are single-line sentences with single blanks.
     #[test]
     fn remarks_and_advice_are_sentences() {
         let counters = Counters {

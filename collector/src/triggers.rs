@@ -1,35 +1,35 @@
-//! When snapshots are marked without anybody asking.
+//! When snapshots are marked automatically.
 
 use std::time::Duration;
 
-/// Live bytes below which growth does not count: every program grows by any share when it begins.
+/// Live bytes below which growth does not count: when a program starts, every growth rate is high.
 const SMALL: u64 = 1 << 20;
 
-/// What is a reason to mark a snapshot.
+/// Reasons to mark a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Triggers {
-    /// So much time has passed since the last one.
+    /// This much time has passed since the last snapshot.
     pub every: Option<Duration>,
-    /// So many bytes are live; again once there have been a tenth less.
+    /// This many bytes are live; again once they have fallen by a tenth in between.
     pub over: Option<u64>,
-    /// More bytes are live than at the last one, by this share of them.
+    /// Live bytes have grown by this fraction since the last snapshot.
     pub growth: Option<f64>,
 }
 
 impl Triggers {
-    /// Whether the live bytes have to be known.
+    /// Whether live bytes must be known.
     pub(crate) fn need_live(self) -> bool {
         self.over.is_some() || self.growth.is_some()
     }
 }
 
-/// Looks for occasions.
+/// Watches for triggers.
 #[derive(Debug)]
 pub(crate) struct Lookout {
     triggers: Triggers,
     /// Snapshots so far.
     count: u32,
-    /// When the last one was, and what was live then.
+    /// Time of the last snapshot, and live bytes then.
     last: (Duration, u64),
     is_over: bool,
 }
@@ -39,7 +39,7 @@ impl Lookout {
         Lookout { triggers, count: 0, last: (Duration::ZERO, 0), is_over: false }
     }
 
-    /// The name of the snapshot that is due `now`, a time since the recording began, with so many bytes live.
+    /// The name of the snapshot due `now`, a time since the recording began, with `live` bytes live.
     pub(crate) fn due(&mut self, now: Duration, live: u64) -> Option<String> {
         let Triggers { every, over, growth } = self.triggers;
         let (time, before) = self.last;
@@ -73,21 +73,21 @@ mod tests {
         named(triggers, course).into_iter().map(|(second, _)| second).collect()
     }
 
-    /// Check that each occasion is seen when it comes, once, and that snapshots are numbered.
+    /// Check that each trigger fires when its condition begins, once, and that snapshots are numbered.
     #[test]
     fn occasions_are_seen_once() {
         let course = [(0, 0), (1, 10), (2, 11), (3, 12), (4, 20), (5, 19), (6, 17), (7, 21), (8, 30)];
         let every = Triggers { every: Some(Duration::from_secs(3)), ..Triggers::default() };
         assert_eq!(named(every, &course), [(3, "snapshot 1".into()), (6, "snapshot 2".into())]);
         let over = Triggers { over: Some(20 << 20), ..Triggers::default() };
-        // 19 MiB is no tenth less, 17 is.
+        // 19 MiB is not a tenth less, 17 is.
         assert_eq!(seconds(over, &course), [4, 7]);
         let growth = Triggers { growth: Some(0.2), ..Triggers::default() };
         assert_eq!(seconds(growth, &course), [1, 3, 4, 8]);
         assert_eq!(seconds(Triggers::default(), &course), []);
     }
 
-    /// Check that an occasion resets the others: what was just marked needs no second mark.
+    /// Check that a snapshot resets all triggers: what was just marked needs no second mark.
     #[test]
     fn one_snapshot_serves_all_occasions() {
         let both = Triggers { every: Some(Duration::from_secs(3)), growth: Some(1.0), ..Triggers::default() };

@@ -1,17 +1,18 @@
-//! Code frames that want a name.
+//! Code frames that need a name.
 
 use crate::stacks::CodeFrame;
 
-/// Each of them once: what runs for days starts the same programs any number of times, and each process tells of all its frames.
+/// Holds each frame once: a long recording starts the same programs any number of times, and each process reports all
+/// its frames.
 #[derive(Debug, Default)]
 pub(crate) struct Unnamed {
     frames: Vec<CodeFrame>,
-    /// By the frame's number, which are dense.
+    /// By the frame's number; these are dense.
     is_known: Vec<bool>,
 }
 
 impl Unnamed {
-    /// One more, if it is new.
+    /// Adds a frame, if it is new.
     pub(crate) fn add(&mut self, frame: CodeFrame) {
         let number = frame.frame.index();
         if self.is_known.len() <= number {
@@ -22,7 +23,7 @@ impl Unnamed {
         }
     }
 
-    /// All of them, which have their names then.
+    /// Takes all frames, which will not be needed again.
     pub(crate) fn take(&mut self) -> Vec<CodeFrame> {
         std::mem::take(&mut self.frames)
     }
@@ -33,7 +34,7 @@ mod tests {
     use super::*;
     use capture::FrameId;
 
-    /// Check that each frame is kept once, whoever tells of it how often, and is not wanted again when it was taken.
+    /// Check that each frame is kept once, however often it is reported, and not again after it was taken.
     #[test]
     fn frames_are_kept_once() {
         let frame = |number: u32| CodeFrame {

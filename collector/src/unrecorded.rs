@@ -1,19 +1,19 @@
-//! Agents that could not be recorded though they should have been.
+//! Agents that should have been recorded but could not be.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-/// Reasons that are told apart: what an agent says may be part of one, and must not cost memory.
+/// Reasons counted separately: text from an agent may be part of one, and must not cost memory.
 const REASONS: usize = 64;
 const OTHERWISE: &str = "something else";
 
-/// How many there were, by reason.
+/// Number of agents, by reason.
 #[derive(Debug, Default)]
 pub(crate) struct Unrecorded(Mutex<BTreeMap<String, u64>>);
 
 impl Unrecorded {
-    /// One more.
+    /// Counts one agent.
     pub(crate) fn add(&self, error: &io::Error) {
         let mut reasons = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reason = reason(error);
@@ -23,8 +23,8 @@ impl Unrecorded {
         *reasons.entry(reason).or_default() += 1;
     }
 
-    /// One sentence for the user, when there were any: with the reason that most of them have. Where many cannot be, some go before they
-    /// are told so, which is another reason and helps nobody.
+    /// One sentence for the user, if there were any, with the most frequent reason. When many are refused, some
+    /// disconnect before they are told, which is another reason but of no use to the user.
     pub(crate) fn remark(&self) -> Option<String> {
         let reasons = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (reason, _) = reasons.iter().max_by_key(|(_, count)| **count)?;
@@ -34,7 +34,7 @@ impl Unrecorded {
     }
 }
 
-/// What the system says, and what helps.
+/// The system's error, with advice.
 fn reason(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EFBIG) => {
@@ -52,7 +52,8 @@ fn reason(error: &io::Error) -> String {
 mod tests {
     use super::*;
 
-    /// Check that what keeps processes from being recorded is told with what helps, and that of several reasons the most frequent one is.
+    /// Check that the reason why processes are not recorded comes with advice, and that of several the most frequent
+    /// one is reported.
     #[test]
     fn reasons_say_what_helps() {
         let unrecorded = Unrecorded::default();
@@ -70,7 +71,7 @@ mod tests {
         }
     }
 
-    /// Check that reasons without end are counted and cost little memory.
+    /// Check that unbounded reasons are counted and cost little memory.
     #[test]
     fn reasons_have_an_end() {
         let unrecorded = Unrecorded::default();

@@ -1,7 +1,7 @@
 //! The thread that learns when recorded processes are gone.
 //!
-//! It holds a pidfd for each and waits for all of them. It also looks at processes that said they would exec: when
-//! our memory is no longer mapped, they did.
+//! It waits on a pidfd for each of them. It also looks at processes that announced an exec: once our memory is no
+//! longer mapped, the exec has happened.
 
 use crate::alarm::Alarm;
 use crate::clock::Clock;
@@ -16,18 +16,18 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-/// How often announced execs are looked at; without one the thread sleeps until something happens.
+/// How often processes that announced an exec are looked at; without one the thread sleeps until something happens.
 const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
-/// How often processes are looked at for which the system has no pidfd: we may have no descriptor left, or it no memory.
+/// How often processes without a pidfd are looked at: we may be out of descriptors, or the system out of memory.
 const UNHEARD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// What the watcher is asked.
+/// A request to the watcher.
 pub(crate) enum Request {
-    /// Tell when the process in this slot is gone.
+    /// Report when the process in this slot is gone.
     Watch { image: Arc<Image>, slot: u32, occupant: Arc<Occupant> },
     /// The process in this slot is about to exec, …
     Exec { image: ImageId, slot: u32 },
-    /// … and could not.
+    /// … and failed to.
     ExecFailed { image: ImageId, slot: u32 },
 }
 
@@ -36,12 +36,12 @@ struct Watched {
     slot: u32,
     told: u32,
     pid: u32,
-    /// None while there cannot be one: a process that is not heard of is not gone, and still writes.
+    /// None while none can be opened: the process then counts as running, since it may still write.
     pidfd: Option<OwnedFd>,
     execing: bool,
 }
 
-/// Where requests go.
+/// Handle for sending requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Watcher {
     requests: mpsc::Sender<Request>,
@@ -50,7 +50,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Starts the thread. It ends when all senders are gone.
+    /// Starts the thread, which ends when all senders are gone.
     pub(crate) fn start(clock: Clock) -> std::io::Result<(Watcher, JoinHandle<()>)> {
         let (requests, inbox) = mpsc::channel();
         let alarm = Arc::new(Alarm::new()?);
@@ -61,16 +61,16 @@ impl Watcher {
         Ok((Watcher { requests, alarm }, thread))
     }
 
-    /// One without a thread, and what it is asked for.
+    /// A handle without a thread, and the receiver of its requests.
     #[cfg(test)]
     pub(crate) fn idle() -> (Watcher, mpsc::Receiver<Request>) {
         let (requests, inbox) = mpsc::channel();
         (Watcher { requests, alarm: Arc::new(Alarm::new().unwrap()) }, inbox)
     }
 
-    /// Asks for something.
+    /// Sends a request.
     pub(crate) fn ask(&self, request: Request) {
-        // The thread outlives all who ask.
+        // The thread outlives all senders.
         let _ = self.requests.send(request);
         self.alarm.call();
     }
@@ -78,7 +78,7 @@ impl Watcher {
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        // The thread must look whether this was the last; our sender goes first.
+        // Drop our sender first: the thread then checks whether it was the last.
         let (nobody, _) = mpsc::channel();
         drop(std::mem::replace(&mut self.requests, nobody));
         self.alarm.call();
@@ -107,7 +107,7 @@ fn watch(inbox: &mpsc::Receiver<Request>, alarm: &Alarm, mut roll: Roll) {
 }
 
 impl Watched {
-    /// Tries again to watch a process that could not be watched; false when it is gone.
+    /// Opens the pidfd if that failed before; false when the process is gone.
     fn is_there(&mut self) -> bool {
         if self.pidfd.is_some() {
             return true;
@@ -151,7 +151,7 @@ fn set_execing(all: &mut [Watched], image: ImageId, slot: u32, execing: bool) {
 /// What the system says of a recorded process.
 enum Found {
     Pidfd(OwnedFd),
-    /// It is there, and cannot be watched now.
+    /// It is there, but cannot be watched now.
     Unheard,
     Gone,
 }
@@ -164,13 +164,14 @@ fn open(image: &Image, pid: u32) -> Found {
     }
     match opened {
         Ok(pidfd) => Found::Pidfd(pidfd),
-        // Other failures are ours or the system's, but kernels may have reasons that we do not know.
+        // Other errors are shortages here or in the system, or reasons of other kernels that we do not know: ask
+        // whether it exists.
         Err(_) if test_kill_process(number) == Err(Errno::SRCH) => Found::Gone,
         Err(_) => Found::Unheard,
     }
 }
 
-/// How a recorded process stands at this moment. May wait for `/proc`.
+/// How a recorded process stands right now. May wait for `/proc`.
 pub(crate) fn end_by_now(image: &Image, pid: u32) -> End {
     let pidfd = match open(image, pid) {
         Found::Pidfd(pidfd) => pidfd,
@@ -184,12 +185,12 @@ pub(crate) fn end_by_now(image: &Image, pid: u32) -> End {
     }
 }
 
-/// False when the pid has been given to a process that cannot be the recorded one: it has not our memory mapped.
+/// False when the pid was reused by a process that cannot be the recorded one: it does not map our memory.
 fn is_the_one(image: &Image, pid: u32) -> bool {
     pid == image.info.pid || image.is_mapped_by(pid)
 }
 
-/// Waits until a process ends, somebody asks, or an announced exec is due to be looked at.
+/// Waits until a process ends, a request arrives, or the next look at an announced exec is due.
 fn wait(all: &mut Vec<Watched>, alarm: &Alarm) {
     let timeout = if all.iter().any(|watched| watched.execing) {
         Some(&ROUND)

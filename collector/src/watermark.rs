@@ -1,28 +1,29 @@
-//! Up to which time records may be merged.
+//! The time up to which records may be merged.
 //!
 //! ```text
 //!   now − ε   whatever has an earlier time was written before the sweep began
 //! ```
 //!
-//! Where the machine was suspended, its time stamp counter may begin anew. Records have no later times then than before, since times
-//! of a ring never run backwards, and the clock would have to come there again, in hours or days, before they are merged. So all is
-//! merged, ring by ring in order, and it is said that there are no times any more.
+//! After a suspend the machine's time stamp counter may start anew. Times within a ring never run backwards, so
+//! further records keep the ring's last time, and the watermark would reach that only in hours or days. So everything
+//! is merged at once, ring by ring in order, and the capture says that its times are no longer meaningful.
 
 use crate::drained::EPSILON;
 
-/// A clock that has gone back by so many shifted ticks, a tenth of a second or more, was set. It catches up with less.
+/// A clock set back by this many shifted ticks, a tenth of a second or more, counts as reset; smaller steps are
+/// waited out.
 const JUMP: u64 = 1 << 24;
 
-/// What is known of the clock.
+/// State of the clock.
 #[derive(Debug, Default)]
 pub(crate) struct Watermark {
-    /// Its latest reading.
+    /// The latest reading.
     latest: u64,
-    /// It was set back, and is not there again.
+    /// The clock was set back, and has not caught up.
     is_back: bool,
 }
 
-/// Up to when records are merged, and whether the clock has just been set back.
+/// The time up to which to merge, and whether the clock was just set back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) time: u64,
@@ -30,7 +31,7 @@ pub(crate) struct Due {
 }
 
 impl Watermark {
-    /// The clock says that it is now.
+    /// Takes a reading of the clock.
     pub(crate) fn at(&mut self, now: u64) -> Due {
         let was_back = self.is_back;
         self.is_back = now.saturating_add(JUMP) < self.latest || was_back && now < self.latest;
@@ -46,8 +47,8 @@ impl Watermark {
 mod tests {
     use super::*;
 
-    /// Check that all is merged that was read while a clock that was set back is not there again, that this is told once, and that
-    /// one that is a little behind is waited for.
+    /// Check that while a clock that was set back has not caught up everything read is merged, that this is reported
+    /// once, and that a clock slightly behind is waited for.
     #[test]
     fn clock_that_jumps_back_holds_nothing_up() {
         let mut watermark = Watermark::default();

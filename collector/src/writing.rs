@@ -1,4 +1,4 @@
-//! The writer's thread: from the drain thread's batches to the capture.
+//! The writer's thread: turns the drain thread's batches into the capture.
 
 use crate::clock::thread_cpu_ns;
 use crate::distil::LAG;
@@ -14,70 +14,70 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// What the writer tells about its progress.
+/// The writer's progress, for other threads.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     pub(crate) live_bytes: AtomicU64,
     pub(crate) lost: AtomicU64,
     pub(crate) bytes: AtomicU64,
     pub(crate) processes: AtomicU32,
-    /// Turns that the writer has begun.
+    /// Turns the writer has begun.
     turns: AtomicU64,
-    /// How far a distiller has read, [`NOBODY`] where there is none, [`FAILED`] where there was one.
+    /// How far a distiller has read; [`NOBODY`] without one, [`FAILED`] after it failed.
     read: AtomicU64,
-    /// Bytes of what it keeps.
+    /// Bytes of the distiller's output.
     kept: AtomicU64,
 }
 
-/// In `read`: nobody distils.
+/// In `read`: there is no distiller.
 const NOBODY: u64 = 0;
-/// In `read`: whoever did has failed.
+/// In `read`: the distiller has failed.
 const FAILED: u64 = u64::MAX;
 
 impl Written {
-    /// The writer goes on.
+    /// Counts another turn of the writer.
     pub(crate) fn begin_turn(&self) {
-        // Relaxed: whoever looks compares it with what it was, and reads nothing because of it.
+        // Relaxed: readers compare it with an earlier value, and read nothing on the strength of it.
         self.turns.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often it has: no more while it waits for what it writes to.
+    /// Turns so far; stays the same while the writer waits for its output.
     pub(crate) fn turns(&self) -> u64 {
         // Relaxed: as above.
         self.turns.load(Ordering::Relaxed)
     }
 
-    /// From now on somebody distils what is written.
+    /// From now on a distiller reads what is written.
     pub(crate) fn begin_distilling(&self) {
         self.distilled(1, 0);
     }
 
-    /// It was read so far, and so much is kept.
+    /// Notes how far the distiller has read, and the size of its output.
     pub(crate) fn distilled(&self, read: u64, kept: u64) {
-        // Relaxed: the writer waits for numbers, and reads nothing because of them.
+        // Relaxed: the writer waits for numbers, and reads nothing on the strength of them.
         self.kept.store(kept, Ordering::Relaxed);
         self.read.store(read.clamp(NOBODY + 1, FAILED - 1), Ordering::Relaxed);
     }
 
-    /// Nothing is distilled any more.
+    /// Notes that the distiller has failed.
     pub(crate) fn fail_distilling(&self) {
         // Relaxed: as above.
         self.read.store(FAILED, Ordering::Relaxed);
     }
 
-    /// Bytes of what will be there at the end: of the capture, or of what is kept in its place.
+    /// Bytes that will remain at the end: of the capture, or of what is kept in its place.
     pub(crate) fn kept(&self) -> u64 {
-        // Relaxed: for display, and for limits that are looked at twice a second.
+        // Relaxed: for display, and for limits that are checked twice a second.
         match self.read.load(Ordering::Relaxed) {
             NOBODY => self.bytes.load(Ordering::Relaxed),
             _ => self.kept.load(Ordering::Relaxed),
         }
     }
 
-    /// Waits while a distiller is far behind. Rings fill up meanwhile, and their policy holds.
+    /// Waits while the distiller is far behind. Rings fill up meanwhile, and their policy for full rings applies.
     fn wait_for_distiller(&self, length: u64) -> Result<(), capture::Error> {
         loop {
-            // Relaxed: nothing else is read because of it.
+            // Relaxed: nothing else is read on the strength of it.
             match self.read.load(Ordering::Relaxed) {
                 NOBODY => return Ok(()),
                 FAILED => {
@@ -91,7 +91,7 @@ impl Written {
     }
 }
 
-/// What the writer takes.
+/// The writer's inputs.
 pub(crate) struct Inputs {
     pub(crate) queue: Receiver,
     pub(crate) samples: Samples,
@@ -103,14 +103,14 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// Takes what there is beside the records of agents, without waiting for it.
+    /// Takes what is there besides agents' records, without waiting.
     fn beside(&self, pipeline: &mut Pipeline) -> Result<(), capture::Error> {
         self.samples.try_each(|batch| pipeline.sampled(batch))?;
         self.readings.try_iter().try_for_each(|counters| pipeline.counted(&counters))
     }
 }
 
-/// Takes batches until there are no more. Gives the processor time that it took, too.
+/// Takes batches until there are no more. Returns the pipeline and the processor time taken.
 pub(crate) fn write(
     mut pipeline: Pipeline,
     mut inputs: Inputs,
@@ -156,7 +156,7 @@ pub(crate) fn write(
 }
 
 impl Pipeline {
-    /// The capture as it would be if it ended now, after so much was drained.
+    /// The capture as it would be if it ended now, with these counts of the drain thread.
     pub(crate) fn so_far(&mut self, drained: &Counts) -> Result<SoFar, capture::Error> {
         self.refresh()?;
         let summary = Summary {

@@ -1,4 +1,4 @@
-//! Whether a file can be mapped as code, asked of the kernel itself.
+//! Whether a file can be mapped as code: the kernel itself is asked.
 
 use super::Reason;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -6,11 +6,11 @@ use std::ffi::c_void;
 use std::fs::File;
 use std::io;
 
-/// Bytes that are mapped for the trial.
+/// Bytes mapped for the trial.
 const LENGTH: usize = 1;
 
-/// Maps the file's first page as code and unmaps it. This sees what mount flags do not show: policies of `SELinux` and
-/// the like, and file systems that do not map at all.
+/// Maps the file's first page as code and unmaps it. This catches what mount flags do not show: policies of `SELinux`
+/// and the like, and file systems that cannot map files at all.
 pub(super) fn check(file: &File) -> Result<(), Reason> {
     Mapped::new(file).map(drop)
 }
@@ -21,7 +21,7 @@ pub(super) struct Mapped(*mut c_void);
 
 impl Mapped {
     pub(super) fn new(file: &File) -> Result<Mapped, Reason> {
-        // SAFETY: a new mapping at an address of the kernel's choice, which nothing reads and which goes with `Mapped`.
+        // SAFETY: a new mapping at an address the kernel chooses; nothing reads it, and it goes with `Mapped`.
         let mapping = unsafe {
             mmap(std::ptr::null_mut(), LENGTH, ProtFlags::READ | ProtFlags::EXEC, MapFlags::PRIVATE, file, 0)
         };
@@ -34,7 +34,7 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: exactly the mapping made above, to which no reference exists.
+        // SAFETY: exactly the mapping made above, with no references into it.
         let unmapped = unsafe { munmap(self.0, LENGTH) };
         debug_assert!(unmapped.is_ok());
     }

@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
-/// Milliseconds that a lock is waited for.
+/// Milliseconds to wait for a lock.
 const PATIENCE: u32 = 100;
 
 /// An open folder of mode 0700 that belongs to the effective user.
@@ -21,19 +21,19 @@ pub(super) struct PrivateFolder {
     folder: OwnedFd,
 }
 
-/// A lock on the folder, until it is dropped.
+/// A lock on the folder, held until dropped.
 #[derive(Debug)]
 pub(super) struct FolderLock {
     _opened: OwnedFd,
 }
 
 impl PrivateFolder {
-    /// Opens `path`, making its last part when it is missing.
+    /// Opens `path`, creating its last component if missing.
     pub(super) fn open(path: &Path) -> Result<PrivateFolder, Reason> {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Reason::Unsafe("it is no folder of its own"));
         };
-        // Folders above may be reached through links, as /tmp is on some systems: what counts is what they lead to.
+        // Parents may be reached through links, as /tmp is on some systems: what counts is where they lead.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let above = openat(CWD, above, flags, Mode::empty()).map_err(io::Error::from)?;
         check_above(&fstat(&above).map_err(io::Error::from)?)?;
@@ -62,7 +62,7 @@ impl PrivateFolder {
         Ok(File::from(openat(&self.folder, name, flags, Mode::empty())?))
     }
 
-    /// Names of everything in it that are text.
+    /// Names of all entries that are valid text.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.folder)? {
@@ -83,8 +83,8 @@ impl PrivateFolder {
         Ok(utimensat(&self.folder, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Keeps others from sweeping until the lock is dropped. One who sweeps is done in a moment; one who was stopped
-    /// meanwhile is not waited for.
+    /// Keeps others from sweeping until the lock is dropped. A sweep takes a moment; one that is stopped in the
+    /// middle is not waited for.
     pub(super) fn lock_to_use(&self) -> Option<FolderLock> {
         (0..PATIENCE).find_map(|_| {
             let lock = self.lock(FlockOperation::NonBlockingLockShared);
@@ -95,12 +95,12 @@ impl PrivateFolder {
         })
     }
 
-    /// Keeps others from using and sweeping; none when somebody does either now.
+    /// Keeps others from using and sweeping; `None` if somebody is doing either.
     pub(super) fn lock_to_sweep(&self) -> Option<FolderLock> {
         self.lock(FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// Locks belong to an opening of the folder, so each has one of its own.
+    /// Locks belong to an open file description, so each lock opens the folder anew.
     fn lock(&self, operation: FlockOperation) -> Option<FolderLock> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = openat(&self.folder, ".", flags, Mode::empty()).ok()?;
@@ -108,7 +108,7 @@ impl PrivateFolder {
         Some(FolderLock { _opened: opened })
     }
 
-    /// True when `name` is a whole copy of `bytes`. One cut short by a crash, or changed, is not.
+    /// True when `name` is a complete copy of `bytes`, neither cut short by a crash nor changed.
     pub(super) fn holds(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
         let file = match self.open_file(name) {
             Ok(file) => file,
@@ -127,10 +127,10 @@ impl PrivateFolder {
         Ok(there == bytes)
     }
 
-    /// Writes a file in one step: whoever looks sees the old file or the whole new one.
+    /// Writes a file atomically: others see the old file or the whole new one.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let temporary = format!(".{name}.{}", std::process::id());
-        // Left behind by a process of the same pid that was killed here.
+        // Left by a process with the same pid that was killed here.
         let _ = unlinkat(&self.folder, &temporary, AtFlags::empty());
         let written = self.write_new(&temporary, bytes).and_then(|()| {
             renameat(&self.folder, &temporary, &self.folder, name)?;
@@ -151,7 +151,7 @@ impl PrivateFolder {
     }
 }
 
-/// The folder above must not let others rename ours away and put theirs in its place.
+/// The parent must not let others rename our folder away and put theirs in its place.
 fn check_above(above: &Stat) -> Result<(), Reason> {
     let ours = above.st_uid == geteuid().as_raw() || above.st_uid == 0;
     let mode = Mode::from_raw_mode(above.st_mode);

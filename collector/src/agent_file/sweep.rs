@@ -1,20 +1,20 @@
-//! Takes away agents of other versions that nobody uses.
+//! Removes agents of other versions that nobody uses.
 //!
-//! Each version of the tool leaves its own copy, and programs that were started with it may need it for as long as
-//! they run: what they start loads it again. So a copy goes when it was not handed out for a day and no process has
-//! it mapped. Who hands a copy out marks it as used while it holds a shared lock on the folder; who sweeps holds an
-//! exclusive one, so that nothing is handed out and swept at once.
+//! Each version of the tool leaves its own copy. Programs started with it may need it as long as they run, because
+//! the programs they start load it again. So a copy is removed once it has not been handed out for a day and no
+//! process maps it. Handing a copy out marks it as used, under a shared lock on the folder; sweeping takes the lock
+//! exclusively, so no copy is removed while it is handed out.
 
 use super::folder::PrivateFolder;
 use super::is_private_name;
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-/// How long a copy stays that was not handed out.
+/// How long a copy stays after it was last handed out.
 const UNUSED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Removes what is not used, except the file called `name`; gives up silently when somebody else is at it, or when
-/// anything fails: it is tried again next time.
+/// Removes unused copies, except the file called `name`. Gives up silently when the folder is busy or anything fails:
+/// the next call tries again.
 pub(super) fn sweep(folder: &PrivateFolder, name: &str, now: SystemTime) {
     let Some(lock) = folder.lock_to_sweep() else { return };
     let is_other = |file: &str| {
@@ -32,13 +32,13 @@ pub(super) fn sweep(folder: &PrivateFolder, name: &str, now: SystemTime) {
     }
     let mapped = mapped_by_anyone();
     for file in unused.iter().filter(|file| !mapped.iter().any(|maps| maps.contains(file.as_str()))) {
-        // Whoever opened it before keeps it: a file without a name lives as long as somebody has it.
+        // A process that has it open keeps it: an unlinked file lives as long as it is open.
         let _ = folder.remove(file);
     }
     drop(lock);
 }
 
-/// What all processes have mapped that we may look into; others cannot read our private folder.
+/// The maps of all processes that we may read; other processes cannot read our private folder.
 fn mapped_by_anyone() -> Vec<String> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_process = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());

@@ -12,12 +12,12 @@ fn chmod(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// The one reason why `folder` was not taken.
+/// The only reason why `folder` was rejected.
 fn reason(folder: &Path) -> Reason {
     provide_in(folder).expect_err("no place").tried.remove(0).reason
 }
 
-/// Check that the library comes with its content, readable and executable by its user alone, in a closed folder.
+/// Check that the library has its content, is readable and executable by its user alone, and lies in a closed folder.
 #[test]
 fn agent_is_written_privately() {
     let root = tempfile::tempdir().unwrap();
@@ -43,7 +43,7 @@ fn agent_is_named_after_its_content() {
     assert_ne!(other, first);
 }
 
-/// Check that a file of that name with other content is replaced: cut short, changed, or a link to elsewhere.
+/// Check that a file of that name with other content is replaced, be it cut short, changed, or a link to elsewhere.
 #[test]
 fn wrong_content_is_replaced() {
     let root = tempfile::tempdir().unwrap();
@@ -65,7 +65,7 @@ fn wrong_content_is_replaced() {
     assert_eq!(fs::read(&elsewhere).unwrap(), b"other", "nothing is written through a link");
 }
 
-/// Check that folders which others could change are not taken.
+/// Check that folders that others could change are rejected.
 #[test]
 fn unsafe_folders_are_passed_over() {
     let root = tempfile::tempdir().unwrap();
@@ -90,7 +90,7 @@ fn unsafe_folders_are_passed_over() {
     assert_eq!(reason(&root.path().join("a:b")), Reason::Unspeakable);
 }
 
-/// Check that the next folder is taken when the first cannot be used, and that the first is named.
+/// Check that the next folder is used when the first cannot be, and that the first is reported.
 #[test]
 fn next_candidate_is_taken_and_the_first_named() {
     let root = tempfile::tempdir().unwrap();
@@ -106,7 +106,8 @@ fn next_candidate_is_taken_and_the_first_named() {
     );
 }
 
-/// Check that a file on a noexec file system, as /proc always is, counts as not loadable, and a program as loadable.
+/// Check that a file on a noexec file system, which /proc always is, counts as not loadable, and a program as
+/// loadable.
 #[test]
 fn noexec_is_seen_by_mapping() {
     let map = fs::File::open("/proc/self/maps").unwrap();
@@ -115,7 +116,7 @@ fn noexec_is_seen_by_mapping() {
     assert_eq!(executable::check(&program), Ok(()));
 }
 
-/// Check that all private copies go, and nothing else does.
+/// Check that all private copies are removed, and nothing else.
 #[test]
 fn private_copies_are_removed() {
     let root = tempfile::tempdir().unwrap();
@@ -137,8 +138,8 @@ fn private_copies_are_removed() {
     assert!(!folder.exists());
 }
 
-/// Check that a copy of another version goes when it was not used for a day, with what a killed process left half
-/// written, and that it stays while it is new, mapped, or not an agent's.
+/// Check that a copy of another version is removed after a day without use, along with a killed process's
+/// half-written file, and that it stays while it is new, mapped, or not an agent's.
 #[test]
 fn unused_copies_of_other_versions_go() {
     let root = tempfile::tempdir().unwrap();
@@ -170,7 +171,7 @@ fn unused_copies_of_other_versions_go() {
     assert!(ours.exists(), "being handed out counts as use");
 }
 
-/// Check that nothing is swept while somebody is being handed a copy.
+/// Check that nothing is swept while a copy is being handed out.
 #[test]
 fn nothing_is_swept_while_a_copy_is_handed_out() {
     let root = tempfile::tempdir().unwrap();
@@ -186,7 +187,7 @@ fn nothing_is_swept_while_a_copy_is_handed_out() {
     assert!(!old.exists());
 }
 
-/// Check that folders come in the documented order, and that relative ones count as not set.
+/// Check that folders come in the documented order, and that relative paths count as unset.
 #[test]
 fn candidates_come_best_first() {
     type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);

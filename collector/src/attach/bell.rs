@@ -1,6 +1,7 @@
-//! The doorbell's file: how it is made, found for a process, locked, and rung.
+//! The doorbell's file: created, found for a process, locked, and rung.
 //!
-//! It is written by system calls and never mapped here: whoever owns it could cut it short, which would kill us.
+//! It is written with system calls and never mapped here: its owner could truncate it, and an access would then kill
+//! us.
 
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, flock, fstat, openat,
@@ -15,7 +16,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// Folders where agents of this user look for the doorbell, best first: as in the agent itself.
+/// Folders where agents of this user look for the doorbell, best first: the same list as in the agent.
 pub fn folders() -> Vec<PathBuf> {
     folders_of(rustix::process::geteuid().as_raw(), |name| std::env::var_os(name).map(PathBuf::from))
 }
@@ -34,11 +35,11 @@ fn folders_of(uid: u32, variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathB
     runtime.into_iter().chain([login, format!("/tmp/sysprof-memprof-{uid}").into()]).collect()
 }
 
-/// Makes sure that there is a doorbell for the processes which this user starts from now on, and says where. That of
-/// root is for all users.
+/// Makes sure that processes this user starts from now on have a doorbell, and returns its path. Root's doorbell
+/// serves all users.
 ///
 /// # Errors
-/// When none of the [`folders`] can hold it: what the last one said.
+/// When none of the [`folders`] can hold it: the error of the last one.
 pub fn make_doorbell() -> io::Result<PathBuf> {
     let mut result = Err(io::ErrorKind::NotFound.into());
     for folder in folders() {
@@ -64,14 +65,14 @@ fn make_in(folder: &Path) -> io::Result<()> {
         return Ok(());
     }
     let temporary = format!(".{FILE}.{}", std::process::id());
-    // Left behind by a process of the same pid that was killed here.
+    // Left by a process with the same pid that was killed here.
     let _ = unlinkat(&folder, temporary.as_str(), AtFlags::empty());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(openat(&folder, temporary.as_str(), flags, Mode::from_raw_mode(0o644))?);
-    // The umask may have taken the right to read away, which a service under another user needs.
+    // The umask may have removed read permission, which a service under another user needs.
     rustix::fs::fchmod(&file, Mode::from_raw_mode(0o644))?;
     file.write_all(&new_page())?;
-    // One that is there and good has been made just now by somebody else; what is no doorbell is replaced.
+    // A valid doorbell there was just made by somebody else; anything else is replaced.
     let placed = renameat_with(&folder, temporary.as_str(), &folder, FILE, RenameFlags::NOREPLACE);
     let placed = match placed {
         Err(Errno::EXIST) if Bell::open(&folder).is_ok() => {
@@ -83,7 +84,7 @@ fn make_in(folder: &Path) -> io::Result<()> {
     Ok(placed?)
 }
 
-/// What a new file holds.
+/// Content of a new file.
 fn new_page() -> [u8; BYTES] {
     let page = Doorbell::new();
     let mut bytes = [0; BYTES];
@@ -93,7 +94,7 @@ fn new_page() -> [u8; BYTES] {
     bytes
 }
 
-/// Opens a folder that is no link.
+/// Opens a folder, refusing links.
 pub(super) fn open_folder(path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(CWD, path, flags, Mode::empty())
@@ -106,7 +107,7 @@ pub(super) struct Bell {
 }
 
 impl Bell {
-    /// Opens the doorbell in a folder, if it is one that agents would trust.
+    /// Opens the doorbell in a folder, if agents would trust it.
     pub(super) fn open(folder: &OwnedFd) -> io::Result<Bell> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = openat(folder, FILE, flags, Mode::empty())?;
@@ -121,13 +122,13 @@ impl Bell {
         }
     }
 
-    /// Device and inode, by which it is found in the maps of processes.
+    /// Device and inode, which identify it in the maps of processes.
     pub(super) fn identity(&self) -> io::Result<(u64, u64)> {
         let metadata = self.file.metadata()?;
         Ok((metadata.dev(), metadata.ino()))
     }
 
-    /// Keeps others from calling; false when somebody does at this moment. The lock goes with the file.
+    /// Keeps others from calling; false when somebody is calling now. Closing the file releases the lock.
     pub(super) fn lock(&self) -> io::Result<bool> {
         match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),
@@ -141,7 +142,7 @@ impl Bell {
         Ok(flock(&self.file, FlockOperation::Unlock)?)
     }
 
-    /// Calls the process that sees itself under this pid.
+    /// Calls the process with this pid in its own namespace.
     pub(super) fn ring(&self, pid: u32) -> io::Result<()> {
         let mut word = [0; 4];
         self.file.read_exact_at(&mut word, 0)?;
@@ -154,7 +155,7 @@ impl Bell {
     }
 }
 
-/// Fails on a file that is not an ordinary one with one name, one page, and one who may write it.
+/// Fails unless the file is a regular one with a single link, one page long, and writable by its owner alone.
 fn check(stat: &Stat) -> io::Result<()> {
     let mode = Mode::from_raw_mode(stat.st_mode);
     let why = if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -180,7 +181,7 @@ mod tests {
         Bell::open(&open_folder(folder)?)
     }
 
-    /// Check that a doorbell is made once, that each ring changes its count, and names whom it is for.
+    /// Check that a doorbell is made once, and that each ring changes its count and names the process.
     #[test]
     fn rings_are_counted() {
         let folder = tempfile::tempdir().unwrap();
@@ -198,7 +199,7 @@ mod tests {
         assert_eq!(words(), [before + 1, 77], "one that is there is kept");
     }
 
-    /// Check that only one can call at a time.
+    /// Check that only one collector can call at a time.
     #[test]
     fn callers_exclude_each_other() {
         let folder = tempfile::tempdir().unwrap();
@@ -209,7 +210,7 @@ mod tests {
         assert!(two.lock().unwrap());
     }
 
-    /// Check that what somebody has put in the doorbell's place is not rung, and is replaced by its owner.
+    /// Check that a foreign file in the doorbell's place is not rung, and is replaced by the folder's owner.
     #[test]
     fn strange_files_are_no_doorbells() {
         let folder = tempfile::tempdir().unwrap();
@@ -241,7 +242,7 @@ mod tests {
         }
     }
 
-    /// Check that the folders are those that agents look at.
+    /// Check that the folders are those that agents look in.
     #[test]
     fn folders_are_the_agents() {
         let set = |name: &'static str| move |asked: &str| (asked == name).then(|| PathBuf::from("/x"));

@@ -28,17 +28,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A call that is not answered is made again after so long: by then the process may call the allocator again, or have
-/// found out that its last collector is gone.
+/// How soon an unanswered call is repeated: by then the process may call the allocator again, or have noticed that
+/// its last collector is gone.
 const AGAIN: Duration = Duration::from_millis(20);
-/// Whoever has called for so long lets others do so.
+/// How long one collector calls before it lets others call.
 const AT_ONCE: Duration = Duration::from_millis(200);
-/// An agent that has connected says hello and takes its memory within milliseconds, or was stopped.
+/// An agent that has connected says hello and takes its memory within milliseconds, unless it was stopped.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Within so long of its beginning a program has loaded what it is preloaded with.
+/// Time after its start by which a program has loaded its preloaded libraries.
 const BEGINNING: Duration = Duration::from_millis(500);
-/// A recording takes one part in so many of the address space that it is made for.
+/// A recording takes at most this fraction, one sixteenth, of the address space it is made for.
 const SHARE: u64 = 16;
 
 /// How a process is called.
@@ -46,11 +46,11 @@ const SHARE: u64 = 16;
 pub enum Manner {
     /// It answers at its next allocation or free, whenever that is.
     Patient,
-    /// A thread of it is made to answer, where the system lets us trace it: it may make no such call for hours.
+    /// A thread of it is made to answer, if the system lets us trace it: it might not allocate for hours.
     Waking,
 }
 
-/// Has a process recorded by `host`, calling it until it answers or `patience` is at its end.
+/// Has `host` record a process, calling it until it answers or `patience` runs out.
 pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) -> Result<Arc<Image>, Refusal> {
     let deadline = Instant::now() + patience;
     let process = find_once_begun(pid, deadline)?;
@@ -97,7 +97,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
         unwoken = refusal;
         drop(socket);
         bell.unlock().map_err(system)?;
-        // For longer than they take to look.
+        // Longer than the interval at which others look.
         std::thread::sleep(AGAIN * 2);
     }
     let folder = doorbell.path.parent().unwrap_or(Path::new("/"));
@@ -109,7 +109,8 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
     })
 }
 
-/// Listens, while a thread of the process is made to answer if that is wanted; and why it could not be.
+/// Runs `listen`, while a thread of the process is made to answer if `manner` asks for that. Also returns why it
+/// could not be.
 fn waking<T>(
     manner: Manner,
     process: &Preloaded,
@@ -121,7 +122,7 @@ fn waking<T>(
     }
     let has_answered = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Relaxed: it is only looked at whether there is any use in going on.
+        // Relaxed: only tells whether it is worth going on.
         let is_over = || has_answered.load(Ordering::Relaxed);
         let waker = scope.spawn(move || inject::wake(process.pid, &process.agent, is_over, until));
         let heard = listen();
@@ -130,7 +131,7 @@ fn waking<T>(
     })
 }
 
-/// Whether a process can be called: it has the agent, and is not recorded by others.
+/// Checks that a process can be called: it has the agent, and no other collector records it.
 ///
 /// # Errors
 /// Why not.
@@ -138,8 +139,8 @@ pub fn is_callable(pid: u32) -> Result<(), Refusal> {
     find_once_begun(pid, Instant::now() + BEGINNING).map(|_| ())
 }
 
-/// The process, if it can be called. One that has just executed a program, with the agent in its environment, is given time to
-/// load it.
+/// The process, if it can be called. One that has just executed a program with the agent in its environment gets time
+/// to load it.
 fn find_once_begun(pid: u32, deadline: Instant) -> Result<Preloaded, Refusal> {
     let deadline = deadline.min(Instant::now() + BEGINNING);
     loop {
@@ -154,7 +155,7 @@ fn find_once_begun(pid: u32, deadline: Instant) -> Result<Preloaded, Refusal> {
     }
 }
 
-/// True where the environment names the agent, or is not there yet.
+/// True when the environment names the agent, or is not set up yet.
 fn is_to_have_the_agent(pid: u32) -> bool {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let name = b"libsysprof_memprof_preload";
@@ -171,7 +172,7 @@ fn find(pid: u32) -> Result<Preloaded, Refusal> {
     match process.state {
         State::Recorded(by) if by != std::process::id() => Err(Refusal::Recorded { pid, by }),
         State::Deaf => Err(Refusal::NoDoorbell { pid }),
-        // Of ours: a recording that has just ended, which it has yet to notice.
+        // Recorded by us: a recording that has just ended, which the process has yet to notice.
         State::Recorded(_) | State::Dormant => Ok(process),
     }
 }
@@ -180,7 +181,7 @@ fn is_there(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// The folder of the process' doorbell, as the process sees it, and the file: just the one that it has mapped.
+/// The doorbell's folder as the process sees it, and the doorbell, which must be the file that the process maps.
 fn open(process: &Preloaded, doorbell: &Mapped) -> Result<(OwnedFd, Bell), Refusal> {
     let pid = process.pid;
     let failed = |error: io::Error| match error.kind() {
@@ -190,7 +191,7 @@ fn open(process: &Preloaded, doorbell: &Mapped) -> Result<(OwnedFd, Bell), Refus
     let folder = doorbell.path.parent().unwrap_or(Path::new("/"));
     let inside = Path::new("/proc").join(pid.to_string()).join("root");
     let inside = inside.join(folder.strip_prefix("/").unwrap_or(folder));
-    // The maps of a process in another root name paths of ours.
+    // The maps of a process with another root may name our paths.
     let mut result = Err(io::Error::from(io::ErrorKind::NotFound));
     for place in [inside.as_path(), folder] {
         result =
@@ -207,7 +208,8 @@ fn open(process: &Preloaded, doorbell: &Mapped) -> Result<(OwnedFd, Bell), Refus
     Err(result.map_or_else(failed, |_| Refusal::NoDoorbell { pid }))
 }
 
-/// The socket beside the doorbell, gone when this is dropped. Whoever has the lock on the doorbell owns it.
+/// The socket beside the doorbell, removed when this is dropped. It belongs to whoever holds the lock on the
+/// doorbell.
 struct Beside<'f> {
     folder: &'f OwnedFd,
     socket: OwnedFd,
@@ -217,9 +219,9 @@ impl<'f> Beside<'f> {
     fn listen(folder: &'f OwnedFd, uid: u32) -> io::Result<Beside<'f>> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        // The file gets the mode of the socket. Once it is there, its name may lead to anything: the folder is not ours.
+        // The file gets the mode of the socket. Once it exists, its name may lead anywhere: the folder is not ours.
         fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
-        // Left behind by one that was killed.
+        // Left by a collector that was killed.
         let _ = unlinkat(folder, SOCKET, AtFlags::empty());
         let name = format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd());
         let name = SocketAddrUnix::new(name)?;
@@ -239,12 +241,13 @@ impl<'f> Beside<'f> {
     }
 }
 
-/// Gives the socket's file to the user whose process is called, where the folder is somebody else's, as that of root for all users.
+/// Gives the socket's file to the user of the called process when the folder is another user's, as root's is for all
+/// users.
 fn give(folder: &OwnedFd, owner: &Stat, uid: u32) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(folder, SOCKET, flags, Mode::empty())?;
     let stat = fstat(&file)?;
-    // What the owner of the folder has put there instead may be theirs to give, but nothing else.
+    // If the folder's owner has replaced it, we may give away only a socket of that owner.
     let is_socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
     if !is_socket || stat.st_uid != owner.st_uid || stat.st_nlink != 1 {
         return Err(io::Error::other("somebody has taken the socket away"));
@@ -252,8 +255,9 @@ fn give(folder: &OwnedFd, owner: &Stat, uid: u32) -> io::Result<()> {
     Ok(chownat(&file, "", Some(Uid::from_raw(uid)), None, AtFlags::EMPTY_PATH)?)
 }
 
-/// Does something as the owner of a folder, to which what is made belongs then. On file systems of another user namespace there is
-/// no file of a user that it does not have, such as us. A thread of its own becomes that user, and ends.
+/// Runs `act` as the owner of a folder, so that the result belongs to that owner. File systems of another user
+/// namespace cannot hold files of users that it does not map, such as us. A short-lived thread takes the owner's
+/// identity.
 fn as_owner(owner: &Stat, act: impl FnOnce() -> rustix::io::Result<()> + Send) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
     let acted = std::thread::scope(|scope| {
@@ -277,11 +281,11 @@ fn is_readable(socket: &OwnedFd, patience: Duration) -> bool {
     matches!(poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&patience)), Ok(1..))
 }
 
-/// Hears whoever has connected; the image, once the called process has it.
+/// Answers the client that connected; returns the image once the called process has it.
 fn answer(host: &Host, socket: &OwnedFd, pid: u32) -> Result<Option<Arc<Image>>, Refusal> {
     let Ok(agent) = rustix::net::accept_with(socket, SocketFlags::CLOEXEC) else { return Ok(None) };
     let peer = Peer::of(&agent).and_then(|peer| peer.pid());
-    // Before it is heard: another process of that user may say nothing for as long as it likes.
+    // Checked before hearing it: another process of that user may stay silent for as long as it likes.
     if !peer.as_ref().is_ok_and(|peer| *peer == pid) {
         debug!("{peer:?} has answered a call for {pid}");
         let _ = refuse(&agent, Verdict::NotChosen);
@@ -295,18 +299,18 @@ fn answer(host: &Host, socket: &OwnedFd, pid: u32) -> Result<Option<Arc<Image>>,
     if hello.purpose == Purpose::Busy {
         return Err(Refusal::Busy { pid });
     }
-    // Half of the addresses that it may have yet are for its own use.
+    // Half of the address space left to it stays free for its own use.
     let room = room(pid).map_or(u64::MAX, |room| room.saturating_mul(SHARE / 2));
     let hello = Hello { address_space: hello.address_space.min(room), ..hello };
     let info = Info { attached: true, ..Info::read(pid) };
     let (image, descriptors) = host.image(&hello, info).map_err(|source| Refusal::System { pid, source })?;
-    // An agent does not wait for long, nor say that it has gone.
+    // An agent does not wait for long, nor say that it has given up.
     let is_taken = accept(&agent, image.memory.geometry(), descriptors).is_ok()
         && hear(&agent).is_some_and(|hello| hello.purpose == Purpose::Mapped);
     Ok(is_taken.then_some(image))
 }
 
-/// What an agent says next, unless it goes.
+/// The agent's next message, unless it goes.
 fn hear(agent: &OwnedFd) -> Option<Hello> {
     let mut message = [0; MESSAGE];
     let has_spoken = is_readable(agent, PATIENCE);
@@ -328,7 +332,7 @@ mod tests {
         (file.uid(), file.mode() & 0o7777)
     }
 
-    /// Check that only the user whose process is called can connect, whoever has the folder.
+    /// Check that only the user of the called process can connect, whoever owns the folder.
     #[test]
     fn socket_belongs_to_the_called() {
         let own = rustix::process::geteuid().as_raw();

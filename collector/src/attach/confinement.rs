@@ -1,29 +1,30 @@
-//! What the filters on a process' system calls (seccomp) say to those that its agent would make.
+//! What a process's system call filters (seccomp) say about the calls its agent would make.
 //!
-//! Services have filters that were there before them (`SystemCallFilter=` of systemd), which allow what they need. To call such a process
-//! may be its end, and a profiler ends nobody. So its filters are asked first, where the kernel shows them: to root, by `ptrace`, for which
-//! its first thread stands still for a moment. Filters that nobody may see are taken for harmless, as those of containers are.
+//! Services have filters that were written without the agent in mind (`SystemCallFilter=` of systemd) and allow only
+//! what the service needs. Calling such a process might kill it, and a profiler must kill nothing. So its filters are
+//! checked first where the kernel shows them: to root, through `ptrace`, which stops the process's first thread for a
+//! moment. Filters that cannot be read are assumed harmless, as those of containers are.
 
 use crate::log::debug;
 use shared_ring::bpf::Instruction;
 use shared_ring::system_calls::{Answer, CALLS};
 use std::io;
 
-/// Names of calls that a process may not make, but has to when it is recorded.
+/// Calls that a process may not make but would have to when recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Confinement {
     pub(super) calls: Vec<&'static str>,
-    /// It would be killed; else it would not be recorded.
+    /// True if the process would be killed; otherwise it would not be recorded.
     pub(super) is_deadly: bool,
 }
 
 impl Confinement {
-    /// That of a process; `None` where nothing is in the way, as far as one may know.
+    /// The confinement of a process; `None` if nothing is known to be in the way.
     pub(super) fn of(pid: u32) -> Option<Confinement> {
         if !has_filters(pid) {
             return None;
         }
-        // Tracees belong to threads, and are let go when these end.
+        // Tracees belong to a thread, and are released when it ends.
         let asked = std::thread::scope(|scope| scope.spawn(|| filters(pid)).join());
         match asked.unwrap_or_else(|_| Err(io::Error::other("the thread has crashed"))) {
             Ok(filters) => Confinement::by(&filters),
@@ -34,7 +35,7 @@ impl Confinement {
         }
     }
 
-    /// That by filters, of which the most severe decides about each call.
+    /// The confinement by these filters, the most severe of which decides on each call.
     fn by(filters: &[Vec<Instruction>]) -> Option<Confinement> {
         let with = |answer: Answer, only_essential: bool| {
             let calls = CALLS.iter().filter(|call| call.is_essential || !only_essential);
@@ -56,12 +57,12 @@ fn has_filters(pid: u32) -> bool {
     status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"))
 }
 
-/// The filters of its first thread.
+/// The filters of the process's first thread.
 #[cfg(target_arch = "x86_64")]
 fn filters(pid: u32) -> io::Result<Vec<Vec<Instruction>>> {
     use crate::inject::tracee::Tracee;
     use std::time::{Duration, Instant};
-    /// A thread that has not stopped by then is deep in the kernel, and is let alone.
+    /// A thread that has not stopped by then is deep in the kernel, and is left alone.
     const PATIENCE: Duration = Duration::from_millis(100);
     let mut thread = Tracee::seize(pid)?;
     thread.interrupt()?;
@@ -75,7 +76,7 @@ fn filters(pid: u32) -> io::Result<Vec<Vec<Instruction>>> {
     Ok(filters)
 }
 
-/// On other processors no thread of another process is stopped.
+/// On other architectures we stop no threads of other processes.
 #[cfg(not(target_arch = "x86_64"))]
 fn filters(_: u32) -> io::Result<Vec<Vec<Instruction>>> {
     Err(io::ErrorKind::Unsupported.into())
@@ -85,7 +86,7 @@ fn filters(_: u32) -> io::Result<Vec<Vec<Instruction>>> {
 mod tests {
     use super::*;
 
-    /// A filter that answers so to a call, and lets all others through.
+    /// A filter that gives `answer` for one call and allows all others.
     fn filter(call: i64, answer: u32) -> Vec<Instruction> {
         let words = [(0x20, 0, 0), (0x15, 1, call as u32), (0x06, 0, answer), (0x06, 0, 0x7fff_0000)];
         let bytes = words.map(|(code, if_false, k): (u16, u8, u32)| {
@@ -95,7 +96,8 @@ mod tests {
         bytes.map(Instruction::from_bytes).to_vec()
     }
 
-    /// Check that filters are in the way where one of them kills, or where what a recording cannot do without fails.
+    /// Check that filters count as obstacles if one of them kills, or if a call that recording cannot do without
+    /// fails.
     #[test]
     fn the_most_severe_filter_decides() {
         let (kill, fail) = (libc::SECCOMP_RET_KILL_PROCESS, libc::SECCOMP_RET_ERRNO | 1);

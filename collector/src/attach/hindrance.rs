@@ -1,37 +1,37 @@
 //! What keeps a process from answering a call, as far as `/proc` tells.
 //!
-//! To answer takes a call of the allocator, a socket and two descriptors more for a moment, a path to the folder of the
-//! doorbell, and a range of addresses.
+//! Answering takes a call of the allocator, a socket and two more descriptors for a moment, a path to the doorbell's
+//! folder, and a range of addresses.
 
 use procfs::process::{LimitValue, Process};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Descriptors that an agent has open at once while it answers.
+/// Descriptors an agent has open at once while it answers.
 const DESCRIPTORS: u64 = 4;
-/// Address space that the smallest recording takes, with what the agent has beside it for a few threads.
+/// Address space of the smallest recording, including what the agent needs besides it for a few threads.
 const ADDRESSES: u64 = 5 << 20;
 
 /// What keeps a process from answering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hindrance {
-    /// Nothing that could be seen.
+    /// Nothing visible.
     Unknown,
     /// A signal, or a debugger, has stopped it.
     Stopped,
-    /// It may not open what an answer takes.
+    /// It may not open the descriptors that an answer takes.
     Descriptors {
         /// How many it has open.
         open: u64,
         /// How many it may have.
         limit: u64,
     },
-    /// It may not map what a recording takes.
+    /// It may not map the memory that a recording takes.
     Addresses {
-        /// Bytes that it may map yet.
+        /// Bytes that it may still map.
         room: u64,
     },
-    /// The folder in which it is called is not in its root folder.
+    /// The doorbell's folder is not within its root directory.
     Root {
         /// The folder.
         folder: PathBuf,
@@ -39,7 +39,7 @@ pub enum Hindrance {
 }
 
 impl Hindrance {
-    /// That of a process which is called in this folder.
+    /// The hindrance of a process that is called in this folder.
     pub(super) fn of(pid: u32, folder: &Path) -> Hindrance {
         let Ok(process) = Process::new(pid.cast_signed()) else { return Hindrance::Unknown };
         if process.stat().is_ok_and(|stat| matches!(stat.state, 'T' | 't')) {
@@ -90,13 +90,13 @@ impl fmt::Display for Hindrance {
     }
 }
 
-/// Descriptors that are open, and how many may be; none where there is no limit.
+/// Open descriptors and their limit; `None` without a limit.
 fn descriptors(process: &Process) -> Option<(u64, u64)> {
     let LimitValue::Value(limit) = process.limits().ok()?.max_open_files.soft_limit else { return None };
     Some((process.fd_count().ok()? as u64, limit))
 }
 
-/// Bytes that a process may map yet; none where there is no limit.
+/// Bytes that a process may still map; `None` without a limit.
 pub(super) fn room(pid: u32) -> Option<u64> {
     let process = Process::new(pid.cast_signed()).ok()?;
     let LimitValue::Value(limit) = process.limits().ok()?.max_address_space.soft_limit else { return None };
@@ -107,7 +107,7 @@ pub(super) fn room(pid: u32) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Check that nothing is said of a process that could answer, or is gone.
+    /// Check that nothing is reported of a process that could answer, or is gone.
     #[test]
     fn nothing_hinders_us() {
         for pid in [std::process::id(), u32::MAX >> 1] {

@@ -1,4 +1,4 @@
-//! Processes by their names, as `/proc` tells them.
+//! Processes by name, as `/proc` tells.
 
 use procfs::process::{Process, Stat};
 use std::fs;
@@ -9,10 +9,11 @@ const KEPT: usize = 15;
 /// `PF_KTHREAD`: a thread of the kernel's own.
 const KERNEL_THREAD: u32 = 0x0020_0000;
 
-/// The processes of this name, by pid, but for the one that asks: those whose executable is called so, or who call themselves so, as scripts
-/// do by being executed and others by `PR_SET_NAME`. The whole name has to be the same.
+/// The pids of all processes of this name, except the caller. A process matches by the name of its executable or by
+/// its own, which for a script is the script's and which programs may set with `PR_SET_NAME`. Names must match in
+/// full.
 ///
-/// Executables of other users are not shown to everybody; their processes are found by what they call themselves.
+/// Executables of other users are not visible to everybody; their processes are found by the name they have.
 pub fn named(name: &str) -> Vec<u32> {
     let own = std::process::id();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -23,7 +24,7 @@ pub fn named(name: &str) -> Vec<u32> {
 }
 
 fn is_called(pid: u32, name: &str) -> bool {
-    // One that is gone meanwhile is not called anything.
+    // A process that has gone meanwhile has no name.
     let Ok(process) = Process::new(pid.cast_signed()) else { return false };
     let Ok(Stat { comm, state, flags, .. }) = process.stat() else { return false };
     if matches!(state, 'Z' | 'X') || flags & KERNEL_THREAD != 0 {
@@ -35,11 +36,11 @@ fn is_called(pid: u32, name: &str) -> bool {
         || process.cmdline().is_ok_and(|words| words.iter().any(|word| is_name_of_file(Path::new(word))));
     comm == name
         || process.exe().is_ok_and(|path| is_name_of_file(&path))
-        // The kernel has cut it: the words of the command have all of it.
+        // The kernel has cut the name: the command's words have all of it.
         || name.len() > KEPT && name.as_bytes().starts_with(comm.as_bytes()) && comm.len() == KEPT && has_begun_with_it()
 }
 
-/// An executable that was replaced, as by an update, keeps its name.
+/// The file's name without the kernel's mark for a deleted file: a program replaced by an update keeps its name.
 fn without_deletion(file: &str) -> &str {
     file.strip_suffix(" (deleted)").unwrap_or(file)
 }
@@ -59,13 +60,13 @@ mod tests {
         }
     }
 
-    /// A process that waits until it is dropped.
+    /// A process that waits until this is dropped.
     fn start(command: &mut Command) -> Running {
         Running(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
     }
 
-    /// Check that programs and scripts are found by their whole names, short and long ones, that of a file that is gone included, and
-    /// nobody else.
+    /// Check that programs and scripts are found by their full names, short or long, even when the file is gone, and
+    /// that nothing else is found.
     #[test]
     fn processes_are_found_by_whole_names() {
         let folder = tempfile::tempdir().unwrap();
@@ -97,7 +98,7 @@ mod tests {
         }
     }
 
-    /// Check that neither who asks, nor the dead, nor the kernel's threads are found.
+    /// Check that the caller, the dead and kernel threads are not found.
     #[test]
     fn only_others_that_live_are_found() {
         let own = Process::myself().unwrap().stat().unwrap().comm;

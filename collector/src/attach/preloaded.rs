@@ -1,12 +1,12 @@
 //! Which processes have the agent preloaded, as `/proc` tells.
 //!
-//! A process shows by what it has mapped where it stands:
+//! A process's mappings show its state:
 //!
 //! | mapping | of a process with the agent | of a collector |
 //! |---|---|---|
 //! | `libsysprof_memprof_preload….so` | always | |
 //! | `…/doorbell`, shared, read-only | when it can be called | |
-//! | `memfd:sysprof-memprof-control` | read-only: recorded by who has the same one writable | writable |
+//! | `memfd:sysprof-memprof-control` | read-only: recorded by the process that has the same one writable | writable |
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,19 +17,19 @@ use std::time::{Duration, SystemTime};
 /// A process that has the agent preloaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preloaded {
-    /// Pid, as we see it.
+    /// Pid in our namespace.
     pub pid: u32,
     /// Effective user.
     pub uid: u32,
-    /// What it is about.
+    /// What state it is in.
     pub state: State,
-    /// How long it has been so: since the process began, or since its recording did.
+    /// How long it has been in that state: since the process began, or since its recording did.
     pub since: Duration,
     /// Command line, or the name in brackets where there is none.
     pub command: String,
-    /// The doorbell that it hears, with what tells it from other files: path as the process has it, device, inode.
+    /// The doorbell it hears: path as the process sees it, device, inode.
     pub(super) doorbell: Option<Mapped>,
-    /// The agent's file, as the process has it.
+    /// The agent's file, as the process sees it.
     pub(super) agent: PathBuf,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Mapped {
     pub(super) inode: u64,
 }
 
-/// What a process with the agent is about.
+/// State of a process with the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It can be attached to.
@@ -51,17 +51,17 @@ pub enum State {
     Deaf,
 }
 
-/// What is interesting about a process' maps.
+/// The interesting parts of a process's maps.
 #[derive(Debug, Default)]
 struct Maps {
-    /// Its file.
+    /// The agent's file.
     agent: Option<PathBuf>,
     doorbell: Option<Mapped>,
-    /// Control memory of who records it.
+    /// Control memory, mapped read-only: the process is recorded.
     read: Option<u64>,
-    /// Control memory of those that it records.
+    /// Control memory, mapped writable: the process records others.
     written: Vec<u64>,
-    /// Segments of either.
+    /// Segments, in either case.
     segments: Vec<u64>,
 }
 
@@ -70,7 +70,7 @@ pub fn preloaded() -> Vec<Preloaded> {
     let mut found: Vec<(u32, Maps)> = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
-        // Those that we may not look at, and those that have just gone, are left out.
+        // Processes that we may not look at, or that have just gone, are left out.
         let maps = pid.and_then(|pid| Some((pid, maps_of(pid).ok()?)));
         found.extend(maps.filter(|(_, maps)| maps.agent.is_some() || !maps.written.is_empty()));
     }
@@ -85,7 +85,7 @@ pub fn preloaded() -> Vec<Preloaded> {
     all
 }
 
-/// One process, if it has the agent. The others are looked at only to learn who records it.
+/// One process, if it has the agent. Other processes are looked at only to learn who records it.
 ///
 /// # Errors
 /// When it is gone, or we may not look at it.
@@ -102,7 +102,7 @@ fn describe(pid: u32, maps: Maps, collectors: &HashMap<u64, u32>) -> Option<Prel
     let collector = maps.read.and_then(|inode| collectors.get(&inode)).copied();
     let state = match (collector, &maps.doorbell) {
         (Some(by), _) => State::Recorded(by),
-        // Whoever recorded it is gone: it finds out by itself.
+        // Its collector is gone; the process will notice by itself.
         (None, Some(_)) => State::Dormant,
         (None, None) => State::Deaf,
     };
@@ -156,14 +156,14 @@ fn unescaped(path: &str) -> PathBuf {
     PathBuf::from(path.replace("\\012", "\n"))
 }
 
-/// How long ago a process began.
+/// Time since a process started.
 fn age(process: &procfs::process::Process) -> Option<Duration> {
     let start = process.stat().ok()?.starttime as f64 / procfs::ticks_per_second() as f64;
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     Duration::try_from_secs_f64(now.tv_sec as f64 + now.tv_nsec as f64 / 1e9 - start).ok()
 }
 
-/// How long ago a collector made the segment that is one of these: the one time of a memory that nobody changes.
+/// Time since a collector made one of these segments: the access time, since nothing changes it.
 fn age_of_segment(collector: u32, segments: &[u64]) -> Option<Duration> {
     let folder = fs::read_dir(Path::new("/proc").join(collector.to_string()).join("fd")).ok()?;
     let made = folder.flatten().find_map(|entry| {
@@ -178,7 +178,7 @@ fn age_of_segment(collector: u32, segments: &[u64]) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    /// Check that a process' part is read from its maps, among lines that mean nothing.
+    /// Check that the relevant mappings are read from a process's maps, among irrelevant lines.
     #[test]
     fn maps_tell_what_a_process_is_about() {
         let target = "\
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!((maps.read, maps.segments), (Some(81), vec![80]));
         let collector = parse("7f50-7f51 rw-s 00000000 00:01 81   /memfd:sysprof-memprof-control (deleted)");
         assert_eq!((collector.agent, collector.written), (None, vec![81]));
-        // A private or writable mapping of some other doorbell is none.
+        // A private or writable mapping of some other doorbell does not count.
         assert_eq!(parse("7f10-7f11 rw-s 00000000 00:19 79   /home/doorbell").doorbell, None);
     }
 
@@ -205,8 +205,8 @@ mod tests {
         told.lines().find_map(|line| line.strip_prefix("rchar: "))?.parse().ok()
     }
 
-    /// Check that of one process that is not recorded nobody else's maps are read: where there are thousands of others, that would take
-    /// longer than the process is called for.
+    /// Check that for a process that is not recorded no other process's maps are read: with thousands of others, that
+    /// would take longer than the process is called for.
     #[test]
     fn one_process_is_found_without_the_others() {
         let own = std::process::id();
@@ -216,7 +216,7 @@ mod tests {
         };
         assert!(preloaded_one(own).unwrap().is_none());
         let one = read_so_far().unwrap() - before;
-        // What is read to ask is in it, too, and other threads map things meanwhile.
+        // The maps include what is read for the query, and other threads map things meanwhile.
         assert!(one < maps + maps / 2 + 4096, "{one} of {maps} bytes");
         assert!(preloaded_one(u32::MAX >> 1).is_err());
     }

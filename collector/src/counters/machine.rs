@@ -1,10 +1,10 @@
-//! What the processors of the machine do, and what the collector itself takes.
+//! Load of the machine's processors, and the collector's own use of resources.
 
 use super::{Reading, Round, Source};
 use crate::clock::own_usage;
 use capture::CounterKind;
 
-/// Time that each processor has worked, from `/proc/stat`.
+/// Busy time of each processor, from `/proc/stat`.
 pub(super) struct Processors;
 
 impl Source for Processors {
@@ -17,13 +17,14 @@ impl Source for Processors {
     }
 }
 
-/// Processors and their ticks of work, from lines as `cpu3 user nice system idle iowait irq softirq …`.
+/// Processors and their busy ticks, from lines like `cpu3 user nice system idle iowait irq softirq …`.
 fn busy(text: &str) -> impl Iterator<Item = (u32, u64)> {
     text.lines().filter_map(|line| {
         let (name, times) = line.split_once(' ')?;
         let processor = name.strip_prefix("cpu")?.parse().ok()?;
         let times: Vec<u64> = times.split_ascii_whitespace().filter_map(|time| time.parse().ok()).collect();
-        // The fourth and fifth are idle and waiting for a disk; after the eighth come parts of the first two.
+        // Fields four and five are idle time and waiting for disks; those after the eighth are already included in
+        // the first two.
         let work = times.iter().take(8).enumerate().filter(|(place, _)| !matches!(place, 3 | 4));
         Some((processor, work.fold(0, |sum: u64, (_, time)| sum.saturating_add(*time))))
     })
@@ -48,7 +49,7 @@ impl Source for Own {
 mod tests {
     use super::*;
 
-    /// Check that work is everything but idling, for each processor by its number.
+    /// Check that everything but idle time counts as busy, for each processor by its number.
     #[test]
     fn work_is_what_is_not_idle() {
         let text = "cpu  9 9 9 9\ncpu0 1 2 4 1000 2000 8 16 32 64 128\ncpu11 5 0 0 7\nintr 5\ncpux 1\n";

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// Time between two looks while there is something to see.
+/// Time between two rounds while values change.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// The same when there has been nothing for a while.
+/// Time between two rounds after a while without changes.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// The time until the next look: twice the last one after each look that found nothing.
+/// The time until the next round: doubled after each round without changes.
 #[derive(Debug)]
 pub(super) struct Pace {
     time: Duration,
@@ -20,7 +20,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// A look has found something, or nothing.
+    /// Notes whether a round found changes.
     pub(super) fn looked(&mut self, found: bool) {
         match found {
             true => self.hurry(),
@@ -28,12 +28,12 @@ impl Pace {
         }
     }
 
-    /// There is something that no look has found yet.
+    /// Something new is there that no round has read yet.
     pub(super) fn hurry(&mut self) {
         self.time = SHORTEST;
     }
 
-    /// Time until the next look.
+    /// Time until the next round.
     pub(super) fn time(&self) -> Duration {
         self.time
     }
@@ -43,7 +43,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Check that looks become rare where there is nothing to see, and frequent at once where there is.
+    /// Check that rounds become rare while nothing changes, and frequent at once when something does.
     #[test]
     fn looks_are_as_frequent_as_they_are_worth() {
         let mut pace = Pace::default();

@@ -7,7 +7,7 @@ use procfs::process::Process;
 /// The counters in `stat`: memory, faults, processor time, threads.
 pub(super) struct Stat {
     page: u64,
-    /// Nanoseconds of a clock tick.
+    /// Nanoseconds per clock tick.
     tick: u64,
 }
 

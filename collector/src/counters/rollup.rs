@@ -1,4 +1,4 @@
-//! `/proc/PID/smaps_rollup` of each recorded process: shared memory in parts, and what is swapped out.
+//! `/proc/PID/smaps_rollup` of each recorded process: its share of shared memory, and what is swapped out.
 
 use super::subjects::{Round, Subject};
 use super::{Reading, Source};
@@ -7,21 +7,21 @@ use procfs::process::Process;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Shortest time between two looks at a process.
+/// Shortest time between two reads of a process.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// The kernel walks all pages of a process for an answer: it may do so for this part of the time.
+/// The kernel walks all pages of a process for each read, which may take one part in this many of the time.
 const SHARE: u32 = 100;
-/// In one round all answers together may take so long: of thousands of processes each has its part of the time.
+/// Longest time for all reads of one round: of thousands of processes each gets its turn.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
-/// Reads it seldom: the longer an answer took, the later the next.
+/// Reads it rarely: the longer a read took, the later the next.
 #[derive(Default)]
 pub(super) struct Rollup {
     due: HashMap<ProcessId, Instant>,
 }
 
 impl Rollup {
-    /// When a process is looked at again after an answer that took so long.
+    /// Time to the next read of a process, after one that took this long.
     fn rest(took: Duration) -> Duration {
         (took * SHARE).max(SHORTEST)
     }
@@ -34,7 +34,7 @@ impl Source for Rollup {
         for subject in &round.subjects {
             let now = Instant::now();
             if now - begun > AT_ONCE {
-                // Those that were read are not due the next time, so the others have their turn.
+                // Processes read now are not due next time, so the others get their turn.
                 return;
             }
             if self.due.get(&subject.process).is_none_or(|due| *due <= now) {
@@ -58,7 +58,7 @@ fn read_one(subject: &Subject, reading: &mut Reading) {
     }
 }
 
-/// The bytes of a line as `Pss:    1234 kB`.
+/// The bytes in a line like `Pss:    1234 kB`.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
@@ -69,7 +69,7 @@ mod tests {
     use super::super::tests::of;
     use super::*;
 
-    /// Check that lines are found by their whole names, and that what is no number of kilobytes is none.
+    /// Check that lines are found by their full names, and that what is not a number of kilobytes is ignored.
     #[test]
     fn lines_are_found_by_name() {
         let text =
@@ -81,8 +81,8 @@ mod tests {
         assert_eq!(field("Pss: 99999999999999999999 kB", "Pss:"), None);
     }
 
-    /// Check that a process is read once and then left alone, for longer where answers take long, and that its shared memory
-    /// is counted in parts.
+    /// Check that a process is read once and then left alone, for longer where reads take long, and that its memory
+    /// counts in proportion to sharing.
     #[test]
     fn processes_are_read_seldom() {
         let own =

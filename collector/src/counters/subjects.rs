@@ -1,4 +1,4 @@
-//! Who is alive, as the thread that reads counters knows it.
+//! The live processes, as the thread that reads counters knows them.
 
 use super::pace::Pace;
 use capture::ProcessId;
@@ -10,13 +10,13 @@ use std::time::Instant;
 pub(crate) struct Subject {
     pub(crate) process: ProcessId,
     pub(crate) pid: u32,
-    /// Start in clock ticks since boot: another process may have the pid by now. 0 where it is not known.
+    /// Start in clock ticks since boot, to notice a reused pid; 0 if unknown.
     pub(crate) start_ticks: u64,
-    /// A recorded process has forked it.
+    /// It was forked by a recorded process.
     pub(crate) is_forked: bool,
 }
 
-/// Those that are alive, shared by whoever knows of them and the thread that reads them.
+/// The live processes, shared by the threads that know of them and the one that reads them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subjects(Arc<Shared>);
 
@@ -28,25 +28,25 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// By their numbers.
+    /// Sorted by number.
     alive: Vec<Subject>,
-    /// Those that were never read.
+    /// Processes never read so far.
     news: Vec<ProcessId>,
-    /// Up to which they were read last.
+    /// The last one read in turn.
     last: Option<ProcessId>,
     is_over: bool,
 }
 
-/// Who is read at once.
+/// What is read in one round.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     pub(super) subjects: Vec<Subject>,
-    /// All that are alive, by their numbers.
+    /// All live processes, sorted by number.
     pub(super) alive: Vec<ProcessId>,
 }
 
 impl Round {
-    /// True of a process that is alive, be it that its turn is another time.
+    /// True for a live process, even if it is not its turn.
     pub(super) fn is_alive(&self, process: ProcessId) -> bool {
         self.alive.binary_search(&process).is_ok()
     }
@@ -57,7 +57,7 @@ impl Known {
         self.alive.binary_search_by_key(&process, |subject| subject.process)
     }
 
-    /// So many at most: first those that were never read, then the others, from where the last round has ended.
+    /// At most `most` processes: first those never read, then the others, from where the last round stopped.
     fn round(&mut self, most: usize) -> Round {
         let news: Vec<_> = self.news.drain(..self.news.len().min(most)).collect();
         let mut subjects: Vec<Subject> =
@@ -67,7 +67,7 @@ impl Known {
         let rest = most - subjects.len();
         let others = behind.iter().chain(before).filter(|subject| !news.contains(&subject.process));
         subjects.extend(others.take(rest));
-        // Of those that had their turn; what is new has it when it comes.
+        // Only processes read in turn count; new ones are read out of turn.
         self.last = subjects
             .get(subjects.len().saturating_sub(rest)..)
             .and_then(|turn| turn.last())
@@ -106,14 +106,14 @@ impl Subjects {
         self.known().alive.clone()
     }
 
-    /// Nobody is to be read any more.
+    /// Ends the thread that reads.
     pub(super) fn end(&self) {
         self.known().is_over = true;
         self.0.changed.notify_all();
     }
 
-    /// Waits for the next look after the last one: at `most` of them, the next time at others. `None` at the end. A process that nobody has
-    /// looked at is not kept waiting.
+    /// Waits until the next round is due after the last, and returns `most` processes at most, in turn. `None` at the
+    /// end. A process that was never read does not wait long.
     pub(super) fn next(&self, last: Instant, pace: &mut Pace, most: usize) -> Option<Round> {
         let mut known = self.known();
         loop {
@@ -137,7 +137,8 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Check that a new process ends a long wait, that one which is gone is not read, and that the end ends everything.
+    /// Check that a new process shortens a long wait, that one which is gone is not read, and that the end ends
+    /// everything.
     #[test]
     fn new_processes_are_not_kept_waiting() {
         let subjects = Subjects::default();
@@ -165,7 +166,8 @@ mod tests {
         assert!(subjects.next(started, &mut pace, 2).is_none());
     }
 
-    /// Check that of more processes than are read at once each has its turn, new ones first, and none twice before all had it.
+    /// Check that with more processes than fit a round each gets its turn, new ones first, and none twice before all
+    /// had theirs.
     #[test]
     fn all_have_their_turn() {
         let mut known = Known::default();
@@ -188,7 +190,7 @@ mod tests {
         assert_eq!(seen.len(), 44);
         seen.sort_unstable();
         assert_eq!(seen, (0..11).flat_map(|number| [number; 4]).collect::<Vec<_>>(), "each four times");
-        // One that is gone is no gap.
+        // Processes that are gone leave no gap.
         known.alive.retain(|subject| subject.pid % 2 == 0);
         let seen: std::collections::BTreeSet<_> = (0..2).flat_map(|_| next(&mut known)).collect();
         assert_eq!(seen.len(), 6);

@@ -1,7 +1,8 @@
 //! The process between fork and execve.
 //!
-//! It may be a copy of a process with threads, whose locks nobody will ever release in it. So everything that needs
-//! memory is made before the fork, and afterwards there are only system calls and arithmetic on what is there.
+//! It may be a copy of a process with threads, whose locks will never be released in the copy. So everything that
+//! needs memory is prepared before the fork; afterwards only system calls and arithmetic on existing data are
+//! allowed.
 
 use super::environment::MAX_MESSAGE;
 use super::inherited;
@@ -12,27 +13,27 @@ use std::ffi::{CString, c_char};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Variables that a message may have.
+/// Most variables in a message.
 const MAX_VARIABLES: usize = 8;
 
-/// Everything that the process needs to become the target.
+/// Everything the process needs to become the target.
 pub(super) struct Plan {
     path: CString,
-    /// Own the strings that `argv` and `envp` point to.
+    /// Owns the strings that `argv` and `envp` point to.
     _strings: Vec<CString>,
     argv: Vec<*const c_char>,
-    /// The inherited variables, then room for those of the message, then null.
+    /// The inherited variables, then room for those in the message, then null.
     envp: Vec<*const c_char>,
     inherited: usize,
     message: Vec<u8>,
 }
 
-/// What the parent has of the process.
+/// The parent's ends of the pipes.
 pub(super) struct Forked {
     pub(super) pid: Pid,
-    /// Takes the message; closing it without one ends the process.
+    /// Takes the message; closed without one, the process ends.
     pub(super) go: OwnedFd,
-    /// Gives the errno of a failed execve, or ends.
+    /// Delivers the errno of a failed execve, or end of file.
     pub(super) failed: OwnedFd,
 }
 
@@ -48,13 +49,13 @@ impl Plan {
             envp: pointers(&environment, MAX_VARIABLES),
             inherited: environment.len(),
             path,
-            // A CString's bytes stay where they are when it is moved.
+            // Moving a CString does not move its bytes.
             _strings: arguments.into_iter().chain(environment).collect(),
             message: vec![0; MAX_MESSAGE],
         }
     }
 
-    /// Makes the process.
+    /// Creates the process.
     pub(super) fn fork(mut self) -> io::Result<Forked> {
         let (go_read, go) = pipe_with(PipeFlags::CLOEXEC)?;
         let (failed, failed_write) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -62,7 +63,7 @@ impl Plan {
         let pid = unsafe { libc::fork() };
         match pid {
             0 => {
-                // Its own copies would keep the pipes from ending.
+                // Copies in the parent would keep the pipes from closing.
                 drop(go);
                 drop(failed);
                 self.become_target(&go_read, &failed_write)
@@ -83,14 +84,14 @@ impl Plan {
             unsafe { libc::execve(self.path.as_ptr(), self.argv.as_ptr(), self.envp.as_ptr()) };
             // SAFETY: the address of this thread's errno is always readable.
             let errno = unsafe { *errno_address() };
-            // Nobody can be told of a failure here: the parent sees no errno and takes us for killed.
+            // A failure cannot be reported: the parent then sees no errno and assumes that we were killed.
             let _ = rustix::io::write(failed, &errno.to_ne_bytes());
         }
-        // SAFETY: ends this process without running anything of the copied one.
+        // SAFETY: ends this process without running any code of the copied one.
         unsafe { libc::_exit(127) }
     }
 
-    /// Points the spare places of `envp` to the strings of the message; it ends in a NUL byte.
+    /// Points the spare entries of `envp` to the strings in the message, which ends with a NUL byte.
     fn add_variables(&mut self, length: usize) {
         let Some(message) = self.message.get(..length) else { return };
         let places = self.envp.iter_mut().skip(self.inherited).take(MAX_VARIABLES);
@@ -101,7 +102,7 @@ impl Plan {
     }
 }
 
-/// Reads one message; none when the parent is gone.
+/// Reads one message; `None` when the parent is gone.
 fn read_message(go: &OwnedFd, into: &mut [u8]) -> Option<usize> {
     let mut length = [0; 4];
     read_exact(go, &mut length)?;
@@ -123,8 +124,8 @@ fn read_exact(from: &OwnedFd, into: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// Where this thread's errno is.
+/// Location of this thread's errno.
 fn errno_address() -> *const i32 {
-    // SAFETY: it has no conditions.
+    // SAFETY: it has no preconditions.
     unsafe { libc::__errno_location() }
 }

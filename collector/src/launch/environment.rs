@@ -1,4 +1,4 @@
-//! The variables that make the dynamic loader load the agent, and the agent find the recording.
+//! The variables that make the dynamic loader load the agent, and let the agent find the recording.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -9,24 +9,25 @@ use crate::agent_file::FILE_NAME;
 use crate::preloaded;
 use shared_ring::key::Key;
 
-/// The variables that [`Environment`] decides over; what the caller has under these names is not passed on.
+/// The variables that [`Environment`] sets; the caller's own under these names are not passed on.
 const OURS: [&str; 3] = ["LD_PRELOAD", "SYSPROF_MEMPROF_SOCKET", Key::VARIABLE];
 
-/// Longest message to a process that waits; the dynamic loader's own limit for one variable is twice that.
+/// Longest message to a waiting process; the kernel's limit for one variable is twice that.
 pub(super) const MAX_MESSAGE: usize = 64 << 10;
 
-/// What is different in the target's environment. It is not to be printed: the recording's key is in it.
+/// What differs in the target's environment. Must not be printed, because it contains the recording's key.
 #[derive(Clone)]
 pub struct Environment {
     variables: Vec<(&'static str, OsString)>,
 }
 
 impl Environment {
-    /// The variables for a recording: `agent` is the library, `socket` where the recording listens, `key` what processes of other users
-    /// show there. Everything else the agent is told there, so that all processes of a recording are told the same.
+    /// The variables for a recording: `agent` is the library, `socket` is where the recording listens, `key` is what
+    /// processes of other users must show. Everything else is sent to the agent through the socket, so that all
+    /// processes of a recording get the same settings.
     ///
-    /// Libraries that are preloaded already stay, behind the agent: its malloc has to win, and then finds theirs as
-    /// the next one.
+    /// Libraries already preloaded stay, after the agent: its malloc must come first, and then finds theirs as the
+    /// next one.
     pub fn new(agent: &Path, socket: &Path, key: Option<Key>) -> Environment {
         let before = std::env::var_os("LD_PRELOAD").unwrap_or_default();
         let mut variables = vec![
@@ -37,7 +38,7 @@ impl Environment {
         Environment { variables }
     }
 
-    /// The variables as the waiting process reads them: the length, then `NAME=VALUE` with a NUL each.
+    /// The variables as the waiting process reads them: the length, then each `NAME=VALUE` with a NUL.
     ///
     /// ```text
     ///   1b 00 00 00 │ LD_PRELOAD=/run/user/7/a.so 00 …
@@ -57,8 +58,8 @@ impl Environment {
     }
 }
 
-/// `agent`, then what is preloaded already, but for other copies of the agent: of two, the second would record what
-/// the first does.
+/// `agent`, then what is already preloaded except other copies of the agent: a second one would record everything
+/// again.
 fn preload(agent: &Path, before: &OsStr) -> OsString {
     let mut list = agent.as_os_str().as_bytes().to_vec();
     for library in preloaded::libraries(before).filter(|library| !is_agent(library)) {
@@ -68,7 +69,7 @@ fn preload(agent: &Path, before: &OsStr) -> OsString {
     OsString::from_vec(list)
 }
 
-/// True for a path of an agent library, installed or private.
+/// True for the path of an agent library, installed or private.
 fn is_agent(library: &[u8]) -> bool {
     let name = preloaded::file_name(library);
     let stem = FILE_NAME.trim_end_matches("so");
@@ -90,7 +91,7 @@ pub(super) fn inherited() -> io::Result<Vec<CString>> {
 mod tests {
     use super::*;
 
-    /// Check that the agent comes first, other libraries stay in their order, and older agents go.
+    /// Check that the agent comes first, other libraries keep their order, and older agents are removed.
     #[test]
     fn agent_is_preloaded_first() {
         let cases = [
@@ -110,7 +111,7 @@ mod tests {
         }
     }
 
-    /// Check that a message has its length before it, and that a list which the process could not take is refused.
+    /// Check that a message starts with its length, and that a list too long for the process is refused.
     #[test]
     fn message_is_bounded() {
         let environment = Environment { variables: vec![("A", "b".into()), ("C", "".into())] };

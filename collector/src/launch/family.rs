@@ -1,8 +1,8 @@
-//! The processes that come from the target.
+//! The processes descended from the target.
 //!
-//! A process whose parent ends is given to the nearest ancestor that adopts orphans. We do: so all that comes from
-//! the target stays below us, can be found in `/proc` by its parents alone, and leaves its exit status to us. What
-//! the target's descendants see of it is that an orphan's `getppid()` is us instead of 1, as under `systemd --user`.
+//! When a process ends, its children pass to the nearest ancestor that adopts orphans. That is us: so everything
+//! descended from the target stays below us, can be found in `/proc` by parent pids alone, and leaves its exit status
+//! to us. The only visible effect is that an orphan's `getppid()` is our pid instead of 1, as under `systemd --user`.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, wait};
@@ -29,23 +29,23 @@ pub struct Descendant {
     pub name: String,
 }
 
-/// Makes this process the parent of orphans among its descendants.
+/// Makes this process adopt orphans among its descendants.
 ///
 /// # Errors
-/// When the system does not know how; then orphans are lost from sight.
+/// When the kernel does not support it; then orphans are lost from sight.
 pub fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// Takes leave of all children that have ended, adopted ones too. The caller must have no other children of its own
-/// whose status somebody waits for, and be the thread that has started them: the first one, which adopts the others.
+/// Reaps all children that have ended, including adopted ones. The caller must have no other children whose status
+/// somebody waits for, and must be the thread that started them: the first one, which also adopts orphans.
 pub fn reap() -> Vec<Ended> {
     let mut ended = Vec::new();
-    // Stops of other tracees are for the thread that traces them, and whoever waits for any child would take them.
+    // Stops of tracees must be left to the thread that traces them; waiting for any child would take them.
     let options = WaitOptions::NOHANG | WaitOptions::from_bits_retain(libc::__WNOTHREAD.cast_unsigned());
     loop {
         match wait(options) {
-            // A child that another thread of ours traces has stopped: that thread sees for itself.
+            // A child traced by another thread of ours has stopped; that thread sees it for itself.
             Ok(Some((_, status))) if status.stopped() => {}
             Ok(Some((pid, status))) => {
                 ended.push(Ended { pid: number(pid), status: ExitStatus::from_raw(status.as_raw()) });
@@ -56,7 +56,7 @@ pub fn reap() -> Vec<Ended> {
     }
 }
 
-/// True while there are children, ended ones that were not reaped included.
+/// True while there are children, including ended ones not yet reaped.
 pub fn has_children() -> bool {
     let options = rustix::process::WaitIdOptions::EXITED
         | rustix::process::WaitIdOptions::NOHANG
@@ -64,7 +64,7 @@ pub fn has_children() -> bool {
     rustix::process::waitid(rustix::process::WaitId::All, options).is_ok()
 }
 
-/// The processes below `root` that have not ended, oldest pid first. Best effort: it is a picture taken while they go on.
+/// The processes below `root` that have not ended, lowest pid first. Best effort: they keep running while we look.
 pub fn descendants(root: u32) -> Vec<Descendant> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
@@ -81,7 +81,7 @@ pub fn descendants(root: u32) -> Vec<Descendant> {
     found
 }
 
-/// True when `SIGKILL` is on its way to a process, by `/proc/PID/status`.
+/// True when a process has `SIGKILL` pending, by `/proc/PID/status`.
 fn is_being_killed(status: &str) -> bool {
     let pending = status.lines().filter_map(|line| {
         let (name, mask) = line.split_once(':')?;
@@ -91,7 +91,7 @@ fn is_being_killed(status: &str) -> bool {
     pending.fold(0, |all, mask| all | mask) & 1 << (libc::SIGKILL - 1) != 0
 }
 
-/// What is needed of `/proc/PID/stat`.
+/// The needed fields of `/proc/PID/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Row {
     name: String,
@@ -99,7 +99,7 @@ struct Row {
     ended: bool,
 }
 
-/// Reads `PID (NAME) STATE PPID …`, where the name may have parentheses and spaces of its own.
+/// Parses `PID (NAME) STATE PPID …`, where the name may contain parentheses and spaces.
 fn parse_stat(stat: &[u8]) -> Option<Row> {
     let open = stat.iter().position(|byte| *byte == b'(')?;
     let close = stat.iter().rposition(|byte| *byte == b')')?;
@@ -107,7 +107,7 @@ fn parse_stat(stat: &[u8]) -> Option<Row> {
     let mut rest = stat.get(close + 1..)?.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
     let state = rest.next()?;
     let parent = std::str::from_utf8(rest.next()?).ok()?.parse().ok()?;
-    // The name goes to terminals; control characters in it are the process's own doing.
+    // The name is shown on terminals, and processes can put control characters into it.
     let name = name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect();
     Some(Row { name, parent, ended: matches!(state, b"Z" | b"X") })
 }
@@ -116,7 +116,7 @@ fn parse_stat(stat: &[u8]) -> Option<Row> {
 fn below(root: u32, rows: HashMap<u32, Row>) -> Vec<Descendant> {
     let leads_to_root = |pid: u32| {
         let mut at = pid;
-        // Pids may be reused between two reads, so the chain could even be a ring.
+        // Pids may be reused between two reads, so the chain could even be a cycle.
         for _ in 0..rows.len() {
             match rows.get(&at) {
                 Some(row) if row.parent == root => return true,
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check that a kill which is on its way is seen, to a thread or the whole process, and other signals are none.
+    /// Check that a pending kill is seen, of a thread or the whole process, and other signals are ignored.
     #[test]
     fn kills_on_their_way_are_seen() {
         let status = |one: &str, all: &str| {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that any name is read whole, whatever parentheses it has, and that no bytes make the reading panic.
+        /// Check that any name is read in full, whatever parentheses it has, and that no bytes cause a panic.
         #[test]
         fn any_name_is_read_whole(name in "[ -~]{0,15}", parent in any::<u32>(), odd in any::<Vec<u8>>()) {
             let stat = format!("7 ({name}) S {parent} 7 7 0 -1");
@@ -170,7 +170,7 @@ mod tests {
         Row { name: name.to_string(), parent, ended }
     }
 
-    /// Check that odd names do not confuse the reading, and that what is no status gives nothing.
+    /// Check that unusual names do not confuse the parser, and that garbage gives nothing.
     #[test]
     fn stat_is_read_with_odd_names() {
         let cases: &[(&[u8], Option<Row>)] = &[
@@ -188,7 +188,8 @@ mod tests {
         }
     }
 
-    /// Check that descendants are found through any number of parents, without strangers, ended ones and rings.
+    /// Check that descendants are found through any number of parents, without unrelated or ended processes, and
+    /// despite cycles.
     #[test]
     fn descendants_are_found_by_their_parents() {
         let rows = [

@@ -1,23 +1,24 @@
-//! What this process was given and changes for itself: the disposition of SIGPIPE and standard streams that were closed,
-//! by the Rust runtime before `main`; the limits on the size of files and the number of descriptors, by [`lift_limits`]. The target is to get all of it as it was.
+//! Inherited state that this process changes for itself. Before `main`, the Rust runtime changes the disposition of
+//! SIGPIPE and opens standard streams that were closed; [`lift_limits`] raises the limits on file size and
+//! descriptors. The target must get all of it as it was.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 /// Set when SIGPIPE was ignored.
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
-/// Bit N is set when descriptor N of 0 to 2 was closed.
+/// Bit N is set when descriptor N, 0 to 2, was closed.
 static CLOSED: AtomicU8 = AtomicU8::new(0);
-/// The limit on the size of files that was lifted, [`UNLIMITED`] when none was.
+/// The original limit on file size, if it was raised, or [`UNLIMITED`].
 static FILE_LIMIT: AtomicU64 = AtomicU64::new(UNLIMITED);
-/// The limit on descriptors that was lifted, [`UNLIMITED`] when none was.
+/// The original limit on descriptors, if it was raised, or [`UNLIMITED`].
 static DESCRIPTOR_LIMIT: AtomicU64 = AtomicU64::new(UNLIMITED);
-/// Set when SIGXFSZ is ignored for our own sake.
+/// Set when we ignore SIGXFSZ for our own purposes.
 static SIGXFSZ_TAKEN: AtomicBool = AtomicBool::new(false);
 
 const UNLIMITED: u64 = u64::MAX;
 
-/// Run by the dynamic loader before the runtime's own start.
+/// Run by the dynamic loader before the runtime starts.
 #[used]
 // SAFETY: .init_array holds pointers to functions that the loader calls once, and this is one; it needs nothing that
 // is not ready by then.
@@ -25,7 +26,7 @@ const UNLIMITED: u64 = u64::MAX;
 static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
-    // Relaxed throughout: there is only one thread yet, and those that come are started after it.
+    // Relaxed throughout: there is only one thread yet, and later ones are started after this.
     SIGPIPE_IGNORED.store(super::signals::is_ignored(libc::SIGPIPE), Ordering::Relaxed);
     let mut closed = 0;
     for descriptor in 0..3 {
@@ -37,16 +38,17 @@ extern "C" fn look() {
     CLOSED.store(closed, Ordering::Relaxed);
 }
 
-/// Raises the limits of which every recording takes more than other programs do as far as this process may, for itself and not for
-/// targets.
+/// Raises, as far as this process may, the limits that a recording reaches sooner than other programs: for this
+/// process, not for targets.
 ///
-/// The size of files (`ulimit -f`): the agent's, shared memory, the capture. To go beyond what is left is an error of the write then, and
-/// not the end of the process. The number of descriptors (`ulimit -n`): one for each process, and some for its memory.
+/// File size (`ulimit -f`): of the agent, shared memory and the capture. Exceeding what still applies is then an
+/// error of the write, instead of killing the process. Descriptors (`ulimit -n`): one for each process, and some for
+/// its memory.
 pub fn lift_limits() {
     if !super::signals::is_ignored(libc::SIGXFSZ) {
         // SAFETY: SIG_IGN is a valid action for SIGXFSZ.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-        // Relaxed: read by children of this process, which are made later.
+        // Relaxed: read by children of this process, created later.
         SIGXFSZ_TAKEN.store(true, Ordering::Relaxed);
     }
     lift(Resource::Fsize, &FILE_LIMIT);
@@ -59,12 +61,12 @@ fn lift(resource: Resource, before: &AtomicU64) {
     if limit.maximum != limit.current
         && setrlimit(resource, Rlimit { current: limit.maximum, ..limit }).is_ok()
     {
-        // Relaxed: read by children of this process, which are made later.
+        // Relaxed: read by children of this process, created later.
         before.store(current, Ordering::Relaxed);
     }
 }
 
-/// Gives a child between fork and execve back what the runtime took. Async-signal-safe.
+/// Restores in a child, between fork and execve, what was changed. Async-signal-safe.
 pub(super) fn restore() {
     let action = if SIGPIPE_IGNORED.load(Ordering::Relaxed) { libc::SIG_IGN } else { libc::SIG_DFL };
     // SAFETY: SIG_IGN and SIG_DFL are valid actions for SIGPIPE.
@@ -76,14 +78,14 @@ pub(super) fn restore() {
     for (resource, before) in [(Resource::Fsize, &FILE_LIMIT), (Resource::Nofile, &DESCRIPTOR_LIMIT)] {
         let current = before.load(Ordering::Relaxed);
         if current != UNLIMITED {
-            // It was the limit before, so it can be set; and nobody could be told here.
+            // It was the limit before, so setting it succeeds; and an error could not be reported here.
             let maximum = getrlimit(resource).maximum;
             let _ = setrlimit(resource, Rlimit { current: Some(current), maximum });
         }
     }
     for descriptor in 0..3 {
         if CLOSED.load(Ordering::Relaxed) & (1 << descriptor) != 0 {
-            // SAFETY: this process is about to be replaced and uses its standard streams no more.
+            // SAFETY: this process is about to be replaced and no longer uses its standard streams.
             unsafe { libc::close(descriptor) };
         }
     }

@@ -1,4 +1,4 @@
-//! Signals as readable events, without handlers: nothing runs at a moment that nobody chose.
+//! Signals as readable events, without handlers: no code runs at an arbitrary moment.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-/// The signals that a recording cares for.
+/// The signals that a recording handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// `SIGINT`, from ^C.
@@ -18,7 +18,7 @@ pub enum Signal {
     Terminate,
     /// `SIGHUP`: the terminal is gone.
     Hangup,
-    /// `SIGUSR1`: a snapshot is wanted.
+    /// `SIGUSR1`: a snapshot is requested.
     Snapshot,
     /// `SIGCHLD`: a child ended.
     Child,
@@ -27,22 +27,22 @@ pub enum Signal {
 /// Who sent a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The terminal, to every process of the foreground: the target has it as well.
+    /// The terminal, which sends to the whole foreground process group: the target has it as well.
     Terminal,
-    /// A process, perhaps to us alone.
+    /// A process, perhaps only to us.
     Process,
 }
 
 /// A signal that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Which.
+    /// Which signal.
     pub signal: Signal,
-    /// From whom.
+    /// Its sender.
     pub origin: Origin,
 }
 
-/// Receives signals instead of what they do otherwise.
+/// Receives signals in place of their default actions.
 #[derive(Debug)]
 pub struct Signals {
     descriptor: std::fs::File,
@@ -52,7 +52,7 @@ impl Signal {
     const ALL: [Signal; 6] =
         [Signal::Interrupt, Signal::Quit, Signal::Terminate, Signal::Hangup, Signal::Snapshot, Signal::Child];
 
-    /// The number that the system has for it.
+    /// The system's number of the signal.
     pub fn number(self) -> i32 {
         match self {
             Signal::Interrupt => libc::SIGINT,
@@ -66,12 +66,12 @@ impl Signal {
 }
 
 impl Signals {
-    /// From now on this thread, and those that it starts, no longer die of signals but leave them to
-    /// [`Signals::next`]. So this comes before any thread is started, and after [`super::Launch::prepare`], whose
-    /// process keeps what was. Signals that were ignored, as by `nohup`, stay so, but for those in `even_ignored`.
+    /// From now on this thread, and those it starts, leave these signals to [`Signals::next`] instead of dying of
+    /// them. So call this before any thread is started, and after [`super::Launch::prepare`], whose process keeps the
+    /// original settings. Signals that were ignored, as by `nohup`, stay ignored, except those in `even_ignored`.
     ///
     /// # Errors
-    /// When the system gives no descriptor.
+    /// When the system refuses a descriptor.
     pub fn catch(even_ignored: &[Signal]) -> io::Result<Signals> {
         let mut set = empty_set();
         for signal in Signal::ALL {
@@ -84,7 +84,7 @@ impl Signals {
         // SAFETY: SIG_DFL is a valid action for SIGCHLD.
         unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
         let mut blocked = set;
-        // Blocked but never read: a file that outgrows its limit is an error of the write, not our death.
+        // Blocked but never read: a file that exceeds its limit is then an error of the write, and does not kill us.
         add(&mut blocked, libc::SIGXFSZ);
         // SAFETY: `blocked` is initialised, and a null pointer asks for no old set.
         let failed =
@@ -103,7 +103,7 @@ impl Signals {
         Ok(Signals { descriptor: descriptor.into() })
     }
 
-    /// The next signal; none when `timeout` passes first.
+    /// The next signal; `None` when `timeout` passes first.
     ///
     /// # Errors
     /// When the system fails to wait.
@@ -111,7 +111,7 @@ impl Signals {
         self.next_or(&self.descriptor, timeout)
     }
 
-    /// The next signal; none when something else can be read, or `timeout` passes first.
+    /// The next signal; `None` when `other` becomes readable or `timeout` passes first.
     ///
     /// # Errors
     /// When the system fails to wait.
@@ -132,11 +132,11 @@ impl Signals {
     }
 }
 
-/// The signals that were blocked for a thread before [`block_signals`].
+/// The signals that were blocked in a thread before [`block_signals`].
 #[derive(Clone, Copy, Debug)]
 pub struct Blocked(libc::sigset_t);
 
-/// Has this thread take no signals: they wait for another one.
+/// Blocks all signals in this thread, which leaves them to others.
 pub fn block_signals() -> Blocked {
     let mut all = empty_set();
     // SAFETY: `all` is initialised and borrowed for the call.

@@ -15,7 +15,7 @@ fn shell(script: &str) -> Launch {
     Launch::new(&inspect(Path::new("sh")).unwrap(), &command).unwrap()
 }
 
-/// What a script of the shell writes when `run` runs it.
+/// The output of a shell script that `run` runs.
 fn output(script: &str, run: impl FnOnce(&str)) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("output");
@@ -28,7 +28,7 @@ fn run_by_us(script: &str) {
     assert!(child.wait().unwrap().success());
 }
 
-/// The standard library adds nothing of ours.
+/// Runs it with the standard library, which adds nothing of ours.
 fn run_by_std(script: &str) {
     assert!(Command::new("sh").arg("-c").arg(script).status().unwrap().success());
 }
@@ -76,15 +76,15 @@ fn only_our_variables_are_added() {
     assert!(others.iter().all(|line| ours.contains(line)));
 }
 
-/// Check that the target gets no descriptor of ours: what is open in it is what any child of ours has open.
+/// Check that the target gets none of our descriptors: it has the same ones open as any child of ours.
 #[test]
 fn no_descriptor_leaks() {
     let script = "ls /proc/$$/fd";
     assert_eq!(output(script, run_by_us), output(script, run_by_std));
 }
 
-/// Check that the target finds signals as they were before the runtime came: nothing blocked, and ignored what is
-/// ignored here, but for SIGPIPE, which the runtime ignores.
+/// Check that the target finds signals as they were before the runtime started: none blocked, and those ignored that
+/// are ignored here, except for SIGPIPE, which the runtime ignores.
 #[test]
 fn signals_are_as_they_were() {
     let masks = |status: String| {
@@ -100,7 +100,7 @@ fn signals_are_as_they_were() {
     assert_eq!((blocked, ignored), (0, ignored_here & !sigpipe));
 }
 
-/// Check that arguments reach the target as they are, spaces and odd bytes included.
+/// Check that arguments reach the target unchanged, including spaces and odd bytes.
 #[test]
 fn arguments_are_passed_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
@@ -130,7 +130,7 @@ fn texts_are_run_by_the_shell() {
     assert_eq!(fs::read_to_string(&output).unwrap(), format!("{} one\n", script.display()));
 }
 
-/// Check that the reason of a failed execve comes back, and no process stays.
+/// Check that the reason for a failed execve is returned, and no process stays behind.
 #[test]
 fn failed_execve_is_reported() {
     let folder = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ fn failed_execve_is_reported() {
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
 }
 
-/// Check that a prepared process which is never let go ends without running anything.
+/// Check that a prepared process that is never let go ends without running anything.
 #[test]
 fn abandoned_process_ends() {
     let folder = tempfile::tempdir().unwrap();
@@ -157,7 +157,7 @@ fn abandoned_process_ends() {
     assert!(!file.exists());
 }
 
-/// Check that a process killed while it waits counts as a target killed by that signal.
+/// Check that a process killed while waiting counts as a target killed by that signal.
 #[test]
 fn killed_while_waiting_is_a_killed_target() {
     let prepared = shell("exit 0").prepare().unwrap();

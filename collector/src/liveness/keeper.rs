@@ -1,4 +1,4 @@
-//! A thread that keeps images, and the list by which the kernel finds them when it dies (`set_robust_list`).
+//! A thread that keeps images, and the list through which the kernel finds them when it dies (`set_robust_list`).
 //!
 //! ```text
 //!   head ──► node of image 3 ──► node of image 2 ──► node of image 1 ──► head
@@ -7,7 +7,7 @@
 //!            owner word of image 3: the thread's id; FUTEX_OWNER_DIED once it is dead
 //! ```
 //!
-//! Since the distance is fixed, nodes lie in the control memory's page, too.
+//! The kernel's distance from node to word is the same for all, so each node lies in the page of control memory, too.
 
 use shared_ring::Control;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,7 +20,7 @@ struct Node {
     next: *const Node,
 }
 
-/// Head of the kernel's list, as `set_robust_list` wants it.
+/// Head of the kernel's list, in the layout of `set_robust_list`.
 #[repr(C)]
 struct Head {
     list: Node,
@@ -28,14 +28,14 @@ struct Head {
     pending: *const Node,
 }
 
-/// Bytes from the start of the control memory to its node, which no agent reads.
+/// Bytes from the start of the control memory to its node, which agents never read.
 const NODE: usize = 2048;
 
-/// The thread, from the outside.
+/// Handle of the thread.
 #[derive(Debug)]
 pub(super) struct Keeper {
     thread_id: u32,
-    /// How many it has.
+    /// Number of its images.
     pub(super) images: usize,
     commands: mpsc::Sender<Command>,
     thread: Option<JoinHandle<()>>,
@@ -44,7 +44,7 @@ pub(super) struct Keeper {
 enum Command {
     Add(usize, mpsc::Sender<()>),
     Remove(usize, mpsc::Sender<()>),
-    /// Ends as if it was killed.
+    /// Ends as if killed.
     #[cfg(test)]
     Die,
 }
@@ -66,18 +66,18 @@ impl Keeper {
         Ok(Keeper { thread_id: id.load(Ordering::Acquire), images: 0, commands, thread: Some(thread) })
     }
 
-    /// What the owner words of its images hold.
+    /// The value of its images' owner words.
     pub(super) fn thread_id(&self) -> u32 {
         self.thread_id
     }
 
-    /// Keeps an image from now on.
+    /// Adds an image.
     pub(super) fn add(&mut self, control: &Control) {
         self.images += 1;
         self.command(Command::Add, control);
     }
 
-    /// Keeps it no more.
+    /// Removes an image.
     pub(super) fn remove(&mut self, control: &Control) {
         self.images = self.images.saturating_sub(1);
         self.command(Command::Remove, control);
@@ -91,7 +91,7 @@ impl Keeper {
         }
     }
 
-    /// Has the thread end with its list registered: to the kernel that is the same as if it was killed.
+    /// Ends the thread with its list still registered, which to the kernel is the same as being killed.
     #[cfg(test)]
     pub(super) fn die(self) {
         self.commands.send(Command::Die).unwrap();
@@ -100,7 +100,7 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // The thread ends when nobody can command it any more.
+        // The thread ends when nobody can send it commands.
         let (nobody, _) = mpsc::channel();
         self.commands = nobody;
         if let Some(thread) = self.thread.take() {
@@ -118,7 +118,7 @@ fn keep(inbox: &mpsc::Receiver<Command>) {
         pending: core::ptr::null(),
     });
     let start: *mut Head = &raw mut *head;
-    // SAFETY: the head lives in this function, which ends with the list unregistered, or leaks it.
+    // SAFETY: the head lives in this function, which ends with an empty list, or leaks the head.
     unsafe { register(start) };
     while let Ok(command) = inbox.recv() {
         let done = match command {
@@ -141,8 +141,7 @@ fn keep(inbox: &mpsc::Receiver<Command>) {
         unsafe { link(start, &images) };
         let _ = done.send(());
     }
-    // An orderly end: the words stay as they are.
-    // SAFETY: an empty list.
+    // An orderly end: the words stay as they are. SAFETY: an empty list.
     unsafe { link(start, &[]) };
 }
 
@@ -155,11 +154,11 @@ unsafe fn register(head: *mut Head) {
     let list = head.cast::<Node>();
     // SAFETY: the caller vouches for the head.
     unsafe { list.write(Node { next: list }) };
-    // SAFETY: as above. glibc's own list of this thread is replaced: the thread locks no robust mutex of libc's.
+    // SAFETY: as above. This replaces glibc's own list for the thread, which locks no robust mutex of libc.
     let _ = unsafe { libc::syscall(libc::SYS_set_robust_list, head, size_of::<Head>()) };
 }
 
-/// Links the nodes of all images into the list, whose end is its head again.
+/// Links the nodes of all images into a list that ends at its head.
 ///
 /// # Safety
 /// `head` is the registered head, and the images' control memory is mapped and writable.
@@ -172,6 +171,6 @@ unsafe fn link(head: *mut Head, images: &[usize]) {
         unsafe { node.write(Node { next }) };
         next = node;
     }
-    // SAFETY: as above. The kernel looks at the list only when this thread dies, so no order matters but the final.
+    // SAFETY: as above. The kernel reads the list only when this thread dies, so only the final state matters.
     unsafe { list.write(Node { next }) };
 }

@@ -16,7 +16,7 @@ fn free(address: u64) -> Record {
 
 const BLOCK: u64 = 0x10_0000;
 
-/// A stream of these records at these times, as a ring would have them.
+/// A stream with these records at these times, encoded as in a ring.
 fn open(merger: &mut Merger, ring: u32, records: &[(u64, Record)]) {
     let id = merger.open(ImageId(0), ring);
     let mut before = 0;
@@ -34,7 +34,7 @@ fn open(merger: &mut Merger, ring: u32, records: &[(u64, Record)]) {
     merger.stream(id).check(u64::MAX, false, |_, _, _| {}).unwrap();
 }
 
-/// What a batch has: ring and time of each record, and of each note no ring.
+/// A batch's contents: ring and time of each record; notes have no ring.
 fn contents(batch: &mut Batch) -> Vec<(Option<u32>, u64)> {
     let mut contents = Vec::new();
     batch.take(|part| match part {
@@ -87,8 +87,8 @@ fn time_orders_up_to_the_watermark() {
     );
 }
 
-/// Check that at one time the end of a block comes before the beginning of the next one at its address, whether they
-/// have the short form or not.
+/// Check that at equal times the end of a block precedes the beginning of the next at its address, in short and long
+/// form.
 #[test]
 fn frees_come_first_in_a_tie() {
     for odd in [0, 1] {
@@ -98,14 +98,14 @@ fn frees_come_first_in_a_tie() {
     }
 }
 
-/// Check that a ring's own order is kept even where its times are equal.
+/// Check that a ring keeps its own order even where its times are equal.
 #[test]
 fn one_ring_keeps_its_order() {
     let records = [(5, alloc(BLOCK)), (5, free(BLOCK))];
     check(&[&records, &[(5, alloc(BLOCK))]], 5, &[(0, 5), (0, 5), (1, 5)], 0);
 }
 
-/// Check that a process starts before the records of that time and ends behind them.
+/// Check that a process starts before its records of that time, and ends after them.
 #[test]
 fn notes_have_their_place() {
     let mut merger = Merger::default();
@@ -119,7 +119,7 @@ fn notes_have_their_place() {
 }
 
 proptest! {
-    /// Check that merging loses nothing and every ring stays in order, in batches of any size, however records lie.
+    /// Check that merging loses nothing and each ring stays in order, in batches of any size, for any records.
     #[test]
     fn nothing_is_lost(
         times in proptest::collection::vec(proptest::collection::vec(0u64..5000, 0..900), 1..6),

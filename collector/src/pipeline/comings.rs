@@ -8,7 +8,7 @@ use capture::{Action, Error, ThreadId};
 use std::sync::atomic::Ordering;
 
 impl Pipeline {
-    /// Takes in something that is no record.
+    /// Takes in an item that is not a record.
     pub(super) fn note(&mut self, item: Item) -> Result<(), Error> {
         if !matches!(item.what, What::Image(_) | What::Finished) {
             self.timeline.advance(item.time);
@@ -56,7 +56,7 @@ impl Pipeline {
         let Some(process) = self.processes.end(image, slot, end, time, &mut self.writer)? else {
             return Ok(());
         };
-        // One that never had a thread has no events either.
+        // A process that never had a thread has no events either.
         match threads.first().map(|owner| owner.thread).or(self.processes.last_thread(process)) {
             Some(thread) => self.write(thread, Action::ProcessEnd { process }),
             None => Ok(()),
@@ -67,7 +67,7 @@ impl Pipeline {
         let Some(mut known) = self.images.remove(image) else { return Ok(()) };
         let totals = &mut self.totals;
         totals.shared_memory += known.image.memory.used();
-        // Relaxed: a count of processes that have gone their way since.
+        // Relaxed: a count of processes that have since gone on unrecorded.
         totals.refused += u64::from(known.segment.header().refused.load(Ordering::Relaxed));
         totals.full_logs += u64::from(known.segment.modules().is_full());
         totals.corrupt += known.stacks.corrupt;
@@ -76,7 +76,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// A thread takes a ring over.
+    /// A thread takes over a ring.
     pub(super) fn owner(&mut self, image: ImageId, ring: u32, slot: u32, tid: u32) -> Result<(), Error> {
         let Some((process, begins)) = self.processes.owner(image, slot) else {
             self.totals.corrupt += 1;
@@ -84,7 +84,7 @@ impl Pipeline {
         };
         let before = self.images.get(image).and_then(|known| known.leave(ring));
         if let Some(before) = before {
-            // It could not say that it ends.
+            // The previous owner could not report its end.
             self.left(before.thread)?;
         }
         let thread = self.processes.thread(process, tid, &mut self.writer)?;
@@ -97,7 +97,7 @@ impl Pipeline {
         self.write(thread, Action::ThreadStart)
     }
 
-    /// A thread writes into its ring no more.
+    /// A thread stops writing to its ring.
     pub(super) fn left(&mut self, thread: ThreadId) -> Result<(), Error> {
         self.processes.rename(thread, &mut self.writer)?;
         self.processes.leave(thread);

@@ -1,4 +1,4 @@
-//! An image that is recorded, as the writer knows it.
+//! A recorded image, as the writer knows it.
 
 use super::reallocs::Reallocs;
 use crate::annotations::Pools;
@@ -11,7 +11,7 @@ use shared_ring::Segment;
 use shared_ring::record::Record;
 use std::sync::Arc;
 
-/// Who writes into a ring.
+/// The thread that writes into a ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
     pub(super) slot: u32,
@@ -29,11 +29,11 @@ pub(super) struct Known {
     pub(super) segment: Segment,
     pub(super) stacks: Stacks,
     pub(super) modules: Modules,
-    /// By ring: who writes.
+    /// The writing thread of each ring.
     pub(super) rings: Vec<Option<Owner>>,
     pub(super) pools: Pools,
     pub(super) reallocs: Reallocs,
-    /// Records by process slot of threads that write no more, for the estimate of the hooks' cost.
+    /// By process slot, records of threads that no longer write, to estimate the cost of hooks.
     pub(super) records: FxHashMap<u32, u64>,
 }
 
@@ -51,7 +51,7 @@ impl Known {
         }
     }
 
-    /// A thread writes into a ring from now on; who did before.
+    /// A thread writes into a ring from now on.
     pub(super) fn take_over(&mut self, ring: u32, owner: Owner) {
         let index = ring as usize;
         if self.rings.len() <= index {
@@ -60,14 +60,14 @@ impl Known {
         self.rings[index] = Some(owner);
     }
 
-    /// The thread that writes into a ring does so no more.
+    /// Takes the ring from its thread, which no longer writes.
     pub(super) fn leave(&mut self, ring: u32) -> Option<Owner> {
         let owner = self.rings.get_mut(ring as usize)?.take()?;
         self.count(owner);
         Some(owner)
     }
 
-    /// No thread of a process writes any more; which ones did.
+    /// Takes all rings from the threads of a process, and returns those threads.
     pub(super) fn leave_all(&mut self, slot: u32) -> Vec<Owner> {
         let rings = self.rings.iter_mut();
         let owners: Vec<Owner> = rings.filter_map(|ring| ring.take_if(|owner| owner.slot == slot)).collect();
@@ -79,7 +79,7 @@ impl Known {
         *self.records.entry(owner.slot).or_default() += owner.records;
     }
 
-    /// The event that a record of a process tells of; `None` for what cannot be.
+    /// The event that a process's record means; `None` for an impossible one.
     pub(super) fn action(
         &mut self,
         slot: u32,
@@ -121,7 +121,7 @@ impl Known {
             Record::Resume => Action::Resume,
             Record::GapEnd { allocations, frees } => Action::GapEnd { allocations, frees },
             Record::Fork { fork } => Action::Fork { fork },
-            // Pools have names before they have blocks.
+            // Pools are named before they have blocks.
             Record::ReportAlloc { .. } | Record::ReportFree { .. } | Record::ReportRealloc { .. } => {
                 return pools.action(slot, record, stack);
             }
@@ -134,7 +134,7 @@ impl Known {
     }
 }
 
-/// All images, by their ids: they are few, records are many.
+/// All images by id: there are few images, but many records.
 #[derive(Default)]
 pub(super) struct Images(Vec<Option<Box<Known>>>);
 
@@ -147,13 +147,13 @@ impl Images {
         self.0[index] = Some(Box::new(known));
     }
 
-    /// What is known of an image, while it is not finished.
+    /// What is known of an image, until that is finished.
     #[inline]
     pub(super) fn get(&mut self, id: ImageId) -> Option<&mut Known> {
         self.0.get_mut(id.0 as usize)?.as_deref_mut()
     }
 
-    /// An image is finished.
+    /// Removes a finished image.
     pub(super) fn remove(&mut self, id: ImageId) -> Option<Box<Known>> {
         self.0.get_mut(id.0 as usize).and_then(Option::take)
     }

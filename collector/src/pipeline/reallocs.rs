@@ -1,4 +1,4 @@
-//! Blocks that are being moved, for the live table.
+//! Blocks being moved, for the live table.
 
 use crate::image::ImageId;
 use crate::live::Live;
@@ -11,7 +11,7 @@ use shared_ring::record::Record;
 pub(super) struct Reallocs(FxHashMap<(ThreadId, u16), u64>);
 
 impl Reallocs {
-    /// Keeps the live table up to date.
+    /// Updates the live table.
     pub(super) fn follow(
         &mut self,
         live: &mut Live,
@@ -41,7 +41,7 @@ impl Reallocs {
             Record::ReallocFailed { serial } => {
                 self.0.remove(&(thread, serial));
             }
-            // What becomes of its blocks is not known from here on.
+            // From here on it is not known what becomes of its blocks.
             Record::Pause => live.end(image, slot),
             _ => {}
         }

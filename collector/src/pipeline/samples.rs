@@ -1,4 +1,4 @@
-//! What the sampler and the counters bring.
+//! Input from the sampler and the counters.
 
 use super::Pipeline;
 use crate::perf::{self, GRACE};
@@ -8,7 +8,7 @@ use shared_ring::record::TIME_SHIFT;
 use std::time::Instant;
 
 impl Pipeline {
-    /// Takes samples of the processors in.
+    /// Takes in samples of the processors.
     pub(crate) fn sampled(&mut self, batch: perf::Batch) -> Result<(), Error> {
         let Pipeline { samples, timeline, writer, addresses, .. } = self;
         samples.take(batch, timeline.clock(), writer, addresses)
@@ -19,13 +19,13 @@ impl Pipeline {
         std::mem::take(&mut self.samples.kernel_frames)
     }
 
-    /// Takes readings of counters in.
+    /// Takes in readings of counters.
     pub(crate) fn counted(&mut self, counters: &[Counter]) -> Result<(), Error> {
         let counters = counters.iter().filter_map(|counter| self.timeline.counter(counter));
         counters.into_iter().try_for_each(|counter| self.writer.counter(counter))
     }
 
-    /// Says whose the samples of processes are that nothing tells of any more, and forgets these.
+    /// Assigns the samples of processes about which nothing more will be reported, and forgets those processes.
     pub(super) fn settle(&mut self) -> Result<(), Error> {
         let Pipeline { samples, processes, timeline, writer, .. } = self;
         let Some(gone) = Instant::now().checked_sub(GRACE) else { return Ok(()) };
@@ -33,7 +33,7 @@ impl Pipeline {
             samples.forget(gone);
             return Ok(());
         }
-        // By then their images are gone, too, or nobody has told that.
+        // By then the sampler's view of these images has ended, too, or nobody has reported that.
         let ended = gone.checked_sub(GRACE).filter(|ended| processes.are_many(*ended));
         if ended.is_some() || samples.are_due(gone) {
             samples.settle(gone, processes, timeline.clock(), writer)?;
@@ -44,7 +44,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Says whose samples they are, when all are there; gives what the capture says about them.
+    /// Assigns the remaining samples; returns what the capture says about them.
     pub(crate) fn finish_samples(&mut self, mut sampled: perf::Sampled) -> Result<perf::Sampled, Error> {
         let summary = &mut sampled.cpu;
         let Pipeline { samples, processes, timeline, writer, addresses, .. } = self;
@@ -58,7 +58,7 @@ impl Pipeline {
         sampled.without_agent = samples.without_agent();
         sampled.nameless = samples.nameless();
         if !summary.event.is_empty() || sampled.faults.is_recorded || sampled.trace.hits > 0 {
-            // Ticks of the sampler, what conversion at another moment adds, and the rounding of events.
+            // Ticks of the sampler, the effect of converting at another moment, and the rounding of event times.
             let clock = timeline.clock();
             let ticks = clock.duration(summary.clock_error_ns + (1 << TIME_SHIFT));
             summary.clock_error_ns = ticks + clock.bend_ns() + TIME_UNIT_NS;

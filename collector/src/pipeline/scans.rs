@@ -1,4 +1,4 @@
-//! What was found in the memory of processes, as the capture has it.
+//! What was found in the memory of processes, as written to the capture.
 
 use super::Pipeline;
 use crate::exit_scans;
@@ -7,7 +7,8 @@ use crate::scan::{Place, Scanned};
 use capture::{Area, Error, Object, Scan, StringId};
 
 impl Pipeline {
-    /// Writes when and where a process' memory was searched; what is left to write, unless the process is not known.
+    /// Writes when and where a process's memory was searched; returns what is left to write, or `None` if the process
+    /// is unknown.
     pub(crate) fn scan(
         &mut self,
         mut scanned: Scanned,

@@ -1,10 +1,10 @@
-//! Where the recording is.
+//! The current time of the recording.
 
 use crate::beginning::Beginning;
 use crate::clock::Clock;
 use capture::{Counter, Error, Metadata, Writer};
 
-/// Times of events. Their order is the truth, so time never runs backwards.
+/// Times of events. Their order is authoritative, so time never runs backwards.
 #[derive(Debug)]
 pub(crate) struct Timeline {
     clock: Clock,
@@ -18,22 +18,22 @@ impl Timeline {
         Timeline { clock, last: 0, beginning: Beginning::default() }
     }
 
-    /// The same for a recording that begins with its first process, of which the capture says this until then.
+    /// The same, for a recording that begins with its first process; until then the capture has this metadata.
     pub(super) fn awaiting(self, metadata: Metadata) -> Timeline {
         Timeline { clock: self.clock.awaiting(), beginning: Beginning::awaited(metadata), ..self }
     }
 
-    /// True while that is waited for.
+    /// True while the first process is awaited.
     pub(crate) fn is_awaiting(&self) -> bool {
         self.beginning.is_awaited()
     }
 
-    /// A process takes part since this moment, in shifted ticks.
+    /// Notes that a process takes part since `time`, in shifted ticks.
     pub(super) fn met(&mut self, time: u64, writer: &mut Writer) -> Result<(), Error> {
         self.beginning.met(time, &mut self.clock, writer)
     }
 
-    /// Goes on to this moment, in shifted ticks; gives its time, which is no earlier than that of any event before.
+    /// Advances to this time, in shifted ticks; returns it converted, no earlier than any event before.
     // Cost: a multiplication and a comparison.
     #[inline]
     pub(crate) fn advance(&mut self, ticks: u64) -> u64 {
@@ -46,7 +46,7 @@ impl Timeline {
         self.last
     }
 
-    /// True when events of this time, in ticks, are written, and all before it.
+    /// True when an event of this time, in ticks, or a later one is written, and so all before it.
     pub(crate) fn has_passed(&self, ticks: u64) -> bool {
         self.last >= self.clock.nanoseconds(ticks)
     }
@@ -65,7 +65,7 @@ impl Timeline {
         self.clock.measure();
     }
 
-    /// A reading by a clock that was started with the session; `None` when it was taken before the recording.
+    /// Converts a reading by a clock started with the session; `None` if it was taken before the recording began.
     pub(super) fn counter(&self, counter: &Counter) -> Option<Counter> {
         self.beginning.counter(counter)
     }

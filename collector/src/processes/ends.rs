@@ -7,14 +7,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 impl Processes {
-    /// The process said that it is about to exec.
+    /// The process announced an exec.
     pub(crate) fn execing(&mut self, image: ImageId, slot: u32, thread: ThreadId) {
         if let Some(alive) = self.alive.get_mut(&(image, slot)) {
             alive.execing = Some(thread);
         }
     }
 
-    /// A thread said something else: if it was about to exec, that failed.
+    /// A thread wrote another record: if it had announced an exec, that failed.
     pub(crate) fn goes_on(&mut self, image: ImageId, slot: u32, thread: ThreadId) {
         if let Some(alive) = self.alive.get_mut(&(image, slot))
             && alive.execing == Some(thread)
@@ -23,19 +23,19 @@ impl Processes {
         }
     }
 
-    /// The process said that it exits.
+    /// The process announced its exit.
     pub(crate) fn exiting(&mut self, image: ImageId, slot: u32, code: i32) {
         if let Some(alive) = self.alive.get_mut(&(image, slot)) {
             alive.code = Some(code & 0xFF);
         }
     }
 
-    /// How the process in a slot stands at this moment.
+    /// How the process in a slot stands right now.
     pub(crate) fn end_by_now(&mut self, image: &Image, slot: u32) -> End {
         image.end_by_now(slot, &mut self.roll)
     }
 
-    /// The process in a slot ended; its id, if it ever started.
+    /// Ends the process in a slot; returns its id, if it ever started.
     pub(crate) fn end(
         &mut self,
         image: ImageId,
@@ -62,7 +62,8 @@ impl Processes {
         Ok(Some(alive.process))
     }
 
-    /// Whoever started a process knows best how it ended, and by when. A process that began later has its pid, and is another one.
+    /// The status from whoever reaped the process overrides what we know. `time` tells the process from a later one
+    /// with the same pid.
     pub(crate) fn note_exit(
         &mut self,
         pid: u32,
@@ -73,7 +74,7 @@ impl Processes {
         let Some(id) = self.images.that_had(pid, time) else { return Ok(()) };
         let end = self.images.process(id).and_then(|process| process.end.as_ref());
         if end.is_some_and(|end| end.ended == Ended::Exec) {
-            // It went on as a program that was not recorded.
+            // It continued as a program that was not recorded.
             return Ok(());
         }
         self.set_end(id, of_wait_status(status.into_raw()), None, writer)

@@ -1,4 +1,4 @@
-//! Images that live, or have ended lately.
+//! Live images, and ones that ended lately.
 
 use crate::exit_scans::Place;
 use crate::image::ImageId;
@@ -8,28 +8,28 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// So many images that have ended are known on: their children, and the images that follow them, are told of after their ends. What is
-/// recorded for days starts any number.
+/// Most ended images that stay known: their children, and the images that follow them, may be reported after they
+/// ended. A recording that runs for days starts any number of images.
 pub(super) const ENDED: usize = 4096;
 
-/// Times of the beginning and the end of a recording are this many nanoseconds apart at most when they are converted, since its
-/// clock's rate is measured better and better. No pid is used again so soon.
+/// The clock's rate is measured ever more precisely, so converting the same time early and late in a recording may
+/// differ by this many nanoseconds at most. No pid is reused that soon.
 const SLACK: u64 = 1_000_000;
 
-/// An image that lives, or has ended lately.
+/// An image that is live, or ended lately.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) process: Process,
     /// When it was first heard of, in nanoseconds of the recording.
     pub(super) start: u64,
-    /// The slot that it has or had, with the pid in its own namespace.
+    /// The slot it has or had, with the pid in its own namespace.
     pub(super) slot: (ImageId, u32, u32),
     pub(super) last_thread: Option<ThreadId>,
-    /// The image that had its pid before.
+    /// The previous image with the same pid.
     pub(super) before: Option<ProcessId>,
-    /// Ids of threads that have ended, for others.
+    /// Ids of ended threads, for reuse.
     pub(super) spare: Vec<ThreadId>,
-    /// The numbers of its threads, where these are others here.
+    /// Ids of its threads, if they differ in our namespace.
     pub(super) threads: process::Threads,
 }
 
@@ -40,15 +40,15 @@ impl Known {
     }
 }
 
-/// All of them.
+/// The known images.
 #[derive(Debug, Default)]
 pub(super) struct Images {
     known: FxHashMap<ProcessId, Known>,
-    /// Those that have ended, the first one first, and when that was heard of.
+    /// Ended images, first ended first, with the time we heard of it.
     ended: VecDeque<(Instant, ProcessId)>,
-    /// How many there ever were.
+    /// Number of images so far.
     count: usize,
-    /// The process that began the recording: how it ends is told last.
+    /// The process that began the recording stays known, since its end is reported last.
     first_pid: Option<u32>,
     /// Latest image by pid.
     by_pid: FxHashMap<u32, ProcessId>,
@@ -56,7 +56,8 @@ pub(super) struct Images {
 }
 
 impl Images {
-    /// A new one, which has this pid here; what has the number of one that is gone may be anybody.
+    /// Adds an image, with its pid in our namespace. `None` if it is gone: the pid it told may be another process's
+    /// here.
     pub(super) fn add(&mut self, id: ProcessId, pid: Option<u32>, mut known: Known) {
         self.count += 1;
         self.first_pid = self.first_pid.or(Some(known.process.pid));
@@ -79,23 +80,23 @@ impl Images {
         self.get(id).map(|known| &known.process)
     }
 
-    /// The latest one that has or had a pid.
+    /// The latest image that has or had a pid.
     pub(super) fn latest(&self, pid: u32) -> Option<ProcessId> {
         self.by_pid.get(&pid).copied()
     }
 
-    /// The one that has or had a place.
+    /// The image that has or had this place.
     pub(super) fn in_place(&self, place: Place) -> Option<ProcessId> {
         self.by_slot.get(&(place.image, place.slot, place.told)).copied()
     }
 
-    /// The one that had a pid at a time.
+    /// The image that had a pid at this time.
     pub(super) fn at(&self, pid: u32, time: u64) -> Option<ProcessId> {
         let images = self.known.iter().filter(|(_, known)| known.process.pid == pid && known.start <= time);
         images.map(|(id, _)| *id).max()
     }
 
-    /// The one that had a pid at a time, by whoever asks when others may have it.
+    /// The image that had a pid at this time, even if later ones have it now.
     pub(super) fn that_had(&self, pid: u32, time: u64) -> Option<ProcessId> {
         let known = |id: ProcessId| Some((id, self.known.get(&id)?));
         let latest = self.latest(pid).and_then(known);
@@ -103,30 +104,31 @@ impl Images {
         images.find(|(_, image)| image.start <= time + SLACK).map(|(id, _)| id)
     }
 
-    /// All that are known, in order.
+    /// All known images, in order.
     pub(super) fn in_order(&self) -> impl Iterator<Item = (ProcessId, &Known)> {
         let mut all: Vec<_> = self.known.iter().map(|(id, known)| (*id, known)).collect();
         all.sort_unstable_by_key(|(id, _)| *id);
         all.into_iter()
     }
 
-    /// How many there ever were.
+    /// Number of images so far.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// One has ended.
+    /// Notes that an image has ended.
     pub(super) fn end(&mut self, id: ProcessId) {
         self.ended.push_back((Instant::now(), id));
     }
 
-    /// True when some can be forgotten, as [`Images::forget`] does.
+    /// True when [`Images::forget`] has something to do.
     pub(super) fn are_many(&self, before: Option<Instant>) -> bool {
         let is_due = |(ended, _): &(Instant, ProcessId)| before.is_none_or(|before| *ended < before);
         self.ended.len() > ENDED && self.ended.front().is_some_and(is_due)
     }
 
-    /// Forgets those that ended first, while there are too many; only what ended before a moment, where one is given.
+    /// Forgets the images that ended first while there are too many; with `before`, only those that ended before
+    /// that.
     pub(super) fn forget(&mut self, before: Option<Instant>) {
         while self.are_many(before) {
             let Some((_, id)) = self.ended.pop_front() else { return };
@@ -136,7 +138,7 @@ impl Images {
                 self.known.insert(id, known);
                 continue;
             }
-            // Both may be of a later one by now.
+            // Both may belong to a later image by now.
             if self.latest(pid) == Some(id) {
                 self.by_pid.remove(&pid);
             }
@@ -146,7 +148,7 @@ impl Images {
         }
     }
 
-    /// Entries of each table.
+    /// Sizes of the tables.
     #[cfg(test)]
     pub(super) fn sizes(&self) -> [usize; 3] {
         [self.known.len(), self.by_pid.len(), self.by_slot.len()]

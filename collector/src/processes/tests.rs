@@ -19,8 +19,8 @@ fn arrival(slot: u32, pid: u32, origin: Option<Origin>) -> Arrival {
     Arrival { slot, occupant: Arc::new(Occupant::found(pid, pid)), origin }
 }
 
-/// Check that of processes that had one pid after each other each has its own end, whoever asks for it when, and that one which
-/// nobody has waited for has none.
+/// Check that processes that had the same pid one after the other each get their own end, in any order of asking, and
+/// that one which was never reaped gets none.
 #[test]
 fn pid_used_again_has_its_own_end() {
     let liveness = Arc::new(Liveness::start().unwrap());
@@ -46,9 +46,8 @@ fn pid_used_again_has_its_own_end() {
     assert_eq!(ends, [Ended::Exited(1), Ended::Exited(2), Ended::Unknown]);
 }
 
-/// Check that any number of forks, each with threads, leaves no more than what ended lately, where samples are awaited as soon as these were told,
-/// that the first process is known to the
-/// end, and that the capture has them all.
+/// Check that any number of forks, each with threads, leaves only what ended lately (when sampling, once samples are
+/// assigned), that the first process stays known to the end, and that the capture has them all.
 #[test]
 fn what_ended_long_ago_is_forgotten() {
     for awaits_samples in [false, true] {

@@ -1,4 +1,5 @@
-//! What remains to be done when nothing comes any more: whose samples they are, names, and the capture's summary.
+//! What remains when all inputs have ended: assigning samples to processes, looking names up, and the capture's
+//! summary.
 
 use super::Finished;
 use super::exits::Exits;
@@ -14,22 +15,22 @@ use crate::{Error, NameSearch, Options};
 use capture::{Effort, Summary};
 use std::sync::atomic::Ordering;
 
-/// What the user wants of it.
+/// The options that matter at the end.
 #[derive(Debug)]
 pub(super) struct Conclusion {
     symbolize: bool,
-    /// Programs that recorded ones start were to be recorded, too.
+    /// Programs started by recorded ones were to be recorded, too.
     follows: bool,
     symbols: symbols::Options,
 }
 
-/// What the parts of a recording leave beside the capture.
+/// What the parts of a recording leave besides the capture.
 pub(super) struct Left {
     pub(super) sampled: Sampled,
     pub(super) closed: Closed,
     pub(super) scanned: Scanned,
     pub(super) exits: Exits,
-    /// Processes that go on unrecorded.
+    /// Processes that run on unrecorded.
     pub(super) unrecorded: Vec<String>,
 }
 
@@ -76,7 +77,7 @@ impl Conclusion {
         Ok(summary)
     }
 
-    /// True where the user gave it up.
+    /// True when the user gave the search up.
     fn look_names_up(self, pipeline: &mut Pipeline, search: &NameSearch) -> Result<bool, capture::Error> {
         let wanted = if self.symbolize { Wanted::All } else { Wanted::Unfiled };
         let goes_on = !pipeline.processes.running().is_empty();
@@ -86,7 +87,7 @@ impl Conclusion {
 }
 
 impl Whole {
-    /// What the capture says at its end, as far as its own contents tell.
+    /// The summary at the end of the capture, as far as the capture itself and draining tell it.
     fn summary(&mut self, sampled: Sampled, unrecorded: Vec<String>) -> Summary {
         let Whole { pipeline, drained, .. } = self;
         let counts = &drained.shared.counts;
@@ -110,7 +111,7 @@ impl Whole {
     }
 }
 
-/// What was refused altogether.
+/// Reasons for what was refused entirely.
 fn unsampled(summary: &Summary) -> Vec<String> {
     let refused = [
         (summary.cpu.event.is_empty(), &summary.cpu.refused),

@@ -1,4 +1,4 @@
-//! What becomes of a capture that is not kept itself.
+//! Distilling a capture that is not itself kept.
 
 use crate::Error;
 use crate::distil::{self, Distiller};
@@ -7,21 +7,21 @@ use std::fs::File;
 use std::io::{Error as IoError, ErrorKind};
 use std::sync::Arc;
 
-/// A capture is distilled, if there is one to be distilled and somebody who does it.
+/// The distiller, if the capture passes through a file and somebody distils it.
 #[derive(Debug)]
 pub(super) struct Distilling {
-    /// The growing capture, where it is not kept itself.
+    /// The growing capture, when it is not itself kept.
     passing: Option<Arc<File>>,
     distiller: Option<Distiller>,
 }
 
 impl Distilling {
-    /// Of a recording whose capture passes through this file.
+    /// For a recording whose capture passes through this file.
     pub(super) fn of(passing: Option<Arc<File>>) -> Distilling {
         Distilling { passing, distiller: None }
     }
 
-    /// Begins.
+    /// Starts distilling.
     pub(super) fn start(&mut self, begin: distil::Begin, written: Arc<Written>) -> Result<(), Error> {
         let failed = |source| Error::System { what: "distil the recording", source };
         let passing = self.passing.clone();
@@ -30,8 +30,9 @@ impl Distilling {
         Ok(())
     }
 
-    /// Waits until what is kept has its end, when the capture has one, or will have none: then what is kept ends with what there was.
-    /// Where that has failed, it is the reason of the writer's failure.
+    /// Waits until the distiller has finished its output, whether or not the capture was finished: an incomplete
+    /// capture gives the output of what there was. A failure of the distiller comes first, since it is what made the
+    /// writer fail.
     pub(super) fn stop<T>(self, finished: Result<T, Error>) -> Result<T, Error> {
         self.distiller.map_or(Ok(()), Distiller::finish)?;
         finished

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
-/// Rings are emptied, until this is stopped.
+/// Empties the rings until stopped.
 #[derive(Debug)]
 pub(super) struct Draining {
     thread: JoinHandle<(Work, queue::Sender)>,
@@ -24,7 +24,7 @@ pub(super) struct Draining {
 /// All that agents have written is with the writer.
 #[derive(Debug)]
 pub(super) struct Emptied {
-    /// The writer works until this is dropped. None where the drain thread has crashed.
+    /// The writer runs until this is dropped. None when the drain thread has panicked.
     to_writer: Option<queue::Sender>,
     drained: Drained,
 }
@@ -34,7 +34,7 @@ pub(super) struct Emptied {
 pub(super) struct Drained {
     pub(super) shared: Arc<Shared>,
     pub(super) work: Work,
-    /// When the last of it was: the end of the recording, in ticks.
+    /// When draining finished, in ticks: the end of the recording.
     pub(super) time: u64,
 }
 
@@ -44,14 +44,15 @@ impl Draining {
         Ok(Draining { thread: spawn("drain", move || drain.run())?, shared, bell, clock })
     }
 
-    /// What it counts, and how it is told to stop.
+    /// The thread's counts and its stop flag.
     pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// Empties the rings once more, into which nobody new writes.
+    /// Empties the rings one last time; no new process can write.
     pub(super) fn stop(self, _: &Closed) -> Emptied {
-        // Release pairs with the Acquire load of the drain thread: what happened before is seen by its last round.
+        // Release pairs with the Acquire load in the drain thread: its last round sees everything that happened
+        // before.
         self.shared.stop.store(true, Ordering::Release);
         self.bell.ring();
         let (work, to_writer) =
@@ -61,7 +62,7 @@ impl Draining {
 }
 
 impl Emptied {
-    /// Tells the writer that nothing comes any more.
+    /// Tells the writer that no more records will come.
     pub(super) fn end_of_records(self) -> Drained {
         drop(self.to_writer);
         self.drained

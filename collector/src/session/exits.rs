@@ -1,14 +1,14 @@
-//! How processes have ended, as whoever waited for them tells it.
+//! How processes ended, as told by whoever waited for them.
 
 use crate::pipeline::Pipeline;
 use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 
-/// What was told.
+/// The exits noted so far.
 #[derive(Debug, Default)]
 pub(super) struct Exits(Mutex<Vec<Exit>>);
 
-/// A process, when it was waited for, in ticks of the recording's clock, and how it has ended.
+/// A process, when it was waited for (ticks of the recording's clock), and how it ended.
 #[derive(Clone, Copy, Debug)]
 struct Exit {
     pid: u32,
@@ -17,13 +17,13 @@ struct Exit {
 }
 
 impl Exits {
-    /// One more.
+    /// Notes one exit.
     pub(super) fn note(&self, pid: u32, ticks: u64, status: ExitStatus) {
         let mut exits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         exits.push(Exit { pid, ticks, status });
     }
 
-    /// Puts them into the capture, which knows all processes by now.
+    /// Writes them into the capture, which knows all processes by now.
     pub(super) fn write(self, pipeline: &mut Pipeline) -> Result<(), capture::Error> {
         let exits = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         exits.into_iter().try_for_each(|Exit { pid, ticks, status }| {

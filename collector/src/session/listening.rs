@@ -1,4 +1,4 @@
-//! The listener as a recording needs it.
+//! Sets the listener up for a recording.
 
 use crate::clock::Clock;
 use crate::listener::{Listener, Outlet, Place, Rules};
@@ -7,7 +7,7 @@ use crate::{Error, OnFull, Options};
 use shared_ring::Geometry;
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
 
-/// Begins to answer agents.
+/// Starts answering agents.
 pub(super) fn start(
     options: &Options,
     clock: Clock,
@@ -22,7 +22,7 @@ pub(super) fn start(
     Listener::start(place, rules(options, clock, scan_at_exit), outlet)
 }
 
-/// What agents that connect are answered by.
+/// The rules by which connecting agents are answered.
 fn rules(options: &Options, clock: Clock, scan_at_exit: bool) -> Rules {
     Rules {
         geometry: Geometry::default().with_ring_bytes(options.ring_size),

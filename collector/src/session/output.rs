@@ -1,4 +1,4 @@
-//! The capture as it is begun.
+//! Creates the capture.
 
 use crate::clock::Clock;
 use crate::live::Live;
@@ -10,7 +10,7 @@ use shared_ring::control::MAX_SAMPLE_INTERVAL;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Makes it, with what turns records into its events.
+/// Creates the capture and the pipeline that translates records into its events.
 pub(super) fn begin(options: &Options, clock: Clock) -> Result<Pipeline, Error> {
     let metadata = metadata(options, &clock);
     let writer = create(options, &metadata)?;
@@ -25,7 +25,7 @@ pub(super) fn begin(options: &Options, clock: Clock) -> Result<Pipeline, Error> 
     Ok(if options.attaches { pipeline.awaiting(metadata) } else { pipeline })
 }
 
-/// What the capture says of itself.
+/// The capture's metadata.
 fn metadata(options: &Options, clock: &Clock) -> Metadata {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Metadata {
@@ -49,7 +49,7 @@ fn metadata(options: &Options, clock: &Clock) -> Metadata {
     }
 }
 
-/// Makes it.
+/// Creates the file, or writes into the one that the capture passes through.
 fn create(options: &Options, metadata: &Metadata) -> Result<Writer, Error> {
     if let Some(file) = &options.passing {
         let system = |source| Error::System { what: "use a file of our own", source };
@@ -60,7 +60,7 @@ fn create(options: &Options, metadata: &Metadata) -> Result<Writer, Error> {
     Writer::create(&options.output, create, metadata).map_err(|error| cannot_create(&options.output, error))
 }
 
-/// Why a capture was not begun.
+/// Why a capture could not be created.
 pub fn cannot_create(path: &Path, error: capture::Error) -> Error {
     match error {
         capture::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => {

@@ -1,16 +1,16 @@
-//! The sampler, wanted or not, possible or not.
+//! The sampler of a recording, which may be unwanted or impossible.
 
 use crate::Options;
 use crate::clock::Clock;
 use crate::counters::Subjects;
 use crate::perf::{Plan, Sampled, Sampler, Samples, Traces};
 
-/// Processors are sampled, or this says why not.
+/// The running sampler, or why there is none.
 #[derive(Debug)]
 pub(super) struct Sampling(Result<Sampler, Box<Sampled>>);
 
 impl Sampling {
-    /// Begins with what is asked for, as far as the system lets us. Samples come out of the other end.
+    /// Starts what was asked for, as far as the system permits. The samples come out of the second value.
     pub(super) fn start(
         options: &Options,
         traces: Traces,
@@ -32,7 +32,7 @@ impl Sampling {
         }
     }
 
-    /// Ends it: all samples are with the writer.
+    /// Stops it: all samples are with the writer.
     pub(super) fn stop(self) -> Sampled {
         self.0.map_or_else(|sampled| *sampled, Sampler::stop)
     }

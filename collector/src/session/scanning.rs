@@ -9,7 +9,7 @@ use crate::writing::Written;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-/// Processes are scanned at their ends, if they are to be.
+/// Scans exiting processes, if asked to.
 #[derive(Debug)]
 pub(super) struct Scanning(Option<JoinHandle<ExitScans>>);
 
@@ -18,7 +18,7 @@ pub(super) struct Scanning(Option<JoinHandle<ExitScans>>);
 pub(super) struct Scanned(ExitScans);
 
 impl Scanning {
-    /// Scans what comes out of `parting`, when there is such a thing.
+    /// Scans the processes that `parting` delivers, if there is such a channel.
     pub(super) fn start(
         parting: Option<mpsc::Receiver<ExitScan>>,
         requests: &Requests,
@@ -27,19 +27,21 @@ impl Scanning {
         let Some(parting) = parting else { return Ok(Scanning(None)) };
         let (requests, written) = (requests.clone(), written.clone());
         let serve = move || ExitScans::serve(&parting, &requests, written);
-        // It does not give way: until a process stands still its threads run on beside one that has ended all they use.
+        // Does not give way: until it is stopped, the process's other threads run on, although the exiting one has
+        // already torn down what they use.
         let thread = std::thread::Builder::new().name("partings".into()).spawn(serve);
         Ok(Scanning(Some(thread.map_err(no_thread)?)))
     }
 
-    /// Waits for those that have begun: nothing parts any more once rings are empty, and the writer still takes what is found.
+    /// Waits for scans that have begun: once the rings are empty no more processes arrive, and the writer still takes
+    /// results.
     pub(super) fn stop(self, _: &Emptied) -> Scanned {
         Scanned(self.0.and_then(|thread| thread.join().ok()).unwrap_or_default())
     }
 }
 
 impl Scanned {
-    /// For the user.
+    /// Remark for the user, if any.
     pub(super) fn remark(&self) -> Option<String> {
         self.0.remark()
     }

@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::watcher::Watcher;
 use std::thread::JoinHandle;
 
-/// Processes are watched, until nobody can ask for that any more.
+/// Watches processes until nobody can ask for that any more.
 #[derive(Debug)]
 pub(super) struct Watching(JoinHandle<()>);
 
@@ -17,7 +17,8 @@ impl Watching {
         Ok((watcher, Watching(thread)))
     }
 
-    /// Waits for the thread. Who asks are the listener, the drain thread and requests: of these nobody is left when a capture is whole.
+    /// Waits for the thread. Only the listener, the drain thread and requests send to it, and none of them is left
+    /// when a capture is whole.
     pub(super) fn stop(self, _: &Whole) {
         let _ = self.0.join();
     }

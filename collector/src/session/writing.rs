@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// A capture is written, until this is stopped.
+/// Writes the capture until stopped.
 #[derive(Debug)]
 pub(super) struct Writing {
     thread: JoinHandle<Result<(Pipeline, u64), capture::Error>>,
@@ -21,7 +21,7 @@ pub(super) struct Writing {
     pub(super) failure: Arc<Failure>,
 }
 
-/// A capture with all that was recorded, which has no end yet.
+/// A capture with everything that was recorded, but without its end.
 pub(super) struct Whole {
     pub(super) path: PathBuf,
     pub(super) pipeline: Pipeline,
@@ -30,7 +30,7 @@ pub(super) struct Whole {
 }
 
 impl Writing {
-    /// Has the pipeline, which writes to `path`, fed with what comes.
+    /// Starts feeding `inputs` to the pipeline, which writes to `path`.
     pub(super) fn start(path: PathBuf, pipeline: Pipeline, inputs: Inputs) -> Result<Writing, Error> {
         let failed = |source| Error::System { what: "make an eventfd", source };
         let (written, failure) = (Arc::new(Written::default()), Arc::new(Failure::new().map_err(failed)?));
@@ -41,7 +41,7 @@ impl Writing {
         Ok(Writing { thread, path, written, failure })
     }
 
-    /// Waits until all is written that rings, scans and samples have brought.
+    /// Waits until everything from rings, scans and samples is written.
     pub(super) fn stop(self, emptied: Emptied, _: &Scanned, _: &Sampled) -> Result<Whole, Error> {
         let drained = emptied.end_of_records();
         let Writing { thread, path, .. } = self;

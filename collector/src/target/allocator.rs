@@ -1,8 +1,8 @@
-//! Allocators inside a program, and sanitizers.
+//! Allocators built into a program, and sanitizers.
 
 use std::path::Path;
 
-/// Functions that only a statically linked allocator defines, and whose allocator that is: those that the agent does not know.
+/// Functions defined only by statically linked allocators that the agent does not know, and the allocator's name.
 const STATIC: &[(&[u8], &str)] = &[
     (b"tc_malloc", "tcmalloc"),
     (b"TCMallocInternalMalloc", "tcmalloc"),
@@ -14,16 +14,16 @@ const STATIC: &[(&[u8], &str)] = &[
 /// What was found in one program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allocators {
-    /// A statically linked allocator: its name and the function that gave it away.
+    /// A statically linked allocator: its name and the function that identified it.
     pub(super) linked: Option<(&'static str, &'static str)>,
-    /// The program exports `malloc`, which comes before any library's, and is led to the agent.
+    /// The program exports `malloc`, which takes precedence over any library's; the agent redirects it to itself.
     pub(super) exports_malloc: bool,
-    /// A sanitizer's runtime is linked into the program.
+    /// A sanitizer runtime is linked into the program.
     pub(super) sanitizer: bool,
 }
 
-/// Notes what a function that the program defines says about its allocators; `exported` ones are those that the
-/// dynamic loader sees.
+/// Notes what a function defined by the program says about its allocators; the dynamic loader sees the `exported`
+/// ones.
 pub(super) fn note(found: &mut Allocators, function: &[u8], exported: bool) {
     match function {
         b"malloc" => found.exports_malloc |= exported,
@@ -39,7 +39,7 @@ pub(super) fn note(found: &mut Allocators, function: &[u8], exported: bool) {
     }
 }
 
-/// One sentence for each finding that makes allocations invisible.
+/// One sentence for each finding that hides allocations.
 pub(super) fn remarks(found: &Allocators, program: &Path) -> Vec<String> {
     let program = program.display();
     if let Some((allocator, function)) = found.linked.filter(|_| !found.exports_malloc) {
@@ -63,7 +63,8 @@ mod tests {
         found
     }
 
-    /// Check that each allocator that the agent does not know is told by its own functions, and none that the loader sees.
+    /// Check that each allocator unknown to the agent is identified by its own functions, and exported ones are not
+    /// reported.
     #[test]
     fn allocators_are_told_by_their_functions() {
         let cases: &[(&[(&str, bool)], &str)] = &[

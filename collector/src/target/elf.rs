@@ -1,4 +1,4 @@
-//! The facts of an ELF executable that decide whether an agent can be loaded into it.
+//! Properties of an ELF executable that decide whether an agent can be loaded into it.
 
 use super::Refusal;
 use super::allocator::{self, Allocators};
@@ -19,12 +19,12 @@ const LE: LittleEndian = LittleEndian;
 
 /// Longest path of a dynamic loader that Linux accepts.
 const MAX_INTERPRETER: u64 = 4096;
-/// Largest `.dynamic` section that is looked at; real ones have a few hundred bytes.
+/// Largest `.dynamic` section that is read; real ones have a few hundred bytes.
 const MAX_DYNAMIC: u64 = 1 << 20;
 /// Largest symbol or string table that is searched for allocators: about ten million symbols.
 const MAX_SYMBOLS: u64 = 256 << 20;
 
-/// What `ident` of an ELF header says, before anything else of the file is believed.
+/// The start of an ELF header, checked before anything else of the file is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ident {
     /// True for `ELFCLASS64`.
@@ -37,38 +37,38 @@ pub(super) struct Ident {
     pub(super) machine: u16,
 }
 
-/// Facts of one executable.
+/// Properties of an executable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Elf {
-    /// The header's beginning. When it is not of our architecture, nothing else was read.
+    /// The header's start. For other architectures nothing else was read.
     pub(super) ident: Ident,
-    /// The dynamic loader; none means that nobody loads an agent.
+    /// The dynamic loader; without one nothing loads an agent.
     pub(super) interpreter: Option<PathBuf>,
-    /// Linked as a position independent executable (`DF_1_PIE`), which tells a static-pie from a library.
+    /// Linked as a position independent executable (`DF_1_PIE`), which distinguishes a static-pie from a library.
     pub(super) pie: bool,
-    /// Program headers lead to its unwind tables.
+    /// A program header locates its unwind tables.
     pub(super) has_unwind_tables: bool,
-    /// Name as a library.
+    /// Its name as a library.
     pub(super) soname: Option<Vec<u8>>,
     /// Libraries it needs.
     pub(super) needed: Vec<Vec<u8>>,
-    /// Allocators inside of it.
+    /// Allocators built into it.
     pub(super) allocators: Allocators,
 }
 
 impl Elf {
-    /// Reads the facts of a file that begins with the ELF magic.
+    /// Reads the properties of a file that begins with the ELF magic.
     pub(super) fn read(file: File, path: &Path) -> Result<Elf, Refusal> {
         parse(&ReadCache::new(file))
             .map_err(|Malformed(what)| Refusal::Malformed { path: path.to_path_buf(), what })
     }
 }
 
-/// A part of the file that is not as an ELF file's should be.
+/// A part of the file that is malformed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Malformed(pub(super) &'static str);
 
-/// Reads the facts from `data`.
+/// Reads the properties from `data`.
 pub(super) fn parse<R: ReadCacheOps>(data: &ReadCache<R>) -> Result<Elf, Malformed> {
     let ident = ident(data)?;
     let mut elf = Elf {
@@ -105,7 +105,7 @@ pub(super) fn parse<R: ReadCacheOps>(data: &ReadCache<R>) -> Result<Elf, Malform
             _ => {}
         }
     }
-    // Section headers are not needed to run a program: without them there is just less to say about it.
+    // A program runs without section headers; then there is less to say about it.
     if let Ok(sections) = header.sections(LE, data) {
         read_names(&sections, data, &mut elf);
         elf.allocators = find_allocators(&sections, data);
@@ -113,7 +113,7 @@ pub(super) fn parse<R: ReadCacheOps>(data: &ReadCache<R>) -> Result<Elf, Malform
     Ok(elf)
 }
 
-/// The fields that every class and byte order has at the same place.
+/// The fields at the same place in every class and byte order.
 fn ident<R: ReadCacheOps>(data: &ReadCache<R>) -> Result<Ident, Malformed> {
     let bytes = data.read_bytes_at(0, 20).map_err(|()| Malformed("its header"))?;
     let little_endian = bytes[5] == object::elf::ELFDATA2LSB;
@@ -152,7 +152,7 @@ fn read_names<'data, R: ReadCacheOps>(
     }
 }
 
-/// Searches the symbol tables for allocators that are defined in the program itself.
+/// Searches the symbol tables for allocators defined in the program itself.
 fn find_allocators<'data, R: ReadCacheOps>(
     sections: &SectionTable<'data, Header, &'data ReadCache<R>>,
     data: &'data ReadCache<R>,
@@ -184,7 +184,7 @@ fn is_defined_function(symbol: &Sym64<LittleEndian>) -> bool {
     symbol.st_shndx.get(LE) != object::elf::SHN_UNDEF && symbol.st_info & 0xf == object::elf::STT_FUNC
 }
 
-/// The bytes of a string table of bounded size.
+/// The contents of a string table of bounded size.
 fn string_bytes<'data, R: ReadCacheOps>(
     sections: &SectionTable<'data, Header, &'data ReadCache<R>>,
     data: &'data ReadCache<R>,

@@ -1,4 +1,4 @@
-//! From a command's name to its file, by the rules of `execvp`.
+//! Finds a command's file, by the rules of `execvp`.
 
 use super::Refusal;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -6,11 +6,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Where `execvp` of glibc looks when `PATH` is not set (`confstr(_CS_PATH)`).
+/// Where glibc's `execvp` looks when `PATH` is not set (`confstr(_CS_PATH)`).
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// The file that `command` means. A name with a slash is taken as it is; otherwise the first executable file of that
-/// name in `search` wins, and one that is there but not executable is named only when nothing better follows.
+/// The file that `command` means. A name with a slash is taken as a path. Otherwise the first executable file of that
+/// name in `search` wins; one that is not executable is reported only if no better one follows.
 pub(super) fn find(command: &Path, search: Option<&OsStr>) -> Result<PathBuf, Refusal> {
     let name = command.as_os_str().as_bytes();
     if name.contains(&b'/') {
@@ -22,20 +22,20 @@ pub(super) fn find(command: &Path, search: Option<&OsStr>) -> Result<PathBuf, Re
     let search = search.unwrap_or(OsStr::new(DEFAULT_PATH));
     let mut nearly = None;
     for folder in search.as_bytes().split(|byte| *byte == b':') {
-        // An empty element means the current folder; "./" keeps the result from being looked up again.
+        // An empty element means the current directory; "./" keeps the result from being looked up again.
         let folder = if folder.is_empty() { Path::new(".") } else { Path::new(OsStr::from_bytes(folder)) };
         let path = folder.join(command);
         match check_executable(&path) {
             Ok(()) => return Ok(path),
             Err(refusal @ Refusal::NotExecutable { .. }) => nearly = nearly.or(Some(refusal)),
-            // A folder of that name is passed over, as by execvp.
+            // A directory of that name is skipped, as in execvp.
             Err(_) => {}
         }
     }
     Err(nearly.unwrap_or_else(|| Refusal::NotFound { command: command.to_path_buf() }))
 }
 
-/// Checks an interpreter that a script names. The kernel takes the path as it stands, without `PATH`.
+/// Checks an interpreter named by a script. The kernel uses the path as it stands, without `PATH`.
 pub(super) fn check_interpreter(script: &Path, interpreter: &Path) -> Result<(), Refusal> {
     check_executable(interpreter).map_err(|refusal| Refusal::BadInterpreter {
         path: script.to_path_buf(),
@@ -48,7 +48,7 @@ pub(super) fn check_interpreter(script: &Path, interpreter: &Path) -> Result<(),
     })
 }
 
-/// Fails unless `path` is a regular file that this process may execute; says no on a file system mounted noexec.
+/// Fails unless `path` is a regular file that this process may execute; a file on a noexec file system is not.
 fn check_executable(path: &Path) -> Result<(), Refusal> {
     let owned = || path.to_path_buf();
     let metadata = match std::fs::metadata(path) {

@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Beginnings of the names of dynamic loaders whose C libraries the agent works with.
+/// Name prefixes of the dynamic loaders whose C libraries the agent works with.
 const OUR_LOADERS: &[&str] =
     if cfg!(target_arch = "x86_64") { &["ld-linux", "ld-2.", "ld-musl"] } else { &["ld-linux", "ld-2."] };
 
@@ -19,10 +19,10 @@ const OUR_MACHINE: u16 = if cfg!(target_arch = "aarch64") { EM_AARCH64 } else { 
 /// Why a program cannot be recorded; each text says what it is and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// Nothing of that name.
+    /// No program has that name.
     #[error("{}: command not found. Check the name, or give the path of the program.", command.display())]
     NotFound {
-        /// As it was given.
+        /// As given.
         command: PathBuf,
     },
     /// No permission to execute it.
@@ -44,10 +44,10 @@ pub enum Refusal {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// No bytes in it.
+    /// It is empty.
     #[error("{} is empty: there is nothing to run in it.", path.display())]
     Empty {
         /// The file.
@@ -59,7 +59,7 @@ pub enum Refusal {
         /// The file.
         path: PathBuf,
     },
-    /// A library, an object file, a core file.
+    /// It is a library, object file or core file.
     #[error("{} is not a program: it is {what}.", path.display())]
     NotExecutableElf {
         /// The file.
@@ -67,7 +67,7 @@ pub enum Refusal {
         /// Kind of the file.
         what: &'static str,
     },
-    /// An ELF file whose parts do not fit together.
+    /// An ELF file whose parts are inconsistent.
     #[error("{} is not a program that can run: {what} cannot be read. Is the file complete?", path.display())]
     Malformed {
         /// The file.
@@ -75,17 +75,17 @@ pub enum Refusal {
         /// The part.
         what: &'static str,
     },
-    /// A script whose `#!` line is of no use.
+    /// A script whose `#!` line does not name a usable interpreter.
     #[error("{} asks for the interpreter {}, but {reason}. Correct its first line.", path.display(), interpreter.display())]
     BadInterpreter {
         /// The script.
         path: PathBuf,
-        /// What it names.
+        /// The interpreter it names.
         interpreter: PathBuf,
         /// Why it cannot be used.
         reason: &'static str,
     },
-    /// The dynamic loader that the program asks for is not there.
+    /// The program's dynamic loader is missing.
     #[error(
         "{} needs the dynamic loader {}, which is not on this system. Install the libraries it was built for.",
         path.display(), interpreter.display()
@@ -96,13 +96,13 @@ pub enum Refusal {
         /// Its loader.
         interpreter: PathBuf,
     },
-    /// Scripts that name scripts.
+    /// Interpreters that are scripts, nested too deep.
     #[error("{}: its interpreters are scripts nested too deep. Name the program itself.", path.display())]
     TooManyInterpreters {
         /// The first script.
         path: PathBuf,
     },
-    /// No dynamic loader.
+    /// It has no dynamic loader.
     #[error(
         "{} is statically linked: it has no dynamic loader that could load the agent. Link it dynamically, that is \
          without -static (in Rust: with -C target-feature=-crt-static, which is not what targets for musl do by themselves).",
@@ -135,13 +135,13 @@ pub enum Refusal {
         /// The program.
         path: PathBuf,
     },
-    /// Of 32 bits.
+    /// A 32-bit program.
     #[error("{} is a 32-bit program; only 64-bit programs can be recorded. Build it for 64 bits.", path.display())]
     Bits32 {
         /// The program.
         path: PathBuf,
     },
-    /// Of another architecture.
+    /// A program for another architecture.
     #[error(
         "{} is a program for {machine}; on this system only programs for {} can be recorded.",
         path.display(), std::env::consts::ARCH
@@ -152,7 +152,7 @@ pub enum Refusal {
         /// Its architecture.
         machine: String,
     },
-    /// Of another C library.
+    /// A program for another C library.
     #[error(
         "{} is built for {libc} (its dynamic loader is {}); the agent works with glibc and with musl. Build the program for \
          one of them.",
@@ -161,12 +161,12 @@ pub enum Refusal {
     OtherLibc {
         /// The program.
         path: PathBuf,
-        /// The library's name.
+        /// The C library's name.
         libc: &'static str,
         /// Its loader.
         interpreter: PathBuf,
     },
-    /// Built with a sanitizer.
+    /// It was built with a sanitizer.
     #[error(
         "{} is built with a sanitizer, which replaces malloc itself and refuses to start behind another library. \
          Record a build without -fsanitize.",
@@ -176,18 +176,18 @@ pub enum Refusal {
         /// The program.
         path: PathBuf,
     },
-    /// `LD_PRELOAD` has a sanitizer's runtime.
+    /// `LD_PRELOAD` contains a sanitizer runtime.
     #[error(
         "LD_PRELOAD names {library}, which ends a program unless it is its first library, as the agent has to be. \
          Record without it: env -u LD_PRELOAD sysprof-memprof …"
     )]
     PreloadedSanitizer {
-        /// As `LD_PRELOAD` has it.
+        /// As in `LD_PRELOAD`.
         library: String,
     },
 }
 
-/// What to do in place of recording a program with such a bit.
+/// What to do instead of recording a program with such a bit.
 fn instead_of_privileged(path: &Path) -> String {
     const BECOME_OTHERS: [&str; 5] = ["sudo", "su", "doas", "pkexec", "runuser"];
     match path.file_name().and_then(OsStr::to_str).filter(|name| BECOME_OTHERS.contains(name)) {
@@ -198,7 +198,7 @@ fn instead_of_privileged(path: &Path) -> String {
     }
 }
 
-/// Refuses a list of preloaded libraries with one that has to come first.
+/// Refuses a list of preloaded libraries that includes one which must come first.
 pub(super) fn check_preloaded(list: &OsStr) -> Result<(), Refusal> {
     let is_first = |library: &&[u8]| {
         let name = preloaded::file_name(library);
@@ -212,8 +212,8 @@ pub(super) fn check_preloaded(list: &OsStr) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses programs that the dynamic loader starts in secure mode. The bits are refused for everybody, also for root,
-/// to whom they give nothing: one rule that does not depend on who asks.
+/// Refuses programs that the dynamic loader starts in secure mode. The bits are refused for everybody, even root,
+/// whom they give nothing: the rule does not depend on who asks.
 pub(super) fn check_privileges(path: &Path) -> Result<(), Refusal> {
     let owned = || path.to_path_buf();
     let mode =
@@ -221,7 +221,7 @@ pub(super) fn check_privileges(path: &Path) -> Result<(), Refusal> {
     if mode & libc::S_ISUID != 0 {
         return Err(Refusal::Privileged { path: owned(), bit: "setuid" });
     }
-    // Without the group's execute bit, S_ISGID means mandatory locking and gives nobody a group.
+    // Without the group's execute bit, S_ISGID means mandatory locking and does not change the group.
     if mode & libc::S_ISGID != 0 && mode & libc::S_IXGRP != 0 {
         return Err(Refusal::Privileged { path: owned(), bit: "setgid" });
     }
@@ -233,7 +233,7 @@ pub(super) fn check_privileges(path: &Path) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses executables in which the agent could not work, and remarks on those in which it sees little.
+/// Refuses executables in which the agent cannot work, and remarks on those in which it sees little.
 pub(super) fn check_elf(elf: &Elf, path: &Path) -> Result<Vec<String>, Refusal> {
     let path = path.to_path_buf();
     if elf.ident.machine == OUR_MACHINE && !elf.ident.bits64 || elf.ident.machine == EM_386 {
@@ -264,7 +264,7 @@ pub(super) fn check_elf(elf: &Elf, path: &Path) -> Result<Vec<String>, Refusal> 
         return Err(Refusal::Sanitizer { path });
     }
     let mut remarks = allocator::remarks(&elf.allocators, &path);
-    // Elsewhere compilers see to it, and code that is made without tables is no fault of the linker's.
+    // With glibc, compilers take care of it; and code compiled without tables is not the linker's fault.
     if is_musl(interpreter) && !elf.has_unwind_tables {
         remarks.push(format!(
             "{} was linked without a way to its unwind tables, so its stacks end at its own functions: link it with \
@@ -275,8 +275,8 @@ pub(super) fn check_elf(elf: &Elf, path: &Path) -> Result<Vec<String>, Refusal> 
     Ok(remarks)
 }
 
-/// A program without a loader is static, but for the loader itself (`ld.so ./app` loads preloaded libraries) and
-/// for libraries.
+/// A program without a loader is static, except the loader itself (`ld.so ./app` loads preloaded libraries) and
+/// libraries.
 fn check_without_loader(elf: &Elf, path: PathBuf) -> Result<Vec<String>, Refusal> {
     match &elf.soname {
         Some(name) if name.starts_with(b"ld-linux") => Ok(Vec::new()),
@@ -310,7 +310,7 @@ fn is_sanitizer(library: &[u8]) -> bool {
         .any(|name| library.starts_with(name))
 }
 
-/// An architecture's name for people.
+/// An architecture's name for the user.
 fn machine_name(machine: u16) -> String {
     let name = match machine {
         EM_386 => "32-bit x86",

@@ -1,11 +1,11 @@
-//! What the first bytes of an executable file say: ELF, a script, or a text.
+//! What the first bytes of an executable file show: ELF, a script, or a text.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Bytes that Linux looks at (`BINPRM_BUF_SIZE`).
+/// Bytes that Linux examines (`BINPRM_BUF_SIZE`).
 const LOOKED_AT: u64 = 256;
 
 /// Runs texts without `#!` (`_PATH_BSHELL`).
@@ -14,7 +14,7 @@ pub(crate) const SHELL: &str = "/bin/sh";
 /// Kinds of files by their first 256 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FirstBytes {
-    /// Nothing in it.
+    /// It is empty.
     Empty,
     /// Begins with the ELF magic.
     Elf,
@@ -26,7 +26,7 @@ pub(super) enum FirstBytes {
     Unknown,
 }
 
-/// Reads and judges the beginning of a file; the file is left where the reading ended.
+/// Reads and classifies the beginning of a file; leaves the file positioned after it.
 pub(super) fn first_bytes(file: impl Read) -> io::Result<FirstBytes> {
     let mut bytes = Vec::new();
     file.take(LOOKED_AT).read_to_end(&mut bytes)?;
@@ -45,16 +45,16 @@ fn judge(bytes: &[u8]) -> FirstBytes {
         let whole = first_line.len() < bytes.len() || (bytes.len() as u64) < LOOKED_AT;
         match interpreter(line, whole) {
             Some(path) => return FirstBytes::Script(path),
-            // The kernel says ENOEXEC, so execvp goes on as with any text.
+            // The kernel returns ENOEXEC, so execvp continues as with any text.
             None => return FirstBytes::Text,
         }
     }
-    // The rule of bash and POSIX shells for ENOEXEC: a NUL byte in the first line means binary.
+    // The rule of bash and POSIX shells after ENOEXEC: a NUL byte in the first line means binary.
     if first_line.contains(&0) { FirstBytes::Unknown } else { FirstBytes::Text }
 }
 
-/// The interpreter named after `#!`, as `load_script` of Linux reads it: spaces and tabs around it are skipped, it
-/// ends at a space, tab or NUL, and one that may have been cut by the end of the looked-at bytes does not count.
+/// The interpreter named after `#!`, as Linux's `load_script` reads it: spaces and tabs around it are skipped, it
+/// ends at a space, tab or NUL, and a name that may be cut off by the end of the examined bytes does not count.
 fn interpreter(line: &[u8], whole: bool) -> Option<PathBuf> {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let start = line.iter().position(|byte| !blank(byte))?;
@@ -74,7 +74,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Check that an interpreter is found between any blanks and arguments, and that no bytes make it panic.
+        /// Check that an interpreter is found between any blanks and arguments, and that no bytes cause a panic.
         #[test]
         fn interpreter_is_found_among_blanks(
             path in "/[a-z/]{1,40}", before in "[ \t]{0,5}", after in "([ \t][a-z -]{0,20})?", odd in any::<Vec<u8>>(),

@@ -15,7 +15,7 @@ fn executable(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-/// Compiles a little C program.
+/// Compiles a small C program.
 fn compile(folder: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
     let file = folder.join(format!("{name}.c"));
     fs::write(&file, source).unwrap();
@@ -45,7 +45,7 @@ fn refused(path: &Path) -> Refusal {
     inspect(path).expect_err("a refusal")
 }
 
-/// Check that an ordinary program is taken, as itself.
+/// Check that an ordinary program is accepted, as itself.
 #[test]
 fn dynamic_program_is_a_target() {
     let folder = tempfile::tempdir().unwrap();
@@ -56,7 +56,7 @@ fn dynamic_program_is_a_target() {
     }
 }
 
-/// Check that each kind of program that cannot load the agent is told by its own reason.
+/// Check that each kind of program that cannot load the agent is refused for its own reason.
 #[test]
 fn programs_that_cannot_load_the_agent_are_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -89,7 +89,7 @@ fn programs_that_cannot_load_the_agent_are_named() {
     assert!(matches!(refused(&cut), Refusal::Malformed { .. }));
 }
 
-/// Check that the bits that make the loader ignore `LD_PRELOAD` are seen.
+/// Check that bits that make the loader ignore `LD_PRELOAD` are noticed.
 #[test]
 fn privileged_programs_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +104,8 @@ fn privileged_programs_are_refused() {
     }
 }
 
-/// Check that whoever wants to record a program as another user is told how, and not to make a copy of what would change the user.
+/// Check that a user who wants to record a program as another user is told how, and not advised to copy the program
+/// that changes the user.
 #[test]
 fn other_users_are_reached_the_other_way_round() {
     let text = |path: &str| Refusal::Privileged { path: path.into(), bit: "setuid" }.to_string();
@@ -112,7 +113,7 @@ fn other_users_are_reached_the_other_way_round() {
     assert!(text("/usr/bin/mount").ends_with("cp /usr/bin/mount /tmp/copy && chmod u-s,g-s /tmp/copy"));
 }
 
-/// Check that a script stands for its interpreter, through other scripts, and that loops end.
+/// Check that a script resolves to its interpreter, through other scripts, and that loops end.
 #[test]
 fn scripts_lead_to_their_interpreter() {
     let folder = tempfile::tempdir().unwrap();
@@ -132,7 +133,7 @@ fn scripts_lead_to_their_interpreter() {
     assert!(matches!(refused(&lost), Refusal::BadInterpreter { .. }));
 }
 
-/// Check that files which are no programs are told apart.
+/// Check that files that are not programs are told apart.
 #[test]
 fn files_that_are_no_programs_are_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -170,7 +171,7 @@ fn bare_names_are_looked_up() {
     assert_eq!(inspect_in(Path::new("sh"), None).unwrap().path, Path::new("/bin/sh"), "without PATH");
 }
 
-/// Check that an allocator inside the program that the agent does not know is remarked on, and a sanitizer refused.
+/// Check that an allocator in the program that the agent does not know is remarked on, and a sanitizer refused.
 #[test]
 fn own_allocators_are_remarked_on() {
     let folder = tempfile::tempdir().unwrap();
@@ -183,7 +184,7 @@ fn own_allocators_are_remarked_on() {
     assert!(matches!(refused(&program), Refusal::Sanitizer { .. }));
 }
 
-/// Check that glibc's loader, which has no loader of its own, is taken: `ld.so ./app` loads the agent.
+/// Check that glibc's loader, which has no loader of its own, is accepted: `ld.so ./app` loads the agent.
 #[test]
 fn the_dynamic_loader_itself_is_a_target() {
     let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
@@ -192,8 +193,8 @@ fn the_dynamic_loader_itself_is_a_target() {
     }
 }
 
-/// Check that damaged programs give a refusal or an answer, never a panic: cut anywhere, or with bytes changed where
-/// the headers are, at both ends.
+/// Check that damaged programs give a refusal or a result, never a panic: cut anywhere, or with bytes changed near
+/// the headers at both ends.
 #[test]
 fn damaged_programs_never_panic() {
     let folder = tempfile::tempdir().unwrap();
