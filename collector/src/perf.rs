@@ -8,7 +8,7 @@
 //!
 //! The sampler has a thread of its own and shares nothing with the one that drains the agents' rings. If it falls
 //! behind, the kernel counts the records that it had no room for. Nothing here can make a recording fail: what the
-//! kernel refuses becomes a sentence ([`Refusal`]) in the capture.
+//! kernel refuses becomes a sentence ([`refusal::Refusal`]) in the capture.
 
 mod options;
 mod owners;

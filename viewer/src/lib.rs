@@ -10,7 +10,7 @@
 //! - **Nothing is left out in silence**: what a limit hides is summed up in a row of its own, and events that the
 //!   recording lost are reported above every report.
 //!
-//! Only [`open`] and its siblings read files: the capture, and the files that its names and rules come from. Only
+//! Only [`open()`] and its siblings read files: the capture, and the files that its names and rules come from. Only
 //! views write, to the writer that they are given.
 //!
 //! ```no_run

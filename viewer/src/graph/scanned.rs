@@ -20,7 +20,7 @@ pub struct Scanned {
     /// Addresses of blocks that were freed later: if one of them seemed unreachable, the program held its address in
     /// another form.
     pub freed: HashSet<u64>,
-    /// The names of roots, by number: see [`super::root_name`].
+    /// The names of roots, by number: see [`super::root_name()`].
     pub roots: Vec<String>,
     /// The graph.
     pub graph: HeapGraph,
