@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Bytes that may wait: a second's work of the writer, about.
 const FULL: usize = 32 << 20;
-/// So many that the writer should hurry.
+/// Bytes waiting from which on the writer hurries.
 const BEHIND: usize = FULL / 4;
 /// Empty batches that are kept for use again.
 const SPARES: usize = 8;
@@ -135,7 +135,7 @@ impl Receiver {
         }
     }
 
-    /// True when so much waits that it should be dealt with faster than it comes.
+    /// True if so much waits that the writer should hurry.
     pub(crate) fn is_behind(&self) -> bool {
         self.0.state().bytes >= BEHIND
     }

@@ -25,9 +25,9 @@ use std::time::{Duration, Instant};
 const LONGEST: Duration = Duration::from_millis(150);
 /// The same while nobody is: only the bell can tell news.
 const ALONE: Duration = Duration::from_secs(60);
-/// The same where the kernel cannot wait for all counts at once, …
+/// Shortest sleep where the kernel cannot wait for all counts at once …
 const POLLING: Duration = Duration::from_millis(8);
-/// … and, where nothing comes from thousands of processes, so many times as long as it takes to look at them all.
+/// … and, while thousands of processes are idle, how many times as long as looking at them all takes.
 const REST: u32 = 20;
 /// Deafness after a call for nothing, and its limit.
 const DEAF: Duration = Duration::from_micros(200);
@@ -69,7 +69,7 @@ pub(crate) struct Sleeper {
     deaf: Duration,
     /// When the present round began.
     began: Instant,
-    /// How long the sleep after it is, where not all counts can be waited for.
+    /// How long to sleep after it where the kernel cannot wait for all counts.
     polling: Duration,
     can_wait_for_many: bool,
     /// Times the thread slept.
@@ -227,10 +227,10 @@ mod tests {
         }
     }
 
-    /// Check that looking at very many processes from which nothing comes takes a small part of the time, and that others are looked at
+    /// Check that idle processes, however many, are polled for a small share of the time, and that busy ones are polled
     /// often.
     #[test]
-    fn long_rounds_for_nothing_are_seldom() {
+    fn long_idle_rounds_are_rare() {
         let (_bell, mut sleeper) = sleeper(false);
         for (took, words, expected) in
             [(0, 0, POLLING), (4, WORTH, POLLING), (4, 0, 4 * REST * MS), (9, 0, LONGEST)]

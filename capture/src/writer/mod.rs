@@ -118,7 +118,8 @@ impl<W: Sink> Writer<W> {
         }
     }
 
-    /// Compresses less from here on if that saves time, because events come faster than they are written; or as well as ever again.
+    /// Trades file size for speed from here on if `is_behind`: events arrive faster than they are written. Otherwise
+    /// compresses well again.
     pub fn hurry(&mut self, is_behind: bool) {
         self.output.set_level(if is_behind { Level::Fast } else { Level::Small });
     }
