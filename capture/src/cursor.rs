@@ -118,16 +118,12 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
             Some(ChunkKind::LinedEvents) => Coding::Lines,
             _ => Coding::Runs,
         };
-        let header = self
-            .fetcher
-            .fetch(self.reader.source(), chunk.offset)
-            .map_err(|missing| missing.at(chunk.offset))?;
-        if header != chunk.header {
-            return Err(crate::error::Malformed("the index does not agree with a chunk").at(chunk.offset));
-        }
         self.fetcher
-            .unpack(&header, self.decoder.payload())
-            .and_then(|()| self.decoder.start(header.records as usize, coding))
+            .fetch_indexed(self.reader.source(), &chunk)
+            .map_err(|missing| missing.at(chunk.offset))?;
+        self.fetcher
+            .unpack(&chunk.header, self.decoder.payload())
+            .and_then(|()| self.decoder.start(chunk.header.records as usize, coding))
             .map_err(|malformed| malformed.at(chunk.offset))?;
         Ok(true)
     }

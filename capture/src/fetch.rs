@@ -5,6 +5,7 @@ use std::io;
 use crate::chunk::Unpacker;
 use crate::error::{Error, Malformed};
 use crate::format::ChunkHeader;
+use crate::index::Chunk;
 use crate::source::ReadAt;
 
 /// Why there is no whole chunk at an offset.
@@ -61,6 +62,14 @@ impl Fetcher {
         }
         ChunkHeader::verify(&bytes, &self.stored)?;
         Ok(header)
+    }
+
+    /// The same for a chunk of the index, whose header must be the one that the index has.
+    pub(crate) fn fetch_indexed(&mut self, source: &impl ReadAt, chunk: &Chunk) -> Result<(), Missing> {
+        match self.fetch(source, chunk.offset)? == chunk.header {
+            true => Ok(()),
+            false => Err(Malformed("the index does not agree with a chunk").into()),
+        }
     }
 
     /// Decompresses the payload of the last fetched chunk.

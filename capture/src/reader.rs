@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::cursor::{Cursor, Events};
 use crate::cut::{Cut, CutReason};
-use crate::error::{Error, Malformed};
+use crate::error::Error;
 use crate::event::Event;
 use crate::fetch::{Fetcher, Missing};
 use crate::format::{ChunkHeader, ChunkKind, Header, Trailer, Version};
@@ -198,11 +198,8 @@ impl<S: ReadAt> Reader<S> {
         let mut payload = Vec::new();
         for chunk in chunks {
             if chunk.kind().is_some_and(ChunkKind::holds_tables) {
-                let header = fetcher.fetch(&self.source, chunk.offset)?;
-                if header != chunk.header {
-                    return Err(Malformed("the index does not agree with a chunk").into());
-                }
-                self.load_tables(&header, fetcher, &mut payload)?;
+                fetcher.fetch_indexed(&self.source, &chunk)?;
+                self.load_tables(&chunk.header, fetcher, &mut payload)?;
             }
             self.accept(chunk);
         }

@@ -165,14 +165,10 @@ impl<S: ReadAt> Reader<S> {
         payload: &mut Vec<u8>,
         visit: &mut impl FnMut(&ChunkHeader, &[u8]) -> Result<(), Malformed>,
     ) -> Result<(), Error> {
-        let header =
-            fetcher.fetch(self.source(), chunk.offset).map_err(|missing| missing.at(chunk.offset))?;
-        if header != chunk.header {
-            return Err(Malformed("the index does not agree with a chunk").at(chunk.offset));
-        }
+        fetcher.fetch_indexed(self.source(), chunk).map_err(|missing| missing.at(chunk.offset))?;
         fetcher
-            .unpack(&header, payload)
-            .and_then(|()| visit(&header, payload))
+            .unpack(&chunk.header, payload)
+            .and_then(|()| visit(&chunk.header, payload))
             .map_err(|malformed| malformed.at(chunk.offset))
     }
 

@@ -313,17 +313,18 @@ impl Decoder {
             let number = self.number(columns, Column::StackNumber)?;
             let (stack, size) = self.groups.stack_and_size(columns.payload, number)?;
             let fit = Fit::of(thread, size);
-            (stack, fit, size, self.groups.placement(columns.payload, fit.class())?)
+            let placement = self.groups.placement(columns.payload, fit.class())?;
+            (bounds.stack(stack)?, fit, size, placement)
         } else {
             let size = varint::take(&mut columns[Column::Size])?;
             let Some(&placement) = columns[Column::Placement].split_off_first() else {
                 return Err(planes::ENDS_EARLY);
             };
-            let before = self.model.lane(thread).stack;
-            let stack = varint::take_delta(&mut columns[Column::Stack], before.into())?;
+            let lane = self.model.lane(thread);
+            let stack = bounds.stack(varint::take_delta(&mut columns[Column::Stack], lane.stack.into())?)?;
+            lane.stack = stack.0;
             (stack, Fit::of(thread, size), size, placement)
         };
-        let stack = bounds.stack(stack)?;
         let key = match self.model.foreseen(fit, placement) {
             Some(key) => key,
             None if placement == 0 => {
@@ -334,7 +335,6 @@ impl Decoder {
         };
         self.model.placed(thread, fit, key, placement);
         self.blocks.push(Block { key, class: fit.class() });
-        self.model.lane(thread).stack = stack.0;
         Ok((address(key), size, stack, placement))
     }
 
