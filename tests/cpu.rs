@@ -561,3 +561,19 @@ fn kept_stacks_give_the_same_frames_again() {
     let (_, without) = record(&program).args(["50"]).run();
     assert!(without.show(&["dump", "--unwind"]).text().contains("--keep-stacks"));
 }
+
+/// Check that stacks deeper than is usual are unwound again as deep as the recording went, where that was asked for.
+#[test]
+fn deep_stacks_are_unwound_again_whole() {
+    if !can_sample() {
+        return;
+    }
+    let program = c("works_in_depth").flags(["-O1", "-fno-inline", "-fomit-frame-pointer"]).build();
+    let options = ["--keep-stacks", "--max-depth", "3000"];
+    let (_, capture) = record(&program).args(["1500", "200"]).options(options).run();
+    let ran = capture.show(&["dump", "--unwind"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let deep: Vec<&str> = ran.text().lines().filter(|line| line.contains(" 1,50")).collect();
+    assert!(deep.len() > 50, "{}", ran.text());
+    assert!(deep.iter().all(|line| line.ends_with(" frames, as recorded")), "{deep:#?}");
+}

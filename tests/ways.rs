@@ -144,7 +144,8 @@ fn idle_process_is_woken() {
         let more =
             ["--duration", "100ms", "--no-symbolize", "--patience", "1m", "--force", "-o", "it.memprof"];
         let ran = server.run("attach", &more);
-        assert_eq!((ran.code, ran.stderr.contains("did not answer")), (0, false), "{}", ran.stderr);
+        // On a machine with too much to do it may first be said that it has not answered yet.
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
         let info = info(&server.world, "it.memprof");
         for field in ["/totals/allocations", "/totals/unmatched_frees", "/lost/events"] {
             assert_eq!(number(&info, field), 0, "{field}: {info:#}");

@@ -61,6 +61,9 @@ impl From<io::Error> for Undrawn {
     }
 }
 
+/// Longest wait for the drawing of a page's call graph: one that takes longer would be unreadable.
+pub(crate) const MOST_OF_DRAWING: Duration = Duration::from_secs(20);
+
 /// The drawing format for a file with this extension; `None` for the graph itself.
 pub(crate) fn drawing(output: &Path) -> Option<&'static str> {
     let extension = output.extension()?;

@@ -125,7 +125,7 @@ pub use error::{Error, LARGER_FILES, MORE_FILES, advice_for_file, is_too_many_fi
 pub use group::group;
 pub use log::{Sink, log_to};
 pub use name_search::NameSearch;
-pub use options::{OnFull, Options};
+pub use options::{DEFAULT_DEPTH, MAX_DEPTH, OnFull, Options};
 pub use perf::{Again, CpuOptions, NoTrace, Probe, Scope, Trace, probe, unwind_again};
 pub use requests::Requests;
 pub use rights::Rights;

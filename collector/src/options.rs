@@ -7,6 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Most frames of a stack, unless the user says otherwise …
+pub const DEFAULT_DEPTH: u32 = 1024;
+/// … and the most that can be asked for.
+pub const MAX_DEPTH: u32 = 65_535;
+
 /// What a thread does when its ring is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFull {

@@ -3,21 +3,18 @@
 use super::newer::{Newer, beside};
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
-use crate::graphviz::{self, Undrawn};
+use crate::graphviz::{self, MOST_OF_DRAWING, Undrawn};
 use crate::log::debug;
 use crate::{message, output};
 use anyhow::Context;
 use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use viewer::Loaded;
 use viewer::analysis::History;
 use viewer::graph::Scanned;
 use viewer::web::{self, Drawing, GraphQuery, HeldScans, Lack, PageOptions};
-
-/// Longest wait for the drawing of the page's call graph.
-const MOST_OF_DRAWING: Duration = Duration::from_secs(20);
 
 /// Write a page for a browser: timeline, flame graph, call tree, treemap, leaks
 #[derive(Args, Debug)]

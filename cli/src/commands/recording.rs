@@ -9,7 +9,9 @@ use crate::{terminal, values};
 use anyhow::Context;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
-use collector::{CpuOptions, Error, OnFull, Options, Rights, Scope, Session, Trace, Triggers};
+use collector::{
+    CpuOptions, DEFAULT_DEPTH, Error, MAX_DEPTH, OnFull, Options, Rights, Scope, Session, Trace, Triggers,
+};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
@@ -22,9 +24,6 @@ const WATCHED: Duration = Duration::from_millis(200);
 
 /// A service loses events rather than wait noticeably.
 const SERVICES_ON_FULL: (OnFull, Duration) = (OnFull::Drop, Duration::from_millis(10));
-
-/// Default for the most frames of a stack.
-const MAX_DEPTH: u32 = 1024;
 
 /// Options of every recording.
 #[derive(Args, Debug)]
@@ -45,7 +44,7 @@ pub(crate) struct Recording {
     #[arg(long, value_name = "SIZE", default_value = "1M", env = "SYSPROF_MEMPROF_RING_SIZE", value_parser = values::ring_size)]
     ring_size: usize,
     /// Most frames of a stack; the outer ones are cut off
-    #[arg(long, value_name = "N", default_value_t = MAX_DEPTH, env = "SYSPROF_MEMPROF_MAX_DEPTH", value_parser = clap::value_parser!(u32).range(1..=65535))]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_DEPTH, env = "SYSPROF_MEMPROF_MAX_DEPTH", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
     max_depth: u32,
     /// Record the stacks of frees, too, for `threads`, `history` and `invalid-frees` to tell who frees: each costs as much as an
     /// allocation, then

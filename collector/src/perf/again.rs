@@ -8,12 +8,11 @@ use super::files::{FileId, Files};
 use super::registers::{HAS_LINK, Start};
 use super::space::{Mapping, Space, View};
 use super::stacks::marker;
+use crate::options::{DEFAULT_DEPTH, MAX_DEPTH};
 use capture::{Error, Frame, ModuleId, NodeId, Pseudo, Reader, StackCopy, Tables};
 use std::path::Path;
 use unwind::{CodeAddress, Scratch, StackSample, unwind_sample};
 
-/// Most frames of a stack, if the capture does not record a limit.
-const MAX_DEPTH: usize = 1024;
 /// Name of the option that records the limit.
 const OPTION: &str = "max_depth";
 
@@ -49,7 +48,8 @@ pub fn unwind_again(file: &Path, mut visit: impl FnMut(&Again)) -> Result<(), Er
         .map(|module| files.id(module.path.as_bytes(), &module.build_id, module.inode))
         .collect();
     let option = tables.metadata.options.iter().find(|(name, _)| name == OPTION);
-    let max_depth = option.and_then(|(_, value)| value.parse().ok()).unwrap_or(MAX_DEPTH).min(MAX_DEPTH);
+    let max_depth =
+        option.and_then(|(_, value)| value.parse().ok()).unwrap_or(DEFAULT_DEPTH).min(MAX_DEPTH) as usize;
     let mut walker = Walker { files: &files, modules: &modules, max_depth, scratch: Box::default() };
     reader.for_each_stack_copy(|copy| {
         let is_foreign = copy.link.is_some() != HAS_LINK;

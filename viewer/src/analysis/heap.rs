@@ -7,6 +7,9 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use serde::{Deserialize, Serialize};
 
+/// Most bytes of a block: the address space of a process. A larger size is the capture's error.
+pub(super) const MAX_SIZE: u64 = 1 << 47;
+
 /// A live block, and what an observer keeps with it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Block<K = ()> {

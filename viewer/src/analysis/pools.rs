@@ -2,14 +2,11 @@
 
 use super::cost::Amount;
 use super::hash::Seed;
-use super::heap::{Block, Heap};
+use super::heap::{Block, Heap, MAX_SIZE};
 use super::profile::PoolProfile;
 use super::watch::Instant;
 use capture::{Action, Event, ProcessId, ReallocOutcome, StringId};
 use std::collections::{BTreeMap, HashMap};
-
-/// No block is larger than the address space of a process.
-const MAX_SIZE: u64 = 1 << 47;
 
 /// The pools of all processes while events are counted.
 #[derive(Debug)]

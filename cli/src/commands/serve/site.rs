@@ -3,7 +3,7 @@
 use super::question::{DataQuestion, GraphQuestion, ScanQuestion};
 use super::report::Report;
 use super::request::{Refusal, Request};
-use crate::graphviz::{self, Undrawn};
+use crate::graphviz::{self, MOST_OF_DRAWING, Undrawn};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread;
@@ -12,9 +12,6 @@ use viewer::web;
 
 /// Time between two checks whether it is this request's turn, or its client has left.
 const TURN: Duration = Duration::from_millis(5);
-
-/// Longest time for Graphviz to draw: a drawing that takes longer would be unreadable.
-const MOST_OF_DRAWING: Duration = Duration::from_secs(20);
 
 /// The page of one capture.
 pub(super) struct Site {

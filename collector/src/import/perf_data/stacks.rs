@@ -3,6 +3,7 @@
 use super::fields::Fields;
 use super::layout::Sample;
 use super::processes::Processes;
+use crate::options::DEFAULT_DEPTH;
 use crate::perf::{Space, View, marker};
 use capture::{Error, Frame, FrameId, Module, NodeId, Pseudo, Sink, SourceFrame, Symbolized, Writer};
 use rustc_hash::FxHashMap;
@@ -16,7 +17,7 @@ const KERNEL: u64 = 128_u64.wrapping_neg();
 /// User addresses follow.
 const USER: u64 = 512_u64.wrapping_neg();
 /// Most frames of a stack, as in a recording of our own.
-const MAX_DEPTH: usize = 1024;
+const MAX_DEPTH: usize = DEFAULT_DEPTH as usize;
 
 /// Converts the stacks of samples.
 #[derive(Default)]

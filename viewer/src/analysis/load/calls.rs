@@ -2,14 +2,11 @@
 
 use super::Load;
 use crate::analysis::cost::Part;
-use crate::analysis::heap::Block;
+use crate::analysis::heap::{Block, MAX_SIZE};
 use crate::analysis::lineage;
 use crate::analysis::sites::SiteId;
 use crate::analysis::watch::{Birth, End, Instant, InvalidFree, Watch};
 use capture::{NodeId, ProcessId, ThreadId};
-
-/// No block is larger than the address space of a process.
-const MAX_SIZE: u64 = 1 << 47;
 
 /// A call that returned a block.
 #[derive(Clone, Copy)]
