@@ -5,6 +5,7 @@
 //!
 //! - While a hook works, another hook of its thread can only come from a signal handler that has interrupted it, or
 //!   from a defect of ours. Such a call goes on to the next allocator unrecorded, is counted, and is reported as a
+//!   gap before the thread's next record.
 //! - When a handler has left a hook by `longjmp`, the next hook runs at the same place of the stack, or above it. The
 //!   thread then starts over with another ring, since its state may be half changed.
 //! - While a *next allocator* that may call hooks is at work, the hooks that it calls itself (its own `mmap`, glibc's
@@ -12,7 +13,6 @@
 //!   is recorded with a flag. Hooks of a handler that has interrupted the allocator are recorded as usual. The stack
 //!   tells the two apart, and also whether a handler has left the allocator by `longjmp`. Most of libc's functions
 //!   call no hooks, so no mark is set for them.
-//!   libc's call no hooks, so nothing is marked for them.
 
 use crate::arch;
 use crate::process::{self, Loss};
