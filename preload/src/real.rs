@@ -289,8 +289,8 @@ pub(crate) fn look_up_form(name: &CStr) -> *mut c_void {
     if next.is_null() { in_cxx_runtime(name) } else { next }
 }
 
-/// A function of a C++ runtime that was loaded outside of the global scope, as by plug-ins of a C program; null when there is
-/// none.
+/// A function of a C++ runtime that was loaded outside of the global scope, as by plug-ins of a C program; null when
+/// there is none.
 ///
 /// Its symbol table is read. Opening it again would make the loader free memory of the program, unseen by us.
 #[cold]

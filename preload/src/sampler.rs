@@ -257,8 +257,9 @@ fn exponential(bits: u64, mean: u64) -> u64 {
 /// digit of log₂ m: it is 1 when the square is 2 or above. Knuth, *The Art of Computer Programming* 1, section
 /// 1.2.2; Turner, *A fast binary logarithm algorithm* (IEEE Signal Processing Magazine 27, 2010).
 ///
-/// Example: bits = 2⁶² + 2⁶¹, the fraction 3/8, has one leading zero and m = 3/2, whose square 9/4 gives the digit 1 and
-/// m = 9/8; the next two squares stay below 2, the third does not. So log₂ m = 0.1001… in binary, and the result is 1 + 1 − 0.585 = 1.415.
+/// Example: bits = 2⁶² + 2⁶¹, the fraction 3/8, has one leading zero and m = 3/2, whose square 9/4 gives the digit 1
+/// and m = 9/8; the next two squares stay below 2, the third does not. So log₂ m = 0.1001… in binary, and the result
+/// is 1 + 1 − 0.585 = 1.415.
 fn minus_log2(bits: u64) -> u64 {
     const DIGITS: u32 = 32;
     let zeros = bits.leading_zeros();
