@@ -408,7 +408,7 @@ fn samples_and_events_are_on_one_clock() {
 }
 
 /// Check that a recording for which samples are refused is as good as one without samples, says in one line what to
-/// do, and nothing when it is to be quiet.
+/// do, and nothing when it should be quiet.
 #[test]
 fn refused_samples_do_no_harm() {
     let world = World::new();

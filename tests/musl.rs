@@ -17,7 +17,7 @@ fn every_call_is_recorded() {
 }
 
 /// Check that stacks pass through functions of musl, which has no unwind tables, to where the process or the thread
-/// begins; and that the exit code is known to whoever starts it.
+/// begins; and that the exit code is known to its starter.
 #[test]
 fn stacks_through_the_library_are_complete() {
     let Some(fixture) = for_musl("calls_through_libc") else { return };

@@ -1,5 +1,5 @@
 //! A service that another user has put into namespaces of its own, as container engines do: its uids, files and pids
-//! differ from those of whoever records it.
+//! differ from those of its recorder.
 
 use crate::harness::{
     Page, World, attach, c, copy_program, info, installed, number, product, record, skip, start, wait,

@@ -114,7 +114,7 @@ pub(crate) fn function(name: &CStr, file: &CStr) -> c_uint {
 
 pub(crate) fn set_stack_provider(provider: Option<Provider>) {
     if let Some(function) = SET_STACK_PROVIDER.get() {
-        // SAFETY: whoever passes a provider makes sure that it may be called in any thread.
+        // SAFETY: the caller who passed the provider made sure that it may be called in any thread.
         unsafe { function(provider) };
     }
 }

@@ -42,7 +42,7 @@ static SET: Words = Words::new();
 /// True once the program has set a limit.
 static IS_SET: AtomicBool = AtomicBool::new(false);
 
-// Relaxed everywhere: plain numbers, which whoever sets a limit checks again afterwards.
+// Relaxed everywhere: plain numbers, which a thread that sets a limit checks again afterwards.
 #[derive(Debug)]
 struct Words {
     current: AtomicU64,

@@ -25,7 +25,7 @@ type GetStack = unsafe extern "C" fn(*const Attributes, *mut *mut c_void, *mut u
 #[repr(C, align(16))]
 struct Attributes([u8; 128]);
 
-/// The exit is to be reported. Relaxed: a thread that does not see it ends a process that was not recorded.
+/// The exit must be reported. Relaxed: a thread that does not see it ends a process that was not recorded.
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 /// Where the code of a C library without unwind tables is, and its functions that never return: 0 where it has
 /// tables.

@@ -290,7 +290,7 @@ fn check(descriptor: BorrowedFd<'_>, length: usize) -> Option<()> {
 
 fn map(geometry: &Geometry, segment: BorrowedFd<'_>, control: BorrowedFd<'_>) -> Option<Session> {
     let (base, words) = reservation::map(geometry, segment, control)?;
-    // SAFETY: mapped just above with the geometry's length; whatever is used outside of counted hooks stays mapped
+    // SAFETY: mapped just above with the geometry's length; what is used outside of counted hooks stays mapped
     // for the life of the process, see `reservation`.
     let segment = unsafe { Segment::new(base.cast(), *geometry) };
     // SAFETY: as above.

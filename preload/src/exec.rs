@@ -165,7 +165,7 @@ struct Change {
 }
 
 impl Change {
-    /// `None` when nothing is to be changed. `is_alone`, whether the next program must start without us, is called
+    /// `None` when nothing needs to change. `is_alone`, whether the next program must start without us, is called
     /// only if it matters.
     fn of(given: Strings, is_alone: impl FnOnce() -> bool) -> Option<Change> {
         let follows = follows();

@@ -65,14 +65,14 @@ pub(crate) fn start() -> bool {
     FILTER.start()
 }
 
-/// From now on the end of every block is to be recorded. Returns true.
+/// From now on, records the end of every block. Returns true.
 #[cold]
 pub(crate) fn accept_all() -> bool {
     FILTER.directory.store(core::ptr::null_mut(), Ordering::Relaxed);
     true
 }
 
-/// From now on the end of no block is to be recorded: the process is not recorded.
+/// From now on, records the end of no block: the process is not recorded.
 #[cold]
 pub(crate) fn refuse() {
     FILTER.directory.store(NO_BLOCK, Ordering::Relaxed);
@@ -103,21 +103,21 @@ pub(crate) fn add(address: usize) -> bool {
     FILTER.add(address)
 }
 
-/// True while the end of every block is to be recorded.
+/// True while the end of every block is recorded.
 #[inline(always)]
 pub(crate) fn takes_all() -> bool {
     // Relaxed: a flag. The guard decides whether the end is recorded.
     FILTER.directory.load(Ordering::Relaxed).is_null()
 }
 
-/// True when the end of a block is to be recorded. Only a hint: another thread may be removing it.
+/// True when the end of a block must be recorded. Only a hint: another thread may be removing it.
 // Cost: three loads and tests.
 #[inline(always)]
 pub(crate) fn has(address: usize) -> bool {
     FILTER.has(address)
 }
 
-/// Removes a block that is about to end: true when its end is to be recorded.
+/// Removes a block that is about to end: true when its end must be recorded.
 // Cost: as `has`; for a block that is not a sample nothing is written.
 #[inline(always)]
 pub(crate) fn take(address: usize) -> bool {

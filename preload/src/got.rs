@@ -10,7 +10,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use rustix::mm::MprotectFlags;
 
-/// A word of a module that is to be changed.
+/// A word of a module to change.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Change {

@@ -55,7 +55,7 @@ impl From<Returned> for Call {
 }
 
 impl Busy {
-    /// Enters a hook; `None` when nothing is to be recorded.
+    /// Enters a hook; `None` when nothing must be recorded.
     // Cost: the thread's block, the process page, the recording flag: four loads and compares.
     #[inline(always)]
     pub(crate) fn enter(call: impl Into<Call>, caller: Caller) -> Option<Busy> {

@@ -570,7 +570,7 @@ fn next_epoch() -> u32 {
 pub(crate) fn count_thread() -> &'static AtomicU32 {
     // There is a page: a thread gets its ring after the process got its slot.
     let threads = page().map_or(&NO_EPOCH, |page| &page.threads);
-    // Relaxed here and where it is read: whoever has seen anything that the thread did after this has seen this.
+    // Relaxed here and where it is read: a thread that has seen anything done after this has seen this.
     threads.fetch_add(1, Ordering::Relaxed);
     threads
 }

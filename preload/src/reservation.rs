@@ -84,7 +84,7 @@ pub(crate) fn bytes() -> usize {
     ALL_BYTES.load(Ordering::Relaxed)
 }
 
-/// Unmaps whatever lies in the range, in a child that was forked while its parent was mapping a session there.
+/// Unmaps all that lies in the range, in a child that was forked while its parent was mapping a session there.
 #[cold]
 pub(crate) fn take_away() {
     let (start, bytes) = (START.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));

@@ -20,7 +20,7 @@
 //! Calls that merely fail under the filter need no care, except those for memory, which is opened in advance.
 //! `SECCOMP_MODE_STRICT` leaves a thread only `read` and `write`, not even the time, so it is not recorded any
 //! longer. A filter that was installed before the program began, such as a service's or container's, cannot be seen;
-//! whoever has the agent record checks it beforehand ([`system_calls`]).
+//! the collector checks it beforehand ([`system_calls`]).
 
 use crate::arch;
 use crate::guard::{self, Busy};
@@ -47,7 +47,7 @@ pub(crate) enum Need {
     SignalStack = 16,
     /// Leaving a recording, and beginning another one.
     Leave = 32,
-    /// Reading the file of a program that is to be started.
+    /// Reading the file of a program about to be started.
     Files = 64,
     /// Asking which threads are gone.
     Threads = 128,

@@ -39,7 +39,7 @@ impl<const N: usize> Slot<N> {
         // Acquire pairs with the Release store in `write`: what was written before is seen.
         let version = self.version.load(Ordering::Acquire);
         let words = self.words.each_ref().map(|word| word.load(Ordering::Relaxed));
-        // Pairs with the fence in `claim`: whoever has seen a word that was written after it sees the odd version.
+        // Pairs with the fence in `claim`: a reader that has seen a word written after it sees the odd version.
         fence(Ordering::Acquire);
         let is_whole = version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version;
         is_whole.then_some(Seen { version, words })
@@ -130,7 +130,7 @@ impl<'a, const N: usize> Slots<'a, N> {
     }
 
     /// Empties all slots. No other thread uses them.
-    // Relaxed: whoever comes next sees what was published after this.
+    // Relaxed: the next writer sees what was published after this.
     pub(crate) fn clear(self) {
         for slot in self.used() {
             slot.words.iter().for_each(|word| word.store(0, Ordering::Relaxed));

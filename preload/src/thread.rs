@@ -102,7 +102,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
     let Parts { state, owner, tables } = unsafe { memory::parts(memory, tid, depth) };
     let state = state.write(ThreadState::new(session, (ring, entry), Sampler::new(slot, tid), tables));
     let time = state.last;
-    // Only this record tells that whatever follows in the ring is this thread's.
+    // Only this record tells that what follows in the ring is this thread's.
     if !state.append(Record::Owner { slot, tid, time }, time) {
         entry.release();
         return Err(Loss::RingFull);
@@ -210,7 +210,7 @@ impl ThreadState {
         }
     }
 
-    /// Records a new block, now. True when the next hook is to be timed.
+    /// Records a new block, now. True when the next hook must be timed.
     // Cost: the time, three shifts and tests, two stores, the second of which publishes.
     #[inline(always)]
     pub(crate) fn allocation(&mut self, address: u64, size: u64, alignment: u64, stack: u32) -> bool {
@@ -445,7 +445,7 @@ impl ThreadState {
     }
 }
 
-/// True when the hook after one with this time is to be timed.
+/// True when the hook after one with this time must be timed.
 #[inline(always)]
 pub(crate) fn is_followed_by_timed(time: u64) -> bool {
     time & TIMED == 0

@@ -25,7 +25,7 @@
 //! read of them before is still true afterwards. When it leaves by `longjmp`, the words stay as they were at the
 //! interrupted instruction, and the next hook of the program finds out.
 //!
-//! **A forked child** has a copy of the block of the thread that forked, in whatever state it was. Its epoch is
+//! **A forked child** has a copy of the block of the thread that forked, in the state that it was in. Its epoch is
 //! another process', so the first hook starts over (`hear`). If the fork was called in a handler that had interrupted
 //! a hook, that hook ends in the child, too: see `process::part`. **A child of vfork** runs on the block itself.
 //! Meanwhile the epoch is one that no process has, so no hook can begin.
@@ -310,7 +310,7 @@ impl ThreadLocal {
     }
 }
 
-/// What the thread knows of the recording.
+/// What the thread knows about the recording.
 impl ThreadLocal {
     /// True when the thread has a state in the process' session, which has this epoch.
     // Cost: one load and compare.
@@ -411,7 +411,7 @@ impl ThreadLocal {
 pub(crate) enum Attention {
     /// Calls were lost while it was busy, which must be reported.
     Nested = 1,
-    /// The thread's next hook is to be timed.
+    /// The thread's next hook must be timed.
     Timed = 2,
     /// The thread's destructor ran: further events each claim a ring of their own.
     Exiting = 4,

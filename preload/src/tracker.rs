@@ -142,7 +142,7 @@ pub(crate) fn freeing_otherwise(address: usize, caller: Caller) {
     }
 }
 
-/// The time at which a hook begins that is to be timed; `None` if it is not.
+/// The time at which a timed hook begins; `None` if the hook is not timed.
 #[cold]
 #[inline(never)]
 pub(crate) fn begin_timed() -> Option<u64> {
@@ -166,7 +166,7 @@ pub(crate) fn begin_timed() -> Option<u64> {
 #[derive(Debug)]
 pub(crate) struct Realloc {
     address: usize,
-    /// The end of the old block is to be recorded.
+    /// The end of the old block must be recorded.
     is_wanted: bool,
     /// Serial of the recorded beginning; `None` when that was not recorded.
     serial: Option<u16>,

@@ -19,7 +19,7 @@
 
 use crate::primitive::{AtomicU32, Ordering, fence};
 
-/// The two words, and the call that wakes whoever waits on the second.
+/// The two words, and the call that wakes those who wait on the second.
 #[derive(Clone, Copy, Debug)]
 pub struct Bell<'a> {
     /// Not 0 while the collector sleeps or is about to.

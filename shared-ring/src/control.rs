@@ -86,7 +86,7 @@ impl Control {
     ///
     /// # Safety
     /// `base` is page aligned, and `geometry.layout().control_length` bytes from there stay mapped and readable as
-    /// long as the view or anything from it is in use; and writable for whoever stores.
+    /// long as the view or anything from it is in use; and writable for those who store.
     pub unsafe fn new(base: *mut u8, geometry: Geometry) -> Self {
         Self { base, rings: geometry.ring_count() }
     }

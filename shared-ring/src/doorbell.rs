@@ -2,7 +2,7 @@
 //!
 //! Each user has one, as a file in the user's run folder, and root has one for all. A dormant agent maps it read-only
 //! and reads its generation in every hook; nothing else of the agent is visible from outside. Beside the file is the
-//! socket on which whoever has rung waits for the answer.
+//! socket on which the process that rang waits for the answer.
 //!
 //! ```text
 //!   0            4        8                16
@@ -70,7 +70,7 @@ impl Doorbell {
     pub fn ring(&self, pid: u32) {
         self.pid.store(pid, Ordering::Relaxed);
         let before = self.generation.load(Ordering::Relaxed);
-        // Release pairs with the Acquire load in `generation`: whoever sees the ring sees whom it is for.
+        // Release pairs with the Acquire load in `generation`: an agent that sees the ring sees whom it is for.
         self.generation.store(next(before), Ordering::Release);
     }
 

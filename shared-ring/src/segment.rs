@@ -150,7 +150,7 @@ impl Segment {
         header.next_pc.store(FIRST_PC, Ordering::Relaxed);
         header.next_node.store(1, Ordering::Relaxed);
         header.next_module.store(u64::from(ModuleLog::FIRST), Ordering::Relaxed);
-        // Release: whoever sees the magic number sees the rest; the handshake orders it anyway.
+        // Release: a process that sees the magic number sees the rest; the handshake orders it anyway.
         header.magic.store(MAGIC, Ordering::Release);
     }
 

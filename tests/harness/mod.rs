@@ -59,7 +59,7 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-/// Copies a program that is to be executed. Another process writes the copy: as long as this one, or a child that
+/// Copies a program for execution. Another process writes the copy: as long as this one, or a child that
 /// another test starts just then, has a descriptor open for writing, nobody can execute the file.
 pub(crate) fn copy_program(from: impl AsRef<Path>, to: &Path) {
     let copied = Command::new("cp").arg(from.as_ref()).arg(to).status();

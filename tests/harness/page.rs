@@ -1,4 +1,4 @@
-//! The page that a program shares with its test: it shows what the program has done, whoever dies.
+//! The page that a program shares with its test: it shows what the program has done, even if one of them dies.
 
 use super::World;
 use super::wait_for;

@@ -33,7 +33,7 @@ pub trait Modules {
     /// The tables of the module whose code contains `address`; `None` if no module does, or it has no tables.
     fn find(&self, address: u64) -> Option<Sections<'_>>;
 
-    /// The code around `address`, if its instructions are to be read where tables are missing: that of a C library
+    /// The code around `address`, if its instructions are read where tables are missing: that of a C library
     /// which is built without tables.
     fn text(&self, address: u64) -> Option<Text<'_>> {
         let _ = address;

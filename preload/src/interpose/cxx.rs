@@ -251,7 +251,7 @@ fn look_up(index: usize) {
         next
     };
     if let Some(place) = TARGETS.get(index) {
-        // Release: whoever sees the wrapper sees what it wraps, and that wrappers exist.
+        // Release: a thread that sees the wrapper sees what it wraps, and that wrappers exist.
         place.store(target, Ordering::Release);
     }
 }

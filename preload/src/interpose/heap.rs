@@ -542,7 +542,7 @@ unsafe fn release_attended(block: Pointer, next: Free, busy: Busy) {
 }
 
 /// Records the end of a block when something is unusual, then frees the block. If the only unusual thing is that the
-/// hook is to be timed, it takes the usual path, like all the hooks that it stands for: code that rarely runs takes
+/// hook must be timed, it takes the usual path, like all the hooks that it stands for: code that rarely runs takes
 /// longer.
 #[cold]
 #[inline(never)]

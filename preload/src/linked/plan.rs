@@ -1,4 +1,4 @@
-//! The functions of one module that are to be redirected to us.
+//! The functions of one module to redirect to us.
 
 use super::code::{Code, has_code};
 use super::symbols::Symbols;

@@ -100,7 +100,7 @@ pub(super) fn of_ring(ring: usize, depth: usize) -> *mut Memory {
 pub(super) struct Parts {
     /// The place for its state.
     pub(super) state: &'static mut MaybeUninit<ThreadState>,
-    /// Where the owner is to be named, once others can wait for it.
+    /// Where to name the owner, once others can wait for it.
     pub(super) owner: &'static AtomicPtr<ThreadLocal>,
     pub(super) tables: Tables,
 }

@@ -3,7 +3,7 @@
 //! The child runs on its parent's memory, and on the thread that called vfork, which waits meanwhile. Its blocks are
 //! the parent's: the parent may free a block that the child leaves behind. But it is another process, which may be
 //! killed at any moment, so it writes nothing into the ring. It leaves a note in the thread's memory, and the thread
-//! reports it before whatever it records next:
+//! reports it before its next record:
 //!
 //! ```text
 //!  thread in the parent   vfork ···············································► free(b)

@@ -40,7 +40,7 @@ pub struct Accessors<M, R, L> {
 /// How the caller of a walk labels stacks.
 pub trait Labels {
     /// The number of a new frame: of its address, with the tag that is stored beside its rule, as in
-    /// [`walk()`](crate::walk()). 0 for innermost frames that are to be left out.
+    /// [`walk()`](crate::walk()). 0 for innermost frames to leave out.
     fn number(&mut self, address: CodeAddress, tag: &mut u32) -> u32;
 
     /// The label, as a word, of an empty stack that ended this way, if there is one.

@@ -7,7 +7,7 @@ const PLACES: usize = 256;
 /// the frames in 4 KiB of stack are distinguished; in a larger stack, newer frames replace older ones.
 ///
 /// So a walk that comes to some sp need not search for the frame that was there last time: how many newer frames have
-/// gone since is something that no branch prediction foresees. An index is only a hint: whoever gets it compares the
+/// gone since is something that no branch prediction foresees. An index is only a hint: the caller compares the
 /// frame.
 #[derive(Debug)]
 #[repr(transparent)]
