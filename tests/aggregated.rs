@@ -1,4 +1,4 @@
-//! Recordings that keep totals of stacks at snapshots, and no single events.
+//! Recordings that keep totals of stacks at snapshots instead of single events.
 
 use crate::harness::{Capture, Service, c, info, number, record, wait};
 use rustix::process::Signal;
@@ -17,8 +17,8 @@ fn json(capture: &Capture, arguments: &[&str]) -> Value {
     serde_json::from_str(ran.text()).expect("the document is JSON")
 }
 
-/// Check that at marks, between them and at the end an aggregated recording has the totals of one with all events, and has a
-/// thousandth of its events.
+/// Check that at marks, between them and at the end an aggregated recording has the totals of one with all events,
+/// with a thousandth of its events.
 #[test]
 fn totals_are_those_of_all_events() {
     let all = recorded(&["--no-cpu"]);
@@ -35,7 +35,7 @@ fn totals_are_those_of_all_events() {
     ] {
         let [expected, found] = [&all, &aggregated].map(|capture| {
             let mut document = json(capture, &arguments);
-            // Between two marks, the most that was held is known of the snapshots alone.
+            // Between two marks, the peak is only known at the snapshots.
             if let (true, Some(total)) = (arguments.contains(&"--from"), document["total"].as_object_mut()) {
                 total.retain(|field, _| !field.starts_with("peak"));
             }
@@ -59,7 +59,7 @@ fn totals_are_those_of_all_events() {
     );
 }
 
-/// Check that of heaps of the program's own the totals of all events are told, and that nothing else is known of them.
+/// Check that heaps of the program's own have the totals of all events, and that nothing else is known of them.
 #[test]
 fn pools_have_totals_in_words() {
     let program = c("two_pools").with_api().build();
@@ -85,7 +85,7 @@ fn pools_have_totals_in_words() {
     assert!(ran.code == 2 && ran.stderr.contains("is aggregated"), "{}", ran.stderr);
 }
 
-/// Check that views of stacks show an aggregated capture, and that those of single blocks say what to record instead.
+/// Check that views of stacks show an aggregated capture, and that views of single blocks say what to record instead.
 #[test]
 fn views_of_blocks_say_what_to_record() {
     let capture = recorded(&["--aggregate"]);
@@ -130,7 +130,7 @@ fn views_of_blocks_say_what_to_record() {
             "{}",
             ran.stderr
         );
-        // A map of pages is not made of samples either.
+        // A map of pages does not need samples, either.
         assert_eq!(
             ran.stderr.contains("--sample makes it smaller"),
             !["pages", "resident"].contains(&arguments[0]),
@@ -155,8 +155,8 @@ fn views_of_blocks_say_what_to_record() {
     }
 }
 
-/// Check that a service's totals are recorded from the attach on, that its snapshots are moments by name, and that what is
-/// kept grows with these and not with what happens.
+/// Check that a service's totals are recorded from the attach on, that its snapshots are moments with names, and that
+/// what is kept grows with snapshots, not with events.
 #[test]
 fn services_have_snapshots_by_name() {
     let server = Service::new(2);

@@ -1,9 +1,10 @@
-//! The programs of `bench`: what `scripts/bench` measures is what it says.
+//! The programs of `bench`: what `scripts/bench` measures is what it claims.
 
 use crate::harness::{bench, record};
 use serde_json::Value;
 
-/// Check that the program of first allocations tells what they took, recorded, and that each of its threads was.
+/// Check that the program of first allocations reports how long they took when recorded, and that each of its threads
+/// was recorded.
 #[test]
 fn first_allocations_are_told() {
     let (ran, capture) = record(bench("first").build()).args(["50"]).succeed();
@@ -15,11 +16,11 @@ fn first_allocations_are_told() {
     assert_eq!(capture.row_of_size(24).number("allocations"), 50);
 }
 
-/// Check that each program does the allocations that it claims, from as many stacks as it is named after, and tells
-/// what they took.
+/// Check that each program makes the allocations that it claims, from as many stacks as its name says, and reports
+/// how long they took.
 #[test]
 fn programs_allocate_as_they_say() {
-    // Few stacks more than its own are those of the C library and of printing.
+    // The few further stacks are those of the C library and of printing.
     let cases = [
         ("loop", 1024, 1.0..1.1, 1..10),
         ("batch", 1024, 1.0..1.1, 1..10),

@@ -3,7 +3,7 @@
 use crate::harness::{Capture, World, c, start, wait, wait_for};
 use rustix::process::Signal;
 
-/// Check that programs which are started by hand, while somebody listens, are recorded together in one capture.
+/// Check that programs started by hand while a collector listens are recorded together in one capture.
 #[test]
 fn programs_started_by_hand_are_recorded() {
     let world = World::new();
@@ -39,7 +39,8 @@ fn programs_started_by_hand_are_recorded() {
     }
 }
 
-/// Check that a process which still runs when the collector ends goes on, and what it has done until then is there.
+/// Check that a process which still runs when the collector ends goes on, and that what it did until then is in the
+/// capture.
 #[test]
 fn process_goes_on_when_the_collector_ends() {
     let world = World::new();
@@ -70,7 +71,8 @@ fn process_goes_on_when_the_collector_ends() {
     assert_eq!(info["unrecorded"].as_array().map(Vec::len), Some(1), "{info:#}");
 }
 
-/// Check that a recording which cannot begin leaves files as they are: the one that it was to replace, and no new one.
+/// Check that a recording that cannot begin changes no files: neither the one that it was to replace, nor any new
+/// one.
 #[test]
 fn recordings_that_cannot_begin_change_no_file() {
     let world = World::new();

@@ -1,9 +1,9 @@
-//! Every call of an allocator is there: its kind, address, size and place in the order.
+//! Every call of an allocator is recorded, with its kind, address, size and place in the order.
 
 use crate::harness::{Capture, Event, Ran, Recording, c, cpp, cpp_library, library, record, skip};
 use std::path::Path;
 
-/// The line with which the program announces an event.
+/// The line by which the program announces an event.
 fn line(event: &Event) -> String {
     let Event { call, address, size, alignment, .. } = event;
     match event.kind.as_str() {
@@ -14,18 +14,18 @@ fn line(event: &Event) -> String {
     }
 }
 
-/// Compares what the program says with what was recorded: from its first block on, line by line.
+/// Compares what the program prints with what was recorded, from its first block on, line by line.
 pub(crate) fn check(program: &Path) {
     check_lines(record(program), |lines| lines);
 }
 
-/// The same of samples, one in each byte: all blocks from 20 bytes on are recorded. Smaller ones are left out, on both
-/// sides.
+/// The same with samples, one in each byte: all blocks from 20 bytes on are recorded. Smaller ones are left out on
+/// both sides.
 pub(crate) fn check_sampled(program: &Path) {
     check_lines(record(program).options(["--sample", "1"]).env("SYSPROF_MEMPROF_SEED", "1"), without_small);
 }
 
-/// Leaves out blocks below 20 bytes that are freed at once: what such a block was reallocated from was freed.
+/// Leaves out blocks below 20 bytes that are freed at once. A block that was reallocated into such a block was freed.
 fn without_small(lines: Vec<String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for line in lines {
@@ -72,7 +72,8 @@ fn compare(ran: &Ran, capture: &Capture, choose: impl Fn(Vec<String>) -> Vec<Str
     assert_eq!(said.len(), recorded.len(), "more than was said: {:?}", &recorded[said.len()..]);
 }
 
-/// Check that all calls of the C interface are recorded as they were made, and those that fail or do nothing are not.
+/// Check that all calls of the C interface are recorded as they were made, and that calls that fail or do nothing are
+/// not.
 #[test]
 fn every_call_of_c_is_recorded() {
     for level in ["-O0", "-O2"] {
@@ -80,7 +81,7 @@ fn every_call_of_c_is_recorded() {
     }
 }
 
-/// Check that an allocator whose functions call one another is recorded once for each call of the program.
+/// Check that with an allocator whose functions call one another each call of the program is recorded once.
 #[test]
 fn calls_between_functions_of_an_allocator_are_one() {
     let allocator = library("allocator_that_calls_itself").build();
@@ -95,8 +96,8 @@ fn every_form_of_new_and_delete_is_recorded() {
     }
 }
 
-/// Check that these forms do what they say where there is no C++ library. To look for one in vain costs allocations, which are the
-/// agent's own, and nothing that the program would be said to have freed.
+/// Check that these forms work where there is no C++ library. Looking for one in vain costs allocations, which are
+/// the agent's own and must not show up as frees of the program.
 #[test]
 fn forms_without_a_library_are_recorded() {
     let (ran, capture) = record(c("finds_new_alone").build()).run();
@@ -104,7 +105,7 @@ fn forms_without_a_library_are_recorded() {
     compare(&ran, &capture, |lines| lines);
 }
 
-/// Check the same of an allocator that brings forms of its own, which do not go through its malloc.
+/// Check the same for an allocator that brings forms of its own, which bypass its malloc.
 #[test]
 fn forms_of_an_allocators_own_are_recorded() {
     for ways in [&[][..], &["-DDELETE_CALLS_FREE"], &["-DNEW_CALLS_POSIX_MEMALIGN"]] {
@@ -113,8 +114,8 @@ fn forms_of_an_allocators_own_are_recorded() {
     }
 }
 
-/// Check that pages which such forms take from the kernel are the allocator's, and those the program's that it maps itself, after a form has
-/// thrown, too.
+/// Check that pages which such forms take from the kernel count as the allocator's, and pages that the program maps
+/// itself as the program's, even after a form has thrown.
 #[test]
 fn pages_of_forms_are_the_allocators() {
     let allocator = cpp_library("allocator_with_new").flags(["-DNEW_MAPS"]).build();
@@ -127,8 +128,8 @@ fn pages_of_forms_are_the_allocators() {
     assert_eq!(found, [10 + 18, own + of_forms, 18, of_forms, own], "{mappings:#}");
 }
 
-/// Check that a mapping counts which `mremap` makes beside the old one, that one which it empties is still there, and that the break is
-/// where it is, whatever libc says.
+/// Check that a mapping which `mremap` creates beside the old one counts, that a mapping which it empties still
+/// exists, and that the break is where it is, whatever libc says.
 #[test]
 fn mappings_that_stay_when_they_are_moved_count() {
     const MIB: i64 = 1 << 20;
@@ -153,8 +154,8 @@ fn mappings_that_stay_when_they_are_moved_count() {
     }
 }
 
-/// Check that a plug-in of a C program may start a thread while it is loaded, and wait for it: in that thread nothing waits for the
-/// loader, whose lock is taken.
+/// Check that a plug-in of a C program may start a thread while it is loaded, and wait for it: nothing in that thread
+/// waits for the loader, whose lock is taken.
 #[test]
 fn plug_ins_may_start_threads_when_they_are_loaded() {
     let plug_in = cpp_library("starts_a_thread_when_loaded").flags(["-pthread"]).build();
@@ -165,7 +166,7 @@ fn plug_ins_may_start_threads_when_they_are_loaded() {
     assert_eq!(calls, [("operator new", 1, 1)], "{rows:?}");
 }
 
-/// Check that all of this holds of samples, too: each call counts once, and its end is noticed.
+/// Check that all of this holds for samples, too: each call counts once, and its end is noticed.
 #[test]
 fn every_call_can_be_a_sample() {
     check_sampled(&c("every_call").flags(["-O2"]).build());
@@ -187,7 +188,7 @@ fn allocations_before_main_are_recorded() {
     assert_eq!(row.call, "malloc");
 }
 
-/// Check that times never run backwards in the merged order, and that all events carry the process and thread.
+/// Check that times never run backwards in the merged order, and that all events have a process and a thread.
 #[test]
 fn events_are_in_order_and_have_owners() {
     let (_, capture) = record(c("mixed_calls").build()).succeed();

@@ -1,4 +1,4 @@
-//! `check`, and `run --check`: rules for the memory of a program, as build servers use them.
+//! `check` and `run --check`: rules for a program's memory, as used on build servers.
 
 use crate::harness::{World, c, record, wait};
 use serde_json::Value;
@@ -36,8 +36,8 @@ fn limits_are_exact() {
     assert!(ran.code == 2 && ran.stderr.contains("there is no rule"), "{}", ran.stderr);
 }
 
-/// Check that a capture keeps to itself as a baseline, that a smaller one is exceeded, and that JSON and `JUnit` say the
-/// same as the text.
+/// Check that a capture passes with itself as the baseline, that it exceeds a smaller one, and that JSON and `JUnit`
+/// agree with the text.
 #[test]
 fn baselines_and_formats_agree() {
     let (_, small) = record(c("allocates_once").build()).with_names().succeed();
@@ -83,7 +83,7 @@ fn cut_captures_are_not_passed() {
     }
 }
 
-/// Runs the program under rules and gives the exit code and what was said.
+/// Runs the program under rules; returns the exit code and what was printed.
 fn run_checked(world: &World, rules: &str, arguments: &[&str]) -> (i32, String) {
     fs::write(world.path("rules.toml"), rules).unwrap();
     let mut tool = world.tool(["run", "--check"]);
@@ -99,8 +99,8 @@ fn captures(world: &World) -> usize {
         .count()
 }
 
-/// Check that `run --check` takes the target's code when that failed, 1 when a rule is broken, and 2 before anything
-/// runs when the rules are wrong; and that the capture is kept exactly when somebody will want it.
+/// Check that `run --check` exits with the target's code if that failed, 1 if a rule is broken, and 2 before anything
+/// runs if the rules are invalid; and that the capture is kept exactly when somebody will want it.
 #[test]
 fn run_and_check_in_one() {
     let program = c("keeps_some").build();
@@ -126,8 +126,8 @@ fn run_and_check_in_one() {
     assert!(code == 2 && said.contains("none.memprof"), "{said}");
 }
 
-/// Check that a filter for a function that there is not is warned of in every format, also where a recording says as little as
-/// it can, and that one for a function is judged where the recording did not look up names.
+/// Check that a filter for a function that does not exist causes a warning in every format, even if a recording says
+/// as little as possible, and that a filter for a function works if the recording did not look up names.
 #[test]
 fn idle_filters_are_told_of() {
     let (_, capture) = record(c("keeps_some").build()).with_names().succeed();
@@ -162,7 +162,7 @@ fn suppressions_are_shared() {
     assert!(ran.text().contains("300 B in 3 blocks") && ran.text().contains("hid nothing"), "{}", ran.text());
 }
 
-/// Check that what libc and libstdc++ keep for themselves is no leak of a program, and shows when it is asked for.
+/// Check that what libc and libstdc++ keep for themselves is no leak of a program, but is shown on request.
 #[test]
 fn what_libraries_keep_is_left_out() {
     let (_, capture) = record(crate::harness::cpp("frees_everything").flags(["-O2"]).build())
@@ -180,7 +180,7 @@ fn what_libraries_keep_is_left_out() {
     assert_eq!(rest["suppressed"]["bytes"], all["leaked"]["bytes"]);
 }
 
-/// The cargo that runs these tests, and the compiler beside it.
+/// The cargo that runs these tests, with the compiler beside it.
 fn cargo(folder: &Path) -> Command {
     let cargo = std::env::var_os("CARGO").expect("cargo runs these tests");
     let mut command = Command::new(&cargo);
@@ -191,8 +191,8 @@ fn cargo(folder: &Path) -> Command {
     command
 }
 
-/// Check that cargo runs tests under rules when we are its runner: a test that leaks fails the run, one that does not
-/// passes it.
+/// Check that cargo runs tests under rules with our command as its runner: a test that leaks fails the run, one that
+/// does not passes.
 #[test]
 fn cargo_runs_tests_under_rules() {
     let world = World::new();

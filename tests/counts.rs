@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Successful calls: blocks got, blocks given back, bytes asked for.
+/// Successful calls: blocks allocated, blocks freed, bytes requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Counts {
     allocations: u64,
@@ -34,7 +34,8 @@ impl Counts {
     }
 }
 
-/// The variables of the counting library, whose counts go to this file of a world. The product does not count.
+/// The variables of the counting library, whose counts go to this file of a world. Calls of the product are not
+/// counted.
 fn counting(world: &World) -> ([(&'static str, PathBuf); 3], PathBuf) {
     let file = world.write("counts", [0; 24]);
     let variables = [
@@ -45,7 +46,7 @@ fn counting(world: &World) -> ([(&'static str, PathBuf); 3], PathBuf) {
     (variables, file)
 }
 
-/// The counts of a program that runs alone, but for the counting library.
+/// The counts of a program that runs with the counting library alone.
 fn alone(program: impl AsRef<OsStr>) -> Counts {
     let world = World::new();
     let (variables, file) = counting(&world);
@@ -56,7 +57,7 @@ fn alone(program: impl AsRef<OsStr>) -> Counts {
     Counts::read(&file)
 }
 
-/// Records with the counting library behind the agent, where it sees what the agent forwards, and compares.
+/// Records with the counting library behind the agent, so that it counts what the agent forwards, and compares.
 fn check_together(mut recording: Recording) -> Value {
     let (variables, file) = counting(&recording.world);
     for (name, value) in variables {
@@ -67,7 +68,7 @@ fn check_together(mut recording: Recording) -> Value {
     capture.info()
 }
 
-/// Check that a program makes the same calls with us as without us, and that all of them are counted.
+/// Check that a program makes the same calls with us as without, and that all of them are counted.
 #[test]
 fn totals_equal_those_of_an_independent_count() {
     let mixed = c("mixed_calls");

@@ -1,4 +1,4 @@
-//! Samples of the processors beside the allocations.
+//! CPU samples beside the allocations.
 
 use crate::harness::{
     Capture, Fixture, Page, World, agent, attach, c, can_sample, info, product, record, skip, start, wait,
@@ -18,7 +18,7 @@ fn rows_with(capture: &Capture, options: &[&str]) -> Vec<(Vec<String>, i64)> {
     rows_of(&capture.report(&[&["--cpu"], options].concat()))
 }
 
-/// Those of a report.
+/// The rows of a report.
 fn rows_of(report: &Value) -> Vec<(Vec<String>, i64)> {
     let rows = report["rows"].as_array().expect("a report has rows").iter();
     let name = |frame: &Value| frame["function"].as_str().unwrap_or("?").to_string();
@@ -29,7 +29,7 @@ fn rows_of(report: &Value) -> Vec<(Vec<String>, i64)> {
     .collect()
 }
 
-/// Samples of stacks that a function is on.
+/// Samples whose stack contains a function.
 fn samples_in(rows: &[(Vec<String>, i64)], function: &str) -> i64 {
     rows.iter()
         .filter(|(stack, _)| stack.iter().any(|name| name == function))
@@ -37,8 +37,8 @@ fn samples_in(rows: &[(Vec<String>, i64)], function: &str) -> i64 {
         .sum()
 }
 
-/// Check that of one recording both halves are right: work is where it was done, a third in each of three functions, and
-/// allocations are where they were made; a function that only computes has no bytes.
+/// Check that both halves of one recording are right: work is where it was done, a third in each of three functions,
+/// and allocations are where they were made; a function that only computes has no bytes.
 #[test]
 fn work_and_allocations_are_in_one_capture() {
     if !can_sample() {
@@ -48,11 +48,11 @@ fn work_and_allocations_are_in_one_capture() {
     let (_, capture) = record(fixture.build()).args(["300"]).with_names().run();
     let rows = rows(&capture);
     let all: i64 = rows.iter().map(|(_, samples)| samples).sum();
-    // 900 ms of processor time at 999 samples a second; the kernel loses some on a loaded machine, and says so.
+    // 900 ms of CPU time at 999 samples a second; the kernel loses some on a loaded machine, and reports that.
     let lost = capture.info()["cpu"]["lost"].as_i64().expect("losses are counted");
     assert!(all + lost > 700 && all < 1100, "{all} samples, {lost} lost");
     for function in ["burn", "churn", "asks_the_kernel"] {
-        // Nobody knows where those were that are lost.
+        // Lost samples may have been anywhere.
         let least = samples_in(&rows, function);
         let (least, most) = (least * 100 / (all + lost), (least + lost) * 100 / (all + lost));
         assert!(least <= 42 && most >= 25, "{least} to {most} % in {function}, {lost} lost: {rows:#?}");
@@ -69,7 +69,8 @@ fn work_and_allocations_are_in_one_capture() {
     assert_eq!(capture.row_of_size(4321).number("allocations"), 1);
 }
 
-/// Check that a function which calls no others has its callers, with and without frame pointers, as far as where the program begins.
+/// Check that functions which call no others have their callers, with and without frame pointers, up to where the
+/// program begins.
 #[test]
 fn leaf_functions_have_their_callers() {
     if !can_sample() {
@@ -82,7 +83,7 @@ fn leaf_functions_have_their_callers() {
         let all: i64 = rows.iter().map(|(_, samples)| samples).sum();
         assert!(samples_in(&rows, "leaf") * 2 > all, "{frames}: {rows:#?}");
         for (stack, _) in &rows {
-            // The kernel may have been at work on top of it.
+            // The kernel may have been running on top of it.
             let Some(leaf) = stack.iter().position(|name| name == "leaf") else { continue };
             assert_eq!(stack[leaf..leaf + 3], ["leaf", "calls_it", "main"], "{frames}");
             assert_eq!(stack.last().map(String::as_str), Some("_start"), "{frames}");
@@ -90,8 +91,8 @@ fn leaf_functions_have_their_callers() {
     }
 }
 
-/// Check that threads which never allocate, and so tell nothing of themselves, have samples of their own: in rows by threads, and
-/// where one of them is asked for by name.
+/// Check that threads which never allocate, and so report nothing themselves, have samples of their own: in rows by
+/// thread, and when one of them is selected by name.
 #[test]
 fn threads_that_only_compute_are_told_apart() {
     if !can_sample() {
@@ -137,8 +138,8 @@ fn a_target_alone_is_sampled_with_its_threads() {
     assert_eq!(samples_in(&rows(&capture), "compute"), 0, "{:?}", rows(&capture));
 }
 
-/// Check that samples of a process whose exec was missed, as there was no room for the record, are those of what it executed, not of the
-/// shell that forked it; and, where an agent tells of it, too, of that very process.
+/// Check that samples of a process whose exec was missed because there was no room for the record belong to the
+/// program that it executed, not to the shell that forked it; and, if an agent reports it, too, to that very process.
 #[test]
 fn missed_programs_are_not_their_parents() {
     if can_sample() {
@@ -150,13 +151,13 @@ fn missed_programs_are_not_their_parents() {
 fn miss_the_exec_of(program: &Fixture, has_agent: bool) {
     let world = World::new();
     let program = program.build();
-    // Where there is no room for a sample there is still some for records of processes: forks take that.
+    // When there is no room for a sample, there is still some for records of processes; the forks use that up.
     let script = format!(
         "(until [ -e go ]; do :; done; for i in $(seq 400); do (:); done; exec {} 800) &
          echo $! >child.new; mv child.new child; wait",
         program.display()
     );
-    // Nor does the shell wait for a collector that stands still.
+    // Nor does the shell wait for a stopped collector.
     let recording =
         record("/bin/sh").world(world).options(["--on-full", "drop"]).args(["-c", &script]).with_names();
     let running = recording.start();
@@ -185,7 +186,8 @@ fn miss_the_exec_of(program: &Fixture, has_agent: bool) {
     };
     let shell = std::fs::canonicalize("/bin/sh").expect("there is a shell");
     let shell = shell.file_name().and_then(|name| name.to_str()).expect("its name is a text");
-    // Of 2,400 milliseconds most passed when there was room again. What the shell did until there was no room is its own.
+    // Most of the 2,400 milliseconds had passed when there was room again. What the shell did before the room ran out
+    // is its own.
     assert!(of("known_work") > 100 && of(shell) > 100, "{rows:#?}");
     let info = capture.info();
     let processes = info["processes"].as_array().expect("there are some").iter();
@@ -193,8 +195,8 @@ fn miss_the_exec_of(program: &Fixture, has_agent: bool) {
     assert!(named.len() == 1 && named[0]["recorded"] == has_agent, "{named:#?}");
 }
 
-/// Check that views of samples say how much work they do not tell of, where threads end before a sample of them is due, and nothing where
-/// threads live on.
+/// Check that views of samples say how much work is missing in them when threads end before a sample of them is due,
+/// and say nothing when threads live on.
 #[test]
 fn work_of_short_threads_is_known_to_be_missing() {
     if !can_sample() {
@@ -225,8 +227,8 @@ fn work_of_short_threads_is_known_to_be_missing() {
     assert!(!ran.text().contains("ended sooner"), "{}", ran.text());
 }
 
-/// Check that threads which end before anybody can read what they are called have the names that the kernel told, though none of them
-/// was sampled.
+/// Check that threads which end before anybody can read their names have the names that the kernel reported, though
+/// none of them was sampled.
 #[test]
 fn short_threads_have_names() {
     let program = c("names_short_threads").flags(["-O1", "-pthread"]).build();
@@ -242,7 +244,7 @@ fn short_threads_have_names() {
     assert_eq!((reader.tables().threads.len(), workers.len()), (1001, 1000), "{:?}", reader.tables().threads);
 }
 
-/// What a process has worked so far.
+/// The CPU time of a process so far.
 fn milliseconds_of(pid: &str) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let times = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ').skip(11).take(2);
@@ -250,7 +252,7 @@ fn milliseconds_of(pid: &str) -> u64 {
     times.filter_map(|time| time.parse::<u64>().ok()).sum::<u64>() * 10
 }
 
-/// Check that the kernel's code in each process has the names that only it has, with who called it.
+/// Check that the vDSO's code in each process has its names, and its callers.
 #[test]
 fn code_of_the_kernel_in_a_process_is_named() {
     if !can_sample() {
@@ -271,7 +273,7 @@ fn code_of_the_kernel_in_a_process_is_named() {
     assert_eq!(vdso.expect("it is there")["module"], "[vdso]");
 }
 
-/// Check that the time in malloc and free is charged to the function that calls them, with what it allocates beside.
+/// Check that the time in malloc and free is charged to the function that calls them, beside what it allocates.
 #[test]
 fn time_in_the_allocator_is_its_callers() {
     if !can_sample() {
@@ -290,7 +292,7 @@ fn time_in_the_allocator_is_its_callers() {
     assert!(others * 20 <= number("samples"), "{document:#}");
 }
 
-/// Check that the kernel's frames stand on those of the program that called it, where they may be seen.
+/// Check that the kernel's frames are on top of those of the program that called it, where they may be seen.
 #[test]
 fn kernel_and_user_are_one_stack() {
     if !can_sample() {
@@ -308,22 +310,23 @@ fn kernel_and_user_are_one_stack() {
     }
     for (stack, _) in of_kernel {
         let kernel = stack.iter().position(|function| function.contains("vfs_readv"));
-        // Not a part of a name: the kernel balances domains, too.
+        // Compared as whole names: the kernel balances domains, too.
         let place = |name: &str| stack.iter().position(|function| function == name);
         assert!(kernel < place("asks_the_kernel"), "{stack:?}");
         assert!(place("asks_the_kernel") < place("main"), "{stack:?}");
     }
 }
 
-/// Check that what page faults cost is in the samples: of two programs that write to the same number of pages, once with a
-/// fault for each, the samples of the function that does it differ by what the kernel charges, within a tenth, and most of
-/// that is in the kernel's handler of faults. The rest are samples that had to wait until the fault was over.
+/// Check that the cost of page faults is in the samples. Two programs write to the same number of pages, one of them
+/// with a fault for each: the samples of the function that writes differ by what the kernel charges, within a tenth,
+/// and most of that is in the kernel's fault handler. The rest are samples that had to wait until the fault was over.
 #[test]
 fn time_in_page_faults_is_where_they_happen() {
     if !can_sample() {
         return;
     }
-    // Seldom enough that a busy virtual machine is no period late: what a timer is late for is one sample, and not counted.
+    // Rarely enough that a busy virtual machine is not late by a period: a late timer yields one sample, and the
+    // missed ones are not counted.
     let sampled = |kind| {
         let recording = record(c("touches_pages").build()).args([kind, "600"]).with_names();
         let (ran, capture) = recording.options(["--frequency", "499"]).succeed();
@@ -349,8 +352,8 @@ fn time_in_page_faults_is_where_they_happen() {
     assert!(of_faults * 4 >= seen * 3, "{of_faults} of {seen} are in the handler");
 }
 
-/// Check that no stack has the interrupt that took the sample: the kernel's part ends where it was interrupted. What counts
-/// events in software can be interrupted itself, so it is none of these.
+/// Check that no stack contains the interrupt that took the sample: the kernel's part ends where it was interrupted.
+/// Counting software events can be interrupted itself, so it is not one of these.
 #[test]
 fn interrupts_of_sampling_are_on_no_stack() {
     if !can_sample() {
@@ -367,8 +370,8 @@ fn interrupts_of_sampling_are_on_no_stack() {
     }
 }
 
-/// Check that samples lie before, between and after two allocations as the work does that they are of, by one clock, within
-/// the error that is stated.
+/// Check that samples are before, between and after two allocations like the work that they are of, by one clock,
+/// within the stated error.
 #[test]
 fn samples_and_events_are_on_one_clock() {
     if !can_sample() {
@@ -384,7 +387,7 @@ fn samples_and_events_are_on_one_clock() {
     let lines: Vec<Value> =
         ran.text().lines().skip(1).map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
     let times = |function: &str| -> Vec<u64> {
-        // A sample may have met a function of the agent's that is called so, too.
+        // A sample may also have hit a function of the agent with the same name.
         let among_others = format!("{function} [work_between_blocks]");
         let is_it = |name: &Value| name == function || *name == among_others;
         let is_in = |line: &&Value| line["stack"].as_array().expect("a stack").iter().any(is_it);
@@ -404,8 +407,8 @@ fn samples_and_events_are_on_one_clock() {
     }
 }
 
-/// Check that a recording where samples are refused is as good as one without them, says what to do in one line, and
-/// nothing when it is to be quiet.
+/// Check that a recording for which samples are refused is as good as one without samples, says in one line what to
+/// do, and nothing when it should be quiet.
 #[test]
 fn refused_samples_do_no_harm() {
     let world = World::new();
@@ -436,8 +439,8 @@ fn refused_samples_do_no_harm() {
     }
 }
 
-/// Check that of a process which runs already its threads are sampled, with those and the children that it starts, each once, and nobody
-/// else; and that it is not done unless somebody asks.
+/// Check that attaching with `--cpu` samples the threads of a running process and those and the children that it
+/// starts, each once, and nobody else; and that this does not happen unless requested.
 #[test]
 fn attached_processes_are_sampled_with_what_they_start() {
     if !can_sample() {
@@ -461,7 +464,7 @@ fn attached_processes_are_sampled_with_what_they_start() {
     assert_eq!(report("without.memprof"), []);
 
     let collector = attach(&world, &pid, &["--cpu", "--output", "it.memprof"]);
-    // It is followed within a tenth of a second; machines are slow at times.
+    // It is followed within a tenth of a second, but machines are slow at times.
     std::thread::sleep(Duration::from_secs(1));
     let before = page.calls(0).mallocs_done;
     page.go();
@@ -478,7 +481,7 @@ fn attached_processes_are_sampled_with_what_they_start() {
         [("early", worked[0], before), ("late", worked[1], 0), ("child", worked[2], 0)]
     {
         let samples = samples_in(&rows, function).unsigned_abs();
-        // Some of what was done before that moment, and of what is done until the collector has ended, is sampled, too.
+        // Some of the work before that moment, and of the work until the collector has ended, is sampled, too.
         let (least, most) = ((worked - before) * 7 / 10, worked * 13 / 10 + 300);
         let told = format!("{samples} of {function}, {least} to {most}, {lost} lost: {rows:#?}");
         assert!(samples + lost >= least && samples <= most, "{told}");
@@ -489,7 +492,8 @@ fn attached_processes_are_sampled_with_what_they_start() {
     assert!(foreign <= 20, "{foreign} of others: {rows:#?}");
 }
 
-/// Check that --no-cpu takes no samples and has nothing to say about it, and that memory over time is there all the same.
+/// Check that --no-cpu takes no samples and says nothing about them, and that memory over time is recorded all the
+/// same.
 #[test]
 fn samples_can_be_left_out() {
     let (_, capture) = record(c("known_work").build()).args(["200"]).options(["--no-cpu"]).succeed();
@@ -502,11 +506,11 @@ fn samples_can_be_left_out() {
         series.and_then(|series| series["peak"].as_u64())
     };
     assert!(peak("rss_bytes") > Some(100_000), "{counters:#?}");
-    // With shared pages counted in parts it is less, and swapped out is what the machine decides.
+    // With shared pages counted in parts it is less; how much is swapped out is up to the machine.
     assert!(peak("pss_bytes") > Some(10_000) && peak("swap_bytes").is_some(), "{counters:#?}");
 }
 
-/// Check that each program that a target starts has its samples under its own name, after an exec too.
+/// Check that each program that a target starts has its samples under its own name, also after an exec.
 #[test]
 fn samples_belong_to_their_program() {
     if !can_sample() {
@@ -527,8 +531,8 @@ fn samples_belong_to_their_program() {
     assert!(stray.map(|node| node["total_blocks"].as_i64().unwrap_or(0)).sum::<i64>() < 60, "{nodes:#?}");
 }
 
-/// Check that stacks which were kept are unwound again to the frames of the recording, that a recording keeps none unless it is
-/// told to, and that a copy has them unless it is redacted.
+/// Check that kept stacks are unwound again to the frames of the recording, that a recording keeps none unless told
+/// to, and that a copy has them unless it is redacted.
 #[test]
 fn kept_stacks_give_the_same_frames_again() {
     if !can_sample() {
@@ -542,10 +546,10 @@ fn kept_stacks_give_the_same_frames_again() {
     assert!(samples > 100, "{samples} samples");
     let last = ran.text().lines().last().expect("it says how it went");
     let others: Vec<&str> = ran.text().lines().filter(|line| line.ends_with("not as recorded")).collect();
-    // Of a thread that the kernel samples before its program runs there is nothing to keep.
+    // There is nothing to keep of a thread that the kernel samples before its program runs.
     let kept = ran.text().lines().count() as u64 - 1;
     assert!(kept * 10 > samples * 9, "{kept} of {samples} samples have their stacks");
-    // Where code lies that no record tells of is looked up in /proc, while the process is there.
+    // Code in places that no record mentions is looked up in /proc while the process exists.
     assert!(others.len() as u64 * 100 <= kept, "{last}: {others:#?}");
     assert_eq!(last, format!("{kept} stacks, {} as recorded", kept - others.len() as u64));
     let copied = |options: &[&str], file: &str| {

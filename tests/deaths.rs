@@ -1,4 +1,4 @@
-//! Whoever dies, the other one goes on, and what was recorded stays.
+//! Whichever side dies, the other one goes on, and what was recorded stays.
 
 use crate::harness::{Event, Page, Recording, World, c, record, skip, wait, wait_for};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,7 +20,7 @@ fn counting(threads: usize) -> (Recording, Page) {
     (recording, page)
 }
 
-/// Check that a target which is killed in the middle of its work has every event in the capture that it committed.
+/// Check that for a target which is killed in the middle of its work every event that it committed is in the capture.
 #[test]
 fn killed_target_has_all_its_events() {
     for threads in [1, 4] {
@@ -46,11 +46,11 @@ fn killed_target_has_all_its_events() {
     }
 }
 
-/// A cgroup with a limit on memory, until this is dropped.
+/// A cgroup with a memory limit, removed when dropped.
 struct Limited(PathBuf);
 
 impl Limited {
-    /// `None` where we may make none.
+    /// `None` if we may not create one.
     fn new(bytes: u64) -> Option<Limited> {
         let [old, new] = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].map(Path::new);
         let (parent, limit) = match old.exists() {
@@ -60,7 +60,7 @@ impl Limited {
         let group = Limited(parent.join(format!("sysprof-memprof-test-{}", std::process::id())));
         fs::create_dir(&group.0).ok()?;
         fs::write(group.0.join(limit), bytes.to_string()).ok()?;
-        // Or it would be put away in place of being killed. Where there is no such limit, there is no such place, either.
+        // Otherwise it would be swapped out instead of killed. Without such a limit this file does not exist, either.
         let _ = fs::write(group.0.join("memory.swap.max"), "0");
         Some(group)
     }
@@ -72,7 +72,7 @@ impl Drop for Limited {
     }
 }
 
-/// Check that a process which the kernel has killed for want of memory is told to be such a one, with what it held.
+/// Check that a process which the kernel has killed for want of memory is reported as such, with what it held.
 #[test]
 fn want_of_memory_is_told() {
     let Some(group) = Limited::new(64 << 20) else {
@@ -107,15 +107,15 @@ fn calls_by_size(events: &[Event]) -> HashMap<u64, (u64, u64)> {
     calls
 }
 
-/// Check that a target whose collector is killed goes on after a moment, unrecorded, and ends as it would have; and
-/// that the capture opens and says that it was cut.
+/// Check that a target whose collector is killed soon goes on unrecorded, and ends as it would have; and that the
+/// capture opens and says that it was cut.
 #[test]
 fn target_survives_its_collector() {
     // The target becomes our child when the collector is gone, so that we can see how it ends.
     set_child_subreaper(Some(getpid())).expect("every process may ask for that");
     for policy in ["block", "drop"] {
         let (recording, page) = counting(2);
-        // It would wait for so long if the collector were only slow.
+        // It would wait this long if the collector were only slow.
         let recording = recording.options(["--ring-size", "4K", "--on-full", policy, "--max-wait", "100s"]);
         let running = recording.start();
         let target = Pid::from_raw(page.pid()).expect("a pid is not 0");
@@ -150,7 +150,7 @@ fn events_so_far(recording: &Recording) -> u64 {
     document.map_or(0, |document| document["events"].as_u64().unwrap_or(0))
 }
 
-/// The exit code of a process that is not ours by birth.
+/// The exit code of a process that was not born as our child.
 fn end_of(pid: Pid) -> Option<i32> {
     let process = pidfd_open(pid, PidfdFlags::empty()).expect("it was not waited for");
     let limit = Timespec { tv_sec: 120, tv_nsec: 0 };
@@ -159,7 +159,7 @@ fn end_of(pid: Pid) -> Option<i32> {
     status.exit_status()
 }
 
-/// Check that a collector which was stopped takes up where it was: the target waits, and nothing is lost.
+/// Check that a stopped collector resumes where it was: the target waits, and nothing is lost.
 #[test]
 fn stopped_collector_resumes() {
     for (size, times) in [("4K", 20_000), ("16M", 300_000)] {
@@ -173,7 +173,7 @@ fn stopped_collector_resumes() {
         running.stop();
         page.go();
         if size == "16M" {
-            // All of it fits into the ring, which is then read in many turns.
+            // All of it fits into the ring, which is then read in several steps.
             wait_for("the burst", || page.is_done());
         }
         running.signal(Signal::CONT);

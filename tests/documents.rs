@@ -1,4 +1,4 @@
-//! The commands of the documents do what the documents say: each page is run as one script, in a world of its own.
+//! The commands of the documents do what the documents say: each page runs as one script, in a world of its own.
 
 use crate::harness::{Ran, World, installed, product, skip, wait};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/tasks")
 }
 
-/// Runs the blocks of a page, each command shown before it is executed; fails at the first that fails.
+/// Runs the blocks of a page, showing each command before it is executed; stops at the first failure.
 fn follow(page: &str) -> (World, Ran) {
     let world = World::new();
     let text = std::fs::read_to_string(folder().join(format!("{page}.md"))).expect("the page is there");
@@ -22,7 +22,7 @@ pub(crate) fn blocks(text: &str) -> impl Iterator<Item = &str> {
     text.split("```sh\n").skip(1).filter_map(|part| Some(part.split_once("\n```")?.0))
 }
 
-/// Runs commands of a page beside the program of the pages, as somebody would who has installed the product.
+/// Runs commands of a page beside the pages' example program, as for somebody who has installed the product.
 pub(crate) fn execute(world: &World, commands: &str) -> Ran {
     std::fs::copy(folder().join("example.c"), world.path("example.c")).expect("the folder is ours");
     let bin = world.path("bin");
@@ -35,7 +35,7 @@ pub(crate) fn execute(world: &World, commands: &str) -> Ran {
     wait(world, command)
 }
 
-/// What pages promise that their output has, beside that every command succeeds.
+/// What pages promise about their output, beyond every command succeeding.
 fn promises(page: &str) -> &'static [&'static str] {
     match page {
         "find-a-leak" => &["remember", "12.5 KiB"],
@@ -67,7 +67,7 @@ fn promises(page: &str) -> &'static [&'static str] {
     }
 }
 
-/// Check that every command of a page succeeds, and that what the page says about the output is so.
+/// Check that every command of a page succeeds, and that what the page says about the output is true.
 fn check(page: &str) {
     if page == "ask-with-scripts" && installed("jq").is_none() {
         return skip(page, "jq is not installed");
@@ -93,39 +93,39 @@ pages! {
     leak_is_found "find-a-leak",
     /// Check that the page leads to both frees and the allocation.
     double_free_is_found "find-a-double-free",
-    /// Check that the page leads to who owns the blocks of the cache, from both sides.
+    /// Check that the page leads to the owners of the cache's blocks, from both sides.
     owners_are_found "find-who-frees",
-    /// Check that the page leads to who asked for more than there is.
+    /// Check that the page leads to the function that asked for more than there is.
     memory_that_is_not_there_is_found "find-who-ran-out-of-memory",
     /// Check that the page leads to the variables that keep memory, at the end and while a service runs.
     what_keeps_memory_is_found "what-keeps-memory",
-    /// Check that the page leads to who holds the peak.
+    /// Check that the page leads to what holds the memory at the peak.
     peak_is_found "find-the-peak",
-    /// Check that the page records a service that runs, and that it goes on.
+    /// Check that the page records a running service, and that the service goes on.
     service_is_watched "watch-a-service",
     /// Check that the page shows what is resident, at the end and at the peak.
     resident_memory_is_explained "resident-memory",
-    /// Check that the page's commands work where processors can be sampled, and where not.
+    /// Check that the page's commands work whether or not the CPU can be sampled.
     processor_time_is_explained "processor-time",
-    /// Check that the page's commands work where tracepoints can be recorded, and where not.
+    /// Check that the page's commands work whether or not tracepoints can be recorded.
     system_is_followed "follow-the-system",
-    /// Check that the page's limits hold the good build and stop the bad ones.
+    /// Check that the page's limits pass the good build and stop the bad ones.
     build_is_gated "gate-a-build",
     /// Check that the page's diff names what grew.
     diff_is_read "read-a-diff",
-    /// Check that the page's programs have the names that it says.
+    /// Check that the page's programs have the names that it mentions.
     symbols_are_there "get-symbols",
     /// Check that the page's questions are answered, if jq is installed.
     scripts_are_answered "ask-with-scripts",
-    /// Check that what the page does outside of containers works.
+    /// Check that everything on the page that happens outside of containers works.
     agent_goes_into_an_image "containers",
-    /// Check that a capture and its redacted copy hold what the page says.
+    /// Check that a capture and its redacted copy contain what the page says.
     capture_holds_what_is_said "what-a-capture-contains",
-    /// Check that the command can be recorded by itself.
+    /// Check that the command can record itself.
     command_records_itself "itself",
 }
 
-/// Check that every page is run, and that the table of pages has each.
+/// Check that every page is run, and that the table of pages lists each.
 #[test]
 fn all_pages_are_run() {
     let table = std::fs::read_to_string(folder().join("README.md")).expect("the table is there");

@@ -1,9 +1,9 @@
-//! Recordings that end after a time, and programs that go on.
+//! Recordings that end after a given time, and programs that go on.
 
 use crate::harness::{Page, Running, World, c, info, number, start, wait, wait_for};
 use rustix::process::Signal;
 
-/// A program that goes on until it is told to stop, and its recording by `run`.
+/// A program that runs until it is told to stop, and its recording by `run`.
 struct Lasting {
     world: World,
     page: Page,
@@ -22,7 +22,7 @@ impl Lasting {
         Lasting { world, page, running }
     }
 
-    /// Waits until the capture is finished, which is said, while the program goes on.
+    /// Waits until the capture is finished, which is reported, while the program goes on.
     fn wait_for_its_end(&self) {
         wait_for("the capture", || self.running.stderr().contains("Wrote"));
         assert!(
@@ -34,8 +34,8 @@ impl Lasting {
     }
 }
 
-/// Check that a recording ends after its time with a capture that is whole, that its program goes on with nothing of it, and that its exit
-/// code is that of the command.
+/// Check that a recording ends after its time with a complete capture, that its program goes on with nothing left of
+/// it, and that its exit code is the command's.
 #[test]
 fn program_outlives_its_recording() {
     let lasting = Lasting::start(&["--duration", "500ms"]);
@@ -47,14 +47,14 @@ fn program_outlives_its_recording() {
     assert_eq!(whole["processes"][0]["ended"], "running", "{:#}", whole["processes"]);
     let maps = || std::fs::read_to_string(format!("/proc/{}/maps", lasting.page.pid())).expect("it runs");
     wait_for("the memory to go", || !maps().contains("memfd:sysprof"));
-    // It says nothing more, and nothing twice.
+    // It prints nothing more, and nothing twice.
     lasting.page.stop();
     let ran = lasting.running.wait();
     assert_eq!((ran.code, ran.stderr.matches("Wrote").count()), (5, 1), "{}", ran.stderr);
     assert!(calls < lasting.page.calls(0).mallocs_done, "{calls}");
 }
 
-/// Check that signals are for the program once the recording has ended, and that one which asks for a snapshot is answered.
+/// Check that signals go to the program once the recording has ended, and that a request for a snapshot is answered.
 #[test]
 fn signals_are_for_the_program_that_goes_on() {
     let lasting = Lasting::start(&["--duration", "100ms"]);
@@ -65,7 +65,8 @@ fn signals_are_for_the_program_that_goes_on() {
     assert_eq!(lasting.running.wait().code, 128 + 15);
 }
 
-/// Check that a program which ends before its time ends the recording, and that one whose children are waited for is not waited for longer.
+/// Check that a program which ends before the time is over ends the recording, and that a program whose children are
+/// waited for is not waited for longer.
 #[test]
 fn the_sooner_end_counts() {
     let world = World::new();
@@ -84,7 +85,7 @@ fn the_sooner_end_counts() {
     assert!(ran.stderr.contains("left behind"), "{}", ran.stderr);
 }
 
-/// Check that rules are checked of what was recorded, when it is known how the program has ended.
+/// Check that rules are checked against what was recorded, once it is known how the program has ended.
 #[test]
 fn rules_are_checked_when_the_program_has_ended() {
     for (most, code) in [("1", 1), ("1000000", 0)] {
@@ -98,7 +99,7 @@ fn rules_are_checked_when_the_program_has_ended() {
     }
 }
 
-/// Check that `record` ends after its time, too, without anybody's ^C.
+/// Check that `record` ends after its time, too, without a ^C.
 #[test]
 fn listening_ends_after_its_time() {
     let world = World::new();

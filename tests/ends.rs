@@ -1,4 +1,4 @@
-//! Ends that wait for a scan: how soon processes go on, in which way they end, and that each is scanned.
+//! Ends that wait for a scan: how soon processes go on, how they end, and that each is scanned.
 
 use crate::harness::{
     Capture, Page, Ran, Recording, Running, World, agent, c, product, record, start, start_collector, wait,
@@ -9,19 +9,19 @@ use rustix::process::{Pid, Signal};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// However busy the machine is, an end takes no longer: what waits in vain waits for a minute.
+/// However busy the machine is, an end takes no longer than this; a wait in vain takes a minute.
 const SOON: Duration = Duration::from_secs(10);
 
 fn scans(capture: &Capture) -> Vec<Scan> {
     Reader::open(capture.file()).expect("it is a capture").into_tables().scans
 }
 
-/// A recording that scans processes at their ends.
+/// A recording that scans processes at their end.
 fn scanned(program: &Path) -> Recording {
     record(program).options(["--scan-at-exit", "--no-cpu"])
 }
 
-/// Runs it, which may not take long.
+/// Runs it, within a limited time.
 fn run_soon(recording: Recording, longest: Duration) -> (Ran, Capture) {
     let started = Instant::now();
     let (ran, capture) = recording.run();
@@ -30,8 +30,8 @@ fn run_soon(recording: Recording, longest: Duration) -> (Ran, Capture) {
     (ran, capture)
 }
 
-/// Check that a process which ends in a signal handler is scanned and goes on, also where the handler has interrupted an allocation, so
-/// that the exit cannot be recorded.
+/// Check that a process which ends in a signal handler is scanned and goes on, even if the handler has interrupted an
+/// allocation, so that the exit cannot be recorded.
 #[test]
 fn handlers_end_processes_soon() {
     let program = c("exits_in_a_handler").build();
@@ -42,7 +42,8 @@ fn handlers_end_processes_soon() {
     }
 }
 
-/// Check that a process ends with the code of whoever ends it first, though another thread wants to end it while it is scanned.
+/// Check that a process ends with the code of the thread that ends it first, though another one wants to end it while
+/// it is scanned.
 #[test]
 fn whoever_ends_a_process_first_says_how() {
     let program = c("exits_twice").flags(["-O1", "-pthread"]).build();
@@ -54,7 +55,7 @@ fn whoever_ends_a_process_first_says_how() {
     }
 }
 
-/// Check that many processes which end at once, or one after the other, wait for each other's searches only.
+/// Check that many processes which end at once, or one after another, only wait for each other's scans.
 #[test]
 fn many_ends_take_no_longer() {
     let program = c("keeps_one_in_eight").build();
@@ -63,13 +64,13 @@ fn many_ends_take_no_longer() {
         let (ran, capture) = run_soon(scanned(Path::new("/bin/sh")).args(["-c", &script]), 2 * SOON);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         let info = capture.info();
-        // The shell, what it forks and what those become: each end is one, but an exec is none.
+        // The shell, what it forks and what those become: each end counts, but an exec is no end.
         assert!(scans(&capture).len() >= 61, "{} {info}", scans(&capture).len());
         assert_eq!(info["remarks"], serde_json::json!([]), "{info}");
     }
 }
 
-/// Check that a process whose only thread waits for the child of its `vfork` is told from one that is not there.
+/// Check that a process whose only thread waits for the child of its `vfork` is distinguished from one that is gone.
 #[test]
 fn who_cannot_be_stopped_is_there() {
     let world = World::new();
@@ -83,7 +84,7 @@ fn who_cannot_be_stopped_is_there() {
     assert_eq!(running.wait().code, 0);
 }
 
-/// Check that threads which wait in system calls do not notice that they were scanned.
+/// Check that threads which wait in system calls do not notice a scan.
 #[test]
 fn waits_are_not_cut_short_by_scans() {
     let world = World::new();
@@ -109,7 +110,7 @@ fn children_are_scanned_by_their_pids() {
     let recording = record(c("serves_by_one_child").build()).world(world).arg(&page.path);
     let running = recording.start();
     wait_for("the child", || page.is_done());
-    // The page has the pid of who wrote it last.
+    // The page has the pid of the process that last wrote it.
     let child = page.pid();
     for command in [&["scan"][..], &["mark"]] {
         let pid = child.to_string();
@@ -148,7 +149,7 @@ fn daemon_scans_children() {
     asked(&["start", &parent]);
     page.go();
     page.wait_for_calls(3, 1000);
-    // The pid of a child, as it tells it.
+    // The pid of a child, as the child reports it.
     let child = page.calls(1).frees_begun;
     let told = asked(&["scan", &child.to_string()]).stderr;
     assert!(told.contains("scanned "), "{told}");
@@ -171,7 +172,8 @@ fn capture_in(world: &World) -> std::path::PathBuf {
     captures.next().expect("one is written")
 }
 
-/// Check that a capture that is sent has scans, and that recordings which could keep none have no process wait.
+/// Check that a capture sent over a connection has scans, and that recordings which could keep none make no process
+/// wait.
 #[test]
 fn sent_captures_have_scans() {
     let world = World::new();
@@ -185,7 +187,7 @@ fn sent_captures_have_scans() {
     assert_eq!(scans(&capture).len(), 1);
 }
 
-/// Starts a program whose collector stands still before it ends, and gives the program's process.
+/// Starts a program whose collector is stopped before the program ends; returns the program's process.
 fn at_its_end(recording: &Recording, page: &Page) -> (Running, Pid) {
     let running = recording.start();
     wait_for("the program", || page.pid() != 0);
@@ -194,7 +196,7 @@ fn at_its_end(recording: &Recording, page: &Page) -> (Running, Pid) {
     (running, Pid::from_raw(page.pid()).expect("a pid is not 0"))
 }
 
-/// Waits for the end of a process, which may not take long.
+/// Waits for the end of a process, for a limited time.
 fn wait_for_end(process: Pid) {
     let started = Instant::now();
     let stat = format!("/proc/{}/stat", process.as_raw_nonzero());
@@ -206,7 +208,7 @@ fn wait_for_end(process: Pid) {
     assert!(started.elapsed() < SOON, "{:?}", started.elapsed());
 }
 
-/// Check that a process which waits goes on soon when its collector dies, and when the recording is ended.
+/// Check that a waiting process goes on soon when its collector dies, and when the recording is ended.
 #[test]
 fn the_dead_hold_nobody_up() {
     for signal in [Signal::KILL, Signal::INT] {
@@ -223,7 +225,7 @@ fn the_dead_hold_nobody_up() {
     }
 }
 
-/// Check that a handler which interrupts the wait ends the process at once, with its own code.
+/// Check that a handler which interrupts the wait and exits ends the process at once, with its own code.
 #[test]
 fn handlers_end_the_wait() {
     let world = World::new();

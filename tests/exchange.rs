@@ -1,20 +1,20 @@
-//! The commands of the pages about other programs' files do what the pages say, each block in a world of its own.
+//! The commands on the pages about other programs' files do what the pages say, each block in a world of its own.
 
 use crate::documents::{blocks, execute};
 use crate::harness::{Server, World, can_sample, installed, skip};
 
-/// Programs that open a window, or wait for a browser.
+/// Programs that open a window or wait for a browser.
 const WINDOWS: [&str; 4] = ["kcachegrind ", "heaptrack_gui ", "sysprof ", "go tool pprof -http"];
 
 /// The program that pages record.
 const PROGRAM: &str = "cc -g -O1 -ffunction-sections -o app example.c\n";
 
-/// A capture of it, for blocks that do not record it themselves.
+/// A capture of the program, for blocks that do not record it themselves.
 fn capture(block: &str) -> Option<&'static str> {
     Some(if block.contains("run ") { "" } else { "sysprof-memprof run -o app.memprof -- ./app\n" })
 }
 
-/// Another tool's recording of it, if that can be made here.
+/// Another tool's recording of the program, if it can be made here.
 fn recording(block: &str) -> Option<&'static str> {
     if block.contains("perf.data") {
         return can_use("perf", can_sample()).then_some("perf record -q -g -o perf.data ./app\n");
@@ -30,7 +30,7 @@ fn can_use(program: &str, may: bool) -> bool {
     can
 }
 
-/// The lines of a block that can be executed here; the others are told of.
+/// The lines of a block that can be executed here; the others are reported as skipped.
 fn possible(block: &str) -> Vec<&str> {
     let is_possible = |line: &&str| {
         let commands = line.split('|').filter_map(|command| command.split_whitespace().next());
@@ -49,7 +49,7 @@ fn possible(block: &str) -> Vec<&str> {
     block.lines().filter(is_command).filter(is_possible).collect()
 }
 
-/// Runs a page, each block after what it needs; gives what was executed, and what that printed.
+/// Runs a page, each block after what it needs; returns what was executed, and what that printed.
 fn follow(page: &str, before: fn(&str) -> Option<&'static str>, server: &Server) -> String {
     let mut printed = String::new();
     for block in blocks(page) {
@@ -64,14 +64,14 @@ fn follow(page: &str, before: fn(&str) -> Option<&'static str>, server: &Server)
     printed
 }
 
-/// Check that each command of the page about exports works as it stands there, those of the programs that open them included, and that
-/// profiles arrive at a server.
+/// Check that each command on the page about exports works as written, including the programs that open the files,
+/// and that profiles arrive at a server.
 #[test]
 fn exports_are_made_as_described() {
     let server = Server::start(&[200]);
     let page = include_str!("../docs/export.md");
     let printed = follow(page, capture, &server);
-    // What some of them make is seen by the program that is shown next; this is what was made.
+    // Some of the outputs are read by the program that is shown next; these are the ones that were made.
     let formats = ["pprof", "flamegraph", "folded", "speedscope", "firefox", "callgrind", "dot", "massif"];
     for format in formats.into_iter().chain(["heaptrack", "syscap", "memprof"]) {
         assert!(printed.contains(&format!("--format {format} ")), "{format} is made:\n{printed}");
@@ -83,14 +83,14 @@ fn exports_are_made_as_described() {
     }
 }
 
-/// Check that each command of the page about questions works as it stands there.
+/// Check that each command on the page about questions works as written.
 #[test]
 fn questions_are_asked_as_described() {
     let printed = follow(include_str!("../docs/query.md"), capture, &Server::start(&[200]));
     assert!(printed.contains("count(*)"), "{printed}");
 }
 
-/// Check that recordings of other tools are imported as the page says, where these tools are there and may record.
+/// Check that recordings of other tools are imported as the page says, if these tools exist and may record.
 #[test]
 fn recordings_are_imported_as_described() {
     let printed = follow(include_str!("../docs/import.md"), recording, &Server::start(&[200]));

@@ -1,4 +1,4 @@
-//! Other programs open what is exported, and find our numbers in it.
+//! Other programs open our exports, and find our numbers in them.
 
 use crate::harness::{
     Capture, Fixture, Ran, World, c, can_sample, copy_program, cpp, installed, library, record, skip,
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A capture with names, and with something in each number.
+/// A capture with names, and with a value for each metric.
 fn recorded() -> Capture {
     let (_, capture) = record(c("mixed_calls").flags(["-O2"]).build()).with_names().succeed();
     capture
@@ -23,7 +23,7 @@ fn export(capture: &Capture, format: &str, options: &[&str]) -> PathBuf {
     file
 }
 
-/// What a consumer prints that must be content with what it gets; none where it is not installed.
+/// The output of a consumer that must accept the file; none if it is not installed.
 fn opened(capture: &Capture, program: &str, arguments: &[&str], file: &PathBuf) -> Option<String> {
     let ran = run(capture, program, arguments, file)?;
     Some(ran.text().to_string())
@@ -56,7 +56,7 @@ fn pprof_finds_our_totals() {
     let (kinds, rows) = samples.split_once('\n').expect("a line of types");
     let mut sums = vec![0; kinds.split_whitespace().count()];
     for row in rows.lines().take_while(|line| *line != "Locations") {
-        // Labels have lines of their own.
+        // Labels are on lines of their own.
         let Some((values, _)) = row
             .split_once(": ")
             .filter(|(values, _)| values.trim().starts_with(|c: char| c.is_ascii_digit()))
@@ -102,7 +102,7 @@ fn callgrind_annotate_finds_our_totals() {
     assert!(text.contains(":main"), "{text}");
 }
 
-/// Check that Graphviz lays the graph out, and that the functions are in its drawing.
+/// Check that Graphviz lays out the graph, and that the functions are in its drawing.
 #[test]
 fn graphviz_draws_the_graph() {
     let capture = recorded();
@@ -113,8 +113,8 @@ fn graphviz_draws_the_graph() {
     }
 }
 
-/// Check that a graph is drawn at once into a file that is to hold a drawing, and that where Graphviz is missing this says so and
-/// leaves no file.
+/// Check that a graph is drawn directly if the file is to hold a drawing, and that without Graphviz an error says so
+/// and no file is left.
 #[test]
 fn graphs_are_drawn_where_graphviz_is_installed() {
     let capture = recorded();
@@ -139,7 +139,7 @@ fn graphs_are_drawn_where_graphviz_is_installed() {
     assert!(!capture.world().path("drawn.svg").exists());
 }
 
-/// Check that massif's printer draws the timeline, and that the peak in it is ours.
+/// Check that massif's printer draws the timeline, and that its peak is ours.
 #[test]
 fn ms_print_finds_our_peak() {
     let capture = recorded();
@@ -163,10 +163,10 @@ fn viewed(number: i64) -> String {
     digits.chars().enumerate().flat_map(place).collect()
 }
 
-/// Check that heaptrack prints our numbers of allocations, and our bytes at the peak and at the end.
+/// Check that heaptrack prints our number of allocations, and our bytes at the peak and at the end.
 #[test]
 fn heaptrack_print_finds_our_totals() {
-    // So long that resident memory was looked at.
+    // Long enough for resident memory to be sampled.
     let script = format!("{} && sleep 0.4", c("mixed_calls").flags(["-O2"]).build().display());
     let (_, capture) = record("sh").args(["-c", &script]).with_names().succeed();
     let file = export(&capture, "heaptrack", &[]);
@@ -191,7 +191,7 @@ fn heaptrack_print_finds_our_totals() {
     assert!(text.contains("main"), "functions have names: {text}");
 }
 
-/// Bytes as heaptrack writes them: two digits behind the point, in powers of ten.
+/// Bytes as heaptrack writes them: two digits after the decimal point, in powers of ten.
 fn decimal(bytes: i64) -> String {
     match bytes {
         ..1000 => format!("{bytes}B"),
@@ -227,7 +227,8 @@ fn sysprof_finds_our_totals() {
     merged_by_sysprof(&capture, &file);
 }
 
-/// Check that Sysprof's own library finds as many temporary allocations as we do, where none is resized: to it that is a free.
+/// Check that Sysprof's own library finds as many temporary allocations as we do if none is resized, which it treats
+/// as a free.
 #[test]
 fn sysprof_finds_our_temporary_allocations() {
     let (_, capture) = record(cpp("allocates_by_rank").flags(["-O1", "-fno-builtin"]).build()).succeed();
@@ -238,8 +239,8 @@ fn sysprof_finds_our_temporary_allocations() {
     }
 }
 
-/// Check that Sysprof's own library reads every sample, names its functions, makes a call graph of them, and finds our marks and
-/// what counters said.
+/// Check that Sysprof's own library reads every sample, names its functions, makes a call graph of them, and finds
+/// our marks and counters.
 #[test]
 fn sysprof_finds_our_samples() {
     if !can_sample() {
@@ -267,7 +268,8 @@ fn sysprof_finds_our_samples() {
     merged_by_sysprof(&capture, &file);
 }
 
-/// Check that Sysprof keeps what is too long for one of its frames: a command line is cut off, a table of many names is in several.
+/// Check that Sysprof accepts what is too long for one of its frames: a command line is cut off, a table of many
+/// names is split.
 #[test]
 fn sysprof_keeps_what_is_long() {
     let fixture = cpp("allocates_by_many").flags(["-O1"]);
@@ -285,14 +287,14 @@ fn worked() -> Capture {
     capture
 }
 
-/// Samples of the processors in a capture.
+/// Number of CPU samples in a capture.
 fn samples(capture: &Capture) -> i64 {
     let samples = capture.report(&["--cpu"])["total"]["samples"].as_i64().expect("samples are counted");
     assert!(samples > 10, "{samples} samples");
     samples
 }
 
-/// What Sysprof's library finds in a file, each number by its name; none where the library is not installed.
+/// The numbers that Sysprof's library finds in a file, by name; none if the library is not installed.
 fn read_by_sysprof(capture: &Capture, file: &Path) -> Option<impl Fn(&str) -> i64> {
     let mut command = capture.world().command(sysprof_reader(capture)?);
     command.arg(file);
@@ -306,19 +308,19 @@ fn read_by_sysprof(capture: &Capture, file: &Path) -> Option<impl Fn(&str) -> i6
     })
 }
 
-/// Has Sysprof's program read two copies of a file, and write what it has read.
+/// Makes Sysprof's program read two copies of a file, and write what it has read.
 fn merged_by_sysprof(capture: &Capture, file: &PathBuf) {
     let other = capture.world().path("copy.syscap");
     std::fs::copy(file, &other).expect("there is room for it");
     let length = std::fs::metadata(file).expect("it was written").len();
     let merge = ["--merge", other.to_str().expect("a plain name")];
     if let Some(merged) = run(capture, "sysprof-cli", &merge, file) {
-        // One header for both, of 256 bytes, and the frames of both.
+        // One header of 256 bytes for both, and the frames of both.
         assert_eq!(merged.stdout.len() as u64, 2 * (length - 256) + 256, "Sysprof keeps every frame");
     }
 }
 
-/// A program that reads with Sysprof's library; none where that is not installed.
+/// A program that reads with Sysprof's library; none if the library is not installed.
 fn sysprof_reader(capture: &Capture) -> Option<PathBuf> {
     let mut flags = capture.world().command("pkg-config");
     let flags = flags.args(["--cflags", "--libs", "sysprof-4"]).output();
@@ -330,7 +332,7 @@ fn sysprof_reader(capture: &Capture) -> Option<PathBuf> {
     Some(c("sysprof_reader").flags(flags.split_whitespace()).build())
 }
 
-/// Check that the flame graph is well-formed XML for each number, and that what it runs is a script.
+/// Check that the flame graph is well-formed XML for each metric, and that its script is valid.
 #[test]
 fn flame_graphs_are_well_formed() {
     let capture = recorded();
@@ -346,7 +348,7 @@ fn flame_graphs_are_well_formed() {
     opened(&capture, "node", &["--check"], &script);
 }
 
-/// Check that speedscope's own schema takes the document, and that its profiles add up to our totals.
+/// Check that the document conforms to speedscope's own schema, and that its profiles add up to our totals.
 #[test]
 fn speedscope_takes_the_document() {
     let capture = recorded();
@@ -371,7 +373,7 @@ fn speedscope_takes_the_document() {
     }
 }
 
-/// Check that the Firefox Profiler's own loader takes the document, and finds our functions and bytes in it.
+/// Check that the Firefox Profiler's own loader accepts the document, and finds our functions and bytes in it.
 #[test]
 fn firefox_profiler_loads_the_document() {
     let capture = recorded();
@@ -390,8 +392,8 @@ fn firefox_profiler_loads_the_document() {
     );
 }
 
-/// Check that the Firefox Profiler's own loader finds our samples in the threads that worked, as much processor time as they stand
-/// for, our marks, and tracks of what the kernel counted.
+/// Check that the Firefox Profiler's own loader finds our samples in the threads that worked, the CPU time that they
+/// stand for, our marks, and tracks of the kernel's counters.
 #[test]
 fn firefox_profiler_finds_our_samples() {
     if !can_sample() {
@@ -420,7 +422,7 @@ fn firefox_profiler_finds_our_samples() {
     }
     assert_eq!((threads.len(), found), (2, samples(&capture)));
     assert!(threads.iter().any(|thread| thread["name"] == "helper"), "{threads:?}");
-    // Cycles have no length of their own. What came before the first sample of a thread does not count there.
+    // Cycles have no duration. What came before the first sample of a thread does not count there.
     if let Some(expected) = capture.report(&["--cpu"])["total"]["cpu_ns"].as_f64() {
         let expected = expected / 1e6;
         assert!(worked_ms <= expected && worked_ms > expected * 0.8, "{worked_ms} ms of {expected}");
@@ -443,7 +445,7 @@ struct FirefoxProfiler<'a> {
 }
 
 impl<'a> FirefoxProfiler<'a> {
-    /// Loads a capture; none where the program is missing.
+    /// Loads a capture; none if the program is missing.
     fn load(capture: &'a Capture) -> Option<Self> {
         let Some((node, modules)) = installed("node").zip(validator("npm/node_modules")) else {
             skip("profiler-cli", "node or scripts/validators is missing, so it did not load the document");
@@ -461,7 +463,7 @@ impl<'a> FirefoxProfiler<'a> {
     fn run(&self, arguments: &[&str]) -> Ran {
         let mut command = self.capture.world().command(&self.node);
         command.arg(&self.program).args(arguments);
-        // It keeps what was loaded in a process of its own, which is found by a file below home.
+        // It keeps what was loaded in a process of its own, which is found through a file below home.
         command.env("HOME", self.capture.world().folder());
         wait(self.capture.world(), command)
     }
@@ -472,7 +474,7 @@ impl<'a> FirefoxProfiler<'a> {
         serde_json::from_slice(&ran.stdout).expect("it is JSON")
     }
 
-    /// When the document's threads begin and end, and have samples: what the loader names moments by.
+    /// When the document's threads begin and end and have samples: the loader names moments by these.
     fn times(&self) -> String {
         let text = std::fs::read(&self.file).expect("the document is there");
         let document: Value = serde_json::from_slice(&text).expect("it is JSON");
@@ -496,7 +498,7 @@ impl Drop for FirefoxProfiler<'_> {
     }
 }
 
-/// Check that the sums of formats for scripts are our totals, each read by what reads that format.
+/// Check that the sums of formats for scripts are our totals, each read by a reader of that format.
 #[test]
 fn scripts_find_our_totals() {
     let capture = recorded();
@@ -526,7 +528,7 @@ fn scripts_find_our_totals() {
     }
 }
 
-/// Links a fixture with lld in the order of a file; its functions by their addresses.
+/// Links a fixture with lld in the order given by a file; returns its functions in order of their addresses.
 fn linked_in_order(world: &World, fixture: Fixture, order: &Path, linked: &Path) -> Vec<String> {
     fixture
         .flags(["-fuse-ld=lld".to_owned(), format!("-Wl,--symbol-ordering-file={}", order.display())])
@@ -537,8 +539,8 @@ fn linked_in_order(world: &World, fixture: Fixture, order: &Path, linked: &Path)
     symbols.text().lines().filter_map(|line| line.rsplit(' ').next()).map(str::to_owned).collect()
 }
 
-/// Check that a linker puts the functions of a program in the order of their heat, and that the program which was linked so has
-/// the same order again.
+/// Check that a linker orders the functions of a program by heat, and that the program linked that way has the same
+/// order again.
 #[test]
 fn lld_puts_hot_functions_first() {
     let program = || cpp("allocates_by_rank").flags(["-O1", "-fno-builtin", "-ffunction-sections"]);
@@ -566,8 +568,8 @@ fn lld_puts_hot_functions_first() {
     assert_eq!(ordered(&again).1, names, "it converges");
 }
 
-/// Check that a linker puts the functions of a shared library in the order of their heat, whatever the program does beside, and that
-/// the library which was linked so has the same order again.
+/// Check that a linker orders the functions of a shared library by heat, whatever else the program does, and that the
+/// library linked that way has the same order again.
 #[test]
 fn lld_puts_hot_functions_of_a_library_first() {
     let fixture = || library("ranks_its_functions").flags(["-ffunction-sections"]);
@@ -576,7 +578,7 @@ fn lld_puts_hot_functions_of_a_library_first() {
         let module = ["--by", "allocations", "--module", "libranks_its_functions.so"];
         let file = export(capture, "symbol-order", &module);
         let text = std::fs::read_to_string(&file).expect("it was written");
-        // A sample of the CPU may have met what the linker adds, as `_init`.
+        // A CPU sample may have hit code that the linker adds, such as `_init`.
         let names: Vec<&str> = text.lines().filter(|line| line.starts_with("library_")).collect();
         assert_eq!(names, hottest, "{text}");
         file
@@ -597,7 +599,8 @@ fn lld_puts_hot_functions_of_a_library_first() {
     ordered(&again);
 }
 
-/// Check that another `SQLite` opens the database and finds our totals in it, and that `query` gives the same answers.
+/// Check that another `SQLite` opens the database and finds our totals in it, and that `query` gives the same
+/// answers.
 #[test]
 fn databases_have_our_totals() {
     let capture = recorded();
@@ -619,7 +622,7 @@ fn databases_have_our_totals() {
     assert_eq!((ran.code, ran.text()), (0, &*format!("ok\n{}\n", totals.join("|"))), "{}", ran.stderr);
 }
 
-/// Check that an export of a part holds that part, and that what is there is not replaced unless the user wants it.
+/// Check that an export of a part contains that part, and that existing files are not replaced unless requested.
 #[test]
 fn parts_are_exported_and_files_kept() {
     let capture = recorded();
@@ -638,7 +641,8 @@ fn parts_are_exported_and_files_kept() {
     assert!(ran.code == 2 && ran.stderr.contains("drawings"), "{}", ran.stderr);
 }
 
-/// Check that `duckdb` and `pyarrow` read every table, and find our totals in them with the question of the document.
+/// Check that `duckdb` and `pyarrow` read every table, and find our totals in them with the question from the
+/// document.
 #[test]
 fn tables_have_our_totals_in_parquet() {
     let capture = recorded();
@@ -687,8 +691,8 @@ fn tables_have_our_totals_in_parquet() {
     }
 }
 
-/// Check that a redacted copy of a recording has its numbers, and neither the arguments, the home folder, the user and the
-/// host of the recording nor what was asked to be hidden, in any chunk of it.
+/// Check that a redacted copy of a recording has its numbers, but in no chunk the arguments, the home folder, the
+/// user or the host of the recording, nor anything else that was to be hidden.
 #[test]
 fn redacted_copy_tells_nothing_of_its_user() {
     let world = World::new();
@@ -727,7 +731,7 @@ fn redacted_copy_tells_nothing_of_its_user() {
     assert_eq!(numbers(info(&copy)), numbers(capture.info()));
 }
 
-/// All chunks of a capture, unpacked as its format's document has them, as text.
+/// All chunks of a capture as text, unpacked as its format's document describes.
 fn unpacked(file: &Path) -> String {
     let bytes = std::fs::read(file).expect("the capture is there");
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;

@@ -11,11 +11,11 @@ fn failures(capture: &Capture) -> Vec<Event> {
     events
 }
 
-/// Compares what the program says of its failed calls with what was recorded of them.
+/// Compares what the program reports about its failed calls with what was recorded.
 fn compare(ran: &Ran, capture: &Capture) {
     let line = |event: &Event| {
         let Event { call, size, alignment, error, .. } = event;
-        // As it is written: compilers call copies that they have changed by more.
+        // As in the source: compilers append more to the names of modified copies.
         let function = event.stack.first().and_then(|name| name.split('.').next()).unwrap_or_default();
         format!("{call} {size} {alignment} {error} {function}")
     };
@@ -26,7 +26,7 @@ fn compare(ran: &Ran, capture: &Capture) {
     for event in failures(capture) {
         assert!(event.stack.iter().any(|function| function == "main"), "{event:?}");
     }
-    // They are no allocations: of the program's blocks there are two, and what libc has for itself.
+    // They are no allocations: the program has two blocks, and libc has some for itself.
     let info = capture.info();
     assert_eq!(info["totals"]["failed_calls"], said.len());
     let largest = capture.events().iter().filter(|event| event.kind == "alloc").map(|event| event.size).max();
@@ -41,8 +41,9 @@ fn check(program: &Path, options: &[&str]) {
     assert_eq!(capture.number("/lost/events"), 0);
 }
 
-/// Check that each function of C that fails is told with what it was asked for, from where, and what it has said; that `errno` and the
-/// results are the program's as ever; and that none of it counts as an allocation. Samples make no difference.
+/// Check that each C function that fails is recorded with what was requested, from where, and with its error; that
+/// `errno` and the results are unchanged for the program; and that none of it counts as an allocation. Samples make
+/// no difference.
 #[test]
 fn every_call_of_c_that_fails_is_told() {
     for level in ["-O0", "-O2"] {
@@ -52,15 +53,15 @@ fn every_call_of_c_that_fails_is_told() {
     }
 }
 
-/// Check the same of musl's functions.
+/// Check the same for musl's functions.
 #[test]
 fn every_call_of_musl_that_fails_is_told() {
     let Some(fixture) = for_musl("asks_for_too_much") else { return };
     check(&fixture.flags(["-O1", "-fno-builtin"]).build(), &[]);
 }
 
-/// Check that each form of operator new that fails is told once, under its own name, whether it throws or not, and by which allocator it
-/// is; and that a caught exception is none of our business.
+/// Check that each form of operator new that fails is recorded once, under its own name, whether it throws or not,
+/// and with either kind of allocator; and that a caught exception is left alone.
 #[test]
 fn every_form_of_new_that_fails_is_told() {
     let own = cpp_library("allocator_with_new").build();
@@ -79,14 +80,15 @@ fn every_form_of_new_that_fails_is_told() {
         assert_eq!((recorded.iter().map(String::as_str).collect::<Vec<_>>(), said.len()), (said, 9));
         for event in failures(&capture) {
             assert!(event.stack.iter().any(|name| name.contains("fails")), "{event:?}");
-            // Nothing of who throws and who unwinds.
+            // No frames of throwing or unwinding.
             let is_of_new = event.stack[0].starts_with("operator new");
             assert!(is_of_new || is_wrapped && is_callers(&event.stack[0]), "{event:?}");
         }
     }
 }
 
-/// Check that the call is told of a program that ends by a signal right after it, and that summary, list and check say so.
+/// Check that the call is recorded for a program that ends by a signal right after it, and that summary, list and
+/// check show it.
 #[test]
 fn a_program_that_aborts_for_want_of_memory_says_who_asked() {
     let program = c("asks_for_too_much").flags(["-O1", "-fno-builtin"]).build();
@@ -123,7 +125,8 @@ fn a_program_that_aborts_for_want_of_memory_says_who_asked() {
     assert_eq!(capture.show(&["check", "--max-failed", "1"]).code, 0);
 }
 
-/// Check that children of vfork and fork, and signal handlers are told, each as whose it is. No stack can be taken in a child of vfork.
+/// Check that failed calls in children of vfork and fork and in signal handlers are recorded, each for its own
+/// process. No stack can be taken in a child of vfork.
 #[test]
 fn children_and_handlers_are_told() {
     let (_, capture) =
@@ -139,7 +142,7 @@ fn children_and_handlers_are_told() {
     assert_eq!(capture.number("/lost/events"), 0);
 }
 
-/// Check that an aggregated capture has how many calls failed of each stack, and a database each of them.
+/// Check that an aggregated capture has the number of failed calls of each stack, and a database each of them.
 #[test]
 fn other_forms_of_a_capture_have_them() {
     let program = c("asks_for_too_much").flags(["-O1", "-fno-builtin"]).build();
@@ -160,12 +163,12 @@ fn other_forms_of_a_capture_have_them() {
     let asked = capture.show(&["query", "--json", statement]);
     if asked.code == 0 {
         let row: Value = serde_json::from_str(asked.text()).unwrap();
-        // But for a product that does not fit, which is -1, and an alignment that is none.
+        // Except a product that overflows, which is -1, and an invalid alignment.
         assert_eq!((&row["calls"], &row["largest"]), (&(said - 3).into(), &(2_u64 << 40).into()), "{row}");
     }
 }
 
-/// Check that programs which are not ours say who has asked.
+/// Check that with real programs it is shown who asked.
 #[test]
 fn real_programs_say_who_asked() {
     if installed("python3").is_none() {
@@ -181,7 +184,7 @@ fn real_programs_say_who_asked() {
         let script = "ulimit -v 16777216; exec sort -S 64G --parallel=1 /dev/null";
         let (ran, capture) = record("sh").args(["-c", script]).run();
         let events = failures(&capture);
-        // It asks for less then, or gives up: both are good.
+        // It then asks for less, or gives up: both are fine.
         assert!(ran.code == 0 || ran.stderr.contains("memory exhausted"), "{}", ran.stderr);
         assert!(events.iter().all(|event| event.error == "ENOMEM"), "{events:?}");
     }

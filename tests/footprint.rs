@@ -9,7 +9,7 @@ fn alone(program: &PathBuf) -> Ran {
     wait(&world, world.command(program))
 }
 
-/// Check that a recorded program sees the descriptors, threads and signal handlers that it sees alone.
+/// Check that a recorded program sees the same descriptors, threads and signal handlers as alone.
 #[test]
 fn recorded_program_sees_only_its_own() {
     let program = c("shows_itself").build();
@@ -17,8 +17,8 @@ fn recorded_program_sees_only_its_own() {
     assert_eq!(ran.text(), alone(&program).text());
 }
 
-/// Check that a program with the agent preloaded, but nobody to record it, sees only its own and leaves nothing
-/// behind, whether it has no socket, one that nobody listens on, or one that is switched off.
+/// Check that a program with the agent preloaded but not recorded sees only its own and leaves nothing behind,
+/// whether it has no socket, one that nobody listens on, or a disabled agent.
 #[test]
 fn dormant_agent_shows_nowhere() {
     let program = c("shows_itself").build();
@@ -34,7 +34,8 @@ fn dormant_agent_shows_nowhere() {
     }
 }
 
-/// Check that C++ behaves as it does alone with the agent preloaded, but nobody to record it: what cannot be had is told by an exception.
+/// Check that C++ with the agent preloaded but not recorded behaves as it does alone: memory that is not available is
+/// reported by an exception.
 #[test]
 fn dormant_agent_leaves_new_as_it_is() {
     let program = cpp("every_new").build();

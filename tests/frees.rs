@@ -1,10 +1,10 @@
-//! Who frees: stacks of frees where they are wanted, and frees of what is no block any more.
+//! Who frees: stacks of frees on request, and frees of blocks that no longer exist.
 
 use crate::harness::{c, cpp, record};
 use serde_json::Value;
 
-/// Check that each free has its stack where that is wanted, whatever call it is of, and none where it is not; and that nothing else
-/// changes by it.
+/// Check that each free has its stack if requested, whichever call it comes from, and none otherwise; and that
+/// nothing else changes.
 #[test]
 fn frees_have_stacks_if_wanted() {
     for program in [c("every_call").build(), cpp("every_new").build()] {
@@ -22,7 +22,7 @@ fn frees_have_stacks_if_wanted() {
     }
 }
 
-/// Check that children of fork record them, too, and that of samples each free has its stack.
+/// Check that children of fork record them, too, and that with samples each free has its stack.
 #[test]
 fn frees_of_children_and_of_samples_have_stacks() {
     for (program, arguments, options) in [
@@ -37,7 +37,7 @@ fn frees_of_children_and_of_samples_have_stacks() {
     }
 }
 
-/// Check that what one thread allocates and another frees is told by both stacks.
+/// Check that a block which one thread allocates and another frees has both stacks.
 #[test]
 fn blocks_that_pass_between_threads_are_told_by_both_stacks() {
     let (_, capture) = record(c("passes_blocks").build()).options(["--free-stacks"]).with_names().succeed();
@@ -51,8 +51,8 @@ fn blocks_that_pass_between_threads_are_told_by_both_stacks() {
     assert_eq!(told, [(&Value::from("take"), Some(100), Some(4000))], "{threads:#}");
 }
 
-/// Check that a report weighs stacks by what they free, in every form, that the sums are those of all frees, and that a choice of blocks is
-/// one by who allocated them; and that a recording without these stacks says how to get them.
+/// Check that a report weighs stacks by what they free, in every form, that the sums are those of all frees, and that
+/// blocks are selected by who allocated them; and that a recording without these stacks says how to get them.
 #[test]
 fn reports_tell_who_frees() {
     let (_, capture) = record(c("passes_blocks").build()).options(["--free-stacks"]).with_names().succeed();
@@ -76,7 +76,7 @@ fn reports_tell_who_frees() {
     assert!(text.text().contains("take") && !text.text().contains("make"), "{}", text.text());
 }
 
-/// Check that what needs stacks of frees is refused where there are none, with how to get them.
+/// Check that commands that need stacks of frees are refused without them, with advice on how to get them.
 #[test]
 fn recordings_without_stacks_of_frees_say_how_to_get_them() {
     let (_, capture) = record(c("passes_blocks").build()).succeed();
@@ -90,8 +90,8 @@ fn recordings_without_stacks_of_frees_say_how_to_get_them() {
     assert!(capture.report(&[])["total"].get("frees_here").is_none());
 }
 
-/// Check who frees whose blocks, from both sides: of a thread's blocks that another one frees, of those of an error path that are
-/// forgotten, and of what `realloc` takes; and that choices are of who allocated and of who freed.
+/// Check who frees whose blocks, from both sides: blocks of a thread that another one frees, blocks of an error path
+/// that are forgotten, and blocks that `realloc` frees; and that selections work by who allocated and by who freed.
 #[test]
 fn owners_are_told_by_both_sides() {
     let (_, capture) = record(c("hands_over").build()).options(["--free-stacks"]).with_names().succeed();
@@ -136,7 +136,7 @@ fn owners_are_told_by_both_sides() {
     assert_eq!(rows(&["--size", "64", "--freed-by", "consume"])[0]["blocks"], 70);
     let text = capture.show(&["frees", "--inverted"]);
     assert!(text.text().contains("allocated by make_message (hands_over.c:"), "{}", text.text());
-    // The first thread of a process has its number.
+    // The first thread of a process has the process' number.
     let main = capture.info()["processes"][0]["pid"].as_u64().unwrap();
     let freeing = |expression: String| {
         let rows = rows(&["--inverted", "--freed-by", &expression]);
@@ -148,8 +148,8 @@ fn owners_are_told_by_both_sides() {
     assert_eq!(of_main, ["refuse", "grow_list"]);
 }
 
-/// Check that a block which is freed twice, for which the program is ended, is told with both frees and its allocation; and that
-/// `info` says where to look.
+/// Check that a block which is freed twice, for which the program is ended, is shown with both frees and its
+/// allocation; and that `info` says where to look.
 #[test]
 fn a_block_that_is_freed_twice_is_told() {
     for with_stacks in [true, false] {

@@ -1,9 +1,9 @@
-//! Recordings of other tools, imported, have the numbers that these tools print.
+//! Imported recordings of other tools have the numbers that these tools print.
 
 use crate::harness::{Capture, World, c, cpp, installed, skip, wait};
 use std::path::{Path, PathBuf};
 
-/// heaptrack's recording of a program, with what `heaptrack_print` says about it.
+/// heaptrack's recording of a program, with the output of `heaptrack_print`.
 fn heaptracked(world: &World, program: &PathBuf) -> Option<(PathBuf, String)> {
     for tool in ["heaptrack", "heaptrack_print"] {
         if installed(tool).is_none() {
@@ -26,7 +26,7 @@ fn heaptracked(world: &World, program: &PathBuf) -> Option<(PathBuf, String)> {
     Some((file, ran.text().to_string()))
 }
 
-/// The number behind a text of `heaptrack_print`.
+/// The number after a text in the output of `heaptrack_print`.
 fn number<'t>(printed: &'t str, name: &str) -> &'t str {
     let line = printed.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|line| line.split_whitespace().next()).unwrap_or_else(|| panic!("{name} in {printed}"))
@@ -41,7 +41,7 @@ fn decimal(bytes: u64) -> String {
     }
 }
 
-/// Check that heaptrack's recordings of programs in C and C++, imported, have the numbers of allocations, the peak and the
+/// Check that imported heaptrack recordings of programs in C and C++ have the number of allocations, the peak and the
 /// leaks that heaptrack prints, and names of functions.
 #[test]
 fn heaptrack_recordings_keep_their_numbers() {
@@ -65,8 +65,8 @@ fn heaptrack_recordings_keep_their_numbers() {
     }
 }
 
-/// Check that perf's recordings, with both ways to take stacks, have as many samples as `perf script` prints, and that the
-/// function that computes for a third of the time is on the stacks of a fifth of them, called by `main`.
+/// Check that perf's recordings, with either way of taking stacks, have as many samples as `perf script` prints, and
+/// that the function that computes for a third of the time is on the stacks of a fifth of them, called by `main`.
 #[test]
 fn perf_recordings_keep_their_samples() {
     let program = c("known_work").flags(["-O1", "-fno-omit-frame-pointer"]).build();
@@ -77,7 +77,7 @@ fn perf_recordings_keep_their_samples() {
         command.args(["script", "-F", "comm,tid,time,ip", "-i"]).arg(&file);
         let printed = wait(&world, command);
         assert_eq!(printed.code, 0, "{}", printed.stderr);
-        // A line of its own begins a sample, addresses stand below it.
+        // An unindented line begins a sample; addresses are below it.
         let expected =
             printed.text().lines().filter(|line| !line.is_empty() && !line.starts_with([' ', '\t'])).count();
         let capture = imported(world, &file);
@@ -90,7 +90,7 @@ fn perf_recordings_keep_their_samples() {
     }
 }
 
-/// What `import` makes of a recording.
+/// The capture that `import` makes of a recording.
 fn imported(world: World, file: &Path) -> Capture {
     let output = world.path("it.memprof");
     let mut tool = world.tool(["import", "--output"]);
@@ -100,7 +100,7 @@ fn imported(world: World, file: &Path) -> Capture {
     Capture::new(world, output)
 }
 
-/// perf's recording of a program; none where perf is not installed or not permitted.
+/// perf's recording of a program; none if perf is not installed or not permitted.
 fn perf_recorded(world: &World, program: &PathBuf, stacks: &str) -> Option<PathBuf> {
     if installed("perf").is_none() {
         skip("perf", "not installed, so none of its recordings was imported");
@@ -108,7 +108,7 @@ fn perf_recorded(world: &World, program: &PathBuf, stacks: &str) -> Option<PathB
     }
     let file = world.path("perf.data");
     let mut command = world.command("perf");
-    // The clock is there in virtual machines, too.
+    // This clock exists in virtual machines, too.
     command.args(["record", "--quiet", "-e", "cpu-clock:u", "-F", "997", "--call-graph", stacks, "-o"]);
     command.arg(&file).arg(program);
     let ran = wait(world, command);
@@ -119,7 +119,8 @@ fn perf_recorded(world: &World, program: &PathBuf, stacks: &str) -> Option<PathB
     Some(file)
 }
 
-/// Check that what is no recording of another tool is refused with a reason, and leaves neither a file nor a change.
+/// Check that a file that is no recording of another tool is refused with a reason, and leaves neither a file nor a
+/// change.
 #[test]
 fn other_files_are_refused() {
     let world = World::new();
@@ -139,12 +140,13 @@ fn other_files_are_refused() {
     assert!(file.exists());
 }
 
-/// Check that a file which is none ends an import as wrong usage, and a disk without room as a failure, with nothing left of the capture.
+/// Check that an import of a file that is no recording ends as wrong usage, and one onto a full disk as a failure,
+/// with nothing left of the capture.
 #[test]
 fn full_disks_are_no_wrong_usage() {
     let world = World::new();
     let (file, output) = (world.path("heaptrack.app.1"), world.path("it.memprof"));
-    // With the signal of a file that is too large ignored, to write fails as on a full disk.
+    // With the signal for oversized files ignored, writing fails as on a full disk.
     let script = "trap '' XFSZ; ulimit -f \"$1\"; shift; exec \"$@\"";
     let import = |blocks: &str, text: &str| {
         std::fs::write(&file, text).expect("the folder is ours");
@@ -158,7 +160,7 @@ fn full_disks_are_no_wrong_usage() {
     let sizes: String = (0..2000).map(|size| format!("a {:x} 1\n", size * size)).collect();
     let blocks: String = (0..2000).map(|block| format!("+ {block:x}\n")).collect();
     let text = &format!("v 10400 3\nX /opt/app\ns 8 /opt/app\ni 1000 1\nt 1 0\n{sizes}{blocks}");
-    // A kilobyte at most, so that it can still be said.
+    // At least a kilobyte, so that the message can still be written.
     let (code, said, is_there) = import("1", text);
     assert!(code == 1 && !is_there && said.contains("it.memprof"), "{code}: {said}");
     let (code, said, is_there) = import("unlimited", "nothing that anybody knows\n");

@@ -1,4 +1,4 @@
-//! Programs that were started without the agent, and get it when they are attached to.
+//! Programs that were started without the agent, and get it when attached to.
 
 use crate::harness::{
     Fixture, Page, Running, Service, World, agent, assert_exact, attach, c, info, library, number, skip,
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// A program that shares a page, without the agent.
+/// A program without the agent that shares a page.
 struct Program {
     world: World,
     page: Page,
@@ -51,18 +51,19 @@ impl Program {
     }
 }
 
-/// Functions that allocate, by what a report of a capture says, be it finished or not.
+/// Functions that allocate, according to a report of a capture, finished or not.
 fn allocating(world: &World) -> Vec<String> {
     let mut tool = world.tool(["report", "--json", "--by", "allocations"]);
     tool.arg(world.path("it.memprof"));
     let ran = wait(world, tool);
-    // One that was begun just now has nothing that could be read.
+    // A capture that has only just begun cannot be read yet.
     let document: Value = serde_json::from_str(ran.text()).unwrap_or_default();
     let rows = document["rows"].as_array().cloned().unwrap_or_default();
     rows.iter().filter_map(|row| Some(row["stack"][0]["function"].as_str()?.to_string())).collect()
 }
 
-/// Check that a process is recorded exactly that has no agent, again and again, and that nothing but the library is left in it.
+/// Check that a process without the agent is recorded exactly, again and again, and that only the library is left in
+/// it.
 #[test]
 fn process_without_the_agent_is_recorded() {
     let server = Service::without_agent(3);
@@ -78,7 +79,7 @@ fn process_without_the_agent_is_recorded() {
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert_exact(&info(&server.world, "it.memprof"), 3);
         std::fs::remove_file(server.world.path("it.memprof")).expect("it was made");
-        // It has left by then, without having been waited for.
+        // It has left by then, though nobody waited for it.
         assert!(
             !server.maps().contains("memfd:sysprof") && !server.maps().contains("doorbell"),
             "{}",
@@ -112,7 +113,8 @@ fn top_looks_at_it() {
     server.stop();
 }
 
-/// Check that children which a process forks while it has the agent are recorded, and are led past it again with it.
+/// Check that children which a process forks while it has the agent are recorded, and that their words are restored
+/// together with its own.
 #[test]
 fn children_are_led_past_it() {
     let program = Program::start(&c("serves_by_children").flags(["-O1"]), &[]);
@@ -124,7 +126,7 @@ fn children_are_led_past_it() {
     let info = info(&program.world, "it.memprof");
     assert_eq!(info["processes"].as_array().map(Vec::len), Some(3), "{info:#}");
     assert_eq!(number(&info, "/totals/unmatched_frees"), 0, "{info:#}");
-    // Pids of the children, as they tell them.
+    // Pids of the children, as the children report them.
     for pid in [program.page.calls(1).frees_begun, program.page.calls(2).frees_begun] {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it runs");
         assert!(!maps.contains("memfd:sysprof") && !maps.contains("doorbell"), "{maps}");
@@ -145,7 +147,8 @@ fn waits_are_not_cut_short() {
     assert_eq!(program.end(), "0 cut short, 0 too early");
 }
 
-/// Check that a program gets each SIGSEGV that it is sent, though calls in its threads end by one, and one that ignores them is refused.
+/// Check that a program gets each SIGSEGV that is sent to it, though injected calls in its threads end by one, and
+/// that a program that ignores them is refused.
 #[test]
 fn faults_that_are_sent_come() {
     let fixture = c("is_sent_faults").flags(["-O1", "-pthread"]);
@@ -166,8 +169,8 @@ fn faults_that_are_sent_come() {
     program.end();
 }
 
-/// Check that a library which is loaded later is recorded, too, and calls by an address of the function, whether an executable
-/// stands for it with a stub of its own or not, and whatever there is between its segments.
+/// Check that a library which is loaded later is recorded, too, and so are calls through a function's address,
+/// whether or not an executable has a stub that stands for it, and whatever lies between its segments.
 #[test]
 fn libraries_are_followed() {
     let lender = library("lends_memory").flags(["-DFUNCTION=lends_late", "-DSIZE=1405"]).build();
@@ -196,7 +199,8 @@ fn libraries_are_followed() {
     }
 }
 
-/// Check that a thread which is in the kernel for long when it is looked at goes on as soon as it leaves that, while the recording goes on.
+/// Check that a thread which is in the kernel for long while it is examined continues as soon as it leaves the
+/// kernel, while the recording goes on.
 #[test]
 fn thread_that_stops_late_goes_on() {
     let lender = library("lends_memory").flags(["-DFUNCTION=lends_late", "-DSIZE=1405"]).build();
@@ -214,7 +218,8 @@ fn thread_that_stops_late_goes_on() {
     program.end();
 }
 
-/// Check that a program is recorded which has cleared its environment, as some servers do: it cannot know where its doorbell is.
+/// Check that a program that has cleared its environment, as some servers do, is recorded: it cannot know where its
+/// doorbell is.
 #[test]
 fn cleared_environment_does_not_matter() {
     let fixture = c("loads_a_library_late").flags(["-O1"]);
@@ -228,8 +233,8 @@ fn cleared_environment_does_not_matter() {
     program.end();
 }
 
-/// Check that a process which sleeps gets it and is waited for, has nothing of it left when it does not answer before it would be woken,
-/// and is woken and recorded where there is time for that.
+/// Check that a sleeping process gets the agent and is waited for, that nothing is left in it if it does not answer
+/// before it would be woken, and that it is woken and recorded if there is time for that.
 #[test]
 fn sleeper_is_waited_for_and_woken() {
     let program = Program::start(&c("serves_in_its_way").flags(["-O1"]), &[Path::new("sleeps")]);
@@ -246,7 +251,8 @@ fn sleeper_is_waited_for_and_woken() {
     program.end();
 }
 
-/// Check that nothing is loaded into a process of which a thread stays in the loader, and that it is once that has left.
+/// Check that nothing is loaded into a process while a thread of it is in the loader, and that it is once that thread
+/// has left.
 #[test]
 fn loader_is_not_waited_for_in_a_thread_of_others() {
     let lender = library("lends_memory").flags(["-DFUNCTION=lends_late", "-DSIZE=1405"]).build();
@@ -288,7 +294,7 @@ fn sealed_words_are_refused() {
     program.end();
 }
 
-/// Check that of a process which cannot be led past the agent again this is said, and that it goes on.
+/// Check that it is reported when the words of a process cannot be restored, and that the process goes on.
 #[test]
 fn what_stays_is_said() {
     let fixture = c("stays_in_the_loader").flags(["-O1", "-D_GNU_SOURCE", "-pthread"]);
@@ -303,7 +309,8 @@ fn what_stays_is_said() {
     program.end();
 }
 
-/// Check that a process which was given the agent at its start, and found no doorbell, is not taken for one that has got it later.
+/// Check that a process which got the agent at its start, and found no doorbell, is not mistaken for one that got it
+/// later.
 #[test]
 fn deaf_process_is_refused() {
     let world = World::new();
@@ -320,7 +327,8 @@ fn deaf_process_is_refused() {
     program.end();
 }
 
-/// Check that a process whose threads come to no second moment, once the library is in it, has nothing else of it, and gets it later.
+/// Check that a process whose threads offer no second opportunity, once the library is in it, has nothing else of it,
+/// and gets it later.
 #[test]
 fn second_moment_may_come_later() {
     let fixture = c("is_interrupted_in_between").flags(["-O1", "-D_GNU_SOURCE", "-rdynamic"]);
@@ -337,7 +345,7 @@ fn second_moment_may_come_later() {
     program.end();
 }
 
-/// Check that who cannot get the agent is told why, and goes on.
+/// Check that for processes which cannot get the agent the reason is given, and that they go on.
 #[test]
 fn refusals_say_why() {
     let cases: [(&str, Fixture, &str); 2] = [
@@ -361,7 +369,8 @@ fn refusals_say_why() {
     server.stop();
 }
 
-/// Check that a program with more keys than libc has room for in a thread is recorded without a call of the agent's own.
+/// Check that a program with more keys than libc has room for in a thread is recorded without a call of the agent's
+/// own.
 #[test]
 fn program_with_many_keys_is_recorded() {
     let program = Program::start(&c("has_many_keys").flags(["-O1", "-fno-builtin"]), &[]);
@@ -375,9 +384,9 @@ fn program_with_many_keys_is_recorded() {
     program.end();
 }
 
-/// Check that `attach` ends where a thread does not come back from loading the agent, and says so; that the thread then goes on where it
-/// was, with all its registers and signals, without anybody's help; that it hears what ends a program meanwhile; and that the process can be
-/// attached to afterwards.
+/// Check that `attach` ends and says so if a thread does not return from loading the agent; that the thread then
+/// continues where it was, with all its registers and signals, without any help; that meanwhile it receives signals
+/// that end the program; and that the process can be attached to afterwards.
 #[test]
 fn a_thread_that_stays_in_the_loader_is_left_there() {
     let auditor = library("holds_loading_up").flags(["-nostdlib"]).build();
@@ -403,12 +412,12 @@ fn a_thread_that_stays_in_the_loader_is_left_there() {
     assert_eq!(left.page.calls(0).mallocs_done, before, "it is in the loader");
     let status = std::fs::read_to_string(format!("/proc/{}/status", left.pid())).expect("it runs");
     assert!(status.contains("TracerPid:\t0\n"), "{status}");
-    // Somebody else is not let in meanwhile.
+    // Nobody else can attach meanwhile.
     let again = wait(&left.world, left.world.tool(["attach", &left.pid(), "--patience", "1s"]));
     assert!(again.code == 2 && again.stderr.contains("came to a moment"), "{}", again.stderr);
     std::fs::remove_file(left.world.path("closed")).expect("it was made");
     left.page.wait_for_calls(1, before + 1000);
-    // The agent came late, and nobody is told that it could be called.
+    // The agent arrived late, and nobody announces that it can be called.
     let maps = std::fs::read_to_string(format!("/proc/{}/maps", left.pid())).expect("it runs");
     assert!(maps.contains("sysprof_memprof_preload") && !maps.contains("doorbell"), "{maps}");
     let collector = left.attach(&["--no-symbolize"]);

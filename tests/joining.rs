@@ -1,4 +1,4 @@
-//! Who may join a recording of root's: programs that become other users, and no others of these users.
+//! Who may join a recording of root: programs that become other users, but no other programs of these users.
 
 use crate::harness::{Capture, Page, Ran, Running, World, c, copy_program, skip, start, wait, wait_for};
 use rustix::process::Signal;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const NOBODY: u32 = 65534;
 
-/// A world in which another user can read the agent, which is installed, and start a program. `None` unless this is root.
+/// A world in which another user can read the installed agent and start a program. `None` unless this is root.
 fn world_for_others() -> Option<(World, PathBuf, PathBuf)> {
     let world = World::new();
     if fs::metadata(world.folder()).is_ok_and(|folder| folder.uid() != 0) {
@@ -27,7 +27,7 @@ fn world_for_others() -> Option<(World, PathBuf, PathBuf)> {
     Some((world, agent.into(), program))
 }
 
-/// Runs a program of nobody's with the agent, told to go to a socket, and to show a key there.
+/// Runs a program of nobody with the agent, told to connect to a socket and to show a key there.
 fn run_as_nobody(world: &World, agent: &Path, socket: &str, key: Option<&str>, program: &Path) -> Ran {
     let mut command = world.command(program);
     command.env("LD_PRELOAD", agent).env("SYSPROF_MEMPROF_SOCKET", socket).uid(NOBODY).gid(NOBODY);
@@ -35,7 +35,8 @@ fn run_as_nobody(world: &World, agent: &Path, socket: &str, key: Option<&str>, p
     wait(world, command)
 }
 
-/// A recording by `run` of a program that goes on until it is told to stop, and what that has in its environment.
+/// A recording by `run` of a program that runs until told to stop, and the recording's variables in that program's
+/// environment.
 struct Recorded {
     page: Page,
     file: PathBuf,
@@ -61,7 +62,7 @@ impl Recorded {
         Recorded { page, file, running, socket, key }
     }
 
-    /// Ends it; what it has told, and the capture.
+    /// Ends it; returns its output and the capture.
     fn end(self, world: World) -> (Ran, Capture) {
         self.page.stop();
         let ran = self.running.wait();
@@ -75,7 +76,8 @@ fn frees(capture: &Capture, size: u64) -> u64 {
     capture.rows_of_size(size).iter().map(|row| row.number("frees")).sum()
 }
 
-/// Check that a program which becomes another user is recorded, its child, and what it executes, whatever it does to the environment.
+/// Check that a program which becomes another user is recorded, and so are its child and what it executes, whatever
+/// it does to the environment.
 #[test]
 fn programs_that_become_others_are_recorded() {
     for how in ["keeps", "clears", "replaces", "daemonizes", "spawns", "confuses"] {
@@ -96,8 +98,8 @@ fn programs_that_become_others_are_recorded() {
     }
 }
 
-/// Check that a program of another user, which anybody can tell where to go, is not recorded unless it shows the key; and that the
-/// recording says how many came.
+/// Check that a program of another user, whom anybody can tell where to connect, is not recorded unless it shows the
+/// key; and that the recording reports how many tried.
 #[test]
 fn strangers_are_not_recorded() {
     let Some((world, agent, program)) = world_for_others() else { return };
@@ -111,7 +113,7 @@ fn strangers_are_not_recorded() {
         assert_eq!(run_as_nobody(&world, &agent, &recorded.socket, key, &program).code, 0, "{key:?}");
     }
     assert_eq!(run_as_nobody(&world, &agent, &recorded.socket, Some(&recorded.key), &program).code, 0);
-    // Of its own user nothing is asked.
+    // Programs of the recording's own user need no key.
     let mut own = world.command(&program);
     own.env("LD_PRELOAD", &agent).env("SYSPROF_MEMPROF_SOCKET", &recorded.socket);
     assert_eq!(wait(&world, own).code, 0);
@@ -125,8 +127,8 @@ fn strangers_are_not_recorded() {
     assert!(!holds(&key) && !ran.stderr.contains(&key), "the key is nowhere but in environments");
 }
 
-/// Check that a user who connects without end and says nothing keeps nobody from joining, whether that is root or the same user with
-/// the key, and does not hold up the end.
+/// Check that a user who keeps connecting and says nothing stops nobody else from joining, be it root or the same
+/// user with the key, and does not delay the end.
 #[test]
 fn silent_strangers_keep_nobody_out() {
     let Some((world, agent, program)) = world_for_others() else { return };
@@ -150,7 +152,8 @@ fn silent_strangers_keep_nobody_out() {
     assert_eq!(frees(&capture, 1001), 20);
 }
 
-/// Check that the file of a socket says which other users join, by its mode and its group, and that nobody does unless it was asked for.
+/// Check that the mode and group of a socket's file determine which other users join, and that nobody does unless
+/// that was requested.
 #[test]
 fn rights_of_a_socket_say_who_joins() {
     let cases: [(&[&str], u32, u64); 4] = [
@@ -176,7 +179,7 @@ fn rights_of_a_socket_say_who_joins() {
     }
 }
 
-/// Check that rights which would do nothing are refused: of a socket without a file, and of a recording that is not root's.
+/// Check that rights without effect are refused: for a socket without a file, and for a recording that is not root's.
 #[test]
 fn rights_without_effect_are_refused() {
     let world = World::new();

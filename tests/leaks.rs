@@ -1,9 +1,9 @@
-//! What was freed is not leaked, whichever threads did it in whichever order.
+//! What was freed is not leaked, whichever threads freed it in whichever order.
 
 use crate::harness::{Capture, Row, c, cpp, record, repeat};
 use std::path::Path;
 
-/// True of blocks that the C and C++ libraries keep for themselves until the end.
+/// True for blocks that the C and C++ libraries keep for themselves until the end.
 fn is_of_libraries(row: &Row) -> bool {
     let module = row.frames.first().map_or("", |frame| frame.module.as_str());
     let name = Path::new(module).file_name().unwrap_or_default().to_string_lossy();
@@ -11,7 +11,7 @@ fn is_of_libraries(row: &Row) -> bool {
     libraries.iter().any(|library| name.starts_with(library)) && !row.call.starts_with("operator new")
 }
 
-/// Checks that nothing is leaked but by libraries, and that all of it is explained by stacks.
+/// Checks that only libraries leak, and that all of it is explained by stacks.
 fn assert_nothing_leaked(capture: &Capture) {
     let leaked = capture.rows_by("leaked");
     let bytes: u64 = leaked.iter().map(|row| row.number("leaked_bytes")).sum();
@@ -38,25 +38,25 @@ fn one_thread_that_frees_everything_leaks_nothing() {
     check(&c("frees_everything").flags(["-O2"]).build(), "1", "20000", None);
 }
 
-/// Check that blocks which pass between eight threads and are all freed are not leaked.
+/// Check that blocks which pass between eight threads and are all freed do not leak.
 #[test]
 fn threads_that_free_everything_leak_nothing() {
     check(&c("frees_everything").flags(["-O2"]).build(), "8", "5000", None);
 }
 
-/// Check the same where all threads share one arena, so that an address passes from one to another at once.
+/// Check the same when all threads share one arena, so that an address passes from one to another at once.
 #[test]
 fn threads_of_one_arena_leak_nothing() {
     check(&c("frees_everything").flags(["-O2"]).build(), "8", "5000", Some("1"));
 }
 
-/// Check the same of C++ with containers and shared objects.
+/// Check the same for C++ with containers and shared pointers.
 #[test]
 fn cpp_that_frees_everything_leaks_nothing() {
     check(&cpp("frees_everything").flags(["-O2"]).build(), "4", "2000", None);
 }
 
-/// Check that what is not freed is leaked, block for block, with the stack that allocated it.
+/// Check that blocks which are not freed are leaked, block for block, with the stacks that allocated them.
 #[test]
 fn what_is_not_freed_is_leaked() {
     let (_, capture) = record(c("every_call").build()).with_names().succeed();

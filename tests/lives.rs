@@ -50,7 +50,7 @@ fn views_show_what_a_program_did() {
         (&Value::from("leaky"), &Value::from(300))
     );
     assert!(lines["rows"][0]["source"].as_str().unwrap().ends_with("keeps_some.c"), "{lines:#}");
-    // Each in the line of `main` that called who allocates it.
+    // Each on the line of `main` that called the function that allocates.
     let lines = capture.json(&["lines", "--by", "bytes", "--of", "ma?n"]);
     let source = include_str!("programs/c/keeps_some.c");
     let line_of =
@@ -78,7 +78,7 @@ fn views_show_what_a_program_did() {
     }
 }
 
-/// Check that few blocks which a load has left strewn over its pages are told as what keeps these.
+/// Check that a few blocks which a load has left scattered over its pages are reported as what keeps these pages.
 #[test]
 fn strewn_blocks_keep_pages() {
     let (_, capture) = record(c("strews_blocks").build()).with_names().succeed();
@@ -89,7 +89,7 @@ fn strewn_blocks_keep_pages() {
         (&keep["held"]["blocks"], &keep["held"]["bytes"]),
         (&Value::from(1000), &Value::from(100_000))
     );
-    // An allocator puts 39 blocks of 100 bytes between two that stay, so hardly two of them lie on one page.
+    // There are 39 blocks of 100 bytes between two that stay, so hardly any page has two of them.
     let (empty, on) = (number(keep, "empty_bytes"), number(keep, "page_bytes"));
     assert!((900 * 4096..1100 * 4096).contains(&on), "{keep:#}");
     assert!((on - 100_000 - 4096..=on - 100_000).contains(&empty), "{keep:#}");
@@ -102,8 +102,8 @@ fn strewn_blocks_keep_pages() {
     assert!(number(&classes[0], "page_bytes") > 900 * 4096, "{classes:#?}");
 }
 
-/// Check that what lies free between few blocks is told, in the heap of the break and in that of a thread's arena: `malloc_trim` gives back
-/// as much as was estimated, and the block is named that all of it lies under.
+/// Check that free space between a few blocks is reported, in the heap of the break and in a thread's arena:
+/// `malloc_trim` gives back as much as was estimated, and the block that all of it lies beneath is named.
 #[test]
 fn freed_pages_are_what_trimming_gives_back() {
     for heap in ["main", "thread"] {
@@ -127,7 +127,7 @@ fn freed_pages_are_what_trimming_gives_back() {
     }
 }
 
-/// Check that blocks which one thread allocates and another frees are counted to the block.
+/// Check that blocks which one thread allocates and another frees are counted exactly.
 #[test]
 fn blocks_that_pass_between_threads_are_seen() {
     let (_, capture) = record(c("passes_blocks").build()).with_names().succeed();
@@ -141,7 +141,7 @@ fn blocks_that_pass_between_threads_are_seen() {
     assert_ne!(crossing["from"]["tid"], crossing["to"]["tid"]);
 }
 
-/// Check that a block that grows step by step is one chain, with advice.
+/// Check that a block that grows step by step is shown as one chain, with advice.
 #[test]
 fn growing_step_by_step_is_seen() {
     let (_, capture) = record(c("grows_a_block").build()).with_names().succeed();

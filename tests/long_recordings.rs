@@ -1,4 +1,4 @@
-//! Recordings of services that go on for days: moments are marked, captures are followed by others.
+//! Recordings of services that run for days: moments are marked, captures are followed by others.
 
 use crate::harness::{Service, assert_exact, info, number, start, start_collector, wait, wait_for};
 use rustix::process::Signal;
@@ -10,8 +10,8 @@ fn marks(info: &Value) -> Vec<&str> {
     marks.iter().map(|mark| mark["name"].as_str().expect("a name")).collect()
 }
 
-/// Check that moments which somebody marks from outside can be asked about by their names, one after the other, and that
-/// a snapshot marks its own.
+/// Check that moments which are marked from outside can be asked about by name, one after another, and that a
+/// snapshot marks its own.
 #[test]
 fn moments_are_marked_from_outside() {
     let server = Service::new(2);
@@ -69,7 +69,8 @@ fn snapshots_are_marked_without_asking() {
     server.stop();
 }
 
-/// Check that a full capture is followed by another one, that each is whole and exact, and that older ones are removed.
+/// Check that a full capture is followed by another one, that each is complete and exact, and that older ones are
+/// removed.
 #[test]
 fn full_captures_are_followed_by_others() {
     let server = Service::new(2);
@@ -87,7 +88,7 @@ fn full_captures_are_followed_by_others() {
     for place in [last - 1, last] {
         let info = info(&server.world, &format!("it.{place}.memprof"));
         assert_eq!(info["cut"], Value::Null);
-        // The last one may just have begun.
+        // The last one may have just begun.
         if place != last || number(&info, "/totals/allocations") > 1000 {
             assert_exact(&info, 2);
         }
@@ -96,7 +97,7 @@ fn full_captures_are_followed_by_others() {
     server.stop();
 }
 
-/// Check that the daemon sets marks, and goes on in another capture when one is full.
+/// Check that the daemon sets marks, and continues in another capture when one is full.
 #[test]
 fn daemon_marks_and_goes_on() {
     let server = Service::new(1);
@@ -108,7 +109,7 @@ fn daemon_marks_and_goes_on() {
     let daemon = start_collector(&server.world, daemon);
     let ran = server.run("start", &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    // Between two captures there is nobody who could set it.
+    // Between two captures nobody can set the mark.
     wait_for("the mark", || {
         let ran = server.run("mark", &["here"]);
         ran.code == 0 && ran.stderr.contains("marked here")
@@ -121,7 +122,7 @@ fn daemon_marks_and_goes_on() {
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.wait().code, 0);
     let all: Vec<Value> = captures().iter().map(|path| info(&server.world, path.to_str().unwrap())).collect();
-    // In which of them depends on when the first was full.
+    // Which capture has it depends on when the first one was full.
     assert_eq!(all.iter().flat_map(marks).collect::<Vec<_>>(), ["here"]);
     assert!(all.iter().all(|info| info["cut"].is_null()));
     server.stop();

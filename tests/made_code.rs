@@ -1,4 +1,4 @@
-//! Code that programs make while they run has the names that they tell.
+//! Code that programs generate while they run has the names that they report.
 
 use crate::harness::{Capture, World, c, record, skip};
 use std::fs;
@@ -19,8 +19,8 @@ fn stack(capture: &Capture, size: u64) -> Vec<(String, String, u64)> {
         .collect()
 }
 
-/// Check that a function has the name that the program told after it had run, also where names of files are not looked
-/// up, and that one of which nobody told says so.
+/// Check that a function has the name that the program reported after running it, even if names from files are not
+/// looked up, and that a function that nobody reported says so.
 #[test]
 fn functions_have_names_that_were_told_later() {
     for with_names in [true, false] {
@@ -51,7 +51,7 @@ fn functions_have_names_and_lines_of_a_log() {
     assert_eq!(told[0], ("logged".to_owned(), "/srv/source.py".to_owned(), 42), "{told:?}");
 }
 
-/// Check that functions of scripts have their names, files and lines in a real program with a compiler.
+/// Check that functions of scripts have their names, files and lines in a real program with a JIT compiler.
 #[test]
 fn functions_of_scripts_have_names() {
     if !Path::new("/usr/bin/node").exists() {

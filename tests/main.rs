@@ -1,12 +1,12 @@
-//! End to end: the product as a user has it, beside programs that behave in one known way each.
+//! End to end: the product as a user has it, with programs that each behave in one known way.
 //!
-//! - Every program under test is a process, the product too: nothing of it is linked into these tests.
-//! - What a recording has to show is known independently: programs print the calls that they make, a counting
-//!   library counts them, glibc's `backtrace` says where they came from.
-//! - Nothing waits by sleeping, and no limit of time is near what is measured.
+//! - Every program under test is a process, including the product: nothing of it is linked into these tests.
+//! - What a recording should show is known independently: programs print the calls that they make, a counting library
+//!   counts them, glibc's `backtrace` tells where they came from.
+//! - Nothing waits by sleeping, and no time limit is close to what is measured.
 //!
-//! `programs/` holds what is recorded, one behaviour each. `SYSPROF_MEMPROF_TEST_CC=musl-gcc` builds those in C for musl. `SYSPROF_MEMPROF_TEST_RUNS=100` repeats the tests that
-//! look for rare events.
+//! `programs/` contains what is recorded, one behaviour each. `SYSPROF_MEMPROF_TEST_CC=musl-gcc` builds the C
+//! programs for musl. `SYSPROF_MEMPROF_TEST_RUNS=100` repeats the tests that look for rare events.
 
 mod harness;
 

@@ -4,7 +4,7 @@ use crate::harness::{Capture, World, c, copy_program, library, record, wait};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Check that two libraries which were loaded one after the other at the same address are told apart.
+/// Check that two libraries which were loaded one after another at the same address are told apart.
 #[test]
 fn libraries_at_the_same_address_are_told_apart() {
     let lender = |name: &str, size: u32| {
@@ -27,8 +27,8 @@ fn libraries_at_the_same_address_are_told_apart() {
     }
 }
 
-/// Check that a library which is loaded and unloaded more often than a process can have modules is named every time, whether it
-/// can be recognized when it comes again or not.
+/// Check that a library which is loaded and unloaded more often than a process can have modules is named every time,
+/// whether or not it can be recognized when it comes again.
 #[test]
 fn libraries_that_come_again_keep_their_names() {
     const TIMES: u64 = 8_600;
@@ -44,7 +44,8 @@ fn libraries_that_come_again_keep_their_names() {
     }
 }
 
-/// Check that libraries have their names while several threads load and unload them at once, often one where another one was.
+/// Check that libraries have their names while several threads load and unload them at once, often one in the place
+/// of another.
 #[test]
 fn libraries_that_threads_load_keep_their_names() {
     const TIMES: u64 = 500;
@@ -95,8 +96,8 @@ fn modules(capture: &Capture) -> BTreeMap<String, usize> {
     modules
 }
 
-/// Check that a program with five thousand mappings of code has its names, and those of a library whose path is as long as
-/// one can be.
+/// Check that a program with five thousand mappings of code has its names, and so does a library with the longest
+/// possible path.
 #[test]
 fn many_mappings_and_long_paths_have_names() {
     let world = World::new();
@@ -122,8 +123,8 @@ fn many_mappings_and_long_paths_have_names() {
     assert_eq!(modules.get(program.to_str().expect("it is UTF-8")), Some(&1), "{modules:#?}");
 }
 
-/// Check that programs which end at once have their whole stacks named, and that files which a hundred of them have mapped
-/// are in the capture once.
+/// Check that programs which end at once have their whole stacks named, and that files which a hundred of them have
+/// mapped are in the capture once.
 #[test]
 fn files_of_many_short_programs_are_kept_once() {
     let program = c("allocates_once").build();

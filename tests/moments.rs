@@ -5,7 +5,7 @@ use serde_json::Value;
 
 const MIB: i64 = 1 << 20;
 
-/// A recording of the program, and the middle of its two times in which nothing happens, as options write it.
+/// A recording of the program, and the middle of each of the two times in which nothing happens, as options take it.
 fn recorded() -> (Capture, [String; 2]) {
     let program = c("leaks_in_between").flags(["-O0"]).build();
     let (_, capture) = record(program).with_names().succeed();
@@ -13,7 +13,7 @@ fn recorded() -> (Capture, [String; 2]) {
     let middle = |size: u64| {
         let event =
             capture.events().into_iter().find(|event| event.size == size).expect("the moment's block");
-        // Stored times are rounded to a microsecond; for two milliseconds nothing follows.
+        // Stored times are rounded to a microsecond; nothing follows for two milliseconds.
         format!("{}ns", event.time + 1_000_000)
     };
     let moments = [middle(12345), middle(54321)];
@@ -34,8 +34,8 @@ fn diff(capture: &Capture, from: &str, to: &str) -> (Vec<(String, [i64; 4])>, Va
     (rows, document)
 }
 
-/// Check that a leak between two moments of a program, and what it freed meanwhile, are told stack by stack; that nothing
-/// else is; and that the other way round all signs are turned.
+/// Check that a leak between two moments of a program, and what it freed meanwhile, are reported stack by stack and
+/// nothing else is; and that all signs are reversed when the moments are swapped.
 #[test]
 fn a_leak_between_two_moments_is_found() {
     let (capture, [from, to]) = recorded();
@@ -51,8 +51,8 @@ fn a_leak_between_two_moments_is_found() {
     assert_eq!(diff(&capture, &to, &to).0, []);
 }
 
-/// Check that growth of call stacks beyond a limit is the exit code and is said, that growth up to it is not, and that what
-/// others shrank by does not hide it.
+/// Check that growth of stacks beyond a limit is reported and determines the exit code, that growth up to the limit
+/// does not, and that what other stacks shrank by does not hide it.
 #[test]
 fn growth_fails_over_its_limit() {
     let (capture, [from, to]) = recorded();
@@ -68,7 +68,7 @@ fn growth_fails_over_its_limit() {
     assert_eq!(["1000K", "2M"].map(|limit| gate("start", limit).0), [1, 0]);
 }
 
-/// Check that reports and leaks are about the moment and the range that they are asked for.
+/// Check that reports and leaks are about the requested moment and range.
 #[test]
 fn reports_are_about_their_part() {
     let (capture, [from, to]) = recorded();
@@ -86,7 +86,7 @@ fn reports_are_about_their_part() {
     assert!(leaks.text().contains("old") && !leaks.text().contains("leaky"), "{}", leaks.text());
 }
 
-/// Check that the timeline holds what the program holds, and that its highest step is the peak.
+/// Check that the timeline shows what the program holds, and that its highest step is the peak.
 #[test]
 fn the_timeline_shows_what_is_held() {
     let (capture, [from, to]) = recorded();

@@ -4,7 +4,8 @@ use crate::calls;
 use crate::harness::{World, c, can_sample, for_musl, record, wait};
 use serde_json::Value;
 
-/// Check that all calls are recorded as they were made, those that musl's functions make to each other once, and as samples, too.
+/// Check that all calls are recorded as they were made, those that musl's functions make to each other once, also as
+/// samples.
 #[test]
 fn every_call_is_recorded() {
     let Some(fixture) = for_musl("every_call") else { return };
@@ -15,8 +16,8 @@ fn every_call_is_recorded() {
     }
 }
 
-/// Check that stacks go through functions of musl, which has no unwind tables, to where the process or the thread begins; and that the
-/// exit code is known of who starts it.
+/// Check that stacks pass through functions of musl, which has no unwind tables, to where the process or the thread
+/// begins; and that the exit code is known to its starter.
 #[test]
 fn stacks_through_the_library_are_complete() {
     let Some(fixture) = for_musl("calls_through_libc") else { return };
@@ -55,7 +56,7 @@ fn stacks_through_the_library_are_complete() {
     );
 }
 
-/// Check that samples of the CPU go through musl, too.
+/// Check that CPU samples pass through musl, too.
 #[test]
 fn samples_reach_the_beginning() {
     let Some(fixture) = for_musl("known_work") else { return };
@@ -76,7 +77,8 @@ fn samples_reach_the_beginning() {
     assert!(all > 100 && samples(&reach_main) * 100 >= all * 95, "{} of {all}", samples(&reach_main));
 }
 
-/// Check that programs of both C libraries are recorded that start one another, each with the agent that the first one was given.
+/// Check that programs of both C libraries that start one another are recorded, each with the agent that the first
+/// one was given.
 #[test]
 fn both_libraries_are_recorded_together() {
     let Some(program) = for_musl("has_another_libc") else { return };
@@ -91,7 +93,8 @@ fn both_libraries_are_recorded_together() {
     assert!(!capture.rows_of_size(1001).is_empty());
 }
 
-/// Check that threads are recorded to their last destructor on the small stacks that they have there, and children of fork and vfork.
+/// Check that threads are recorded to their last destructor on the small stacks that they have with musl, and so are
+/// children of fork and vfork.
 #[test]
 fn threads_and_children_are_recorded() {
     let Some(fixture) = for_musl("many_threads") else { return };
@@ -112,8 +115,8 @@ fn threads_and_children_are_recorded() {
     }
 }
 
-/// Check that nothing is called unreachable that a variable holds, wherever musl has made it: it uses what modules leave of their pages,
-/// ours among them.
+/// Check that nothing that a variable holds is called unreachable, wherever musl has allocated it: it uses what
+/// modules leave of their pages, including ours.
 #[test]
 fn what_is_held_is_reachable() {
     let Some(fixture) = for_musl("forgets_in_threads") else { return };
@@ -127,7 +130,7 @@ fn what_is_held_is_reachable() {
     assert!(retained["unreachable"]["blocks"].as_u64() <= Some(3), "{:#}", retained["unreachable"]);
 }
 
-/// Check that an allocator inside a program is recorded there, too.
+/// Check that an allocator inside a program is recorded with musl, too.
 #[test]
 fn own_malloc_is_recorded() {
     let Some(fixture) = for_musl("own_malloc") else { return };
@@ -137,7 +140,7 @@ fn own_malloc_is_recorded() {
     assert!(!remarks.contains("an allocator inside"), "{remarks}");
 }
 
-/// Check that a program whose stacks would end in its first function is told of beforehand, and how to link it.
+/// Check that a program whose stacks would end in its first function is reported beforehand, with how to link it.
 #[test]
 fn missing_tables_are_told() {
     let Some(fixture) = for_musl("allocates_once") else { return };

@@ -1,4 +1,4 @@
-//! Which names there are, and what is shown where there is none.
+//! Which names there are, and what is shown when there is none.
 
 use crate::harness::{
     Capture, Page, World, agent, c, copy_program, cpp, library, product, record, skip, start,
@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A copy of a program in a world of its own, to be changed there.
+/// A copy of a program in a world of its own, to be modified there.
 fn copy(program: &Path, to: PathBuf) -> PathBuf {
     copy_program(program, &to);
     to
@@ -19,8 +19,8 @@ fn report(capture: &Capture) -> String {
     capture.show(&["report", "--by", "allocations", "--tree", "--min", "0%"]).text().to_owned()
 }
 
-/// Check that a program has its names although it has deleted its file, and that it has none when another one took its
-/// place before it was recorded again: nothing of an earlier recording is remembered.
+/// Check that a program has its names although it has deleted its file, and that it has none when another file took
+/// its place before it was recorded again: nothing of an earlier recording is remembered.
 #[test]
 fn deleted_programs_have_names() {
     let world = World::new();
@@ -31,8 +31,8 @@ fn deleted_programs_have_names() {
     assert_eq!(row.names()[..2], ["allocates_afterwards", "main"], "{row:?}");
 }
 
-/// Check that a program which is stripped between two recordings has names in the first and none in the second, whose reason
-/// is said, and that its main function is still called so.
+/// Check that a program which is stripped between two recordings has names in the first and none in the second, with
+/// the reason, and that its main function is still shown as `main`.
 #[test]
 fn stripped_programs_lose_their_names() {
     let world = World::new();
@@ -48,8 +48,8 @@ fn stripped_programs_lose_their_names() {
     assert!(report(&first).contains(" main"), "{}", report(&first));
 }
 
-/// Check that a program which is stripped between two recordings of one daemon has names in the first and none in the second,
-/// though names of programs as large as this one are kept, and that the first goes on having them.
+/// Check that a program which is stripped between two recordings of one daemon has names in the first and none in the
+/// second, though names of programs this large are cached, and that the first one keeps them.
 #[test]
 fn daemon_forgets_names_of_stripped_programs() {
     let world = World::new();
@@ -104,8 +104,8 @@ fn daemon_forgets_names_of_stripped_programs() {
     assert_eq!(daemon.wait().code, 0);
 }
 
-/// Check that a recording of the whole machine by a user who is not root names what is theirs, and says of a process of root
-/// that it may not be looked at.
+/// Check that a recording of the whole machine by a user who is not root names that user's processes, and says of a
+/// process of root that it may not be examined.
 #[test]
 fn processes_of_others_say_so() {
     if !rustix::process::geteuid().is_root() {
@@ -116,7 +116,7 @@ fn processes_of_others_say_so() {
     let tool = copy(product(), world.path("tool"));
     let program = copy(&c("known_work").flags(["-O1"]).build(), world.path("theirs"));
     std::os::unix::fs::chown(world.folder(), Some(user), Some(user)).expect("we are root");
-    // Busy until it is told to stop, as long as the recording takes.
+    // Busy until told to stop, for as long as the recording takes.
     let page = Page::new(&world);
     let ours = copy(&c("counts_its_calls").flags(["-O1"]).build(), world.path("ours"));
     std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(0o700)).expect("it is ours");
@@ -145,7 +145,7 @@ fn processes_of_others_say_so() {
         rows.iter().flat_map(|row| row["stack"].as_array().expect("a row has a stack")).cloned().collect()
     };
     let (ours, theirs) = (frames("ours"), frames("theirs"));
-    // Some kernels let who may sample read mappings, too, but not the files.
+    // Some kernels let those who may sample read mappings, too, but not the files.
     let withheld = |frame: &&serde_json::Value| {
         let module = frame["module"].as_str().unwrap_or_default();
         let is_of_ours = module.starts_with("[memory of another user of ") || module.ends_with("/ours");
@@ -157,7 +157,8 @@ fn processes_of_others_say_so() {
     assert_eq!(theirs.iter().filter(withheld).count(), 0);
 }
 
-/// Check that each way to have no name is told apart, in the report at the frame that has none, and in `info` with its share.
+/// Check that each reason for having no name is shown separately, in the report at the frame without a name, and in
+/// `info` with its share.
 #[test]
 fn each_reason_is_said() {
     let world = World::new();
@@ -204,7 +205,7 @@ fn each_reason_is_said() {
     }
 }
 
-/// Check that functions of one name in two libraries carry their library's name, and others do not.
+/// Check that functions with the same name in two libraries are shown with their library's name, and others are not.
 #[test]
 fn namesakes_carry_their_library() {
     let lender = |name: &str, size: u32| {
@@ -247,7 +248,7 @@ fn main_functions_are_told_apart() {
     }
 }
 
-/// Check that names can be had as they are in the files, and without template arguments.
+/// Check that names can be shown as they are in the files, and without template arguments.
 #[test]
 fn names_are_shown_as_asked_for() {
     let (_, capture) = record(cpp("keeps_in_templates").build()).succeed();

@@ -1,5 +1,5 @@
-//! A service that another user has put into namespaces of its own, as container engines do: its uids, files and pids are not
-//! those of whoever records it.
+//! A service that another user has put into namespaces of its own, as container engines do: its uids, files and pids
+//! differ from those of its recorder.
 
 use crate::harness::{
     Page, World, attach, c, copy_program, info, installed, number, product, record, skip, start, wait,
@@ -10,8 +10,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// Makes a root of its own out of the system's programs and libraries, leaves the old one, and becomes the service. Nothing of
-/// `/opt` and `/run` is there outside.
+/// Makes a root of its own out of the system's programs and libraries, leaves the old one, and becomes the service.
+/// Its `/opt` and `/run` do not exist outside.
 const ENTER: &str = r#"
 set -e
 world=$1
@@ -38,7 +38,7 @@ cd /
 LD_PRELOAD=/opt/agent/libsysprof_memprof_preload.so exec /opt/app/service /world/page
 "#;
 
-/// The command that enters namespaces of another user; none where this machine has not what it takes.
+/// The command that enters namespaces of another user; none if this machine lacks what it needs.
 fn enter(world: &World) -> Result<Command, &'static str> {
     if !geteuid().is_root() {
         return Err("this needs root");
@@ -65,14 +65,14 @@ fn enter(world: &World) -> Result<Command, &'static str> {
     Ok(entering)
 }
 
-/// A row of `rows` with this function innermost.
+/// The row of `rows` with this function innermost.
 fn row<'v>(rows: &'v Value, function: &str) -> &'v Value {
     let is_it = |row: &&Value| row["stack"][0]["function"] == function;
     rows.as_array().and_then(|rows| rows.iter().find(is_it)).unwrap_or_else(|| panic!("{function}: {rows:#}"))
 }
 
-/// Check that root finds a service of another user in user, mount and pid namespaces of its own, records it, and names and
-/// compares its functions by a file that is nowhere but in the service's own root.
+/// Check that root finds a service of another user in user, mount and pid namespaces of its own, records it, and
+/// names and compares its functions using a file that exists only in the service's own root.
 #[test]
 fn service_in_its_own_namespaces_is_recorded() {
     let world = World::new();
@@ -136,7 +136,8 @@ fn service_in_its_own_namespaces_is_recorded() {
     assert_eq!(service.wait().code, 5);
 }
 
-/// Check that a process which was forked in a pid namespace has its own end and blocks, whoever has its number outside.
+/// Check that a process which was forked in a pid namespace has its own end and blocks, whichever process has its
+/// number outside.
 #[test]
 fn children_in_a_pid_namespace_are_told_apart() {
     let world = World::new();

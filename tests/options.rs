@@ -1,4 +1,4 @@
-//! What is recorded by which option, and what code a recording ends with.
+//! What each option records, and the exit code of a recording.
 
 use crate::harness::{Capture, Page, World, c, record};
 
@@ -9,8 +9,8 @@ fn names(capture: &Capture) -> Vec<String> {
     processes.map(|process| process["name"].as_str().unwrap_or("?").to_string()).collect()
 }
 
-/// Check that the exit code is the target's own, or 128 and the signal that killed it, and that all ways to end are
-/// recorded to the end.
+/// Check that the exit code is the target's own, or 128 plus the signal that killed it, and that the target is
+/// recorded to the end however it ends.
 #[test]
 fn exit_code_is_the_targets() {
     let ways: [(&str, i32, i32); 12] = [
@@ -42,7 +42,7 @@ fn exit_code_is_the_targets() {
     }
 }
 
-/// Check that --no-follow records the target alone.
+/// Check that --no-follow records only the target.
 #[test]
 fn unfollowed_programs_are_not_recorded() {
     let short = c("allocates_once").build();
@@ -97,7 +97,7 @@ fn unfollowed_children_may_limit_themselves() {
     assert_eq!(recording.run().0.code, 5);
 }
 
-/// Check that variables say what options of recordings say, and that options come before them.
+/// Check that variables have the effect of recordings' options, and that options take precedence.
 #[test]
 fn variables_say_what_options_say() {
     let metadata = |options: &[&str]| {
@@ -107,7 +107,7 @@ fn variables_say_what_options_say() {
             .env("SYSPROF_MEMPROF_MAX_DEPTH", "33")
             .env("SYSPROF_MEMPROF_ON_FULL", "drop")
             .env("SYSPROF_MEMPROF_RING_SIZE", "64K");
-        // What small rings lose is not asked about.
+        // What small rings lose does not matter here.
         let (ran, capture) = recording.options(options).run();
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         let info = capture.info();

@@ -2,7 +2,7 @@
 
 use crate::harness::{Burst, c, record};
 
-/// Check that with the smallest rings and waiting nothing is lost, and that the waits are told.
+/// Check that with the smallest rings and waiting nothing is lost, and that the waits are reported.
 #[test]
 fn waiting_loses_nothing() {
     let program = c("frees_everything").flags(["-O2"]).build();
@@ -13,7 +13,7 @@ fn waiting_loses_nothing() {
     assert_eq!(capture.info()["options"]["ring_size"], "4096");
 }
 
-/// Check that with the smallest rings and dropping every event is either there or counted as lost, that views say
+/// Check that with the smallest rings and dropping every event is either recorded or counted as lost, that views say
 /// so, and that the target's exit code is its own.
 #[test]
 fn dropping_counts_what_is_lost() {
@@ -21,7 +21,7 @@ fn dropping_counts_what_is_lost() {
     let capture = Burst::of(TIMES, &["--ring-size", "4K", "--on-full", "drop"]).happen_unattended();
     let (kept, lost) = (capture.number("/totals/allocations"), capture.number("/lost/gap_allocations"));
     assert!(lost > TIMES / 2, "{lost} of {TIMES}");
-    // One more comes behind the burst.
+    // One more comes after the burst.
     assert_eq!(kept + lost, TIMES + 1);
     assert_eq!(capture.number("/lost/events"), lost + capture.number("/lost/gap_frees"));
     assert!(capture.number("/lost/gaps") > 0);
@@ -33,12 +33,12 @@ fn dropping_counts_what_is_lost() {
         let text = format!("{}{}", shown.text(), shown.stderr);
         assert!(text.contains("lost"), "{command:?} does not speak of the loss: {text}");
     }
-    // Nothing is said to be leaked that may have been freed in the gap.
+    // Nothing that may have been freed in the gap counts as leaked.
     assert_eq!(capture.number("/totals/leaked_blocks"), 0);
     assert_eq!(capture.number("/totals/unmatched_frees") + capture.number("/totals/conflicts"), 0);
 }
 
-/// Check that what was lost is counted when the target ends before there is room again.
+/// Check that losses are counted when the target ends before there is room again.
 #[test]
 fn gap_at_the_end_is_counted() {
     const TIMES: u64 = 2000;
@@ -49,7 +49,7 @@ fn gap_at_the_end_is_counted() {
     assert_eq!(capture.number("/processes/0/exit"), 6);
 }
 
-/// Check that a wait has the end that was asked for, after which events are lost as with dropping.
+/// Check that a wait ends after the requested time, after which events are lost as with dropping.
 #[test]
 fn waits_have_an_end() {
     const TIMES: u64 = 400;
@@ -60,8 +60,8 @@ fn waits_have_an_end() {
     assert_eq!(kept + lost, TIMES + 1);
 }
 
-/// Check that a thread which begins while the ring of one that has ended is still full is recorded as itself, and that what was
-/// lost before makes nothing uncertain that comes after.
+/// Check that a thread which begins while the ring of a thread that has ended is still full is recorded as itself,
+/// and that what was lost before makes nothing uncertain that comes after.
 #[test]
 fn threads_begin_behind_full_rings() {
     const TIMES: u64 = 2000;
@@ -83,13 +83,13 @@ fn threads_begin_behind_full_rings() {
     assert_eq!(capture.number("/totals/leaked_blocks"), 100, "{:#}", info["totals"]);
 }
 
-/// Check that a program which wants to be recorded again while its ring is full is, once there is room.
+/// Check that a program which resumes its recording while its ring is full is recorded once there is room.
 #[test]
 fn recordings_go_on_behind_full_rings() {
     let program = c("starts_when_full").with_api().flags(["-O1", "-fno-builtin"]);
     let capture = Burst::by(&program, 2000, &["--ring-size", "4K", "--on-full", "drop"]).happen_unattended();
     assert!(capture.number("/lost/events") > 0);
-    // Where the collector takes its time there is no room for the first of them, either.
+    // If the collector takes its time, there is no room for the first of them, either.
     let (leaked, lost) = (capture.number("/totals/leaked_blocks"), capture.number("/lost/gap_allocations"));
     assert_eq!(leaked + lost, 3, "{:#}", capture.info());
 }

@@ -4,7 +4,7 @@ use crate::harness::{Capture, Service, World, c, product, record, start_collecto
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 
-/// What may stay, by which nothing can grow that comes with each recording, event or stack.
+/// What may stay; nothing that comes with each recording, event or stack can grow within this.
 const LITTLE: u64 = 64 << 10;
 
 /// What a capture's process held at a mark.
@@ -13,7 +13,7 @@ fn held(capture: &Capture, mark: &str) -> u64 {
     report["total"]["live_bytes"].as_u64().unwrap_or_else(|| panic!("{report}"))
 }
 
-/// Check that a daemon holds as much after ten recordings more as it did after the first, and leaks next to nothing when it
+/// Check that a daemon holds as much after ten more recordings as after the first, and leaks next to nothing when it
 /// ends.
 #[test]
 fn ten_recordings_leave_nothing_in_the_collector() {
@@ -68,7 +68,7 @@ fn views_free_what_they_show() {
         &["timeline"],
         &["html", "-o", "-"],
     ] {
-        // What draws graphs for it is not ours.
+        // The program that draws graphs for it is not ours.
         let recording = record(product()).world(World::new()).options(["--no-cpu", "--no-follow"]).args(view);
         let (ran, capture) = recording.arg(shown.file()).run();
         assert_eq!(ran.code, 0, "{view:?}: {}", ran.stderr);
@@ -80,7 +80,7 @@ fn views_free_what_they_show() {
     }
 }
 
-/// Check that formats which hold every event are written in memory that does not grow with them.
+/// Check that formats which contain every event are written in memory that does not grow with them.
 #[test]
 fn exports_hold_no_events() {
     let program = c("allocates_often").build();
@@ -97,7 +97,7 @@ fn exports_hold_no_events() {
         };
         let ((few_held, few_written), (many_held, many_written)) = (peak(&few), peak(&many));
         assert!(format == "massif" || many_written > 10 * few_written, "{format}: {many_written} bytes");
-        // Chunks of the larger capture are whole, and so are the buffers for them.
+        // Only the larger capture's chunks are full, and so are the buffers for them.
         assert!(many_held < few_held + (8 << 20), "{format}: {few_held} bytes became {many_held}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is installed is complete, works wherever it is moved to, and goes away without a trace.
+//! What is installed is complete, works wherever it is moved to, and is removed without a trace.
 
 use crate::harness::{Ran, World, c, installed, product, skip, wait};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn files(below: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Links between documents below a folder that lead nowhere.
+/// Links between documents in a folder that lead nowhere.
 fn broken_links(folder: &Path) -> Vec<String> {
     let documents = files(folder).into_iter().filter(|path| path.extension().is_some_and(|end| end == "md"));
     let mut broken = Vec::new();
@@ -41,7 +41,7 @@ fn broken_links(folder: &Path) -> Vec<String> {
     broken
 }
 
-/// Installs the product below a prefix, with a file of somebody else's beside it.
+/// Installs the product below a prefix that already has a file of somebody else.
 fn install(world: &World) -> PathBuf {
     let prefix = world.path("opt/memprof");
     std::fs::create_dir_all(prefix.join("share/man")).expect("the folder is ours");
@@ -53,8 +53,8 @@ fn install(world: &World) -> PathBuf {
     prefix
 }
 
-/// Check that all that belongs to the command is installed, that an installed tree which was moved records with the agent
-/// beside it, and that uninstalling leaves just what was there before.
+/// Check that everything that belongs to the command is installed, that an installed tree which was moved records
+/// with the agent beside it, and that uninstalling leaves exactly what was there before.
 #[test]
 fn installed_tree_can_be_moved_and_removed() {
     let world = World::new();
@@ -96,7 +96,8 @@ fn installed_tree_can_be_moved_and_removed() {
     assert_eq!(files(&world.path("agent")), [] as [PathBuf; 0], "private copies of the agent are gone");
 }
 
-/// Check that uninstalling removes nothing by a list that leads out of the prefix, and says so where nothing is installed.
+/// Check that uninstalling removes nothing outside of the prefix, even if its list names it, and says so if nothing
+/// is installed.
 #[test]
 fn uninstalling_stays_below_its_prefix() {
     let world = World::new();
@@ -113,7 +114,7 @@ fn uninstalling_stays_below_its_prefix() {
     }
 }
 
-/// Check that man shows each page without a complaint.
+/// Check that man shows each page without a warning.
 #[test]
 fn manual_pages_are_readable() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Every process of a tree is in the capture, named, with its own counts, however it was started.
+//! Every process of a tree is in the capture, with its name and its own counts, however it was started.
 
 use crate::harness::{Capture, World, c, installed, product, record, skip, wait};
 use serde_json::Value;
@@ -9,7 +9,7 @@ fn processes(capture: &Capture) -> Vec<Value> {
     capture.info()["processes"].as_array().cloned().unwrap_or_default()
 }
 
-/// Check that a forked child is counted for itself, with its parent's stacks, and that blocks which it inherited are
+/// Check that a forked child has counts of its own, with its parent's stacks, and that blocks which it inherited are
 /// not unknown to it.
 #[test]
 fn both_sides_of_a_fork_are_exact() {
@@ -38,7 +38,7 @@ fn both_sides_of_a_fork_are_exact() {
     }
 }
 
-/// Check that a child has inherited what its parent had at the fork, and not what it has when the child begins.
+/// Check that a child has inherited what its parent had at the fork, not what the parent has when the child begins.
 #[test]
 fn child_that_begins_late_has_its_inheritance() {
     let (_, capture) = record(c("forks_and_frees_first").build()).succeed();
@@ -47,7 +47,7 @@ fn child_that_begins_late_has_its_inheritance() {
     assert_eq!(capture.row_of_size(505).number("frees"), 50);
 }
 
-/// Check that a daemon has inherited what it frees, though the process that had it is gone before.
+/// Check that a daemon has inherited what it frees, though the process that had it is already gone.
 #[test]
 fn daemon_has_its_inheritance() {
     let program = c("becomes_a_daemon").build();
@@ -67,21 +67,21 @@ fn idle_child_is_known() {
     assert!(all.iter().any(|process| process["pid"] == pid && process["exit"] == 5), "{all:#?}");
 }
 
-/// Check that hundreds of children, one after the other, are all there with their own counts and ends.
+/// Check that hundreds of children, one after another, are all recorded with their own counts and ends.
 #[test]
 fn hundreds_of_forks_are_exact() {
     let (_, capture) = record(c("forks_often").build()).succeed();
     let all = processes(&capture);
     assert_eq!(all.len(), 1 + 200 + 20);
     let sum = |exit: u64| all.iter().filter(|process| process["exit"] == exit).count();
-    // The first, 67 children and all grandchildren end with 0.
+    // The first process, 67 children and all grandchildren end with 0.
     assert_eq!((sum(0), sum(1), sum(2)), (1 + 67 + 20, 67, 66));
     let row = capture.row_of_size(600);
     assert_eq!(row.number("allocations"), (0..200).map(|child| 10 + child).sum::<u64>());
     assert_eq!(capture.row_of_size(601).number("allocations"), 20);
 }
 
-/// Check that a child of one thread has nothing of what the others were doing.
+/// Check that a child forked by one thread has nothing of what the other threads were doing.
 #[test]
 fn fork_from_one_of_several_threads_is_exact() {
     let (_, capture) = record(c("forks_from_a_thread").build()).succeed();
@@ -96,8 +96,8 @@ fn fork_from_one_of_several_threads_is_exact() {
     }
 }
 
-/// Check that exec ends an image and begins the next, by every function of the family: what was alive then is not
-/// leaked, and what failed has changed nothing.
+/// Check that exec ends an image and begins the next, by every function of the family: what was live then is not
+/// leaked, and a failed exec has changed nothing.
 #[test]
 fn exec_chains_keep_their_images_apart() {
     let (ran, capture) = record(c("becomes_itself").build()).args(["8"]).run();
@@ -130,8 +130,8 @@ fn process_that_executes_is_one() {
     assert!(ran.stderr.contains("threads       1 thread in 1 process\n"), "{}", ran.stderr);
 }
 
-/// Check that programs are followed however they are started, also where the environment is empty, and that one
-/// which lives but for a moment has its stacks named.
+/// Check that programs are followed however they are started, also with an empty environment, and that the stacks of
+/// a program which lives only for a moment are named.
 #[test]
 fn started_programs_are_followed() {
     let short = c("allocates_once").build();
@@ -148,7 +148,8 @@ fn started_programs_are_followed() {
     assert_eq!(between, 7, "the starter is recorded in between");
 }
 
-/// Check that programs are followed, too, that libc starts with an environment from which everything was taken, and that this stays as it is.
+/// Check that programs which libc starts with an emptied environment are followed, too, and that the environment
+/// stays empty.
 #[test]
 fn programs_that_empty_their_environment_are_followed() {
     let short = c("allocates_once").build();
@@ -158,7 +159,7 @@ fn programs_that_empty_their_environment_are_followed() {
     capture.assert_sound();
 }
 
-/// Check that a compiler's whole family of processes is there, with names, parents and command lines.
+/// Check that a compiler's whole family of processes is recorded, with names, parents and command lines.
 #[test]
 fn a_compiler_and_what_it_starts_are_recorded() {
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/cpp/templates.cpp");
@@ -166,7 +167,7 @@ fn a_compiler_and_what_it_starts_are_recorded() {
     let (_, capture) = recording.succeed();
     let all = processes(&capture);
     for part in ["cc1plus", "as", "ld"] {
-        // Names as x86_64-linux-gnu-ld.bfd are those of ld, too.
+        // Names like x86_64-linux-gnu-ld.bfd are those of ld, too.
         let is_it = |process: &&Value| {
             let name = process["name"].as_str().unwrap_or_default();
             let last = name.rsplit('-').next().unwrap_or_default();
@@ -177,12 +178,12 @@ fn a_compiler_and_what_it_starts_are_recorded() {
         assert!(process["command"].as_array().is_some_and(|command| !command.is_empty()));
         assert!(all.iter().any(|parent| parent["pid"] == process["ppid"]), "{process:#}");
     }
-    // What was compiled under recording works.
+    // What was compiled while being recorded works.
     let command = capture.world().command(capture.world().path("templates"));
     assert_eq!(wait(capture.world(), command).text(), "5050\n");
 }
 
-/// Check that two processes which had the same pid, one after the other, are two.
+/// Check that two processes which had the same pid, one after another, are two.
 #[test]
 fn processes_with_the_same_pid_are_told_apart() {
     let inside = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
@@ -192,7 +193,7 @@ fn processes_with_the_same_pid_are_told_apart() {
     if installed("unshare").is_none() || wait(&world, probe).code != 0 {
         return skip("processes with the same pid", "pid namespaces cannot be made here");
     }
-    // The collector is inside, too, so that it sees the pid twice.
+    // The collector is in the namespace, too, so that it sees the pid twice.
     let file = world.path("it.memprof");
     let mut command = world.command("unshare");
     command.args(inside).arg(product()).args(["run", "--quiet", "--no-symbolize", "--output"]);
@@ -213,7 +214,8 @@ fn processes_with_the_same_pid_are_told_apart() {
     }
 }
 
-/// Check that it is said how many children were not recorded, when there are more at a time than a recording has places for.
+/// Check that the number of children which were not recorded is reported if there are more at a time than a recording
+/// has slots for.
 #[test]
 fn children_without_a_place_are_counted() {
     let (ran, capture) = record(c("has_many_children").flags(["-O1"]).build()).args(["1100", "1"]).run();
@@ -221,14 +223,15 @@ fn children_without_a_place_are_counted() {
         return skip("a thousand children", "there may not be so many here");
     }
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    // One place is the parent's.
+    // One slot is the parent's.
     let recorded = capture.rows_of_size(1300).iter().map(|row| row.number("allocations")).sum::<u64>();
     assert_eq!(recorded, 1023);
     let remarks = capture.info()["remarks"].to_string();
     assert!(remarks.contains("not recorded: 77."), "{remarks}");
 }
 
-/// Check that a program which inherits a filter that is deadly to the agent ends as it does alone, as does one whose limits may not be known.
+/// Check that a program which inherits a filter that is deadly to the agent ends as it does alone, and so does one
+/// that may not ask for its limits.
 #[test]
 fn heir_of_a_filter_lives() {
     for call in ["connect", "process_vm_readv", "prlimit64"] {

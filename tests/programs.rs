@@ -1,14 +1,14 @@
-//! Programs as people run them: they do what they do alone, and every event has a stack.
+//! Programs as people run them: they behave as they do alone, and every event has a stack.
 
 use crate::harness::{Capture, World, c, installed, probe_library, record, skip, wait};
 use serde_json::Value;
 
-/// Records a command, compares it with itself alone, and checks its stacks.
+/// Records a command, compares its results with those of the command alone, and checks its stacks.
 fn check(program: &str, arguments: &[&str]) {
     check_in(program, arguments, |_| {});
 }
 
-/// The same in a world that `prepare` has put files into, for each of both.
+/// The same in worlds that `prepare` has put files into, one for each of the two runs.
 fn check_in(program: &str, arguments: &[&str], prepare: impl Fn(&World)) {
     if installed(program).is_none() {
         return skip(program, "not installed");
@@ -35,7 +35,7 @@ fn assert_stacks(capture: &Capture) {
     let number = |path: &str| info.pointer(path).and_then(Value::as_u64).unwrap_or(0);
     let (allocations, complete) = (number("/totals/allocations"), number("/stacks/complete_allocations"));
     assert!(allocations > 10, "{allocations} allocations");
-    // Compilers recurse deeper than the limit; beside that only code without tables may end a stack.
+    // Compilers recurse deeper than the limit; apart from that only code without tables may end a stack.
     let share = if number("/stacks/truncated") > 0 { 0.95 } else { 0.999 };
     assert!(complete as f64 >= share * allocations as f64, "{:#}", info["stacks"]);
 
@@ -136,8 +136,8 @@ fn node() {
     check("node", &["-e", program]);
 }
 
-/// Check that Chromium shows a page as it does alone, whose many processes are on an allocator inside the program, and that hardly any of
-/// their events is unexplained.
+/// Check that Chromium, whose many processes use an allocator inside the program, shows a page as it does alone, and
+/// that hardly any of their events is unexplained.
 #[test]
 fn chromium() {
     if installed("chromium").is_none() {
@@ -164,7 +164,7 @@ fn chromium() {
     assert!(allocations > 100_000, "{allocations} allocations");
     assert!(number("/stacks/complete_allocations") * 100 >= allocations * 99, "{:#}", info["stacks"]);
     assert_eq!(number("/totals/unmatched_frees"), 0);
-    // What a block's end frees in turn is part of it.
+    // What is freed along with a block is part of that free.
     assert!(number("/totals/conflicts") * 1000 <= allocations, "{:#}", info["totals"]);
 }
 
@@ -184,7 +184,7 @@ fn rust() {
     );
 }
 
-/// Check that make runs as it does alone, with compilers side by side.
+/// Check that make runs as it does alone, with compilers in parallel.
 #[test]
 fn make() {
     let prepare = |world: &World| {

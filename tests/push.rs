@@ -1,4 +1,4 @@
-//! Profiles arrive at a server, byte for byte, while a recording goes on, and nothing of it is counted twice.
+//! Profiles arrive at a server, byte for byte, while a recording goes on, and nothing is counted twice.
 
 use crate::harness::{Burst, Capture, Request, Server, World, c, record, start, wait};
 use flate2::read::GzDecoder;
@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::thread;
 use std::time::Duration;
 
-/// The parts of a form by their names.
+/// The parts of a form, by name.
 fn parts(request: &Request) -> Vec<(String, Vec<u8>)> {
     let (_, boundary) = request.headers.split_once("boundary=").expect("a form has a boundary");
     let mark = format!("--{}", boundary.lines().next().unwrap_or_default().trim()).into_bytes();
@@ -25,11 +25,11 @@ fn parts(request: &Request) -> Vec<(String, Vec<u8>)> {
     places.windows(2).map(part).collect()
 }
 
-/// What a profile of pprof says.
+/// The contents of a pprof profile.
 struct Profile {
-    /// Sums of all samples: objects and bytes that were allocated, objects and bytes in use, and so on.
+    /// Sums over all samples: allocated objects and bytes, objects and bytes in use, and so on.
     sums: Vec<u64>,
-    /// Nanoseconds since the Unix epoch, and how many.
+    /// Start in nanoseconds since the Unix epoch, and duration.
     time: u64,
     duration: u64,
 }
@@ -104,7 +104,7 @@ fn fields(mut message: &[u8]) -> Vec<(u64, Field)> {
     all
 }
 
-/// The number behind a key in the first line of a request.
+/// The number after a key in the first line of a request.
 fn parameter(request: &Request, key: &str) -> u64 {
     let (_, rest) = request.line.split_once(&format!("&{key}=")).expect("the parameter is there");
     let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
@@ -139,8 +139,8 @@ fn recorded() -> Capture {
     record(c("mixed_calls").flags(["-O2"]).build()).succeed().1
 }
 
-/// Check that a finished capture is sent as two forms with name, labels, span and headers, and that its numbers and times are those
-/// of `export`.
+/// Check that a finished capture is sent as two forms with name, labels, span and headers, and that its numbers and
+/// times are those of `export`.
 #[test]
 fn finished_capture_arrives_as_exported() {
     let before = now();
@@ -180,8 +180,8 @@ fn finished_capture_arrives_as_exported() {
     assert_eq!(sent[0], capture.number("/totals/allocations"));
 }
 
-/// Check that the intervals of a recording that goes on add up to all of it, though the server refuses some, that each begins
-/// where the one before has ended, and that the last one is sent when the recording ends.
+/// Check that the intervals of an ongoing recording add up to all of it, though the server refuses some, that each
+/// begins where the previous one ended, and that the last one is sent when the recording ends.
 #[test]
 fn intervals_add_up_to_the_recording() {
     let server = Server::start(&[503, 200, 503, 429, 200]);
@@ -208,7 +208,7 @@ fn intervals_add_up_to_the_recording() {
     assert!(all.iter().any(|request| request.code != 200), "the server refused some");
 }
 
-/// Check that a recording which has only just begun, and says nothing of itself yet, is waited for.
+/// Check that a recording which has only just begun, and has no time yet, is waited for.
 #[test]
 fn capture_without_a_time_is_waited_for() {
     let (capture, server) = (recorded(), Server::start(&[200]));
@@ -236,7 +236,7 @@ fn capture_without_a_time_is_waited_for() {
     assert_eq!(duration, capture.number("/duration_ns"));
 }
 
-/// Check that a server which refuses for good, or does not exist, is told as what it is.
+/// Check that a server that refuses for good, or does not exist, is reported as such.
 #[test]
 fn refusals_have_reasons() {
     let (capture, server) = (recorded(), Server::start(&[401]));

@@ -1,10 +1,10 @@
-//! Page faults beside the allocations: what of the memory is really there.
+//! Page faults beside the allocations: how much of the memory is resident.
 
 use crate::harness::{Capture, Service, World, c, product, record, skip, wait};
 use serde_json::Value;
 
-/// Whether `doctor` finds that page faults can be recorded in this way. Where not, a recording says so, and that is tested as
-/// well.
+/// Whether `doctor` finds that page faults can be recorded in this way. If not, a recording says so, and that is
+/// tested as well.
 fn can(way: &str) -> bool {
     let world = World::new();
     let ran = wait(&world, world.tool(["doctor"]));
@@ -30,7 +30,7 @@ fn bytes(value: &Value) -> i64 {
     value.as_i64().unwrap_or_else(|| panic!("{value} is a number of bytes"))
 }
 
-/// The rows of a list whose stack has this function.
+/// The rows of a list whose stack contains this function.
 fn rows_of<'v>(rows: &'v Value, function: &'v str) -> impl Iterator<Item = &'v Value> {
     let has = move |row: &&Value| {
         row["stack"].as_array().into_iter().flatten().any(|frame| frame["function"] == function)
@@ -38,7 +38,8 @@ fn rows_of<'v>(rows: &'v Value, function: &'v str) -> impl Iterator<Item = &'v V
     rows.as_array().expect("a list").iter().filter(has)
 }
 
-/// Check that a capture without page faults has an error in place of numbers, which says what to do, and null in JSON.
+/// Check that a capture without page faults shows an error in place of numbers, which says what to do, and null in
+/// JSON.
 #[test]
 fn what_was_not_recorded_is_not_shown() {
     let (_, capture) = record(c("keeps_some").build()).with_names().succeed();
@@ -57,8 +58,8 @@ fn what_was_not_recorded_is_not_shown() {
     );
 }
 
-/// Check that the heap's resident bytes are those that the kernel counts, within 5 %: of the break, of mapped blocks and of a
-/// thread's arena, of which half was touched and a part freed.
+/// Check that the heap's resident bytes are those that the kernel counts, within 5 %: of the break, of mapped blocks
+/// and of a thread's arena, of which half was touched and a part freed.
 #[test]
 fn resident_heap_is_that_of_the_kernel() {
     if !can_record() {
@@ -72,7 +73,7 @@ fn resident_heap_is_that_of_the_kernel() {
     let lost = bytes(&document["lost_faults"]) * 4096;
     let heap = bytes(&document["resident"]["heap_bytes"]);
     assert!((heap - kernel).abs() <= kernel / 20 + lost, "{heap} of {kernel}: {document:#}");
-    // Half of what lives was touched, whoever allocated it.
+    // Half of what is live was touched, whoever allocated it.
     for function in ["fill", "main"] {
         let large = |row: &&Value| bytes(&row["held_bytes"]) > 1 << 20;
         let rows: Vec<_> = rows_of(&document["held"], function).filter(large).collect();
@@ -91,8 +92,8 @@ fn resident_heap_is_that_of_the_kernel() {
     assert_eq!(parts.map(|part| bytes(&sums[part])).iter().sum::<i64>(), bytes(&sums["total_bytes"]));
 }
 
-/// Check that pages are charged to who touched them, not to who allocated, and that views of a range have what was touched in
-/// it alone.
+/// Check that pages are charged to the code that touched them, not to the code that allocated, and that views of a
+/// range contain only what was touched in it.
 #[test]
 fn pages_are_of_who_touched_them() {
     if !can_record() {
@@ -106,7 +107,7 @@ fn pages_are_of_who_touched_them() {
     let missing = capture.number("/faults/without_stack") + capture.number("/faults/lost");
     let document = resident(&capture, &[]);
     let touched: i64 = rows_of(&document["touched"], "touch").map(|row| bytes(&row["resident_bytes"])).sum();
-    // Half of the large block that stays. In small ones the allocator itself has touched pages, for its headers.
+    // Half of the large block that stays. In small blocks the allocator itself has touched pages, for its headers.
     let expected = 64 * (16 << 10) / 2;
     assert!(touched + missing as i64 * 4096 >= expected, "{touched}, {missing} missing: {document:#}");
     assert!(rows_of(&document["held"], "touch").next().is_none(), "it allocates nothing");
@@ -119,8 +120,8 @@ fn pages_are_of_who_touched_them() {
     assert!(sums(&only, "blocks_bytes") > 0 && sums(&only, "other_blocks_bytes") > 0, "{only:#}");
 }
 
-/// Check that where page faults are refused, the rest is recorded, with one line that says what to do; and that views say that
-/// there are none.
+/// Check that if page faults are refused, the rest is recorded, with one line that says what to do; and that views
+/// say that there are none.
 #[test]
 fn refused_page_faults_do_no_harm() {
     let world = World::new();
@@ -140,8 +141,8 @@ fn refused_page_faults_do_no_harm() {
     assert!(ran.stderr.contains("page faults not recorded"), "{}", ran.stderr);
 }
 
-/// Check that of a process that runs already the pages count that it touches from the attach on, for the blocks that lie there,
-/// and those of no other process.
+/// Check that for a process that was already running, the pages count that it touches from the attach on, for the
+/// blocks on them, and that no other process' pages do.
 #[test]
 fn pages_of_attached_processes_are_theirs() {
     if !can("attach --faults is possible") {

@@ -1,4 +1,4 @@
-//! Recordings of samples: estimates are right within their errors, and no sample's end is missed.
+//! Sampled recordings: estimates are right within their errors, and the end of every sample is noticed.
 
 use crate::harness::{Capture, Recording, Row, c, cpp, record};
 use serde_json::Value;
@@ -17,7 +17,7 @@ struct Estimate {
 }
 
 impl Estimate {
-    /// Of a field of a document.
+    /// The estimate in a field of a document.
     fn of(value: &Value, field: &str) -> Estimate {
         let number = |field: &str| value[field].as_f64().unwrap_or_else(|| panic!("{field} of {value:#}"));
         Estimate { value: number(field), error: number(&format!("{field}_stderr")) }
@@ -34,9 +34,9 @@ impl Estimate {
         }
     }
 
-    /// Checks that the truth is within five standard errors, so an estimate without error is the truth. The same samples
-    /// are chosen each time on one machine only, and there are hundreds of checks: four would be too few for one machine in
-    /// fifty.
+    /// Checks that the truth is within five standard errors, so an estimate without error must be the truth. The same
+    /// samples are chosen each time only on one machine, and there are hundreds of checks: with four standard errors
+    /// they would fail on one machine in fifty.
     fn check(self, truth: f64, what: &str) {
         assert!((self.value - truth).abs() <= 5.0 * self.error, "{what}: {self:?}, in truth {truth}");
     }
@@ -46,7 +46,7 @@ const TIMES: f64 = 50_000.0;
 /// Bytes of the blocks that `certain` allocates.
 const CERTAIN: f64 = 30.0 * 200_000.0 + 435.0;
 
-/// What `known_allocations` allocates: function, allocations, bytes, of them leaked and temporary.
+/// What `known_allocations` allocates: function, allocations, bytes, and how many of them leaked and were temporary.
 const KNOWN: [(&str, f64, f64, f64, f64); 6] = [
     ("lasting", TIMES, TIMES * 48.0, TIMES, 0.0),
     ("temporary", TIMES, TIMES * 120.0, 0.0, TIMES),
@@ -56,7 +56,7 @@ const KNOWN: [(&str, f64, f64, f64, f64); 6] = [
     ("certain", 30.0, CERTAIN, 30.0, 0.0),
 ];
 
-/// Check that estimates of every function, and of the whole, are within their errors.
+/// Check that estimates for every function, and for the whole, are within their errors.
 #[test]
 fn estimates_are_right_within_their_errors() {
     for seed in 1..=3 {
@@ -75,7 +75,7 @@ fn estimates_are_right_within_their_errors() {
                 check("temporary", temporary);
             }
         }
-        // Not one that was freed after another allocation is taken for temporary, but for the last.
+        // None that was freed after another allocation counts as temporary, except the last.
         let delayed = Estimate::of_function(&rows, "delayed", "temporary");
         assert!(delayed.value < 100.0, "{delayed:?}");
 
@@ -88,7 +88,7 @@ fn estimates_are_right_within_their_errors() {
         let total = |field: &str, truth: f64| Estimate::of(&info["totals"], field).check(truth, field);
         total("allocations", sum(|known| known.1));
         total("allocated_bytes", sum(|known| known.2));
-        // All that is leaked is there at the end, and more than ever before.
+        // Everything leaked is live at the end, which is the peak.
         total("peak_bytes", CERTAIN + TIMES * 48.0);
         total("peak_blocks", 30.0 + TIMES);
     }
@@ -98,7 +98,7 @@ fn rows_sum(rows: &[Row]) -> Value {
     rows.iter().map(|row| row.number("leaked_blocks")).sum::<u64>().into()
 }
 
-/// Check that blocks of twenty intervals and more are all there, and counted without an error.
+/// Check that all blocks of twenty intervals or more are recorded, and counted without an error.
 #[test]
 fn large_blocks_are_always_recorded() {
     let program = c("known_allocations").flags(["-O1"]).build();
@@ -112,7 +112,7 @@ fn large_blocks_are_always_recorded() {
     }
 }
 
-/// Checks that nothing but what libraries keep is leaked: each sample's end was noticed.
+/// Checks that only what libraries keep is leaked: each sample's end was noticed.
 fn assert_all_ends_noticed(capture: &Capture) {
     for row in capture.rows_by("leaked") {
         let module = row.frames.first().map_or("", |frame| frame.module.as_str());
@@ -140,7 +140,7 @@ fn samples_survive_what_fails() {
     let (_, capture) = sampled(c("resizes_in_vain").build(), "100", 1).succeed();
     assert_all_ends_noticed(&capture);
     let totals = capture.info()["totals"].clone();
-    // Blocks of 5000, 6000, 7000 and 8000 bytes are certain, those of 1 byte are not.
+    // Blocks of 5000, 6000, 7000 and 8000 bytes are certain to be sampled, those of 1 byte are not.
     let certain = 200.0 * 4.0;
     let allocations = Estimate::of(&totals, "allocations");
     assert!(allocations.value >= certain && allocations.value <= certain + 200.0 + 4.0 * allocations.error);
@@ -169,7 +169,7 @@ fn children_know_their_parents_samples() {
     assert!(different.len() > 10, "{different:?}");
 }
 
-/// Check that the environment gives the interval where the command line does not, and that a wrong one is refused.
+/// Check that the environment sets the interval if the command line does not, and that an invalid one is refused.
 #[test]
 fn interval_comes_from_option_or_environment() {
     let interval = |capture: &Capture| capture.info()["sample_interval"].clone();

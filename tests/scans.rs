@@ -1,4 +1,4 @@
-//! Scans: which words of a program's memory lead where, at a moment.
+//! Scans: which words of a program's memory point where, at a moment.
 
 use crate::harness::{
     Capture, Page, Ran, Recording, Service, World, assert_exact, c, cpp, info, installed, record, skip,
@@ -27,7 +27,8 @@ fn area(scan: &Scan, address: u64) -> Option<&Area> {
     scan.areas.iter().find(|area| (area.start..area.end).contains(&address))
 }
 
-/// Check what holds of every scan: areas and pointers by address, pointers within areas and to memory of blocks, nothing of the agent.
+/// Checks what holds for every scan: areas and pointers are sorted by address, pointers are in areas and point to
+/// memory of blocks, and nothing of the agent is included.
 fn assert_sound(scan: &Scan, pointers: &[Pointer], file: &Path) {
     assert!(scan.areas.windows(2).all(|pair| pair[0].end <= pair[1].start), "{:x?}", scan.areas);
     assert!(pointers.windows(2).all(|pair| pair[0].from <= pair[1].from));
@@ -50,8 +51,8 @@ fn assert_sound(scan: &Scan, pointers: &[Pointer], file: &Path) {
     }
 }
 
-/// Check that what holds blocks is found where it is, in variables, stacks, registers, variables of threads and blocks, and that nothing
-/// but themselves leads to blocks that are lost.
+/// Check that whatever holds blocks is found, in variables, stacks, registers, thread-local variables and blocks, and
+/// that only unreachable blocks themselves lead to unreachable blocks.
 #[test]
 fn whatever_holds_a_block_is_found() {
     let world = World::new();
@@ -85,20 +86,20 @@ fn whatever_holds_a_block_is_found() {
     assert!(to("behind it").contains(&(place["large"] + 8000, AreaKind::Anonymous)));
     assert!(to("large").contains(&(place["list"] + 16, AreaKind::Heap)));
     assert!(to("thread's block").contains(&(place["thread's place"], AreaKind::Stack)));
-    // In the mapping of the thread's stack, above what it has on it.
+    // In the mapping of the thread's stack, above the stack itself.
     assert!(
         to("local block").iter().any(|(from, _)| *from == place["local place"]),
         "{:x?}",
         to("local block")
     );
-    // The word in the register stands for it at the stack's lowest address.
+    // The word in the register appears at the stack's lowest address.
     let in_register = to("in register");
     let is_register = |(from, _): &(u64, _)| area(scan, *from).is_some_and(|area| area.start == *from);
     assert!(in_register.iter().any(is_register), "{in_register:x?}");
     assert_eq!(to("lost"), []);
     assert_eq!(to("first of cycle"), [(place["second of cycle"], AreaKind::Heap)]);
     assert_eq!(to("second of cycle"), [(place["first of cycle"], AreaKind::Heap)]);
-    // Threads are told by the numbers that events have.
+    // Threads are identified by the numbers that events have.
     let reader = Reader::open(recording.file()).unwrap();
     let tids: Vec<u32> = reader.tables().threads.iter().map(|thread| thread.tid).collect();
     let stacks: Vec<&Area> = scan.areas.iter().filter(|area| area.kind == AreaKind::Stack).collect();
@@ -106,7 +107,7 @@ fn whatever_holds_a_block_is_found() {
     recording.capture().assert_sound();
 }
 
-/// Check that a terabyte of which next to nothing was touched is searched where it was, and nowhere else.
+/// Check that a terabyte of which next to nothing was touched is searched only where it was touched.
 #[test]
 fn sparse_memory_is_searched_where_it_is() {
     let world = World::new();
@@ -124,11 +125,11 @@ fn sparse_memory_is_searched_where_it_is() {
     assert_sound(scan, pointers, &recording.file());
     let of_block = pointers.iter().filter(|pointer| pointer.to == place["block"]);
     assert!(of_block.clone().any(|pointer| pointer.from == place["place"]), "{pointers:x?}");
-    // With huge pages, 2 MiB for each that was touched.
+    // With huge pages, 2 MiB for each one touched.
     assert!(scan.searched < 256 << 20, "{}", scan.searched);
 }
 
-/// The agent's memory: what it shares, its library, and what has the flags of its private memory.
+/// The agent's memory: what it shares, its library, and mappings with the flags of its private memory.
 fn of_the_agent(smaps: &str) -> Vec<Range<u64>> {
     let mut own = Vec::new();
     let mut range = None;
@@ -146,7 +147,7 @@ fn of_the_agent(smaps: &str) -> Vec<Range<u64>> {
     own
 }
 
-/// What the program has told: addresses by name.
+/// The program's output: addresses by name.
 fn places(ran: &Ran) -> HashMap<String, u64> {
     let line = |line: &str| {
         let (name, address) = line.rsplit_once(" 0x")?;
@@ -180,7 +181,7 @@ fn busy_programs_are_scanned_often() {
     server.stop();
 }
 
-/// Check that recordings which do not know single blocks say so, and that a process that is not recorded does.
+/// Check that recordings without single blocks refuse a scan, and so does a process that is not recorded.
 #[test]
 fn recordings_without_blocks_refuse() {
     let server = Service::new(1);
@@ -200,7 +201,7 @@ fn recordings_without_blocks_refuse() {
     server.stop();
 }
 
-/// A program that ends with blocks in this way, to be scanned there.
+/// A program that ends with blocks held in this way, to be scanned at its end.
 fn ending(way: &str) -> (Recording, Page) {
     let world = World::new();
     let page = Page::new(&world);
@@ -208,8 +209,8 @@ fn ending(way: &str) -> (Recording, Page) {
     (record(program).world(world).options(["--scan-at-exit"]).arg(&page.path).arg(way), page)
 }
 
-/// Check that processes are scanned when they end, by themselves or in the middle, forked ones too, and that what nobody can reach then
-/// is told from what a variable still holds.
+/// Check that processes are scanned when they end, on their own or in the middle, including forked ones, and that
+/// what nobody can reach then is distinguished from what a variable still holds.
 #[test]
 fn ends_are_scanned() {
     for way in ["main", "_exit", "child"] {
@@ -223,7 +224,7 @@ fn ends_are_scanned() {
         let number = if way == "child" { "1" } else { "0" };
         let retained = retained(&capture, number);
         let unreachable = &retained["unreachable"];
-        // The child's own blocks are known, those of before are not.
+        // The child's own blocks are known, those from before are not.
         assert_eq!(
             (&unreachable["blocks"], &unreachable["bytes"]),
             (&4.into(), &(24 + 48 + 2 * 112).into()),
@@ -248,7 +249,7 @@ fn ends_are_scanned() {
             "{}",
             text.text()
         );
-        // Of a forked child not all blocks are known, so there may be more.
+        // Not all blocks of a forked child are known, so there may be more.
         let kept = if way == "child" { 2 } else { 0 };
         for (limit, code) in [("296", kept), ("295", 1)] {
             let checked = capture.show(&["check", "--max-unreachable", limit]);
@@ -259,8 +260,8 @@ fn ends_are_scanned() {
     }
 }
 
-/// Check that blocks are known by the classes of their objects, in programs that lie anywhere or at a fixed place, with symbols or
-/// without; that parts of objects are none; and what the objects keep.
+/// Check that blocks are known by the classes of their objects, in position-independent and fixed-address programs,
+/// with or without symbols; that parts of objects do not count; and what the objects keep.
 #[test]
 fn objects_are_known_by_their_classes() {
     for flags in [&["-O1"][..], &["-O1", "-s", "-static-libstdc++"], &["-O1", "-no-pie", "-s"]] {
@@ -301,7 +302,7 @@ fn objects_are_known_by_their_classes() {
     }
 }
 
-/// Check that without a scan nothing is said of what could be reached, and what to do is.
+/// Check that without a scan nothing is said about what could be reached, and that the user is told what to do.
 #[test]
 fn without_a_scan_nothing_is_unreachable() {
     let (_, capture) = record(c("keeps_some").build()).succeed();
@@ -314,7 +315,7 @@ fn without_a_scan_nothing_is_unreachable() {
     }
 }
 
-/// `retained --json` of a scan by its number, 0 for the last one.
+/// `retained --json` of the scan with this number, 0 for the last one.
 fn retained(capture: &Capture, number: &str) -> Value {
     let number: &[&str] = if number == "0" { &[] } else { &["--scan", number] };
     let ran = capture.show(&[&["retained", "--json"], number].concat());
@@ -347,7 +348,7 @@ fn is_running(pid: Pid) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
 }
 
-/// Check that a process which a debugger holds ends unscanned, and that the recording says why.
+/// Check that a process that is being debugged ends without a scan, and that the recording says why.
 #[test]
 fn debugged_processes_are_not_scanned() {
     let Some(gdb) = installed("gdb") else {
@@ -373,8 +374,8 @@ fn is_traced(pid: i32) -> bool {
     status.lines().any(|line| line.strip_prefix("TracerPid:").is_some_and(|by| by.trim() != "0"))
 }
 
-/// Check that what threads have left behind, on their stacks and in memory that is free, holds nothing: what lies on a stack that libc keeps
-/// for the next thread is over, and no event tells where the blocks of threads lie.
+/// Check that what threads have left behind, on their stacks and in free memory, holds nothing: a stack that libc
+/// keeps for the next thread contains only stale data, and no event tells where the blocks of threads lie.
 #[test]
 fn ended_threads_hold_nothing() {
     let program = c("forgets_in_threads").flags(["-O1", "-pthread"]).build();
@@ -394,8 +395,8 @@ fn ended_threads_hold_nothing() {
     assert!(reader.tables().scans[0].areas.iter().filter(ended).count() > 0);
 }
 
-/// Check that whatever holds blocks counts, closed memory and stacks of the program's own too, and that where blocks are not known nothing
-/// is called unreachable that may be in use, and a limit cannot be told.
+/// Check that whatever holds blocks counts, including inaccessible memory and the program's own stacks, and that if
+/// blocks are not known, nothing that may be in use is called unreachable, and a limit cannot be judged.
 #[test]
 fn odd_places_hold_blocks() {
     let program = c("holds_in_odd_places").with_api().flags(["-O1", "-fno-builtin", "-pthread"]).build();

@@ -1,4 +1,4 @@
-//! Stacks of interpreters, as they say them.
+//! Stacks of interpreters, as reported by them.
 
 use crate::harness::{Capture, c, record, rust};
 use serde_json::{Value, json};
@@ -27,9 +27,9 @@ fn toy(way: &str) -> (String, Capture) {
     (ran.text().to_owned(), capture)
 }
 
-/// Check that what an interpreter runs stands under the frame of the machine that runs it, each time that it calls itself,
-/// with its line and its file; that nothing else does so before the provider is set and after it is taken away; and
-/// that it is asked once for each stack, with `errno` kept.
+/// Check that a script's frame comes after the native frame that runs it, each time the interpreter calls itself,
+/// with its line and its file; that there are none before the provider is set and after it is removed; and that the
+/// provider is called once for each stack, with `errno` preserved.
 #[test]
 fn script_frames_stand_under_their_eval_loop() {
     let (text, capture) = toy("says");
@@ -58,7 +58,7 @@ fn script_frames_stand_under_their_eval_loop() {
     assert_eq!(of_keep.expect("functions of scripts are in views")["total_blocks"], 2);
 }
 
-/// Check that the same stacks are those of the machine alone when nobody says what runs.
+/// Check that the same stacks are only the native ones when no provider is set.
 #[test]
 fn stacks_without_a_provider_are_the_machines() {
     let (text, capture) = toy("nothing");
@@ -66,8 +66,8 @@ fn stacks_without_a_provider_are_the_machines() {
     assert_eq!(stack(&capture, 222), ["main", "eval", "eval", "eval", "builtin_block"]);
 }
 
-/// Check that a provider which allocates does no harm: its blocks are counted as lost, all others are there with their
-/// frames.
+/// Check that a provider which allocates does no harm: its blocks are counted as lost, and all others are recorded
+/// with their frames.
 #[test]
 fn providers_may_allocate() {
     let (text, capture) = toy("allocates");
@@ -83,7 +83,7 @@ fn providers_may_allocate() {
     assert!(capture.events().iter().all(|event| event.size != 7));
 }
 
-/// Check the same of Rust: frames without a place stand behind the innermost one.
+/// Check the same for Rust: frames without a place come after the innermost native one.
 #[test]
 fn rust_programs_say_what_they_run() {
     let (_, capture) = record(rust("runs_a_script").with_api().build()).with_names().succeed();
@@ -96,7 +96,7 @@ fn rust_programs_say_what_they_run() {
     assert_eq!(capture.row_of_size(1001).frames[0].module, "[script]");
 }
 
-/// Check that it is said when there was no more room for names of functions.
+/// Check that it is reported when there was no more room for names of functions.
 #[test]
 fn functions_without_room_are_told_of() {
     let program = c("names_too_many_functions").with_api().flags(["-O1", "-fno-builtin"]).build();

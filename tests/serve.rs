@@ -1,4 +1,4 @@
-//! The server of a capture: what it gives, to whom, and what a browser makes of it.
+//! The server for a capture: what it serves, to whom, and how a browser shows it.
 
 use crate::harness::{Capture, Running, Service, World, c, installed, record, skip, start, wait, wait_for};
 use crate::web;
@@ -74,7 +74,8 @@ impl Server {
     }
 }
 
-/// Check that the page and its data are there for whoever has the address, in parts and as a whole, and for nobody else.
+/// Check that the page and its data are served to whoever knows the address, in parts and as a whole, and to nobody
+/// else.
 #[test]
 fn server_answers_those_who_know_the_address() {
     let (_, capture) = record(c("known_allocations").build()).succeed();
@@ -102,11 +103,11 @@ fn server_answers_those_who_know_the_address() {
         assert_eq!(answer.status, status, "{request:?}: {}", answer.head);
         assert!(!answer.body.starts_with(b"<!DOCTYPE"), "{request:?}");
     }
-    // Whoever connects and says nothing keeps nobody else from being answered.
+    // A client that connects and says nothing stops nobody else from being answered.
     let silent: Vec<TcpStream> = (0..4).filter_map(|_| TcpStream::connect(host).ok()).collect();
     assert_eq!(server.get(&server.path("")).status, "200");
     drop(silent);
-    // More than are served at once keep it waiting, until some go.
+    // More clients than are served at once make it wait until some go.
     let crowd: Vec<TcpStream> = (0..32).filter_map(|_| TcpStream::connect(host).ok()).collect();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -118,7 +119,7 @@ fn server_answers_those_who_know_the_address() {
     server.stop();
 }
 
-/// Check that a browser shows the server's page with the numbers of other views, and goes into a range and out of it.
+/// Check that a browser shows the server's page with the numbers of other views, and enters and leaves a range.
 #[test]
 fn browser_goes_into_a_range() {
     let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(installed);
@@ -138,8 +139,8 @@ fn browser_goes_into_a_range() {
     server.stop();
 }
 
-/// Check that the call graph is drawn as the page asks for it, with the numbers of the report, and that whoever asks for what
-/// is not there is told so.
+/// Check that the call graph is drawn as the page requests it, with the numbers of the report, and that requests for
+/// what does not exist are told so.
 #[test]
 fn call_graph_is_drawn_for_the_page() {
     if installed("dot").is_none() {
@@ -184,12 +185,12 @@ fn call_graph_is_missed_where_graphviz_is() {
     server.stop();
 }
 
-/// Check that a drawing nobody waits for any more is given up, and that data is answered while one is drawn.
+/// Check that a drawing is given up when nobody waits for it any more, and that data is served while one is drawn.
 #[test]
 fn drawing_keeps_nobody_waiting() {
     let (_, capture) = record(c("known_allocations").build()).succeed();
     let world: &World = capture.world();
-    // One that draws until it is killed, and says which process it is.
+    // A Graphviz that draws until it is killed, and tells its pid.
     let slow = world.write("dot", "#!/bin/sh\necho $$ > \"${0%/*}/drawing.pid\"\nexec sleep 600\n");
     std::fs::set_permissions(&slow, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
     let file = capture.file().to_str().expect("temporary folders have plain names");
@@ -209,8 +210,8 @@ fn drawing_keeps_nobody_waiting() {
     server.stop();
 }
 
-/// Check that what scans found is served when it is asked for, the same each time, with the numbers of `retained` in a browser, and that
-/// nobody gets the scan of another recording.
+/// Check that the results of scans are served on request, the same each time, with the numbers of `retained` in a
+/// browser, and that nobody gets the scan of another recording.
 #[test]
 fn scans_are_served() {
     let capture = web::scanned();
@@ -238,7 +239,8 @@ fn scans_are_served() {
     server.stop();
 }
 
-/// Check that of many scans of one process a page has few, and says which are not in it and who shows them, and that a server has all.
+/// Check that of many scans of one process a page has only a few, and says which are missing and who shows them, and
+/// that a server has all.
 #[test]
 fn scans_that_a_page_has_no_room_for_are_served() {
     let scans = 6;
@@ -258,7 +260,7 @@ fn scans_that_a_page_has_no_room_for_are_served() {
     server.stop();
 }
 
-/// Check that of two captures the server's page shows what has changed, with the numbers of `diff`.
+/// Check that with two captures the server's page shows what has changed, with the numbers of `diff`.
 #[test]
 fn changes_since_another_capture_are_served() {
     let (older, newer) = web::two_versions();
@@ -269,7 +271,7 @@ fn changes_since_another_capture_are_served() {
     server.stop();
 }
 
-/// Check that the recording of a process is shown while it goes on: the page asks anew, and has what came since.
+/// Check that the recording of a process is shown while it goes on: the page asks again, and has what came since.
 #[test]
 fn recording_is_served_while_it_goes_on() {
     let server = Service::new(1);
@@ -287,7 +289,7 @@ fn recording_is_served_while_it_goes_on() {
     server.stop();
 }
 
-/// The head of the page's data, as it was before it was deflated.
+/// The head of the page's data, decompressed.
 fn head_of(data: &[u8]) -> serde_json::Value {
     let mut plain = Vec::new();
     flate2::read::DeflateDecoder::new(data).read_to_end(&mut plain).expect("it was deflated");
@@ -295,8 +297,8 @@ fn head_of(data: &[u8]) -> serde_json::Value {
     serde_json::from_slice(&plain[4..4 + length]).expect("it is JSON")
 }
 
-/// Check that the next recording of a process takes the place of the one before, with nothing of that, for new pages and for one
-/// that is open; and that a capture that is written anew does.
+/// Check that the next recording of a process replaces the previous one completely, for new pages and for one that is
+/// open; and so does a capture that is written anew.
 #[test]
 fn next_recording_takes_the_place_of_the_one_before() {
     let server = Service::new(1);
@@ -332,7 +334,7 @@ fn next_recording_takes_the_place_of_the_one_before() {
     server.stop();
 }
 
-/// Check that what cannot be served is said before anything listens.
+/// Check that whatever cannot be served is reported before anything listens.
 #[test]
 fn what_cannot_be_served_is_said() {
     let world = World::new();

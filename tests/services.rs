@@ -1,4 +1,4 @@
-//! Services: preloaded and dormant until somebody attaches, and again after.
+//! Services: preloaded and dormant until attached to, and again afterwards.
 
 use crate::harness::{
     Capture, Fixture, Page, Running, Service, World, agent, assert_exact, assert_exact_so_far, attach, c,
@@ -13,11 +13,11 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, syml
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// `O_NONBLOCK`: a pipe is opened for writing only where somebody reads it.
+/// `O_NONBLOCK`: a pipe is only opened for writing if somebody reads it.
 const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
-/// Check that a running process is recorded from the attach on, exactly, and goes on unrecorded after the detach, with
-/// nothing of ours left in it.
+/// Check that a running process is recorded from the attach on, exactly, and goes on unrecorded after the detach,
+/// with nothing of ours left in it.
 #[test]
 fn running_process_is_recorded_between_attach_and_detach() {
     let server = Service::new(3);
@@ -47,7 +47,8 @@ fn running_process_is_recorded_between_attach_and_detach() {
     assert_eq!(number(&info, "/threads"), 3);
 }
 
-/// Check that a process whose filters would kill it for what a recording takes is left alone, and told why, and that it goes on.
+/// Check that a process whose filters would kill it for a call that recording needs is left alone and goes on, and
+/// that the reason is given.
 #[test]
 fn process_with_deadly_filters_is_left_alone() {
     if !geteuid().is_root() {
@@ -64,7 +65,7 @@ fn process_with_deadly_filters_is_left_alone() {
     }
 }
 
-/// Check that each recording of a process has its own limit of depth, a lower or a higher one than that before.
+/// Check that each recording of a process has its own depth limit, be it lower or higher than the previous one.
 #[test]
 fn each_recording_has_its_own_depth() {
     let server = Service::new(2);
@@ -79,7 +80,7 @@ fn each_recording_has_its_own_depth() {
         let stacks = info(&server.world, &file)["stacks"].clone();
         (number(&stacks, "/addresses"), number(&stacks, "/truncated"))
     };
-    // Where the thread's own function is called by one function of libc, or by two.
+    // Whether the thread's own function is called by one function of libc or by two.
     let (whole, cut) = record(1024);
     assert!((2..=3).contains(&whole) && cut == 0, "{whole} {cut}");
     for depth in [2, 1, 1024, 2] {
@@ -88,13 +89,14 @@ fn each_recording_has_its_own_depth() {
     server.stop();
 }
 
-/// Calls of one size that were recorded of a program whose second thread was at rest before, and goes on when it is attached to.
+/// Recorded calls of one size, in a program whose second thread was at rest before and continues when it is attached
+/// to.
 fn calls_after_rest(program: &Fixture, size: u64) -> Vec<String> {
     let world = World::new();
     let agent = agent(&world);
     let server = Service::start(world, &agent, program, &[], 2);
     let collector = server.attach("it.memprof");
-    // The collector knows a moment before the thread that has answered goes on.
+    // The collector knows a moment before the thread that has answered continues.
     server.page.wait_for_calls(1, server.page.calls(0).mallocs_done + 2);
     server.page.go();
     wait_for("the second thread to be done", || server.page.is_done());
@@ -106,21 +108,22 @@ fn calls_after_rest(program: &Fixture, size: u64) -> Vec<String> {
     events.into_iter().filter(|event| event.size == size).map(|event| event.call).collect()
 }
 
-/// Check that what operator new has announced while nobody recorded is not taken for the kind of the first recorded call.
+/// Check that a kind that operator new announced while nobody recorded is not used for the first recorded call.
 #[test]
 fn what_is_announced_at_rest_is_over() {
     let program = cpp("announces_at_rest").flags(["-O1", "-fno-builtin"]);
     assert_eq!(calls_after_rest(&program, 1100), ["malloc"]);
 }
 
-/// Check that a thread which was at rest is so no more once it is recorded, whatever it calls first.
+/// Check that a thread which was at rest is no longer so once it is recorded, whatever it calls first.
 #[test]
 fn thread_at_rest_is_recorded_from_its_first_free_on() {
     let program = c("frees_first_after_rest").flags(["-O1", "-fno-builtin", "-pthread"]);
     assert_eq!(calls_after_rest(&program, 2200), ["realloc"]);
 }
 
-/// Check that a process comes and goes between calls of an allocator, not in the middle of one, where that may hold its locks.
+/// Check that a process joins and leaves between calls of an allocator, not in the middle of one, which may hold its
+/// locks.
 #[test]
 fn nobody_answers_in_the_middle_of_an_allocator() {
     let (world, allocator) = (World::new(), library("maps_while_it_allocates").build());
@@ -138,8 +141,8 @@ fn nobody_answers_in_the_middle_of_an_allocator() {
     server.stop();
 }
 
-/// Check that limits which a user has, and may raise, are in nobody's way who attaches, and that to reach one that is left is not the
-/// collector's end: a failed write says so.
+/// Check that a user's soft limits do not hinder an attaching collector, and that reaching a remaining limit does not
+/// end the collector: a failed write is reported.
 #[test]
 fn limits_of_the_collector_are_lifted() {
     let server = Service::new(1);
@@ -164,8 +167,8 @@ fn limits_of_the_collector_are_lifted() {
     server.stop();
 }
 
-/// Check that a recording is left soon after the last hook has ended which was at work in it when it was over, however little
-/// the process allocates.
+/// Check that a recording is left soon after the end of the last hook that was at work in it when it ended, however
+/// little the process allocates.
 #[test]
 fn a_hook_that_outlives_its_recording_is_waited_for() {
     let world = World::new();
@@ -185,8 +188,8 @@ fn a_hook_that_outlives_its_recording_is_waited_for() {
     assert_eq!((ran.code, ran.text()), (0, "gone\n"), "{}", ran.stderr);
 }
 
-/// Check that cycles of attach and detach under load leave no memory, descriptor or file behind, and that each capture is
-/// as exact as the first.
+/// Check that cycles of attach and detach under load leave no memory, descriptor or file behind, and that each
+/// capture is as exact as the first.
 #[test]
 fn cycles_of_attach_and_detach_leave_nothing() {
     let server = Service::new(3);
@@ -204,7 +207,7 @@ fn cycles_of_attach_and_detach_leave_nothing() {
         assert_exact(&info(&server.world, "it.memprof"), 3);
         fs::remove_file(server.world.path("it.memprof")).expect("it was made");
         let now = (server.kilobytes("VmSize:"), server.maps().lines().count());
-        // The first cycles make what stays: addresses, tables, a state for each ring.
+        // The first cycles create what stays: addresses, tables, a state for each ring.
         if cycle == 2 {
             settled = Some(now);
         }
@@ -217,7 +220,8 @@ fn cycles_of_attach_and_detach_leave_nothing() {
     server.stop();
 }
 
-/// Records a server into one file after the other: nothing is lost, and each has more than a thousand of what is counted.
+/// Records a service into one file after another: nothing is lost, and each file has more than a thousand of what is
+/// counted.
 fn records_again(server: &Service, files: &[&str], counted: &str) {
     for file in files {
         let collector = server.attach(file);
@@ -230,7 +234,7 @@ fn records_again(server: &Service, files: &[&str], counted: &str) {
     }
 }
 
-/// Check that stacks of a recording are those of its own, though the threads had others in the one before.
+/// Check that the stacks of a recording are its own, though the threads had others in the previous one.
 #[test]
 fn each_recording_has_stacks_of_its_own() {
     let server = Service::that_grows();
@@ -238,7 +242,7 @@ fn each_recording_has_stacks_of_its_own() {
     server.stop();
 }
 
-/// Check that a service which has tried to confine itself in vain is recorded as before, again and again.
+/// Check that a service which has tried in vain to confine itself is recorded as before, again and again.
 #[test]
 fn service_that_could_not_confine_itself_is_recorded() {
     let server = Service::of(&c("fails_to_confine_itself").flags(["-O1"]));
@@ -268,7 +272,7 @@ fn killed_collector_is_replaced() {
     }
 }
 
-/// Check that a recording ends by itself after its duration, and with its process.
+/// Check that a recording ends on its own after its duration, and with its process.
 #[test]
 fn recording_ends_by_itself() {
     let server = Service::new(1);
@@ -277,7 +281,7 @@ fn recording_ends_by_itself() {
     let ran = server.run("attach", &arguments);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.contains("to short.memprof for 100 ms, or until ^C."), "{}", ran.stderr);
-    // On a machine that stops for a tenth of a second the server has done nothing meanwhile.
+    // If the machine stops for a tenth of a second, the service has done nothing meanwhile.
     assert_exact_so_far(&info(&server.world, "short.memprof"), 1);
     let collector = server.attach("whole.memprof");
     let world = server.stop();
@@ -286,7 +290,7 @@ fn recording_ends_by_itself() {
     assert_eq!((&process["ended"], &process["exit"]), (&"exited".into(), &5.into()), "{process:#}");
 }
 
-/// Check that a process is recorded by one at a time, and that the second is told who the first is.
+/// Check that a process is recorded by one collector at a time, and that the second is told who the first is.
 #[test]
 fn second_collector_is_told_of_the_first() {
     let server = Service::new(1);
@@ -301,8 +305,8 @@ fn second_collector_is_told_of_the_first() {
     server.stop();
 }
 
-/// Check that a process which does not answer keeps no other one waiting: neither one that the same collector is to record, nor one
-/// that another does, which calls by the same doorbell.
+/// Check that a process which does not answer makes no other one wait: neither one that the same collector is to
+/// record, nor one of another collector, which uses the same doorbell.
 #[test]
 fn silent_process_keeps_nobody_waiting() {
     let server = Service::new(1);
@@ -322,7 +326,7 @@ fn silent_process_keeps_nobody_waiting() {
         start(&server.world, tool)
     };
 
-    // Their time is over while they are called by turns, and each is said to be silent.
+    // Their time runs out while they are called in turn, and each is reported as silent.
     let ran = wait(
         &server.world,
         server.world.tool(["attach", pid, other, "--no-inject", "--patience", "1s", "-o", "no.memprof"]),
@@ -359,7 +363,8 @@ fn silent_process_keeps_nobody_waiting() {
     server.stop();
 }
 
-/// Check that whoever cannot be attached to is refused with the reason, and that nothing is written or replaced then.
+/// Check that processes that cannot be attached to are refused with the reason, and that nothing is written or
+/// replaced then.
 #[test]
 fn refusals_say_why() {
     let world = World::new();
@@ -393,7 +398,7 @@ fn refusals_say_why() {
     sleeper.wait();
 }
 
-/// Check that an agent hears no doorbell that somebody else could ring, cut short or have put there.
+/// Check that an agent ignores doorbells that somebody else could ring, truncate or have put there.
 #[test]
 fn strange_doorbells_are_not_heard() {
     type Spoil = fn(&Path);
@@ -431,7 +436,7 @@ fn other_users_are_kept_out() {
         return skip("another user", "this needs root and setpriv");
     };
     let server = Service::new(1);
-    // The other user can run the tool: what keeps it out is not that.
+    // The other user can run the tool, so that is not what keeps it out.
     let tool = server.world.path("sysprof-memprof");
     copy_program(product(), &tool);
     fs::set_permissions(server.world.folder(), PermissionsExt::from_mode(0o777)).unwrap();
@@ -456,8 +461,8 @@ fn other_users_are_kept_out() {
     server.stop();
 }
 
-/// Check that snapshots are whole captures of what was recorded until then, by command and by signal, and that a flood of
-/// signals harms nothing.
+/// Check that snapshots are complete captures of what was recorded until then, by command and by signal, and that a
+/// flood of signals does no harm.
 #[test]
 fn snapshots_are_captures() {
     let server = Service::new(2);
@@ -493,7 +498,7 @@ fn snapshots_are_captures() {
     server.stop();
 }
 
-/// A daemon, and the folder that its captures are in.
+/// A daemon, and the folder of its captures.
 fn start_daemon(world: &World) -> (Running, PathBuf) {
     let captures = world.path("captures");
     fs::create_dir(&captures).unwrap();
@@ -502,8 +507,8 @@ fn start_daemon(world: &World) -> (Running, PathBuf) {
     (start_collector(world, daemon), captures)
 }
 
-/// Check that the daemon records when it is asked, one capture for each recording, tells what it cannot do, holds nothing
-/// while nobody is recorded, and finishes its captures when it is told to end.
+/// Check that the daemon records on request, one capture for each recording, reports what it cannot do, holds nothing
+/// while nobody is recorded, and finishes its captures when told to end.
 #[test]
 fn daemon_records_when_asked() {
     let server = Service::new(1);
@@ -540,7 +545,7 @@ fn daemon_records_when_asked() {
     }
 }
 
-/// Check that a database is recorded while it is at work, and works on after.
+/// Check that a database is recorded while it is busy, and goes on afterwards.
 #[test]
 fn redis_is_recorded_at_work() {
     let (Some(redis), Some(bench)) = (installed("redis-server"), installed("redis-benchmark")) else {
@@ -558,7 +563,7 @@ fn redis_is_recorded_at_work() {
     };
     wait_for("redis", || load("1").code == 0);
     let pid = server.pid().as_raw_nonzero().to_string();
-    // It is called at its next allocation: its clock ticks ten times a second.
+    // It answers at its next allocation: its clock ticks ten times a second.
     let collector = attach(&world, &pid, &["--output", "redis.memprof"]);
     assert_eq!(load("20000").code, 0);
     let detached = wait(&world, world.tool(["detach", &pid]));
@@ -572,7 +577,7 @@ fn redis_is_recorded_at_work() {
     server.wait();
 }
 
-/// Check that of a dormant process and its dormant child just the one is recorded that was named.
+/// Check that of a dormant process and its dormant child only the named one is recorded.
 #[test]
 fn parent_and_child_are_told_apart() {
     let world = World::new();
@@ -599,7 +604,7 @@ fn parent_and_child_are_told_apart() {
     rustix::process::kill_process(child, Signal::KILL).unwrap();
 }
 
-/// Check that children which are forked while a thread answers a doorbell can be attached to as any other.
+/// Check that children which are forked while a thread answers a doorbell can be attached to like any other.
 #[test]
 fn children_forked_in_an_answer_can_be_attached_to() {
     let world = World::new();
@@ -613,7 +618,7 @@ fn children_forked_in_an_answer_can_be_attached_to() {
     let of_parent = descriptors(&page.pid().to_string());
     for child in 1..8 {
         let pid = page.calls(child).mallocs_begun.to_string();
-        // What its parent has closed since are the two ends of sockets at which it listened.
+        // What its parent has closed since are the two listening sockets.
         assert_eq!(descriptors(&pid), of_parent + 2, "child {child}");
         let options = ["--patience", "5s", "--duration", "50ms", "--no-symbolize", "--output", "it.memprof"];
         let mut tool = world.tool(["attach", &pid]);
@@ -626,8 +631,8 @@ fn children_forked_in_an_answer_can_be_attached_to() {
     assert_eq!(running.wait().code, 5);
 }
 
-/// Check that `--duration` is the time for which processes are recorded: not rounded up, and not that for which another one is waited for that
-/// does not answer.
+/// Check that `--duration` is the time for which processes are recorded: it is not rounded up, and does not include
+/// waiting for another process that does not answer.
 #[test]
 fn durations_are_those_of_recordings() {
     let server = Service::new(1);
@@ -653,8 +658,8 @@ fn durations_are_those_of_recordings() {
     sleeper.wait();
 }
 
-/// Check that a recording begins when the first process takes part, however long that was waited for: by its duration, and by the
-/// hour.
+/// Check that a recording begins when the first process takes part, however long that was waited for: both for its
+/// duration and for its start time.
 #[test]
 fn recordings_begin_with_their_first_process() {
     let server = Service::new(1);
@@ -680,7 +685,7 @@ fn recordings_begin_with_their_first_process() {
     server.stop();
 }
 
-/// Check that a limit of memory is the program's own, whether it is set before, in, or after a recording.
+/// Check that a memory limit is the program's own, whether it is set before, during or after a recording.
 #[test]
 fn limits_of_memory_are_the_programs_own() {
     let program = c("limits_itself_late").flags(["-O1", "-fno-builtin"]);
@@ -708,8 +713,8 @@ fn limits_of_memory_are_the_programs_own() {
     }
 }
 
-/// Check that a snapshot which waits for its disk keeps nobody from what they want of the daemon, of the same recording and others, and is
-/// whole when it is done, though the recording has ended meanwhile.
+/// Check that a snapshot which waits for its disk delays nothing else that the daemon is asked for, in the same
+/// recording and others, and is complete when it is done, though the recording has ended meanwhile.
 #[test]
 fn slow_snapshots_keep_nobody_waiting() {
     let server = Service::new(1);
@@ -727,7 +732,7 @@ fn slow_snapshots_keep_nobody_waiting() {
     let snapshot = start(&server.world, server.tool("snapshot", &["slow"]));
     let mut read = None;
     wait_for("the snapshot to read the capture", || {
-        // Nobody else can be there than who reads it.
+        // Only the reader can be there.
         read = OpenOptions::new().write(true).custom_flags(NONBLOCK).open(&capture).ok();
         read.is_some()
     });

@@ -1,4 +1,4 @@
-//! Hooks behave in signal handlers, which may interrupt a hook.
+//! Hooks in signal handlers, which may interrupt a hook.
 
 use crate::harness::{Capture, c, library, record};
 
@@ -8,7 +8,7 @@ fn count(capture: &Capture, size: u64) -> u64 {
 }
 
 /// Check that a program whose signal handler allocates a thousand times a second runs on, and that every call is
-/// recorded, or counted as lost where the handler had interrupted a hook.
+/// recorded, or counted as lost if the handler had interrupted a hook.
 #[test]
 fn handlers_that_allocate_are_recorded_or_counted() {
     let allocator = library("signal_safe_allocator").build();
@@ -27,8 +27,8 @@ fn handlers_that_allocate_are_recorded_or_counted() {
     assert!(capture.rows().iter().all(|row| row.state == "complete"));
 }
 
-/// Check that a program is recorded whole that signals interrupt from before the agent's constructor on: while it is
-/// asked about, while its threads begin, and in every hook.
+/// Check that a program that signals interrupt from before the agent's constructor on is recorded completely: while
+/// it asks to join, while its threads begin, and in every hook.
 #[test]
 fn joining_is_not_interrupted() {
     let allocator = library("signal_blocking_allocator").build();

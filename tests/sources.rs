@@ -1,12 +1,12 @@
-//! All that can be seen of a program, in one capture and on one clock.
+//! Everything that can be seen of a program, in one capture and on one clock.
 
 use crate::harness::{Capture, Event, Page, World, c, record, skip, wait, wait_for};
 use serde_json::Value;
 
-/// Bytes that the program maps, touches and gives back.
+/// Bytes that the program maps, touches and unmaps.
 const PAGES: u64 = 64 << 20;
 
-/// Lines of `dump --samples --json` that have a function on their stack: their times.
+/// The times of lines of `dump --samples --json` that have a function on their stack.
 fn samples_in(capture: &Capture, function: &str) -> Vec<u64> {
     let ran = capture.show(&["dump", "--samples", "--frames", "1000", "--json"]);
     let lines = ran.text().lines().skip(1).map(|line| serde_json::from_str(line).expect("it is JSON"));
@@ -14,10 +14,10 @@ fn samples_in(capture: &Capture, function: &str) -> Vec<u64> {
     lines.filter(is_in).map(|line| line["time_ns"].as_u64().expect("a time")).collect()
 }
 
-/// Check that one recording of one program has its allocations, marks, mappings, processes, counters and samples in one file,
-/// and that all of them are where they were: a mark that was set between two blocks lies between them, pages that were mapped
-/// after it lie after it, and so do the reading that finds them in memory, the samples of what was computed then, and the
-/// child; what was computed before the first block lies before it.
+/// Check that one recording of one program has its allocations, marks, mappings, processes, counters and samples in
+/// one file, and in the right order: a mark set between two blocks is between them; pages mapped after it are after
+/// it, and so are the counter reading that finds them resident, the samples of what was computed then, and the child;
+/// what was computed before the first block is before it.
 #[test]
 fn all_sources_are_on_one_clock() {
     let fixture = c("is_busy_in_every_way").with_api().flags(["-O1", "-fomit-frame-pointer"]);

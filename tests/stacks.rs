@@ -1,8 +1,8 @@
-//! Stacks are complete and right: glibc's own unwinder says the same, frame by frame.
+//! Stacks are complete and right: glibc's own unwinder agrees, frame by frame.
 
 use crate::harness::{Fixture, Row, c, cpp, library, probe_library, record, record_probes, rust};
 
-/// Sets of compiler flags that lay frames out differently.
+/// Sets of compiler flags that lay out frames differently.
 const LAYOUTS: [&[&str]; 6] = [
     &["-O0"],
     &["-O2", "-fomit-frame-pointer"],
@@ -12,14 +12,14 @@ const LAYOUTS: [&[&str]; 6] = [
     &["-O2", "-no-pie"],
 ];
 
-/// Compares the frames of every place where a program probes, and gives the rows.
+/// Compares the frames of every place where a program probes; returns the rows.
 fn check_frames(fixture: &Fixture) -> Vec<Row> {
     let probes = record_probes(fixture);
     probes.iter().for_each(|(probe, row)| probe.assert_is(&row.frames));
     probes.into_iter().map(|(_, row)| row).collect()
 }
 
-/// The same of a program whose stacks all have a beginning.
+/// The same for a program whose stacks all reach a beginning.
 fn check(fixture: &Fixture) -> Vec<Row> {
     let rows = check_frames(fixture);
     for row in &rows {
@@ -28,7 +28,7 @@ fn check(fixture: &Fixture) -> Vec<Row> {
     rows
 }
 
-/// The same under all layouts; the rows of each.
+/// The same with all layouts; returns the rows of each.
 fn check_layouts(name: &str) -> Vec<Vec<Row>> {
     LAYOUTS.into_iter().map(|flags| check(&c(name).flags(flags.iter().copied()))).collect()
 }
@@ -40,7 +40,7 @@ fn assert_names(row: &Row, inner: &[&str]) {
     assert_eq!(names.last().map(String::as_str), Some("_start"), "{names:?}");
 }
 
-/// Check that plain calls are found in every layout of frames, with their names.
+/// Check that plain calls are found in every frame layout, with their names.
 #[test]
 fn nested_calls_are_complete() {
     for row in check_layouts("nested_calls").into_iter().flatten() {
@@ -48,7 +48,7 @@ fn nested_calls_are_complete() {
     }
 }
 
-/// Check that frames whose size only the run time knows are found.
+/// Check that frames whose size is only known at run time are found.
 #[test]
 fn dynamic_stacks_are_complete() {
     for row in check_layouts("dynamic_stack").into_iter().flatten() {
@@ -75,7 +75,7 @@ fn calls_between_modules_are_complete() {
     }
 }
 
-/// Check that calls from inside libc are found: from sorting, searching and ending.
+/// Check that calls from inside libc are found: from sorting, searching and exiting.
 #[test]
 fn callbacks_of_libc_are_complete() {
     for rows in check_layouts("sort_callback") {
@@ -87,7 +87,7 @@ fn callbacks_of_libc_are_complete() {
     }
 }
 
-/// Check that stacks go through signal handlers to the code that was interrupted, on another stack too.
+/// Check that stacks pass through signal handlers to the code that was interrupted, also on another stack.
 #[test]
 fn signal_handlers_are_complete() {
     for rows in check_layouts("signal_handler") {
@@ -97,7 +97,7 @@ fn signal_handlers_are_complete() {
         rows.iter().for_each(|row| assert_names(row, &["probe"]));
         let fault = rows.iter().find(|row| row.is_of(1, 70020)).expect("the fault has its probe");
         let names: Vec<_> = fault.frames.iter().map(|frame| frame.function.as_str()).collect();
-        // gcc names what it specialised fault.isra.0.
+        // gcc names a specialised copy fault.isra.0.
         assert!(names[3].starts_with("fault") && names[4] == "main", "behind the trampoline: {names:?}");
     }
 }
@@ -112,7 +112,7 @@ fn threads_are_complete() {
     }
 }
 
-/// Check that stacks on a coroutine's own stack end where it began, and are not continued with somebody else's.
+/// Check that stacks on a coroutine's own stack end where it began, and do not continue on another stack.
 #[test]
 fn coroutines_end_where_they_began() {
     for (program, flags) in ["coroutine", "coroutine_of_boost"]
@@ -128,7 +128,7 @@ fn coroutines_end_where_they_began() {
     }
 }
 
-/// Check that stacks are right where exceptions are thrown, pass, and are caught.
+/// Check that stacks are right where exceptions are thrown, pass through, and are caught.
 #[test]
 fn exceptions_are_complete() {
     for level in ["-O0", "-O2", "-O3"] {
@@ -149,7 +149,7 @@ fn rust_is_complete() {
     }
 }
 
-/// Check that a recursion deeper than the limit gives a stack of exactly that depth, and says that it was cut.
+/// Check that a recursion deeper than the limit yields a stack of exactly that depth, which says that it was cut.
 #[test]
 fn recursion_beyond_the_limit_is_cut_there() {
     let program = c("deep_recursion").flags(["-O0"]).build();
@@ -182,8 +182,8 @@ fn default_limit_is_1024_frames() {
     }
 }
 
-/// Check that code without tables is passed by its frame pointer, and where that is missing the stack says why it
-/// ends: it never has a false root.
+/// Check that code without tables is crossed by its frame pointer, and that without one the stack says why it ends:
+/// it never has a false root.
 #[test]
 fn code_without_tables_is_never_a_false_root() {
     for flags in LAYOUTS {
@@ -199,8 +199,8 @@ fn code_without_tables_is_never_a_false_root() {
     }
 }
 
-/// Check that frame pointers which point nowhere, or round in circles, and return addresses where nothing can be harm
-/// nothing: the events are there, and their stacks say that they are incomplete.
+/// Check that frame pointers which point nowhere or in circles, and impossible return addresses, do no harm: the
+/// events are recorded, and their stacks say that they are incomplete.
 #[test]
 fn impossible_frames_leave_incomplete_stacks() {
     let (ran, capture) = record(c("odd_stacks").build()).succeed();
@@ -209,7 +209,7 @@ fn impossible_frames_leave_incomplete_stacks() {
     for (first, count) in [(1801, by_pointer), (1901, by_table)] {
         let bytes = (first..first + count).sum();
         let odd: Vec<_> = capture.rows().into_iter().filter(|row| row.is_of(count, bytes)).collect();
-        // The only thing that can be known is where the call came from.
+        // All that can be known is where the call came from.
         assert_eq!(odd.len(), 1, "{:#?}", capture.rows());
         assert_eq!((odd[0].frames.len(), odd[0].state.as_str()), (1, "incomplete"), "{odd:#?}");
         assert_eq!(odd[0].number("frees"), count);

@@ -1,4 +1,4 @@
-//! Recordings whose receiver stands still: what waits for it, and what is said of what it never got.
+//! Recordings whose receiver has stalled: what waits for it, and what is reported about what it never got.
 
 use crate::harness::{Running, Service, World, c, info, number, product, start, start_collector, wait_for};
 use capture::Reader;
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 /// `O_NONBLOCK`: a pipe is opened for reading though nobody writes yet.
 const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-/// Bytes that the pipe takes: the beginning of a capture is more.
+/// Capacity of the pipe in bytes: the beginning of a capture is longer.
 const ROOM: usize = 4096;
 
-/// The number of `write`, where programs are recorded.
+/// The number of `write` on the processors where programs are recorded.
 const WRITE: &str = "1";
 
-/// A receiver that reads nothing until the test wants it to.
+/// A receiver that reads nothing until the test tells it to.
 struct Receiver {
     path: PathBuf,
     read: File,
@@ -33,7 +33,7 @@ impl Receiver {
         Receiver { path, read }
     }
 
-    /// The product with its capture sent there.
+    /// The product, with its capture sent there.
     fn tool(&self, world: &World, words: &[&str]) -> std::process::Command {
         let mut command = world.command("sh");
         command.args(["-c", r#"pipe=$1; shift; exec "$0" "$@" >"$pipe""#]).arg(product()).arg(&self.path);
@@ -41,7 +41,7 @@ impl Receiver {
         command
     }
 
-    /// Reads all that comes.
+    /// Reads everything that comes.
     fn receive(mut self) -> Vec<u8> {
         rustix::io::ioctl_fionbio(&self.read, false).expect("it is open");
         let mut bytes = Vec::new();
@@ -63,7 +63,7 @@ fn threads(pid: u32) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Waits until the thread that writes the capture waits for the receiver, which it does for good.
+/// Waits until the thread that writes the capture waits for the receiver, for good.
 fn wait_until_it_stands_still(collector: &Running) {
     let pid = collector.pid().as_raw_nonzero().get().cast_unsigned();
     let waits = ("writer".to_owned(), WRITE.to_owned());
@@ -81,7 +81,7 @@ fn scans_that_were_not_written_say_so() {
     wait_until_it_stands_still(&collector);
     let scan = start(&server.world, server.tool("scan", &[]));
     let its_threads = || threads(collector.pid().as_raw_nonzero().get().cast_unsigned());
-    // From then on it is answered, whatever comes.
+    // From then on it is answered, whatever happens.
     wait_for("the scan to be obeyed", || its_threads().iter().any(|(name, _)| name == "command"));
     drop(receiver);
     let ran = scan.wait();
@@ -91,17 +91,18 @@ fn scans_that_were_not_written_say_so() {
         ran.code,
         ran.stderr
     );
-    // A capture is no report of which a reader has seen enough: this one is lost.
+    // Unlike a report of which a reader has seen enough, an incomplete capture is lost.
     assert_eq!(collector.wait().code, 1);
     server.work();
     server.wait_until_it_has_left();
     server.stop();
 }
 
-/// Check that processes which end one after the other go on although nothing is written, and that each is scanned or the summary counts it.
+/// Check that processes which end one after another go on although nothing is written, and that each is scanned or
+/// counted in the summary.
 #[test]
 fn ends_do_not_wait_for_a_receiver() {
-    /// Processes that end.
+    /// Number of processes that end.
     const ENDS: u64 = 20;
     let world = World::new();
     let receiver = Receiver::new(&world);
@@ -118,7 +119,7 @@ fn ends_do_not_wait_for_a_receiver() {
     world.write("go", "");
     wait_for("all processes to end", || world.path("over").exists());
     let took = started.elapsed();
-    // What waits in vain waits for a minute.
+    // A wait in vain takes a minute.
     assert!(took < Duration::from_secs(30), "{took:?}");
     let capture = world.write("sent.memprof", receiver.receive());
     let ran = running.wait();
@@ -133,20 +134,20 @@ fn ends_do_not_wait_for_a_receiver() {
     assert!(remarks.contains("nothing could be written"), "{remarks}");
 }
 
-/// Check that a collector whose receiver stands still ends when somebody wants that again and again, with the program's code or one that
-/// says that it was not recorded.
+/// Check that a collector whose receiver has stalled ends when asked again and again, with the program's code or one
+/// that says that it was not recorded.
 #[test]
 fn collectors_need_not_wait_for_a_receiver() {
     let program = c("keeps_one_in_eight").build();
     for (end, expected) in [("exit 7", 7), ("exit 0", 3)] {
         let world = World::new();
         let receiver = Receiver::new(&world);
-        // More than the pipe takes.
+        // More than the pipe's capacity.
         let script = format!("for i in $(seq 20); do {}; done; {end}", program.display());
         let words = ["run", "--no-cpu", "--no-symbolize", "--output", "-", "sh", "-c", &script];
         let running = start(&world, receiver.tool(&world, &words));
         let pid = running.pid().as_raw_nonzero().get().cast_unsigned();
-        // Earlier the program would be told to end, too.
+        // Earlier, the signal would also tell the program to end.
         let children = format!("/proc/{pid}/task/{pid}/children");
         wait_for("a thread to stand still", || threads(pid).iter().any(|(_, call)| call == WRITE));
         wait_for("the program to end", || fs::read_to_string(&children).is_ok_and(|pids| pids.is_empty()));

@@ -1,11 +1,11 @@
-//! Captures that are sent while they are made.
+//! Captures that are sent while they are being made.
 
 use crate::harness::{Service, World, assert_exact, c, info, number, product, start, wait};
 use rustix::process::Signal;
 use std::io::Read;
 use std::net::TcpListener;
 
-/// Whoever receives one capture, in a thread, and gives its bytes.
+/// A receiver of one capture, in a thread, which returns its bytes.
 fn receiver() -> (String, std::thread::JoinHandle<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = format!("tcp://{}", listener.local_addr().expect("it is bound"));
@@ -34,7 +34,7 @@ fn standard_output_gets_the_capture() {
     assert!(document["cut"].is_null() && number(&document, "/totals/allocations") > 0, "{document:#}");
 }
 
-/// Check that a program has the descriptors that it would have without, so that the receiver need not wait for it.
+/// Check that a program has the same descriptors as without this, so that the receiver need not wait for it.
 #[test]
 fn nobody_else_has_standard_output() {
     let world = World::new();
@@ -48,7 +48,7 @@ fn nobody_else_has_standard_output() {
     assert_eq!(read("recorded"), read("alone"));
 }
 
-/// Check that a listener gets a service's capture, exact and whole, and an aggregated one likewise.
+/// Check that a listener gets a service's capture, exact and complete, and likewise an aggregated one.
 #[test]
 fn a_listener_gets_the_capture() {
     let server = Service::new(2);
@@ -67,7 +67,7 @@ fn a_listener_gets_the_capture() {
     server.stop();
 }
 
-/// Check that it is said at once, and once, when nothing can be written any more, while the program goes on.
+/// Check that it is reported at once, and once, when nothing can be written any more, while the program goes on.
 #[test]
 fn end_of_writing_is_said_at_once() {
     let world = World::new();
@@ -81,8 +81,8 @@ fn end_of_writing_is_said_at_once() {
     assert_eq!(told.matches("nothing is recorded any more").count(), 1, "{told}");
 }
 
-/// Check that the exit code of a program is its own also where whoever received its capture has gone, and that of one which succeeded
-/// says that it was not recorded.
+/// Check that a program's exit code is its own even if the receiver of its capture has gone, and that the code for a
+/// successful one says that it was not recorded.
 #[test]
 fn programs_have_their_codes_whoever_receives() {
     for (code, expected) in [("7", "7"), ("0", "3")] {
@@ -98,8 +98,8 @@ fn programs_have_their_codes_whoever_receives() {
     }
 }
 
-/// Check that a recording whose receiver has gone ends with an error that says so, and that the service goes on, as one does
-/// whose receiver was never there.
+/// Check that a recording whose receiver has gone ends with an error that says so, and that the service goes on; and
+/// so does a service whose receiver never existed.
 #[test]
 fn a_broken_connection_ends_the_recording_alone() {
     let server = Service::new(2);

@@ -1,18 +1,18 @@
-//! The views in a terminal, for once in a real one: tmux draws, presses keys, and says what is on the screen.
+//! The views in a real terminal: tmux draws, presses keys, and tells what is on the screen.
 
 use crate::harness::{
     Capture, Service, World, c, copy_program, installed, product, record, skip, wait, wait_for,
 };
 use std::path::PathBuf;
 
-/// A terminal of 80 by 24 that runs a command; it is gone with this.
+/// A terminal of 80 by 24 that runs a command; closed when dropped.
 struct Terminal<'a> {
     tmux: PathBuf,
     world: &'a World,
 }
 
 impl<'a> Terminal<'a> {
-    /// None where there is no tmux.
+    /// None without tmux.
     fn new(world: &'a World, command: &str) -> Option<Terminal<'a>> {
         let Some(tmux) = installed("tmux") else {
             skip("the views in a terminal", "tmux is not installed");
@@ -51,8 +51,8 @@ impl Drop for Terminal<'_> {
     }
 }
 
-/// Check that a search for names which takes long shows how far it is, and that the line is gone when it has ended: names are
-/// wanted of a server that never answers, until it is gone.
+/// Check that a search for names which takes long shows its progress, and that the line disappears when it has ended:
+/// names are requested from a server that never answers, until it is gone.
 #[test]
 fn long_searches_for_names_are_shown() {
     if installed("curl").is_none() {
@@ -83,8 +83,8 @@ fn file(capture: &Capture) -> &str {
     capture.file().to_str().expect("temporary folders have plain names")
 }
 
-/// Check that a capture alone opens the views in a terminal, that keys turn the pages, and that the terminal is given back
-/// as it was: with what was on it before, and with the keys that a shell needs.
+/// Check that a capture as the only argument opens the views in a terminal, that keys turn the pages, and that the
+/// terminal is restored: with what was on it before, and with the keys that a shell needs.
 #[test]
 fn views_take_a_terminal_and_give_it_back() {
     let (_, capture) = record(c("known_allocations").build()).with_names().succeed();
@@ -113,7 +113,8 @@ fn views_take_a_terminal_and_give_it_back() {
     assert!(screen.contains("before") && !screen.contains("2Func"), "{screen}");
 }
 
-/// Check that what a scan at the end of a program has found can be looked at: what a variable keeps, and what nobody can reach.
+/// Check that what a scan at the end of a program has found can be viewed: what a variable keeps, and what nobody can
+/// reach.
 #[test]
 fn scans_are_looked_at_in_a_terminal() {
     let program = c("forgets_in_threads").flags(["-O1", "-pthread"]).build();
@@ -129,7 +130,7 @@ fn scans_are_looked_at_in_a_terminal() {
     terminal.shows("with what they lead to");
 }
 
-/// Views that run in a terminal, and their pid.
+/// Views that run in a terminal, with their pid.
 fn views(capture: &Capture) -> Option<(Terminal<'_>, String)> {
     let (tool, pid) = (product().display(), capture.world().path("pid"));
     // The inner shell's pid becomes that of the command.
@@ -144,7 +145,7 @@ fn views(capture: &Capture) -> Option<(Terminal<'_>, String)> {
     Some((terminal, pid.trim().to_owned()))
 }
 
-/// Check that the terminal is given back when a signal ends the views, too.
+/// Check that the terminal is restored when a signal ends the views, too.
 #[test]
 fn a_signal_gives_the_terminal_back() {
     let (_, capture) = record(c("allocates_once").build()).succeed();
@@ -163,14 +164,14 @@ fn views_end_with_their_terminal() {
     let (_, capture) = record(c("allocates_once").build()).succeed();
     let Some((terminal, pid)) = views(&capture) else { return };
     drop(terminal);
-    // Whoever inherits it may not have waited for it.
+    // The process that inherits it may not have waited for it.
     let is_over = |stat: String| stat.contains(") Z ");
     wait_for("the end of the views", || {
         std::fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, is_over)
     });
 }
 
-/// Check that without a terminal a capture alone is reported, and that the views say what they need.
+/// Check that without a terminal a capture as the only argument is reported, and that the views say what they need.
 #[test]
 fn without_a_terminal_there_is_a_report() {
     let (_, capture) = record(c("allocates_once").build()).succeed();
@@ -181,7 +182,7 @@ fn without_a_terminal_there_is_a_report() {
     assert!(views.code == 2 && views.stderr.contains("sysprof-memprof report"), "{}", views.stderr);
 }
 
-/// Check that `top` shows a process in a terminal, unfolds a stack, and gives back both: the process goes on dormant.
+/// Check that `top` shows a process in a terminal, unfolds a stack, and restores both: the process goes on dormant.
 #[test]
 fn top_takes_a_terminal_and_gives_it_back() {
     let server = Service::that_grows();

@@ -1,10 +1,10 @@
-//! Threads that come and go, many at a time, to their very last destructor.
+//! Threads that come and go, many at a time, up to their very last destructor.
 
 use crate::harness::{c, cpp, library, record};
 use std::collections::BTreeSet;
 
-/// Check that all that threads do is recorded, in destructors of thread-local values too, and that their rings are
-/// used again: the memory is that of the threads that live at the same time.
+/// Check that everything that threads do is recorded, including destructors of thread-local values, and that their
+/// rings are reused: memory is needed only for threads that live at the same time.
 #[test]
 fn threads_are_recorded_to_their_last_destructor() {
     let (_, capture) = record(c("many_threads").build()).succeed();
@@ -25,7 +25,7 @@ fn threads_are_recorded_to_their_last_destructor() {
     assert!(shared < 16 << 20, "{shared} bytes of shared memory");
 }
 
-/// Check that hundreds of threads at the same time are all recorded.
+/// Check that hundreds of simultaneous threads are all recorded.
 #[test]
 fn hundreds_of_threads_at_once_are_recorded() {
     let (_, capture) = record(c("threads_at_once").build()).args(["300"]).succeed();
@@ -33,7 +33,7 @@ fn hundreds_of_threads_at_once_are_recorded() {
     assert_eq!((row.number("allocations"), row.number("frees")), (300, 300));
 }
 
-/// Check that threads are reported together, as one process, and each for itself if that is asked for.
+/// Check that threads are reported together as one process, and separately on request.
 #[test]
 fn threads_are_shown_apart_if_asked_for() {
     let (_, capture) = record(c("threads_at_once").build()).args(["10"]).with_names().succeed();
@@ -48,7 +48,7 @@ fn threads_are_shown_apart_if_asked_for() {
         assert_eq!((&row["allocations"], &row["bytes"]), (&1.into(), &400.into()), "{row}");
         names.insert(row["stack"][0]["function"].as_str().unwrap_or_default());
     }
-    // The own name of a thread that is gone at once may be unknown, its number is not.
+    // The name of a thread that is gone at once may be unknown; its number is not.
     assert!(names.iter().all(|name| name.contains(" of threads_at_once (")), "{names:?}");
     assert_eq!(names.len(), 10, "{names:?}");
 }
@@ -75,7 +75,7 @@ fn thread_local_objects_are_recorded_to_their_end() {
 /// Check that the agent needs no more stack than the smallest threads have.
 #[test]
 fn smallest_stacks_are_large_enough() {
-    // Code that was not optimised needs several times as much.
+    // Unoptimised code needs several times as much.
     let size = if cfg!(debug_assertions) { 1 << 16 } else { 0 };
     let (_, capture) = record(c("small_stacks").build()).args([size.to_string()]).succeed();
     for size in [1901, 1902] {
@@ -85,7 +85,7 @@ fn smallest_stacks_are_large_enough() {
     }
 }
 
-/// Check that blocks which a thread's last destructors let grow are the same ones: nothing of them leaks.
+/// Check that blocks which a thread's last destructors grow stay the same blocks: none of them leaks.
 #[test]
 fn blocks_grow_in_last_destructors() {
     let (_, capture) = record(c("reallocates_in_destructors").build()).with_names().succeed();
@@ -102,10 +102,10 @@ fn blocks_grow_in_last_destructors() {
     assert_eq!((first.number("allocations"), first.number("frees")), (50, 50));
 }
 
-/// Rings of this size are so few that 32 threads have one each.
+/// With rings of this size there are so few that 32 threads get one each.
 const FEW_RINGS: [&str; 2] = ["--ring-size", "1G"];
 
-/// Check that rings go back of threads whose first event comes after their last destructor.
+/// Check that rings of threads whose first event comes after their last destructor are given back.
 #[test]
 fn threads_that_begin_at_their_end_give_rings_back() {
     let program = c("detached_threads").flags(["-O1", "-pthread"]).build();
@@ -113,7 +113,7 @@ fn threads_that_begin_at_their_end_give_rings_back() {
     assert!(capture.number("/threads") > 32, "{:#}", capture.info()["threads"]);
 }
 
-/// Check that rings go back of threads in the middle of whose last `realloc` nothing was wanted any more.
+/// Check that rings are given back by threads whose recording was stopped in the middle of their last `realloc`.
 #[test]
 fn rings_of_broken_reallocs_go_back() {
     let allocator = library("realloc_that_waits").build();

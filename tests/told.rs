@@ -1,4 +1,4 @@
-//! What programs tell of themselves: marks, pools, and what they want recorded.
+//! What programs report about themselves: marks, pools, and when they want to be recorded.
 
 use crate::harness::{Capture, World, c, cpp, record, rust, wait};
 use serde_json::{Value, json};
@@ -28,8 +28,8 @@ fn sizes(capture: &Capture) -> Vec<u64> {
     events.iter().filter(|event| event.kind == "alloc" && event.size > 100).map(|event| event.size).collect()
 }
 
-/// Check that of a program that begins paused just what it allocates between a start and a stop is there, that nothing is
-/// leaked which it freed while it was stopped, and that no block of other times makes an anomaly.
+/// Check that for a program that begins paused exactly the allocations between start and stop are recorded, that
+/// nothing that it freed while stopped is leaked, and that no block from other times causes an anomaly.
 #[test]
 fn paused_programs_record_their_regions() {
     let program = c("records_a_region").with_api().build();
@@ -39,14 +39,14 @@ fn paused_programs_record_their_regions() {
         assert_eq!(sizes(&capture), [1001, 1002, 1003, 1004]);
         let info = capture.info();
         let totals = &info["totals"];
-        // 1002 and, across the second pause, whatever became of it; 1004 lived through the last one.
+        // 1002 and the block across the second pause, whatever became of it; 1004 lived through the last one.
         assert_eq!((&totals["leaked_blocks"], &totals["uncertain_blocks"]), (&json!(0), &json!(2)));
         assert_eq!(totals["paused_allocations"], 1, "{totals}");
         assert_eq!((&info["pauses"], &info["options"]["paused"]), (&json!(3), &json!("true")));
     }
 }
 
-/// Check that the same program is recorded as ever from its beginning when nobody wants it paused, and that samples are
+/// Check that the same program is recorded from its beginning if it is not to begin paused, and that sampling is
 /// started and stopped in the same way.
 #[test]
 fn regions_are_those_of_samples_too() {
@@ -58,7 +58,7 @@ fn regions_are_those_of_samples_too() {
     assert_eq!(sizes(&capture), [1001, 1002, 1003, 1004]);
 }
 
-/// Check that a program that never starts its recording is there with its end and with nothing else.
+/// Check that a program that never starts its recording is in the capture with its end and nothing else.
 #[test]
 fn programs_that_never_start_are_known() {
     let (_, capture) = record(c("allocates_once").build()).options(["--paused"]).succeed();
@@ -67,8 +67,8 @@ fn programs_that_never_start_are_known() {
     assert_eq!(info["pauses"], 1);
 }
 
-/// Check that marks stand among the allocations where they were set, with names as they were given: cut at 255 bytes, and
-/// bytes that are no text replaced.
+/// Check that marks are among the allocations where they were set, with the given names: cut at 255 bytes, with
+/// invalid text replaced.
 #[test]
 fn marks_stand_in_order() {
     let (_, capture) = record(c("marks_in_order").with_api().build()).succeed();
@@ -113,12 +113,13 @@ fn marks_stand_in_order() {
     assert!(shown.text().contains("begin    region") && !shown.text().contains('\u{1b}'), "{}", shown.text());
 }
 
-/// Check that two pools have totals and stacks of their own, apart from each other and from the memory that they lie in.
+/// Check that two pools have totals and stacks of their own, separate from each other and from the memory that they
+/// are in.
 #[test]
 fn pools_are_heaps_of_their_own() {
     let (ran, capture) = record(c("two_pools").with_api().build()).with_names().succeed();
     assert_eq!(ran.text(), "1 1\n");
-    // Ten of 100 bytes; of 300, 50 and 7 by growing. While the first of these is copied, both are there.
+    // Ten of 100 bytes; of 300, 50 and 7 by growing. While the first of these is copied, both exist.
     assert_eq!(heap(&capture, "arena"), [13, 1357, 3, 1300, 10]);
     assert_eq!(heap(&capture, "cache"), [1, 4096, 1, 4096, 0]);
     let totals = &capture.info()["totals"];
@@ -136,7 +137,7 @@ fn pools_are_heaps_of_their_own() {
     assert!(refused.stderr.contains("no heap `main`; it has arena, cache"), "{}", refused.stderr);
 }
 
-/// Check that nothing of what threads tell at once is lost or put to another's name, in small rings too.
+/// Check that nothing that threads report at once is lost or attributed to another name, even with small rings.
 #[test]
 fn threads_tell_at_once() {
     const TIMES: u64 = 2000;
@@ -151,7 +152,8 @@ fn threads_tell_at_once() {
     assert_eq!([allocations, bytes, frees, leaked], [4 * TIMES, 64 * TIMES, 2 * TIMES, 2 * TIMES]);
 }
 
-/// Check that pools beyond those that a process may have are counted as lost, with advice, and the others are there.
+/// Check that pools beyond the limit for a process are counted as lost, with advice, and that the others are
+/// recorded.
 #[test]
 fn further_pools_are_counted_as_lost() {
     let program = c("many_pools").with_api().build();
@@ -166,8 +168,8 @@ fn further_pools_are_counted_as_lost() {
     assert!(lost["advice"].as_str().is_some_and(|advice| advice.contains("64")), "{lost}");
 }
 
-/// Check that whoever is last decides when threads start and stop at once, and that nothing seems to leak or to be in the
-/// wrong order, whatever other threads do meanwhile.
+/// Check that the last call decides when threads start and stop at once, and that nothing seems to leak or to be in
+/// the wrong order, whatever other threads do meanwhile.
 #[test]
 fn threads_start_and_stop_at_once() {
     let (_, capture) = record(c("switches_at_once").with_api().build()).succeed();
@@ -178,7 +180,7 @@ fn threads_start_and_stop_at_once() {
     assert!(totals["leaked_blocks"].as_u64().is_some_and(|blocks| blocks < 10), "{totals}");
 }
 
-/// Check that a forked child is as paused as its parent, and starts alone.
+/// Check that a forked child is as paused as its parent, and starts independently.
 #[test]
 fn children_begin_as_their_parents_are() {
     let (_, capture) = record(c("forks_paused").with_api().build()).succeed();
@@ -190,8 +192,8 @@ fn children_begin_as_their_parents_are() {
     assert_eq!(marks(&capture).into_iter().map(|(name, _)| name).collect::<Vec<_>>(), ["child", "parent"]);
 }
 
-/// Check that signal handlers may tell anything at any moment: what cannot be told then is counted, and what was wanted
-/// last is done.
+/// Check that signal handlers may report anything at any moment: what cannot be recorded then is counted, and the
+/// last request is carried out.
 #[test]
 fn handlers_may_tell() {
     let program = c("tells_from_handlers").with_api().build();
@@ -206,7 +208,7 @@ fn handlers_may_tell() {
     assert!(found.len() as u64 + lost > 50, "{} marks, {lost} lost", found.len());
 }
 
-/// Check the same of C++: what a guard began it ends when an exception passes, and containers can have pools.
+/// Check the same for C++: a guard ends its region when an exception passes, and containers can have pools.
 #[test]
 fn guards_of_cpp_end_their_regions() {
     let (_, capture) = record(cpp("region_guard").with_api().build()).succeed();
@@ -216,7 +218,7 @@ fn guards_of_cpp_end_their_regions() {
     assert_eq!(heap(&capture, "vectors"), [2, 3000, 2, 3000, 0]);
 }
 
-/// Check the same of Rust.
+/// Check the same for Rust.
 #[test]
 fn rust_programs_tell_of_themselves() {
     let program = rust("tells").with_api().build();
@@ -231,8 +233,8 @@ fn rust_programs_tell_of_themselves() {
     assert_eq!((alone.code, alone.text()), (0, "false\n"));
 }
 
-/// Check that the header is C of every standard and C++, without a warning, for any kind of executable, and that a program
-/// which includes it runs as ever without the agent, and tells with it.
+/// Check that the header compiles as C of every standard and as C++ without a warning, for any kind of executable,
+/// and that a program which includes it runs as usual without the agent, and reports with it.
 #[test]
 fn header_compiles_everywhere() {
     let strict = ["-Wall", "-Wextra", "-pedantic", "-Werror"];

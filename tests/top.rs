@@ -1,22 +1,23 @@
-//! `top`: a process is looked at while it runs, and left as it was found.
+//! `top`: a process is observed while it runs, and left as it was found.
 
 use crate::harness::{Page, Service, World, c, number, start, wait, wait_for};
 use capture::Reader;
 use serde_json::Value;
 
-/// The documents of lines of JSON.
+/// The JSON documents on the lines of a text.
 fn documents(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("each line is a document")).collect()
 }
 
-/// The row of the stack that a function allocates with.
+/// The row of the stack with which a function allocates.
 fn row<'a>(document: &'a Value, function: &str) -> &'a Value {
     let rows = document["rows"].as_array().expect("there are rows");
     let found = rows.iter().find(|row| row["stack"][0]["function"] == function);
     found.unwrap_or_else(|| panic!("no row of {function}: {document:#}"))
 }
 
-/// Check that reports name who holds and who churns, that nothing is kept, and that the process is dormant after.
+/// Check that reports name what holds and what churns, that nothing is kept, and that the process is dormant
+/// afterwards.
 #[test]
 fn top_names_who_holds_and_who_churns() {
     let server = Service::that_grows();
@@ -35,7 +36,7 @@ fn top_names_who_holds_and_who_churns() {
         assert_eq!(held, number(hold, "/growth_bytes"));
         assert_eq!(held - before, number(hold, "/step_bytes"));
         assert!(held > before, "{document:#}");
-        // At most the one block that is just between its two calls.
+        // At most the one block that is between its two calls at the moment.
         assert!(number(churn, "/held_blocks") <= 1, "{churn:#}");
         assert!(number(churn, "/allocations") >= 100 * number(hold, "/allocations"), "{document:#}");
         assert!(number(churn, "/allocations_per_second") > number(hold, "/allocations_per_second"));
@@ -48,7 +49,7 @@ fn top_names_who_holds_and_who_churns() {
     assert_eq!(captures.filter(|file| file.file_name().to_string_lossy().contains("memprof")).count(), 0);
 }
 
-/// Check that the order of rows is the one that was asked for, and that text has them, too.
+/// Check that rows are in the requested order, also as text.
 #[test]
 fn top_sorts_by_rate() {
     let server = Service::that_grows();
@@ -70,8 +71,8 @@ fn function<'a>(document: &'a Value, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no row of {name}: {document:#}"))
 }
 
-/// Check that functions have what they allocate themselves, and with all that they call, sorted by either and by the numbers
-/// that were asked for; and that nothing of the recording is lost for it.
+/// Check that functions have what they allocate themselves, and what they allocate with everything that they call,
+/// sorted by either and by the requested metric; and that nothing of the recording is lost because of it.
 #[test]
 fn top_shows_functions() {
     let server = Service::that_grows();
@@ -110,8 +111,8 @@ fn top_shows_functions() {
     server.stop();
 }
 
-/// Check that `top` of a process that ends says so with a last report of what it held, and keeps the capture that was asked
-/// for.
+/// Check that `top` of a process that ends says so with a last report of what it held, and keeps the capture if
+/// requested.
 #[test]
 fn top_ends_with_its_process() {
     let server = Service::that_grows();
@@ -146,7 +147,7 @@ fn top_ends_with_its_process() {
     }
 }
 
-/// Check that of a process that is recorded already that recording is shown, from its beginning, and goes on.
+/// Check that for a process that is already recorded that recording is shown, from its beginning, and goes on.
 #[test]
 fn top_shows_a_recording_that_runs() {
     let server = Service::that_grows();
@@ -172,7 +173,8 @@ fn top_shows_a_recording_that_runs() {
     server.stop();
 }
 
-/// Check that `top` scans the process at its end where the capture is kept, and says what to do where nobody could look at that.
+/// Check that `top` scans the process at its end if the capture is kept, and says what to do if nobody could look at
+/// the scan.
 #[test]
 fn top_scans_at_exit_what_is_kept() {
     let server = Service::that_grows();
@@ -183,7 +185,7 @@ fn top_scans_at_exit_what_is_kept() {
     let more = ["--json", "-d", "0.1", "-o", "kept.memprof", "--scan-at-exit", "--no-symbolize"];
     let top = start(&server.world, server.tool("top", &more));
     wait_for("the recording", || server.row()["state"] == "recorded");
-    // Whoever records it decides.
+    // The collector that records it decides.
     let ran = wait(&server.world, server.tool("top", &["-n", "1", "--scan-at-exit"]));
     assert!(ran.code == 2 && ran.stderr.contains("already recorded"), "{} {}", ran.code, ran.stderr);
     server.work();

@@ -1,9 +1,9 @@
-//! A capture that was cut opens, says so, and has what lies before the cut.
+//! A capture that was cut opens, says so, and contains what precedes the cut.
 
 use crate::harness::{Capture, World, c, record};
 
-/// Check that a capture cut anywhere opens or says what it is, that `info` and `report` tell about the cut, and that
-/// less of the file never has more events.
+/// Check that a capture cut anywhere opens or says what it is, that `info` and `report` mention the cut, and that a
+/// shorter file never has more events.
 #[test]
 fn capture_cut_anywhere_opens_and_says_so() {
     let program = c("frees_everything").flags(["-O2"]).build();
@@ -21,7 +21,7 @@ fn capture_cut_anywhere_opens_and_says_so() {
         let (info, report) = (cut.show(&["info", "--json"]), cut.show(&["report"]));
         assert_eq!(info.code, report.code);
         if info.code != 0 {
-            // Not even the header is there.
+            // Not even the header is complete.
             assert!(info.code == 2 && length < 4096 && !info.stderr.is_empty(), "{length}: {}", info.stderr);
             continue;
         }

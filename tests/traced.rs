@@ -1,12 +1,12 @@
-//! Tracepoints of the kernel beside the allocations.
+//! Kernel tracepoints beside the allocations.
 
 use crate::harness::{Capture, Ran, World, c, product, skip, wait};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// A command that runs the product where the kernel's tracepoints can be found: in a mount namespace of its own, unless they can
-/// be found anyway.
+/// A command that runs the product where the kernel's tracepoints can be found: in a mount namespace of its own,
+/// unless they can be found anyway.
 fn tool(world: &World) -> Command {
     if Path::new("/sys/kernel/tracing/events").is_dir() {
         return world.command(product());
@@ -46,7 +46,7 @@ fn rows(report: &Value) -> &[Value] {
     report["rows"].as_array().expect("a list")
 }
 
-/// Hits and their sizes of all stacks with this function.
+/// Hits and their sizes over all stacks with this function.
 fn hits(report: &Value, function: &str) -> (u64, u64) {
     let has = |row: &&Value| {
         row["stack"].as_array().into_iter().flatten().any(|frame| frame["function"] == function)
@@ -56,8 +56,8 @@ fn hits(report: &Value, function: &str) -> (u64, u64) {
     of.fold((0, 0), |(hits, size), row| (hits + number(row, "hits"), size + number(row, "hit_size")))
 }
 
-/// Check that each hit is there, with its stack and the number that is added up, for the tracepoint that is asked for; and
-/// that allocations are beside them.
+/// Check that each hit is recorded, with its stack and the number that is added up, for the requested tracepoint; and
+/// that allocations are recorded beside them.
 #[test]
 fn hits_of_tracepoints_have_stacks_and_sizes() {
     if !can_record() {
@@ -84,7 +84,7 @@ fn hits_of_tracepoints_have_stacks_and_sizes() {
     );
     assert!(all[0]["hits"].as_u64() >= Some(40) && all[1]["sum"].as_u64() >= Some(13_000), "{all:#}");
     assert_eq!((capture.number("/trace/lost"), capture.number("/trace/hits")), (0, sum_of(all, "hits")));
-    // The track has each of them once.
+    // The track contains each of them once.
     let Ran { stdout, .. } = capture.show(&["timeline", "--json"]);
     let timeline: Value = serde_json::from_slice(&stdout).expect("it is JSON");
     let tracks = timeline["tracks"].as_array().expect("a list");
@@ -94,9 +94,9 @@ fn hits_of_tracepoints_have_stacks_and_sizes() {
         let sum = counts.iter().filter_map(Value::as_u64).sum::<u64>();
         assert_eq!((Some(sum), of_it.count()), (tracepoint["hits"].as_u64(), 0), "{tracepoint:#}");
     }
-    // The web report measures the first one.
+    // The web report uses the first one as its measure.
     crate::web::page_has_the_numbers(&capture);
-    // Each one by one.
+    // Each of them separately.
     let Ran { stdout, .. } = capture.show(&["dump", "--hits", "--json"]);
     let lines = String::from_utf8(stdout).expect("it is text");
     assert_eq!(lines.lines().skip(1).count() as u64, capture.number("/trace/hits"));
@@ -106,7 +106,7 @@ fn sum_of(rows: &Value, field: &str) -> u64 {
     rows.as_array().expect("a list").iter().filter_map(|row| row[field].as_u64()).sum()
 }
 
-/// Check that a tracepoint or a field that the kernel does not have is said before anything is started.
+/// Check that a tracepoint or a field that the kernel does not have is reported before anything is started.
 #[test]
 fn unknown_tracepoints_are_refused() {
     if !can_record() {
@@ -134,7 +134,7 @@ fn unknown_tracepoints_are_refused() {
     }
 }
 
-/// Check that where tracepoints are refused, the rest is recorded, with one line that says what to do.
+/// Check that if tracepoints are refused, the rest is recorded, with one line that says what to do.
 #[test]
 fn refused_tracepoints_do_no_harm() {
     let world = World::new();

@@ -1,10 +1,10 @@
-//! The collector sleeps until it is worth its while.
+//! The collector sleeps until waking is worthwhile.
 
 use crate::harness::{Burst, wait_for};
 use rustix::process::Pid;
 use std::time::{Duration, Instant};
 
-/// Times that threads of a process went to sleep so far, and the processor time that all of them took.
+/// How often threads of a process went to sleep so far, and the CPU time of all of them.
 fn sleeps_and_work(pid: Pid) -> (u64, Duration) {
     let (mut sleeps, mut work) = (0, Duration::ZERO);
     let tasks = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).expect("it runs");
@@ -19,8 +19,8 @@ fn sleeps_and_work(pid: Pid) -> (u64, Duration) {
     (sleeps, work)
 }
 
-/// Check that the collector of an idle program comes to rest, in all of its threads: once it has taken the program's
-/// start in, which may take its time.
+/// Check that the collector of an idle program comes to rest, in all of its threads, once it has processed the
+/// program's start, which may take a while.
 #[test]
 fn collector_of_an_idle_program_sleeps() {
     let burst = Burst::of(10, &[]);
@@ -35,20 +35,21 @@ fn collector_of_an_idle_program_sleeps() {
         let share = (work_after - work).as_secs_f64() / passed;
         seen.push((each_second, share));
         assert!(seen.len() < 8, "woke so often, and took so much of a processor: {seen:?}");
-        // Six or seven for rings with little in them, two for samples, and for capture and counters a few: the program looks
-        // now and then whether it is to begin. A millisecond for each, unoptimized and on a slow machine.
+        // Six or seven for rings with little in them, two for samples, and a few for the capture and counters; the
+        // program checks now and then whether it is to begin. A millisecond for each, unoptimized and on a slow
+        // machine.
         each_second < 20.0 && share < 0.05
     });
     burst.happen().assert_sound();
 }
 
-/// Check that a busy program wakes the collector when rings are well filled, and not for a few events each time.
+/// Check that a busy program wakes the collector when rings are well filled, not for a few events each time.
 #[test]
 fn busy_program_wakes_its_collector_for_well_filled_rings() {
     const TIMES: u64 = 1_000_000;
     let capture = Burst::of(TIMES, &[]).happen();
     assert_eq!(capture.number("/totals/allocations"), TIMES + 1);
-    // Three words for a block and its end; a ring of the default size has 131,072, of which a fifth is 26,214.
+    // Three words for a block and its end; a ring of the default size has 131,072 words, a fifth of which is 26,214.
     let by_rings = TIMES * 3 / 26_214;
     let by_clock = capture.number("/duration_ns") / 100_000_000 + 1;
     let wake_ups = capture.number("/overhead/wake_ups");

@@ -1,5 +1,5 @@
-//! Services that do odd things while they are attached to: each is recorded exactly, or it is said why not and what helps; and
-//! all of them go on as if we had not come.
+//! Services that do odd things while they are attached to: each is recorded exactly, or the reason why not is given,
+//! with what helps; and all of them go on as if we had not come.
 
 use crate::harness::{
     Page, Ran, Service, World, agent, assert_exact, assert_exact_so_far, c, info, installed, number, skip,
@@ -9,7 +9,7 @@ use rustix::process::{Signal, geteuid};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// Records a server while it works, and has it end.
+/// Records a service while it works, and makes it end.
 fn records(server: &Service, file: &str) {
     let collector = server.attach(file);
     server.work();
@@ -18,8 +18,8 @@ fn records(server: &Service, file: &str) {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
-/// Check that services are recorded that close what they have not opened, have given up their rights, or have all memory
-/// locked, which then is not all of a recording's.
+/// Check that services are recorded that close descriptors which they have not opened, have given up their rights, or
+/// have all memory locked, which then does not include all of a recording's.
 #[test]
 fn services_are_recorded_whatever_their_ways() {
     for way in ["closes", "drops", "locked"] {
@@ -45,7 +45,7 @@ fn workers_that_come_and_go_are_recorded() {
     let server = Service::with_a_way("workers");
     for file in ["one.memprof", "two.memprof"] {
         let collector = server.attach(file);
-        // A worker makes some four hundred.
+        // A worker makes some four hundred calls.
         (0..12).for_each(|_| server.work());
         collector.signal(Signal::INT);
         let ran = collector.wait();
@@ -55,7 +55,7 @@ fn workers_that_come_and_go_are_recorded() {
         let processes = info["processes"].as_array().expect("a list");
         assert!(processes.len() > 300, "{} processes", processes.len());
         let forked = processes.iter().filter(|process| process["forked"] == true).count();
-        // Those who had begun before us are not recorded: we were asked for their master.
+        // Workers that had begun before the attach are not recorded: only their master was named.
         assert_eq!(forked, processes.len() - 1);
         let ended = processes.iter().filter(|process| process["ended"] == "exited").count();
         assert!(ended + 10 > forked, "{ended} of {forked} have ended");
@@ -63,8 +63,8 @@ fn workers_that_come_and_go_are_recorded() {
     server.stop();
 }
 
-/// Check that a process which executes itself again and again can be attached to at any moment: what was recorded is exact, the
-/// recording ends where the image does, and the process goes on.
+/// Check that a process which executes itself again and again can be attached to at any moment: what was recorded is
+/// exact, the recording ends with the image, and the process goes on.
 #[test]
 fn process_that_executes_itself_can_be_attached_to() {
     let server = Service::with_a_way("execs");
@@ -81,7 +81,7 @@ fn process_that_executes_itself_can_be_attached_to() {
     server.stop();
 }
 
-/// Attaches in vain.
+/// Attaches in vain; returns the reason.
 fn refused(server: &Service) -> String {
     let ran = server.run("attach", &["--patience", "200ms", "-o", "no.memprof"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
@@ -90,8 +90,8 @@ fn refused(server: &Service) -> String {
     ran.stderr
 }
 
-/// Check that a stopped process is not waited for longer than wanted, that it is said what it is, and that it can be recorded as soon
-/// as it goes on.
+/// Check that a stopped process is not waited for longer than requested, that it is reported as stopped, and that it
+/// can be recorded as soon as it continues.
 #[test]
 fn stopped_process_is_told_of() {
     let server = Service::with_a_way("closes");
@@ -107,8 +107,8 @@ fn stopped_process_is_told_of() {
     server.stop();
 }
 
-/// Check that a process which may not open or map what a recording takes goes on unharmed, that it is said what it lacks, and that
-/// it is recorded with a limit that has been raised.
+/// Check that a process which may not open or map what a recording needs goes on unharmed, that what it lacks is
+/// reported, and that it is recorded once the limit has been raised.
 #[test]
 fn limits_of_a_service_are_told_of() {
     for (way, why, raised) in [
@@ -134,8 +134,8 @@ fn limits_of_a_service_are_told_of() {
     }
 }
 
-/// Check that a process which calls nothing of the allocator is made to answer, however often it is asked, goes on as if nothing had
-/// been, and has nothing in the capture that it did not do.
+/// Check that a process which makes no allocator calls is made to answer, however often it is asked, goes on as if
+/// nothing had happened, and has nothing in the capture that it did not do.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn idle_process_is_woken() {
@@ -155,7 +155,7 @@ fn idle_process_is_woken() {
     server.stop();
 }
 
-/// Check that while a process that does nothing is waited for, it is said what for, and that the waiting ends when the user wants.
+/// Check that while an idle process is waited for, the reason is shown, and that the wait ends when the user wants.
 #[test]
 fn waiting_says_what_for() {
     let server = Service::with_a_way("sleeps");
@@ -169,8 +169,8 @@ fn waiting_says_what_for() {
     server.stop();
 }
 
-/// Check that a service which has gone into the background is recorded, or, where it has another root folder now, that it is said
-/// why it cannot be.
+/// Check that a service which has gone into the background is recorded, or, if it has another root folder now, that
+/// the reason why it cannot be is given.
 #[test]
 fn daemon_is_recorded_or_told_of() {
     let world = World::new();
@@ -198,7 +198,7 @@ fn daemon_is_recorded_or_told_of() {
     }
     page.wait_for_calls(1, page.calls(0).mallocs_done + 10_000);
     page.stop();
-    // Whoever has it as a child now need not take notice of that.
+    // The process that has it as a child now need not wait for it.
     let has_ended = |stat: String| stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z"));
     wait_for("the daemon's end", || fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, has_ended));
 }

@@ -1,6 +1,6 @@
 //! The web report: its modules alone, its numbers, and the page as a browser shows it.
 //!
-//! What needs node or a browser says so and is skipped where they are not installed.
+//! Tests that need node or a browser say so and are skipped if these are not installed.
 
 use crate::harness::{Capture, Page, World, c, cpp, installed, record, skip, wait};
 use capture::{
@@ -11,7 +11,7 @@ use capture::{
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Names that would run something if they were taken for markup.
+/// Names that would execute something if they were taken for markup.
 const HOSTILE: [&str; 4] = [
     "</script><script>document.title='broken in'</script>",
     "<img src=x onerror=\"document.title='broken in'\">",
@@ -27,7 +27,7 @@ fn assets() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../viewer/src/web/assets")
 }
 
-/// Runs a script of `web/`, which is given the folder of the modules first.
+/// Runs a script of `web/`, which gets the folder of the modules first.
 fn run(world: &World, name: &str, arguments: &[&Path]) {
     let Some(node) = installed("node") else { return skip(name, "node is not installed") };
     let mut command = world.command(node);
@@ -41,7 +41,7 @@ fn browser() -> Option<PathBuf> {
     ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(installed)
 }
 
-/// Runs the script that looks at a page with a browser.
+/// Runs the script that examines a page in a browser.
 fn browse(world: &World, page: &Path, expected: &Path) {
     let Some(browser) = browser() else { return skip("pages in a browser", "no Chromium is installed") };
     let pictures = world.path("pictures");
@@ -62,7 +62,7 @@ fn page_of(capture: &Capture) -> PathBuf {
     page
 }
 
-/// What other commands say of a capture, for scripts to compare with.
+/// What other commands say about a capture, for scripts to compare with.
 fn expectation(capture: &Capture) -> PathBuf {
     let tree = |by: &str| capture.report(&["--tree", "--by", by]);
     let inverted = |by: &str| capture.report(&["--inverted", "--min", "0", "--by", by]);
@@ -95,7 +95,7 @@ fn expectation(capture: &Capture) -> PathBuf {
     capture.world().write("expected.json", document.to_string())
 }
 
-/// What the other commands say of the blocks of one function: the one that has most, with a name that can be typed.
+/// What other commands say about the blocks of one function: the one with the most, with a name that can be typed.
 fn function_of(capture: &Capture, functions: &serde_json::Value) -> serde_json::Value {
     let rows = functions["functions"].as_array().into_iter().flatten();
     let is_plain = |name: &&str| name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
@@ -109,7 +109,7 @@ fn function_of(capture: &Capture, functions: &serde_json::Value) -> serde_json::
     json!({ "name": name, "sizes": of("sizes")["classes"], "lifetimes": of("lifetimes")["map"] })
 }
 
-/// Check that the modules without a page do what they say: numbers, trees, layouts, addresses.
+/// Check that the modules work without a page: numbers, trees, layouts, addresses.
 #[test]
 fn modules_do_what_they_say() {
     run(&World::new(), "pure.mjs", &[]);
@@ -125,8 +125,8 @@ fn page_shows_the_numbers_of_other_views() {
     browse(capture.world(), &page, &expected);
 }
 
-/// Check that a page is of use where there is little: tables without rows, windows without room, and views beside the measure, whose
-/// units are their own.
+/// Check that a page is useful when there is little to show: tables without rows, small windows, and views that do
+/// not use the measure, with units of their own.
 #[test]
 fn page_is_of_use_where_there_is_little() {
     let (_, capture) = record(c("known_allocations").flags(["-O1"]).build()).with_names().succeed();
@@ -142,14 +142,14 @@ pub(crate) fn page_has_the_numbers(capture: &Capture) {
     run(capture.world(), "numbers.mjs", &[&page_of(capture), &expectation(capture)]);
 }
 
-/// Check the same of work of the processors, which has no blocks.
+/// Check the same for CPU time, which has no blocks.
 #[test]
 fn page_shows_processor_time() {
     let (_, capture) = record(c("known_work").flags(["-O1"]).build()).args(["100"]).with_names().run();
     page_has_the_numbers(&capture);
 }
 
-/// Check the same of a recording that has the stacks of frees, and so the measure of who frees.
+/// Check the same for a recording with stacks of frees, which has the measure of who frees.
 #[test]
 fn page_shows_who_frees() {
     let program = c("passes_blocks").flags(["-O1", "-g"]).build();
@@ -159,7 +159,7 @@ fn page_shows_who_frees() {
     page_has_the_numbers(&capture);
 }
 
-/// Check the same of threads that free each other's blocks, and of processes that fork, which a browser shows, too.
+/// Check the same for threads that free each other's blocks, and for processes that fork, also in a browser.
 #[test]
 fn page_shows_threads_and_processes() {
     let recorded = |program: PathBuf| record(program).args(["4", "500"]).with_names().run().1;
@@ -170,16 +170,16 @@ fn page_shows_threads_and_processes() {
     browse(capture.world(), &page, &expected);
 }
 
-/// Check that a page of two captures has the numbers of `diff`, node by node and stack by stack, and that a browser shows them:
-/// of two versions of a program in which one function keeps more, one less, one as much, one is gone, one is new, and one
-/// has other lines.
+/// Check that a page of two captures has the numbers of `diff`, node by node and stack by stack, and that a browser
+/// shows them: for two versions of a program in which one function keeps more, one less, one as much, one is gone,
+/// one is new, and one has other lines.
 #[test]
 fn page_of_two_captures_shows_what_has_changed() {
     let (older, newer) = two_versions();
     browse_difference(&older, &newer, None);
 }
 
-/// Has a browser look at what changed from one capture to another: in a page, or at an address.
+/// Makes a browser examine what changed from one capture to another, in a page or at an address.
 pub(crate) fn browse_difference(older: &Capture, newer: &Capture, address: Option<&str>) {
     let page = newer.world().path("page.html");
     let older_file = older.file().to_str().expect("temporary folders have plain names");
@@ -202,7 +202,7 @@ pub(crate) fn two_versions() -> (Capture, Capture) {
     (older, recorded(program.flags(["-DNEWER"]).build(), "newer.memprof"))
 }
 
-/// What `diff` and `info` say of two captures.
+/// What `diff` and `info` say about two captures.
 fn difference(older: &Capture, newer: &Capture) -> PathBuf {
     let older_file = older.file().to_str().expect("temporary folders have plain names");
     let diff = |by: &str, shape: &[&str]| {
@@ -223,7 +223,7 @@ fn difference(older: &Capture, newer: &Capture) -> PathBuf {
     newer.world().write("difference.json", document.to_string())
 }
 
-/// What `retained` says of each scan of a capture.
+/// What `retained` says about each scan of a capture.
 fn retained(capture: &Capture) -> PathBuf {
     let scans = capture.info()["scans"].as_array().map_or(0, Vec::len);
     let said = |number: usize, form: &str| {
@@ -239,7 +239,7 @@ fn retained(capture: &Capture) -> PathBuf {
     capture.world().write("retained.json", json!(all).to_string())
 }
 
-/// Has a browser look at what scans found, in a page or at an address.
+/// Makes a browser examine what scans found, in a page or at an address.
 pub(crate) fn browse_retained(capture: &Capture, page: &Path) {
     let Some(browser) = browser() else { return skip("scans in a browser", "no Chromium is installed") };
     let pictures = capture.world().path("pictures");
@@ -247,14 +247,14 @@ pub(crate) fn browse_retained(capture: &Capture, page: &Path) {
     run(capture.world(), "kept.mjs", &[&browser, page, &retained(capture), &pictures]);
 }
 
-/// Has a browser look at so many scans of one process, in a page and at a server's address.
+/// Makes a browser examine `scans` scans of one process, in a page and at a server's address.
 pub(crate) fn browse_many_scans(capture: &Capture, scans: usize, address: &str) {
     let Some(browser) = browser() else { return skip("many scans", "no Chromium is installed") };
     let (page, scans) = (page_of(capture), scans.to_string());
     run(capture.world(), "many_scans.mjs", &[&browser, &page, Path::new(&scans), Path::new(address)]);
 }
 
-/// A recording of two processes that were scanned: a child, of which not all blocks are known, and its parent.
+/// A recording of two scanned processes: a child, of which not all blocks are known, and its parent.
 pub(crate) fn scanned() -> Capture {
     let world = World::new();
     let page = Page::new(&world);
@@ -264,8 +264,9 @@ pub(crate) fn scanned() -> Capture {
     options.with_names().run().1
 }
 
-/// Check that what scans found has the numbers of `retained`, stack by stack, root by root and row by row of the tree, and that a
-/// browser shows it: of a program with an unreachable cycle, and of two processes, of which one has blocks that are not known.
+/// Check that the results of scans have the numbers of `retained`, stack by stack, root by root and row by row of the
+/// tree, and that a browser shows them: for a program with an unreachable cycle, and for two processes, one of which
+/// has blocks that are not known.
 #[test]
 fn page_shows_what_keeps_memory() {
     let shared = record(cpp("shares_in_cycles").flags(["-O1"]).build()).options(["--scan-at-exit"]);
@@ -276,8 +277,8 @@ fn page_shows_what_keeps_memory() {
     }
 }
 
-/// Check that regions of programs have what was allocated in any of their instances, as `report --during` says, and that a
-/// browser shows it when a mark is chosen.
+/// Check that regions of programs have what was allocated in any of their instances, as `report --during` says, and
+/// that a browser shows it when a mark is chosen.
 #[test]
 fn page_shows_what_was_allocated_in_regions() {
     let (_, capture) = record(c("works_in_regions").with_api().flags(["-O1"]).build()).with_names().succeed();
@@ -300,8 +301,8 @@ fn page_shows_what_was_allocated_in_regions() {
     assert_eq!(during("rest")["bytes"], 5007);
 }
 
-/// Check that a browser shows what the kernel said of the processes' memory, whole, in parts and in swap, with its numbers, and what
-/// samples do not tell of.
+/// Check that a browser shows the kernel's numbers for the processes' memory, resident, proportional and in swap, and
+/// what samples miss.
 #[test]
 fn page_shows_what_the_kernel_says_of_memory() {
     let world = World::new();
@@ -314,12 +315,12 @@ fn page_shows_what_the_kernel_says_of_memory() {
     run(capture.world(), "tracks.mjs", &[&browser, &page]);
 }
 
-/// Has a browser look at the call graph in a page, or at a server's address; with Graphviz or without.
+/// Makes a browser examine the call graph in a page, or at a server's address; with Graphviz or without.
 pub(crate) fn browse_drawing(capture: &Capture, page: &str, has_dot: bool, is_hostile: bool) {
     let Some(browser) = browser() else { return skip("drawings in a browser", "no Chromium is installed") };
     let reports = ["peak", "leaked", "bytes", "temporary"].map(|by| {
         let mut report = capture.report(&["--functions", "--by", by, "--min", "0"]);
-        // The total of the metric by the names that rows have.
+        // The total of the metric, by the names that rows have.
         let [blocks, bytes] = match by {
             "bytes" => ["allocations", "bytes"],
             "temporary" => ["temporary", "temporary_bytes"],
@@ -337,8 +338,8 @@ pub(crate) fn browse_drawing(capture: &Capture, page: &str, has_dot: bool, is_ho
     run(capture.world(), "drawn.mjs", &[&browser, Path::new(page), &expected, &pictures]);
 }
 
-/// Check that a page has the drawing of who held the peak, with the numbers of the report, and where Graphviz is missing says how to
-/// get it; either way it is the same each time.
+/// Check that a page has the drawing of who held the peak, with the numbers of the report, and that without Graphviz
+/// it says how to get it; either way it is the same each time.
 #[test]
 fn page_has_a_drawing_of_the_call_graph() {
     let (_, capture) = record(c("known_allocations").flags(["-O1"]).build()).with_names().succeed();
@@ -394,8 +395,8 @@ fn empty_capture_has_a_page() {
     browse(capture.world(), &page, &expected);
 }
 
-/// Check that a page is the same to the byte each time it is written: of many threads and processes, of stacks that hold as
-/// much as others, of regions, of scans, of two captures.
+/// Check that a page is the same to the byte each time it is written: with many threads and processes, with stacks
+/// that hold equal amounts, with regions, with scans, with two captures.
 #[test]
 fn page_is_the_same_each_time() {
     let programs = [
@@ -412,7 +413,7 @@ fn page_is_the_same_each_time() {
     assert_written_alike(&newer, &[older.file().to_str().expect("temporary folders have plain names")]);
 }
 
-/// Checks that a page of a capture, since an older one perhaps, is written the same each time.
+/// Checks that a page of a capture, compared with an older one if given, is written the same each time.
 fn assert_written_alike(capture: &Capture, older: &[&str]) {
     let page = || {
         let ran = capture.show(&[&["html", "-o", "-"], older].concat());
@@ -425,7 +426,8 @@ fn assert_written_alike(capture: &Capture, older: &[&str]) {
     }
 }
 
-/// Check that a page is its owner's, replaces nothing unasked, and goes to standard output when it is told to.
+/// Check that only the owner may read a page, that it replaces nothing unasked, and goes to standard output on
+/// request.
 #[test]
 fn page_is_the_owners() {
     use std::os::unix::fs::PermissionsExt;
@@ -445,7 +447,8 @@ fn page_is_the_owners() {
     assert!(refused.code == 2 && refused.stderr.contains("vscode://"), "{}", refused.stderr);
 }
 
-/// One process that allocates for 10 ms, of which the kernel says more each 2 ms, and whose samples do not tell of everything.
+/// One process that allocates for 10 ms, about which the kernel reports more every 2 ms, and whose samples do not
+/// cover everything.
 fn write_counters(file: &Path) {
     let mut writer = Writer::create(file, Create::New, &Metadata::default()).expect("the folder is ours");
     let mut write = || -> Result<(), capture::Error> {

@@ -1,4 +1,4 @@
-//! Processes are named by their pids, or by their names.
+//! Processes are named by their pids or by their names.
 
 use crate::harness::{
     Page, Running, World, agent, attach, c, copy_program, info, number, start, wait, wait_for,
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 
-/// Two services of one name, which nobody else has.
+/// Two services with the same name, which nobody else has.
 struct Pair {
     world: World,
     name: String,
@@ -20,7 +20,7 @@ impl Pair {
         let agent = agent(&world);
         // Longer than what the kernel keeps of a name.
         let name = format!("serves-by-its-name-{}", world.folder().file_name().unwrap().to_str().unwrap());
-        // Where nobody looks for a capture of that name.
+        // Where nobody looks for a capture with that name.
         let folder = world.path("bin");
         fs::create_dir(&folder).unwrap();
         let program = folder.join(&name);
@@ -43,13 +43,13 @@ impl Pair {
         self.services.each_ref().map(|(running, _)| running.pid().as_raw_nonzero().to_string())
     }
 
-    /// A command about this name, which ends with this code and says this.
+    /// Checks that a command about this name ends with this code and prints this.
     fn says(&self, command: &[&str], code: i32, says: &str) {
         let ran = wait(&self.world, self.world.tool(command.iter().copied()));
         assert!(ran.code == code && ran.stderr.contains(says), "{command:?}: {} {}", ran.code, ran.stderr);
     }
 
-    /// What they are about, as `ps` tells of this name.
+    /// What they are doing, according to `ps` with this name.
     fn states(&self) -> Vec<String> {
         let ran = wait(&self.world, self.world.tool(["ps", &self.name, "--json"]));
         let document: Value = serde_json::from_str(ran.text()).expect("ps prints JSON");
@@ -65,8 +65,8 @@ impl Pair {
     }
 }
 
-/// Check that all processes of a name are recorded, in one capture, and detached from again, that commands about a recording take the name,
-/// and that those about one process do when just one of them is meant, and else say which there are.
+/// Check that all processes of a name are recorded, in one capture, and detached from again, that commands about a
+/// recording accept the name, and that those about one process do if it means only one, and otherwise list them.
 #[test]
 fn processes_are_recorded_by_name() {
     let pair = Pair::new();
@@ -98,8 +98,8 @@ fn processes_are_recorded_by_name() {
     pair.end();
 }
 
-/// Check that a forked process, whose recording is that of the process that has forked it, is detached from by their name, that its pid alone
-/// ends nobody else's, and that it is said whose would.
+/// Check that a forked process, whose recording is that of the process that has forked it, is detached from by their
+/// name, that its pid alone ends nobody else's recording, and that it is said whose it would be.
 #[test]
 fn forked_processes_are_detached_from_with_their_parent() {
     let world = World::new();
@@ -127,8 +127,8 @@ fn forked_processes_are_detached_from_with_their_parent() {
     assert_eq!(running.wait().code, 5);
 }
 
-/// Check that a daemon begins and ends recordings of all processes of a name, and that of several the failure of one keeps nobody from the
-/// others.
+/// Check that a daemon begins and ends recordings of all processes of a name, and that the failure of one of them
+/// does not affect the others.
 #[test]
 fn daemon_records_by_name() {
     let pair = Pair::new();
@@ -152,7 +152,7 @@ fn daemon_records_by_name() {
     pair.end();
 }
 
-/// Check that names which nobody has, or which can be none, are refused before anything is written.
+/// Check that names which nobody has, or which are impossible, are refused before anything is written.
 #[test]
 fn names_of_nobody_are_refused() {
     let world = World::new();

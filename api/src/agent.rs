@@ -1,4 +1,4 @@
-//! The agent's functions, found by their names.
+//! The agent's functions, looked up by name.
 //!
 //! Stable Rust has no weak symbols, so the dynamic loader is asked, once for each function.
 
@@ -71,21 +71,21 @@ pub(crate) fn mark_end(name: &CStr) {
 
 fn tell_name(function: &Function<Name>, name: &CStr) {
     if let Some(function) = function.get() {
-        // SAFETY: the name is a string, and read during the call only.
+        // SAFETY: the name is a string, and only read during the call.
         unsafe { function(name.as_ptr()) }
     }
 }
 
 /// The number of a pool, 0 without the agent.
 pub(crate) fn pool(name: &CStr) -> c_uint {
-    // SAFETY: the name is a string, and read during the call only.
+    // SAFETY: the name is a string, and only read during the call.
     POOL.get().map_or(0, |function| unsafe { function(name.as_ptr()) })
 }
 
 #[inline]
 pub(crate) fn report_alloc(pool: c_uint, block: Block, size: usize) {
     if let Some(function) = REPORT_ALLOC.get() {
-        // SAFETY: blocks are numbers to the agent, which reads none.
+        // SAFETY: the agent treats blocks as numbers and reads none.
         unsafe { function(pool, block, size) }
     }
 }
@@ -106,28 +106,28 @@ pub(crate) fn report_free(pool: c_uint, block: Block) {
     }
 }
 
-/// The number of a script's function, 0 without the agent.
+/// The number of a script's function; 0 without the agent.
 pub(crate) fn function(name: &CStr, file: &CStr) -> c_uint {
-    // SAFETY: both are strings, and read during the call only.
+    // SAFETY: both are strings, and only read during the call.
     FUNCTION.get().map_or(0, |function| unsafe { function(name.as_ptr(), file.as_ptr()) })
 }
 
 pub(crate) fn set_stack_provider(provider: Option<Provider>) {
     if let Some(function) = SET_STACK_PROVIDER.get() {
-        // SAFETY: whoever passes a provider sees to it that it may be called in any thread.
+        // SAFETY: the caller who passed the provider made sure that it may be called in any thread.
         unsafe { function(provider) };
     }
 }
 
-/// A function of the agent, of the type `F` that its header gives it.
+/// A function of the agent, of the type `F` that its header declares.
 struct Function<F> {
     name: &'static CStr,
-    /// Null while nobody has asked, [`ABSENT`] when there is none.
+    /// Null before the first look-up, [`ABSENT`] when there is no such function.
     address: AtomicPtr<c_void>,
     function: PhantomData<F>,
 }
 
-/// No function lies here.
+/// No function has this address.
 const ABSENT: *mut c_void = without_provenance_mut(1);
 
 impl<F: Copy> Function<F> {
@@ -139,12 +139,12 @@ impl<F: Copy> Function<F> {
     // Cost: a load and two compares.
     #[inline]
     fn get(&self) -> Option<F> {
-        // Relaxed: the address is all there is to know, and whoever looks it up twice finds the same.
+        // Relaxed: the address is all there is to know, and every look-up finds the same one.
         let mut address = self.address.load(Ordering::Relaxed);
         if address.is_null() {
             address = self.find();
         }
-        // SAFETY: the function of this name, which the statics above give the type that the agent's header has.
+        // SAFETY: the function of this name, to which the statics above give the type in the agent's header.
         (address != ABSENT).then(|| unsafe { core::mem::transmute_copy::<*mut c_void, F>(&address) })
     }
 
@@ -162,7 +162,7 @@ fn look_up(name: &CStr) -> *mut c_void {
     unsafe extern "C" {
         fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     }
-    // A null handle means the global scope, in which a preloaded library is.
+    // A null handle means the global scope, which contains preloaded libraries.
     // SAFETY: the name is a string.
     unsafe { dlsym(core::ptr::null_mut(), name.as_ptr()) }
 }

@@ -1,14 +1,14 @@
-//! What a program can tell the memory profiler sysprof-memprof about itself.
+//! What a program can report about itself to the memory profiler sysprof-memprof.
 //!
-//! The same as the C header `sysprof_memprof.h`, which says more of each function:
+//! The same as the C header `sysprof_memprof.h`, which describes each function in more detail:
 //!
-//! - **Nothing to link, nothing to pay.** The agent's functions are looked up by name at their first use. In a program that
-//!   is not recorded they are not there, and each call is a load and a compare.
-//! - **From anywhere.** The calls take no lock of their own and allocate nothing, but for the first one of each kind, which
-//!   asks the dynamic loader: make that outside of signal handlers.
-//! - **`no_std`**, without dependencies. Where there is no ELF loader to ask, nothing happens.
+//! - **Nothing to link, nothing to pay.** The agent's functions are looked up by name at their first use. In a
+//!   program that is not recorded they do not exist, and each call is a load and a compare.
+//! - **From anywhere.** The calls take no lock of their own and allocate nothing, except the first one of each kind,
+//!   which asks the dynamic loader: make that call outside of signal handlers.
+//! - **`no_std`**, without dependencies. On systems without an ELF loader the calls do nothing.
 //!
-//! Names are texts; what follows the 255th byte, or a zero, does not count.
+//! Names are texts, cut after the 255th byte or before a zero.
 //!
 //! ```
 //! use sysprof_memprof_api::{Pool, Region, mark};
@@ -37,23 +37,23 @@ pub use pool::Pool;
 pub use region::Region;
 pub use script::{Frames, Function, StackProvider, set_stack_provider};
 
-/// Records from here on, in all threads of the process, if the recording was paused or stopped.
+/// Records from now on, in all threads of the process, if the recording was paused or stopped.
 pub fn start() {
     agent::start();
 }
 
-/// Records nothing from here on, in any thread of the process, but marks. What is alive now and freed before the next
-/// [`start`] shows as uncertain, not as leaked.
+/// Stops recording in all threads of the process, except for marks. Blocks that are live now and freed before the
+/// next [`start`] are shown as uncertain, not as leaked.
 pub fn stop() {
     agent::stop();
 }
 
-/// Names this moment.
+/// Marks this moment with a name.
 pub fn mark(name: &str) {
     name::with_c_string(name, agent::mark);
 }
 
-/// True when the agent is there, so that calls reach it: it may be that nobody records.
+/// True when the agent is loaded, so that calls reach it. That does not mean that the program is being recorded.
 pub fn is_present() -> bool {
     agent::is_present()
 }

@@ -1,4 +1,4 @@
-//! Names as C has them.
+//! Names as C strings.
 
 use core::ffi::CStr;
 
@@ -19,7 +19,7 @@ pub(crate) fn with_c_string<T>(name: &str, then: impl FnOnce(&CStr) -> T) -> T {
 mod tests {
     use super::with_c_string;
 
-    /// Check that names are cut between characters and at a zero, and are else as they were.
+    /// Check that names are cut between characters and at a zero, and are otherwise unchanged.
     #[test]
     fn names_become_strings() {
         let long = "ü".repeat(200);

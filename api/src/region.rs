@@ -2,7 +2,7 @@
 
 use crate::{agent, name};
 
-/// A region with a name, from here until this is dropped.
+/// A region of time with a name, from its creation until it is dropped.
 ///
 /// ```
 /// let region = sysprof_memprof_api::Region::new("loading");

@@ -1,14 +1,14 @@
 /*
- * sysprof_memprof.h: what a program can tell the memory profiler sysprof-memprof.
+ * sysprof_memprof.h: what a program can report to the memory profiler sysprof-memprof.
  *
- * A program that includes this needs no library. While sysprof-memprof records it, the calls below reach the agent;
- * otherwise each of them is a test of a pointer and does nothing. So they may stay in what is shipped.
+ * A program that includes this header needs no library. While sysprof-memprof records the program, the calls below
+ * reach the agent; otherwise each of them tests a pointer and does nothing. So they may stay in released programs.
  *
- * All functions may be called from any thread, at any time, from signal handlers too. They allocate nothing, take no
- * lock and keep errno. They may wait like any allocation: for room in the thread's ring, when the recording asks for
- * that.
+ * All functions may be called from any thread, at any time, also from signal handlers. They allocate nothing, take no
+ * lock and preserve errno. Like any allocation, they may wait for room in the thread's ring, if the recording asks
+ * for that.
  *
- * Names are strings of any bytes; the first 255 count. They are shown as UTF-8.
+ * Names are strings of any bytes, of which the first 255 count. They are shown as UTF-8.
  *
  * It compiles as C from C89 on and as C++, with GCC and Clang on ELF systems. Elsewhere, and in statically linked
  * programs, the calls do nothing. Define SYSPROF_MEMPROF_DISABLE before the inclusion to leave them out.
@@ -26,34 +26,34 @@ extern "C" {
 typedef unsigned int memprof_pool_t;
 
 /*
- * Recording. `sysprof-memprof run --paused` begins with nothing recorded; start and stop switch the recording of the
- * whole process, and are no pair that must nest. While it is stopped, allocations cost as little as without a
- * recording. What was allocated then is not known to the recording; what was alive at a stop and is not freed after
- * the next start is shown as uncertain, not as leaked. Marks are recorded at any time.
+ * Recording. With `sysprof-memprof run --paused`, nothing is recorded at first. start and stop switch the recording
+ * of the whole process on and off; they do not nest. While it is off, allocations cost as little as without a
+ * recording. Blocks allocated then are unknown to the recording; blocks that were live at a stop and are not freed
+ * after the next start are shown as uncertain, not as leaked. Marks are always recorded.
  */
 void memprof_start(void);
 void memprof_stop(void);
 
 /*
- * Marks: names for moments, and for regions from a beginning to an end. Regions may overlap, repeat, and end in another
- * thread than they began.
+ * Marks: names for moments, and for regions from a beginning to an end. Regions may overlap, repeat, and end in
+ * another thread than they began in.
  */
 void memprof_mark(const char *name);
 void memprof_mark_begin(const char *name);
 void memprof_mark_end(const char *name);
 
 /*
- * Pools: arenas, caches, slabs, and other heaps that the program makes inside of memory it has from elsewhere. Each has
- * a name and totals of its own, apart from those of malloc.
+ * Pools: arenas, caches, slabs and other heaps that the program builds in memory from elsewhere. Each has a name, and
+ * totals of its own, apart from those of malloc.
  *
- * memprof_pool gives the number of the pool with this name, the same each time, to be kept: looking it up compares
- * names. A process has at most 64; of more it gives 0, and reports for 0 are counted as lost.
+ * memprof_pool returns the number of the pool of this name, the same each time. Keep it, since looking it up compares
+ * names. A process has at most 64 pools; beyond that it returns 0, and reports for pool 0 are counted as lost.
  *
- * Order matters where threads share a pool: report_alloc comes after the block was taken, report_free before it is given
- * back. report_realloc comes after a block was resized or moved; if another thread may get the old place before that,
- * use report_free and report_alloc, or call it under the pool's lock. A block is known by its address, which may be any
- * number but 0 that tells the blocks of the pool apart; reports of null are ignored, but for `old`, which is then a new
- * block. Reports are recorded in full, also with --sample.
+ * Order matters when threads share a pool: call report_alloc after the block was taken from the pool, and report_free
+ * before it is given back. Call report_realloc after a block was resized or moved; if another thread may get the old
+ * place before that, use report_free and report_alloc, or call it under the pool's lock. A block is identified by its
+ * address, which may be any number but 0 that distinguishes the blocks of the pool. Reports of null are ignored,
+ * except that a null `old` reports a new block. Reports are recorded in full, even with --sample.
  */
 memprof_pool_t memprof_pool(const char *name);
 void memprof_report_alloc(memprof_pool_t pool, const void *block, size_t size);
@@ -61,30 +61,32 @@ void memprof_report_realloc(memprof_pool_t pool, const void *old, const void *bl
 void memprof_report_free(memprof_pool_t pool, const void *block);
 
 /*
- * Stacks of an interpreter. The agent walks the machine's frames: of a program in another language it sees an interpreter that
- * calls itself. A stack provider says what that runs, and its frames are recorded among the machine's.
+ * Stacks of an interpreter. The agent walks native frames; in an interpreted program it sees only an interpreter that
+ * calls itself. A stack provider reports what the interpreter is running, and its frames are recorded among the
+ * native ones.
  *
- * memprof_function gives the number of the function with this name in this file, the same each time: looking it up compares
- * names, so it is best kept beside the function's code. `file` may be null. A process has at most 65,536; of more it gives
- * 0, and frames of function 0 are left out.
+ * memprof_function returns the number of the function of this name in this file, the same each time. Looking it up
+ * compares names, so it is best kept beside the function's code. `file` may be null. A process has at most 65,536
+ * functions; beyond that it returns 0, and frames of function 0 are left out.
  *
- * memprof_set_stack_provider has `provider` asked for each stack that is recorded from here on, and gives the one from
- * before, null for none; null ends it. A provider that knows only a part may ask the one before. Another thread may still be
- * in the old one when this returns.
+ * memprof_set_stack_provider has `provider` called for each stack that is recorded from now on, and returns the
+ * previous provider, null if there was none; a null `provider` removes it. A provider that knows only part of the
+ * frames may call the previous one. Another thread may still be running the previous one when this returns.
  *
- * The provider fills in the frames of the calling thread, the innermost first, as many as there is room for, and returns how
- * many there are. `place` is an address within the machine's frame that runs this one, such as that of a local variable of
- * the function that evaluates; several may have the same. Frames stand behind the machine's frame that their place lies in,
- * those without a place (null) behind the innermost.
+ * The provider fills in the frames of the calling thread, innermost first, as many as there is room for, and returns
+ * the number of frames that there are. `place` is an address within the native frame that runs this frame, such as
+ * that of a local variable of the evaluating function; several frames may have the same place. A frame is recorded as
+ * called by the native frame that contains its place, a frame without a place (null) as called by the innermost one.
  *
- * It is called from within allocations of any thread, signal handlers' too, on the stack that they are on. So it reads
- * what the thread's own interpreter keeps, takes no lock that may be held there, does not wait, and returns. What it
- * allocates is not recorded, but counted as lost. errno is kept for it. Samples of the processors are taken without asking.
+ * The provider is called within allocations of any thread, also in signal handlers, on the stack that they run on. So
+ * it must read only what the thread's own interpreter keeps, take no lock that may be held there, not wait, and
+ * return. What it allocates is not recorded, but counted as lost. errno is preserved for it. CPU samples are taken
+ * without calling it.
  */
 typedef unsigned int memprof_function_t;
 struct memprof_frame {
     memprof_function_t function;
-    unsigned int line; /* that it has come to, 0 if that is not known */
+    unsigned int line; /* that it has reached, 0 if unknown */
     const void *place;
 };
 typedef size_t (*memprof_stack_provider_t)(struct memprof_frame *frames, size_t room);
@@ -96,8 +98,8 @@ memprof_stack_provider_t memprof_set_stack_provider(memprof_stack_provider_t pro
 #endif
 
 /*
- * The rest is how a call finds the agent. The functions above are weak: without the agent they have no address. A call
- * of one goes to the function of that name with an underscore behind it, which looks first.
+ * The rest is how a call finds the agent. The functions above are weak: without the agent they have no address. A
+ * call of one goes to the function of that name with a trailing underscore, which checks for an address first.
  */
 #if defined(__GNUC__)
 #define SYSPROF_MEMPROF_INLINE static __inline__ __attribute__((__always_inline__, __unused__))
@@ -108,8 +110,8 @@ memprof_stack_provider_t memprof_set_stack_provider(memprof_stack_provider_t pro
 #if !defined(__GNUC__) || !defined(__ELF__) || defined(SYSPROF_MEMPROF_DISABLE)
 #define SYSPROF_MEMPROF_FIND(function) (found = NULL)
 #elif defined(__x86_64__) && defined(__LP64__) && !defined(__PIC__)
-/* In an executable for fixed addresses the linker takes what is weak for missing, unless it is asked for by way of the
- * table of addresses that the loader fills in. */
+/* In an executable for fixed addresses the linker resolves weak symbols to null, unless they are reached through the
+ * global offset table, which the loader fills in. */
 #define SYSPROF_MEMPROF_FIND(function) \
     __asm__(".weak " #function "\n\tmovq " #function "@GOTPCREL(%%rip), %0" : "=r"(found))
 #else

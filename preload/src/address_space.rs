@@ -1,8 +1,9 @@
-//! The program's limit on its own address space, which what the agent has mapped does not count against.
+//! The program's limit on its own address space (`RLIMIT_AS`), which the agent's mappings must not count against.
 //!
-//! A recording takes addresses in a process, of which it uses little. A program that limits its own address space, as a shell does by
-//! `ulimit -v`, could map nothing any more. So the limit that is set is larger by exactly what is the agent's at that time, and grows
-//! when the agent maps more, as for a thread that begins: what the program may have itself is what it has asked for.
+//! A recording reserves address space in the process, most of which stays untouched. A program that limits its own
+//! address space, as a shell does with `ulimit -v`, would then be unable to map anything. So the limit that is
+//! actually set is larger by exactly what the agent has mapped at that time, and grows when the agent maps more, for
+//! example when a thread begins. The program itself may map as much as it asked for.
 //!
 //! ```text
 //!  asked for   │ the program's │
@@ -10,7 +11,7 @@
 //!              └─────────────────────── current ────────────────────┘                     └ maximum
 //! ```
 //!
-//! The maximum has room for growth from the beginning, since nobody but root may raise it.
+//! The maximum leaves room for growth from the start, since only root may raise it.
 
 use crate::arch;
 use crate::modules;
@@ -19,7 +20,7 @@ use crate::sandbox::{self, Need};
 use crate::sys;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// `struct rlimit`, which is the same with large files on 64-bit systems.
+/// `struct rlimit`; on 64-bit systems `struct rlimit64` is the same.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limit {
@@ -28,19 +29,20 @@ pub(crate) struct Limit {
 }
 
 const INFINITY: u64 = libc::RLIM_INFINITY;
-/// What the agent may come to map after a limit was set: the states of some thousand threads.
+/// What the agent may map after a limit was set: the states of some thousand threads.
 const GROWTH: u64 = 256 << 20;
 
-/// Bytes that the agent has mapped, but for its image.
+/// Bytes that the agent has mapped, except for its image.
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
-/// The limit that the program asked for last, and the one that was set then or since. Words are not read as one: a program that sets
-/// a limit in one thread and asks in another at the same time has no right to either answer.
+/// The limit that the program last asked for, and the one that was set then or since. The two words of each are not
+/// read atomically: a program that sets a limit in one thread while it asks for it in another has no right to either
+/// answer.
 static ASKED: Words = Words::new();
 static SET: Words = Words::new();
 /// True once the program has set a limit.
 static IS_SET: AtomicBool = AtomicBool::new(false);
 
-// Relaxed everywhere: numbers, of which whoever sets a limit looks at the latest once more.
+// Relaxed everywhere: plain numbers, which a thread that sets a limit checks again afterwards.
 #[derive(Debug)]
 struct Words {
     current: AtomicU64,
@@ -63,8 +65,9 @@ impl Words {
 }
 
 impl Limit {
-    /// The limit to be set for this one, where so many bytes are the agent's and `before` is what is set. It goes as far as the
-    /// maximum does, unless the program wants that raised, which the kernel allows or not, as it would without us.
+    /// The limit to set for this one, where `bytes` are the agent's and `before` is the current limit. It does not
+    /// exceed the current maximum, unless the program wants that raised; the kernel allows or refuses this as it
+    /// would without us.
     fn beside(self, bytes: u64, before: Limit) -> Limit {
         if self.current > self.maximum {
             return self;
@@ -78,7 +81,8 @@ impl Limit {
     }
 }
 
-/// Bytes of this process that are the agent's, 0 while there was no recording: a dormant agent has some pages.
+/// Bytes of this process that are the agent's; 0 before the first recording, since a dormant agent has only a few
+/// pages.
 fn own() -> u64 {
     match reservation::bytes() {
         0 => 0,
@@ -86,26 +90,27 @@ fn own() -> u64 {
     }
 }
 
-/// True where the program's limits are to be set by way of [`set`].
+/// True when the program's limits must be set through [`set`].
 pub(crate) fn is_shared() -> bool {
     own() != 0
 }
 
-/// What the program is told where this limit is set.
+/// What the program is told when `set` is the kernel's limit.
 pub(crate) fn told(set: Limit) -> Limit {
     if set == SET.load() { ASKED.load() } else { set }
 }
 
-/// Sets the limit for which the program asks by `call`, where `before` is set; what the call returned.
+/// Sets the limit that the program asks for, by `call`, where `before` is the current one. Returns what `call`
+/// returned.
 pub(crate) fn set(asked: Limit, before: Limit, call: impl FnOnce(Limit) -> i32) -> i32 {
     let own = own();
     let limit = asked.beside(own, before);
     let result = call(limit);
-    // That of a child of vfork is not its parent's, whose memory this is.
+    // The limit of a child of vfork is not its parent's, whose memory this is.
     if result == 0 && !arch::thread_local().is_in_vfork() {
         ASKED.store(asked);
         SET.store(limit);
-        // Release pairs with the Acquire load in `adjust`: the words above are there.
+        // Release pairs with the Acquire load in `adjust`: the words above are visible then.
         IS_SET.store(true, Ordering::Release);
         if self::own() != own {
             adjust();
@@ -114,25 +119,25 @@ pub(crate) fn set(asked: Limit, before: Limit, call: impl FnOnce(Limit) -> i32) 
     result
 }
 
-/// The agent is about to map so many bytes.
+/// Called when the agent is about to map `bytes`.
 pub(crate) fn grow(bytes: usize) {
     MAPPED.fetch_add(bytes, Ordering::Relaxed);
     adjust();
 }
 
-/// The agent has given so many bytes back, or did not get them.
+/// Called when the agent has unmapped `bytes`, or did not get them.
 pub(crate) fn shrink(bytes: usize) {
     MAPPED.fetch_sub(bytes, Ordering::Relaxed);
     adjust();
 }
 
-/// Has the limit be what the program asked for beside what is the agent's now.
-// Whoever sets a limit looks again whether it is still the one: so the last one to set it sets the right one.
+/// Makes the limit again what the program asked for plus what is the agent's now.
+// Each thread that sets the limit checks afterwards that it is still right, so the last one leaves the right one.
 fn adjust() {
     while IS_SET.load(Ordering::Acquire) && sandbox::allows(Need::Limits) {
         let (asked, own, set) = (ASKED.load(), own(), SET.load());
         let before = sys::limit_of_address_space();
-        // One that another process has set is not ours to change.
+        // A limit that another process has set is not ours to change.
         if before != set || own == 0 {
             return;
         }
@@ -151,8 +156,8 @@ fn adjust() {
 mod tests {
     use super::{GROWTH, INFINITY, Limit};
 
-    /// Check that limits grow by what is ours, the maximum by what may come, neither beyond what is set, and not where there is none; that
-    /// what the kernel refuses is still refused.
+    /// Check that the limit grows by what is ours and the maximum by what may follow, neither beyond the current
+    /// maximum, that unlimited stays unlimited, and that what the kernel refuses is still refused.
     #[test]
     fn limits_grow_as_far_as_they_may() {
         let limit = |current, maximum| Limit { current, maximum };

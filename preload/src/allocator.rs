@@ -1,15 +1,17 @@
-//! Whom the hooks of `malloc` and its kin stand before.
+//! The allocators behind the hooks of `malloc` and its relatives.
 
 use crate::{linked, real};
 use core::ffi::{c_int, c_void};
 
 type Pointer = *mut c_void;
-/// What takes a block to free it.
+/// The type of `free`.
 pub(crate) type Free = unsafe extern "C" fn(block: Pointer);
 
-/// Functions that hooks go on to. Each is `None` while it is unknown, and has the contract of the C function of its name.
+/// The functions that hooks forward to. Each returns `None` while the function is unknown, and otherwise has the
+/// contract of the C function of its name.
 pub(crate) trait Allocator {
-    /// Whether a thread at rest may go on to it as if there were no hook: what is known of that is about the next library's.
+    /// Whether a thread at rest may call it as if there were no hook. What is known about that holds for the next
+    /// library only.
     const MAY_REST: bool;
 
     unsafe fn malloc(size: usize) -> Option<Pointer>;
@@ -23,22 +25,23 @@ pub(crate) trait Allocator {
     unsafe fn valloc(size: usize) -> Option<Pointer>;
     unsafe fn pvalloc(size: usize) -> Option<Pointer>;
 
-    /// Its `free` if it is libc's, of which no function calls one of ours while it works, but `reallocarray`: it has its own ways to the
-    /// kernel. Others may call `mmap`, and hold their locks meanwhile.
+    /// Its `free`, if that is libc's. No function of libc's allocator calls one of ours while it works, except
+    /// `reallocarray`: libc has its own way to the kernel. Other allocators may call `mmap`, and hold their locks
+    /// meanwhile.
     fn plain_free() -> Option<Free>;
 
-    /// True when it is libc's.
+    /// True when the allocator is libc's.
     #[inline(always)]
     fn is_plain() -> bool {
         Self::plain_free().is_some()
     }
 }
 
-/// The allocator of the next library in the order of the search.
+/// The allocator of the next library in the search order.
 #[derive(Debug)]
 pub(crate) struct Library;
 
-/// The one that the program has inside.
+/// The allocator inside the program.
 #[derive(Debug)]
 pub(crate) struct Linked;
 
@@ -47,7 +50,7 @@ macro_rules! functions {
         $(
             #[inline(always)]
             unsafe fn $function($($argument: $type),*) -> Option<$result> {
-                // SAFETY: as the caller says.
+                // SAFETY: upheld by the caller.
                 unsafe { $functions::$function($($argument),*) }
             }
         )*

@@ -1,8 +1,10 @@
-//! Memory of libc's allocator. It gives that back by ways of its own, and calls none of our hooks for it: the end of the heap below
-//! the break, and parts of its arenas. So what is known of such pages, a coroutine's stack in a block, holds for one walk.
+//! Memory of libc's own allocator. libc returns parts of it to the kernel by internal calls that reach none of our
+//! hooks: the end of the heap below the break, and parts of its arenas. So what a walk learns about such pages, for
+//! example a coroutine's stack in a block, is valid for that walk only.
 //!
-//! An arena's parts lie at multiples of their largest size, and begin with a header (`heap_info` of glibc's `malloc/arena.c`). Of musl's
-//! allocator nothing is known: any memory may be its own that is not the stack which a thread was made with.
+//! The parts of an arena lie at multiples of their largest size and begin with a header (`heap_info` in glibc's
+//! `malloc/arena.c`). Of musl's allocator nothing is known: any memory outside the stacks that threads were created
+//! with may belong to it.
 
 use crate::arch;
 use crate::c_library;
@@ -14,7 +16,7 @@ use crate::sys;
 const LARGEST_PART: u64 = 64 << 20;
 const PAGE: u64 = 4096;
 
-/// What a part begins with.
+/// The header of a part.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     arena: u64,
@@ -24,7 +26,7 @@ struct Part {
 }
 
 impl Part {
-    /// True when it can be the header of a part that has this offset.
+    /// True when this can be the header of a part that contains `offset`.
     fn contains(&self, offset: u64) -> bool {
         self.arena != 0
             && self.arena.is_multiple_of(8)
@@ -37,21 +39,22 @@ impl Part {
     }
 }
 
-/// True where memory may go away that nobody has unmapped.
+/// True where memory may be unmapped without a hook of ours being called.
 #[cold]
 pub(crate) fn may_give_back(address: u64) -> bool {
     if c_library::is_musl() {
         return !is_on_main_stack(address) && !c_library::is_on_own_stack(address);
     }
     let place: *const u64 = arch::weak!("__curbrk").cast();
-    // SAFETY: null, or a variable of libc's.
+    // SAFETY: null, or a variable of libc.
     let is_below_break = unsafe { place.as_ref() }.is_some_and(|end| address < *end);
     is_below_break || is_in_arena(address)
 }
 
-/// True on the stack of the first thread, below which the kernel leaves more room than this.
+/// True on the main thread's stack; the kernel leaves more room than this below it.
 fn is_on_main_stack(address: u64) -> bool {
-    // SAFETY: reads a word that the kernel gave at the start: where the program's name lies, at the end of the stack.
+    // SAFETY: reads a word that the kernel passed at the start: the place of the program's name, at the end of the
+    // stack.
     let top = unsafe { libc::getauxval(libc::AT_EXECFN) };
     address < top && top.wrapping_sub(address) < MAIN_STACK
 }
@@ -61,7 +64,7 @@ fn is_in_arena(address: u64) -> bool {
     if !sandbox::allows(Need::Leave) || !sandbox::allows(Need::Map) || start == 0 {
         return false;
     }
-    // What lies there may be anybody's, and go away now: the kernel can tell.
+    // The memory there may be anybody's, and may be unmapped at any time, so the kernel reads it.
     sys::copy_words(sys::thread_id(), start).is_ok_and(|[arena, before, size, opened]| {
         Part { arena, before, size, opened }.contains(address - start)
     })
@@ -71,11 +74,11 @@ fn is_in_arena(address: u64) -> bool {
 mod tests {
     use super::may_give_back;
 
-    /// Check that blocks of the heap and of an arena are told from what else can be read.
+    /// Check that blocks of the heap and of an arena are told from other readable memory.
     #[test]
     fn blocks_of_the_allocator_are_known() {
         let below_break = || {
-            // SAFETY: moves nothing.
+            // SAFETY: a query, which moves nothing.
             unsafe { libc::sbrk(0) }.addr() as u64
         };
         let small = Box::new([0_u8; 64]);

@@ -1,7 +1,8 @@
-//! Memory for calls that come before the next allocator is known: `dlsym` itself may allocate.
+//! Memory for calls that come before the next allocator is known, since `dlsym` itself may allocate.
 //!
-//! A bump arena of 64 KiB that never gives anything back. Each block is preceded by its size, so that `realloc` and
-//! `malloc_usable_size` know it. When it is used up, callers get a null pointer, as from any allocator out of memory.
+//! A bump arena of 64 KiB whose blocks are never given back. Each block is preceded by its size, for `realloc` and
+//! `malloc_usable_size`. When the arena is used up, callers get a null pointer, as from any allocator that is out of
+//! memory.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
@@ -14,7 +15,7 @@ const HEADER: usize = 16;
 #[repr(C, align(4096))]
 struct Arena(UnsafeCell<[u8; SIZE]>);
 
-// SAFETY: every byte is handed out to one caller only, by an atomic counter.
+// SAFETY: an atomic counter hands every byte out to one caller only.
 unsafe impl Sync for Arena {}
 
 static ARENA: Arena = Arena(UnsafeCell::new([0; SIZE]));
@@ -37,7 +38,7 @@ pub(crate) fn allocate(size: usize, alignment: usize) -> *mut c_void {
     let (Some(need), true) = (size.checked_add(HEADER + alignment), alignment <= 4096) else {
         return null_mut();
     };
-    // Relaxed: the counter only hands out bytes, nothing is published through it.
+    // Relaxed: the counter only hands out bytes; nothing is published through it.
     let from = USED.fetch_add(need.next_multiple_of(16), Ordering::Relaxed);
     if from.checked_add(need).is_none_or(|end| end > SIZE) {
         return null_mut();
@@ -61,7 +62,7 @@ pub(crate) fn size(pointer: *const c_void) -> usize {
 mod tests {
     use super::*;
 
-    /// Check that blocks are aligned, apart, sized, and refused once the arena is used up.
+    /// Check that blocks are aligned, disjoint and sized, and refused once the arena is used up.
     #[test]
     fn blocks_are_aligned_and_bounded() {
         let first = allocate(100, 1);

@@ -1,4 +1,4 @@
-//! Which C library the process has, and what we have to know of it.
+//! Which C library the process has, and what the agent has to know about it.
 //!
 //! | | glibc | musl |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | its own code | has unwind tables | has none, and is read instead ([`text`]) |
 //! | its allocator | calls no hook, marks blocks that it has mapped | `calloc` calls `malloc`, `posix_memalign` calls `aligned_alloc`; memory goes back at any `free` |
 //!
-//! One library serves both: what it needs of either by name is weak, since a loader that finds us in `LD_PRELOAD` does not start a
-//! program for which it has not all that we need.
+//! One agent library serves both. Symbols that only one of them has are weak: a loader that finds us in `LD_PRELOAD`
+//! would otherwise refuse to start the program.
 
 use crate::real::{self, own_call};
 use crate::{arch, loader, sys};
@@ -25,11 +25,12 @@ type GetStack = unsafe extern "C" fn(*const Attributes, *mut *mut c_void, *mut u
 #[repr(C, align(16))]
 struct Attributes([u8; 128]);
 
-/// The exit is to be told. Relaxed: a thread that does not see it ends a process that was not recorded.
+/// The exit must be reported. Relaxed: a thread that does not see it ends a process that was not recorded.
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
-/// Where the code of a C library without unwind tables is, and its functions that never return: 0 where there are tables.
-// Relaxed everywhere: found by the constructor, or by who first joins a recording, before walks; each thread that walks has seen a
-// word of that recording with Acquire.
+/// Where the code of a C library without unwind tables is, and its functions that never return: 0 where it has
+/// tables.
+// Relaxed everywhere: found before any walk, by the constructor or by the thread that first joins a recording; each
+// thread that walks has loaded a word of that recording with Acquire.
 static TEXT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 static NEVER_RETURN: [AtomicU64; Text::NEVER_RETURN.len()] =
     [const { AtomicU64::new(0) }; Text::NEVER_RETURN.len()];
@@ -37,25 +38,26 @@ static NEVER_RETURN: [AtomicU64; Text::NEVER_RETURN.len()] =
 static GET_ATTRIBUTES: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static GET_STACK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
-/// True with glibc, and with musl.
+/// True with glibc and with musl.
 pub(crate) fn is_known() -> bool {
     on_exit().is_some() || is_musl()
 }
 
-/// True with musl: what leads debuggers to its loader's list has this name there, and nowhere else. Its code can be read of x86-64 only.
+/// True with musl: only there does a symbol of this name lead debuggers to the loader's list. Its code can be read on
+/// x86-64 only.
 pub(crate) fn is_musl() -> bool {
     cfg!(target_arch = "x86_64") && !debugger_list().is_null()
 }
 
-/// Where musl's loader keeps the address of what glibc calls `_r_debug`; null in glibc.
+/// Where musl's loader keeps the address of what glibc calls `_r_debug`; null with glibc.
 fn debugger_list() -> *const *mut c_void {
     arch::weak!("_dl_debug_addr").cast()
 }
 
-/// What the loader keeps for debuggers; null if it is not known.
+/// The loader's data for debuggers (`r_debug`); null if it is unknown.
 #[cold]
 pub(crate) fn loaded_for_debuggers() -> *mut c_void {
-    // SAFETY: null, or a variable of musl's loader, which it sets before it starts any code.
+    // SAFETY: null, or a variable of musl's loader, which is set before any code runs.
     match unsafe { debugger_list().as_ref() } {
         Some(list) => *list,
         None => loader::look_up(c"_r_debug"),
@@ -68,15 +70,17 @@ fn on_exit() -> Option<OnExit> {
     unsafe { core::mem::transmute::<*const c_void, Option<OnExit>>(address) }
 }
 
-/// Has the process' exit told to [`crate::lifecycle::exiting`] when all destructors have run, with its code if the C library tells that.
+/// Has [`crate::lifecycle::exiting`] called at the process' exit, after all destructors, with the exit code if the C
+/// library reports it.
 ///
-/// What is registered before glibc's loader registers its own comes last there. In musl our own destructor does: it calls them in the
-/// order in which it called constructors, backwards, and those of preloaded libraries came first.
+/// With glibc, a handler that is registered before the loader registers its own is called last. With musl, our own
+/// destructor is the last: musl calls destructors in the reverse order of constructors, and those of preloaded
+/// libraries came first.
 #[cold]
 pub(crate) fn watch_exit() {
     IS_WATCHED.store(true, Ordering::Relaxed);
     if let Some(on_exit) = on_exit() {
-        // SAFETY: the function is ours, which is never unloaded.
+        // SAFETY: the function is ours, and this library is never unloaded.
         own_call(|| unsafe { on_exit(exits_with, core::ptr::null_mut()) });
     }
 }
@@ -85,7 +89,7 @@ extern "C" fn exits_with(code: c_int, _: *mut c_void) {
     crate::lifecycle::exiting(Some(code));
 }
 
-/// Our destructor.
+/// The agent's destructor.
 #[cfg(not(test))]
 #[used]
 #[unsafe(link_section = ".fini_array")]
@@ -98,7 +102,7 @@ extern "C" fn exits() {
     }
 }
 
-/// Learns what walks need to know of musl. Called once, when modules can be found.
+/// Learns what stack walks need to know about musl. Called once, when modules can be found.
 #[cold]
 pub(crate) fn learn() {
     if !is_musl() {
@@ -121,7 +125,7 @@ pub(crate) fn learn() {
     end.store(code.end, Ordering::Relaxed);
 }
 
-/// The C library's code around an address, if it is to be read because there are no tables.
+/// The C library's code around an address, if its code must be read because it has no unwind tables.
 #[cold]
 pub(crate) fn text(address: u64) -> Option<Text<'static>> {
     let [start, end] = &TEXT;
@@ -135,12 +139,12 @@ pub(crate) fn text(address: u64) -> Option<Text<'static>> {
     Some(Text { code, address: start, never_return })
 }
 
-/// True for addresses on the stack that this thread was made with, but for the first one's.
+/// True for addresses on the stack that this thread was created with; never in the first thread.
 #[cold]
 pub(crate) fn is_on_own_stack(address: u64) -> bool {
     let get_attributes = GET_ATTRIBUTES.load(Ordering::Relaxed);
     let get_stack = GET_STACK.load(Ordering::Relaxed);
-    // musl looks for the first thread's by calls of the kernel, one for each page.
+    // For the first thread musl would search its stack with a system call for each page.
     let is_first = || sys::thread_id() == sys::process_id();
     if get_attributes.is_null() || get_stack.is_null() || is_first() {
         return false;
@@ -150,10 +154,10 @@ pub(crate) fn is_on_own_stack(address: u64) -> bool {
     // SAFETY: as above.
     let get_stack = unsafe { core::mem::transmute::<*mut c_void, GetStack>(get_stack) };
     let (mut attributes, mut start, mut size) = (Attributes([0; 128]), core::ptr::null_mut(), 0);
-    // SAFETY: the thread itself, which is alive; musl reads its description and fills the attributes in, no more, but for the first
-    // thread, which is not asked for.
+    // SAFETY: the calling thread, which is alive. musl only reads its descriptor and fills the attributes in, except
+    // for the first thread, which is never asked about.
     let has_attributes = unsafe { get_attributes(arch::thread_pointer(), &raw mut attributes) } == 0;
-    // SAFETY: of attributes that were filled in just now.
+    // SAFETY: the attributes were filled in just above.
     let has_stack =
         has_attributes && unsafe { get_stack(&raw const attributes, &raw mut start, &raw mut size) } == 0;
     has_stack && address.wrapping_sub(start.addr() as u64) < size as u64

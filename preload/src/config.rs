@@ -1,4 +1,4 @@
-//! What the environment asks of the agent.
+//! What the environment tells the agent.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | `SYSPROF_MEMPROF_DIR` | where the doorbell is, instead of the run folders, see [`crate::doorbell`] |
 //! | `SYSPROF_MEMPROF_SEED` | a number that makes the choice of samples repeatable, for tests |
 //!
-//! The rest of the policy comes from the collector, so that one recording has one. The environment is read from the
-//! process' own block and not through `getenv`: shells bring their own.
+//! Everything else comes from the collector, so that one recording has one policy. The environment is read from the
+//! process' own block instead of through `getenv`, since shells define their own.
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
@@ -27,8 +27,8 @@ const SEED: &[u8] = b"SYSPROF_MEMPROF_SEED";
 /// Longest name of a socket, as `sockaddr_un` has it.
 pub(crate) const LONGEST: usize = 108;
 
-/// The socket's name and the key's text, kept for the programs that this one executes: a program may clear or overwrite its own
-/// environment before it does.
+/// The socket's name and the key's text, kept for the programs that this one executes: a program may clear or
+/// overwrite its own environment before it does.
 struct Kept(UnsafeCell<Texts>);
 
 struct Texts {
@@ -52,7 +52,7 @@ pub(crate) fn keeps_code() -> bool {
     variable(INSIDE) == Some(b"0")
 }
 
-/// Reads the environment: where the collector listens, `None` when nobody is named. Called once.
+/// Reads the environment. Returns where the collector listens; `None` when no socket is named. Called once.
 pub(crate) fn read() -> Option<&'static [u8]> {
     let value = variable(SOCKET).filter(|value| !value.is_empty() && value.len() < LONGEST)?;
     let key = variable(KEY).filter(|key| Key::from_text(key).is_some()).unwrap_or_default();
@@ -60,7 +60,7 @@ pub(crate) fn read() -> Option<&'static [u8]> {
     for (to, from) in texts.socket.iter_mut().zip(value).chain(texts.key.iter_mut().zip(key)) {
         *to = *from;
     }
-    // SAFETY: only the thread that starts the session is here, and it has not published anything yet.
+    // SAFETY: only the thread that starts the session is here, and it has published nothing yet.
     unsafe { KEPT.0.get().write(texts) };
     Some(socket())
 }
@@ -70,22 +70,22 @@ fn kept() -> &'static Texts {
     unsafe { &*KEPT.0.get() }
 }
 
-/// What [`read`] found; empty when that was nothing.
+/// The socket's name that [`read`] found; empty when there was none.
 pub(crate) fn socket() -> &'static [u8] {
     kept().socket.split(|byte| *byte == 0).next().unwrap_or(&[])
 }
 
-/// The text of the recording's key beside it; empty when there was none.
+/// The text of the recording's key, read with the socket; empty when there was none.
 pub(crate) fn key_text() -> &'static [u8] {
     kept().key.split(|byte| *byte == 0).next().unwrap_or(&[])
 }
 
-/// What to show a collector: [`Key::NONE`] where nobody has given us one.
+/// The key to show to a collector: [`Key::NONE`] when we were given none.
 pub(crate) fn key() -> Key {
     Key::from_text(key_text()).unwrap_or_default()
 }
 
-/// What samples are to be chosen with, so that the same run chooses the same; `None` for something new each time.
+/// The seed for the choice of samples, so that the same run chooses the same ones; `None` for a new one each time.
 pub(crate) fn seed() -> Option<u64> {
     core::str::from_utf8(variable(SEED)?).ok()?.parse().ok()
 }
@@ -98,13 +98,13 @@ pub(crate) fn variable(name: &[u8]) -> Option<&'static [u8]> {
     value_in(environment, name)
 }
 
-/// The value of a variable in a list as `execve` takes it.
+/// The value of a variable in an environment list as `execve` takes it.
 pub(crate) fn value_in(environment: *const *const c_char, name: &[u8]) -> Option<&'static [u8]> {
     if environment.is_null() {
         return None;
     }
     for index in 0.. {
-        // SAFETY: the list is terminated by a null pointer, before which we are.
+        // SAFETY: the list ends with a null pointer, which has not been passed yet.
         let entry = unsafe { environment.wrapping_add(index).read() };
         if entry.is_null() {
             return None;
@@ -123,20 +123,20 @@ unsafe extern "C" {
     static mut ENVIRON: *const *const c_char;
 }
 
-/// The environment, null before libc has set it up.
+/// The environment; null before libc has set it up.
 ///
 /// # Safety
-/// Nobody changes the environment at this moment.
+/// Nobody changes the environment meanwhile.
 pub(crate) unsafe fn libc_environ() -> *const *const c_char {
-    // SAFETY: a plain load of libc's pointer, which nobody changes at this moment, says the caller.
+    // SAFETY: a plain load of libc's pointer, which the caller says nobody changes meanwhile.
     unsafe { ENVIRON }
 }
 
-/// Makes a list the environment.
+/// Replaces the environment.
 ///
 /// # Safety
-/// Nobody else looks at the environment or changes it at this moment, and the list stays for as long as it is the environment.
+/// Nobody else reads or changes the environment meanwhile, and the list lives as long as it is the environment.
 pub(crate) unsafe fn set_libc_environ(list: *const *const c_char) {
-    // SAFETY: a plain store to libc's pointer, at which nobody else is, says the caller.
+    // SAFETY: a plain store to libc's pointer, which the caller says nobody else uses meanwhile.
     unsafe { ENVIRON = list }
 }

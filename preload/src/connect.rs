@@ -1,4 +1,4 @@
-//! The conversation with a collector: one socket, closed before anything is recorded, and a bounded time.
+//! The exchange with a collector: one socket, closed before anything is recorded, within a bounded time.
 
 use crate::process::{self, Session};
 use crate::{arch, config, linked, reservation, sys};
@@ -15,27 +15,29 @@ use shared_ring::geometry::Geometry;
 use shared_ring::handshake::{Hello, MESSAGE, Purpose, Reply, Verdict};
 use shared_ring::{Control, PROTOCOL_VERSION, Segment};
 
-/// Longest wait for the collector's answer when the process begins. It answers within a millisecond unless the machine
-/// is starved.
+/// Longest wait for the collector's answer when the process begins. The answer takes less than a millisecond unless
+/// the machine is starved.
 const ANSWER: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
-/// The same when the process was called in the middle of its work, and others wait for it: it is called again when that was too
-/// short. With the mapping of the memory, which follows, it is less than what a busy machine takes from a thread anyway.
+/// The same when the process was called by the doorbell in the middle of its work, where other threads wait for it;
+/// if this was too short, it will be called again. Together with the mapping of the memory that follows, it is less
+/// than what a busy machine takes from a thread anyway.
 const ANSWER_TO_CALLED: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
-/// Whom the kernel shows in place of users that a user namespace does not have.
+/// The uid that the kernel shows for users that a user namespace does not map.
 const NOBODY: u32 = 65534;
-/// Tables of descriptors grow by multiples of this.
+/// Descriptor tables grow by multiples of this.
 const BLOCK: i32 = 64;
-/// Descriptors that we have at once, and a few for other threads.
+/// Descriptors that we hold at once, plus a few for other threads.
 const ROOM: i32 = 8;
 
-/// Where so many want to be heard at once that there is no room, or somebody who comes later took ours, we try again after this, then
-/// after twice as long, and so on: whoever is to hear us needs the processors that thousands would take by trying.
+/// When the collector has no room for another connection, or a later process took our place, we try again after this
+/// time, then after twice as long, and so on: thousands of processes that keep trying would take the processors from
+/// the collector.
 const AGAIN_NS: i64 = 2_000_000;
 const SELDOM_NS: i64 = 128_000_000;
 
-/// Why an attempt led to nothing.
+/// Why an attempt failed.
 enum Missed {
-    /// There was no room for us: there may be soon.
+    /// There was no room for us, but there may be soon.
     NoRoom,
     /// Nobody is there, nobody answers, or the answer is no.
     No,
@@ -64,10 +66,10 @@ pub(crate) fn connect(name: &[u8], purpose: Purpose) -> Option<Session> {
 
 fn try_to_connect(name: &[u8], purpose: Purpose, patience: &Timespec) -> Result<Session, Missed> {
     let socket = open(name)?;
-    // Whoever was let go before this was heard came too soon.
+    // A connection that was dropped before it was heard came too soon.
     say(socket.as_fd(), purpose).ok_or(Missed::NoRoom)?;
     let mut ready = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)];
-    // Signals are blocked, but a process that was stopped may be interrupted, too.
+    // Signals are blocked, but stopping and continuing the process may still interrupt the call.
     match rustix::io::retry_on_intr(|| poll(&mut ready, Some(patience))) {
         Ok(0) | Err(_) => return Err(Missed::No),
         Ok(_) => {}
@@ -94,20 +96,20 @@ fn try_to_connect(name: &[u8], purpose: Purpose, patience: &Timespec) -> Result<
     agreed.ok_or(Missed::No)
 }
 
-/// Tells whoever has called that it is too early.
+/// Tells the collector that has called that this process has not left its last recording yet.
 #[cold]
 pub(crate) fn tell_busy(name: &[u8]) {
-    // Who is not told sees that we have gone.
+    // A collector that is not told notices that we have hung up.
     let _ = open(name).map(|socket| say(socket.as_fd(), Purpose::Busy));
 }
 
-/// A descriptor of the conversation, whose number others find in a place of its own.
+/// A descriptor of the exchange, whose number is also kept in a static place.
 struct Held {
     descriptor: OwnedFd,
     place: &'static AtomicI32,
 }
 
-/// The socket, and the two memories. Copied by fork, as the descriptors are; 0 for none.
+/// The socket and the two memory descriptors; 0 for none. A fork copies them, as it copies the descriptors.
 static HELD: [AtomicI32; 3] = [const { AtomicI32::new(0) }; 3];
 
 impl Held {
@@ -123,24 +125,26 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Before it is closed: by then the number may be another file's.
+        // Before the descriptor is closed: afterwards the number may be another file's.
         self.place.store(0, Ordering::Relaxed);
     }
 }
 
-/// Forgets what a thread of its parent's held, in a child that may have closed it and opened others.
+/// In a forked child, forgets the descriptors that a thread of its parent held. The child may have closed them and
+/// opened others.
 #[cold]
 pub(crate) fn forget_held() {
     HELD.iter().for_each(|place| place.store(0, Ordering::Relaxed));
 }
 
-/// Closes what a thread of its parent's held, in a child that was forked just now and has opened nothing yet.
+/// In a child that was forked just now and has opened nothing yet, closes the descriptors that a thread of its parent
+/// held.
 #[cold]
 pub(crate) fn close_held() {
     for place in &HELD {
         let number = place.swap(0, Ordering::Relaxed);
         if number != 0 {
-            // SAFETY: a copy of the parent's descriptor, which nobody here knows of.
+            // SAFETY: a copy of the parent's descriptor, which nobody else here knows.
             drop(unsafe { OwnedFd::from_raw_fd(number) });
         }
     }
@@ -159,7 +163,7 @@ fn say(socket: BorrowedFd<'_>, purpose: Purpose) -> Option<()> {
     Some(())
 }
 
-/// Bytes of a socket's path, its end included.
+/// Bytes of a socket's path, including its terminator.
 const PATH: usize = 108;
 
 fn open(name: &[u8]) -> Result<Held, Missed> {
@@ -173,8 +177,8 @@ fn open(name: &[u8]) -> Result<Held, Missed> {
     }
 }
 
-/// A name that nobody has here may be one of another network namespace, and where there is no room at one door there may be at another.
-/// There may be a file of that name beside ours.
+/// Tries the socket file of the same name beside the agent's library. An abstract name that nobody has here may
+/// belong to another network namespace, and where one socket has no room the other may have some.
 #[cold]
 fn open_beside(own: &[u8]) -> Option<Held> {
     let agent = crate::exec::agent()?;
@@ -198,13 +202,14 @@ fn open_at(address: &SocketAddrUnix, name: &[u8]) -> Result<Held, Missed> {
         rustix::io::Errno::AGAIN => Missed::NoRoom,
         _ => Missed::No,
     })?;
-    // Whoever answers is to be root or ourselves: anybody could listen on an abstract name.
+    // The peer must be root or our own user: anybody could listen on an abstract name.
     let uid = arch::peer_of(socket.descriptor.as_raw_fd()).ok_or(Missed::No)?.uid;
     let is_known = uid == 0 || uid == rustix::process::geteuid().as_raw();
     (is_known || uid == NOBODY && lies_in_our_folder(name)).then_some(socket).ok_or(Missed::No)
 }
 
-/// True for a socket that only root and this user can have made: in a user namespace of our own, root outside is nobody.
+/// True for a socket that only root and this user can have created. In a user namespace of our own, root outside
+/// appears as nobody.
 #[cold]
 fn lies_in_our_folder(name: &[u8]) -> bool {
     let Some(slash) = name.iter().rposition(|byte| *byte == b'/') else { return false };
@@ -234,19 +239,19 @@ fn path_address(name: &[u8]) -> rustix::io::Result<SocketAddrUnix> {
     SocketAddrUnix::new(path)
 }
 
-/// Moves a descriptor out of the way of programs that expect the next small number, or leaves it where it is when that is not
-/// allowed.
+/// Moves a descriptor out of the way of programs that expect the next small number, or leaves it where it is when
+/// that is not allowed.
 fn raise(descriptor: OwnedFd) -> OwnedFd {
     rustix::io::fcntl_dupfd_cloexec(&descriptor, aside(descriptor.as_raw_fd())).unwrap_or(descriptor)
 }
 
-/// The last numbers for which the table of descriptors need not grow: of a process with several threads the kernel lets that wait
-/// for a grace period of all processors, 10 to 20 ms.
+/// The last numbers for which the descriptor table need not grow: in a process with several threads the kernel makes
+/// growing wait for an RCU grace period, 10 to 20 ms.
 fn aside(number: i32) -> i32 {
     (number | (BLOCK - 1)).wrapping_sub(ROOM - 1)
 }
 
-/// The answer, and the descriptors of the memory when they come with it.
+/// The answer, and the memory's descriptors when they come with it.
 fn receive(socket: BorrowedFd<'_>) -> Result<(Reply, Option<(Held, Held)>), Missed> {
     let mut message = [0u8; MESSAGE];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
@@ -269,13 +274,13 @@ fn receive(socket: BorrowedFd<'_>) -> Result<(Reply, Option<(Held, Held)>), Miss
     });
     match received.bytes {
         MESSAGE => Ok((Reply::from_bytes(&message).ok_or(Missed::No)?, both)),
-        // Let go without a word. Where the collector is gone the next attempt finds nobody.
+        // Dropped without an answer. If the collector is gone, the next attempt will find nobody.
         0 => Err(Missed::NoRoom),
         _ => Err(Missed::No),
     }
 }
 
-/// Memory that could shrink under us would kill the host.
+/// Checks the seals and the size: memory that could shrink under us would kill the host.
 fn check(descriptor: BorrowedFd<'_>, length: usize) -> Option<()> {
     let seals = rustix::fs::fcntl_get_seals(descriptor).ok()?;
     let size = rustix::fs::fstat(descriptor).ok()?.st_size;
@@ -285,8 +290,8 @@ fn check(descriptor: BorrowedFd<'_>, length: usize) -> Option<()> {
 
 fn map(geometry: &Geometry, segment: BorrowedFd<'_>, control: BorrowedFd<'_>) -> Option<Session> {
     let (base, words) = reservation::map(geometry, segment, control)?;
-    // SAFETY: mapped just above with the geometry's length; what is used outside of hooks that are counted stays
-    // mapped for the life of the process, see `reservation`.
+    // SAFETY: mapped just above with the geometry's length; what is used outside of counted hooks stays mapped
+    // for the life of the process, see `reservation`.
     let segment = unsafe { Segment::new(base.cast(), *geometry) };
     // SAFETY: as above.
     let control = unsafe { Control::new(words.cast(), *geometry) };
@@ -297,7 +302,7 @@ fn map(geometry: &Geometry, segment: BorrowedFd<'_>, control: BorrowedFd<'_>) ->
 mod tests {
     use super::*;
 
-    /// Check that descriptors are moved up, and never to where the table has to grow.
+    /// Check that descriptors are moved up, but never so far that the table has to grow.
     #[test]
     fn descriptors_stay_in_their_block() {
         for number in 0..2000 {

@@ -1,8 +1,9 @@
-//! The doorbell page as a dormant process hears it: see [`shared_ring::doorbell`].
+//! The doorbell's page as a dormant process sees it, see [`shared_ring::doorbell`].
 //!
-//! It is found once, in the constructor, and never made: in `SYSPROF_MEMPROF_DIR` when that is set, else in the user's
-//! run folder, else in that of the system. Whoever may write it can have this process recorded, so it must belong to
-//! root or to the process' own user, be a regular file that others cannot write, and have no other name.
+//! The page is looked for once, in the constructor, and never created: in `SYSPROF_MEMPROF_DIR` when that is set,
+//! else in the user's run folder, else in the system's. Whoever may write it can have this process recorded. So it
+//! must belong to root or to the process' own user, be a regular file that others cannot write, and have no other
+//! name.
 
 use crate::config::{self, LONGEST};
 use crate::sys;
@@ -13,7 +14,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use rustix::fs::{FileType, Mode, OFlags};
 use shared_ring::doorbell::{BYTES, Doorbell, FILE, SOCKET};
 
-/// Where the page is looked for, best first: a variable or a folder, and what follows it.
+/// Where the page is looked for, best first: a variable or a folder, and what is appended to it.
 ///
 /// | name | followed by |
 /// |---|---|
@@ -29,9 +30,9 @@ const SYSTEM: &[u8] = b"/run/sysprof-memprof";
 
 /// The page, null while there is none.
 static PAGE: AtomicPtr<Doorbell> = AtomicPtr::new(core::ptr::null_mut());
-/// What a process hears that has no doorbell.
+/// The word that a process without a doorbell looks at.
 static SILENCE: AtomicU32 = AtomicU32::new(shared_ring::doorbell::GENERATION);
-/// The generation that this process has answered, or taken note of.
+/// The generation that this process has answered or ignored.
 static ANSWERED: AtomicU32 = AtomicU32::new(0);
 
 /// Name of the socket beside the page.
@@ -62,7 +63,7 @@ pub(crate) fn find() {
     }
 }
 
-/// The same in one folder, for a process that has found none; false when there is none that can be trusted.
+/// Looks in one more folder, for a process that has found no page; false when there is none that can be trusted.
 #[cold]
 pub(crate) fn find_in(folder: &[u8]) -> bool {
     look(&[folder], rustix::process::geteuid().as_raw())
@@ -79,9 +80,10 @@ fn look(folder: &[&[u8]], uid: u32) -> bool {
     if join(&mut name, folder, SOCKET).is_none() {
         return false;
     }
-    // SAFETY: nobody else is here, and nobody reads before the page is published.
+    // SAFETY: no other thread is here, and nobody reads before the page is published.
     unsafe { NAME.0.get().write(name) };
-    // SAFETY: mapped just now, for the life of the process, with at least the size of the type; any bits are valid.
+    // SAFETY: mapped just now for the life of the process, with at least the size of the type; every bit pattern is
+    // valid.
     let generation = unsafe { &*page }.generation();
     ANSWERED.store(generation, Ordering::Relaxed);
     // Release pairs with the Acquire load in `page`.
@@ -98,7 +100,7 @@ fn join<'b>(buffer: &'b mut [u8; LONGEST], folder: &[&[u8]], name: &str) -> Opti
     CStr::from_bytes_until_nul(buffer).ok()
 }
 
-/// Has this process hear nothing any more: silence takes the place of the page.
+/// Makes this process deaf: zeros take the place of the page.
 #[cold]
 pub(crate) fn cover() {
     if let Some(page) = page() {
@@ -106,7 +108,7 @@ pub(crate) fn cover() {
     }
 }
 
-/// Has it hear again what it heard before [`cover`]; false when the page is no longer where it was, or there was none.
+/// Undoes [`cover`]; false when the page is no longer where it was, or there was none.
 #[cold]
 pub(crate) fn uncover() -> bool {
     let Some(page) = page() else { return false };
@@ -121,13 +123,13 @@ pub(crate) fn uncover() -> bool {
     let uid = rustix::process::geteuid().as_raw();
     let is_mapped = path.is_some_and(|path| map(path, uid, core::ptr::from_ref(page).cast_mut()).is_some());
     if is_mapped {
-        // Calls of old were for nobody.
+        // Earlier calls were not meant for this process.
         ANSWERED.store(page.generation(), Ordering::Relaxed);
     }
     is_mapped
 }
 
-/// Opens, checks and maps the file, in the place of `page` unless that is null; its descriptor is closed again.
+/// Opens, checks and maps the file, in the place of `page` unless that is null, and closes its descriptor.
 fn map(path: &CStr, uid: u32, page: *mut Doorbell) -> Option<*mut Doorbell> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(rustix::fs::CWD, path, flags, Mode::empty()).ok()?;
@@ -141,9 +143,9 @@ fn map(path: &CStr, uid: u32, page: *mut Doorbell) -> Option<*mut Doorbell> {
         return None;
     }
     let fresh = sys::map_page_of(&file)?.cast::<Doorbell>();
-    // SAFETY: mapped just now with the size of a page; any bits are valid for the type.
+    // SAFETY: mapped just now with the size of a page; every bit pattern is valid for the type.
     if !unsafe { &*fresh }.is_ours() {
-        // SAFETY: nobody has the mapping but us.
+        // SAFETY: nobody else has the mapping.
         unsafe { sys::unmap(fresh.cast(), BYTES) };
         return None;
     }
@@ -153,7 +155,7 @@ fn map(path: &CStr, uid: u32, page: *mut Doorbell) -> Option<*mut Doorbell> {
     sys::move_over(fresh.cast(), page.cast(), BYTES).then_some(page)
 }
 
-/// The digits of a number.
+/// The decimal digits of a number.
 fn decimal(mut number: u32, digits: &mut [u8; 10]) -> &[u8] {
     let mut start = digits.len();
     for (place, digit) in digits.iter_mut().enumerate().rev() {
@@ -174,22 +176,22 @@ fn page() -> Option<&'static Doorbell> {
     unsafe { page.as_ref() }
 }
 
-/// The word that dormant threads look at.
+/// The word that dormant threads compare.
 pub(crate) fn word() -> &'static AtomicU32 {
     page().map_or(&SILENCE, |page| &page.generation)
 }
 
-/// True when there is one: this process may be recorded later.
+/// True when there is a page: this process may be recorded later.
 pub(crate) fn is_there() -> bool {
     page().is_some()
 }
 
-/// The socket to connect to, when this process has been called since it was last asked. One thread gets it.
+/// The socket to connect to, if this process was called since it last looked. Only one thread gets it.
 #[cold]
 pub(crate) fn take_call() -> Option<&'static [u8]> {
     let page = page()?;
     let generation = page.generation();
-    // Relaxed: only which thread answers is decided here.
+    // Relaxed: this only decides which thread answers.
     if ANSWERED.swap(generation, Ordering::Relaxed) == generation || !page.is_for(sys::process_id()) {
         return None;
     }
@@ -219,7 +221,7 @@ mod tests {
         map(&CString::new(path.as_os_str().as_bytes()).unwrap(), uid, null_mut()).is_some()
     }
 
-    /// A folder of this test, gone after it.
+    /// A folder for this test, removed when dropped.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -243,7 +245,7 @@ mod tests {
         }
     }
 
-    /// Check that only a page is mapped that nobody else can write, cut short or have put there.
+    /// Check that a page is mapped only if nobody else can write it, truncate it or have put it there.
     #[test]
     fn only_trusted_pages_are_mapped() {
         let folder = Folder::new("trust");
@@ -265,7 +267,7 @@ mod tests {
         assert!(!is_mapped(&folder.0.join("pipe")));
     }
 
-    /// Check that numbers are written as everybody writes them.
+    /// Check that numbers are written in decimal.
     #[test]
     fn numbers_are_decimal() {
         for number in [0, 7, 10, 1000, 65534, u32::MAX] {
@@ -273,7 +275,7 @@ mod tests {
         }
     }
 
-    /// Check that a path is whole or none.
+    /// Check that a path is complete or `None`.
     #[test]
     fn paths_are_whole() {
         let mut buffer = [0; 108];

@@ -1,10 +1,10 @@
-//! The tables of a loaded module: what its dynamic section leads to.
+//! The tables of a loaded module, as its dynamic section describes them.
 
 use crate::elf::{DT_GNU_HASH, DT_NEEDED, DT_NULL, DT_STRTAB, DT_SYMTAB};
 use crate::loader::LinkMap;
 use core::ffi::{CStr, c_char, c_void};
 
-/// Entry of a dynamic section.
+/// An entry of a dynamic section.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Entry {
@@ -25,7 +25,7 @@ pub(crate) struct Symbol {
 }
 
 impl Symbol {
-    /// Whether it is a function that the module defines, and not one that chooses another one when it is loaded.
+    /// Whether it is a function that the module defines, other than an indirect function (`STT_GNU_IFUNC`).
     pub(crate) fn is_function(&self) -> bool {
         const STT_FUNC: u8 = 2;
         self.kind & 15 == STT_FUNC && self.section != 0
@@ -41,7 +41,7 @@ pub(crate) struct Relocation {
     pub(crate) addend: i64,
 }
 
-/// The tables of a module that stays loaded as long as this is used.
+/// The tables of a module, which stays loaded for `'m`.
 #[derive(Clone, Copy)]
 pub(crate) struct Dynamic<'m> {
     bias: u64,
@@ -49,25 +49,25 @@ pub(crate) struct Dynamic<'m> {
 }
 
 impl<'m> Dynamic<'m> {
-    /// Those of a module that the loader has described.
+    /// The tables of a module that the loader has described.
     pub(crate) fn of(map: &'m LinkMap) -> Self {
-        // SAFETY: of a loaded module.
+        // SAFETY: the module is loaded.
         unsafe { Self::at(map.address, map.dynamic) }
     }
 
-    /// Those of a dynamic section.
+    /// The tables behind a dynamic section.
     ///
     /// # Safety
-    /// It is that of a module which is loaded for `'m`, so far from where its file says.
+    /// The section is that of a module which is loaded for `'m`, at the load bias `bias`.
     pub(crate) unsafe fn at(bias: u64, section: *const c_void) -> Self {
         let first = section.cast::<Entry>();
-        // SAFETY: of a loaded module: ends with an entry that says so.
+        // SAFETY: the section of a loaded module, which ends with a `DT_NULL` entry.
         let length = (0..).take_while(|at| unsafe { (*first.wrapping_add(*at)).tag } != DT_NULL).count();
-        // SAFETY: as many were just seen.
+        // SAFETY: so many entries were just seen.
         Self { bias, entries: unsafe { core::slice::from_raw_parts(first, length) } }
     }
 
-    /// How far the module lies from where its file says.
+    /// The load bias: how far the module lies from the addresses in its file.
     pub(crate) fn bias(self) -> u64 {
         self.bias
     }
@@ -76,21 +76,22 @@ impl<'m> Dynamic<'m> {
         self.entries.iter().find(|entry| entry.tag == tag).map(|entry| entry.value)
     }
 
-    /// What an entry leads to. The loader puts addresses in the place of those of the file, where it may write.
+    /// The table that an entry points to. Where the section is writable, the loader has replaced the file's addresses
+    /// by those in memory.
     fn table<T>(self, tag: u64) -> Option<*const T> {
         let value = self.value(tag)?;
         let address = if value < self.bias { value.wrapping_add(self.bias) } else { value };
         Some(core::ptr::with_exposed_provenance(address as usize))
     }
 
-    /// A text of the module.
+    /// A string of the module.
     pub(crate) fn text(self, offset: u64) -> Option<&'m CStr> {
         let texts = self.table::<c_char>(DT_STRTAB)?;
-        // SAFETY: of a loaded module: its texts lie there, each with an end.
+        // SAFETY: the module is loaded, and its string table has terminated strings.
         Some(unsafe { CStr::from_ptr(texts.wrapping_add(offset as usize)) })
     }
 
-    /// Names of the modules that it needs.
+    /// Names of the modules that this one needs.
     pub(crate) fn needed(self) -> impl Iterator<Item = &'m CStr> {
         self.entries
             .iter()
@@ -98,23 +99,24 @@ impl<'m> Dynamic<'m> {
             .filter_map(move |entry| self.text(entry.value))
     }
 
-    /// The words that the loader fills in, of the table that two entries tell of.
+    /// The relocations of the table that two entries describe.
     pub(crate) fn relocations(self, table: u64, length: u64) -> &'m [Relocation] {
         let (Some(first), Some(bytes)) = (self.table::<Relocation>(table), self.value(length)) else {
             return &[];
         };
-        // SAFETY: of a loaded module: as many as it says.
+        // SAFETY: the module is loaded, and the table is as long as it says.
         unsafe { core::slice::from_raw_parts(first, bytes as usize / size_of::<Relocation>()) }
     }
 
-    /// A symbol by its number, which a table of the module has.
+    /// A symbol by its index, which comes from a table of the module.
     pub(crate) fn symbol(self, number: u32) -> Option<&'m Symbol> {
         let symbols = self.table::<Symbol>(DT_SYMTAB)?;
-        // SAFETY: of a loaded module: the numbers in its tables are of symbols that it has.
+        // SAFETY: the module is loaded, and the indices in its tables are those of symbols that it has.
         Some(unsafe { &*symbols.wrapping_add(number as usize) })
     }
 
-    /// The symbol by which other modules find a name in this one. Those without GNU's hash table have none.
+    /// The symbol by which other modules find a name in this one. A module without GNU's hash table counts as
+    /// exporting none.
     pub(crate) fn exported(self, name: &CStr) -> Option<&'m Symbol> {
         let table = Hashes::of(self.table::<u32>(DT_GNU_HASH)?);
         table.numbers(name).filter_map(|number| self.symbol(number)).find(|symbol| {
@@ -124,7 +126,7 @@ impl<'m> Dynamic<'m> {
 }
 
 impl Dynamic<'static> {
-    /// The address of a function that it exports under a name.
+    /// The address of a function that the module exports by this name.
     pub(crate) fn function(self, name: &CStr) -> Option<*mut c_void> {
         let symbol = self.exported(name).filter(|symbol| symbol.is_function())?;
         let address = self.bias.wrapping_add(symbol.value) as usize;
@@ -132,13 +134,13 @@ impl Dynamic<'static> {
     }
 }
 
-/// GNU's hash table: numbers of symbols by their names' hashes.
+/// GNU's hash table: symbol indices by the hashes of their names.
 ///
 /// ```text
 ///  buckets │ first │ words │ shift │ filter: words of 8 bytes │ bucket → its first symbol │ a hash for each symbol from `first` on
 /// ```
 ///
-/// Symbols of one bucket stand together, and the last one's hash is odd.
+/// The symbols of one bucket are adjacent; the hash of the last one is odd.
 struct Hashes {
     buckets: *const u32,
     count: u32,
@@ -147,31 +149,31 @@ struct Hashes {
 }
 
 impl Hashes {
-    /// That of a loaded module.
+    /// The hash table of a loaded module.
     fn of(table: *const u32) -> Self {
-        // SAFETY: it begins with four numbers.
+        // SAFETY: the table begins with four numbers.
         let [count, first, words, _] = unsafe { table.cast::<[u32; 4]>().read() };
         let buckets = table.wrapping_add(4).wrapping_add(words as usize * 2);
         Self { buckets, count, chains: buckets.wrapping_add(count as usize), first }
     }
 
-    /// Numbers of the symbols that may have a name.
+    /// Indices of the symbols that may have this name.
     fn numbers(&self, name: &CStr) -> impl Iterator<Item = u32> {
         let hash = name
             .to_bytes()
             .iter()
             .fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
         let start = match hash.checked_rem(self.count) {
-            // SAFETY: there are so many buckets.
+            // SAFETY: the table has so many buckets.
             Some(bucket) => unsafe { self.buckets.wrapping_add(bucket as usize).read() },
             None => 0,
         };
-        // A bucket without symbols has 0.
+        // An empty bucket has 0.
         let mut next = start.checked_sub(self.first).filter(|_| start != 0);
         core::iter::from_fn(move || {
             loop {
                 let place = next?;
-                // SAFETY: a symbol of the bucket, or one that follows another which was not the last.
+                // SAFETY: a symbol of the bucket: its first, or one after a symbol that was not the last.
                 let other = unsafe { self.chains.wrapping_add(place as usize).read() };
                 next = (other & 1 == 0).then(|| place.wrapping_add(1));
                 if other | 1 == hash | 1 {

@@ -1,4 +1,4 @@
-//! Numbers of the ELF format that libc's package does not name: tags of a dynamic section, and kinds of relocations.
+//! Constants of the ELF format that the `libc` crate lacks: tags of dynamic sections, and relocation types.
 
 pub(crate) const DT_NULL: u64 = 0;
 pub(crate) const DT_NEEDED: u64 = 1;

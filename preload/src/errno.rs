@@ -1,20 +1,20 @@
-//! The calling thread's `errno`, which hooks leave as the next function has left it.
+//! The calling thread's `errno`, which hooks leave as the next function left it.
 
 use core::ffi::c_int;
 
-/// What it is now.
+/// Its value.
 #[cold]
 pub(crate) fn get() -> c_int {
-    // SAFETY: may always be called, and gives the address of the calling thread's own.
+    // SAFETY: may always be called, and returns the address of the calling thread's own.
     let place = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     unsafe { place.read() }
 }
 
-/// Makes it another.
+/// Sets its value.
 #[cold]
 pub(crate) fn set(error: c_int) {
-    // SAFETY: may always be called, and gives the address of the calling thread's own.
+    // SAFETY: may always be called, and returns the address of the calling thread's own.
     let place = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     unsafe { place.write(error) };

@@ -1,12 +1,13 @@
-//! Keeps the recording's variables in the environment that an `exec` or `posix_spawn` gives to the next program.
+//! Keeps the recording's variables in the environment that an `exec` or `posix_spawn` passes to the next program.
 //!
-//! Programs that build an environment of their own would lose them, and with them their children. Only what is
-//! missing is added; nothing the program set is changed but `LD_PRELOAD`, which gets the agent in front. Where the
-//! longer environment is too long for the system, the program's own is used. From programs that do not start behind us
-//! the agent is taken away, whoever has named it, recorded or not.
+//! A program that builds an environment of its own would lose them, and its children would not be recorded. Only
+//! missing variables are added; of what the program set nothing changes but `LD_PRELOAD`, where the agent is put in
+//! front. If the longer environment is too long for the system, the program's own is used. A program that would not
+//! start with the agent preloaded gets a list without it, whoever put the agent there, and whether this process is
+//! recorded or not.
 //!
-//! The copy lies on the caller's stack, no larger than it must be: an exec may be the last thing this memory sees, in
-//! a child of vfork anything mapped would be left behind in the parent, and a thread's stack may be small.
+//! The copy lies on the caller's stack and is as small as possible: after an exec nothing can be freed, in a child of
+//! vfork any mapping would be left behind in the parent, and a thread's stack may be small.
 //!
 //! ```text
 //!   *variable … *preload *socket *key null  "LD_PRELOAD=agent:theirs\0"  "SYSPROF_MEMPROF_SOCKET=name\0"  "SYSPROF_MEMPROF_KEY=5f…\0"
@@ -29,17 +30,17 @@ pub(crate) type Strings = *const *const c_char;
 const PRELOAD: &[u8] = b"LD_PRELOAD";
 /// The shell of `system` and `popen`.
 const SHELL: &CStr = c"/bin/sh";
-/// Largest copy that lies on the stack, in bytes: a thread has at least 16 KiB of it.
+/// Largest copy on the stack in bytes: any thread has at least 16 KiB of stack.
 const SMALL: usize = 4096;
-/// The same in a child of vfork, where nothing may be mapped. An even larger environment is passed on as it is, and so is one that is not
-/// small where a child has its parent's memory in another way.
+/// The same in a child of vfork, where nothing may be mapped. A larger environment is passed on unchanged there. So
+/// is any that exceeds `SMALL` in a child that shares its parent's memory in another way.
 const SMALL_IN_VFORK: usize = 1 << 16;
 
-/// The path under which the loader knows this library, null while that is unknown.
+/// The path by which the loader knows this library; null while that is unknown.
 static AGENT: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 
-/// Remembers under which path the loader knows this library. Called once, by the constructor: later the loader's lock may
-/// belong to a thread that a fork has left behind.
+/// Remembers the path by which the loader knows this library. Called once, by the constructor: later the loader's
+/// lock may be held by a thread that does not exist in this forked child.
 pub(crate) fn remember_agent() {
     let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: any address may be asked for, and `info` is large enough.
@@ -51,7 +52,7 @@ pub(crate) fn remember_agent() {
     }
 }
 
-/// That path, if it is one.
+/// The library's path, if the loader's name for it is one.
 pub(crate) fn agent() -> Option<&'static [u8]> {
     let name = AGENT.load(Ordering::Relaxed);
     if name.is_null() {
@@ -61,14 +62,15 @@ pub(crate) fn agent() -> Option<&'static [u8]> {
     Some(unsafe { CStr::from_ptr(name) }.to_bytes()).filter(|path| path.contains(&b'/'))
 }
 
-/// True where the next program may have the agent: a filter that it inherits does not kill it for what that does, and its loader finds it.
+/// True when the next program may have the agent: no filter that it inherits kills it for what the agent does, and
+/// its loader can open the agent.
 #[cold]
 fn may_be_loaded() -> bool {
     sandbox::allows(Need::Begin) && is_in_reach()
 }
 
-/// True where a loader can open this library. As another user, or in another root, it may not, and would say so to whoever reads the
-/// program's errors.
+/// True when a loader can open this library. As another user or in another root it may be unable to, and would say so
+/// on the program's standard error.
 // Cost: three system calls.
 #[cold]
 fn is_in_reach() -> bool {
@@ -78,7 +80,8 @@ fn is_in_reach() -> bool {
     }
     // SAFETY: the loader's string for a library that is never unloaded.
     let path = unsafe { CStr::from_ptr(name) };
-    // The first asks for the real user, without capabilities, which the next program loses; the second for the effective one.
+    // The first call checks with the real user's rights, without the capabilities that the next program loses; the
+    // second with the effective user's.
     rustix::fs::access(path, Access::READ_OK).is_ok()
         && rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).is_ok()
 }
@@ -86,13 +89,13 @@ fn is_in_reach() -> bool {
 /// How a call with an environment ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
-    /// What it returned.
+    /// What the call returned.
     pub(crate) result: i32,
     /// The system found arguments and environment too long.
     pub(crate) is_too_long: bool,
 }
 
-/// Calls `call`, which starts `program`, with the environment `given`, or with a copy that is as it should be.
+/// Calls `call`, which starts `program`, with the environment `given`, or with a corrected copy of it.
 pub(crate) fn with_variables(
     program: Program,
     given: Strings,
@@ -111,10 +114,10 @@ pub(crate) fn with_variables(
     call(given).result
 }
 
-/// Calls `call`, by which libc starts a shell with the process' own environment, while that is as it should be.
+/// Calls `call`, by which libc starts a shell with the process' own environment, while that environment is corrected.
 ///
-/// Only in a process with one thread: others may look at the environment, or change it, meanwhile. The copy is not on the stack, since
-/// a signal handler may leave the call by `longjmp`: then it stays the environment.
+/// Only in a process with one thread, since others might read or change the environment meanwhile. The copy is not on
+/// the stack: a signal handler may leave the call by `longjmp`, and then the copy stays the environment.
 pub(crate) fn with_own_variables<R>(call: impl FnOnce() -> R) -> R {
     let in_vfork = arch::thread_local().is_in_vfork();
     if in_vfork || !sys::is_single_threaded() {
@@ -132,12 +135,12 @@ pub(crate) fn with_own_variables<R>(call: impl FnOnce() -> R) -> R {
     }
     change.write(memory.cast());
     let copy: Strings = memory.cast();
-    // SAFETY: there is no other thread, and the copy is unmapped only where it is not the environment any more.
+    // SAFETY: there is no other thread, and the copy is unmapped only when it is no longer the environment.
     unsafe { config::set_libc_environ(copy) };
     let result = call();
     // SAFETY: as above.
     let is_still = unsafe { config::libc_environ() } == copy;
-    // A handler that has changed it may have kept strings of the copy.
+    // A handler that has changed the environment may have kept strings of the copy.
     if is_still {
         // SAFETY: as above.
         unsafe { config::set_libc_environ(given) };
@@ -147,31 +150,32 @@ pub(crate) fn with_own_variables<R>(call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// What is to be changed in an environment.
+/// The changes to an environment.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     given: Strings,
-    /// Variables that are kept.
+    /// Number of variables that are kept.
     kept: usize,
-    /// Parts of the list of libraries, when it is another one.
+    /// The parts of the new `LD_PRELOAD`, if it changes.
     preload: Option<[&'static [u8]; 3]>,
-    /// The socket's name, when there is none.
+    /// The socket's name, if it is missing.
     socket: Option<&'static [u8]>,
-    /// The recording's key, when its socket is named and the key is not there.
+    /// The recording's key, if the socket is the recording's and the key is missing.
     key: Option<&'static [u8]>,
 }
 
 impl Change {
-    /// `None` when everything is as it should be. Whether the next program `is_alone` is asked only if it matters.
+    /// `None` when nothing needs to change. `is_alone`, whether the next program must start without us, is called
+    /// only if it matters.
     fn of(given: Strings, is_alone: impl FnOnce() -> bool) -> Option<Change> {
         let follows = follows();
         let theirs = config::value_in(given, PRELOAD).unwrap_or(b"");
         let preload = preload_list(agent()?, theirs, follows, is_alone);
-        // A process that was called by the doorbell has no socket to name.
+        // A process that the doorbell called has no socket to name.
         let ours = Some(config::socket()).filter(|socket| follows && !socket.is_empty());
         let given_socket = config::value_in(given, config::SOCKET);
         let socket = ours.filter(|_| given_socket.is_none());
-        // That of another recording belongs to its socket.
+        // If the socket is another recording's, so is the key.
         let is_ours = ours.is_some() && given_socket.is_none_or(|name| Some(name) == ours);
         let key = Some(config::key_text()).filter(|key| is_ours && !key.is_empty());
         let key = key.filter(|key| config::value_in(given, config::KEY) != Some(key));
@@ -180,7 +184,7 @@ impl Change {
         (preload.is_some() || socket.is_some() || key.is_some()).then_some(Change { kept, ..change })
     }
 
-    /// The variables that are passed on as they are.
+    /// The variables that are passed on unchanged.
     fn kept(&self) -> impl Iterator<Item = *const c_char> {
         let replaced = [(PRELOAD, self.preload.is_some()), (config::KEY, self.key.is_some())];
         entries(self.given).filter(move |entry| {
@@ -199,12 +203,12 @@ impl Change {
         [preload, socket, key]
     }
 
-    /// Pointers of the copy.
+    /// Number of pointers in the copy, with the null at its end.
     fn pointers(&self) -> usize {
         self.kept + self.added().iter().flatten().count() + 1
     }
 
-    /// Bytes of the copy.
+    /// Size of the copy in bytes.
     fn bytes(&self) -> usize {
         let length = |parts: &[&[u8]; 5]| parts.iter().map(|part| part.len()).sum::<usize>() + 1;
         self.pointers() * size_of::<*const c_char>()
@@ -214,13 +218,13 @@ impl Change {
     /// Calls `function` with memory for the copy; does nothing when there is none.
     fn with_memory(&self, mut function: impl FnMut(*mut u8)) {
         unsafe extern "C" fn enter<F: FnMut(*mut u8)>(memory: *mut u8, function: *mut c_void) {
-            // SAFETY: the context of `with_stack` below, borrowed for the call alone.
+            // SAFETY: the context given to `with_stack` below, borrowed only for that call.
             let function = unsafe { &mut *function.cast::<F>() };
             function(memory);
         }
 
         fn on_stack<F: FnMut(*mut u8)>(bytes: usize, function: &mut F) {
-            // SAFETY: so much stack is left to any thread that calls an exec, which libc's own functions take, too.
+            // SAFETY: any thread that calls an exec has so much stack left; libc's own exec functions need as much.
             unsafe { arch::with_stack(bytes, enter::<F>, core::ptr::from_mut(function).cast()) };
         }
         let bytes = self.bytes();
@@ -231,7 +235,7 @@ impl Change {
         let memory = if in_vfork || is_guest() { null_mut() } else { sys::map_private(bytes) };
         if !memory.is_null() {
             function(memory.cast());
-            // SAFETY: the call that was given the copy is over, and has failed or has made a process of its own.
+            // SAFETY: the call that used the copy is over: it has failed, or has created a process of its own.
             unsafe { sys::unmap(memory, bytes) };
         }
     }
@@ -246,7 +250,8 @@ impl Change {
             unsafe { pointers.wrapping_add(count).write(entry) };
             count += 1;
         };
-        // The environment may be another thread's to change, as without us; more than was counted has no room.
+        // Another thread may change the environment meanwhile, as without us; there is no room for more than was
+        // counted.
         self.kept().take(self.kept).for_each(&mut push);
         for parts in self.added().iter().flatten() {
             push(memory.wrapping_add(next).cast());
@@ -260,8 +265,8 @@ impl Change {
     }
 }
 
-/// The list of libraries for the next program, in three parts, if it is not `theirs`: the agent is put in front when it `follows`, and taken
-/// out for a program that `is_alone`.
+/// The `LD_PRELOAD` for the next program in three parts, if it differs from `theirs`: with the agent in front when
+/// the process `follows`, and without the agent for a program that `is_alone`.
 fn preload_list(
     agent: &'static [u8],
     theirs: &'static [u8],
@@ -283,12 +288,12 @@ fn preload_list(
     }
 }
 
-/// The libraries of a list.
+/// The libraries in a list.
 fn libraries(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|byte| matches!(byte, b':' | b' '))
 }
 
-/// Where a list has a library: start and end.
+/// Where a library is in a list: start and end.
 fn place_of(library: &[u8], list: &[u8]) -> Option<(usize, usize)> {
     let mut start = 0_usize;
     for part in libraries(list) {
@@ -301,12 +306,12 @@ fn place_of(library: &[u8], list: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// The parts of a list that is made of two.
+/// Two lists joined.
 fn joined(first: &'static [u8], second: &'static [u8]) -> [&'static [u8]; 3] {
     [first, if first.is_empty() || second.is_empty() { b"" } else { b":" }, second]
 }
 
-/// The strings of a list.
+/// The strings in a list.
 pub(crate) fn entries(list: Strings) -> impl Iterator<Item = *const c_char> {
     (0..).map_while(move |index| {
         if list.is_null() {
@@ -318,7 +323,8 @@ pub(crate) fn entries(list: Strings) -> impl Iterator<Item = *const c_char> {
     })
 }
 
-/// True in a process that has its parent's memory without `vfork`, as a runtime makes it by `clone`. How large its stack is nobody knows.
+/// True in a process that shares its parent's memory without `vfork`, as runtimes create it by `clone`. The size of
+/// its stack is unknown.
 #[cold]
 fn is_guest() -> bool {
     process::epoch_in_session() != 0 && !process::is_itself()
@@ -333,7 +339,7 @@ mod tests {
     use super::*;
     use std::ffi::CString;
 
-    /// The list that is passed on for `given` when these parts of it are to be others.
+    /// The environment that is passed on for `given` with these changes.
     fn changed(given: &[&str], preload: Option<[&'static [u8]; 3]>) -> Vec<String> {
         changed_with(given, preload, None)
     }
@@ -358,8 +364,8 @@ mod tests {
         found
     }
 
-    /// Check that what is missing is added behind what was given, which stays, but for the list that the agent is put into;
-    /// also where there is more than fits on a stack.
+    /// Check that missing variables are added after the given ones, which stay unchanged except for the list that the
+    /// agent is put into; also when the copy does not fit on a stack.
     #[test]
     fn missing_variables_are_added() {
         let socket = "SYSPROF_MEMPROF_SOCKET=@socket";
@@ -375,7 +381,8 @@ mod tests {
         assert_eq!(found[5000..], ["LD_PRELOAD=/a.so", socket]);
     }
 
-    /// Check that the recording's key is added with its socket, and takes the place of another one, which would be found first.
+    /// Check that the recording's key is added with its socket and replaces any other key, which would be found
+    /// first.
     #[test]
     fn key_replaces_that_of_others() {
         let (socket, key) = ("SYSPROF_MEMPROF_SOCKET=@socket", "SYSPROF_MEMPROF_KEY=5f");
@@ -385,8 +392,8 @@ mod tests {
         assert_eq!(changed(&given, None), [&given[..], &[socket]].concat());
     }
 
-    /// Check what becomes of the list of libraries, whether the agent is in it or not, for programs that start behind it and for
-    /// those that do not.
+    /// Check what becomes of the list of libraries, with and without the agent in it, for programs that start with it
+    /// and for those that do not.
     #[test]
     fn programs_that_want_to_be_alone_are_left_alone() {
         let list = |theirs: &'static str, follows, is_alone| {
@@ -407,7 +414,7 @@ mod tests {
                 assert_eq!(list(theirs, follows, true), text(without), "{theirs}");
             }
         }
-        // Whoever preloads the runtime has to have it first.
+        // A sanitizer's runtime that is preloaded must stay first.
         assert_eq!(list("/a.so:/lib/libasan.so.8", true, false), text("/lib/libasan.so.8"));
         assert_eq!(list("/lib/libasan.so.8", true, false), None);
         assert_eq!(list("/b.so", true, true), None);

@@ -1,6 +1,6 @@
-//! Which blocks are samples: the frees of all others need no record.
+//! Which blocks are samples, so that the frees of all others need no record.
 //!
-//! One bit for every 8 bytes of address space, in leaves that are mapped when the first sample lies in their region:
+//! One bit for every 8 bytes of address space, in leaves that are mapped when a region gets its first sample:
 //!
 //! ```text
 //!  address  46         28 27                9 8      3         47 instead of 46 on ARM
@@ -12,18 +12,19 @@
 //! ```
 //!
 //! - **It is exact.** Blocks are at least 8 bytes apart, so each has a bit of its own. The bit is set before the
-//!   allocation returns and cleared before the block is given back; whoever frees the block got its address from the
-//!   thread that allocated it, so it sees the bit, and the next owner of the address sets it after it was cleared. An
-//!   allocator that hands out addresses which are no multiples of 8 has those blocks refused as samples, and counted.
+//!   allocation returns and cleared before the block is given back. Whoever frees the block got its address from the
+//!   thread that allocated it, and therefore sees the bit; the next owner of the address sets the bit after it was
+//!   cleared. If an allocator returns addresses that are no multiples of 8, those blocks are refused as samples, and
+//!   counted.
 //! - **It is small.** A sample dirties at most one page, and reading a page that was never written maps the kernel's
-//!   page of zeros. All leaves together are never larger than a 64th of the regions that samples lie in; there are at
-//!   most [`LEAVES`], for 1 TiB. Where no more can be had, samples are refused and counted.
-//! - **It is private.** A child of fork has a copy, so it knows its parent's samples as its own blocks.
-//! - **It is cheap.** A free looks at one pointer, the same for a whole heap, and at one word, which its neighbours in
-//!   the heap share.
+//!   zero page. All leaves together are never larger than a 64th of the regions that contain samples. There are at
+//!   most [`LEAVES`], enough for 1 TiB; when no more can be had, samples are refused and counted.
+//! - **It is private.** A forked child has a copy, so it knows its parent's samples as its own blocks.
+//! - **It is cheap.** A free reads one pointer, which is the same for a whole heap, and one word, which it shares
+//!   with its neighbours in the heap.
 //!
-//! When every allocation is recorded there is no directory, and every free is recorded, too. A process that is recorded
-//! again keeps its directory and its leaves, emptied.
+//! When every allocation is recorded, there is no directory, and every free is recorded, too. A process that is
+//! recorded again keeps its directory and its leaves, emptied.
 
 use crate::{arch, sys};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -41,12 +42,12 @@ const LEAVES: usize = 4096;
 
 type Leaf = AtomicPtr<AtomicU64>;
 
-/// The leaves by region.
+/// The leaves, by region.
 #[derive(Debug)]
 struct Filter {
-    /// Null while there is none, [`PAUSED`] or [`NO_BLOCK`] when no block is of interest.
+    /// Null when there is none, [`PAUSED`] or [`NO_BLOCK`] when no block is of interest.
     directory: AtomicPtr<Leaf>,
-    /// The same, once there was one: it stays.
+    /// The directory, once there was one: it is never unmapped.
     mapped: AtomicPtr<Leaf>,
     leaves: AtomicUsize,
 }
@@ -64,21 +65,22 @@ pub(crate) fn start() -> bool {
     FILTER.start()
 }
 
-/// From here on the end of every block is to be recorded; true.
+/// From now on, records the end of every block. Returns true.
 #[cold]
 pub(crate) fn accept_all() -> bool {
     FILTER.directory.store(core::ptr::null_mut(), Ordering::Relaxed);
     true
 }
 
-/// From here on the end of no block is to be recorded: the process is not recorded.
+/// From now on, records the end of no block: the process is not recorded.
 #[cold]
 pub(crate) fn refuse() {
     FILTER.directory.store(NO_BLOCK, Ordering::Relaxed);
 }
 
-/// While everything is recorded: the end of no block is to be recorded until [`resume`]. Samples stay as they are, and
-/// are still taken out when they end: none that ends in a pause is taken for a block that comes after it.
+/// When everything is recorded: the end of no block is to be recorded until [`resume`]. When only samples are,
+/// nothing changes, and samples are still removed when they end: none that ends in a pause is mistaken for a later
+/// block.
 #[cold]
 pub(crate) fn pause() {
     FILTER.change(core::ptr::null_mut(), PAUSED);
@@ -96,27 +98,27 @@ pub(crate) fn forget() {
     FILTER.forget();
 }
 
-/// Puts a block in; false when it cannot be held. Nothing is held, and nothing refused, when everything is recorded.
+/// Adds a block; false when it cannot be held. When everything is recorded, nothing is held and nothing refused.
 pub(crate) fn add(address: usize) -> bool {
     FILTER.add(address)
 }
 
-/// True while the end of every block is to be recorded.
+/// True while the end of every block is recorded.
 #[inline(always)]
 pub(crate) fn takes_all() -> bool {
-    // Relaxed: a flag. Whether its end is recorded is for the guard to say.
+    // Relaxed: a flag. The guard decides whether the end is recorded.
     FILTER.directory.load(Ordering::Relaxed).is_null()
 }
 
-/// True when the end of a block is to be recorded, as far as a look can tell: another thread may be taking it out.
+/// True when the end of a block must be recorded. Only a hint: another thread may be removing it.
 // Cost: three loads and tests.
 #[inline(always)]
 pub(crate) fn has(address: usize) -> bool {
     FILTER.has(address)
 }
 
-/// Takes a block out that is about to end: true when its end is to be recorded.
-// Cost: as `has`; what is not a sample changes nothing.
+/// Removes a block that is about to end: true when its end must be recorded.
+// Cost: as `has`; for a block that is not a sample nothing is written.
 #[inline(always)]
 pub(crate) fn take(address: usize) -> bool {
     FILTER.take(address)
@@ -132,7 +134,7 @@ impl Filter {
     }
 
     fn start(&self) -> bool {
-        // Relaxed, all of them: one thread starts, and publishes the session after.
+        // Relaxed, all of them: one thread starts, and publishes the session afterwards.
         let mut directory = self.mapped.load(Ordering::Relaxed);
         if directory.is_null() {
             directory = sys::map_sparse(REGIONS * size_of::<Leaf>()).cast();
@@ -143,11 +145,11 @@ impl Filter {
     }
 
     fn change(&self, from: *mut Leaf, to: *mut Leaf) {
-        // Relaxed: a flag. What is something else stays as it is.
+        // Relaxed: a flag. Any other value stays.
         let _ = self.directory.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Leaves stay where they are, empty: a free that is just looking at one finds nothing.
+    /// Leaves stay mapped, but empty: a free that is just looking at one finds nothing.
     fn forget(&self) {
         let directory = self.mapped.load(Ordering::Relaxed);
         if directory.is_null() || self.leaves.load(Ordering::Relaxed) == 0 {
@@ -170,8 +172,8 @@ impl Filter {
             return false;
         }
         let Some(leaf) = self.leaf(region(directory, address)) else { return false };
-        // Relaxed here and in `take`: the changes of one word have one order, and whoever may free the block learned
-        // its address from the thread that is here, in some way that orders both.
+        // Relaxed here and in `take`: the changes of one word have a total order, and whoever may free the block
+        // learned its address from this thread in some way that orders the two.
         word(leaf, address).fetch_or(1 << place(address), Ordering::Relaxed);
         true
     }
@@ -192,13 +194,13 @@ impl Filter {
             return directory.is_null();
         }
         let Some(word) = find(directory, address) else { return false };
-        // Of two that free the block, which is a mistake of theirs, one records it.
+        // If two threads free the block, which is a bug of theirs, one of them records it.
         word.fetch_and(!(1 << place(address)), Ordering::Relaxed) >> place(address) & 1 != 0
     }
 
     /// The leaf of a region, mapped if need be.
     fn leaf(&self, region: &Leaf) -> Option<*mut AtomicU64> {
-        // Acquire pairs with the exchange in `map_leaf`: nothing is in a new leaf but zeros, yet it is mapped.
+        // Acquire pairs with the exchange in `map_leaf`: a new leaf contains only zeros, but it must be mapped.
         let leaf = region.load(Ordering::Acquire);
         if leaf.is_null() { self.map_leaf(region) } else { Some(leaf) }
     }
@@ -207,7 +209,7 @@ impl Filter {
     #[inline(never)]
     fn map_leaf(&self, region: &Leaf) -> Option<*mut AtomicU64> {
         const BYTES: usize = WORDS * size_of::<AtomicU64>();
-        // Relaxed: a bound, which nothing else depends on.
+        // Relaxed: a bound on which nothing else depends.
         if self.leaves.fetch_add(1, Ordering::Relaxed) >= LEAVES {
             self.leaves.fetch_sub(1, Ordering::Relaxed);
             return None;
@@ -216,7 +218,7 @@ impl Filter {
         let first = if fresh.is_null() {
             Err(region.load(Ordering::Acquire))
         } else {
-            // AcqRel: whoever comes second takes the first one's.
+            // AcqRel: the second thread to come takes the first one's leaf.
             region.compare_exchange(core::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire)
         };
         let Err(first) = first else { return Some(fresh) };
@@ -229,7 +231,7 @@ impl Filter {
     }
 }
 
-/// The word of a block that is in.
+/// The word of a block that was added.
 #[inline(always)]
 fn find(directory: *mut Leaf, address: usize) -> Option<&'static AtomicU64> {
     if address >> REGION >= REGIONS {
@@ -246,7 +248,7 @@ fn find(directory: *mut Leaf, address: usize) -> Option<&'static AtomicU64> {
 
 #[inline(always)]
 fn region(directory: *mut Leaf, address: usize) -> &'static Leaf {
-    // SAFETY: the directory has so many pointers, is zeroed at first, which is null, and stays mapped.
+    // SAFETY: the directory has so many pointers, is initially zero, which is null, and stays mapped.
     unsafe { &*directory.wrapping_add((address >> REGION) % REGIONS) }
 }
 

@@ -1,8 +1,9 @@
-//! Functions that an interpreter of the program runs: their names, until a recording wants them.
+//! Functions that an interpreter in the program runs: their names, until a recording wants them.
 //!
-//! A function is a number from 1, the same for equal names and files, for the life of the process and of the children that
-//! it forks. Names are kept here, so functions may be named before there is a recording. Each is described in the module
-//! log when the first stack of a recording has it, and by that description, its *serial*, it stands in the pc table.
+//! A function is a number from 1, the same for equal names and files, for the life of the process and of its forked
+//! children. Names are kept here, so functions may be named before there is a recording. Each is described in the
+//! module log when it first occurs in a stack of a recording; the pc table refers to it by the number of that
+//! description, its *serial*.
 //!
 //! ```text
 //!  index     slots: number of the function whose hash led there, 0 while free
@@ -10,8 +11,8 @@
 //!  text      name and file, one behind the other, in whole words
 //! ```
 //!
-//! All of it is private memory, 10 MiB of addresses, of which only what is used becomes memory: mapped at the first name,
-//! filled in by atomics alone, so a signal handler may name functions, too.
+//! All of it is private memory: 10 MiB of address space, of which only used pages become resident. It is mapped at
+//! the first name and filled with atomic operations only, so a signal handler may name functions, too.
 
 use crate::hash::{END, fnv, words};
 use crate::process::{self, Session};
@@ -22,28 +23,28 @@ use shared_ring::name::MAX_NAME;
 
 /// Most functions of a process.
 const FUNCTIONS: usize = 1 << 16;
-/// Places to look for a number at. Twice as many, so that a search is short.
+/// Slots of the index: twice as many, so that a search is short.
 const SLOTS: usize = 2 * FUNCTIONS;
 /// Words of all names together.
 const WORDS: usize = 1 << 20;
 
-/// A named function. Zeroed memory is one that was not named yet.
+/// A named function. Zeroed memory is one that has not been named yet.
 #[derive(Debug)]
 struct Entry {
     /// First word of its text.
     start: AtomicU32,
-    /// Bytes of its name, and of its file above.
+    /// Length of its name in bytes; that of its file in the upper half.
     lengths: AtomicU32,
-    /// Its description in the module log, 0 while there is none.
+    /// Serial of its description in the module log, 0 while there is none.
     serial: AtomicU32,
 }
 
-/// All of them.
+/// All named functions.
 #[derive(Debug)]
 struct Table {
-    /// Numbers given.
+    /// Numbers assigned so far.
     functions: AtomicU32,
-    /// Words of the text taken.
+    /// Words of `text` in use.
     words: AtomicU32,
     index: [AtomicU32; SLOTS],
     entries: [Entry; FUNCTIONS],
@@ -52,16 +53,17 @@ struct Table {
 
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(core::ptr::null_mut());
 
-/// The number of a function, of whose name and file [`MAX_NAME`] bytes count; 0 when there are too many.
+/// The number of a function, identified by the first [`MAX_NAME`] bytes of its name and file each; 0 when there are
+/// too many functions.
 #[cold]
 pub(crate) fn number(name: &[u8], file: &[u8]) -> u32 {
     let texts = [name, file].map(|text| text.get(..MAX_NAME).unwrap_or(text));
     table().or_else(map).and_then(|table| table.number(texts)).unwrap_or(0)
 }
 
-/// The serial of a function's description in this recording, described now if need be: 0 for no function, and where there
-/// is no more room for descriptions.
-// Cost: three loads and a compare once it was.
+/// The serial of a function's description in this recording, which is appended if need be. 0 for no function, and
+/// when there is no room for more descriptions.
+// Cost: three loads and a compare once it is described.
 #[inline]
 pub(crate) fn serial(number: u32, session: &Session) -> u32 {
     let Some(table) = table() else { return 0 };
@@ -93,7 +95,7 @@ fn map() -> Option<&'static Table> {
     let first =
         TABLE.compare_exchange(core::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire).is_ok();
     if !first && !fresh.is_null() {
-        // SAFETY: mapped above and known to nobody.
+        // SAFETY: mapped above and known to nobody else.
         unsafe { sys::unmap(fresh.cast(), size_of::<Table>()) };
     }
     table()
@@ -123,7 +125,7 @@ impl Table {
                 };
                 match slot.compare_exchange(0, number, Ordering::Release, Ordering::Acquire) {
                     Ok(_) => return Some(number),
-                    // Another thread, or a handler, was there first: perhaps with the same function.
+                    // Another thread or a signal handler was first, perhaps with the same function.
                     Err(other) => found = other,
                 }
             }
@@ -134,7 +136,7 @@ impl Table {
         None
     }
 
-    /// Gives a number to a function and keeps its texts.
+    /// Assigns a number to a function and keeps its texts.
     fn enter(&self, [name, file]: [&[u8]; 2]) -> Option<u32> {
         let count = name.len().wrapping_add(file.len()).div_ceil(8);
         let start = take(&self.words, count as u32, WORDS as u32)?;
@@ -165,7 +167,7 @@ impl Table {
         lengths(entry) == texts.map(<[u8]>::len) && self.bytes(entry).eq(texts.into_iter().flatten().copied())
     }
 
-    /// Describes a function to the recording. Two threads may do so at once: both descriptions are true.
+    /// Describes a function to the recording. Two threads may do so at once; both descriptions are true.
     #[cold]
     #[inline(never)]
     fn describe(&self, entry: &Entry, session: &Session) -> u32 {
@@ -189,13 +191,13 @@ fn lengths(entry: &Entry) -> [usize; 2] {
     [lengths as usize & 0xFFFF, lengths as usize >> 16]
 }
 
-/// Takes so many from a count that may reach `most`.
+/// Takes `count` from a counter that may reach `most`.
 fn take(from: &AtomicU32, count: u32, most: u32) -> Option<u32> {
     let taken = |before: u32| before.checked_add(count).filter(|after| *after <= most);
     from.fetch_update(Ordering::AcqRel, Ordering::Acquire, taken).ok()
 }
 
-/// Of both texts, with an end between them.
+/// Hash of both texts, with a separator between them.
 fn hash([name, file]: [&[u8]; 2]) -> usize {
     let hash = fnv(words(name).chain([END]).chain(words(file)));
     (hash ^ hash >> 32) as usize
@@ -212,8 +214,8 @@ mod tests {
     }
 
     proptest! {
-        /// Check that functions have one number if they have one name and one file, whoever names them first, and that the
-        /// texts come back.
+        /// Check that functions have one number if they have one name and one file, whoever names them first, and
+        /// that their texts can be read back.
         #[test]
         fn equal_texts_are_one_function(named in proptest::collection::vec((bytes(), bytes()), 1..50)) {
             let mut numbers = HashMap::new();
@@ -231,8 +233,8 @@ mod tests {
         }
     }
 
-    /// Check that texts are cut, that one which is cut is the same function again, and that threads which name the same
-    /// functions at once agree.
+    /// Check that long texts are cut, that a cut text names the same function again, and that threads which name the
+    /// same functions at once agree.
     #[test]
     fn threads_agree_on_numbers() {
         let long = [b'x'; 300];
@@ -246,7 +248,7 @@ mod tests {
         assert!(found.iter().all(|numbers| *numbers == found[0] && !numbers.contains(&0)));
     }
 
-    /// Check that a count ends where it is full.
+    /// Check that a counter stops when it is full.
     #[test]
     fn no_more_is_taken_than_there_is() {
         let count = AtomicU32::new(0);

@@ -1,22 +1,23 @@
-//! Entries of global offset tables (GOT), the words through which modules call: changed where the agent was loaded after the modules, or
-//! where they were bound past it.
+//! Changes to entries of global offset tables (GOT), the words through which modules call. Needed where the agent was
+//! loaded after the modules, or where they were bound past it.
 //!
-//! The loader has made most of them unwritable. They are made writable for some microseconds, and only in a module that it is done
-//! with: the collector names words of those whose protection it has seen. As long as we are in `dl_iterate_phdr` no module is
-//! taken out of the loader's list, hence none unmapped. Other threads call through a word meanwhile: it is stored at once.
+//! The loader has made most of these words read-only (RELRO). They are made writable for some microseconds, and only
+//! in a module that the loader is done with: the collector names only words whose protection it has seen. While we
+//! are in `dl_iterate_phdr`, no module is removed from the loader's list, hence none is unmapped. Other threads call
+//! through a word meanwhile, so each is stored atomically.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use rustix::mm::MprotectFlags;
 
-/// A word of a module that is to be another one.
+/// A word of a module to change.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Change {
     word: *const AtomicUsize,
     from: usize,
     to: usize,
-    /// Not 0 when its page can only be read.
+    /// Not 0 when its page is read-only.
     is_sealed: usize,
 }
 
@@ -25,29 +26,30 @@ struct Work<'a> {
     done: usize,
 }
 
-/// Changes words of modules, those that are what they should be; says how many. Words of one page stand together.
+/// Changes those words of modules that have the expected value, and returns how many. Words of one page must be
+/// adjacent.
 #[cold]
 #[expect(clippy::disallowed_methods, reason = "keeps modules loaded, in a thread that holds no lock")]
 pub(crate) fn change(changes: &[Change]) -> usize {
     let mut work = Work { changes, done: 0 };
-    // SAFETY: the callback is given `work`, and keeps nothing.
+    // SAFETY: the callback gets `work` and keeps nothing.
     unsafe { libc::dl_iterate_phdr(Some(in_module), (&raw mut work).cast()) };
     work.done
 }
 
-/// Changes a word of a module that the loader is done with, if it is what it should be.
+/// Changes a word of a module that the loader is done with, if it has the expected value.
 #[cold]
 #[expect(clippy::disallowed_methods, reason = "keeps modules loaded, in a thread that holds no lock")]
 pub(crate) fn lead(word: *const AtomicUsize, from: usize, to: usize) {
     let mut change = Change { word, from, to, is_sealed: 0 };
-    // SAFETY: the callback is given `change`, and keeps nothing.
+    // SAFETY: the callback gets `change` and keeps nothing.
     unsafe { libc::dl_iterate_phdr(Some(in_its_module), (&raw mut change).cast()) };
 }
 
 unsafe extern "C" fn in_its_module(info: *mut libc::dl_phdr_info, _: usize, change: *mut c_void) -> c_int {
-    // SAFETY: `dl_iterate_phdr` passes a description.
+    // SAFETY: `dl_iterate_phdr` passes a valid description.
     let info = unsafe { &*info };
-    // SAFETY: what `lead` gave it, which nobody else uses.
+    // SAFETY: the pointer that `lead` passed, which nobody else uses.
     let change = unsafe { &mut *change.cast::<Change>() };
     // SAFETY: as above.
     if !unsafe { has(info, change.word.cast()) } || !change.word.is_aligned() {
@@ -55,17 +57,18 @@ unsafe extern "C" fn in_its_module(info: *mut libc::dl_phdr_info, _: usize, chan
     }
     // SAFETY: as above.
     change.is_sealed = usize::from(unsafe { seals(info, change.word.addr() as u64) });
-    // SAFETY: it lies in a segment of a module that stays where it is until we return, and the loader protects what this says.
+    // SAFETY: the word lies in a segment of a module that stays loaded until we return, and its protection is the
+    // loader's.
     unsafe { make(core::slice::from_ref(change)) };
     1
 }
 
-/// True where the loader has made a module's words unwritable.
+/// True when the loader has made the word at `address` read-only.
 ///
 /// # Safety
-/// As [`has`].
+/// As for [`has`].
 unsafe fn seals(info: &libc::dl_phdr_info, address: u64) -> bool {
-    // SAFETY: of a loaded module, with as many headers as it says.
+    // SAFETY: the module is loaded, and has as many headers as it says.
     let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
     // The loader rounds both ends down to pages.
     let page = |address: u64| address & !(page_size() as u64 - 1);
@@ -76,38 +79,38 @@ unsafe fn seals(info: &libc::dl_phdr_info, address: u64) -> bool {
 }
 
 unsafe extern "C" fn in_module(info: *mut libc::dl_phdr_info, _: usize, work: *mut c_void) -> c_int {
-    // SAFETY: `dl_iterate_phdr` passes a description.
+    // SAFETY: `dl_iterate_phdr` passes a valid description.
     let info = unsafe { &*info };
-    // SAFETY: what `change` gave it, which nobody else uses.
+    // SAFETY: the pointer that `change` passed, which nobody else uses.
     let work = unsafe { &mut *work.cast::<Work<'_>>() };
     // SAFETY: as above.
     let is_inside = |change: &Change| unsafe { has(info, change.word.cast()) } && change.word.is_aligned();
     for page in work.changes.chunk_by(|one, next| one.page() == next.page()) {
         if page.iter().all(is_inside) {
-            // SAFETY: they lie in segments of a module that stays where it is until we return.
+            // SAFETY: the words lie in segments of a module that stays loaded until we return.
             work.done += unsafe { make(page) };
         }
     }
     0
 }
 
-/// True when an address lies in a module.
+/// True when an address lies in the module.
 ///
 /// # Safety
-/// The description is one that `dl_iterate_phdr` passes.
+/// The description is one that `dl_iterate_phdr` passed.
 #[cold]
 pub(crate) unsafe fn has(info: &libc::dl_phdr_info, address: *const c_void) -> bool {
-    // SAFETY: of a loaded module, with as many headers as it says.
+    // SAFETY: the module is loaded, and has as many headers as it says.
     let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
     let offset = (address.addr() as u64).wrapping_sub(info.dlpi_addr);
     let mut segments = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
     segments.any(|segment| offset.wrapping_sub(segment.p_vaddr) < segment.p_memsz)
 }
 
-/// Stores words of one page, those that are what they were said to be; how many.
+/// Stores those words of one page that have the expected value, and returns how many.
 ///
 /// # Safety
-/// The page is mapped, and of all its words those can be written that are not said to be sealed.
+/// The page is mapped, and all of its words that are not marked as sealed are writable.
 unsafe fn make(changes: &[Change]) -> usize {
     let is_sealed = changes.iter().any(|change| change.is_sealed != 0);
     let protect = |flags| {
@@ -119,7 +122,7 @@ unsafe fn make(changes: &[Change]) -> usize {
     if is_sealed && !protect(MprotectFlags::READ | MprotectFlags::WRITE) {
         return 0;
     }
-    // SAFETY: the caller vouches for the page. All that others do with such a word is to load it, or to store an address.
+    // SAFETY: the caller vouches for the page. Others only load such a word, or store an address in it.
     let word = |change: &Change| unsafe { &*change.word };
     // Relaxed: a word stands for nothing but itself.
     let exchange = |change: &&Change| {
@@ -127,7 +130,7 @@ unsafe fn make(changes: &[Change]) -> usize {
     };
     let made = changes.iter().filter(exchange).count();
     if is_sealed {
-        // Where that fails it stays as it was before the loader protected it.
+        // If this fails, the page stays writable, as it was before the loader protected it.
         protect(MprotectFlags::READ);
     }
     made
@@ -139,9 +142,9 @@ impl Change {
     }
 }
 
-/// Bytes of a page, which on 64-bit ARM may be more than 4 KiB.
+/// Size of a page, which on 64-bit ARM may exceed 4 KiB.
 fn page_size() -> usize {
-    // SAFETY: reads a number that the kernel gave at the start.
+    // SAFETY: reads a number that the kernel passed at the start.
     unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
 }
 
@@ -149,7 +152,7 @@ fn page_size() -> usize {
 mod tests {
     use super::*;
 
-    /// A word of this module that can be written, and one that the loader makes unwritable.
+    /// A writable word of this module, and one that the loader makes read-only.
     static WRITABLE: AtomicUsize = AtomicUsize::new(1);
     #[unsafe(link_section = ".data.rel.ro.test")]
     static SEALED: AtomicUsize = AtomicUsize::new(1);
@@ -158,7 +161,7 @@ mod tests {
         Change { word, from: 1, to: 2, is_sealed }
     }
 
-    /// Check that a word of a module is changed once, and one that lies in none not at all.
+    /// Check that a word in a module is changed once, and a word outside of modules never.
     #[test]
     fn words_of_modules_are_changed() {
         let outside = Box::new(AtomicUsize::new(1));
@@ -168,7 +171,7 @@ mod tests {
         assert_eq!(change(&changes), 0, "it is 2 already");
     }
 
-    /// Check that a word which can only be read is changed, and can only be read then.
+    /// Check that a read-only word is changed and is read-only again afterwards.
     #[test]
     fn sealed_words_stay_sealed() {
         let access = || {

@@ -1,15 +1,18 @@
-//! One hook at a time in a thread.
+//! The guard: one hook at a time in each thread.
 //!
-//! The states of a thread, and what a signal handler finds in each, are said in [`crate::thread_local`]. Here is what follows from them:
+//! The states of a thread, and what a signal handler finds in each, are described in [`crate::thread_local`]. They
+//! have these consequences:
 //!
-//! - While a hook works, another hook of its thread can only come from a signal handler that has interrupted it, or from a defect of
-//!   ours. Its call goes on to the next allocator unrecorded, is counted, and told as a gap before the thread's next record.
-//! - When a handler has left a hook by `longjmp`, the next hook stands where that one did, or above it. The thread begins anew with
-//!   another ring, since its state may be half changed.
-//! - While a *next allocator* works that may call hooks, those that it calls itself (its own `mmap`, glibc's `reallocarray` calling
-//!   `realloc`) are part of the outer call: they go on, and only `mmap` records, flagged. Those of a handler that has interrupted it are
-//!   recorded as any other. The stack tells which it is, and whether a handler has left the allocator by `longjmp`. Most functions of
-//!   libc's call no hooks, so nothing is marked for them.
+//! - While a hook works, another hook of its thread can only come from a signal handler that has interrupted it, or
+//!   from a defect of ours. Such a call goes on to the next allocator unrecorded, is counted, and is reported as a
+//!   gap before the thread's next record.
+//! - When a handler has left a hook by `longjmp`, the next hook runs at the same place of the stack, or above it. The
+//!   thread then starts over with another ring, since its state may be half changed.
+//! - While a *next allocator* that may call hooks is at work, the hooks that it calls itself (its own `mmap`, glibc's
+//!   `reallocarray` calling `realloc`) are part of the outer call: they pass through unrecorded, except `mmap`, which
+//!   is recorded with a flag. Hooks of a handler that has interrupted the allocator are recorded as usual. The stack
+//!   tells the two apart, and also whether a handler has left the allocator by `longjmp`. Most of libc's functions
+//!   call no hooks, so no mark is set for them.
 
 use crate::arch;
 use crate::process::{self, Loss};
@@ -26,22 +29,22 @@ pub(crate) struct Busy {
     local: &'static ThreadLocal,
 }
 
-/// What a call is that could not be recorded.
+/// What kind of call could not be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     /// It returned a block.
     Allocation,
-    /// It gives one back.
+    /// It frees one.
     Free,
-    /// It was to return memory, and returned none.
+    /// It should have returned memory, but returned none.
     Failure,
-    /// It tells of a block in a pool of the program's own.
+    /// It reports a block in a pool of the program's own.
     Report,
     /// None of these.
     Other,
 }
 
-/// The address of the block that a call has returned, 0 for none. Looked at only where the call cannot be recorded.
+/// The address of the block that a call has returned, 0 for none. Looked at only if the call cannot be recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Returned(pub(crate) usize);
 
@@ -52,7 +55,7 @@ impl From<Returned> for Call {
 }
 
 impl Busy {
-    /// Enters a hook; `None` when nothing is to be recorded.
+    /// Enters a hook; `None` when nothing must be recorded.
     // Cost: the thread's block, the process page, the recording flag: four loads and compares.
     #[inline(always)]
     pub(crate) fn enter(call: impl Into<Call>, caller: Caller) -> Option<Busy> {
@@ -61,7 +64,8 @@ impl Busy {
             let [ip, sp, bp] = caller.into_words();
             return enter_otherwise(local, call.into(), ip, sp, bp);
         }
-        // First busy, then the look: so whoever leaves the session sees that we are in it, or we that it has left.
+        // First busy, then the look: so either a thread that leaves the session sees that we are in it, or we see
+        // that it has left.
         let mut busy = Self::begin(local);
         if !local.is_in_session(process::epoch()) {
             busy.give_up();
@@ -77,8 +81,8 @@ impl Busy {
         Some(busy)
     }
 
-    /// Enters a hook in which nothing is to be done beside its own work; `None` otherwise, or when nothing is to be recorded.
-    // Cost: as `enter`; no other function is called, so whoever calls none either has no registers to save.
+    /// Enters a hook that has nothing to do beside its own work; `None` otherwise, or when nothing is to be recorded.
+    // Cost: as `enter`. It calls no other function, so a caller that calls none either has no registers to save.
     #[inline(always)]
     pub(crate) fn enter_as_usual() -> Option<Busy> {
         let local = arch::thread_local();
@@ -94,11 +98,11 @@ impl Busy {
         Some(busy)
     }
 
-    /// Ends such a hook, or gives it back if something has come up that is to be done at its end.
+    /// Ends such a hook, or returns the guard if something has come up that must be done at the hook's end.
     #[inline(always)]
     pub(crate) fn leave_as_usual(self) -> Option<Busy> {
         fence();
-        // What is to be timed is the next one.
+        // A request to time a hook is meant for the next one.
         if self.local.needs_attention_now() {
             return Some(self);
         }
@@ -106,7 +110,8 @@ impl Busy {
         None
     }
 
-    /// Enters to tell something that is told even while the program wants nothing recorded; `None` when it cannot be.
+    /// Enters to report something that is reported even while the program wants nothing recorded; `None` when that is
+    /// impossible.
     #[cold]
     pub(crate) fn enter_to_tell() -> Option<Busy> {
         let local = arch::thread_local();
@@ -131,7 +136,7 @@ impl Busy {
         Busy { local }
     }
 
-    /// Ends a hook without a look at what else there is to do, as before anything was done in it.
+    /// Ends a hook in which nothing was done yet, without looking for other work.
     #[inline(always)]
     pub(crate) fn give_up(self) {
         let local = self.local;
@@ -142,7 +147,7 @@ impl Busy {
     /// Does what the thread could not do before.
     #[cold]
     #[inline(never)]
-    // By value: a guard whose address is known lies on the stack, in all hooks.
+    // By value: a guard whose address is taken lies on the stack, in all hooks.
     fn attend(mut self) -> Self {
         if Attention::Missed.is_called(self.local) {
             Attention::Missed.dismiss(self.local);
@@ -160,7 +165,7 @@ impl Busy {
         self
     }
 
-    /// Stops the recording or lets it go on, as a signal handler wanted that had interrupted a hook.
+    /// Stops or resumes the recording, as requested by a signal handler that had interrupted a hook.
     fn switch(&mut self) {
         if Attention::Switched.is_called(self.local) {
             Attention::Switched.dismiss(self.local);
@@ -168,7 +173,7 @@ impl Busy {
         }
     }
 
-    /// The same at the end of a hook.
+    /// Does what is left to do at the end of a hook.
     #[cold]
     #[inline(never)]
     fn attend_at_end(&mut self) {
@@ -211,7 +216,7 @@ impl Drop for Busy {
     }
 }
 
-/// Something is unusual. Takes the caller's words, since it is seldom called.
+/// Something is unusual. Takes the caller's words by value, since it is rarely called.
 #[cold]
 #[inline(never)]
 fn enter_otherwise(local: &'static ThreadLocal, call: Call, ip: u64, sp: u64, bp: u64) -> Option<Busy> {
@@ -226,21 +231,22 @@ fn enter_otherwise(local: &'static ThreadLocal, call: Call, ip: u64, sp: u64, bp
     }
 }
 
-/// True when the hook that is at work will never end: a handler has left it by `longjmp`. A handler that has interrupted it
-/// runs below it, or on a stack of its own; `sp` is the stack pointer of the code that calls the later hook.
+/// True when the hook that is marked as at work will never end, because a handler has left it by `longjmp`. A handler
+/// that has interrupted it would run below it, or on a stack of its own; `sp` is the stack pointer of the code that
+/// calls the later hook.
 fn was_left(local: &ThreadLocal, sp: usize) -> bool {
     local.is_hook_left(sp)
         && sandbox::allows(Need::SignalStack)
-        // Where that cannot be told the hook counts as still at work.
+        // If this cannot be determined, the hook counts as still at work.
         && arch::signal_stack().is_some_and(|flags| {
             flags & libc::SS_ONSTACK == 0 && (flags & libc::SS_DISABLE == 0 || !signal_stacks::are_disarmed())
         })
 }
 
-/// Begins anew in a thread whose last hook was left in the middle of its work.
+/// Starts over in a thread whose last hook was left in the middle of its work.
 #[cold]
 fn abandon(local: &'static ThreadLocal) {
-    // Whoever interrupts this finds the mark of a hook.
+    // A handler that interrupts this must find a hook's mark.
     local.take_over_hook(arch::stack_pointer());
     let mut busy = Busy { local };
     if local.is_in_session(process::epoch()) {
@@ -249,7 +255,7 @@ fn abandon(local: &'static ThreadLocal) {
     busy.give_up();
 }
 
-/// Another hook of this thread is at work.
+/// Another hook of this thread is at work, or the next allocator.
 fn enter_nested(local: &'static ThreadLocal, call: Call, caller: Caller) -> Option<Busy> {
     if !local.is_busy() {
         if !process::is_recording() {
@@ -264,8 +270,8 @@ fn enter_nested(local: &'static ThreadLocal, call: Call, caller: Caller) -> Opti
             local.forget_allocator();
             return Some(busy);
         }
-        // The allocator's own pages are recorded, flagged, and so are blocks of its pools; its own calls for blocks are part
-        // of the outer one.
+        // The allocator's own pages are recorded with a flag, and so are blocks of its pools; its own calls for
+        // blocks are part of the outer one.
         let is_wanted = matches!(call, Call::Other | Call::Report)
             || match busy.state().beyond(caller) {
                 Beyond::Handler => true,
@@ -281,8 +287,8 @@ fn enter_nested(local: &'static ThreadLocal, call: Call, caller: Caller) -> Opti
     None
 }
 
-/// Counts a call that cannot be recorded, since the agent is at work in this thread: a handler has interrupted it, or it calls
-/// itself.
+/// Counts a call that cannot be recorded because the agent is at work in this thread: a handler has interrupted the
+/// agent, or the agent calls itself.
 fn count_nested(local: &ThreadLocal, call: Call) {
     match (local.work(), call) {
         (Work::OwnCall, Call::Allocation) => process::count_own_allocation(),
@@ -295,7 +301,7 @@ fn count_nested(local: &ThreadLocal, call: Call) {
     }
 }
 
-/// Counts a call for the gap that is told with the thread's next record.
+/// Counts a call for the gap that is reported before the thread's next record.
 fn count_untold(local: &ThreadLocal, call: Call) {
     match call {
         Call::Allocation | Call::Report => local.count_allocation(),
@@ -315,7 +321,7 @@ fn enter_no_more(local: &'static ThreadLocal) -> Option<Busy> {
     None
 }
 
-/// The thread has no state, or one of another process or recording.
+/// The thread has no state, or its state belongs to another process or recording.
 #[cold]
 #[inline(never)]
 fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
@@ -323,7 +329,7 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
         return None;
     }
     if local.is_busy() {
-        // A handler has interrupted the agent while it gave the thread a state, or took one back that it had left.
+        // A handler has interrupted the agent while it set up the thread's state, or took an abandoned one back.
         if process::is_recording() {
             count_nested(local, call);
         }
@@ -338,7 +344,7 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     adopt(local, call)
 }
 
-/// Gives the thread a state, and its process a slot if need be.
+/// Sets up the thread's state, and claims a slot for its process if need be.
 fn adopt(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     if process::has_news(local) {
         local.hear(process::epoch());
@@ -346,8 +352,9 @@ fn adopt(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     let busy = Busy::begin(local);
     process::arrive();
     let may_begin = sandbox::allows(Need::Map) && sandbox::allows(Need::Counter);
-    // A process in which it may not still has a slot to count what it loses. A handler's calls in the middle of this could not
-    // be recorded, and the conversation would be broken off by it.
+    // A process that may not begin threads' states still has a slot, to count what it loses. Signals are blocked
+    // because a handler's calls in the middle of this could not be recorded, and would break off the exchange with
+    // the collector.
     let adopted = sys::without_signals(|| {
         let may_join = may_begin || sandbox::allows(Need::ProcessId);
         if !may_join || !process::join() || !may_begin {
@@ -372,7 +379,7 @@ fn adopt(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     None
 }
 
-/// Marks that the next allocator is at work, until it is dropped.
+/// Marks that the next allocator is at work, until dropped.
 #[derive(Debug)]
 pub(crate) struct Inside {
     local: &'static ThreadLocal,

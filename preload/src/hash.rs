@@ -1,6 +1,6 @@
 //! A hash of texts and numbers.
 
-/// Stands between two texts: no byte is it.
+/// Separates two texts; no byte has this value.
 pub(crate) const END: u64 = 256;
 
 /// A text as [`fnv`] takes it.
@@ -8,7 +8,8 @@ pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = u64> {
     text.iter().copied().map(u64::from)
 }
 
-/// FNV-1a (Fowler, Noll and Vo), each word taken at once: of a text it is what is known by this name.
+/// FNV-1a (Fowler, Noll and Vo) over words instead of bytes; for a text, whose words are its bytes, the known
+/// function.
 pub(crate) fn fnv(words: impl IntoIterator<Item = u64>) -> u64 {
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0000_0100_0000_01B3);
     words.into_iter().fold(0xCBF2_9CE4_8422_2325, step)

@@ -1,7 +1,8 @@
-//! What a collector calls that has loaded this library into a process which runs already.
+//! The functions that a collector calls after it has loaded this library into a running process.
 //!
-//! The library then stands before no other, so the program's calls do not come by on their own: the collector changes the words
-//! through which modules call, and puts them back at the end. It calls these functions in a thread that holds no lock.
+//! A library that is loaded so late comes before no other, so the program's calls do not reach it by symbol lookup:
+//! the collector changes the words through which modules call, and restores them at the end. It calls these functions
+//! in a thread that holds no lock.
 
 use crate::got::{self, Change};
 use crate::guard::Busy;
@@ -11,15 +12,15 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 
 /// Ready to be called through the doorbell.
 const READY: c_int = 0;
-/// There is none.
+/// There is no doorbell.
 const NO_DOORBELL: c_int = 1;
-/// The C library lacks what we need.
+/// The C library lacks what the agent needs.
 const UNSUPPORTED: c_int = 2;
-/// The library stands before the others, as it was preloaded.
+/// The library comes before the others, as it was preloaded.
 const PRELOADED: c_int = 3;
 
-/// Prepares for calls that do not come by the order of the search: what follows is what the program would have called. Who calls
-/// says by which path the library was loaded.
+/// Prepares for calls that do not arrive by symbol lookup: hooks forward to what the program would have called. The
+/// caller passes the path by which the library was loaded.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn sysprof_memprof_injected(agent: *const c_char) -> c_int {
     if stands_before_libc() {
@@ -31,7 +32,7 @@ pub(crate) unsafe extern "C" fn sysprof_memprof_injected(agent: *const c_char) -
     // SAFETY: the caller passes a string.
     let agent = unsafe { CStr::from_ptr(agent) }.to_bytes();
     let folder = agent.rsplitn(2, |byte| *byte == b'/').last().unwrap_or_default();
-    // A program may have cleared the environment that would say where it is; it lies beside the library.
+    // The doorbell lies beside the library: a program may have cleared the environment that would say where it is.
     if !process::hear_in(folder) {
         return NO_DOORBELL;
     }
@@ -41,7 +42,8 @@ pub(crate) unsafe extern "C" fn sysprof_memprof_injected(agent: *const c_char) -
     if doorbell::uncover() { READY } else { NO_DOORBELL }
 }
 
-/// True when a search by name finds this library before libc, as one that was preloaded: later ones are at the end of the list.
+/// True when symbol lookup finds this library before libc, as when it was preloaded; libraries that are loaded later
+/// come last.
 #[cold]
 #[expect(clippy::disallowed_methods, reason = "in a thread that holds no lock")]
 pub(crate) fn stands_before_libc() -> bool {
@@ -50,16 +52,16 @@ pub(crate) fn stands_before_libc() -> bool {
     first == OURS
 }
 
-/// This library, and libc, as what `which` has found.
+/// What `which` returns when it has found this library, and when it has found libc.
 const OURS: c_int = 1;
 const LIBC: c_int = 2;
 
 unsafe extern "C" fn which(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
-    // SAFETY: `dl_iterate_phdr` passes a description.
+    // SAFETY: `dl_iterate_phdr` passes a valid description.
     let info = unsafe { &*info };
     // SAFETY: as above.
     let has = |address: *const c_void| unsafe { got::has(info, address) };
-    // The first answer that is not 0 is the last.
+    // The first answer that is not 0 ends the iteration.
     if has(which as *const c_void) {
         OURS
     } else if has(libc::getauxval as *const c_void) {
@@ -69,26 +71,26 @@ unsafe extern "C" fn which(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_vo
     }
 }
 
-/// A function that the agent stands for.
+/// A function that the agent replaces.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Question {
     name: *const c_char,
-    /// What the agent would call in its turn; null when there is nothing.
+    /// What the agent would forward to; null when there is nothing.
     next: *mut c_void,
 }
 
-/// Answers questions, all in one call: who calls interrupts a thread for each.
+/// Answers all questions in one call, since each call interrupts a thread.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn sysprof_memprof_next(questions: *mut Question, count: usize) {
-    // SAFETY: the caller passes so many, which nobody else has.
+    // SAFETY: the caller passes so many, which nobody else uses.
     for question in unsafe { core::slice::from_raw_parts_mut(questions, count) } {
-        // SAFETY: with a string each.
+        // SAFETY: the name is a string.
         question.next = real::look_up(unsafe { CStr::from_ptr(question.name) });
     }
 }
 
-/// Changes words by which modules call; how many of them were as they were said to be.
+/// Changes words through which modules call, and returns how many had the expected value.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn sysprof_memprof_change(changes: *const Change, count: usize) -> usize {
     // SAFETY: the caller passes so many, which nobody changes meanwhile.
@@ -96,8 +98,8 @@ pub(crate) unsafe extern "C" fn sysprof_memprof_change(changes: *const Change, c
     real::own_call(|| got::change(changes))
 }
 
-/// Has the process leave a recording that is over, and hear no doorbell any more: 1, or 0 while threads of it are still in the
-/// recording's memory.
+/// Makes the process leave a recording that is over, and deaf to the doorbell: 1, or 0 while threads of it are still
+/// in the recording's memory.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) extern "C" fn sysprof_memprof_withdrawn() -> c_int {
     let is_done = process::withdraw();
@@ -107,33 +109,35 @@ pub(crate) extern "C" fn sysprof_memprof_withdrawn() -> c_int {
     c_int::from(is_done)
 }
 
-/// Has the process look whether it is called, as its next call of the allocator would: one that makes none can be called all the same.
+/// Makes the process check whether it is called, as its next call of the allocator would. So a process that makes no
+/// such call can be called all the same.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) extern "C" fn sysprof_memprof_answer() {
-    // Also of a recording that has ended since its last call, which it has to leave first.
+    // This also covers a recording that has ended since the process' last call, and that it has to leave first.
     process::hear(arch::thread_local());
-    // A process that is recorded is in the capture, whether it ever allocates or not.
+    // A process that is recorded appears in the capture even if it never allocates.
     drop(Busy::enter_to_tell());
 }
 
-/// The function of a name that the program's modules have found. In the executable itself that may be a stub, which stands for
-/// the function where its address is wanted, and calls it by a word that may lead to us: then it is the first one behind it.
+/// The function of a name that the program's modules are bound to. In the executable itself that may be a PLT stub:
+/// it stands for the function where its address is wanted, and calls it through a word that may lead to us. Then it
+/// is the first definition after the executable.
 #[cold]
 pub(crate) fn look_up(name: &CStr) -> *mut c_void {
-    // SAFETY: the name is a string; the scope needs no handle.
+    // SAFETY: the name is a string; `RTLD_DEFAULT` needs no handle.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    // SAFETY: asks for a number.
+    // SAFETY: reads a number.
     let entry = unsafe { libc::getauxval(libc::AT_ENTRY) } as usize;
     let executable = modules::around(core::ptr::without_provenance(entry));
     if found.is_null() || executable.is_none() || modules::around(found) != executable {
         return found;
     }
-    // SAFETY: no name is the executable, which is loaded.
+    // SAFETY: a null name means the executable, which is loaded.
     let mut map = unsafe { libc::dlopen(core::ptr::null(), libc::RTLD_LAZY) }.cast::<LinkMap>();
-    // SAFETY: in glibc a handle is such a description. They are the loader's list, of which those that the program began with come
-    // first and are never unloaded.
+    // SAFETY: in glibc a handle is such a description. The descriptions form the loader's list, which begins with the
+    // modules of the program's start; these are never unloaded.
     while let Some(module) = unsafe { map.as_ref() } {
-        // A search in a module goes on in those that it needs, of which each has its own turn.
+        // A search in a module also covers those that it needs, each of which has its own turn.
         let behind = if Some(map) == executable { core::ptr::null_mut() } else { find_in(module, name) };
         if !behind.is_null() && modules::around(behind) == Some(map) {
             return behind;
@@ -143,17 +147,18 @@ pub(crate) fn look_up(name: &CStr) -> *mut c_void {
     found
 }
 
-/// What a search finds in a module, and in those that it needs.
+/// What a search in a module, and in those that it needs, finds.
 #[cold]
 fn find_in(module: &LinkMap, name: &CStr) -> *mut c_void {
-    // SAFETY: the loader's own string. It loads nothing here, but prepares a search from a module that was never searched.
+    // SAFETY: the loader's own string. Nothing is loaded here, but the loader prepares a search from a module that
+    // was never searched before.
     let handle = unsafe { libc::dlopen(module.name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
     if handle.is_null() {
         return handle;
     }
-    // SAFETY: a handle, and a string.
+    // SAFETY: a valid handle and a string.
     let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
-    // SAFETY: taken above.
+    // SAFETY: opened above.
     unsafe { real::dlclose(handle) };
     found
 }

@@ -1,12 +1,12 @@
-//! Stacks under frames for the kinds of calls, as a thread found them last.
+//! A thread's cache of stacks under a frame for the kind of call.
 //!
-//! A program in C++ allocates by `operator new` in a handful of places, each time under the same frame. The stash has those
-//! stacks, too, but in memory that is seldom in a near cache.
+//! A C++ program calls `operator new` in a handful of places, each time under the same frame. The stash has those
+//! stacks, too, but in memory that is rarely in a near cache.
 
-/// Stacks that are kept.
+/// Entries of the cache.
 const PLACES: usize = 64;
 
-/// A stack, and the same under a frame for a kind of call. Zeroed ones are free: no kind is 0.
+/// A stack, and the same stack under a frame for a kind of call. Zeroed entries are free: no kind is 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     stack: u32,
@@ -14,7 +14,7 @@ struct Known {
     under: u32,
 }
 
-/// What a thread has found. It is true for one session.
+/// A thread's cache, valid for one session.
 #[derive(Clone, Debug)]
 pub(crate) struct Kinds {
     places: [Known; PLACES],
@@ -27,14 +27,14 @@ impl Default for Kinds {
 }
 
 impl Kinds {
-    /// The id of a stack under a frame for a `kind`, which is not 0, if it is known.
+    /// The id of a stack under a frame for a `kind`, which is not 0, if cached.
     #[inline(always)]
     pub(crate) fn known(&self, stack: u32, kind: u32) -> Option<u32> {
         let known = self.places.get(stack as usize % PLACES)?;
         (known.stack == stack && known.kind == kind).then_some(known.under)
     }
 
-    /// Keeps an id.
+    /// Caches an id.
     pub(crate) fn keep(&mut self, stack: u32, kind: u32, under: u32) {
         if let Some(known) = self.places.get_mut(stack as usize % PLACES) {
             *known = Known { stack, kind, under };
@@ -46,7 +46,7 @@ impl Kinds {
 mod tests {
     use super::*;
 
-    /// Check that what is kept is known as long as nothing else takes its place, and that the kind matters.
+    /// Check that an entry is found until another one takes its place, and that the kind matters.
     #[test]
     fn stacks_are_known_until_others_take_their_places() {
         let mut kinds = Kinds::default();

@@ -1,9 +1,9 @@
-//! Pages that can be read, as the kernel has said.
+//! Pages that the kernel has confirmed to be readable.
 //!
-//! Asking it about each new address of a module would cost half a microsecond, and with the dynamic loader a whole one about each
-//! frame of code that was made at run time. So pages are remembered, each with the number of unmappings at the time when it was
-//! asked about: any `munmap`, `mremap`, `mmap` over something, `mprotect` that forbids reading, or `dlclose` makes all of
-//! them void.
+//! Asking the kernel about each new address of a module would cost half a microsecond, and asking the dynamic loader,
+//! too, a whole one for each frame of code generated at run time. So pages are remembered, each with the number of
+//! unmappings at the time of the question. Any `munmap`, `mremap`, `mmap` over something, `mprotect` that forbids
+//! reading, or `dlclose` changes that number and so invalidates all of them.
 
 use crate::arch;
 use crate::modules;
@@ -12,18 +12,19 @@ use core::sync::atomic::{AtomicU64, Ordering};
 const PAGE: u32 = 12;
 const PLACES: usize = 4096;
 
-/// Pages that belong to no module: where code made at run time lies. A module can come to lie there only after the page
+/// Pages outside of modules: where code generated at run time lies. A module can only be loaded there after the page
 /// was unmapped.
 pub(crate) static FOREIGN: KnownPages = KnownPages::none();
 
-/// Pages of modules. libc unloads modules of its own without telling: these are to be asked about while the loader has their module.
+/// Pages of modules. libc unloads modules of its own without telling us, so these are only asked about while the
+/// loader still has their module.
 pub(crate) static OF_MODULES: KnownPages = KnownPages::none();
 
-/// A page in each place: its number above, the low 28 bits of the number of unmappings below. Relaxed everywhere: a word is
-/// complete in itself, and a thread that sees an old one asks again.
+/// One page in each place: its number above, the low 28 bits of the number of unmappings below. Relaxed everywhere: a
+/// word is complete in itself, and a thread that sees an old one asks again.
 pub(crate) struct KnownPages([AtomicU64; PLACES]);
 
-/// True of two addresses on one page.
+/// True for two addresses on one page.
 pub(crate) fn share_a_page(one: u64, other: u64) -> bool {
     one >> PAGE == other >> PAGE
 }
@@ -42,17 +43,17 @@ impl KnownPages {
         self.0.get((page ^ (page >> PAGE)) as usize % PLACES)
     }
 
-    /// True when the page of `address` is known to be one.
+    /// True when the page of `address` is known to be readable.
     pub(crate) fn has(&self, address: u64) -> bool {
         // The first page has the word of an empty place.
         address >> PAGE != 0
             && self.place(address).is_some_and(|place| place.load(Ordering::Relaxed) == word(address))
     }
 
-    /// Asks whether the page can be read, and remembers it if so. The caller knows whose it is.
+    /// Asks whether the page can be read, and remembers it if so. The caller knows whether a module lies there.
     #[cold]
     pub(crate) fn learn(&self, address: u64) -> bool {
-        // Taken first: what is unmapped meanwhile makes the word void.
+        // Computed first: an unmapping meanwhile invalidates the word.
         let word = word(address);
         if !arch::is_readable(address & !7) {
             return false;
@@ -68,7 +69,7 @@ impl KnownPages {
 mod tests {
     use super::KnownPages;
 
-    /// Check that a page is known once it was learned, and that those which cannot be read never are: the first one, too.
+    /// Check that a page is known once it was learned, and that an unreadable page never is, the first page included.
     #[test]
     fn only_what_can_be_read_is_known() {
         let pages = KnownPages::none();

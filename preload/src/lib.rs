@@ -24,8 +24,8 @@
 //!  thread            ring        two words, one store that publishes them
 //! ```
 //!
-//! A `free` goes the same way the other way round: recorded and published first, freed then. When only samples are
-//! wanted, it asks the `filter` whether its block is one.
+//! A `free` takes the same path in reverse order: it is recorded and published first, and then freed. When only
+//! samples are wanted, it asks the `filter` whether its block is one.
 #![cfg_attr(feature = "standalone", no_std)]
 #![cfg_attr(
     not(test),
@@ -126,6 +126,6 @@ mod tracker;
 #[cfg(feature = "standalone")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // Unreachable by construction; there is nothing to unwind into and nobody to tell.
+    // Unreachable by construction. There is nothing to unwind into and nobody to report to.
     arch::trap()
 }

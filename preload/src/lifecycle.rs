@@ -1,4 +1,4 @@
-//! Beginnings and ends: of the process, of its threads, of its images.
+//! Beginning and end of the process, its threads and the images that it executes.
 
 use crate::arch;
 use crate::c_library;
@@ -12,23 +12,25 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use shared_ring::process_slot::ProcessSlot;
 use shared_ring::record::Record;
 
-/// Rounds of destructors that the agent lets pass, so that those of others, which may free, come first. libc makes
-/// four.
+/// Rounds of thread-specific destructors that the agent skips, so that those of others, which may free, run first.
+/// libc makes four.
 const ROUNDS: usize = 3;
-/// Keys for whose values each thread has room; for one beyond these libc allocates. Without a key rings are taken back when they are
-/// needed.
+/// Keys whose values each thread has room for; for a key beyond these libc allocates. Without a key, rings are
+/// reclaimed when they are needed.
 const KEYS: libc::pthread_key_t = 32;
-/// A process that waits at its end looks so often whether its collector is still there.
+/// How often a process that waits at its end checks that its collector is still there, in milliseconds.
 const LOOK_MS: u64 = 100;
-/// It waits no longer than this: a collector that is so slow has other troubles.
+/// The longest such wait: a collector that slow has other problems.
 const LONGEST_PARTING_NS: u64 = 60_000_000_000;
-/// A thread that wants to end the process while another does lets that one go first, for so long: it has nothing left to do but to flush.
+/// A thread that wants to end the process while another one does so gives that one this much time: it has nothing
+/// left to do but flush.
 const PRECEDENCE_NS: u64 = 1_000_000_000;
-/// The thread that ends the process and waits for the collector. Copied by fork, where it is nobody's.
+/// The thread that ends the process and waits for the collector. Copied by fork; in a child no thread has this
+/// address.
 static FIRST_TO_PART: AtomicPtr<ThreadLocal> = AtomicPtr::new(core::ptr::null_mut());
 /// The thread key plus one, 0 while there is none.
 static KEY: AtomicU32 = AtomicU32::new(0);
-/// libc was asked for all of that. Copied by fork, as its lists are.
+/// True once libc was asked for all of that. Copied by fork, as libc's lists are.
 static IS_PREPARED: AtomicBool = AtomicBool::new(false);
 
 /// Runs when the loader has set everything up, before `main`.
@@ -38,7 +40,8 @@ fn constructor() {
     real::resolve();
     own_call(crate::exec::remember_agent);
     crate::interpose::find_cxx();
-    // Loaded by somebody later, it stands before nobody: no call comes by, until whoever has loaded it sees to that, if it does.
+    // A library that was loaded later comes before nothing: no call reaches it unless the collector that loaded it
+    // sees to that.
     if !own_call(crate::injected::stands_before_libc) {
         return process::begin_deaf();
     }
@@ -50,36 +53,36 @@ fn constructor() {
     });
 }
 
-/// True when the agent can work at all: with glibc, and with musl.
+/// True when the agent can work at all: with glibc and with musl.
 pub(crate) fn is_supported() -> bool {
     c_library::is_known()
 }
 
 /// True when the environment can be read and the next allocator is known.
 pub(crate) fn is_ready() -> bool {
-    // SAFETY: only looks whether libc has set it.
+    // SAFETY: only checks that libc has set it.
     real::is_resolved() && !unsafe { crate::config::libc_environ() }.is_null()
 }
 
-/// Asks libc to tell about ends, and for what walks need: all that cannot be done in the middle of a hook. Called once,
-/// in a process that is or may be recorded; false when it cannot be.
+/// Registers for the ends of threads and of the process, and prepares what walks need: everything that cannot be done
+/// within a hook. Called once, in a process that is or may be recorded; false when it fails.
 #[cold]
 pub(crate) fn prepare() -> bool {
     if IS_PREPARED.load(Ordering::Relaxed) {
         return true;
     }
-    // Without it there is no way to find unwind tables without the loader's lock.
+    // Without it unwind tables cannot be found without the loader's lock.
     if !crate::modules::prepare() {
         return false;
     }
     crate::sys::register_fences();
     let mut key = 0;
-    // SAFETY: the destructor is a function of ours, which is never unloaded.
+    // SAFETY: the destructor is a function of ours, and this library is never unloaded.
     if own_call(|| unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) }) == 0 {
         if key < KEYS {
             KEY.store(key + 1, Ordering::Relaxed);
         } else {
-            // SAFETY: made just now, and no thread has a value of it.
+            // SAFETY: created just now, and no thread has a value for it.
             own_call(|| unsafe { libc::pthread_key_delete(key) });
         }
     }
@@ -88,7 +91,7 @@ pub(crate) fn prepare() -> bool {
     true
 }
 
-/// Has the thread's end told to [`thread_ends`].
+/// Has [`thread_ends`] called at the thread's end.
 #[cold]
 pub(crate) fn watch_thread() {
     set_round(1);
@@ -106,39 +109,40 @@ extern "C" fn thread_ends(value: *mut c_void) {
         set_round(value.addr() + 1);
         return;
     }
-    // From here on every event of the thread claims a ring, writes, and gives it back: this one too.
+    // From here on every event of the thread claims a ring, writes, and gives it back; this one too.
     Attention::Exiting.call(arch::thread_local());
     crate::thread::finish();
 }
 
-/// The process is about to exit, with a code that is known or not. Where the collector wants to see its memory at the end, it waits for
-/// that.
+/// The process is about to exit, with a code if it is known. If the collector wants to look at the process' memory at
+/// its end, this waits for that.
 ///
-/// The collector looks at the slot, so a process is seen that cannot record its exit, as in a handler that has interrupted a hook.
+/// The collector watches the slot, so it also notices a process that cannot record its exit, as in a handler that has
+/// interrupted a hook.
 pub(crate) fn exiting(code: Option<c_int>) {
     let Some(slot) = process::slot_to_part_at() else { return tracker::exiting(code) };
     let local = core::ptr::from_ref(arch::thread_local()).cast_mut();
     let is_first = slot.begin_to_part();
     if is_first {
-        // Relaxed: a thread that does not see it is another one.
+        // Relaxed: only the thread that stored it has to see it.
         FIRST_TO_PART.store(local, Ordering::Relaxed);
         tracker::exiting(code);
         process::ring();
     } else if FIRST_TO_PART.load(Ordering::Relaxed) == local {
-        // A handler that has interrupted the wait: somebody wants the end now.
+        // A handler that has interrupted the wait wants the process to end now.
         return tracker::exiting(code);
     }
     wait_at(slot, LONGEST_PARTING_NS, || {
         slot.is_parting() && process::is_recording() && !process::is_forsaken()
     });
     if !is_first {
-        // As without us: whoever came first ends the process with its own code.
+        // As without us: the first thread ends the process, with its own code.
         wait_at(slot, PRECEDENCE_NS, || true);
         tracker::exiting(code);
     }
 }
 
-/// Waits at the process' end while that is so, and no longer than this.
+/// Waits at the process' end as long as `waits` returns true, but no longer than `longest_ns`.
 fn wait_at(slot: &ProcessSlot, longest_ns: u64, waits: impl Fn() -> bool) {
     let started = crate::sys::monotonic_raw_ns();
     while waits() && crate::sys::monotonic_raw_ns().saturating_sub(started) < longest_ns {
@@ -156,14 +160,14 @@ pub(crate) fn exec_failed() {
     tracker::note(Record::ExecFailed);
 }
 
-/// Tells that the process is about to fork, and joins the recording in the child, so that it is known even if it never
-/// allocates. `fork` returns whatever it returns, perhaps only in the child.
+/// Records that the process is about to fork, and joins the recording in the child, so that the child is known even
+/// if it never allocates. `fork` may return in the child only.
 #[cold]
 pub(crate) fn around_fork(fork: impl FnOnce() -> Option<c_int>) -> c_int {
     let local = arch::thread_local();
     let before = local.fork.get();
     local.fork.set(tracker::forking());
-    // What was no function fails like a fork for which there is no room.
+    // If there is no function to call, this fails like a fork for want of resources.
     let result = fork().unwrap_or(-1);
     if result == 0 {
         sandbox::leave_vfork();
@@ -176,14 +180,14 @@ pub(crate) fn around_fork(fork: impl FnOnce() -> Option<c_int>) -> c_int {
     result
 }
 
-/// True when a function lies in the library that the next `malloc` lies in: an allocator with C++ forms of its own.
+/// True when a function lies in the library of the next `malloc`: an allocator with C++ forms of its own.
 #[cold]
 pub(crate) fn is_of_allocator(function: *mut c_void) -> bool {
     let malloc = base_of(real::malloc_address());
     malloc.is_some() && malloc == base_of(function)
 }
 
-/// Where the module begins that an address lies in.
+/// The base address of the module that an address lies in.
 #[cold]
 fn base_of(address: *const c_void) -> Option<usize> {
     let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
@@ -193,7 +197,8 @@ fn base_of(address: *const c_void) -> Option<usize> {
     (found != 0).then(|| unsafe { info.assume_init() }.dli_fbase.addr())
 }
 
-/// True when a function lies in a library of the C++ run time, and not in a program that was linked with one.
+/// True when a function lies in a library of the C++ runtime, and not in a program that was linked with one
+/// statically.
 #[cold]
 pub(crate) fn is_of_cxx_library(function: *const c_void) -> bool {
     let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();

@@ -1,7 +1,7 @@
 //! Which module an address lies in, as the loader knows it.
 //!
-//! glibc tells since 2.35, by `_dl_find_object`, which takes no lock and may be called anywhere. Before that, and with musl, the list
-//! is read that the loader keeps for debuggers ([`list`]).
+//! Since 2.35 glibc answers this by `_dl_find_object`, which takes no lock and may be called anywhere. With older
+//! glibc and with musl, the list that the loader keeps for debuggers is read ([`list`]).
 
 mod list;
 
@@ -10,7 +10,7 @@ use crate::real::own_call;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// The public beginning of the loader's description of a module, which is its handle, too.
+/// The public beginning of the loader's description of a module, which is also the module's handle.
 #[repr(C)]
 pub(crate) struct LinkMap {
     pub(crate) address: u64,
@@ -19,18 +19,19 @@ pub(crate) struct LinkMap {
     pub(crate) next: *mut LinkMap,
 }
 
-/// A module that is loaded.
+/// A loaded module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Object {
     /// The loader's description.
     pub(crate) link_map: *mut LinkMap,
-    /// Its first mapped address. Where a module is mapped with holes that may be its part around the address that was asked for.
+    /// Its first mapped address. For a module that is mapped with holes, this may be the start of the part around the
+    /// address that was asked about.
     pub(crate) start: u64,
-    /// The end of that.
+    /// The end of that range.
     pub(crate) end: u64,
 }
 
-/// What glibc tells about an address: `struct dl_find_object` of `dlfcn.h`.
+/// What glibc returns for an address: `struct dl_find_object` of `dlfcn.h`.
 #[repr(C)]
 struct DlFindObject {
     flags: u64,
@@ -46,8 +47,8 @@ type FindObject = unsafe extern "C" fn(*mut c_void, *mut DlFindObject) -> c_int;
 /// Null before glibc 2.35.
 static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Learns how to ask, before anybody does: where a form of `new` is looked for, and where a process is to be recorded. Takes the
-/// loader's lock; false where there is no way.
+/// Prepares [`find`]; called before a form of `new` is looked up and before a process is recorded. Takes the loader's
+/// lock; false when there is no way to find modules.
 #[cold]
 pub(crate) fn prepare() -> bool {
     if !FIND_OBJECT.load(Ordering::Relaxed).is_null() || list::is_prepared() {
@@ -59,18 +60,18 @@ pub(crate) fn prepare() -> bool {
     !find_object.is_null() || list::prepare(c_library::loaded_for_debuggers().cast())
 }
 
-/// True of the description of the program itself, where modules are found in the list: it is the first one.
+/// True for the description of the program itself when modules are found in the list: it comes first.
 pub(crate) fn is_first_listed(map: *mut LinkMap) -> bool {
     list::first() == map.addr() as u64
 }
 
-/// A symbol of libc's or the loader's, null if there is none.
+/// A symbol of libc or the loader; null if there is none.
 pub(crate) fn look_up(name: &CStr) -> *mut c_void {
     // SAFETY: a look-up by name in the global scope.
     own_call(|| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
 }
 
-/// The module around an address. Takes no lock, and may be called anywhere.
+/// The module around an address. Takes no lock and may be called anywhere.
 #[cold]
 pub(crate) fn find(address: u64) -> Option<Object> {
     let function = FIND_OBJECT.load(Ordering::Relaxed);
@@ -79,7 +80,7 @@ pub(crate) fn find(address: u64) -> Option<Object> {
     }
     // SAFETY: the address is that of `_dl_find_object`, found under this name.
     let function: FindObject = unsafe { core::mem::transmute::<*mut c_void, FindObject>(function) };
-    // SAFETY: all bits of the struct may be zero.
+    // SAFETY: the struct may be all zeros.
     let mut found: DlFindObject = unsafe { core::mem::zeroed() };
     // SAFETY: documented to be callable with any address, from anywhere, without lock or allocation.
     let result = unsafe { function(core::ptr::without_provenance_mut(address as usize), &raw mut found) };

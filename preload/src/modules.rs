@@ -1,7 +1,7 @@
-//! The modules of the process: their unwind tables for the walk, their descriptions for the collector.
+//! The modules of the process: their unwind tables for walks, their descriptions for the collector.
 //!
 //! A module is described once, at the first frame in it, and entered into the table. `dlclose` makes entries void and
-//! counts a generation, by which threads notice that their caches are stale; the addresses of another module that is
+//! increments a generation, which tells threads that their caches are stale. Addresses of another module that is
 //! loaded there later get new ids, since they belong to another description.
 
 mod table;
@@ -28,42 +28,42 @@ const SHARED_RULES: usize = 1 << 16;
 static SLOTS: table::Memory = table::Memory::new(MAX_MODULES);
 static RULES: AtomicPtr<SharedSlot> = AtomicPtr::new(core::ptr::null_mut());
 static GENERATION: AtomicU32 = AtomicU32::new(1);
-/// Unmappings in steps of two; the lowest bit is set while there is a stack provider.
+/// Number of unmappings, in steps of two; the lowest bit is set while there is a stack provider.
 static UNMAPPINGS: AtomicU32 = AtomicU32::new(0);
 /// That bit.
 const HAS_PROVIDER: u32 = 1;
-/// One unmapping.
+/// The step for one unmapping.
 const UNMAPPING: u32 = 2;
-/// The agent's own mapping.
+/// The range of the agent's own mapping.
 static OWN: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
-/// Counts unloaded modules: rules cached under an older number are void.
+/// Number of module unloadings; rules cached under an older number are void.
 #[inline(always)]
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Acquire)
 }
 
-/// Counts what may have made pages unreadable: what was known to be readable may be gone.
-/// In steps of two.
+/// Number of events that may have made pages unreadable, in steps of two. After a change, nothing is known to be
+/// readable.
 #[inline(always)]
 pub(crate) fn unmappings() -> u32 {
     UNMAPPINGS.load(Ordering::Acquire) & !HAS_PROVIDER
 }
 
-/// True when a walk is as the last one of its thread, which has noted `unmappings`: no page has gone since, and there is no
-/// stack provider to be asked. So that there may be one costs a walk nothing.
+/// True when a walk needs no more care than the last one of its thread, which noted `unmappings`: no page has gone
+/// since, and there is no stack provider to ask. The possibility of a provider costs a walk nothing.
 // Cost: one load and compare.
 #[inline(always)]
 pub(crate) fn are_plain(unmappings: u32) -> bool {
     UNMAPPINGS.load(Ordering::Acquire) == unmappings
 }
 
-/// Tells that pages are about to go.
+/// Counts an unmapping, before pages go.
 pub(crate) fn note_unmapping() {
     UNMAPPINGS.fetch_add(UNMAPPING, Ordering::Release);
 }
 
-/// Tells whether there is a stack provider from here on.
+/// Notes whether there is a stack provider from now on.
 pub(crate) fn note_provider(is_there: bool) {
     if is_there {
         UNMAPPINGS.fetch_or(HAS_PROVIDER, Ordering::Release);
@@ -78,12 +78,13 @@ pub(crate) fn is_own(address: u64) -> bool {
     (OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed)).contains(&address)
 }
 
-/// Bytes of the agent's image.
+/// Size of the agent's image in bytes.
 pub(crate) fn own_bytes() -> u64 {
     OWN[1].load(Ordering::Relaxed).saturating_sub(OWN[0].load(Ordering::Relaxed))
 }
 
-/// Learns what finds modules, and which one is the agent. Called once, in a process that may be recorded; false where nothing does.
+/// Finds out how modules are looked up, and where the agent is. Called once, in a process that may be recorded; false
+/// when modules cannot be found.
 pub(crate) fn prepare() -> bool {
     if !loader::prepare() {
         return false;
@@ -97,14 +98,14 @@ pub(crate) fn prepare() -> bool {
     true
 }
 
-/// Makes the tables, or empties them for another session, to which no module was described yet; false when there is no
-/// memory. Nobody walks meanwhile.
+/// Creates the tables, or empties them for another session, to which no module was described yet; false when there is
+/// no memory. Nobody walks meanwhile.
 #[cold]
 pub(crate) fn start() -> bool {
     if RULES.load(Ordering::Relaxed).is_null() {
         RULES.store(sys::map_private(SHARED_RULES * size_of::<SharedSlot>()).cast(), Ordering::Release);
     } else {
-        // Of modules that libc has unloaded by itself since the last session nobody has told.
+        // libc may have unloaded modules of its own since the last session, unnoticed.
         shared_rules().invalidate(1..u64::MAX);
         table().clear();
         note_unloading();
@@ -117,7 +118,7 @@ pub(crate) fn start() -> bool {
 pub(crate) fn shared_rules() -> SharedRules<'static> {
     let memory = RULES.load(Ordering::Relaxed);
     let count = if memory.is_null() { 0 } else { SHARED_RULES };
-    // SAFETY: mapped zeroed in `start` with so many slots and never unmapped; a null one has no slots.
+    // SAFETY: mapped zeroed in `start` with so many slots and never unmapped; without memory there are no slots.
     unsafe { SharedRules::from_raw(if memory.is_null() { core::ptr::dangling() } else { memory }, count) }
 }
 
@@ -131,7 +132,7 @@ pub(crate) fn around(address: *const c_void) -> Option<*mut LinkMap> {
     loader::find(address.addr() as u64).map(|found| found.link_map)
 }
 
-/// The entry of the module around `address`, described if need be.
+/// The entry of the module around `address`, which is described if need be.
 #[cold]
 fn entry(address: u64) -> Option<Entry> {
     if FOREIGN.has(address) {
@@ -139,7 +140,7 @@ fn entry(address: u64) -> Option<Entry> {
     }
     match table().find(address) {
         Some(entry) if is_there(&entry) => Some(entry),
-        // libc unloads modules of its own, as those for character sets, and calls no hook of ours for that.
+        // libc unloads modules of its own, for example those for character sets, and calls no hook of ours for it.
         Some(_) => {
             forget_unloaded();
             describe(address)
@@ -148,7 +149,7 @@ fn entry(address: u64) -> Option<Entry> {
     }
 }
 
-/// Whether a byte can be read.
+/// Whether the byte at `address` can be read.
 fn is_readable(address: u64) -> bool {
     match entry(address) {
         Some(_) => OF_MODULES.has(address) || OF_MODULES.learn(address),
@@ -156,7 +157,7 @@ fn is_readable(address: u64) -> bool {
     }
 }
 
-/// True while the loader has the same module where the code begins.
+/// True while the loader still has the same module at the start of the code.
 fn is_there(entry: &Entry) -> bool {
     loader::find(entry.start).is_some_and(|found| mapping(&found) == entry.mapping)
 }
@@ -184,7 +185,8 @@ fn describe(address: u64) -> Option<Entry> {
         build_id: image.build_id.as_ref().map_or(&[], |id| id.as_bytes()),
         path: path_of(&found),
     };
-    // The part around the start is what is compared later. In a module that is mapped with holes it is not the one around the address.
+    // The part around `start` is what later checks compare. In a module that is mapped with holes it may differ from
+    // the part around the address.
     let mapping = mapping(&loader::find(start).unwrap_or(found));
     let (hdr, segment) = image
         .tables
@@ -194,7 +196,8 @@ fn describe(address: u64) -> Option<Entry> {
     table().enter(entry, identity(&module), || session.describe(Described::Module(module)))
 }
 
-/// Of two modules with one identity either's description is true of both. Without a build id, it may be another file.
+/// Identifies a module: if two have the same identity, the description of one is true of the other. `NONE` without a
+/// build id, since it may be another file.
 fn identity(module: &Module<'_>) -> u64 {
     let Module { start, end, bias, slot: _, build_id, path } = *module;
     if build_id.is_empty() {
@@ -206,12 +209,12 @@ fn identity(module: &Module<'_>) -> u64 {
 
 /// The image whose code is at `address`, and where its first byte is mapped.
 ///
-/// What the loader calls the start of a mapping is that of one segment where a module is mapped with holes. Then the
-/// image begins at the load bias, or, for a program at fixed addresses, at the page of its program headers.
+/// For a module that is mapped with holes, the start of the mapping according to the loader is that of one segment.
+/// Then the image begins at the load bias or, for a program at fixed addresses, at the page of its program headers.
 fn read_image(found: &Object, address: u64) -> Option<(u64, Image)> {
-    // SAFETY: the loader's description of a loaded module, which a frame of ours is in.
+    // SAFETY: the loader's description of a loaded module, which contains a frame of ours.
     let bias = unsafe { found.link_map.as_ref() }.map_or(0, |map| map.address);
-    // SAFETY: reads a word that the kernel gave at the start.
+    // SAFETY: reads a word that the kernel passed at the start.
     let headers = unsafe { libc::getauxval(libc::AT_PHDR) };
     [found.start, bias, headers & !4095].into_iter().filter(|start| *start != 0).find_map(|start| {
         let image = Image::parse(start, read_mapped).ok()?;
@@ -219,13 +222,13 @@ fn read_image(found: &Object, address: u64) -> Option<(u64, Image)> {
     })
 }
 
-/// Serial of the module that an address belongs to, 0 for none.
+/// Serial of the module that an address lies in; 0 for none.
 #[cold]
 pub(crate) fn serial(address: u64) -> u32 {
     entry(address).map_or(0, |entry| entry.serial)
 }
 
-/// Copies memory of a module, checked page by page.
+/// Copies memory of a module after a check of each page.
 fn read_mapped(from: u64, buffer: &mut [u8]) -> bool {
     let Some(end) = from.checked_add(buffer.len() as u64) else { return false };
     let mut page = from & !4095;
@@ -240,7 +243,7 @@ fn read_mapped(from: u64, buffer: &mut [u8]) -> bool {
     true
 }
 
-/// The path of the program that runs, asked for once: later it may forbid itself to ask.
+/// The path of the executable, read once: the program may later forbid itself to read it.
 struct Executable {
     bytes: UnsafeCell<[u8; 1024]>,
     length: AtomicUsize,
@@ -252,7 +255,7 @@ unsafe impl Sync for Executable {}
 static EXECUTABLE: Executable = Executable { bytes: UnsafeCell::new([0; 1024]), length: AtomicUsize::new(0) };
 
 impl Executable {
-    /// Called once, in the constructor, before there is a second thread that asks.
+    /// Called once, in the constructor, before there is a second thread that could ask.
     fn learn(&self) {
         if self.length.load(Ordering::Relaxed) != 0 {
             return;
@@ -278,9 +281,9 @@ impl Executable {
     }
 }
 
-/// The path of a module, without allocation.
+/// The path of a module. Allocates nothing.
 fn path_of(found: &Object) -> &'static [u8] {
-    // SAFETY: the loader's description of a loaded module, which a frame of ours is in.
+    // SAFETY: the loader's description of a loaded module, which contains a frame of ours.
     let Some(map) = (unsafe { found.link_map.as_ref() }) else { return &[] };
     let name = if map.name.is_null() {
         &[]
@@ -288,7 +291,8 @@ fn path_of(found: &Object) -> &'static [u8] {
         // SAFETY: the loader's names are strings that live as long as the module.
         unsafe { CStr::from_ptr(map.name) }.to_bytes()
     };
-    // glibc has no name for the main program. musl has that by which it was called, and none for the kernel's module.
+    // glibc's name for the main program is empty. musl's is the name by which the program was called; there the
+    // vDSO's is empty.
     let is_program =
         if c_library::is_musl() { loader::is_first_listed(found.link_map) } else { name.is_empty() };
     match name {
@@ -298,15 +302,15 @@ fn path_of(found: &Object) -> &'static [u8] {
     }
 }
 
-/// Counts a generation, before and after `dlclose`.
+/// Counts an unloading: before and after `dlclose`.
 pub(crate) fn note_unloading() {
-    // Release pairs with the Acquire load in `generation`, which follows a look at the unmappings: whoever sees those
+    // Release pairs with the Acquire load in `generation`, which follows a load of the unmappings: whoever sees those
     // sees this.
     GENERATION.fetch_add(1, Ordering::AcqRel);
     note_unmapping();
 }
 
-/// Makes the entries void whose modules are gone.
+/// Makes the entries of unloaded modules void.
 pub(crate) fn forget_unloaded() {
     table().forget(|entry| {
         let is_gone = !is_there(entry);
@@ -318,13 +322,13 @@ pub(crate) fn forget_unloaded() {
     note_unloading();
 }
 
-/// Describes all modules that the loader has now, so that even a process which dies at once has left them.
+/// Describes all modules that the loader has now, so that even a process that dies at once leaves their descriptions.
 pub(crate) fn describe_loaded() {
     extern "C" fn each(info: *mut libc::dl_phdr_info, _size: usize, _data: *mut c_void) -> c_int {
         // SAFETY: the loader passes a valid description.
         let info = unsafe { &*info };
         for index in 0..usize::from(info.dlpi_phnum) {
-            // SAFETY: the loader gives so many program headers.
+            // SAFETY: the loader says that there are so many program headers.
             let header = unsafe { &*info.dlpi_phdr.wrapping_add(index) };
             if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0 {
                 let _ = entry(info.dlpi_addr.wrapping_add(header.p_vaddr));
@@ -337,13 +341,13 @@ pub(crate) fn describe_loaded() {
         clippy::disallowed_methods,
         reason = "not in a hook: the constructor may take the loader's lock"
     )]
-    // SAFETY: the callback keeps nothing and asks nothing of the loader that takes its lock.
+    // SAFETY: the callback keeps nothing and makes no call of the loader that takes its lock.
     unsafe {
         libc::dl_iterate_phdr(Some(each), core::ptr::null_mut())
     };
 }
 
-/// What the walk asks.
+/// The modules as a walk asks for them.
 #[derive(Debug)]
 pub(crate) struct Loaded;
 
@@ -355,7 +359,7 @@ impl Modules for Loaded {
         if length == 0 {
             return None;
         }
-        // SAFETY: a readable segment of a module that is loaded: a frame of this thread is in it.
+        // SAFETY: a readable segment of a loaded module, which contains a frame of this thread.
         let segment = unsafe { core::slice::from_raw_parts(start as *const u8, length) };
         Some(Sections { segment, segment_address: start, hdr_address: entry.hdr })
     }
@@ -367,7 +371,8 @@ impl Modules for Loaded {
     fn is_code(&self, address: u64) -> bool {
         match entry(address) {
             Some(_) => true,
-            // Code made at run time lies in no module; that it can be read is all that can be asked cheaply.
+            // Code generated at run time lies in no module; whether it can be read is all that can be checked
+            // cheaply.
             None => FOREIGN.has(address) || FOREIGN.learn(address),
         }
     }
@@ -378,7 +383,7 @@ impl Modules for Loaded {
         if !is_readable(address) || !share_a_page(address, last) && !is_readable(last) {
             return None;
         }
-        // SAFETY: the pages of both ends were just found readable, and sixteen bytes touch no other one.
+        // SAFETY: the pages of both ends were just found readable, and sixteen bytes touch no third page.
         unsafe { core::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), 16) };
         Some(bytes)
     }
@@ -388,7 +393,8 @@ impl Modules for Loaded {
 mod tests {
     use super::{generation, start};
 
-    /// Check that rules which a thread has kept are void in another session: meanwhile nothing told of modules that were unloaded.
+    /// Check that rules which a thread has cached are void in another session, since unloadings between the two go
+    /// unnoticed.
     #[test]
     fn rules_are_those_of_one_session() {
         assert!(start());

@@ -1,4 +1,5 @@
-//! Which parts of the segment this process has made accessible: it is mapped without access, and opened where it is used.
+//! Which parts of the segment this process has made accessible: the segment is mapped without access, and opened
+//! where it is used.
 //!
 //! ```text
 //!  segment   │ pcs ░░░░░░│ index ░░│ nodes ░░░│ index ░│ modules ░│ rings  ░ ░░░ │
@@ -32,7 +33,7 @@ impl Opening {
     /// False when so much cannot be made accessible.
     #[inline(always)]
     fn open(&self, segment: &Segment, part: Part, bytes: usize) -> bool {
-        // Relaxed: the count is of what is certainly open, and mprotect by two threads at once does no harm.
+        // Relaxed: it counts only what is certainly open, and `mprotect` by two threads at once is harmless.
         bytes <= self.bytes.load(Ordering::Relaxed) || self.open_more(segment, part, bytes)
     }
 
@@ -50,7 +51,7 @@ impl Opening {
             self.bytes.fetch_max(to, Ordering::Relaxed);
             true
         } else {
-            // Nothing can be recorded without memory.
+            // Without memory nothing can be recorded.
             leave();
             false
         }
@@ -65,7 +66,7 @@ static MODULES: Opening = Opening::new();
 /// All rings are accessible, too.
 static HAS_ALL: AtomicBool = AtomicBool::new(false);
 
-/// Nothing of a new segment is accessible.
+/// Marks everything as inaccessible, for a new segment.
 pub(crate) fn begin() {
     for opening in [&PCS, &PC_INDEX, &NODES, &NODE_INDEX, &MODULES] {
         opening.bytes.store(0, Ordering::Relaxed);
@@ -73,7 +74,7 @@ pub(crate) fn begin() {
     HAS_ALL.store(false, Ordering::Relaxed);
 }
 
-/// Makes all of the segment accessible, since that will not be allowed later.
+/// Makes the whole segment accessible, because that will not be allowed later.
 #[cold]
 pub(crate) fn open_all() {
     let Some(session) = session() else { return };
@@ -95,7 +96,7 @@ pub(crate) fn open_all() {
     }
 }
 
-/// Opens the pieces of one table: its entries of `W` words, and its index.
+/// The accessible parts of one table: its entries of `W` words, and its index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TablePieces<const W: usize> {
     segment: Segment,
@@ -143,7 +144,7 @@ impl Session {
         })
     }
 
-    /// Appends a description; its serial, or 0 when the log is full.
+    /// Appends a description to the module log and returns its serial; 0 when the log is full.
     pub(crate) fn describe(&self, described: Described<'_>) -> u32 {
         let part = self.segment.layout().modules;
         self.segment
@@ -158,7 +159,7 @@ impl Session {
             return true;
         }
         let Part { offset, length } = self.segment.geometry().ring_pages(ring);
-        // SAFETY: they lie in the rings' part, which lies in our mapping; opening more than asked for is harmless.
+        // SAFETY: the ring lies in the rings' part of our mapping; opening more than asked for is harmless.
         unsafe { sys::open(self.segment.base().wrapping_add(offset).cast(), length) }
     }
 }

@@ -1,8 +1,8 @@
-//! Pools: heaps of the program's own, which it tells us about, by name.
+//! Pools: heaps of the program's own, which it reports by name.
 //!
-//! A pool is a number from 1, the same for equal names, for the life of the process and of the children that it forks. Names
-//! are kept here, so a pool may be made before there is a recording; each process tells a name once, before the first
-//! block of the pool.
+//! A pool is a number from 1, the same for equal names, for the life of the process and of its forked children. Names
+//! are kept here, so a pool may be created before there is a recording; each process reports a name once, before the
+//! first block of the pool.
 
 use crate::clock;
 use crate::guard::Busy;
@@ -16,13 +16,13 @@ const READY: u32 = 2;
 
 const WORDS: usize = MAX_NAME.div_ceil(8);
 
-/// One pool. No word changes once it is ready but `told`.
+/// One pool. Once it is ready, no word changes except `told`.
 #[derive(Debug)]
 struct Pool {
     state: AtomicU32,
-    /// Bytes of the name.
+    /// Length of the name in bytes.
     length: AtomicU32,
-    /// The process epoch in which the name was told last.
+    /// The process epoch in which the name was last reported.
     told: AtomicU32,
     name: [AtomicU64; WORDS],
 }
@@ -37,7 +37,7 @@ impl Pool {
         }
     }
 
-    /// Takes the place for a name, if it is free.
+    /// Takes this place for a name if it is free.
     fn take(&self, name: &[u8]) -> bool {
         // Relaxed: the words are published by the Release store below.
         if self.state.compare_exchange(FREE, TAKEN, Ordering::Relaxed, Ordering::Relaxed).is_err() {
@@ -52,7 +52,7 @@ impl Pool {
         true
     }
 
-    /// True of the pool with this name.
+    /// True for the pool of this name.
     fn has(&self, name: &[u8]) -> bool {
         // Acquire pairs with the Release store in `take`.
         self.state.load(Ordering::Acquire) == READY
@@ -75,10 +75,10 @@ fn pack(bytes: &[u8]) -> u64 {
 
 static POOLS: [Pool; MAX_POOLS as usize] = [const { Pool::new() }; MAX_POOLS as usize];
 
-/// The number of the pool with this name, of which [`MAX_NAME`] bytes count; 0 when there are too many pools.
+/// The number of the pool of this name, of which the first [`MAX_NAME`] bytes count; 0 when there are too many pools.
 ///
-/// Two threads that make a pool of one name at the same moment may get two numbers, which is one heap all the same: the
-/// capture knows names.
+/// Two threads that create a pool of the same name at once may get two numbers. It is one heap all the same, since
+/// the capture goes by names.
 pub(crate) fn number(name: &[u8]) -> u32 {
     let name = name.get(..MAX_NAME).unwrap_or(name);
     let found = POOLS.iter().position(|pool| pool.has(name));
@@ -86,13 +86,13 @@ pub(crate) fn number(name: &[u8]) -> u32 {
     place.map_or(0, |place| place as u32 + 1)
 }
 
-/// Sees to it that the pool's name was told; false when there is no such pool, or no room to tell of it.
-// Cost: two loads and a compare once it was.
+/// Makes sure that the pool's name was reported; false when there is no such pool, or no room to report it.
+// Cost: two loads and a compare once it was reported.
 #[inline(always)]
 pub(crate) fn is_told(busy: &mut Busy, pool: u32) -> bool {
     let Some(place) = (pool as usize).checked_sub(1).and_then(|index| POOLS.get(index)) else { return false };
-    // Acquire pairs with the Release store in `tell`: the record of the name was published, with an earlier time, before
-    // whatever this thread tells of the pool.
+    // Acquire pairs with the Release store in `tell`: the record of the name was published, with an earlier time,
+    // before anything that this thread reports about the pool.
     place.told.load(Ordering::Acquire) == process::epoch() || tell(busy, place, pool)
 }
 
@@ -120,7 +120,7 @@ fn tell(busy: &mut Busy, pool: &Pool, number: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// Check that equal names are one pool, whatever their length, and that there is an end to them.
+    /// Check that equal names are one pool, whatever their length, and that the number of pools is limited.
     #[test]
     fn equal_names_are_one_pool() {
         let long = [b'x'; 300];

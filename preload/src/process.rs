@@ -1,4 +1,5 @@
-//! The process' part in a recording: its session, its slot, and the page by which a child of fork notices itself.
+//! The process' part in a recording: its session, its slot, and the page by which a forked child notices that it is
+//! one.
 //!
 //! ```text
 //!  unborn ──first hook or constructor──► starting ──no socket, refused──► dormant ◄──all threads out── leaving
@@ -10,14 +11,15 @@
 //!                                                               └──over, or the collector is gone────────┘
 //! ```
 //!
-//! All threads compare one word with what they know, on every call: the process' *epoch*. While it is connected, the
-//! word lies in a page of its own; otherwise it is the generation of the doorbell, so that a ring is heard by the same
-//! look. What leaving takes is said in [`crate::departure`].
+//! On every call, each thread compares one word with the value it knows: the process' *epoch*. While the process is
+//! connected, that word lies in a page of its own; otherwise it is the doorbell's generation, so that the same
+//! comparison notices a ring. How a process leaves is described in [`crate::departure`].
 //!
-//! All of this is private memory, so fork copies it; only the *page* is zeroed in the child (`MADV_WIPEONFORK`).
-//! So the first hook of a child, however it was forked (`fork`, `_Fork`, raw `clone`), takes the slow path, claims a
-//! process slot of the inherited segment and gives itself a new epoch: no system call, no descriptor, no socket. One that was
-//! forked while a thread of its parent's was starting or answering finds the same state and a zeroed page, and goes back one step.
+//! All of this is private memory, so fork copies it; only the *page* is zeroed in the child (`MADV_WIPEONFORK`). So
+//! the first hook of a child, however it was forked (`fork`, `_Fork`, raw `clone`), takes the slow path, claims a
+//! process slot of the inherited segment, and gives the process a new epoch: no system call, no descriptor, no
+//! socket. A child that was forked while a thread of its parent was starting or answering finds that state with a
+//! zeroed page, and goes back one step.
 
 mod slots;
 
@@ -42,7 +44,7 @@ use shared_ring::doorbell::GENERATION;
 use shared_ring::handshake::Purpose;
 use shared_ring::{Control, Segment};
 
-/// What fork wipes.
+/// The page that fork wipes.
 #[repr(C)]
 #[derive(Debug)]
 struct Page {
@@ -51,15 +53,15 @@ struct Page {
     slot: AtomicU32,
     /// Not 0 while a thread claims the slot.
     joining: AtomicU32,
-    /// Threads that have had a ring so far.
+    /// Number of threads that have had a ring so far.
     threads: AtomicU32,
-    /// 1 when what is known about threads is about this process, and not about the one that forked it.
+    /// 1 when what is known about threads concerns this process; 0 when it still concerns the one that forked it.
     is_known: AtomicU32,
-    /// Not 0 while a thread looks at the others.
+    /// Not 0 while a thread looks at all others.
     looking: AtomicU32,
 }
 
-/// The page, null until the process first wants to be connected; it stays.
+/// The page; null until the process first wants to connect. Never unmapped.
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The epoch of a process that has done nothing yet. No thread ever has it.
@@ -75,7 +77,7 @@ const LEAVING: u32 = 4;
 const ANSWERING: u32 = 5;
 static STATE: AtomicU32 = AtomicU32::new(UNBORN);
 
-/// The epoch that the next process to join gets; copied by fork, so a child's is its parent's plus one.
+/// The epoch for the next process to join. Copied by fork, so a child's epoch is its parent's plus one.
 static NEXT_EPOCH: AtomicU32 = AtomicU32::new(1);
 /// The first epoch of the present session: that of the process which connected.
 static FIRST_EPOCH: AtomicU32 = AtomicU32::new(1);
@@ -90,7 +92,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// What wakes its collector.
+    /// The bell that wakes its collector.
     pub(crate) fn bell(&self) -> Bell<'static> {
         Bell { asleep: &self.control.header().asleep, rung: &self.segment.header().bell, wake: sys::wake }
     }
@@ -98,15 +100,15 @@ impl Session {
 
 struct Place(UnsafeCell<MaybeUninit<Session>>);
 
-// SAFETY: written by the thread that moved STATE to STARTING or ANSWERING, before CONNECTED is published, and read only while it is
-// CONNECTED or LEAVING: nobody reads while it is written.
+// SAFETY: written by the thread that moved STATE to STARTING or ANSWERING, before CONNECTED is published, and read
+// only while STATE is CONNECTED or LEAVING: nobody reads while it is written.
 unsafe impl Sync for Place {}
 
 static SESSION: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
-/// Stands for the collector's words before there are any, and after.
+/// Takes the place of the collector's words before a session and after it.
 static SILENCE: ControlHeader = ControlHeader::silent();
 static CONTROL: AtomicPtr<ControlHeader> = AtomicPtr::new((&raw const SILENCE).cast_mut());
-/// The word by which hooks see whether events are wanted: the collector's, but while the program itself wants nothing
+/// The word by which hooks see whether events are wanted: the collector's, or, while the program itself wants nothing
 /// recorded, one that is always zero.
 static WANTED: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const SILENCE.recording).cast_mut());
 
@@ -118,7 +120,7 @@ fn page() -> Option<&'static Page> {
     unsafe { page.as_ref() }
 }
 
-/// The epoch of this process: what every thread compares with its own.
+/// The epoch of this process, which every thread compares with its own.
 #[inline(always)]
 pub(crate) fn epoch() -> u32 {
     // SAFETY: a static, or a word of a page that is never unmapped.
@@ -132,18 +134,18 @@ pub(crate) fn epoch_in_session() -> u32 {
 
 #[inline(always)]
 fn control() -> &'static ControlHeader {
-    // SAFETY: a static, or the header of a range that can be read for the life of the process, see `reservation`.
+    // SAFETY: a static, or the header of a range that stays readable for the life of the process, see `reservation`.
     unsafe { &*CONTROL.load(Ordering::Relaxed) }
 }
 
 /// True while events are wanted from this process.
 #[inline(always)]
 pub(crate) fn is_recording() -> bool {
-    // SAFETY: a word of a static, or of a range that can be read for the life of the process.
+    // SAFETY: a word of a static, or of a range that stays readable for the life of the process.
     unsafe { &*WANTED.load(Ordering::Relaxed) }.load(Ordering::Relaxed) == 1
 }
 
-/// True while the recording goes on, even if the program itself wants nothing recorded at this moment.
+/// True while the recording goes on, even if the program itself wants nothing recorded at the moment.
 pub(crate) fn is_recorded() -> bool {
     control().recording.load(Ordering::Relaxed) == 1
 }
@@ -151,8 +153,8 @@ pub(crate) fn is_recorded() -> bool {
 /// From here on hooks see that nothing is wanted.
 #[cold]
 pub(crate) fn silence() {
-    // Relaxed here and in `listen`: a late look costs one event more or less, and threads that the program has ordered
-    // after this see it.
+    // Relaxed here and in `listen`: a late look costs one event more or less, and threads that the program has
+    // synchronized with this one see it.
     WANTED.store((&raw const SILENCE.recording).cast_mut(), Ordering::Relaxed);
     crate::filter::pause();
 }
@@ -161,7 +163,7 @@ pub(crate) fn silence() {
 #[cold]
 pub(crate) fn listen() {
     crate::filter::resume();
-    // Blocks that were given up meanwhile have told nobody.
+    // Blocks that were given back meanwhile were not noticed.
     crate::modules::note_unmapping();
     WANTED.store((&raw const control().recording).cast_mut(), Ordering::Relaxed);
     if matches!(STATE.load(Ordering::Acquire), LEAVING | DORMANT) {
@@ -178,7 +180,7 @@ pub(crate) fn uses_tsc() -> bool {
 
 /// True when frees are recorded with their stacks.
 pub(crate) fn traces_frees() -> bool {
-    // Relaxed: it is set before the memory is handed over and stays.
+    // Relaxed: set before the memory is handed over, and never changed.
     control().free_stacks.load(Ordering::Relaxed) == 1
 }
 
@@ -188,7 +190,7 @@ pub(crate) fn session() -> Option<Session> {
     session_in(CONNECTED)
 }
 
-/// The session that was left, while its memory is still there.
+/// The session that was left, while its memory is still mapped.
 pub(crate) fn left_session() -> Option<Session> {
     session_in(LEAVING)
 }
@@ -200,14 +202,14 @@ fn session_in(state: u32) -> Option<Session> {
         return None;
     }
     // SAFETY: the session was written before these states were published. It is written again only by a thread that
-    // saw all others outside of their hooks.
+    // has seen all others outside of their hooks.
     Some(unsafe { SESSION.0.get().cast::<Session>().read() })
 }
 
 /// The recording did not choose this process.
 static IS_ASIDE: AtomicBool = AtomicBool::new(false);
 
-/// Notes that the recording did not choose this process; it may choose those that this one starts.
+/// Notes that the recording did not choose this process; it may choose processes that this one starts.
 #[cold]
 pub(crate) fn stay_aside() {
     IS_ASIDE.store(true, Ordering::Relaxed);
@@ -218,12 +220,12 @@ pub(crate) fn is_aside() -> bool {
     IS_ASIDE.load(Ordering::Relaxed)
 }
 
-/// True once it is certain that this process is not recorded, and not going to be.
+/// True once it is certain that this process is not recorded, until the doorbell rings.
 pub(crate) fn is_dormant() -> bool {
     STATE.load(Ordering::Relaxed) == DORMANT
 }
 
-/// False while this process is not recorded.
+/// True while events of this process are wanted, or while that is not decided yet.
 pub(crate) fn is_wanted() -> bool {
     match STATE.load(Ordering::Relaxed) {
         UNBORN => true,
@@ -232,7 +234,7 @@ pub(crate) fn is_wanted() -> bool {
     }
 }
 
-/// The same of what is told even while the program itself wants nothing recorded.
+/// The same for what is reported even while the program itself wants nothing recorded.
 pub(crate) fn may_tell() -> bool {
     match STATE.load(Ordering::Relaxed) {
         UNBORN => true,
@@ -241,7 +243,7 @@ pub(crate) fn may_tell() -> bool {
     }
 }
 
-/// Makes this process part of the recording if it is not yet: connects, or claims a slot after fork. True when the
+/// Makes this process part of the recording if it is not yet: connects, or claims a slot after a fork. True when the
 /// process has an epoch.
 #[cold]
 pub(crate) fn join() -> bool {
@@ -255,15 +257,16 @@ pub(crate) fn join() -> bool {
     slots::claim(session, page)
 }
 
-/// Looks for the doorbell, and connects to the collector that the environment names; once.
+/// Looks for the doorbell, and connects to the collector that the environment names. Runs once.
 #[cold]
 fn start() {
     let is_able = !config::is_disabled() && crate::lifecycle::is_supported() && page_for_session();
     if let Some(page) = page() {
-        // Before the state, by which a child of fork would take this one for its parent's.
+        // Before the state: otherwise a thread that sees STARTING would take this process for a forked child of one
+        // that is starting.
         page.is_known.store(1, Ordering::Relaxed);
     }
-    // AcqRel: only one thread starts; the others see STARTING and go on unrecorded for that moment.
+    // AcqRel: only one thread starts; the others see STARTING and continue unrecorded for that moment.
     if STATE.compare_exchange(UNBORN, STARTING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return;
     }
@@ -280,7 +283,7 @@ fn start() {
     rest();
 }
 
-/// Has a process rest that nobody can call: see [`hear_in`].
+/// Puts a process to rest that has no doorbell to be called by, see [`hear_in`].
 #[cold]
 pub(crate) fn begin_deaf() {
     let is_able = page_for_session();
@@ -313,15 +316,15 @@ fn begin(session: Option<Session>) {
         word.store(0, Ordering::Relaxed);
     }
     CONTROL.store(core::ptr::from_ref(session.control.header()).cast_mut(), Ordering::Relaxed);
-    // Now, or the first calls of threads that come at once would find each other at it.
+    // Claimed now; otherwise the first calls of several threads would find each other claiming it.
     if !slots::claim(session, page) {
         return rest();
     }
     crate::pause::begin(session.control.header().paused.load(Ordering::Relaxed) != 0);
-    // No thread has this epoch yet, whatever it did before: all find out what is new.
+    // No thread has this epoch yet, whatever it did before, so each will find out what has changed.
     EPOCH.store((&raw const page.epoch).cast_mut(), Ordering::Relaxed);
-    // Release pairs with the Acquire load in `session`. Last: a thread that gets in must find its epoch to be that of
-    // the process.
+    // Release pairs with the Acquire load in `session`. Last: a thread that gets in must find that its epoch is the
+    // process'.
     STATE.store(CONNECTED, Ordering::Release);
 }
 
@@ -329,22 +332,23 @@ fn begin(session: Option<Session>) {
 fn page_for_session() -> bool {
     if page().is_none() {
         let page = sys::map_wiped_on_fork(size_of::<Page>()).cast::<Page>();
-        // Release pairs with the Acquire load in `page`. Of two threads the second has mapped one for nothing.
+        // Release pairs with the Acquire load in `page`. If two threads map one, the second has mapped its page for
+        // nothing.
         let null = core::ptr::null_mut();
         let _ = PAGE.compare_exchange(null, page, Ordering::Release, Ordering::Relaxed);
     }
     page().is_some()
 }
 
-/// Nothing is recorded from here on, until somebody rings.
+/// Nothing is recorded from now on, until somebody rings.
 #[cold]
 pub(crate) fn rest() {
     turn_away();
     STATE.store(DORMANT, Ordering::Release);
 }
 
-/// Has a process that rests hear a doorbell: that which it has found, or finds now, or else the one in a folder. False when there is none,
-/// or it wants none.
+/// Makes a resting process listen to a doorbell: the one that it has found, or finds now, or else the one in
+/// `folder`. False when there is none, or the process wants none.
 #[cold]
 pub(crate) fn hear_in(folder: &[u8]) -> bool {
     if doorbell::is_there() || config::is_disabled() || STATE.load(Ordering::Acquire) != DORMANT {
@@ -356,39 +360,40 @@ pub(crate) fn hear_in(folder: &[u8]) -> bool {
     is_found
 }
 
-/// Lets no hook begin in a session any more: what threads compare their epoch with is the doorbell's word from here on.
+/// Lets no hook enter a session any more: from now on threads compare their epoch with the doorbell's word.
 pub(crate) fn turn_away() {
     filter::refuse();
     CONTROL.store((&raw const SILENCE).cast_mut(), Ordering::Relaxed);
     silence();
-    // Relaxed: `departure` makes the fence before it looks at the threads.
+    // Relaxed: `departure` issues the fence before it looks at the threads.
     EPOCH.store(core::ptr::from_ref(doorbell::word()).cast_mut(), Ordering::Relaxed);
 }
 
-/// Takes no part any more: the recording is over, or its collector gone, or this process is not to be recorded. May be
-/// called from within a hook, which goes on in the memory that it has.
+/// Leaves the recording: it is over, or its collector is gone, or this process is not to be recorded. May be called
+/// within a hook, which goes on in the memory that it has.
 #[cold]
 pub(crate) fn leave() {
-    // AcqRel: one thread leaves.
+    // AcqRel: only one thread leaves.
     if STATE.compare_exchange(CONNECTED, LEAVING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return;
     }
     turn_away();
 }
 
-/// Takes a child of fork out of the recording, since a hook of its parent's goes on in it when the signal handler that has forked
-/// returns: it would write into its parent's ring.
+/// Takes a forked child out of the recording. It was forked in a signal handler that had interrupted a hook of its
+/// parent; when the handler returns, that hook goes on in the child and would write into the parent's ring.
 #[cold]
 pub(crate) fn part() {
     let Some(session) = session() else { return };
     // Relaxed: a count, read at the end.
     session.segment.header().refused.fetch_add(1, Ordering::Relaxed);
-    // Where that fails the parent's ring is given up as corrupt, and that is told.
+    // If this fails, the parent's ring is given up as corrupt, which is reported.
     let _ = crate::sys::map_private_over(session.segment.base().cast(), session.segment.layout().length);
     leave();
 }
 
-/// Leaves a recording that is over, without waiting for a hook to notice that. False while threads are still in its memory.
+/// Leaves a recording that is over, without waiting for a hook to notice. False while threads are still in its
+/// memory.
 #[cold]
 pub(crate) fn withdraw() -> bool {
     if STATE.load(Ordering::Acquire) == CONNECTED && !is_recorded() {
@@ -397,22 +402,23 @@ pub(crate) fn withdraw() -> bool {
     STATE.load(Ordering::Acquire) != LEAVING || departure::settle()
 }
 
-/// True when the thread has found that nothing is recorded and nobody waited for, and nobody has called since: its calls may go straight
-/// to the next allocator. Always false where that one may call hooks of ours.
+/// True when the thread has found that nothing is recorded and no thread is still waited for, and the process was not
+/// called since: the thread's calls may go straight to the next allocator. Always false if that allocator may call
+/// hooks of ours.
 // Cost: two compares, of a byte and a word of the thread's.
 #[inline(always)]
 pub(crate) fn is_at_rest(local: &ThreadLocal) -> bool {
     local.is_at_rest() && !has_news(local)
 }
 
-/// True when something has changed since the thread last found out what there is for it to do: it has to [`hear`].
+/// True when something has changed since the thread last called [`hear`], which it has to do again.
 #[inline(always)]
 pub(crate) fn has_news(local: &ThreadLocal) -> bool {
     !local.has_heard(epoch())
 }
 
-/// Finds out for a thread, in no hook of a session, what is new since it last did. True when its calls are to be
-/// recorded from here on.
+/// Finds out for a thread, which is in no hook of a session, what has changed since it last did. True when its calls
+/// are to be recorded from now on.
 #[cold]
 #[inline(never)]
 pub(crate) fn hear(local: &ThreadLocal) -> bool {
@@ -422,7 +428,7 @@ pub(crate) fn hear(local: &ThreadLocal) -> bool {
     if STATE.load(Ordering::Acquire) == CONNECTED && !is_recorded() {
         leave();
     }
-    // Before the looks that it stands for: what changes later is heard later.
+    // Loaded before the looks that it stands for: a later change is noticed later.
     let epoch = epoch();
     match STATE.load(Ordering::Acquire) {
         LEAVING | DORMANT => {
@@ -433,7 +439,7 @@ pub(crate) fn hear(local: &ThreadLocal) -> bool {
                 local.rest(is_settled && Library::is_plain(), bytes);
                 return false;
             }
-            // Of the session just begun.
+            // The epoch of the session that has just begun.
             local.hear(self::epoch());
         }
         CONNECTED => local.hear(epoch),
@@ -442,18 +448,18 @@ pub(crate) fn hear(local: &ThreadLocal) -> bool {
             return false;
         }
     }
-    // Nothing is while the program itself wants that.
+    // False while the program itself wants nothing recorded.
     is_recording()
 }
 
-/// Connects to whoever has called this process since it last looked; true when that began a session.
+/// Connects to the collector that has called this process since it last looked; true when that began a session.
 #[cold]
 fn answer() -> bool {
     if crate::sandbox::is_confined() {
         return false;
     }
     let Some(socket) = doorbell::take_call() else { return false };
-    // A handler could leave this by `longjmp`, and would break off the conversation.
+    // A handler could leave this by `longjmp`, and would break off the exchange.
     sys::without_signals(|| answer_at(socket))
 }
 
@@ -475,8 +481,8 @@ fn answer_at(socket: &[u8]) -> bool {
     STATE.load(Ordering::Relaxed) == CONNECTED
 }
 
-/// Goes back to where its parent began, in a child that was forked while a thread of the parent's was starting or answering: that
-/// thread is not here. `tidy` does away with what it held.
+/// In a child that was forked while a thread of its parent was starting or answering, goes back to the state before
+/// that, since that thread does not exist here. `tidy` releases what the thread held.
 #[cold]
 pub(crate) fn recover(tidy: impl FnOnce()) {
     let before = match STATE.load(Ordering::Acquire) {
@@ -484,7 +490,7 @@ pub(crate) fn recover(tidy: impl FnOnce()) {
         ANSWERING => DORMANT,
         _ => return,
     };
-    // The parent's own page says that it is known.
+    // In the parent itself, its own page says that it is known.
     let is_child = page().is_some_and(|page| page.is_known.load(Ordering::Relaxed) == 0);
     if is_child && forget_parent(0) {
         tidy();
@@ -495,14 +501,15 @@ pub(crate) fn recover(tidy: impl FnOnce()) {
     }
 }
 
-/// Takes the right to look at all other threads, until [`end_look`]; false while another thread of this process has it.
+/// Claims the right to look at all other threads, until [`end_look`]; false while another thread of this process has
+/// it.
 #[cold]
 pub(crate) fn begin_look() -> bool {
-    // Acquire pairs with the Release store in `end_look`: one looks at a time.
+    // Acquire pairs with the Release store in `end_look`: only one thread looks at a time.
     page().is_some_and(|page| page.looking.swap(1, Ordering::Acquire) == 0)
 }
 
-/// Gives it back.
+/// Gives that right back.
 #[cold]
 pub(crate) fn end_look() {
     if let Some(page) = page() {
@@ -510,60 +517,60 @@ pub(crate) fn end_look() {
     }
 }
 
-/// Threads that are on their way into a session: in none of its hooks yet, but already at its memory.
+/// Number of threads that are entering a session: not yet in one of its hooks, but already using its memory.
 static ARRIVALS: AtomicU32 = AtomicU32::new(0);
 
-/// Counts a thread among those on their way into a session, until [`arrived`].
+/// Counts the thread among those entering a session, until [`arrived`].
 #[cold]
 pub(crate) fn arrive() {
-    // SeqCst: whoever leaves after this sees it, or we see that it has left.
+    // SeqCst: either a thread that leaves after this sees it, or we see that it has left.
     ARRIVALS.fetch_add(1, Ordering::SeqCst);
 }
 
-/// The thread is in the session's hook, or was refused.
+/// The thread is in a hook of the session, or was refused.
 #[cold]
 pub(crate) fn arrived() {
     // Release pairs with the Acquire load in `arrivals`.
     ARRIVALS.fetch_sub(1, Ordering::Release);
 }
 
-/// Threads that are on their way into a session.
+/// Number of threads that are entering a session.
 pub(crate) fn arrivals() -> u32 {
     ARRIVALS.load(Ordering::Acquire)
 }
 
-/// Forgets, in a child of fork, the threads that only its parent has; so many of its own are arriving. Gives the epoch
-/// that the process had in its session.
+/// In a forked child, forgets the threads that only its parent has; `arriving` of its own are entering a session.
+/// Returns the epoch that the process had in its session.
 #[cold]
 pub(crate) fn begin_alone_after_fork(arriving: u32) -> u32 {
     forget_parent(arriving);
     epoch_in_session()
 }
 
-/// Does so; false when it was done before, or there is nothing to forget.
+/// Forgets them; false when it was done before, or there is nothing to forget.
 fn forget_parent(arriving: u32) -> bool {
     let is_new = page().is_some_and(|page| page.is_known.swap(1, Ordering::Relaxed) == 0);
     if is_new {
         ARRIVALS.store(arriving, Ordering::Relaxed);
         crate::thread::forget_owners();
-        // A thread that is not here may have been at its rules when they were copied.
+        // A thread that does not exist here may have been writing its rules when they were copied.
         modules::note_unloading();
     }
     is_new
 }
 
-/// An epoch that no thread has, and no generation of a doorbell.
+/// An epoch that no thread has, and that is no generation of a doorbell.
 fn next_epoch() -> u32 {
     (NEXT_EPOCH.fetch_add(1, Ordering::Relaxed) & (GENERATION - 1)).max(1)
 }
 
-/// Counts a thread that has got a ring, before its first event, and gives the count: while it is 1, there are no events
-/// that another thread's could depend on.
+/// Counts a thread that has got a ring, before its first event, and returns the counter: while it is 1, there are no
+/// events that another thread's could depend on.
 #[cold]
 pub(crate) fn count_thread() -> &'static AtomicU32 {
     // There is a page: a thread gets its ring after the process got its slot.
     let threads = page().map_or(&NO_EPOCH, |page| &page.threads);
-    // Relaxed here and where it is read: whoever has seen something that a thread did after this has seen this.
+    // Relaxed here and where it is read: a thread that has seen anything done after this has seen this.
     threads.fetch_add(1, Ordering::Relaxed);
     threads
 }
@@ -572,7 +579,8 @@ pub(crate) fn count_thread() -> &'static AtomicU32 {
 mod tests {
     use super::*;
 
-    /// Check that rules count as old in a child of fork: they were copied while other threads of its parent's may have written them.
+    /// Check that rules are stale in a forked child: other threads of its parent may have been writing them when they
+    /// were copied.
     #[test]
     fn rules_of_a_parent_are_void_in_its_child() {
         assert!(page_for_session());

@@ -1,7 +1,7 @@
-//! Programs that do not start behind us.
+//! Programs that do not start with the agent preloaded.
 //!
-//! The shared runtime of `AddressSanitizer` ends the program unless it comes first of all libraries. That a program needs it is
-//! found where the dynamic loader finds it, in the file:
+//! The shared runtime of `AddressSanitizer` ends the program unless it comes first of all libraries. Whether a
+//! program needs it is looked up where the dynamic loader does, in the file:
 //!
 //! ```text
 //!  header          ─► program headers ─► PT_DYNAMIC ─► DT_NEEDED, DT_STRTAB
@@ -9,11 +9,11 @@
 //!  name in strings ─► libasan.so.8
 //! ```
 //!
-//! Nor do those for another processor start as they would alone, 32-bit ones among them: their dynamic loader says on their standard
-//! error that it cannot load the agent.
+//! Programs for another processor, including 32-bit ones, would start, but not as they do alone: their dynamic loader
+//! prints to standard error that it cannot load the agent.
 //!
-//! Nothing is mapped, nothing allocated, no lock taken: this runs in children of vfork, too. Scripts are not looked through: their
-//! interpreters are seldom made so, and what they start is looked at when they do.
+//! Nothing is mapped or allocated and no lock is taken, since this also runs in children of vfork. Scripts are not
+//! examined: their interpreters rarely need such a runtime, and what they start is examined then.
 
 use crate::config;
 use crate::elf::{DT_NEEDED, DT_NULL, DT_STRTAB};
@@ -23,19 +23,19 @@ use libc::{PT_DYNAMIC, PT_LOAD};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 
-/// Beginnings of the names of libraries that want to come first.
+/// How the names of libraries begin that must come first.
 const WANT_TO_BE_FIRST: [&[u8]; 2] = [b"libasan.so", b"libclang_rt.asan"];
-/// Bytes of a name that tell.
+/// Bytes of a library's name that decide.
 const TELLING: usize = 16;
-/// Longest path that a name is looked for at.
+/// Longest path at which a name is looked for.
 const MAX_PATH: usize = 1024;
-/// Most program headers that are looked at: loaded segments and the dynamic section are among the first.
+/// Most program headers that are examined: loaded segments and the dynamic section are among the first.
 const MAX_SEGMENTS: usize = 18;
-/// Most entries of a dynamic section that are looked at: needed libraries are the first ones, strings follow soon.
+/// Most entries of a dynamic section that are examined: needed libraries come first, and the strings soon after.
 const MAX_DYNAMIC: usize = 64;
 
 const ELF: &[u8] = b"\x7FELF";
-/// That of 64 bits, the lowest byte first.
+/// The magic number of 64-bit little-endian files.
 const OURS: &[u8] = b"\x7FELF\x02\x01";
 const MACHINE: usize = crate::elf::MACHINE as usize;
 const HEADER: usize = 64;
@@ -45,7 +45,7 @@ const DYNAMIC: usize = 16;
 /// What an exec is asked to start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Program {
-    /// A path, beginning at a folder that is open.
+    /// A path, relative to an open folder.
     At(c_int, *const c_char),
     /// A name that is looked for in the folders of `PATH`, unless it is a path.
     Named(*const c_char),
@@ -60,7 +60,8 @@ pub(crate) fn wants_to_be_first(path: &[u8]) -> bool {
 }
 
 impl Program {
-    /// True if it would not start behind us; false also where it cannot be read.
+    /// True if the program would not start as usual with the agent preloaded; false also when its file cannot be
+    /// read.
     // Cost: nine system calls.
     #[cold]
     #[inline(never)]
@@ -94,11 +95,12 @@ fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
 }
 
 fn descriptor<'a>(number: c_int) -> Option<BorrowedFd<'a>> {
-    // SAFETY: not the one number that none may have. Whether it is open is for the kernel to say: nothing is closed here.
+    // SAFETY: not -1, the one value that is forbidden. Whether it is open is for the kernel to say; nothing is closed
+    // here.
     (number != -1).then(|| unsafe { BorrowedFd::borrow_raw(number) })
 }
 
-/// True for a program in a folder of `PATH` that needs such a library; `None` where libc looks on.
+/// Whether a program in a folder of `PATH` must start alone; `None` where libc would continue its search.
 fn in_folder(folder: &[u8], name: &CStr) -> Option<bool> {
     let mut path = [0; MAX_PATH];
     let slash: &[u8] = if folder.is_empty() { b"" } else { b"/" };
@@ -109,10 +111,10 @@ fn in_folder(folder: &[u8], name: &CStr) -> Option<bool> {
     needs_it_at(CWD, CStr::from_bytes_until_nul(&path).ok()?)
 }
 
-/// True for a program that needs such a library; `None` where there is nothing to execute.
+/// Whether a program must start alone; `None` where there is nothing to execute.
 fn needs_it_at(folder: BorrowedFd<'_>, path: &CStr) -> Option<bool> {
     let mode = rustix::fs::statat(folder, path, AtFlags::empty()).ok()?.st_mode;
-    // To open anything but a file may do something.
+    // Opening anything but a regular file may have side effects.
     let is_file = FileType::from_raw_mode(mode) == FileType::RegularFile;
     let is_executable = Mode::from_raw_mode(mode).intersects(Mode::XUSR | Mode::XGRP | Mode::XOTH);
     if !is_file || !is_executable {
@@ -129,19 +131,19 @@ fn needs_it(file: BorrowedFd<'_>) -> bool {
     if read(0, &mut header) == HEADER && is_for_another(&header) {
         return true;
     }
-    // What is no such file needs nothing.
+    // A file that is not ELF needs nothing.
     let _ = each_needed(read, |name| needs_it |= wants_to_be_first(name));
     needs_it
 }
 
-/// True for the header of a program for another processor than the agent's, or for another of its ways to address memory.
+/// True for the header of a program for another processor than the agent's, or another of its address sizes.
 fn is_for_another(header: &[u8; HEADER]) -> bool {
     let is_of_ours = header.starts_with(OURS) && half(header, 18) == Some(MACHINE);
     header.starts_with(ELF) && !is_of_ours
 }
 
-/// Gives `found` the first bytes of the name of each needed library. `read` fills a buffer from an offset of the file on, and says
-/// how many bytes there are.
+/// Calls `found` with the first bytes of the name of each needed library. `read` fills a buffer from an offset of the
+/// file on, and returns how many bytes there are.
 fn each_needed(read: impl Fn(u64, &mut [u8]) -> usize, mut found: impl FnMut(&[u8])) -> Option<()> {
     let mut header = [0; HEADER];
     let is_elf = read(0, &mut header) == HEADER && header.starts_with(OURS);
@@ -164,7 +166,7 @@ fn each_needed(read: impl Fn(u64, &mut [u8]) -> usize, mut found: impl FnMut(&[u
         entries.map_while(pair).take_while(|(tag, _)| *tag != DT_NULL)
     };
     let strings = entries().find(|(tag, _)| *tag == DT_STRTAB)?.1;
-    // The file has the strings as far behind the segment's beginning as memory has.
+    // The strings are as far behind the segment's start in the file as in memory.
     let strings = of_kind(PT_LOAD).find_map(|segment| {
         let behind = strings.checked_sub(word(segment, 16)?)?;
         (behind < word(segment, 32)?).then(|| word(segment, 8)?.checked_add(behind))?
@@ -190,7 +192,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The names that a file needs.
+    /// The libraries that a file needs.
     fn needed(file: &[u8]) -> Vec<Vec<u8>> {
         let mut names = Vec::new();
         let read = |offset, buffer: &mut [u8]| {
@@ -216,7 +218,7 @@ mod tests {
         );
     }
 
-    /// Check that programs are told from those for another processor, and from what is none.
+    /// Check that programs are told from those for another processor, and from files that are no programs.
     #[test]
     fn programs_for_another_processor_are_told() {
         let header = |start: &[u8], machine: u16| {
@@ -238,7 +240,7 @@ mod tests {
         }
     }
 
-    /// Check which names are those of a runtime that wants to be first, with a folder or without.
+    /// Check which names belong to a runtime that must come first, with a folder or without.
     #[test]
     fn names_tell_who_wants_to_be_first() {
         for name in
@@ -252,7 +254,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that files of which anything was changed or cut are read without a panic.
+        /// Check that files which were changed anywhere or cut off are read without a panic.
         #[test]
         fn broken_files_are_read(changes in proptest::collection::vec((0usize..4096, any::<u8>()), 0..8), length in 0usize..70_000) {
             let mut file = std::fs::read("/proc/self/exe").unwrap();

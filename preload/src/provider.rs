@@ -1,9 +1,9 @@
-//! The program's stack provider: a function that says what an interpreter runs.
+//! The program's stack provider: a function that reports what an interpreter is running.
 //!
-//! It is asked within the hook, for each stack that is recorded, before the machine's frames are walked. The hook counts as
-//! busy meanwhile: what the provider allocates goes through to the allocator and is counted as nested, like the calls of a
-//! signal handler. What it says is taken for anybody's: functions that were never named are left out, and places only
-//! order frames.
+//! It is called within the hook, for each stack that is recorded, before the native frames are walked. The hook
+//! counts as busy meanwhile: allocations of the provider go straight to the allocator and are counted as nested, like
+//! calls of a signal handler. Its answers are not trusted: functions that were never named are left out, and places
+//! only determine the order of frames.
 //!
 //! ```text
 //!  machine            sp      script            place      stack that is recorded
@@ -15,7 +15,7 @@
 //!  builtin_list     7dc0                                   builtin_list
 //! ```
 //!
-//! A script's frame stands behind the machine's frame that its place lies in, which runs it.
+//! A script's frame comes after the native frame that contains its place, which is the frame that runs it.
 
 use crate::errno;
 use crate::modules;
@@ -29,9 +29,9 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 pub(crate) struct ScriptFrame {
     /// Number of the function, see [`crate::functions`].
     pub(crate) function: c_uint,
-    /// The line that it has come to, 0 for none.
+    /// The line that it has reached, 0 for none.
     pub(crate) line: c_uint,
-    /// An address within the machine's frame that runs it, null if nothing is known of that.
+    /// An address within the native frame that runs it; null if that is unknown.
     pub(crate) place: *const c_void,
 }
 
@@ -40,34 +40,34 @@ const _: () = assert!(size_of::<ScriptFrame>() == 16);
 /// Most frames that are asked for at once.
 pub(crate) const MOST_FRAMES: usize = 1024;
 
-/// `memprof_stack_provider_t`: fills in frames, the innermost first, and gives the number that there are.
+/// `memprof_stack_provider_t`: fills in frames, innermost first, and returns the number of frames that there are.
 pub(crate) type Provider = unsafe extern "C" fn(frames: *mut ScriptFrame, room: usize) -> usize;
 
 static PROVIDER: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Another provider, or none, from here on: what there was before. A thread may still be in that one.
+/// Sets another provider, or none, and returns the previous one. A thread may still be running that one.
 #[cold]
 pub(crate) fn set(provider: *mut c_void) -> *mut c_void {
     // AcqRel: pairs with the load in `frames`, and whoever replaces a provider sees what was done before it was set.
     let before = PROVIDER.swap(provider, Ordering::AcqRel);
     modules::note_provider(!provider.is_null());
     if PROVIDER.load(Ordering::Acquire) != provider {
-        // Another thread was here meanwhile; the last one to look is right.
+        // Another thread has set one meanwhile; the last thread to look is right.
         modules::note_provider(!PROVIDER.load(Ordering::Acquire).is_null());
     }
     before
 }
 
-/// What a provider said: the frames lie in the thread's state.
+/// What a provider reported; the frames lie in the thread's state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Said {
-    /// How many there are.
+    /// Number of frames.
     pub(crate) count: usize,
-    /// There are more, further out.
+    /// There are more frames, further out.
     pub(crate) is_cut: bool,
 }
 
-/// Asks the provider; `None` when there is none.
+/// Calls the provider; `None` when there is none.
 #[cold]
 pub(crate) fn frames(state: &mut ThreadState) -> Option<Said> {
     let provider = PROVIDER.load(Ordering::Acquire);
@@ -78,7 +78,7 @@ pub(crate) fn frames(state: &mut ThreadState) -> Option<Said> {
     // SAFETY: the program says that this is the address of such a function.
     let provider = unsafe { core::mem::transmute::<*mut c_void, Provider>(provider) };
     let saved = errno::get();
-    // SAFETY: the program has vouched that it may be called in any thread; there is room for so many frames.
+    // SAFETY: the program vouches that it may be called in any thread; there is room for so many frames.
     let count = unsafe { provider(frames, MOST_FRAMES) };
     errno::set(saved);
     Some(Said { count: count.min(MOST_FRAMES), is_cut: count > MOST_FRAMES })

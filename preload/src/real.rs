@@ -1,7 +1,8 @@
-//! The next functions of the search order: what the program would have called without us.
+//! The next functions in the search order: what the program would have called without us.
 //!
-//! They are looked up by `dlsym(RTLD_NEXT)` once, all together, because a look-up that succeeds allocates nothing.
-//! Those that may be missing (C23, C++) are looked up at their first call instead: failing allocates.
+//! They are looked up by `dlsym(RTLD_NEXT)` once, all together, because a successful look-up allocates nothing.
+//! Functions that may be missing (C23, C++) are looked up at their first call instead, because a failing look-up
+//! allocates.
 
 use crate::allocator::Free;
 use crate::arch;
@@ -13,7 +14,7 @@ use crate::{c_library, lifecycle, linkage, loader, sys};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-// Where `dlsym` is before glibc 2.34. Since then it is in libc, and nobody needs this one.
+// The home of `dlsym` before glibc 2.34. Since then it is in libc, and this library is not needed.
 #[link(name = "dl")]
 unsafe extern "C" {}
 
@@ -21,7 +22,8 @@ unsafe extern "C" {}
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Next {
-    /// First, for shims that jump there. Relaxed everywhere: what is found is code that is there since the program's start.
+    /// First, for shims that jump to it. Relaxed everywhere: the code it points to has been there since the program's
+    /// start.
     address: AtomicPtr<c_void>,
     name: &'static CStr,
 }
@@ -48,7 +50,7 @@ impl Next {
         self.set(look_up(self.name));
     }
 
-    /// Makes it known.
+    /// Sets the function's address.
     pub(crate) fn set(&self, address: *mut c_void) {
         self.address.store(address, Ordering::Relaxed);
     }
@@ -59,7 +61,7 @@ impl Next {
     }
 }
 
-/// This library was loaded later and stands before none: functions are looked up where the program would find them.
+/// This library was loaded late and precedes no other: functions are looked up where the program would find them.
 static IS_ASIDE: AtomicBool = AtomicBool::new(false);
 
 /// The next `free` if the next allocator is glibc's, null otherwise.
@@ -73,28 +75,28 @@ pub(crate) fn plain_free() -> Option<Free> {
     unsafe { core::mem::transmute::<*mut c_void, Option<Free>>(address) }
 }
 
-/// Looks all functions up.
+/// Looks up all functions.
 #[cold]
 fn find_all() {
     own_call(|| {
         for next in ALL {
             next.find();
         }
-        // musl's functions call each other by their names, and its blocks have no header that we know.
+        // musl's functions call each other by name, and the header of its blocks is unknown to us.
         let is_plain = !c_library::is_musl()
             && [libc::getauxval as *mut c_void, FREE.get()].into_iter().all(lifecycle::is_of_allocator);
         PLAIN_FREE.store(if is_plain { FREE.get() } else { core::ptr::null_mut() }, Ordering::Relaxed);
     });
 }
 
-/// Looks all functions up anew, for a library that stands before none.
+/// Looks up all functions anew, for a library that precedes no other.
 #[cold]
 pub(crate) fn resolve_from_program() {
     IS_ASIDE.store(true, Ordering::Relaxed);
     find_all();
 }
 
-/// The next function of a name, null when there is none.
+/// The next function of this name; null when there is none.
 #[cold]
 pub(crate) fn look_up(name: &CStr) -> *mut c_void {
     if IS_ASIDE.load(Ordering::Relaxed) {
@@ -110,8 +112,9 @@ pub(crate) fn look_up(name: &CStr) -> *mut c_void {
     })
 }
 
-/// Has the dynamic loader forget why a call of ours has failed. It frees what it says once that was asked for and something else is
-/// asked, which would be a call of the program's otherwise, and a free of what nobody has allocated.
+/// Makes the dynamic loader forget the error of a failed call of ours. The loader frees the message once it was asked
+/// for and something else is asked, which would otherwise happen in a call of the program: a free of what nobody has
+/// allocated.
 fn forget_error() {
     for _ in 0..2 {
         // SAFETY: may always be called.
@@ -119,17 +122,18 @@ fn forget_error() {
     }
 }
 
-/// Runs a call of libc's that we make for ourselves: what it allocates is ours and not recorded. `errno` is kept, and what
-/// an `operator new` has announced: the allocations of this call would take it.
+/// Runs a call of libc that we make for ourselves; what it allocates is ours and not recorded. `errno` is preserved,
+/// and so is what an `operator new` has announced, which the allocations of this call would otherwise consume.
 ///
-/// No signal handler comes meanwhile. Its calls would be taken for ours, and if it left by `longjmp` all later ones of its thread.
+/// Signals are blocked meanwhile. A handler's calls would be taken for ours; and if it left by `longjmp`, so would
+/// all later calls of its thread.
 #[cold]
 pub(crate) fn own_call<T>(call: impl FnOnce() -> T) -> T {
     let local = arch::thread_local();
     if local.work() == Work::OwnCall { call() } else { sys::without_signals(|| apart(local, call)) }
 }
 
-/// Marks what the thread does as ours, for the time of a call.
+/// Marks what the thread does during a call as ours.
 fn apart<T>(local: &ThreadLocal, call: impl FnOnce() -> T) -> T {
     let (kind, size) = (local.kind_hint.get(), local.size_hint.get());
     let before = local.begin_own_call();
@@ -152,7 +156,7 @@ pub(crate) fn is_resolved() -> bool {
     STATE.load(Ordering::Relaxed) == RESOLVED
 }
 
-/// Looks all functions up. While one thread does, calls that arrive get memory of [`crate::bootstrap`].
+/// Looks up all functions. Calls that arrive while a thread does so get memory of [`crate::bootstrap`].
 #[cold]
 pub(crate) fn resolve() {
     if STATE.compare_exchange(UNRESOLVED, RESOLVING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
@@ -166,14 +170,14 @@ macro_rules! next {
     ($($(#[$doc:meta])* $static:ident, $function:ident = $name:literal: fn($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         $(pub(crate) static $static: $crate::real::Next = $crate::real::Next::new($name);)*
 
-        /// All of them.
+        /// All functions.
         pub(crate) static ALL: &[&$crate::real::Next] = &[$(&$static),*];
 
         $(
             $(#[$doc])*
             ///
             /// # Safety
-            /// As for the C function of that name.
+            /// As for the C function of this name.
             #[inline(always)]
             pub(crate) unsafe fn $function($($argument: $type),*) -> Option<next!(@result $($result)?)> {
                 let address = $static.get();
@@ -224,7 +228,7 @@ next! {
     MMAP, mmap = c"mmap": fn(address: Pointer, length: usize, protection: c_int, flags: c_int, descriptor: c_int, offset: i64) -> Pointer;
     /// The next `munmap`.
     MUNMAP, munmap = c"munmap": fn(address: Pointer, length: usize) -> c_int;
-    /// The next `mremap`, always with its fifth argument: it is ignored where the flags do not ask for it.
+    /// The next `mremap`, always with its fifth argument, which is ignored unless the flags ask for it.
     MREMAP, mremap = c"mremap": fn(address: Pointer, old: usize, new: usize, flags: c_int, to: Pointer) -> Pointer;
     /// The next `mprotect`.
     MPROTECT, mprotect = c"mprotect": fn(address: Pointer, length: usize, protection: c_int) -> c_int;
@@ -232,7 +236,7 @@ next! {
     BRK, brk = c"brk": fn(address: Pointer) -> c_int;
     /// The next `sbrk`.
     SBRK, sbrk = c"sbrk": fn(increment: isize) -> Pointer;
-    /// The next `dlopen`. It takes whoever calls it for whom the library is searched for.
+    /// The next `dlopen`. It searches for the library on behalf of its caller.
     DLOPEN, dlopen = c"dlopen": fn(file: *const c_char, flags: c_int) -> Pointer;
     /// The next `dlclose`.
     DLCLOSE, dlclose = c"dlclose": fn(handle: Pointer) -> c_int;
@@ -270,14 +274,14 @@ next! {
     SPAWNP, posix_spawnp = c"posix_spawnp": fn(pid: *mut c_int, file: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: Strings, environment: Strings) -> c_int;
 }
 
-/// Libraries of C++.
+/// The C++ runtime libraries.
 const CXX_RUNTIMES: [&CStr; 2] = [c"libstdc++.so.6", c"libc++.so.1"];
 
-/// The next form of a C++ function; null when there is none. Of a program's plug-ins none may be in the order of the search: then it is
-/// the runtime's, without a look-up in vain, which would allocate.
+/// The next form of a C++ function; null when there is none. For a program's plug-ins there may be none in the search
+/// order: then it is the runtime's, found without a failing look-up, which would allocate.
 #[cold]
 pub(crate) fn look_up_form(name: &CStr) -> *mut c_void {
-    // Which modules there are is asked for here, of a process that is not recorded, too.
+    // Prepared here, because a process that is not recorded needs it, too.
     loader::prepare();
     let is_only_the_runtimes =
         !IS_ASIDE.load(Ordering::Relaxed) && !own_call(|| linkage::is_defined_beside(name, &CXX_RUNTIMES));
@@ -285,10 +289,10 @@ pub(crate) fn look_up_form(name: &CStr) -> *mut c_void {
     if next.is_null() { in_cxx_runtime(name) } else { next }
 }
 
-/// A function of the C++ runtime that was loaded out of the global scope, as plug-ins of a C program do; null when
+/// A function of a C++ runtime that was loaded outside of the global scope, as by plug-ins of a C program; null when
 /// there is none.
 ///
-/// Its tables are asked. To open it once more would have the loader give up memory of the program's, unseen.
+/// Its symbol table is read. Opening it again would make the loader free memory of the program, unseen by us.
 #[cold]
 fn in_cxx_runtime(name: &CStr) -> *mut c_void {
     own_call(|| {
@@ -303,12 +307,12 @@ pub(crate) extern "C" fn dlopen_address() -> *mut c_void {
     DLOPEN.get()
 }
 
-/// True for the name of a function that is called through here.
+/// True for the name of a function that is called through this module.
 pub(crate) fn is_known(name: &CStr) -> bool {
     ALL.iter().any(|next| next.name == name)
 }
 
-/// True where this library stands before none.
+/// True when this library precedes no other.
 pub(crate) fn is_aside() -> bool {
     IS_ASIDE.load(Ordering::Relaxed)
 }

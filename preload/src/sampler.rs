@@ -1,8 +1,9 @@
 //! Which allocations are recorded when only samples are wanted.
 //!
 //! Samples are points on the line of all bytes that a thread allocates, at distances that are independent and
-//! exponentially distributed around the interval: a Poisson process. A block is recorded when a point falls into it.
-//! The thread counts the bytes to its next point down, so a block that is none costs a subtraction and a branch:
+//! exponentially distributed with the interval as their mean: a Poisson process. A block is recorded when a point
+//! falls into it. The thread counts the bytes to its next point down, so a block that is no sample costs a
+//! subtraction and a branch:
 //!
 //! ```text
 //!  bytes      ├─24─┤├───────1000───────┤├16┤├──────────────5000──────────────┤├─24─┤
@@ -11,16 +12,17 @@
 //!  recorded             1000                            5000, once
 //! ```
 //!
-//! The distance to the next point does not depend on how long there was none. So the countdown may be drawn anew at
-//! any moment that does not depend on its value, which makes every special case sound: a block of s bytes is recorded
-//! with the probability 1 − exp(−s / interval), independent of all others, whatever became of the calls before it.
-//! Calls that fail, those that an allocator makes of itself and those that the guard refuses count down, too.
+//! The exponential distribution has no memory. So the countdown may be drawn anew at any moment that does not depend
+//! on its value, which makes every special case sound: a block of s bytes is recorded with probability 1 − exp(−s /
+//! interval), independently of all others, whatever became of the calls before it. Calls that fail, calls that an
+//! allocator makes itself, and calls that the guard refuses count down, too.
 //!
-//! So a *large* block ends the countdown, whatever is left of it, and is decided by a new draw. It is never passed on by a jump, so a call
-//! for one that fails is noticed, and other calls pay no instruction for that.
+//! Therefore a *large* block ends the countdown, whatever is left of it, and is decided by a new draw. Its call is
+//! never forwarded by a jump, so a failing call for a large block is noticed without an extra instruction in other
+//! calls.
 //!
-//! No distance is longer than [`CERTAIN`] intervals, so a block of that size is always recorded; that changes the
-//! probability of no smaller one. A block of 0 bytes counts as one of 1.
+//! No distance is longer than [`CERTAIN`] intervals, so a block of that size is always recorded; this does not change
+//! the probability of any smaller block. A block of 0 bytes counts as 1 byte.
 
 use crate::arch;
 use crate::guard::Busy;
@@ -30,58 +32,59 @@ use crate::{clock, config, filter};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// The countdown of a thread for which nothing has been drawn: negative, however much is taken off it.
+/// The countdown of a thread for which nothing was drawn: it stays negative, however much is subtracted.
 pub(crate) const UNDRAWN: i64 = -(1 << 62);
-/// What was drawn stays above, what was not stays below.
+/// A drawn countdown stays above this, an undrawn one below.
 const DRAWN: i64 = -(1 << 55);
-/// More than is ever left of a countdown that was drawn, whatever handlers take off it meanwhile.
+/// More than is ever left of a drawn countdown, whatever handlers subtract meanwhile.
 const LARGE_WEIGHT: i64 = 1 << 56;
-/// Bytes from which on libc asks the kernel for a block, unless the program has it otherwise.
+/// Size from which libc by default asks the kernel for a block.
 const LARGE: usize = 128 << 10;
 /// A block of so many intervals is always recorded.
 const CERTAIN: u64 = 20;
 
 /// Mean distance of samples in bytes; 0 when every allocation is recorded. Copied by fork.
 static INTERVAL: AtomicU64 = AtomicU64::new(0);
-/// What the environment gives to begin the random numbers with, 0 for nothing.
+/// The random seed from the environment, 0 for none.
 static SEED: AtomicU64 = AtomicU64::new(0);
-/// Counts samplers, so that no two of a process begin alike.
+/// Counts samplers, so that no two in a process begin alike.
 static SAMPLERS: AtomicU64 = AtomicU64::new(0);
 
-/// Reads the environment, which can be read safely only in the constructor.
+/// Reads the environment, which is safe only in the constructor.
 #[cold]
 pub(crate) fn seed() {
-    // Relaxed: sessions are published after.
+    // Relaxed: sessions are published afterwards.
     SEED.store(config::seed().unwrap_or(0), Ordering::Relaxed);
 }
 
-/// Begins with the session, before anything is recorded; false when there is no memory to sample with.
+/// Called when a session begins, before anything is recorded; false when there is no memory to sample with.
 #[cold]
 pub(crate) fn start(session: &Session) -> bool {
     let interval = session.control.sample_interval();
-    // Relaxed: the session is published after.
+    // Relaxed: the session is published afterwards.
     INTERVAL.store(interval, Ordering::Relaxed);
     if interval == 0 { filter::accept_all() } else { filter::start() }
 }
 
-/// An allocation that is to be recorded, or may have to be: the countdown did not let it pass.
+/// An allocation that the countdown did not let pass: it is to be recorded, or may have to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Candidate {
     /// The countdown ran out within it.
     Hit,
-    /// Nothing had been drawn yet: the thread is new, or nothing is sampled.
+    /// Nothing had been drawn: the thread is new, or nothing is sampled.
     Open,
 }
 
 impl Candidate {
-    /// By what it left of the countdown.
+    /// Judges by what is left of the countdown.
     #[inline(always)]
     fn of(left: i64) -> Self {
         if left < DRAWN { Candidate::Open } else { Candidate::Hit }
     }
 }
 
-/// True when nothing has been drawn for the thread, so that there is nothing to count down: always where everything is recorded.
+/// True when nothing was drawn for the thread, so that there is nothing to count down; always true when everything is
+/// recorded.
 // Cost: one compare.
 #[inline(always)]
 pub(crate) fn is_open(local: &ThreadLocal) -> bool {
@@ -89,34 +92,35 @@ pub(crate) fn is_open(local: &ThreadLocal) -> bool {
 }
 
 /// Counts an allocation down; `None` when it is not to be recorded.
-// Cost: one subtraction and one branch, and three instructions that keep the size between 1 and the largest.
+// Cost: one subtraction and one branch, and three instructions that clamp the size.
 #[inline(always)]
 pub(crate) fn candidate(size: usize) -> Option<Candidate> {
     let local = arch::thread_local();
     if arch::count_down(local, charge(size)) {
         return None;
     }
-    // Whatever comes before the next draw, from a signal handler or the allocator itself, is not hit by this point.
+    // Calls before the next draw, of a signal handler or of the allocator itself, are not hit by this point.
     let left = local.countdown.replace(UNDRAWN);
     Some(Candidate::of(left))
 }
 
-/// Has the one thread of a child of fork draw anew, or all children of a parent would choose the same samples.
+/// Makes the only thread of a forked child draw anew; otherwise all children of a parent would choose the same
+/// samples.
 #[cold]
 pub(crate) fn begin_child() {
     let local = arch::thread_local();
     local.countdown.set(UNDRAWN);
-    // Relaxed: nobody else is here.
+    // Relaxed: there is no other thread.
     let seed = SEED.load(Ordering::Relaxed);
     if seed != 0 {
         SEED.store(Random(seed ^ u64::from(local.fork.get())).next() | 1, Ordering::Relaxed);
     }
 }
 
-/// Bytes of allocations that a thread of a process that is not recorded makes before it looks again.
+/// Bytes that a thread of an unrecorded process allocates before it looks again.
 pub(crate) const UNRECORDED: i64 = 1 << 20;
 
-/// What a block takes off the countdown before its call: all of it where it is large.
+/// What a block subtracts from the countdown before its call: a large one more than is left.
 #[inline(always)]
 fn charge(size: usize) -> i64 {
     if size < LARGE { weight(size) } else { LARGE_WEIGHT }
@@ -125,7 +129,7 @@ fn charge(size: usize) -> i64 {
 /// The bytes that a block counts for.
 #[inline(always)]
 fn weight(size: usize) -> i64 {
-    // Blocks that there are have fewer.
+    // No block that exists has more.
     size.clamp(1, 1 << 47) as i64
 }
 
@@ -150,7 +154,7 @@ pub(crate) fn takes(busy: &mut Busy, candidate: Candidate, address: usize, size:
 #[inline(never)]
 fn takes_sample(busy: &mut Busy, candidate: Candidate, address: usize, size: usize, interval: u64) -> bool {
     if address == 0 {
-        // A call that returned none is told, and no block: the draw is for the next one.
+        // A call that returned no memory is recorded, but is no block: the draw is for the next one.
         return true;
     }
     let countdown = &busy.local().countdown;
@@ -176,25 +180,25 @@ pub(crate) fn has_allocated_since(busy: &mut Busy, address: usize) -> bool {
     sampler.last == address && sampler.after != countdown.get()
 }
 
-/// A thread's random numbers, and its last sample.
+/// A thread's random numbers and its last sample.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     random: Random,
     /// The block of the last sample, 0 for none.
     last: usize,
-    /// The countdown when it had just been taken: every allocation since has changed it.
+    /// The countdown right after that sample was taken; every later allocation changes it.
     after: i64,
 }
 
 impl Sampler {
-    /// For a thread of the process in a slot.
+    /// For a thread of the process in this slot.
     pub(crate) fn new(slot: u32, tid: u32) -> Self {
         let number = SAMPLERS.fetch_add(1, Ordering::Relaxed);
         let seed = match SEED.load(Ordering::Relaxed) {
             0 => clock::ticks() ^ u64::from(tid) << 32,
             seed => seed,
         };
-        // The slot keeps a child apart that was forked without our knowing.
+        // The slot distinguishes a child that was forked without our noticing.
         Self::from_seed(seed ^ u64::from(slot) << 40 ^ number << 20)
     }
 
@@ -203,7 +207,7 @@ impl Sampler {
         Self { random: Random(Random(seed).next()), last: 0, after: 0 }
     }
 
-    /// Sets the countdown to the next sample; false when the candidate turns out not to be hit.
+    /// Sets the countdown to the next sample; false when the candidate turns out not to be one.
     fn draw(&mut self, countdown: &Cell<i64>, candidate: Candidate, size: usize, interval: u64) -> bool {
         if candidate == Candidate::Open {
             let left = self.distance(interval) - weight(size);
@@ -216,14 +220,14 @@ impl Sampler {
         true
     }
 
-    /// Bytes that pass before the next sample.
+    /// Bytes until the next sample.
     fn distance(&mut self, interval: u64) -> i64 {
         exponential(self.random.next(), interval).min(interval * CERTAIN - 1) as i64
     }
 }
 
-/// `SplitMix64`: Steele, Lea, Flood, *Fast splittable pseudorandom number generators* (OOPSLA 2014). Any seed will do,
-/// and its one word has no bad states.
+/// `SplitMix64`: Steele, Lea, Flood, *Fast splittable pseudorandom number generators* (OOPSLA 2014). Any seed will
+/// do, and its one-word state has no bad values.
 #[derive(Debug)]
 struct Random(u64);
 
@@ -240,8 +244,8 @@ impl Random {
 /// ln 2 in units of 2⁻³².
 const LN_2: u128 = 0xB172_17F8;
 
-/// An exponentially distributed number with this mean, rounded down, from 64 random bits: −ln(u) × mean, for u = the
-/// bits as a fraction.
+/// An exponentially distributed number with this mean, rounded down, from 64 random bits: −ln(u) × mean, where u is
+/// the bits as a fraction.
 fn exponential(bits: u64, mean: u64) -> u64 {
     // Below 2³⁸ × 2⁴⁰ × 2³².
     ((u128::from(minus_log2(bits)) * u128::from(mean) * LN_2) >> 64) as u64
@@ -253,8 +257,9 @@ fn exponential(bits: u64, mean: u64) -> u64 {
 /// digit of log₂ m: it is 1 when the square is 2 or above. Knuth, *The Art of Computer Programming* 1, section
 /// 1.2.2; Turner, *A fast binary logarithm algorithm* (IEEE Signal Processing Magazine 27, 2010).
 ///
-/// Example: bits = 2⁶² + 2⁶¹, the fraction 3/8, has one leading zero and m = 3/2, whose square 9/4 gives the digit 1 and
-/// m = 9/8; the next two squares stay below 2, the third does not. So log₂ m = 0.1001… in binary, and the result is 1 + 1 − 0.585 = 1.415.
+/// Example: bits = 2⁶² + 2⁶¹, the fraction 3/8, has one leading zero and m = 3/2, whose square 9/4 gives the digit 1
+/// and m = 9/8; the next two squares stay below 2, the third does not. So log₂ m = 0.1001… in binary, and the result
+/// is 1 + 1 − 0.585 = 1.415.
 fn minus_log2(bits: u64) -> u64 {
     const DIGITS: u32 = 32;
     let zeros = bits.leading_zeros();
@@ -265,7 +270,7 @@ fn minus_log2(bits: u64) -> u64 {
     let mut m = bits << zeros;
     let mut log = 0u64;
     for _ in 0..DIGITS {
-        // In units of 2⁻⁶²: below 4.
+        // In units of 2⁻⁶²; below 4.
         let square = ((u128::from(m) * u128::from(m)) >> 64) as u64;
         let is_two = square >> 63;
         log = log << 1 | is_two;

@@ -1,25 +1,26 @@
-//! System calls that a program has forbidden to itself, and that the agent has to do without.
+//! System calls that a program has forbidden itself, and that the agent must then avoid.
 //!
-//! A seccomp filter that is installed while the program runs allows what the program needs, and it does not need what
-//! the agent does: to make a forbidden call would be its death. So the hooks of `prctl` and `syscall` look at a filter
-//! before the kernel gets it, and ask it what it would say to each call of the agent's. What it forbids is not done any
-//! more, by any thread:
+//! A seccomp filter that is installed while the program runs allows what the program needs, which does not include
+//! what the agent does; a forbidden call would kill the process. So the hooks of `prctl` and `syscall` inspect a
+//! filter before the kernel gets it, and evaluate it for each call that the agent makes. From then on no thread makes
+//! a forbidden call:
 //!
 //! | forbidden | what is done instead |
 //! |---|---|
-//! | asking for readable pages | only pages that are known, and those of the main stack, are read; stacks may end early |
-//! | mapping, thread ids | threads that have no ring yet are not recorded, and their events counted; the others' memory is opened before |
-//! | futex | the collector finds events by itself; threads wait for room by looking again |
-//! | process ids, signal stacks, threads | what they would tell is taken for unknown |
-//! | limits of memory | what the agent maps from then on counts against the program's |
-//! | reading files | programs are started behind us, also those that refuse |
-//! | the time stamp counter, by `prctl` | the thread is not recorded any longer, nor are those that have no ring yet; their events are counted |
-//! | whatever begins a recording | programs are started without the agent, as the filter stays |
+//! | asking for readable pages | only known pages and those of the main stack are read; stacks may end early |
+//! | mapping, thread ids | threads without a ring are not recorded, and their events are counted; the memory of the others is opened in advance |
+//! | futex | the collector finds events by itself; threads wait for room by polling |
+//! | process ids, signal stacks, threads | their answers count as unknown |
+//! | limits of memory | what the agent maps from then on counts against the program's limit |
+//! | reading files | programs are started with the agent, also those that refuse it |
+//! | the time stamp counter, by `prctl` | the thread is not recorded any longer, nor are threads without a ring; their events are counted |
+//! | whatever begins a recording | programs are started without the agent, since the filter stays |
 //! | anything at all | a recording that was left is not tidied up, and no other one is begun |
 //!
-//! Calls that merely fail under the filter need no care, but those for memory, which is opened before. `SECCOMP_MODE_STRICT` leaves a thread nothing but to read and
-//! write, not even the time: it is not recorded any longer. A filter that was there before the program began, as those of
-//! services and containers, is not seen: who has the agent record asks it before ([`system_calls`]).
+//! Calls that merely fail under the filter need no care, except those for memory, which is opened in advance.
+//! `SECCOMP_MODE_STRICT` leaves a thread only `read` and `write`, not even the time, so it is not recorded any
+//! longer. A filter that was installed before the program began, such as a service's or container's, cannot be seen;
+//! the collector checks it beforehand ([`system_calls`]).
 
 use crate::arch;
 use crate::guard::{self, Busy};
@@ -30,36 +31,36 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use shared_ring::bpf::{Call, Instruction};
 use shared_ring::system_calls::{self, Answer};
 
-/// What the agent makes system calls for: bits of a word.
+/// What the agent makes system calls for, as bits of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Need {
-    /// To ask whether pages can be read.
+    /// Asking whether pages can be read.
     Probe = 1,
-    /// To map and to open memory, for threads that begin.
+    /// Mapping and opening memory, for threads that begin.
     Map = 2,
-    /// To wait, and to wake.
+    /// Waiting and waking.
     Futex = 4,
-    /// To know in which process this is.
+    /// Finding out which process this is.
     ProcessId = 8,
-    /// To know on which stack this is.
+    /// Finding out which stack this is.
     SignalStack = 16,
-    /// To leave a recording, and to begin another.
+    /// Leaving a recording, and beginning another one.
     Leave = 32,
-    /// To read the file of a program that is to be started.
+    /// Reading the file of a program about to be started.
     Files = 64,
-    /// To ask which threads are gone.
+    /// Asking which threads are gone.
     Threads = 128,
-    /// To read the time stamp counter. Each thread has this right or not, and those that it makes have what it has.
+    /// Reading the time stamp counter. This is a right of each thread, which threads that it creates inherit.
     Counter = 256,
-    /// To know, and to change, the limit on address space.
+    /// Reading and changing the limit on address space.
     Limits = 512,
-    /// To begin a recording: none of [`system_calls::CALLS`] is deadly.
+    /// Beginning a recording: none of [`system_calls::CALLS`] is deadly.
     Begin = 1024,
 }
 
 /// All calls of the agent that may still come in a recorded process.
-// Addresses and lengths are such as the agent's own; no filter can see what they point to.
+// Addresses and lengths are typical of the agent's own; no filter can see what they point to.
 const CALLS: &[(Need, Call)] = &[
     (Need::Probe, call(libc::SYS_rt_sigprocmask, [u64::MAX, 1 << 46, 0, 8, 0, 0])),
     (Need::Map, call(libc::SYS_mmap, [0, 1 << 20, 3, PRIVATE, u64::MAX, 0])),
@@ -91,7 +92,7 @@ const CALLS: &[(Need, Call)] = &[
 ];
 
 const AT_FDCWD: u64 = libc::AT_FDCWD as u64;
-/// Some descriptor.
+/// Any descriptor.
 const FILE: u64 = 3;
 const PRIVATE: u64 = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as u64;
 
@@ -103,16 +104,17 @@ const BEGIN: u32 = Need::Begin as u32;
 const FILES: u32 = Need::Files as u32;
 
 /// The needs that are forbidden. Copied by fork, as filters are.
-// Relaxed everywhere: a thread that installs a filter for all others, who are at work, is as late as it is.
+// Relaxed everywhere: a thread that installs a filter for all others while they are at work is late anyway.
 static FORBIDDEN: AtomicU32 = AtomicU32::new(0);
 
-/// The needs that are forbidden to the calling thread.
+/// The needs that are forbidden in the calling thread.
 fn forbidden() -> u32 {
     FORBIDDEN.load(Ordering::Relaxed) | in_vfork(arch::thread_local().vforked())
 }
 
-/// Those of a child of vfork, which may forbid itself what its parent may still do. Its memory is its parent's, so there is but a byte
-/// for it: all count as forbidden when any is, except for the two that decide how it executes a program.
+/// The needs that are forbidden in a child of vfork, which may forbid itself what its parent may still do. Its memory
+/// is its parent's, so there is only a byte for it: any forbidden need forbids all, except for the two that decide
+/// how the child executes a program.
 fn in_vfork(child: Vforked) -> u32 {
     [(child.may_not_begin, BEGIN), (child.may_not_read, FILES), (child.is_confined, !(BEGIN | FILES))]
         .into_iter()
@@ -120,18 +122,18 @@ fn in_vfork(child: Vforked) -> u32 {
         .fold(0, |all, (_, needs)| all | needs)
 }
 
-/// True while nothing forbids this.
+/// True while this need is not forbidden.
 pub(crate) fn allows(need: Need) -> bool {
     forbidden() & need as u32 == 0
 }
 
-/// True once anything is forbidden.
+/// True once any need is forbidden.
 pub(crate) fn is_confined() -> bool {
     forbidden() != 0
 }
 
-/// The process was forked just now, perhaps by a child of vfork: then it has memory of its own again, and what that child had forbidden
-/// itself holds for all of it.
+/// Called right after a fork, perhaps by a child of vfork: the process then has memory of its own again, and what
+/// that child had forbidden itself holds for the whole process.
 #[cold]
 pub(crate) fn leave_vfork() {
     let local = arch::thread_local();
@@ -144,15 +146,15 @@ pub(crate) fn leave_vfork() {
 pub(crate) enum Rule<'a> {
     /// `SECCOMP_MODE_STRICT`.
     Strict,
-    /// `PR_TSC_SIGSEGV`: to read the time stamp counter is a fault.
+    /// `PR_TSC_SIGSEGV`: reading the time stamp counter faults.
     Counter,
     /// A filter.
     Filter(&'a [Instruction]),
-    /// One that cannot be read; the kernel will not take it.
+    /// A filter that cannot be read; the kernel will not accept it.
     Unreadable,
 }
 
-/// Prepares for a rule; what is to be undone if it is not installed.
+/// What was prepared for a rule, and must be undone if the rule is not installed.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Prepared {
@@ -161,7 +163,7 @@ pub(crate) struct Prepared {
     vforked: Vforked,
 }
 
-/// A rule is about to be installed.
+/// Prepares for a rule that is about to be installed.
 #[cold]
 pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
     let local = arch::thread_local();
@@ -176,7 +178,7 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
         Rule::Unreadable => {}
         Rule::Strict => local.mute(),
         Rule::Counter => {
-            // What it does from here on is lost, and nothing of that has a time.
+            // From here on the thread's events are lost, and none of them has a time.
             if let Some(mut busy) = Busy::enter_to_tell() {
                 busy.state().begin_gap();
             }
@@ -203,7 +205,7 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
 fn confined(child: Vforked, rule: Rule<'_>) -> Vforked {
     let forbidden = match rule {
         Rule::Unreadable => 0,
-        // What it executes finds out by itself.
+        // The program that it executes finds out by itself.
         Rule::Counter => Need::Counter as u32,
         Rule::Strict => u32::MAX,
         Rule::Filter(program) => forbidden_by(program),
@@ -216,7 +218,8 @@ fn confined(child: Vforked, rule: Rule<'_>) -> Vforked {
     }
 }
 
-/// The calling thread may read the counter again. Those that it has made meanwhile may not, nor, if it is a child of vfork, may its parent.
+/// The calling thread may read the counter again. Threads that it has created meanwhile may not; nor, if it is a
+/// child of vfork, may its parent.
 #[cold]
 pub(crate) fn allow_counter() {
     let local = arch::thread_local();
@@ -225,7 +228,7 @@ pub(crate) fn allow_counter() {
     }
 }
 
-/// Finds out what a process was forbidden before it began, as far as that can be asked.
+/// Finds out what the process was forbidden before it began, as far as that can be asked.
 #[cold]
 pub(crate) fn learn() {
     use rustix::process::{TimeStampCounterReadability, time_stamp_counter_readability};
@@ -247,8 +250,8 @@ impl Prepared {
     }
 }
 
-/// What a filter forbids on pain of death or of waiting for somebody else's answer. One that cannot be understood forbids
-/// everything.
+/// What a filter forbids: a call that would kill the process, or wait for somebody else's answer. A filter that
+/// cannot be understood forbids everything.
 fn forbidden_by(program: &[Instruction]) -> u32 {
     let now = CALLS.iter().filter(|(need, call)| !is_harmless(*need, Answer::of(program, call)));
     let now = now.fold(0, |all, (need, _)| all | *need as u32);
@@ -256,7 +259,7 @@ fn forbidden_by(program: &[Instruction]) -> u32 {
     if system_calls::CALLS.iter().any(is_deadly) { now | Need::Begin as u32 } else { now }
 }
 
-/// True of answers that let a call through, or let one fail that may.
+/// True for answers that let a call through, or let a call fail that may fail.
 fn is_harmless(need: Need, answer: Answer) -> bool {
     match answer {
         Answer::Allowed => true,

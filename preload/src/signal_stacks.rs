@@ -1,5 +1,5 @@
-//! Stacks of signal handlers that the kernel takes for unset while a handler runs on them (`SS_AUTODISARM`, `sigaltstack(2)`): then it
-//! cannot be asked whether the thread runs on one.
+//! Signal stacks that the kernel treats as unset while a handler runs on them (`SS_AUTODISARM`, `sigaltstack(2)`).
+//! Then it cannot be asked whether the thread runs on one.
 
 use crate::arch;
 use crate::sandbox::{self, Need};
@@ -9,11 +9,11 @@ use core::sync::atomic::{AtomicBool, Ordering};
 const SS_AUTODISARM: c_int = c_int::MIN;
 
 /// Some thread has set such a stack.
-// Relaxed: what it is for is asked by the thread that has set it.
+// Relaxed: the thread that has set it is the one that asks.
 static ARE_DISARMED: AtomicBool = AtomicBool::new(false);
 
-/// The calling thread has set a stack. The kernel is asked for its flags, since the caller may have had its
-/// description overwritten with the old stack's.
+/// Called when the calling thread has set a stack. Its flags are asked from the kernel, since the caller may have let
+/// the old stack's description overwrite the new one.
 pub(crate) fn note() {
     let flags = if sandbox::allows(Need::SignalStack) { arch::signal_stack() } else { None };
     if flags.is_none_or(|flags| flags & SS_AUTODISARM != 0) {
@@ -21,7 +21,7 @@ pub(crate) fn note() {
     }
 }
 
-/// True when a thread that seems to have no signal stack may be on one.
+/// True when a thread that seems to have no signal stack may be running on one.
 pub(crate) fn are_disarmed() -> bool {
     ARE_DISARMED.load(Ordering::Relaxed)
 }

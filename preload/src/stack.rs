@@ -1,7 +1,8 @@
-//! The stack of a call, as one id of the stash.
+//! The stack of a call, as one id in the stash.
 //!
-//! The caller's frames are walked from the innermost on, until the thread's last stack is met unchanged or the root is
-//! reached; then the new ones are entered into the stash, the innermost last, since a node names its caller.
+//! The caller's frames are walked from the innermost outwards, until the thread's last stack is met unchanged or the
+//! root is reached. Then the new frames are entered into the stash, the innermost last, since a node names its
+//! caller.
 
 use crate::functions;
 use crate::interpose;
@@ -31,11 +32,11 @@ impl Caller {
     /// `entry` points to the return address that the call pushed.
     #[inline(always)]
     pub(crate) unsafe fn of_entry(entry: *const u64, bp: u64) -> Self {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: upheld by the caller.
         let address = unsafe { entry.read() };
         Self {
             registers: Registers {
-                // A call's, so its bits are those of an address that is returned to.
+                // A return address, so the bits are those of an address that is returned to.
                 ip: CodeAddress::from_bits(address),
                 sp: entry.wrapping_add(1).addr() as u64,
                 bp,
@@ -43,21 +44,22 @@ impl Caller {
         }
     }
 
-    /// The code that this is called from: for hooks that are not entered through a shim. Their own frames are left
+    /// The code that this is called from, for hooks that are not entered through a shim. Their own frames are left
     /// out of the stack.
     #[inline(always)]
     pub(crate) fn here() -> Self {
         Self { registers: crate::arch::here() }
     }
 
-    /// As words, for functions that are seldom called: as a whole it would be written to memory before each look whether they are.
+    /// As words, for functions that are rarely called: passed as a whole, it would be written to memory before each
+    /// check whether to call them.
     #[inline(always)]
     pub(crate) fn into_words(self) -> [u64; 3] {
         let Registers { ip, sp, bp } = self.registers;
         [ip.to_bits(), sp, bp]
     }
 
-    /// From the words.
+    /// The inverse of [`Self::into_words`].
     #[inline(always)]
     pub(crate) fn from_words([ip, sp, bp]: [u64; 3]) -> Self {
         Self { registers: Registers { ip: CodeAddress::from_bits(ip), sp, bp } }
@@ -69,15 +71,15 @@ impl Caller {
         self.registers.sp as usize
     }
 
-    /// True when it is the agent itself: a function that a hook has called went on to another hook by a jump.
+    /// True when the caller is the agent itself: a function that a hook had called went on to another hook by a jump.
     fn is_own(self) -> bool {
         modules::is_own(self.registers.ip.lookup())
     }
 }
 
 impl ThreadState {
-    /// The id of the stack of `caller`, under a frame for the `kind` of the call unless that is 0.
-    // Cost: for the same stack as the last time, one load and compare a frame; else see `Memos::stack`.
+    /// The id of the caller's stack, under a frame for the `kind` of the call unless that is 0.
+    // Cost: for the same stack as the last time, one load and compare per frame; else see `Memos::stack`.
     #[inline(always)]
     pub(crate) fn stack(&mut self, caller: Caller, kind: u32) -> u32 {
         let [ip, sp, bp] = caller.into_words();
@@ -110,7 +112,7 @@ impl ThreadState {
         if kind == 0 { id } else { self.kinds.known(id, kind).unwrap_or_else(|| self.under(path, kind)) }
     }
 
-    /// The same of a kind that is not 0, for a stack that has not been under it lately.
+    /// The same for a kind that is not 0 and a stack that is not cached under it.
     #[cold]
     #[inline(never)]
     fn under(&mut self, path: u64, kind: u32) -> u32 {
@@ -124,7 +126,7 @@ impl ThreadState {
         }
     }
 
-    /// The same after pages have gone, and where frames of an interpreter may stand between those of the machine.
+    /// [`Self::stack`] after pages have gone, or where an interpreter's frames may lie between the native ones.
     #[cold]
     #[inline(never)]
     fn unusual_stack(&mut self, ip: u64, sp: u64, bp: u64, kind: u32) -> u32 {
@@ -143,8 +145,8 @@ impl ThreadState {
         }
     }
 
-    /// A stack with what a provider said. It is walked whole: the machine's frames may be the last ones while those of the
-    /// script are not.
+    /// A stack with a provider's frames. It is walked as a whole, since the native frames may be unchanged while
+    /// those of the script are not.
     fn scripted_stack(&mut self, caller: Caller, said: Said) -> Option<u64> {
         let Self { memos, accessors, script_frames: frames, .. } = self;
         let (end, natives) = memos.frames(caller.registers, accessors);
@@ -158,20 +160,20 @@ impl ThreadState {
                 path = paths.script(path, frame)?;
             }
         }
-        // What lies nowhere is what runs now.
+        // Frames whose place lies in no native frame are running now.
         for frame in scripts {
             path = paths.script(path, frame)?;
         }
         Some(path.to_bits())
     }
 
-    /// A stack that is not the last one.
+    /// A stack that differs from the last one.
     #[inline(never)]
     fn other_stack(&mut self, ip: u64, sp: u64, bp: u64) -> Option<u64> {
         self.memos.stack(Caller::from_words([ip, sp, bp]).registers, &mut self.accessors)
     }
 
-    /// Ends the program if `path` is not what a walk without the memo gives.
+    /// Ends the program if `path` is not the result of a walk without the memo.
     #[cfg(feature = "verify")]
     fn verify(&mut self, caller: Caller, path: Option<u64>) {
         if path != self.memos.stack_afresh(caller.registers, &mut self.accessors) {
@@ -179,7 +181,7 @@ impl ThreadState {
         }
     }
 
-    /// Makes void what may not be true any more, and begins a walk.
+    /// Discards what may no longer be true, and begins a walk.
     #[inline(always)]
     fn begin(&mut self, caller: Caller) {
         if self.unmappings != modules::unmappings() {
@@ -209,7 +211,7 @@ impl ThreadState {
         self.accessors.labels.pseudo(pseudo::STASH_FULL)
     }
 
-    /// On whose behalf `caller` calls, while the next allocator is said to be at work.
+    /// On whose behalf `caller` calls, while the next allocator is marked as being at work.
     #[cold]
     #[inline(never)]
     pub(crate) fn beyond(&mut self, caller: Caller) -> Beyond {
@@ -234,7 +236,8 @@ impl ThreadState {
         Beyond::Allocator
     }
 
-    /// True when `caller` is at work for a wrapped form of `new`. There is no mark for that, which an exception would leave behind.
+    /// True when `caller` works for a wrapped form of `new`. There is no mark for that, because an exception would
+    /// leave it set.
     #[cold]
     #[inline(never)]
     pub(crate) fn is_within_new(&mut self, caller: Caller) -> bool {
@@ -242,7 +245,7 @@ impl ThreadState {
         let (mut is_found, mut is_interrupted) = (false, false);
         let Accessors { memory, rules, .. } = &mut self.accessors;
         let _ = unwind::walk(caller.registers, memory, rules, NESTED, |address, _| {
-            // The first one is our own hook.
+            // The first frame is our own hook.
             let is_own = modules::is_own(address.lookup());
             is_interrupted |= !is_found && !is_own && matches!(address, CodeAddress::Exact(_));
             is_found |= is_own && interpose::is_return_from_new(address.address());
@@ -250,7 +253,7 @@ impl ThreadState {
         is_found && !is_interrupted
     }
 
-    /// Finds out how far the stack reaches that the thread is on, since the kernel may not be asked later.
+    /// Finds out how far the current stack extends, since the kernel may not be asked later.
     #[cold]
     pub(crate) fn learn_stack(&mut self) {
         let caller = Caller::here();
@@ -263,13 +266,13 @@ impl ThreadState {
 pub(crate) struct Paths {
     session: Session,
     stash: Stash<'static, TablePieces<1>>,
-    /// Finds known nodes.
+    /// Finds existing nodes.
     finder: Finder<'static, 1>,
-    /// Ids taken from the pc table.
+    /// Ids reserved in the pc table.
     pcs: Batch,
-    /// Ids taken from the stash.
+    /// Ids reserved in the stash.
     nodes: Batch,
-    /// Further stacks whose nodes are fetched ahead, see [`NEWS`].
+    /// Number of further stacks whose nodes are prefetched, see [`NEWS`].
     news: u32,
 }
 
@@ -295,7 +298,7 @@ impl Labels for Paths {
     fn announce(&mut self, label: Label, numbers: impl Iterator<Item = u32>) {
         if self.news != 0 {
             self.news = self.news.wrapping_sub(1);
-            // Those that are left out have no nodes.
+            // Frames that are left out have no nodes.
             let counting = numbers.filter(|number| *number != 0);
             counting.fold(Path { id: label.id, hash: label.key }, |path, pc| path.announce(pc, &self.finder));
         }
@@ -318,7 +321,7 @@ fn label(path: Path) -> Label {
 }
 
 impl Paths {
-    /// Of a session that the thread has just joined.
+    /// For a session that the thread has just joined.
     pub(crate) fn new(session: Session) -> Self {
         Self {
             session,
@@ -330,13 +333,13 @@ impl Paths {
         }
     }
 
-    /// The id of the stack that is but a frame which stands for something.
+    /// The id of the stack that consists of one pseudo frame.
     pub(crate) fn pseudo(&mut self, pc: u32) -> u32 {
         self.stash.extend(Path::ROOT, pc, &mut self.nodes).unwrap_or(Path::ROOT).id
     }
 
-    /// The number of an address that has none yet, or is the agent's own: its frames, which only hooks without a shim have, do
-    /// not count.
+    /// The number of an address that has none yet, or that is the agent's own: its frames, which only hooks without a
+    /// shim have, are left out.
     #[cold]
     #[inline(never)]
     fn unusual_number(&mut self, address: CodeAddress, tag: &mut u32) -> u32 {
@@ -346,7 +349,7 @@ impl Paths {
         if *tag == OWN { 0 } else { *tag }
     }
 
-    /// The stack with a frame of a script, unless its function is none.
+    /// The stack extended by a script's frame, unless its function is unknown.
     fn script(&mut self, label: Label, frame: &ScriptFrame) -> Option<Label> {
         match functions::serial(frame.function, &self.session) {
             0 => Some(label),
@@ -375,30 +378,31 @@ impl Paths {
     }
 }
 
-/// What lies between a hook and the one that has called the next allocator.
+/// What lies between a hook and the hook that has called the next allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beyond {
-    /// An interrupted frame: a signal handler has interrupted the allocator, and calls.
+    /// An interrupted frame: a signal handler has interrupted the allocator, and makes the call.
     Handler,
-    /// None: the allocator calls itself.
+    /// No interrupted frame: the allocator calls itself.
     Allocator,
-    /// There is no other hook: a handler has left the allocator by `longjmp`.
+    /// There is no outer hook: a handler has left the allocator by `longjmp`.
     Nobody,
 }
 
-/// Most frames between a hook and one that it has interrupted.
+/// Most frames between a hook and the hook that it has interrupted.
 const NESTED: usize = 256;
-/// As many as are between a function of an allocator and another one of it that it calls, as musl's `calloc` calls `malloc` each time.
+/// Enough frames between a function of an allocator and another one that it calls, as musl's `calloc` calls `malloc`
+/// each time.
 const NEAR: usize = 8;
 
-/// Stacks after one with a new node whose nodes are fetched ahead, all at once. Places of new nodes are in no near cache, and entering
-/// a node is a barrier, so they would come one after the other.
+/// Number of stacks, after one with a new node, whose nodes are prefetched, all at once. The places of new nodes are
+/// in no near cache, and entering a node is a barrier, so the cache misses would come one after the other.
 const NEWS: u32 = 64;
 
 /// Tag of the agent's own code, below all ids of the pc table.
 const OWN: u32 = 1;
 
-/// Stands for the id of an address that the pc table had no room for.
+/// Takes the place of the id of an address for which the pc table had no room.
 const FULL: u32 = u32::MAX;
 
 /// The id of a code address, [`OWN`] for code of the agent.

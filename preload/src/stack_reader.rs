@@ -1,13 +1,14 @@
-//! Reading the host's stack without ever faulting, and without knowing its bounds.
+//! Reads the host's stack without ever faulting and without knowing its bounds.
 //!
-//! A thread's stack may be the main one, one of `pthread_create`, a coroutine's or a signal stack; nobody tells us
-//! where it ends, and asking (`pthread_getattr_np`, `/proc/self/maps`) allocates, locks or opens files. So the
-//! reader keeps a few ranges of pages that are known to be readable. One begins at the page of a walk's stack pointer
-//! and grows upwards as walks reach further; each new page is asked of the kernel once. On a stack in a block of libc's, which may
-//! go away unnoticed ([`crate::arenas`]), each walk asks anew.
+//! A thread's stack may be the main one, one of `pthread_create`, a coroutine's or a signal stack. Nothing tells
+//! where it ends, and asking (`pthread_getattr_np`, `/proc/self/maps`) allocates, locks or opens files. So the reader
+//! keeps a few ranges of pages that are known to be readable. A range begins at the page of a walk's stack pointer
+//! and grows upwards as walks reach further; each new page is asked of the kernel once. On a stack in a block of
+//! libc's allocator, which may be unmapped unnoticed ([`crate::arenas`]), each walk asks anew.
 //!
-//! When a program is about to forbid asking ([`crate::sandbox`]), its stack is learned as a whole. The main stack grows
-//! later, but the kernel keeps what it grows into free of everything else: what lies above one of its pages is part of it.
+//! When a program is about to forbid asking ([`crate::sandbox`]), its stack is learned as a whole. The main stack may
+//! grow later, but the kernel keeps the addresses below it free of everything else: whatever lies above one of its
+//! pages is part of it.
 
 use crate::arch;
 use crate::arenas;
@@ -16,19 +17,19 @@ use unwind::{Memory, SavedWord, SavedWords};
 
 const PAGE: u64 = 4096;
 
-/// Stacks are contiguous, and this is the largest piece of one that is taken for granted between two frames.
+/// Stacks are contiguous: between two frames at most this much is taken for one stack.
 const LARGEST_FRAME: u64 = 1 << 23;
 
-/// Largest gap between two pieces of a stack that is looked into. It was left by a frame that large.
+/// Largest gap between two known pieces of a stack that is probed. A frame that large has left it.
 const LARGEST_GAP: u64 = 1 << 16;
 
-/// Distance below the end of the main stack in which nothing else lies: the kernel leaves 128 MiB at least.
+/// Distance below the end of the main stack within which nothing else lies: the kernel leaves at least 128 MiB.
 pub(crate) const MAIN_STACK: u64 = 120 << 20;
 
-/// Most bytes of a stack that are learned to each side.
+/// Most bytes of a stack that are learned in each direction.
 const LEARNED: u64 = 64 << 20;
 
-/// Ranges that are kept: the stack in use, and those that the thread was on before.
+/// Ranges that are kept: the stack in use, and stacks that the thread was on before.
 const RANGES: usize = 5;
 
 /// Pages that are known to be readable.
@@ -36,7 +37,7 @@ const RANGES: usize = 5;
 struct Range {
     start: u64,
     end: u64,
-    /// Where no whole word begins any more, 0 in the range of no pages.
+    /// End of the addresses at which a whole word of the range begins; 0 in an empty range.
     words_end: u64,
 }
 
@@ -55,14 +56,14 @@ impl Range {
         address >= self.start && address < self.words_end
     }
 
-    /// True when all words from `lowest` up to the one at `highest`, which does not lie below, lie in the range.
+    /// True when all words from `lowest` up to `highest`, which is not below it, lie in the range.
     #[inline(always)]
     fn spans(self, lowest: u64, highest: u64) -> bool {
         lowest >= self.start && highest < self.words_end
     }
 
-    /// Grows until it contains the word, if that lies on the same stack and all pages on the way can be read. What
-    /// `others` know need not be asked.
+    /// Grows until it contains the word, if the word lies on the same stack and all pages up to it can be read. Pages
+    /// that `others` contain need not be asked about.
     fn grow(&mut self, address: u64, others: &[Range]) -> bool {
         let last = address.wrapping_add(7);
         if self.end == 0 || address < self.start || last.saturating_sub(self.end) > LARGEST_FRAME {
@@ -80,29 +81,30 @@ impl Range {
         true
     }
 
-    /// True when the page behind the range can be read.
+    /// True when the page after the range can be read.
     #[cold]
     fn is_readable_behind(&self) -> bool {
         arch::is_readable(self.end) || {
-            // SAFETY: reads a word that the kernel gave at the start: where the program's name lies, at the end of the stack.
+            // SAFETY: reads a word that the kernel passed at the start: the place of the program's name, at the end
+            // of the stack.
             let top = unsafe { libc::getauxval(libc::AT_EXECFN) };
             !sandbox::allows(Need::Probe) && self.end < top && top.wrapping_sub(self.start) < MAIN_STACK
         }
     }
 }
 
-/// Words that are compared without a look at how many there are.
+/// Number of words that are compared without a check of how many are left.
 const BLOCK: usize = 16;
 
-/// What is known to be readable on the stacks of a thread.
+/// What is known to be readable on a thread's stacks.
 #[derive(Debug, Default)]
 pub(crate) struct StackReader {
-    /// Where a walk may begin on `here` as it is: nowhere when that may have gone away.
+    /// A walk that begins in this range may use `here` as it is; empty when that may have been unmapped.
     kept: Range,
-    /// The stack of the walk.
+    /// The stack of the present walk.
     here: Range,
-    /// Others, the one used last first: earlier pieces of this stack, other stacks, and the stack that a signal handler
-    /// on one of its own has interrupted.
+    /// Other ranges, most recently used first: earlier pieces of this stack, other stacks, and the stack that was
+    /// interrupted by a signal handler on a stack of its own.
     others: [Range; RANGES - 1],
     /// The stack that was learned as a whole.
     learned: Range,
@@ -118,13 +120,13 @@ impl StackReader {
         }
     }
 
-    /// Pages may have been unmapped: nothing is known any more.
+    /// Forgets everything, since pages may have been unmapped.
     pub(crate) fn forget(&mut self) {
-        // Nobody unmaps the stack that a thread is on.
+        // Nobody unmaps the stack that a thread is running on.
         *self = Self { learned: self.learned, ..Self::default() };
     }
 
-    /// Asks for all pages around `sp`, as nobody will be able to later.
+    /// Asks about all pages around `sp`, since that will not be possible later.
     #[cold]
     pub(crate) fn learn(&mut self, sp: u64) {
         let page = sp & !(PAGE - 1);
@@ -139,13 +141,13 @@ impl StackReader {
         self.learned = range;
     }
 
-    /// Goes over to the range that contains `sp`, or to a new one: its page is in use by the caller right now.
+    /// Switches to the range that contains `sp`, or to a new one: its page is in use by the caller right now.
     #[cold]
     #[inline(never)]
     fn change(&mut self, sp: u64) {
         let is_kept = self.kept.end != 0;
         if is_kept && self.here.contains(sp) {
-            // It has grown.
+            // The range has grown.
             self.kept = self.here;
             return;
         }
@@ -170,21 +172,22 @@ impl StackReader {
         self.kept = if is_lasting { self.here } else { Range::default() };
     }
 
-    /// True when all `words`, whose addresses are aligned and fall, lie where the walk began.
+    /// True when all `words`, whose addresses are aligned and descending, lie on the walk's own stack.
     #[inline(always)]
     fn spans<W: AsRef<SavedWord> + Copy>(&self, words: &[W]) -> bool {
         let (Some(highest), Some(lowest)) = (words.first(), words.last()) else { return true };
         self.here.spans(lowest.as_ref().address, highest.as_ref().address)
     }
 
-    /// As `unchanged`, word by word, which may lie in pages that nobody has asked for yet.
+    /// Like `unchanged`, but word by word, since the words may lie in pages that were not asked about yet.
     #[cold]
     #[inline(never)]
     fn unchanged_anywhere<W: AsRef<SavedWord> + Copy>(&mut self, words: &[W]) -> usize {
         words.iter().map(AsRef::as_ref).take_while(|word| self.read(word.address) == Some(word.value)).count()
     }
 
-    // Says so and does not read: what it read would come back by way of memory, and the next frame wait for it.
+    // It only checks and does not read: a returned word would go through memory, and the next frame would wait for
+    // it.
     #[cold]
     #[inline(never)]
     fn are_readable(&mut self, first: u64, second: u64) -> bool {
@@ -255,7 +258,7 @@ impl Memory for StackReader {
         if !self.spans(words) {
             return self.unchanged_anywhere(words);
         }
-        // SAFETY: they lie in pages that the kernel said are readable.
+        // SAFETY: the words lie in pages that the kernel said are readable.
         unsafe { unchanged_here(words) }
     }
 
@@ -265,7 +268,7 @@ impl Memory for StackReader {
         if !self.spans(words) {
             return self.unchanged_anywhere(words) == words.len();
         }
-        // SAFETY: they lie in pages that the kernel said are readable.
+        // SAFETY: the words lie in pages that the kernel said are readable.
         unsafe { hold(words) }
     }
 
@@ -275,12 +278,12 @@ impl Memory for StackReader {
         if !self.spans(words) {
             return self.unchanged_anywhere(words) == words.len();
         }
-        // SAFETY: they lie in pages that the kernel said are readable.
+        // SAFETY: the words lie in pages that the kernel said are readable.
         unsafe { hold_in_blocks(words) }
     }
 }
 
-/// The words to be compared: all of them, but for the control of `scripts/soundness`.
+/// The words to be compared: all of them, except in the negative control of `scripts/soundness`.
 #[inline(always)]
 fn wanted<W: AsRef<SavedWord> + Copy>(words: SavedWords<'_, W>) -> &[W] {
     let words = words.as_slice();
@@ -289,26 +292,26 @@ fn wanted<W: AsRef<SavedWord> + Copy>(words: SavedWords<'_, W>) -> &[W] {
     words
 }
 
-/// Whether a word holds its value.
+/// Whether a word has its saved value.
 ///
 /// # Safety
-/// It can be read.
+/// The word can be read.
 #[inline(always)]
 unsafe fn holds(word: &SavedWord) -> bool {
     // SAFETY: the caller vouches for it.
     unsafe { core::ptr::read_volatile(word.address as *const u64) == word.value }
 }
 
-/// How many of `words`, from the first on, hold their value.
+/// How many of `words`, from the first on, have their saved value.
 ///
 /// # Safety
 /// All can be read.
-// A function of its own, which has all registers for itself.
+// A function of its own, so that it has all registers to itself.
 #[inline(never)]
 unsafe fn unchanged_here<W: AsRef<SavedWord> + Copy>(words: &[W]) -> usize {
     // SAFETY: the caller vouches for all of them.
     let holds = |word: &W| unsafe { holds(word.as_ref()) };
-    // By fours: fewer ends to look for.
+    // In fours: fewer checks for the end.
     let mut count = 0;
     while let Some([a, b, c, d]) = words.get(count..).and_then(<[W]>::first_chunk)
         && holds(a)
@@ -324,11 +327,11 @@ unsafe fn unchanged_here<W: AsRef<SavedWord> + Copy>(words: &[W]) -> usize {
     count
 }
 
-/// Whether all `words` hold their value.
+/// Whether all `words` have their saved value.
 ///
 /// # Safety
 /// All can be read.
-// By eights and fours, with one branch for each word: this is what a hook in a deep stack does most.
+// In eights and fours, with one branch for each word: this is what a hook in a deep stack does most.
 #[inline(always)]
 unsafe fn hold<W: AsRef<SavedWord> + Copy>(words: &[W]) -> bool {
     // SAFETY: the caller vouches for all of them.
@@ -352,8 +355,8 @@ unsafe fn hold<W: AsRef<SavedWord> + Copy>(words: &[W]) -> bool {
     true
 }
 
-/// The same where the number of words differs from one time to the next: in blocks of one size, of which the oldest overlaps the next. To
-/// compare some words twice takes less than a loop whose end is not foreseen.
+/// The same where the number of words varies from call to call: in blocks of one size, the oldest of which overlaps
+/// the next. Comparing some words twice costs less than a loop whose end is mispredicted.
 ///
 /// # Safety
 /// All can be read.
@@ -371,7 +374,7 @@ unsafe fn hold_in_blocks<W: AsRef<SavedWord> + Copy>(words: &[W]) -> bool {
         }
         newer = rest;
     }
-    // The rest has a block's words with some of the oldest. Where there is none, these are the oldest themselves.
+    // The rest fills a block together with some of the oldest words. Without a rest, this block is the oldest itself.
     let rest = words.get(newer.len()..).and_then(<[_]>::first_chunk::<BLOCK>);
     rest.is_some_and(|block| block.iter().all(holds)) && oldest.iter().all(holds)
 }
@@ -381,7 +384,8 @@ mod tests {
     use super::{BLOCK, hold, hold_in_blocks, unchanged_here};
     use unwind::SavedWord;
 
-    /// Check that each way to compare finds the one word that has changed, wherever it is among however many.
+    /// Check that each way of comparing finds the one word that has changed, wherever it is and however many there
+    /// are.
     #[test]
     fn each_changed_word_is_found() {
         for count in 0..4 * BLOCK {
@@ -390,12 +394,12 @@ mod tests {
             let words: Vec<_> =
                 memory.iter().map(|word| SavedWord { address: address(word), value: *word }).collect();
             for changed in 0..=count {
-                // Of none behind the last.
+                // When `changed` is past the last word, nothing has changed.
                 let is_same = changed == count;
                 if let Some(word) = memory.get_mut(changed) {
                     *word = u64::MAX;
                 }
-                // SAFETY: all lie in the vector.
+                // SAFETY: all words lie in the vector.
                 assert_eq!(unsafe { hold(&words) }, is_same, "{changed} of {count}");
                 // SAFETY: as above.
                 assert_eq!(unsafe { hold_in_blocks(&words) }, is_same, "{changed} of {count}");

@@ -15,7 +15,7 @@ use rustix::thread::futex;
 use rustix::thread::{MembarrierCommand, membarrier};
 use shared_ring_futex::word;
 
-/// Zeroed private memory of the process, or null.
+/// Zeroed private memory, or null.
 pub(crate) fn map_private(bytes: usize) -> *mut c_void {
     if !sandbox::allows(Need::Map) {
         return null_mut();
@@ -25,13 +25,14 @@ pub(crate) fn map_private(bytes: usize) -> *mut c_void {
     // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
     let map = || unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, both, flags) }.ok();
     let start = beside_the_program(bytes, map).unwrap_or(null_mut());
-    // No memory of programs has both, by which the collector knows ours: it holds copies of their addresses, and keeps no
-    // block alive. That memory is read at random means nothing where there is no file.
+    // No memory of programs has both kinds of advice; by them the collector recognizes ours, which holds copies of
+    // the program's addresses but keeps no block alive. The advice for random access has no effect on memory without
+    // a file.
     advise(start, bytes, &[Advice::LinuxDontDump, Advice::Random]);
     start
 }
 
-/// Maps so many bytes by `map`, which the program's limit does not count.
+/// Maps so many bytes by `map`, without counting them against the program's limit.
 fn beside_the_program(bytes: usize, map: impl FnOnce() -> Option<*mut c_void>) -> Option<*mut c_void> {
     address_space::grow(bytes);
     let start = map();
@@ -41,14 +42,14 @@ fn beside_the_program(bytes: usize, map: impl FnOnce() -> Option<*mut c_void>) -
     start
 }
 
-/// The same for memory of which little will be touched: without huge pages.
+/// [`map_private`] for memory of which little will be touched: without huge pages.
 pub(crate) fn map_sparse(bytes: usize) -> *mut c_void {
     let start = map_private(bytes);
     advise(start, bytes, &[Advice::LinuxNoHugepage]);
     start
 }
 
-/// Advice about new memory, if it is any. What is not taken costs memory, nothing else.
+/// Gives advice about new memory, unless it is null. Advice that is not taken costs memory, nothing else.
 fn advise(start: *mut c_void, bytes: usize, advice: &[Advice]) {
     for advice in advice.iter().filter(|_| !start.is_null()) {
         // SAFETY: advice about memory that we just mapped and nobody uses yet.
@@ -56,7 +57,7 @@ fn advise(start: *mut c_void, bytes: usize, advice: &[Advice]) {
     }
 }
 
-/// Addresses without memory, which nothing else will be given.
+/// Reserves address space without memory.
 pub(crate) fn reserve(bytes: usize) -> Option<*mut c_void> {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
@@ -64,20 +65,20 @@ pub(crate) fn reserve(bytes: usize) -> Option<*mut c_void> {
     beside_the_program(bytes, map)
 }
 
-/// Puts zeroed private memory at a place, in one step.
+/// Maps zeroed private memory at a place, in one step.
 ///
 /// # Safety
-/// The range lies in one that [`reserve`] gave, and whoever refers to it can do with zeros and this access.
+/// The range lies in one that [`reserve`] returned, and all its users can cope with zeros and this access.
 pub(crate) unsafe fn map_private_at(start: *mut c_void, bytes: usize, access: ProtFlags) -> bool {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
     // SAFETY: the caller vouches for the range.
     unsafe { rustix::mm::mmap_anonymous(start, bytes, access, flags) }.is_ok()
 }
 
-/// Puts a file's memory at a place.
+/// Maps a file's memory at a place.
 ///
 /// # Safety
-/// The range lies in one that [`reserve`] gave, and nobody uses it.
+/// The range lies in one that [`reserve`] returned, and nobody uses it.
 pub(crate) unsafe fn map_shared_at(
     start: *mut c_void,
     bytes: usize,
@@ -89,7 +90,7 @@ pub(crate) unsafe fn map_shared_at(
     unsafe { rustix::mm::mmap(start, bytes, access, flags, file, 0) }.is_ok()
 }
 
-/// The first page of a file, to be read.
+/// The first page of a file, mapped for reading.
 pub(crate) fn map_page_of(file: &OwnedFd) -> Option<*mut c_void> {
     // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
     let map =
@@ -97,74 +98,78 @@ pub(crate) fn map_page_of(file: &OwnedFd) -> Option<*mut c_void> {
     beside_the_program(4096, map)
 }
 
-/// Zeros to be read in the place of pages that users look at.
+/// Replaces pages that others read by zeros.
 pub(crate) fn map_zeros_over(start: *mut c_void, bytes: usize) {
     let _ = map_over(start, bytes, ProtFlags::READ);
 }
 
-/// Memory of this process alone in the place of pages that it shares; they read as zeros. False when that cannot be.
+/// Replaces shared pages by private memory, which reads as zeros; false when that fails.
 pub(crate) fn map_private_over(start: *mut c_void, bytes: usize) -> bool {
     map_over(start, bytes, ProtFlags::READ | ProtFlags::WRITE)
 }
 
 fn map_over(start: *mut c_void, bytes: usize, access: ProtFlags) -> bool {
     let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
-    // SAFETY: pages that are ours stay readable; any bits are valid for those who look.
+    // SAFETY: pages of ours that stay readable; every bit pattern is valid for those who read them.
     unsafe { rustix::mm::mmap_anonymous(start, bytes, access, flags) }.is_ok()
 }
 
-/// Moves pages of ours over others, all at once; false when that failed, and the moved ones are gone then.
+/// Moves pages of ours over others in one step. False when that failed; the pages that were to move are unmapped
+/// then.
 pub(crate) fn move_over(from: *mut c_void, to: *mut c_void, bytes: usize) -> bool {
-    // SAFETY: nobody knows of `from` yet, and pages at `to` stay readable; any bits are valid for those who look.
+    // SAFETY: nobody knows `from` yet, and the pages at `to` stay readable; every bit pattern is valid for those who
+    // read them.
     let moved = unsafe { rustix::mm::mremap_fixed(from, bytes, bytes, MremapFlags::MAYMOVE, to) };
     if moved.is_err() {
         // SAFETY: as above.
         unsafe { unmap(from, bytes) };
     } else {
-        // What lay there is gone.
+        // What was mapped there is gone.
         address_space::shrink(bytes);
     }
     moved.is_ok()
 }
 
-/// Makes memory of [`map_sparse`] zero again, and gives its pages back.
+/// Zeroes memory of [`map_sparse`] and gives its pages back to the kernel.
 pub(crate) fn clear_sparse(start: *mut c_void, bytes: usize) {
-    // SAFETY: private memory whose users know that it may become zero, its bits being without meaning now.
+    // SAFETY: private memory whose users know that it may become zero, its contents being meaningless now.
     let _ = unsafe { rustix::mm::madvise(start, bytes, Advice::LinuxDontNeed) };
 }
 
-/// The thread that has fences prepared, or had; 0 while there was none.
+/// The thread that prepares fences, or did; 0 while there was none.
 static PREPARING: AtomicU32 = AtomicU32::new(0);
 
-/// Lets [`fence_in_all_threads`] be called. With one thread it costs nothing. With several the kernel waits until all processors have
-/// done something else, tens of milliseconds: a thread of its own does, that ends with it.
+/// Prepares [`fence_in_all_threads`]. In a process with one thread this costs nothing. With several, the kernel waits
+/// for a grace period of all processors, tens of milliseconds; so a short-lived thread of our own does it.
 pub(crate) fn register_fences() {
     let command = MembarrierCommand::RegisterPrivateExpedited;
     let beside = || without_signals(|| arch::membarrier_beside(command as i32, &PREPARING)) == 0;
     if is_single_threaded() || !beside() {
-        // Where it is refused, the fences are, too.
+        // If this is refused, so are the fences.
         let _ = membarrier(command);
     }
 }
 
-/// True where libc says that there was never another thread; where it does not say, as musl, where there is none.
+/// True when libc says that there was never another thread; where it does not say, as with musl, when there is none
+/// now.
 #[cold]
 pub(crate) fn is_single_threaded() -> bool {
     let known: *const AtomicU8 = arch::weak!("__libc_single_threaded").cast();
-    // SAFETY: libc's own byte, if it has one. Relaxed: nobody makes a thread while this one loads a library.
+    // SAFETY: libc's own byte, if it has one. Relaxed: nobody creates a thread while this one loads a library.
     match unsafe { known.as_ref() } {
         Some(known) => known.load(Ordering::Relaxed) != 0,
-        // Links to the folder of a process' threads where there is one: its own name, that in itself, and that in the thread's.
+        // Links to the folder of a process' threads if there is one thread: its name, its own `.`, and the thread's
+        // `..`.
         None => rustix::fs::stat(c"/proc/self/task").is_ok_and(|folder| folder.st_nlink == 3),
     }
 }
 
-/// A full fence in every thread of this process; false where the kernel has none, or not yet.
+/// A full fence in every thread of this process; false when the kernel has none, or has not prepared it yet.
 pub(crate) fn fence_in_all_threads() -> bool {
     let fence = || membarrier(MembarrierCommand::PrivateExpedited);
     fence()
         .or_else(|error| {
-            // Relaxed: a number. A child of fork has its own process, and no such thread.
+            // Relaxed: a number. A forked child is another process and has no such thread.
             let preparing = PREPARING.load(Ordering::Relaxed);
             if preparing != 0 && arch::probe_thread(process_id(), preparing) == 0 {
                 return Err(error);
@@ -175,15 +180,15 @@ pub(crate) fn fence_in_all_threads() -> bool {
         .is_ok()
 }
 
-/// Copies what lies at an address of this process, by any id of a thread of it. The kernel reads, so it may be gone at any time: then it
-/// says `FAULT`.
+/// Copies memory of this process; `thread` is the id of any of its threads. The kernel does the reading, so the
+/// memory may be unmapped at any time: the result is then `FAULT`.
 pub(crate) fn copy(thread: u32, from: u64, to: &mut [u8]) -> Result<(), Errno> {
     let bytes = to.len();
     let to = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: bytes };
     let from = libc::iovec { iov_base: core::ptr::without_provenance_mut(from as usize), iov_len: bytes };
     match arch::copy_from_process(thread, &to, &from) {
         copied if copied == bytes as i64 => Ok(()),
-        // Up to a page that is not there.
+        // The copy ended at a page that is not mapped.
         0.. => Err(Errno::FAULT),
         error => Err(Errno::from_raw_os_error(-error as i32)),
     }
@@ -201,12 +206,12 @@ pub(crate) fn is_alive(thread: u32) -> bool {
     arch::probe_thread(process_id(), thread) != -i64::from(libc::ESRCH)
 }
 
-/// True when there is no thread of this id, neither here nor in a process that shares our memory.
+/// True when there is no thread with this id, neither here nor in a process that shares our memory.
 pub(crate) fn is_gone(thread: u32) -> bool {
     sandbox::allows(Need::Threads) && arch::probe_any_thread(thread) == -i64::from(libc::ESRCH)
 }
 
-/// Gives back what [`map_private`] or [`map_sparse`] gave.
+/// Unmaps memory of [`map_private`] or [`map_sparse`].
 ///
 /// # Safety
 /// Nothing refers to the memory any more.
@@ -214,13 +219,13 @@ pub(crate) unsafe fn unmap(start: *mut c_void, bytes: usize) {
     if !sandbox::allows(Need::Map) {
         return;
     }
-    // SAFETY: the caller vouches for it; a failure leaves the memory mapped, which is harmless.
+    // SAFETY: the caller vouches for it; on failure the memory stays mapped, which is harmless.
     if unsafe { rustix::mm::munmap(start, bytes) }.is_ok() {
         address_space::shrink(bytes);
     }
 }
 
-/// A page that the kernel zeroes in children of fork, or null.
+/// A page that the kernel zeroes in forked children, or null.
 pub(crate) fn map_wiped_on_fork(bytes: usize) -> *mut c_void {
     let page = map_private(bytes);
     if page.is_null() {
@@ -248,15 +253,16 @@ pub(crate) fn without_signals<R>(work: impl FnOnce() -> R) -> R {
     if !sandbox::allows(Need::Map) {
         return work();
     }
-    // A refused call (a sandbox) blocks none, and takes none for blocked before: it would be refused at the end, too.
+    // If a sandbox refuses the call, no signals are blocked, and none count as blocked before: the call at the end
+    // would be refused, too.
     let before = arch::block_signals(u64::MAX);
     let result = work();
     arch::block_signals(before);
     result
 }
 
-/// Waits until the word differs from `expected`, or somebody wakes us, or the time is over. Where waiting is forbidden,
-/// it returns after a moment.
+/// Waits until the word differs from `expected`, or somebody wakes us, or the time is over. Where waiting is
+/// forbidden, it spins for a moment.
 pub(crate) fn wait(cell: &core::sync::atomic::AtomicU64, expected: u64, milliseconds: u64) {
     if !sandbox::allows(Need::Futex) {
         (0..1000).for_each(|_| core::hint::spin_loop());
@@ -266,16 +272,17 @@ pub(crate) fn wait(cell: &core::sync::atomic::AtomicU64, expected: u64, millisec
         tv_sec: (milliseconds / 1000) as i64,
         tv_nsec: ((milliseconds % 1000) * 1_000_000) as i64,
     };
-    // Whatever the answer, the caller looks again.
+    // Whatever the result, the caller checks again.
     let _ = futex::wait(word(cell), futex::Flags::empty(), expected as u32, Some(&timeout));
 }
 
-/// Wakes whoever waits on the word, unless that is forbidden: who sleeps here looks by itself from time to time.
+/// Wakes the thread that waits on the word, unless that is forbidden: sleepers here also check by themselves from
+/// time to time.
 pub(crate) fn wake(word: &core::sync::atomic::AtomicU32) {
     if !sandbox::allows(Need::Futex) {
         return;
     }
-    // One thread waits, or none; nothing depends on which.
+    // At most one thread waits; nothing depends on which.
     let _ = futex::wake(word, futex::Flags::empty(), 1);
 }
 
@@ -300,15 +307,15 @@ pub(crate) fn monotonic_raw_ns() -> u64 {
     seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds)
 }
 
-/// Whether the program has a vDSO. Under valgrind it has none, and rustix would read that of valgrind itself, which
-/// is not mapped.
+/// Whether the program has a vDSO. Under valgrind it has none, and rustix would use valgrind's own, which is not
+/// mapped.
 fn has_vdso() -> bool {
     static ANSWER: AtomicU8 = AtomicU8::new(0);
     // Relaxed: all threads get the same answer.
     match ANSWER.load(Ordering::Relaxed) {
         0 => {
             let saved = errno::get();
-            // SAFETY: asks for a number. Where there is none, `errno` says so.
+            // SAFETY: reads a number. If there is none, `errno` is set.
             let found = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } != 0;
             errno::set(saved);
             ANSWER.store(if found { 1 } else { 2 }, Ordering::Relaxed);
@@ -318,18 +325,18 @@ fn has_vdso() -> bool {
     }
 }
 
-/// Limit on address space in bytes.
+/// The limit on address space in bytes.
 pub(crate) fn address_space_limit() -> u64 {
     limit_of_address_space().current
 }
 
-/// The same with its maximum, as the kernel has it.
+/// The same with its maximum, according to the kernel.
 pub(crate) fn limit_of_address_space() -> Limit {
     let [current, maximum] = arch::limits_of_address_space().unwrap_or([libc::RLIM_INFINITY; 2]);
     Limit { current, maximum }
 }
 
-/// Sets it; false when the kernel refuses.
+/// Sets the limit; false when the kernel refuses.
 pub(crate) fn limit_address_space(limit: Limit) -> bool {
     let bytes = |limit: u64| Some(limit).filter(|limit| *limit != libc::RLIM_INFINITY);
     let limit = Rlimit { current: bytes(limit.current), maximum: bytes(limit.maximum) };
@@ -339,7 +346,7 @@ pub(crate) fn limit_address_space(limit: Limit) -> bool {
 mod shared_ring_futex {
     use core::sync::atomic::{AtomicU32, AtomicU64};
 
-    /// The low half of a position: what a futex can wait on.
+    /// The low half of a position, which a futex can wait on.
     pub(super) fn word(cell: &AtomicU64) -> &AtomicU32 {
         // SAFETY: an AtomicU64 is at least as large and aligned as an AtomicU32, and its first half is the low one
         // on this little-endian machine.
@@ -352,10 +359,10 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    /// Check that fences are prepared by a thread that is gone then.
+    /// Check that fences are prepared by a thread that ends afterwards.
     #[test]
     fn fences_are_prepared_by_a_thread_of_their_own() {
-        // That of the test harness is another one.
+        // The test harness has a thread of its own, so the process has several.
         register_fences();
         let thread = PREPARING.load(Ordering::Relaxed);
         assert_ne!(thread, 0);

@@ -1,7 +1,7 @@
-//! The state of one recording thread: its ring, its caches, its share of ids.
+//! The state of one recording thread: its ring, its caches, its reserved ids.
 //!
-//! A state belongs to a ring of this process and lives in private memory that is mapped at the ring's first use and
-//! used again by the next thread that claims the ring. No thread ever waits for another.
+//! A state belongs to a ring of this process. It lies in private memory that is mapped at the ring's first use, and
+//! that the next thread to claim the ring uses again. No thread ever waits for another.
 
 mod claim;
 mod memory;
@@ -28,17 +28,17 @@ use shared_ring::ring::Producer;
 use shared_ring::segment::RingEntry;
 use unwind::{Accessors, CachedRules, Memos, Scratch};
 
-/// Words that stay free for what must be told: a gap's begin and its end, each behind a time, whether events are wanted from
-/// there on, and the end of the thread or the process.
+/// Words that stay free for what must be reported: a gap's begin and its end, each after a time, whether events are
+/// wanted from there on, and the end of the thread or the process.
 const SPARE: usize = 11;
-/// Words of the longest record and a time before it.
+/// Words of the longest record, with a time before it.
 const LONGEST: usize = record::MAX_WORDS + 2;
-/// A hook is timed after one whose time has these bits zero, which in the long run is one in 256. They are as good as
-/// random: a count would meet the rhythm of a program, and time only its frees.
+/// A hook is timed after an event whose time has these bits zero, in the long run one in 256. Those bits are as good
+/// as random; a counter could fall into step with the program and time only its frees, for example.
 const TIMED: u64 = 255;
-/// Ticks that a hook works at most, some 40 µs: a deep stack whose rules are all new.
+/// Longest time that a hook works, in ticks, some 40 µs: a deep stack whose rules are all new.
 const LONGEST_HOOK: u64 = 100_000;
-/// Longest single wait on a full ring before the collector's life is looked at again.
+/// Longest single wait on a full ring before the thread checks again that the collector lives.
 const WAIT_MS: u64 = 50;
 
 /// The state of a thread while it has a ring.
@@ -49,48 +49,48 @@ pub(crate) struct ThreadState {
     /// Shifted ticks of the last record.
     last: u64,
     pub(crate) realloc_serial: u16,
-    /// The first half of a `realloc` was told, the other was not yet.
+    /// The first half of a `realloc` was reported, the second not yet.
     pub(crate) is_reallocating: bool,
     pub(crate) sampler: Sampler,
     in_gap: bool,
     lost_allocations: u64,
     lost_frees: u64,
-    /// That events are wanted, or not any more, is told at the end of the gap: there was no room.
+    /// Whether events are wanted has changed, which will be reported at the end of the gap, since there was no room.
     owes_pause: bool,
     /// Time is the time stamp counter.
     uses_tsc: bool,
-    /// A free takes one word, without its stack and with a time from that counter.
+    /// A free takes one word: without its stack, and with a time from that counter.
     frees_in_short: bool,
-    /// Threads of the process that have had a ring.
+    /// Number of threads of the process that have had a ring.
     threads: &'static AtomicU32,
-    /// Ticks when the hook began that is timed, 0 while none is.
+    /// Ticks at which the timed hook began, 0 while none is timed.
     watch: u64,
-    /// Generation of the modules that `rules` belongs to.
+    /// The module generation that `rules` belongs to.
     pub(crate) generation: u32,
-    /// Unmappings up to which `accessors` and `memos` are true.
+    /// The number of unmappings for which `accessors` and `memos` are valid.
     pub(crate) unmappings: u32,
     pub(crate) memos: Memos<'static>,
     pub(crate) accessors: Accessors<StackReader, CachedRules<'static, Loaded>, Paths>,
     pub(crate) kinds: Kinds,
-    /// What a stack provider says is written here.
+    /// Buffer for a stack provider.
     pub(crate) script_frames: &'static mut [ScriptFrame],
 }
 
 /// The state that the guard stands for.
 #[inline(always)]
 pub(crate) fn state(busy: &mut Busy) -> &mut ThreadState {
-    // SAFETY: a guard exists only after `adopt` set the pointer, the ring's claim makes the state this thread's
-    // alone, and the guard is borrowed for as long as the reference is used.
+    // SAFETY: a guard exists only after `adopt` has set the pointer, the claim of the ring makes the state this
+    // thread's alone, and the guard is borrowed for as long as the reference is used.
     unsafe { &mut *busy.local().state() }
 }
 
-/// Claims a ring for the calling thread and sets its state up, or says why that cannot be.
+/// Claims a ring for the calling thread and sets up its state, or says why that fails.
 #[cold]
 pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
     let session = process::session().ok_or(Loss::NoRing)?;
     let (slot, tid) = (process::slot_index(), sys::thread_id());
     let (ring, entry) = claim::ring(&session, slot, tid)?;
-    // AcqRel: the collector looks at rings below this count.
+    // AcqRel: the collector looks at the rings below this count.
     session.segment.header().rings_used.fetch_max(ring as u32 + 1, Ordering::AcqRel);
     let depth = frames(&session);
     let memory = memory::of_ring(ring, depth);
@@ -98,24 +98,24 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
         entry.release();
         return Err(Loss::NoRing);
     }
-    // SAFETY: it is mapped, for stacks of so many frames, and ours by the ring's claim.
+    // SAFETY: mapped, for stacks of `depth` frames, and ours by the claim of the ring.
     let Parts { state, owner, tables } = unsafe { memory::parts(memory, tid, depth) };
     let state = state.write(ThreadState::new(session, (ring, entry), Sampler::new(slot, tid), tables));
     let time = state.last;
-    // Whatever follows in the ring is this thread's by this record alone.
+    // Only this record tells that what follows in the ring is this thread's.
     if !state.append(Record::Owner { slot, tid, time }, time) {
         entry.release();
         return Err(Loss::RingFull);
     }
-    // Release pairs with the Acquire load in `Public::is_out`; the thread counts as arriving until it is known there.
+    // Release pairs with the Acquire load in `Public::is_out`; until then the thread counts as arriving.
     owner.store(core::ptr::from_ref(local).cast_mut(), Ordering::Release);
-    // The session's epoch: the process may be leaving it at this moment.
-    // By the address of all of the memory, of which it is the first part.
+    // The session's epoch, not the process': the process may be leaving the session at this moment.
+    // By the address of the whole memory, whose first part is the state.
     local.join_session(memory.cast(), process::epoch_in_session());
     if !Attention::Exiting.is_called(local) {
         crate::lifecycle::watch_thread();
     }
-    // Names of threads and processes are read while they live.
+    // The collector reads the names of threads and processes while they live.
     state.producer.call();
     Ok(())
 }
@@ -124,7 +124,8 @@ fn frames(session: &Session) -> usize {
     (session.control.header().max_depth.load(Ordering::Relaxed) as usize).clamp(1, 1 << 16)
 }
 
-/// The thread is at its end, or was after its destructors: it tells so and gives its ring back.
+/// Called when the thread ends, or after an event that comes after its destructors: reports the end and gives the
+/// ring back.
 #[cold]
 pub(crate) fn leave_for_good(busy: &mut Busy) {
     let local = busy.local();
@@ -133,7 +134,7 @@ pub(crate) fn leave_for_good(busy: &mut Busy) {
     }
     let state = state(busy);
     if state.is_reallocating {
-        // Both halves are to be in one ring; the end comes here, too.
+        // Both halves must be in one ring; the hook that records the second half gets here, too.
         return;
     }
     state.emit(Record::End, clock::before(), 0, 0);
@@ -142,8 +143,8 @@ pub(crate) fn leave_for_good(busy: &mut Busy) {
     Public::disown(local);
 }
 
-/// The thread's last hook was left in the middle of its work: nothing of the state can be relied on but the ring's
-/// published words. The ring goes back as it is, and the next hook claims another.
+/// The thread's last hook was left in the middle of its work, so nothing in the state can be relied on except the
+/// ring's published words. The ring goes back as it is, and the next hook claims another one.
 #[cold]
 pub(crate) fn abandon(busy: &mut Busy) {
     let local = busy.local();
@@ -158,8 +159,8 @@ pub(crate) fn abandon(busy: &mut Busy) {
 }
 
 impl ThreadState {
-    /// That of a thread which has just claimed this ring.
-    // Into its memory at once: it is large for a stack.
+    /// The state of a thread that has just claimed this ring.
+    // Constructed in its final memory: it is too large for a stack.
     #[inline(always)]
     fn new(session: Session, (ring, entry): claim::Ring, sampler: Sampler, tables: Tables) -> Self {
         let Tables { rules, scratch, memos, script_frames, generation, unmappings } = tables;
@@ -195,10 +196,10 @@ impl ThreadState {
     }
 
     /// Writes a record of an event that counts as so many allocations and frees.
-    // Cost of the short forms: see `allocation` and `free`; this is the way of everything else.
+    // Cost of the short forms: see `allocation` and `free`; everything else comes through here.
     pub(crate) fn emit(&mut self, record: Record, time: u64, allocations: u64, frees: u64) {
         if matches!(record, Record::Exit { .. } | Record::End) {
-            // Perhaps the last that can be told: it is, and a gap ends here, in the spare words if need be.
+            // Perhaps the last thing that can be reported, so a gap ends here, in the spare words if need be.
             self.end_gap(time);
             if self.put(record, time) {
                 return;
@@ -209,15 +210,15 @@ impl ThreadState {
         }
     }
 
-    /// Records a new block, now. True when the next hook is to be timed.
-    // Cost: the time, three shifts and tests, two stores, one that publishes.
+    /// Records a new block, now. True when the next hook must be timed.
+    // Cost: the time, three shifts and tests, two stores, the second of which publishes.
     #[inline(always)]
     pub(crate) fn allocation(&mut self, address: u64, size: u64, alignment: u64, stack: u32) -> bool {
-        // What another thread's free gave back must not seem to have been free before. Where there is no other thread,
-        // the order of the ring is the order.
+        // A block that another thread's free gave back must not seem reused before that free. With only one thread,
+        // the order in the ring is the order of events.
         // Relaxed: see `process::count_thread`.
         let time = clock::now(self.uses_tsc, self.threads.load(Ordering::Relaxed) > 1);
-        // Of a clock that went backwards it is far too long.
+        // If the clock went backwards, the difference wraps and is far too long.
         let delta = time.wrapping_sub(self.last);
         let is_short = !self.in_gap && delta < DELTA_LIMIT && alignment == 0;
         if is_short
@@ -234,7 +235,7 @@ impl ThreadState {
         is_followed_by_timed(time)
     }
 
-    /// The same of one that the short form cannot hold, or that returned none.
+    /// The same for a block that the short form cannot hold, or for a call that returned none.
     #[cold]
     #[inline(never)]
     fn allocation_in_full(&mut self, address: u64, size: u64, alignment: u64, stack: u32, time: u64) {
@@ -244,29 +245,29 @@ impl ThreadState {
         }
     }
 
-    /// Records a call that returned no memory. `error` is what it has left in `errno`, or returned.
+    /// Records a call that returned no memory. `error` is what the call left in `errno`, or returned.
     #[cold]
     pub(crate) fn failure(&mut self, size: u64, alignment: u64, error: c_int, stack: u32, time: u64) {
         if size == 0 {
-            // To return none is a right answer then.
+            // For size 0, a null pointer is a correct answer.
             return;
         }
-        // What else is there was there before the call: not all allocators set it.
+        // Any other value was there before the call: not all allocators set it.
         let is_set = matches!(error, libc::ENOMEM | libc::EINVAL | libc::EAGAIN | libc::EOVERFLOW);
         let error = if is_set { error as u32 } else { 0 };
         self.emit(Record::AllocFailed { size, alignment, error, stack }, time, 0, 0);
     }
 
-    /// Records that a block is about to be freed, now, if that takes one word and there is known to be room. Gives its time; `None`
-    /// when nothing was done.
-    // Cost: the time, two shifts and tests, one store, one that publishes; no call.
+    /// Records that a block is about to be freed, now, if that takes one word and there is known to be room. Returns
+    /// the event's time; `None` when nothing was done.
+    // Cost: the time, two shifts and tests, a store, and a store that publishes; no call.
     #[inline(always)]
     pub(crate) fn free_in_short(&mut self, address: u64) -> Option<u64> {
         if !self.frees_in_short || self.in_gap {
             return None;
         }
         let time = clock::now(true, false);
-        // Of a clock that went backwards it is far too long.
+        // If the clock went backwards, the difference wraps and is far too long.
         let delta = time.wrapping_sub(self.last);
         if delta >= DELTA_LIMIT {
             return None;
@@ -277,7 +278,7 @@ impl ThreadState {
         Some(time)
     }
 
-    /// Tells about losses before the next record; false when the ring is still too full for both.
+    /// Reports losses before the next record; false when the ring is still too full for both.
     fn settle(&mut self, time: u64) -> bool {
         if self.in_gap {
             if self.producer.reserve(SPARE + record::MAX_WORDS, SPARE).is_none() {
@@ -288,7 +289,8 @@ impl ThreadState {
         true
     }
 
-    /// Counts an event for which there was no room. What is about no block makes no gap: nothing would be uncertain for it.
+    /// Counts an event for which there was no room. An event that concerns no block makes no gap, since its loss
+    /// makes nothing uncertain.
     #[cold]
     fn lose(&mut self, record: Record, time: u64, allocations: u64, frees: u64) {
         if !self.session.control.is_recording() {
@@ -304,36 +306,36 @@ impl ThreadState {
         process::lose(Loss::RingFull, (allocations + frees).max(1));
     }
 
-    /// Begins a gap, in the spare words, unless it is in one, and counts what is lost in it.
+    /// Begins a gap in the spare words, unless the thread is in one, and counts what is lost in it.
     fn add_to_gap(&mut self, time: u64, allocations: u64, frees: u64) {
         self.lost_allocations += allocations;
         self.lost_frees += frees;
         if !core::mem::replace(&mut self.in_gap, true) {
-            // Without its begin a gap has its end, which is as good.
+            // If the gap's begin cannot be written, its end will be, which is as good.
             let _ = self.put(Record::GapBegin, time);
         }
     }
 
-    /// Tells that from here on nothing can be told, until the next record.
+    /// Begins a gap: from here to the next record nothing can be reported.
     #[cold]
     pub(crate) fn begin_gap(&mut self) {
         self.add_to_gap(clock::before(), 0, 0);
     }
 
-    /// Tells what was lost in a gap, and what was not told in it.
+    /// Reports what was lost in a gap, and the pause or resumption that was not reported in it.
     fn end_gap(&mut self, time: u64) {
         if core::mem::replace(&mut self.in_gap, false) {
             let (allocations, frees) = (self.lost_allocations, self.lost_frees);
             (self.lost_allocations, self.lost_frees) = (0, 0);
             let _ = self.put(Record::GapEnd { allocations, frees }, time);
             if core::mem::replace(&mut self.owes_pause, false) {
-                // What holds now: another thread may have told of a later change.
+                // What holds now: another thread may have reported a later change.
                 let _ = self.put(crate::pause::record(), time);
             }
         }
     }
 
-    /// Writes a record, waiting for room if the policy says so; false when there is none and the recording goes on.
+    /// Writes a record, waiting for room if the policy says so; false when there is none while the recording goes on.
     #[inline(never)]
     fn append(&mut self, record: Record, time: u64) -> bool {
         if self.producer.reserve(LONGEST, SPARE).is_none() && !self.wait(LONGEST) {
@@ -342,8 +344,8 @@ impl ThreadState {
         self.put(record, time)
     }
 
-    /// Writes a record and a time before it where one is needed; false where there is no room, which is so only for some of those
-    /// that the spare words are kept for.
+    /// Writes a record, preceded by a time where one is needed; false when there is no room, which can happen only to
+    /// some of the records that use the spare words.
     fn put(&mut self, record: Record, time: u64) -> bool {
         if !self.put_time(time) {
             return false;
@@ -357,7 +359,7 @@ impl ThreadState {
         true
     }
 
-    /// Writes a time where the next record is too late for a difference; false where there is no room for it.
+    /// Writes a time where the next record's time is too late for a difference; false when there is no room for it.
     fn put_time(&mut self, time: u64) -> bool {
         if time.saturating_sub(self.last) >= DELTA_LIMIT {
             self.look_for_collector();
@@ -388,7 +390,7 @@ impl ThreadState {
                 break;
             }
             let tail = self.producer.tail().load(Ordering::Acquire);
-            // Release pairs with the collector's swap: it wakes whoever it sees waiting.
+            // Release pairs with the collector's swap: the collector wakes every thread that it sees waiting.
             self.entry.front.waiting.store(1, Ordering::Release);
             if self.producer.reserve(need, SPARE).is_some() {
                 found = true;
@@ -404,8 +406,8 @@ impl ThreadState {
         found
     }
 
-    /// Leaves the recording when its collector is gone; true then. Looked at now and then by busy threads, and by idle
-    /// ones after each pause.
+    /// Leaves the recording when its collector is gone, and then returns true. Busy threads check this now and then,
+    /// and idle ones after each pause.
     #[cold]
     pub(crate) fn look_for_collector(&self) -> bool {
         let is_gone = self.session.control.owner_died();
@@ -415,8 +417,8 @@ impl ThreadState {
         is_gone
     }
 
-    /// Tells about events that signal handlers could not record while a hook was at work. No handler comes meanwhile: one
-    /// that leaves by `longjmp` would take with it what was counted and is not told yet.
+    /// Reports the events that signal handlers could not record while a hook was at work. Signals are blocked
+    /// meanwhile: a handler that left by `longjmp` would discard counts that are not reported yet.
     #[cold]
     pub(crate) fn tell_nested(&mut self, local: &ThreadLocal) {
         sys::without_signals(|| {
@@ -433,7 +435,7 @@ impl ThreadState {
         self.watch = clock::ticks().max(1);
     }
 
-    /// Ends the timing of a hook, false if it was not timed.
+    /// Ends the timing of a hook; false if it was not timed.
     pub(crate) fn stop_watch(&mut self) -> bool {
         let started = core::mem::take(&mut self.watch);
         if started != 0 {
@@ -443,13 +445,14 @@ impl ThreadState {
     }
 }
 
-/// True when the hook after one of this time is to be timed.
+/// True when the hook after one with this time must be timed.
 #[inline(always)]
 pub(crate) fn is_followed_by_timed(time: u64) -> bool {
     time & TIMED == 0
 }
 
-/// Ends the timing of a hook that has begun at so many ticks. Long ones are cut: those were off the processor, not at work.
+/// Ends the timing of a hook that began at `started`. Long times are cut: the thread was off the processor, not at
+/// work.
 #[cold]
 pub(crate) fn add_timed(started: u64) {
     let ticks = clock::ticks().saturating_sub(started).min(LONGEST_HOOK);
@@ -459,10 +462,10 @@ pub(crate) fn add_timed(started: u64) {
     }
 }
 
-/// The thread's destructors have run: its ring goes back now.
+/// The thread's destructors have run: its ring is given back now.
 #[cold]
 pub(crate) fn finish() {
-    // The guard's end does it.
+    // When this guard is dropped.
     let local = crate::arch::thread_local();
     if local.is_in_session(process::epoch()) {
         drop(Busy::enter_to_tell());

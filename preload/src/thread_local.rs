@@ -1,6 +1,6 @@
 //! A thread's block: what its hooks, its signal handlers and the agent's own calls know of each other.
 //!
-//! Two words say what the thread is in the middle of. Only the methods here change them, and only from one of these states to another:
+//! Two words say what the thread is doing. Only the methods here change them, and only between these states:
 //!
 //! | the thread is in | `busy` | `inside` | begun by | ended by | a hook that is called now |
 //! |---|---|---|---|---|---|
@@ -20,16 +20,18 @@
 //!      └──── enter_allocator ──► allocator ── begin_hook ──► hook ───┘
 //! ```
 //!
-//! **A signal handler** may come between any two instructions, except in a call of our own, for which signals are blocked. When it
-//! returns, both words are as it found them: its hooks end before it does. So what a hook has read of them before is still true after.
-//! When it leaves by `longjmp`, they are as they were at that instruction, and the next hook of the program finds out.
+//! **A signal handler** may run between any two instructions, except in a call of our own, for which signals are
+//! blocked. When it returns, both words are as it found them, since its hooks end before it does. So what a hook has
+//! read of them before is still true afterwards. When it leaves by `longjmp`, the words stay as they were at the
+//! interrupted instruction, and the next hook of the program finds out.
 //!
-//! **A child of fork** has a copy of the block of the thread that forked, in whatever state; its epoch is another process', so the first
-//! hook begins anew (`hear`). Where the fork was called in a handler that had interrupted a hook, that hook ends in the child, too:
-//! see `process::part`. **A child of vfork** runs on the block itself. While it does, the epoch is nobody's, so no hook can begin.
+//! **A forked child** has a copy of the block of the thread that forked, in the state that it was in. Its epoch is
+//! another process', so the first hook starts over (`hear`). If the fork was called in a handler that had interrupted
+//! a hook, that hook ends in the child, too: see `process::part`. **A child of vfork** runs on the block itself.
+//! Meanwhile the epoch is one that no process has, so no hook can begin.
 //!
-//! **What outlives a recording** in the block (calls counted for the next record, the countdown, being at rest) is made void at
-//! one place, [`ThreadLocal::hear`], by whoever first meets the next one.
+//! **What outlives a recording** in the block (calls counted for the next record, the countdown, being at rest) is
+//! discarded in one place, [`ThreadLocal::hear`], when the thread first meets the next recording.
 
 use crate::sampler::UNDRAWN;
 use crate::thread::ThreadState;
@@ -38,43 +40,43 @@ use core::mem::offset_of;
 use core::sync::atomic::{Ordering, compiler_fence};
 
 /// A thread's state that must be reachable without a call: one small plain block in initial-exec thread-local
-/// storage. It has no destructor and is zero but for `epoch` and `countdown` in a new thread.
+/// storage. It has no destructor, and in a new thread it is zero except for `epoch` and `countdown`.
 ///
-/// Cells and [`fence`] are enough: only the thread itself and its own signal handlers touch it.
+/// Cells and [`fence`] are enough, since only the thread itself and its own signal handlers touch it.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct ThreadLocal {
     /// The process epoch that `state` belongs to; [`NO_EPOCH`] while there is none.
     epoch: Cell<u32>,
-    /// Not 0 while a hook of this thread is at work: which one, see above.
+    /// Not 0 while a hook of this thread is at work, or one of the other states above.
     busy: Cell<u32>,
     /// The thread's state, valid while `epoch` is the process'.
     state: Cell<*mut ThreadState>,
     /// Stack pointer of the hook that is inside the next allocator, 0 outside.
     inside: Cell<usize>,
-    /// The kind of the next `malloc`, set by the hooks of `operator new` that go on to it.
+    /// The kind of the next `malloc`, set by the hooks of `operator new` before they call it.
     pub(crate) kind_hint: Cell<u8>,
-    /// Not 0 in a child of `vfork`, which runs on the parent's memory: a [`Vforked`]. The shim of `vfork` sets the lowest bit, and puts the
-    /// byte back in the parent.
+    /// Not 0 in a child of `vfork`, which runs on the parent's memory: a [`Vforked`]. The shim of `vfork` sets the
+    /// lowest bit, and restores the byte in the parent.
     in_vfork: Cell<u8>,
-    /// What the next hook is to do beside its own work, and at its end: see [`Attention`].
+    /// What the next hook has to do beside its own work, and at its end: see [`Attention`].
     attention: Cell<u8>,
-    /// Nothing is recorded, and nobody is waited for: what the thread found out when it `heard`. See
+    /// Nothing is recorded, and no thread is waited for, as the thread found out when it `heard`. See
     /// [`crate::process::is_at_rest`].
     at_rest: Cell<bool>,
-    /// Allocations that were lost while `busy`, to be told with the next record.
+    /// Allocations that were lost while `busy`, to be reported with the next record.
     nested_allocations: Cell<u32>,
     /// Frees, likewise.
     nested_frees: Cell<u32>,
-    /// Number of the fork that the thread is in; a child finds it in its copy.
+    /// Number of the fork that the thread is calling; a child finds it in its copy.
     pub(crate) fork: Cell<u32>,
     /// Bytes until the next sample, see [`crate::sampler`].
     pub(crate) countdown: Cell<i64>,
-    /// What [`crate::process::epoch`] was when the thread last found out what that means for it; 0 while it never did.
+    /// The value of [`crate::process::epoch`] when the thread last found out what it means; 0 if it never did.
     heard: Cell<u32>,
-    /// The last block that was recorded as announced, see [`hinted`].
+    /// The last block that was recorded with an announced kind, see [`hinted`].
     pub(crate) hinted_block: Cell<u32>,
-    /// The size that was asked for by the `operator new` that announced `kind_hint`.
+    /// The size that was requested from the `operator new` that announced `kind_hint`.
     pub(crate) size_hint: Cell<usize>,
 }
 
@@ -82,13 +84,13 @@ pub(crate) struct ThreadLocal {
 pub(crate) const NO_EPOCH: u32 = u32::MAX;
 
 const _: () = assert!(size_of::<ThreadLocal>() == 64);
-// `thread::memory` reads the first two as one word; the shim of `vfork` sets the first, and puts both back.
+// `thread::memory` reads the first two as one word; the shim of `vfork` sets the first, and restores both.
 const _: () = assert!(offset_of!(ThreadLocal, epoch) == 0);
 const _: () = assert!(offset_of!(ThreadLocal, busy) == 4);
-// In the image that `arch` has of a new thread's block.
+// As in the initial image of a new thread's block, in `arch`.
 const _: () = assert!(offset_of!(ThreadLocal, countdown) == 40);
 
-/// Where the shim of `vfork` says that its child runs.
+/// The byte by which the shim of `vfork` marks that its child is running.
 pub(crate) const IN_VFORK: usize = offset_of!(ThreadLocal, in_vfork);
 
 /// `busy` while a function of libc works for the agent itself.
@@ -96,10 +98,10 @@ const OWN_CALL: u32 = 2;
 /// `busy` in a thread that may not even read the time.
 const MUTED: u32 = 4;
 
-/// Stacks are taken to be the same within this distance.
+/// Two stack pointers within this distance count as on the same stack.
 const SAME_STACK: u32 = 8 << 20;
 
-/// The mark of a hook at this stack pointer: the low half of it, made odd. So it is neither 0 nor one of those above.
+/// The mark of a hook at this stack pointer: its low half, made odd. So it is neither 0 nor one of the values above.
 #[inline(always)]
 fn mark(sp: usize) -> u32 {
     sp as u32 | 1
@@ -112,30 +114,31 @@ pub(crate) fn fence() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// A block's address as [`ThreadLocal::hinted_block`] has it: what of it tells blocks apart that one call can mean.
+/// A block's address as stored in [`ThreadLocal::hinted_block`]: the part that distinguishes the blocks that one call
+/// can mean.
 pub(crate) fn hinted(block: usize) -> u32 {
     (block >> 3) as u32
 }
 
-/// What `busy` says.
+/// The states that `busy` distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     /// No hook is at work; the next allocator may be.
     None,
-    /// A hook is, or was left.
+    /// A hook is at work, or was left.
     Hook,
-    /// The agent has called a function of libc's.
+    /// The agent has called a function of libc.
     OwnCall,
-    /// No hook may be.
+    /// No hook may work.
     Muted,
 }
 
 /// What is known of a child of `vfork`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Vforked {
-    /// The thread is one.
+    /// The thread is a child of `vfork`.
     pub(crate) is_it: bool,
-    /// It has forbidden itself some call of the agent's, see [`crate::sandbox`].
+    /// It has forbidden itself some call that the agent makes, see [`crate::sandbox`].
     pub(crate) is_confined: bool,
     /// It has forbidden itself, and what it executes, to begin a recording.
     pub(crate) may_not_begin: bool,
@@ -143,27 +146,28 @@ pub(crate) struct Vforked {
     pub(crate) may_not_read: bool,
 }
 
-/// What `inside` was before, to be put back.
+/// The previous value of `inside`, to be restored.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Outer(usize);
 
-/// What `busy` was before a call of the agent's own, to be put back.
+/// The value of `busy` before a call of the agent's own, to be restored.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Interrupted(u32);
 
-/// What the thread is in the middle of.
+/// What the thread is doing.
 impl ThreadLocal {
-    /// True when a hook that is called now may begin without another look: no other one is at work, nor the next allocator.
-    // Cost: two loads and compares. Not as one word with the epoch: a hook that begins just when the last one has ended would wait
-    // for its store.
+    /// True when a hook that is called now may begin without further checks: neither another hook nor the next
+    /// allocator is at work.
+    // Cost: two loads and compares. They are not one word with the epoch: a hook that begins right after the last one
+    // has ended would then wait for that one's store.
     #[inline(always)]
     pub(crate) fn is_in_program(&self) -> bool {
         self.busy.get() == 0 && self.inside.get() == 0
     }
 
-    /// What is at work.
+    /// What `busy` says.
     pub(crate) fn work(&self) -> Work {
         match self.busy.get() {
             0 => Work::None,
@@ -173,7 +177,7 @@ impl ThreadLocal {
         }
     }
 
-    /// True while anything is.
+    /// True unless `busy` is 0.
     pub(crate) fn is_busy(&self) -> bool {
         self.busy.get() != 0
     }
@@ -187,7 +191,7 @@ impl ThreadLocal {
         fence();
     }
 
-    /// It has ended its work.
+    /// The hook has ended its work.
     #[inline(always)]
     pub(crate) fn end_hook(&self) {
         debug_assert!(self.work() == Work::Hook, "no hook was at work");
@@ -195,13 +199,14 @@ impl ThreadLocal {
         self.busy.set(0);
     }
 
-    /// True when the hook whose mark is there will never end, as far as the stack tells: a handler that had interrupted it would run
-    /// below it, and `sp` is the stack pointer of the code that calls a later hook. It may be another stack's.
+    /// True when the hook that `busy` marks will never end, as far as the stack tells: a handler that had interrupted
+    /// it would run below it, and `sp` is the stack pointer of the code that calls a later hook. That may be on
+    /// another stack.
     pub(crate) fn is_hook_left(&self, sp: usize) -> bool {
         self.work() == Work::Hook && mark(sp).wrapping_sub(self.busy.get()) < SAME_STACK
     }
 
-    /// A hook at this stack pointer takes the place of one that was left, and of an allocator that was left with it.
+    /// A hook at this stack pointer replaces one that was left, and an allocator that was left with it.
     pub(crate) fn take_over_hook(&self, sp: usize) {
         debug_assert!(self.work() == Work::Hook, "no hook was left");
         self.inside.set(0);
@@ -210,7 +215,7 @@ impl ThreadLocal {
         fence();
     }
 
-    /// The agent calls a function of libc's for itself. Signals are blocked until [`Self::end_own_call`].
+    /// The agent is about to call a function of libc for itself. Signals are blocked until [`Self::end_own_call`].
     pub(crate) fn begin_own_call(&self) -> Interrupted {
         debug_assert!(self.work() != Work::OwnCall, "one mark is enough");
         let before = self.busy.replace(OWN_CALL);
@@ -218,14 +223,15 @@ impl ThreadLocal {
         Interrupted(before)
     }
 
-    /// It has returned.
+    /// The call has returned.
     pub(crate) fn end_own_call(&self, before: Interrupted) {
         debug_assert!(self.work() == Work::OwnCall, "no call of our own was made");
         fence();
         self.busy.set(before.0);
     }
 
-    /// The thread is about to lose the right to do anything but read and write. A hook that this interrupts ends first.
+    /// The thread is about to lose the right to do anything but read and write. A hook that this interrupts ends
+    /// first.
     pub(crate) fn mute(&self) {
         if self.work() == Work::Hook {
             Attention::Muted.call(self);
@@ -236,12 +242,12 @@ impl ThreadLocal {
         }
     }
 
-    /// True of a thread that has lost it.
+    /// True for a thread that has lost that right.
     pub(crate) fn is_muted(&self) -> bool {
         self.work() == Work::Muted || Attention::Muted.is_called(self)
     }
 
-    /// It has kept it, or has it again.
+    /// The thread has kept that right, or has it again.
     pub(crate) fn unmute(&self) {
         Attention::Muted.dismiss(self);
         if self.work() == Work::Muted {
@@ -261,24 +267,26 @@ impl ThreadLocal {
         Outer(before)
     }
 
-    /// It has returned.
+    /// The next allocator has returned.
     #[inline(always)]
     pub(crate) fn leave_allocator(&self, before: &Outer) {
         fence();
         self.inside.set(before.0);
     }
 
-    /// True when code at this stack pointer may be called by the next allocator, or by a handler that has interrupted it.
+    /// True when code at this stack pointer may have been called by the next allocator, or by a handler that has
+    /// interrupted it.
     pub(crate) fn is_within_allocator(&self, sp: usize) -> bool {
         self.inside.get() != 0 && sp < self.inside.get()
     }
 
-    /// True when the hook that has called the next allocator is gone: the caller of another one stands above it.
+    /// True when the hook that has called the next allocator is gone: the caller of another hook is further up the
+    /// stack.
     pub(crate) fn is_allocator_left(&self, sp: usize) -> bool {
         sp > self.inside.get()
     }
 
-    /// A handler has left the next allocator by `longjmp`.
+    /// Forgets the next allocator, which a handler has left by `longjmp`.
     pub(crate) fn forget_allocator(&self) {
         self.inside.set(0);
     }
@@ -288,13 +296,13 @@ impl ThreadLocal {
         self.in_vfork.get() != 0
     }
 
-    /// What is known of it as such.
+    /// What is known of the thread as a child of `vfork`.
     pub(crate) fn vforked(&self) -> Vforked {
         let has = |bit: u8| self.in_vfork.get() & bit != 0;
         Vforked { is_it: has(1), is_confined: has(2), may_not_begin: has(4), may_not_read: has(8) }
     }
 
-    /// Something else is.
+    /// Replaces what is known.
     pub(crate) fn set_vforked(&self, child: Vforked) {
         let Vforked { is_it, is_confined, may_not_begin, may_not_read } = child;
         let bits = [(is_it, 1), (is_confined, 2), (may_not_begin, 4), (may_not_read, 8)];
@@ -302,22 +310,22 @@ impl ThreadLocal {
     }
 }
 
-/// What the thread knows of the recording.
+/// What the thread knows about the recording.
 impl ThreadLocal {
-    /// True when the thread has a state of the process' session, which has this epoch.
+    /// True when the thread has a state in the process' session, which has this epoch.
     // Cost: one load and compare.
     #[inline(always)]
     pub(crate) fn is_in_session(&self, epoch: u32) -> bool {
         self.epoch.get() == epoch
     }
 
-    /// Its state, or the last that it had.
+    /// The thread's present or last state.
     #[inline(always)]
     pub(crate) fn state(&self) -> *mut ThreadState {
         self.state.get()
     }
 
-    /// It has a state of the session from here on.
+    /// The thread has a state in the session from now on.
     pub(crate) fn join_session(&self, state: *mut ThreadState, epoch: u32) {
         debug_assert!(self.is_busy() && !self.is_in_vfork(), "only hooks join");
         self.state.set(state);
@@ -325,30 +333,31 @@ impl ThreadLocal {
         self.hear(epoch);
     }
 
-    /// It has none any more.
+    /// The thread has no state any more.
     pub(crate) fn leave_session(&self) {
         self.epoch.set(NO_EPOCH);
     }
 
-    /// True when the thread knows what the process' epoch, which is this, means for it.
+    /// True when the thread has found out what this epoch of the process means for it.
     #[inline(always)]
     pub(crate) fn has_heard(&self, epoch: u32) -> bool {
         self.heard.get() == epoch
     }
 
-    /// The thread meets a process of this epoch. What it kept of an earlier recording is void, and in a child of fork what its parent
-    /// is to tell; a thread that has met nobody before has kept nothing, or it was its own.
+    /// The thread meets a process of this epoch. What it kept of an earlier recording is discarded, and in a forked
+    /// child so is what its parent will report. A thread that has met no epoch before has kept nothing, or only what
+    /// is its own.
     pub(crate) fn hear(&self, epoch: u32) {
         let before = self.heard.replace(epoch);
         self.at_rest.set(false);
-        // It was to let calls pass, or of another recording.
+        // The countdown was set to let calls pass, or belongs to another recording.
         self.countdown.set(UNDRAWN);
         if before != epoch && before != 0 {
             self.forget_nested();
         }
     }
 
-    /// Nothing is recorded, and nobody is waited for, or somebody still is. Hooks look again after so many bytes.
+    /// Nothing is recorded, and no thread is waited for if `is_settled`. Hooks look again after so many bytes.
     pub(crate) fn rest(&self, is_settled: bool, bytes: i64) {
         self.at_rest.set(is_settled);
         self.countdown.set(bytes);
@@ -360,19 +369,19 @@ impl ThreadLocal {
         self.at_rest.get()
     }
 
-    /// Counts an allocation that could not be recorded, and is to be told.
+    /// Counts an allocation that could not be recorded and must be reported.
     pub(crate) fn count_allocation(&self) {
         self.nested_allocations.set(self.nested_allocations.get().wrapping_add(1));
         Attention::Nested.call(self);
     }
 
-    /// The same of a free.
+    /// Counts such a free.
     pub(crate) fn count_free(&self) {
         self.nested_frees.set(self.nested_frees.get().wrapping_add(1));
         Attention::Nested.call(self);
     }
 
-    /// Allocations and frees that were counted, of which somebody tells now. No handler comes before it has.
+    /// Takes the counts of allocations and frees, to be reported now. Signals are blocked until they are.
     pub(crate) fn take_nested(&self) -> [u32; 2] {
         [self.nested_allocations.replace(0), self.nested_frees.replace(0)]
     }
@@ -389,44 +398,45 @@ impl ThreadLocal {
         self.attention.get() != 0
     }
 
-    /// The same, if the next hook's time were not to be taken.
+    /// The same, leaving out the request to time the next hook.
     #[inline(always)]
     pub(crate) fn needs_attention_now(&self) -> bool {
         self.attention.get() & !(Attention::Timed as u8) != 0
     }
 }
 
-/// What a thread has to do beside its hooks' own work: bits of one byte, which costs hooks one look.
+/// What a thread has to do beside its hooks' own work, as bits of one byte, which hooks check at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Attention {
-    /// Calls were lost while it was busy, which is to be told.
+    /// Calls were lost while it was busy, which must be reported.
     Nested = 1,
-    /// The time of its next hook is to be taken.
+    /// The thread's next hook must be timed.
     Timed = 2,
-    /// Its destructor ran: events still come, each with a ring of its own.
+    /// The thread's destructor ran: further events each claim a ring of their own.
     Exiting = 4,
-    /// A signal handler that had interrupted a hook wanted the recording to stop or to go on.
+    /// A signal handler that had interrupted a hook has requested the recording to stop or to resume.
     Switched = 8,
     /// A child of vfork has left notes, see [`crate::thread::missed`].
     Missed = 16,
-    /// A signal handler that had interrupted a hook has taken the right from the thread to do more than read and write.
+    /// A signal handler that had interrupted a hook has taken from the thread the right to do more than read and
+    /// write.
     Muted = 32,
 }
 
 impl Attention {
-    /// Asks for it.
+    /// Requests it.
     #[inline(always)]
     pub(crate) fn call(self, local: &ThreadLocal) {
         local.attention.set(local.attention.get() | self as u8);
     }
 
-    /// True when it was asked for.
+    /// True when it was requested.
     pub(crate) fn is_called(self, local: &ThreadLocal) -> bool {
         local.attention.get() & self as u8 != 0
     }
 
-    /// It is done.
+    /// Withdraws the request.
     pub(crate) fn dismiss(self, local: &ThreadLocal) {
         local.attention.set(local.attention.get() & !(self as u8));
     }

@@ -1,4 +1,4 @@
-//! What a hook records, and in which order.
+//! What hooks record, and in which order.
 //!
 //! | call | before the next allocator | after it |
 //! |---|---|---|
@@ -7,7 +7,8 @@
 //! | `realloc` | begin: the old block ends | end: the new block, or that it failed |
 //! | any that returns no memory | | stack, time, record: what was asked for |
 //!
-//! So for one address the record of its end is always published before any other thread can get it again.
+//! So for any address, the record of a block's end is always published before another thread can get that address
+//! again.
 
 use crate::arch;
 use crate::clock;
@@ -26,9 +27,10 @@ use core::ffi::c_int;
 use shared_ring::name::{MarkKind, Named};
 use shared_ring::record::Record;
 
-/// A call returned a block, or none, whose address is 0. `kind` is a pseudo frame's id, 0 for plain `malloc`.
-// A call that returned none goes the same way. 0 has no short form, so it is told apart where long forms are made, and calls that succeed
-// need no compare for it.
+/// Records that a call returned a block, or none if the address is 0. `kind` is a pseudo frame's id, 0 for plain
+/// `malloc`.
+// A call that returned none takes the same path. Address 0 has no short form, so it is noticed where long forms are
+// made, and calls that succeed need no compare for it.
 #[inline(always)]
 pub(crate) fn allocated(
     candidate: Candidate,
@@ -50,8 +52,9 @@ pub(crate) fn allocated(
     }
 }
 
-/// A call was to return memory and returned none. `error` is what it has left in `errno`, or returned.
-// Cost: none of a call that succeeds.
+/// Records that a call that should have returned memory returned none. `error` is what it left in `errno`, or
+/// returned.
+// Cost: nothing for a call that succeeds.
 #[cold]
 #[inline(never)]
 pub(crate) fn failed(size: usize, alignment: usize, error: c_int, kind: u32, caller: Caller) {
@@ -59,8 +62,8 @@ pub(crate) fn failed(size: usize, alignment: usize, error: c_int, kind: u32, cal
     tell_failed(&mut busy, size, alignment, error, kind, caller);
 }
 
-/// The same of a call that was to map pages. An allocator's is part of the call that it serves, and many fail for reasons that have nothing
-/// to do with memory.
+/// The same for a call that was to map pages. An allocator's own call is part of the call that it serves, and many
+/// fail for reasons that have nothing to do with memory.
 #[cold]
 #[inline(never)]
 pub(crate) fn failed_to_map(length: usize, error: c_int, kind: u32, caller: Caller) {
@@ -78,18 +81,19 @@ fn tell_failed(busy: &mut Busy, size: usize, alignment: usize, error: c_int, kin
     busy.state().failure(size as u64, alignment as u64, error, stack, clock::after());
 }
 
-/// Whether the end of a block was told in the usual way.
+/// Whether the end of a block was recorded in the usual way.
 #[derive(Debug)]
 pub(crate) enum Usual {
-    /// It is told.
+    /// It was recorded.
     Told,
-    /// It is told, but the hook has more to do at its end.
+    /// It was recorded, but the hook has more to do at its end.
     Attended(Busy),
     /// Something is unusual, and nothing was done.
     Not,
 }
 
-/// A block is about to be freed whose end is wanted, says the filter of samples. Told if nothing is unusual.
+/// A block is about to be freed whose end is wanted according to the filter of samples. Records it if nothing is
+/// unusual.
 #[inline(always)]
 pub(crate) fn freeing_as_usual(address: usize) -> Usual {
     let Some(mut busy) = Busy::enter_as_usual() else { return Usual::Not };
@@ -108,7 +112,7 @@ pub(crate) fn freeing_as_usual(address: usize) -> Usual {
     busy.leave_as_usual().map_or(Usual::Told, Usual::Attended)
 }
 
-/// The same, told in any case.
+/// The same, but records it in any case.
 #[inline(always)]
 pub(crate) fn freeing(address: usize, caller: Caller) {
     match freeing_as_usual(address) {
@@ -118,7 +122,7 @@ pub(crate) fn freeing(address: usize, caller: Caller) {
     }
 }
 
-/// The same, where something is unusual.
+/// The same, if something is unusual.
 #[cold]
 #[inline(never)]
 pub(crate) fn freeing_otherwise(address: usize, caller: Caller) {
@@ -138,7 +142,7 @@ pub(crate) fn freeing_otherwise(address: usize, caller: Caller) {
     }
 }
 
-/// When a hook begins that is to be timed; `None` if it is not.
+/// The time at which a timed hook begins; `None` if the hook is not timed.
 #[cold]
 #[inline(never)]
 pub(crate) fn begin_timed() -> Option<u64> {
@@ -146,7 +150,7 @@ pub(crate) fn begin_timed() -> Option<u64> {
     if !Attention::Timed.is_called(local) {
         return None;
     }
-    // First, so that what else is told here is not timed.
+    // First, so that other hooks that run here are not timed.
     Attention::Timed.dismiss(local);
     let Some(mut busy) = Busy::enter_to_tell() else {
         Attention::Timed.call(local);
@@ -157,27 +161,27 @@ pub(crate) fn begin_timed() -> Option<u64> {
     Some(clock::ticks())
 }
 
-/// A `realloc` whose end is still to be told.
+/// A `realloc` whose end is still to be recorded.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Realloc {
     address: usize,
-    /// The end of the old block is to be recorded.
+    /// The end of the old block must be recorded.
     is_wanted: bool,
-    /// Of the beginning, `None` when that is not recorded.
+    /// Serial of the recorded beginning; `None` when that was not recorded.
     serial: Option<u16>,
 }
 
-/// `realloc` of a block is about to happen.
+/// A `realloc` of a block is about to happen.
 #[inline(always)]
 pub(crate) fn reallocating(address: usize, caller: Caller) -> Realloc {
-    // From here on the address may be another block's: the filter forgets it before the call, not after.
+    // From here on the address may be another block's, so the filter forgets it before the call, not after.
     let is_wanted = filter::take(address);
     Realloc { address, is_wanted, serial: if is_wanted { begin_realloc(address, caller) } else { None } }
 }
 
 fn begin_realloc(address: usize, caller: Caller) -> Option<u16> {
-    // One lost call is a lost allocation and a lost free; the free is counted here, the other by `reallocated`.
+    // A lost call is a lost free and a lost allocation; the free is counted here, the allocation by `reallocated`.
     let mut busy = Busy::enter(Call::Free, caller)?;
     let state = busy.state();
     state.realloc_serial = state.realloc_serial.wrapping_add(1);
@@ -187,19 +191,19 @@ fn begin_realloc(address: usize, caller: Caller) -> Option<u16> {
     Some(serial)
 }
 
-/// How a `realloc` ended.
+/// The outcome of a `realloc`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reallocated {
-    /// It returned a block of this size.
+    /// It returned a block: address and size.
     Block(usize, usize),
-    /// It failed: the old block is as it was.
+    /// It failed, and the old block is unchanged.
     Failed,
     /// Size 0: the block was freed.
     Freed,
 }
 
 impl Realloc {
-    /// A `realloc` returned. `candidate` is the new block's, `None` when that one is not to be recorded.
+    /// A `realloc` has returned. `candidate` is the new block's, `None` when that block is not to be recorded.
     #[inline(always)]
     pub(crate) fn end(self, candidate: Option<Candidate>, outcome: Reallocated, kind: u32, caller: Caller) {
         if self.is_wanted || candidate.is_some() {
@@ -209,7 +213,7 @@ impl Realloc {
 
     fn record_end(self, candidate: Option<Candidate>, outcome: Reallocated, kind: u32, caller: Caller) {
         if self.is_wanted && matches!(outcome, Reallocated::Failed) {
-            // It fits, since it was there: leaves of the filter stay.
+            // This succeeds, since the block was in before: the filter's leaves stay.
             filter::add(self.address);
         }
         let Some(mut busy) = Busy::enter(Call::Allocation, caller) else {
@@ -229,7 +233,7 @@ impl Realloc {
             (Some(serial), Some((address, size, stack))) => {
                 state.emit(Record::ReallocEnd { serial, address, size, stack }, clock::after(), 1, 0);
             }
-            // The begin was not recorded: the block is new to the recording.
+            // The beginning was not recorded, so the block is new to the recording.
             (None, Some((address, size, stack))) => {
                 let _ = state.allocation(address, size, 0, stack);
             }
@@ -244,7 +248,7 @@ impl Realloc {
 }
 
 impl Realloc {
-    /// Both halves of one that could not be recorded.
+    /// Both halves of a `realloc` that could not be recorded.
     #[cold]
     #[inline(never)]
     fn missed(self, outcome: Reallocated) {
@@ -260,12 +264,12 @@ impl Realloc {
     }
 }
 
-/// Tells the end of a `realloc` in the middle of which the program has wanted nothing recorded any more: its beginning was told, and
+/// Reports the end of a `realloc` during which the program stopped its recording: its beginning was reported, and
 /// what becomes of the new block is not.
 fn end_unwanted(serial: u16, outcome: Reallocated) {
     let Some(mut busy) = Busy::enter_to_tell() else { return };
     let state = busy.state();
-    // It may be another state by now.
+    // The thread may have another state by now.
     if core::mem::take(&mut state.is_reallocating) && state.realloc_serial == serial {
         let record = match outcome {
             Reallocated::Failed => Record::ReallocFailed { serial },
@@ -275,7 +279,8 @@ fn end_unwanted(serial: u16, outcome: Reallocated) {
     }
 }
 
-/// A block that could not be recorded. A child of vfork leaves it to its parent; which of its blocks are samples is not known.
+/// A block that could not be recorded. A child of vfork leaves a note for its parent; if only samples are recorded it
+/// does not, since nobody can tell which of its blocks are samples.
 #[cold]
 #[inline(never)]
 fn missed_allocation(address: usize, size: usize, alignment: usize) {
@@ -286,18 +291,18 @@ fn missed_allocation(address: usize, size: usize, alignment: usize) {
     }
 }
 
-/// The end of a block that could not be recorded, likewise.
+/// The end of a block that could not be recorded, likewise noted.
 #[cold]
 #[inline(never)]
 fn missed_free(address: usize) {
     missed::note(arch::thread_local(), Note { address, size: FREED, alignment: 0 });
 }
 
-/// A call that failed and could not be recorded, likewise.
+/// A failed call that could not be recorded, likewise noted.
 #[cold]
 #[inline(never)]
 fn missed_failure(size: usize, alignment: usize) {
-    // In full it would be a block that was given back.
+    // The full size would mean a freed block.
     let size = size.min(FREED - 1);
     missed::note(arch::thread_local(), Note { address: FAILED, size, alignment });
 }
@@ -349,20 +354,21 @@ pub(crate) fn forking() -> u32 {
     fork
 }
 
-/// The process was just forked: it takes a slot and a ring.
+/// The process was just forked: takes a slot and a ring.
 pub(crate) fn joining() {
     sampler::begin_child();
     drop(Busy::enter_to_tell());
     crate::pause::tell();
 }
 
-/// Something about the process itself.
+/// Records something about the process itself.
 pub(crate) fn note(record: Record) {
     let Some(mut busy) = Busy::enter_to_tell().filter(|_| process::is_itself()) else { return };
     busy.state().emit(record, clock::after(), 0, 0);
 }
 
-/// The process exits, with a code if that is known. So a process is known that has done nothing else: it takes a ring.
+/// The process exits, with a code if that is known. This takes a ring, so even a process that has done nothing else
+/// is known.
 pub(crate) fn exiting(code: Option<i32>) {
     let Some(mut busy) = Busy::enter_to_tell().filter(|_| process::is_itself()) else { return };
     if let Some(code) = code {
@@ -370,7 +376,7 @@ pub(crate) fn exiting(code: Option<i32>) {
     }
 }
 
-/// The program names this moment.
+/// The program marks this moment with a name.
 pub(crate) fn marked(kind: MarkKind, name: &[u8]) {
     match Busy::enter_to_tell() {
         Some(mut busy) => {
@@ -381,7 +387,7 @@ pub(crate) fn marked(kind: MarkKind, name: &[u8]) {
     }
 }
 
-/// The program tells of a new block in a pool.
+/// The program reports a new block in a pool.
 pub(crate) fn reported(pool: u32, address: usize, size: usize, caller: Caller) {
     report(pool, |state| {
         let stack = state.stack(caller, shared_ring::pseudo::REPORT_ALLOC);
@@ -390,7 +396,7 @@ pub(crate) fn reported(pool: u32, address: usize, size: usize, caller: Caller) {
     });
 }
 
-/// The program tells that a block of a pool has become another.
+/// The program reports that a block of a pool has become another one.
 pub(crate) fn reported_again(pool: u32, old: usize, address: usize, size: usize, caller: Caller) {
     report(pool, |state| {
         let stack = state.stack(caller, shared_ring::pseudo::REPORT_REALLOC);
@@ -399,7 +405,7 @@ pub(crate) fn reported_again(pool: u32, old: usize, address: usize, size: usize,
     });
 }
 
-/// The program tells that a block of a pool is about to go back.
+/// The program reports that a block of a pool is about to be freed.
 pub(crate) fn report_ends(pool: u32, address: usize) {
     report(pool, |state| {
         state.emit(Record::ReportFree { pool, address: address as u64 }, clock::before(), 0, 1);

@@ -1,12 +1,12 @@
-//! How agents wake a collector that sleeps.
+//! How agents wake a sleeping collector.
 //!
-//! The collector sleeps while no ring is past its *mark*, a quarter of it. A producer looks whether it is, each time
-//! that it has written another eighth, so that the collector finds a ring about a third full. Both sides first tell
-//! and then look, with a fence between, so at least one of them sees the other:
+//! The collector sleeps while no ring is filled beyond its *mark*, a quarter of it. A producer checks this each time
+//! it has written another eighth, so the collector finds a ring about a third full. Both sides first announce and
+//! then look, with a fence in between, so at least one of them sees the other:
 //!
 //! ```text
 //!   producer                              collector
-//!   head = 40        (told before)        rung = bell
+//!   head = 40        (published before)   rung = bell
 //!   ── fence ──                           asleep = 1
 //!   asleep?                               ── fence ──
 //!     1: bell += 1, wake                  a head past its mark?
@@ -14,51 +14,51 @@
 //!                                           no:  wait while bell == rung
 //! ```
 //!
-//! `asleep` lies in the control memory, which agents cannot write; `bell` in the segment, which they can. An agent
-//! gone mad can ring at any time, so whoever is woken for nothing is to be deaf for a while.
+//! `asleep` is in the control memory, which agents cannot write; `bell` is in the segment, which they can. A rogue
+//! agent can ring at any time, so a collector that was woken for nothing should not listen for a while.
 
 use crate::primitive::{AtomicU32, Ordering, fence};
 
-/// The two words, and what wakes whoever waits on the second.
+/// The two words, and the call that wakes those who wait on the second.
 #[derive(Clone, Copy, Debug)]
 pub struct Bell<'a> {
     /// Not 0 while the collector sleeps or is about to.
     pub asleep: &'a AtomicU32,
-    /// Counts calls: what the collector waits on.
+    /// Number of calls; the collector waits on it.
     pub rung: &'a AtomicU32,
-    /// The system call, which is not this crate's to make.
+    /// The system call, which this crate does not make itself.
     pub wake: fn(&AtomicU32),
 }
 
 impl Bell<'_> {
-    /// The agent's side: wakes the collector if it sleeps. What was published before is seen by the collector, woken
-    /// or not.
+    /// The agent's side: wakes the collector if it sleeps. The collector sees what was published before, whether
+    /// woken or not.
     // Cost: a fence and a load of a line that changes only when the collector falls asleep or wakes.
     #[cold]
     pub fn ring(&self) {
-        // Pairs with the fence in `fall_asleep`: our heads are told before we look whether it sleeps.
+        // Pairs with the fence in `fall_asleep`: our heads are published before we check whether it sleeps.
         fence(Ordering::SeqCst);
         // Relaxed: the fence orders it.
         if self.asleep.load(Ordering::Relaxed) != 0 {
             // Release pairs with the Acquire load in `fall_asleep`: a collector that has counted this call sees what
-            // it was made for.
+            // the call was made for.
             self.rung.fetch_add(1, Ordering::Release);
             (self.wake)(self.rung);
         }
     }
 }
 
-/// The collector's side, before it looks at the heads: tells that it sleeps. What comes back is the count to wait on.
+/// The collector's side, before it looks at the heads: announces that it sleeps. Returns the count to wait on.
 pub fn fall_asleep(asleep: &AtomicU32, rung: &AtomicU32) -> u32 {
     // Acquire pairs with the Release addition in `ring`.
     let count = rung.load(Ordering::Acquire);
     asleep.store(1, Ordering::Relaxed);
-    // Pairs with the fence in `ring`: that we sleep is told before we look at the heads.
+    // Pairs with the fence in `ring`: sleep is announced before we look at the heads.
     fence(Ordering::SeqCst);
     count
 }
 
-/// The collector's side: tells that it is awake.
+/// The collector's side: announces that it is awake.
 pub fn wake_up(asleep: &AtomicU32) {
     // Relaxed: a producer that sees it late rings once for nothing.
     asleep.store(0, Ordering::Relaxed);

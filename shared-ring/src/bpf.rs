@@ -1,6 +1,7 @@
-//! What a seccomp filter says to a system call: an interpreter of classic BPF, as the kernel runs it.
+//! What a seccomp filter answers to a system call: an interpreter of classic BPF, as the kernel runs it.
 //!
-//! The agent asks filters that its program installs, the collector those of a process that it is about to call. A filter is a program over the description of a call; it jumps forwards only, so it ends. Source of the
+//! The agent evaluates filters that its program installs, the collector those of a process that it is about to call.
+//! A filter is a program over the description of a system call; it jumps only forwards, so it ends. Sources of the
 //! instruction set: Documentation/networking/filter.rst and kernel/seccomp.c of Linux.
 
 /// One instruction.
@@ -14,24 +15,24 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// One of its bytes, as the kernel has them.
+    /// An instruction from its bytes, as the kernel stores it.
     pub fn from_bytes([c, o, if_true, if_false, k @ ..]: [u8; 8]) -> Instruction {
         Instruction { code: u16::from_ne_bytes([c, o]), if_true, if_false, k: u32::from_ne_bytes(k) }
     }
 }
 
-/// Most instructions of a filter that the kernel takes.
+/// Most instructions of a filter that the kernel accepts.
 pub const MAX_INSTRUCTIONS: usize = 4096;
 
-/// Words of memory that a filter has.
+/// Words of a filter's scratch memory.
 const WORDS: usize = 16;
-/// `AUDIT_ARCH_X86_64`, `AUDIT_ARCH_AARCH64`: the machine's number, with marks for 64 bits and little-endian.
+/// `AUDIT_ARCH_X86_64`, `AUDIT_ARCH_AARCH64`: the machine's number, with flags for 64 bits and little-endian.
 const ARCHITECTURE: u32 = 0xC000_0000 | MACHINE as u32;
 #[cfg(target_arch = "x86_64")]
 const MACHINE: u16 = libc::EM_X86_64;
 #[cfg(target_arch = "aarch64")]
 const MACHINE: u16 = libc::EM_AARCH64;
-/// Bytes of a call's description.
+/// Size of a call's description in bytes.
 const DESCRIPTION: u32 = 64;
 
 /// A system call as filters see it.
@@ -44,8 +45,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// The 32-bit word at an offset of `struct seccomp_data`: number, architecture, address of the instruction (which
-    /// no filter can rely on), arguments.
+    /// The 32-bit word at an offset of `struct seccomp_data`: number, architecture, address of the instruction (0
+    /// here, since no filter can rely on it), arguments.
     fn word(&self, offset: u32) -> Option<u32> {
         let wide = |value: u64| if offset.is_multiple_of(8) { value as u32 } else { (value >> 32) as u32 };
         match offset {
@@ -58,8 +59,8 @@ impl Call {
     }
 }
 
-/// What the filter returns for the call; `None` when it is none that the kernel would take.
-// Codes are those of linux/bpf_common.h: class in the low three bits, then size and mode, or operation and source.
+/// What the filter returns for the call; `None` if the kernel would not accept the filter.
+// Opcodes are those of linux/bpf_common.h: class in the low three bits, then size and mode, or operation and source.
 pub fn run(program: &[Instruction], call: &Call) -> Option<u32> {
     let (mut a, mut x, mut memory) = (0_u32, 0_u32, [0_u32; WORDS]);
     let mut at = 0_usize;
@@ -68,7 +69,7 @@ pub fn run(program: &[Instruction], call: &Call) -> Option<u32> {
         at = at.checked_add(1)?;
         let source = if code & 8 == 0 { k } else { x };
         match code {
-            // Loads of a word of the call, a constant, the memory, the length of the description.
+            // Loads of a word of the call, a constant, scratch memory, or the length of the description.
             0x20 => a = call.word(k)?,
             0x00 => a = k,
             0x01 => x = k,
@@ -82,7 +83,7 @@ pub fn run(program: &[Instruction], call: &Call) -> Option<u32> {
             0x04 | 0x0c => a = a.wrapping_add(source),
             0x14 | 0x1c => a = a.wrapping_sub(source),
             0x24 | 0x2c => a = a.wrapping_mul(source),
-            // By zero the program ends, as if it had returned 0.
+            // Division by zero ends the program as if it had returned 0.
             0x34 | 0x3c => {
                 a = match a.checked_div(source) {
                     Some(quotient) => quotient,
@@ -152,7 +153,7 @@ mod tests {
             (&[(0x20, 0, 0, 0), (0x35, 0, 1, 14), (0x06, 0, 0, 1), (0x06, 0, 0, 2)], Some(1)),
             (&[(0x20, 0, 0, 0), (0x45, 0, 1, 1), (0x06, 0, 0, 1), (0x06, 0, 0, 2)], Some(2)),
             (&[(0x05, 0, 0, 1), (0x06, 0, 0, 1), (0x06, 0, 0, 2)], Some(2)),
-            // Past its end, and what is no instruction.
+            // A jump past the end, and invalid instructions.
             (&[(0x05, 0, 0, u32::MAX)], None),
             (&[], None),
             (&[(0x28, 0, 0, 0)], None),

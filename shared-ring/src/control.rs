@@ -49,7 +49,7 @@ const _: () = assert!(size_of::<ControlHeader>() == 64);
 
 #[cfg(not(loom))]
 impl ControlHeader {
-    /// That of no recording.
+    /// The header when there is no recording.
     pub const fn silent() -> Self {
         Self {
             magic: AtomicU64::new(0),
@@ -85,8 +85,8 @@ impl Control {
     /// A view of the control memory at `base`.
     ///
     /// # Safety
-    /// `base` is page aligned, and `geometry.layout().control_length` bytes from there stay mapped, readable, as long
-    /// as the view or anything from it is in use; writable for whoever stores.
+    /// `base` is page aligned, and `geometry.layout().control_length` bytes from there stay mapped and readable as
+    /// long as the view or anything from it is in use; and writable for those who store.
     pub unsafe fn new(base: *mut u8, geometry: Geometry) -> Self {
         Self { base, rings: geometry.ring_count() }
     }
@@ -98,9 +98,9 @@ impl Control {
         unsafe { &*self.base.cast::<ControlHeader>() }
     }
 
-    /// Tail of a ring. A ring outside of the memory gets the last one: wrong, but harmless.
+    /// Tail of a ring. A ring that is out of range gets the last one: wrong, but harmless.
     pub fn tail(&self, ring: usize) -> &'static AtomicU64 {
-        // SAFETY: the ring is clamped to those that the memory has room for.
+        // SAFETY: the index is clamped to the rings that the memory has room for.
         unsafe { crate::segment::tail(self.base, ring.min(self.rings - 1)) }
     }
 
@@ -113,7 +113,7 @@ impl Control {
 
     /// Mean distance between samples in bytes, at most [`MAX_SAMPLE_INTERVAL`]; 0 when every allocation is recorded.
     pub fn sample_interval(&self) -> u64 {
-        // Relaxed: it is set before the memory is handed over and stays.
+        // Relaxed: set before the memory is handed over, and never changed.
         self.header().sample_interval.load(Ordering::Relaxed).min(MAX_SAMPLE_INTERVAL)
     }
 

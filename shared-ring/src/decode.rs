@@ -1,14 +1,14 @@
-//! Words back to records: a total function over hostile input.
+//! Decodes words to records: a total function over hostile input.
 
 use crate::error::Corrupt;
 use crate::name::{self, Named};
 use crate::record::{DELTA_LIMIT, OPCODES, Opcode, Record, field_shift, kind_bit};
 
-/// The first record of `words`: its Δt in shifted ticks, its meaning, and how many words it took.
+/// The first record of `words`: its Δt in shifted ticks, the record, and how many words it took.
 ///
 /// # Errors
-/// [`Corrupt::Opcode`] for an unknown kind, [`Corrupt::Length`] when the record does not end within `words`, which
-/// no sound producer publishes.
+/// [`Corrupt::Opcode`] for an unknown kind; [`Corrupt::Length`] when the record does not end within `words`, which no
+/// correct producer publishes.
 #[inline]
 pub fn decode(words: &[u64]) -> Result<(u64, Record, usize), Corrupt> {
     let Some(&first) = words.first() else { return Err(Corrupt::Length) };
@@ -34,12 +34,12 @@ pub struct Short {
     pub delta: u64,
     /// The block.
     pub address: u64,
-    /// A free; else an allocation, whose stack and size are in the next word.
+    /// True for a free; else it is an allocation, whose stack and size are in the next word.
     pub is_free: bool,
 }
 
 impl Short {
-    /// What `first` says, `None` when it begins another record.
+    /// Decodes `first`; `None` when it begins another kind of record.
     #[inline(always)]
     pub fn of(first: u64) -> Option<Short> {
         let field = first >> field_shift();
@@ -51,15 +51,15 @@ impl Short {
     }
 }
 
-/// What the first word of a record says about it, so that records can be counted, timed and moved without a look at
+/// What the first word of a record says about it, so that records can be counted, timed and moved without looking at
 /// the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Δt in shifted ticks.
     pub delta: u64,
-    /// Words of the record, this one included.
+    /// Words of the record, including this one.
     pub words: usize,
-    /// The meaning of all but short allocations (two words) and short frees (one).
+    /// The opcode; `None` for short allocations (two words) and short frees (one).
     pub opcode: Option<Opcode>,
 }
 
@@ -79,7 +79,7 @@ pub fn shape(first: u64) -> Result<Shape, Corrupt> {
     Ok(Shape { delta, words, opcode: Some(opcode) })
 }
 
-/// The opcode in a field, and the words of its record.
+/// The opcode in a field, and the number of words of its record.
 #[cold]
 fn opcode(field: u64) -> Result<(Opcode, usize), Corrupt> {
     let (number, more) = (field & ((1 << name::LENGTH_SHIFT) - 1), field >> name::LENGTH_SHIFT);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that every record comes back as it was, from exactly its own words.
+        /// Check that every record is decoded unchanged, from exactly its own words.
         #[test]
         fn records_round_trip(record in records(), delta in 0..DELTA_LIMIT) {
             let (words, length) = encode(record, delta);
@@ -226,7 +226,7 @@ mod tests {
             prop_assert_eq!(short, expected);
         }
 
-        /// Check that no words at all can make the decoder panic or take more than there is.
+        /// Check that no input makes the decoder panic or take more words than there are.
         #[test]
         fn any_words_are_decoded_or_refused(words in proptest::collection::vec(any::<u64>(), 0..40), small in any::<bool>()) {
             let words: Vec<u64> = words.iter().map(|w| if small { w >> 32 } else { *w }).collect();
@@ -241,14 +241,15 @@ mod tests {
     /// Check that the common records are as small as the format promises.
     #[test]
     fn malloc_takes_two_words_and_free_one() {
-        // The last ones are a high block of a program, and the highest that fits.
+        // The last two are a high block of a program, and the highest that fits.
         for address in [0x5581_2340, 0x7FFF_FFFF_F010, (1 << 48) - 16] {
             assert_eq!(encode(Record::Alloc { address, size: 24, alignment: 0, stack: 7 }, 3).1, 2);
             assert_eq!(encode(Record::Free { address }, 3).1, 1);
         }
     }
 
-    /// Check the worked example of the documentation, and the words of every escape: the wire's golden table.
+    /// Check the worked example of the documentation, and the words of every escape: the golden table of the wire
+    /// format.
     #[test]
     fn wire_is_as_documented() {
         assert_eq!(short_alloc(0x5581_2340, 24, 7, 3), Some([0x0000_5581_2348_0003, 0x0000_0007_0000_0018]));
@@ -271,7 +272,7 @@ mod tests {
         assert_eq!(crate::PROTOCOL_VERSION, 8, "a change of the wire needs a new version");
     }
 
-    /// Check that addresses and sizes which the short forms can't hold take the long way.
+    /// Check that addresses and sizes that the short forms can't hold use the long forms.
     #[test]
     fn odd_blocks_take_the_long_form() {
         for (address, size) in

@@ -1,8 +1,8 @@
-//! The doorbell: a page by which dormant agents are called to a collector.
+//! The doorbell: a page through which dormant agents are called to a collector.
 //!
-//! Each user has one, in a file of its run folder, and root has one for all. A dormant agent maps it read-only and
-//! looks at its generation in every hook; no other sign of the agent can be seen from outside. Beside the file is the
-//! socket on which whoever has rung waits for the answer.
+//! Each user has one, as a file in the user's run folder, and root has one for all. A dormant agent maps it read-only
+//! and reads its generation in every hook; nothing else of the agent is visible from outside. Beside the file is the
+//! socket on which the process that rang waits for the answer.
 //!
 //! ```text
 //!   0            4        8                16
@@ -13,12 +13,13 @@
 //!   attach                                 dormant process 4711
 //!   lock the file, listen beside it
 //!   pid = 4711
-//!   generation += 1  (release) ──────────► (acquire) another one than before?
+//!   generation += 1  (release) ──────────► (acquire) changed?
 //!                                          pid is ours: connect, say Hello
 //! ```
 //!
-//! Agents trust the page as far as its owner, who is themselves or root. Its words are read one by one: an agent that
-//! sees a new generation and the next ring's pid connects for nothing, or not, and is rung for again.
+//! Agents trust the page as far as its owner, who is their own user or root. Its words are read one by one: an agent
+//! that sees a new generation with the next ring's pid may connect for nothing, or not connect, and is rung for
+//! again.
 
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 
@@ -28,18 +29,18 @@ pub const BYTES: usize = 4096;
 pub const FILE: &str = "doorbell";
 /// Name of the socket beside it.
 pub const SOCKET: &str = "attach";
-/// First word of the page that never changes.
+/// Identifies a page of this version; never changes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"mpBEL\0\0\x01");
-/// A bit of all generations: no process epoch has it, so that agents compare both in the same way.
+/// A bit of all generations, which no process epoch has, so that agents compare both in the same way.
 pub const GENERATION: u32 = 1 << 31;
 
 /// The page.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Doorbell {
-    /// Counts rings; [`GENERATION`] is always set, and the number of all ones is never used.
+    /// Number of rings; [`GENERATION`] is always set, and the value of all ones is never used.
     pub generation: AtomicU32,
-    /// The process that is called, as it sees its own pid; 0 calls all.
+    /// The process that is called, by its pid in its own namespace; 0 calls all.
     pub pid: AtomicU32,
     /// [`MAGIC`].
     pub magic: AtomicU64,
@@ -50,7 +51,7 @@ const _: () = assert!(core::mem::offset_of!(Doorbell, pid) == 4);
 const _: () = assert!(core::mem::offset_of!(Doorbell, magic) == 8);
 
 impl Doorbell {
-    /// What a new page holds.
+    /// A new page.
     pub const fn new() -> Self {
         Self {
             generation: AtomicU32::new(GENERATION | 1),
@@ -61,19 +62,19 @@ impl Doorbell {
 
     /// True for a page of this version.
     pub fn is_ours(&self) -> bool {
-        // Relaxed: it was there before anybody could map the file.
+        // Relaxed: written before anybody could map the file.
         self.magic.load(Ordering::Relaxed) == MAGIC
     }
 
-    /// Calls a process. Only one may ring at a time: whoever holds the lock on the file.
+    /// Calls a process. Only one process may ring at a time: the one that holds the lock on the file.
     pub fn ring(&self, pid: u32) {
         self.pid.store(pid, Ordering::Relaxed);
         let before = self.generation.load(Ordering::Relaxed);
-        // Release pairs with the Acquire load in `generation`: who sees the ring sees whom it is for.
+        // Release pairs with the Acquire load in `generation`: an agent that sees the ring sees whom it is for.
         self.generation.store(next(before), Ordering::Release);
     }
 
-    /// The count of rings.
+    /// The present generation.
     pub fn generation(&self) -> u32 {
         // Acquire pairs with the Release store in `ring`.
         self.generation.load(Ordering::Acquire)
@@ -92,7 +93,7 @@ impl Default for Doorbell {
     }
 }
 
-/// The generation after this one. Whatever the page held, it is one that agents can compare.
+/// The generation after this one. Whatever the page held, the result is one that agents can compare.
 fn next(generation: u32) -> u32 {
     match generation.wrapping_add(1) | GENERATION {
         u32::MAX => GENERATION,
@@ -104,7 +105,7 @@ fn next(generation: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Check that generations are told from epochs, and from that of a thread which has none, over a whole lap.
+    /// Check that generations differ from epochs, and from that of a thread without one, over a whole cycle.
     #[test]
     fn generations_are_no_epochs() {
         for before in [0, 1, GENERATION, GENERATION | 7, u32::MAX - 2, u32::MAX - 1, u32::MAX] {
@@ -113,7 +114,7 @@ mod tests {
         }
     }
 
-    /// Check that a ring is for the process it names, or for all.
+    /// Check that a ring is for the process that it names, or for all.
     #[test]
     fn ring_is_for_whom_it_names() {
         let page = Doorbell::new();

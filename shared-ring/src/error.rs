@@ -1,22 +1,22 @@
-//! What the other side did that cannot be.
+//! Impossible things that the other side did.
 
 use core::fmt;
 
-/// The agent's memory holds something that no sound agent writes. What it belongs to is given up; the loss is
-/// counted by the caller.
+/// The agent's memory contains something that no correct agent writes. Whatever it belongs to is given up; the caller
+/// counts the loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Corrupt {
-    /// A ring's head lies more than the ring's size before its tail, or behind it.
+    /// A ring's head is behind its tail, or ahead of it by more than the ring's size.
     Head,
     /// A record of an unknown kind.
     Opcode,
     /// A record that ends after the ring's head.
     Length,
-    /// A stack or address id outside of its table, or not filled in.
+    /// A stack or address id that is outside of its table, or not filled in.
     Id,
-    /// A node whose parent does not come before it.
+    /// A node that does not come after its parent.
     Parent,
-    /// A module description that cannot be.
+    /// An impossible module description.
     Module,
 }
 

@@ -1,7 +1,7 @@
 //! Sizes and offsets of a session's memory.
 //!
 //! Everything is sized for the worst case and mapped once: memory that is never touched costs nothing, and no hook
-//! ever needs a system call to get more of it but to open the next piece. With the defaults:
+//! ever needs a system call to get more, except to open the next piece. With the defaults:
 //!
 //! | part | entries | bytes at most |
 //! |---|---|---|
@@ -15,7 +15,7 @@
 //! | stash index, all levels | 2²⁶ × 4 B | 256 MiB |
 //! | rings | 4,096 × 1 MiB | 4 GiB |
 
-/// Size of a page: every part begins on one. 64 KiB serves kernels with large pages too.
+/// Page size: every part begins on a page. 64 KiB also serves kernels with large pages.
 const PAGE: usize = 1 << 16;
 /// Bytes of one entry of the ring directory.
 pub const DIRECTORY_ENTRY: usize = 256;
@@ -26,7 +26,8 @@ pub const TAIL_STRIDE: usize = 128;
 /// The smallest index level has 2^this slots.
 pub const FIRST_LEVEL: u32 = 12;
 
-/// How large each part is. Powers of two, as logarithms, so that a hostile one cannot overflow anything.
+/// The size of each part. Sizes are powers of two, given as logarithms, so that a hostile one cannot overflow
+/// anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// log₂ of the number of rings.
@@ -49,7 +50,7 @@ impl Default for Geometry {
     }
 }
 
-/// A part of the segment: offset and length in bytes.
+/// A part of the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Bytes from the start of the segment.
@@ -58,7 +59,7 @@ pub struct Part {
     pub length: usize,
 }
 
-/// Offsets of all parts.
+/// Where all parts lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Counters and identification.
@@ -79,14 +80,14 @@ pub struct Layout {
     pub node_index: Part,
     /// The rings' words.
     pub rings: Part,
-    /// Bytes of the whole segment.
+    /// Size of the whole segment in bytes.
     pub length: usize,
-    /// Bytes of the control memory.
+    /// Size of the control memory in bytes.
     pub control_length: usize,
 }
 
 impl Geometry {
-    /// True when every size is one that this crate can work with: the check of what the other side sent.
+    /// True when this crate can work with every size: the check of what the other side sent.
     pub fn is_sound(&self) -> bool {
         (0..=16).contains(&self.rings)
             && (6..=27).contains(&self.ring_words)
@@ -118,7 +119,7 @@ impl Geometry {
         geometry
     }
 
-    /// Where everything lies.
+    /// Where all parts lie.
     pub fn layout(&self) -> Layout {
         let mut end = 0;
         let mut part = |length: usize| {
@@ -156,7 +157,7 @@ impl Geometry {
         1 << self.ring_words
     }
 
-    /// The pages that a ring lies in, of whatever size they are. Small rings share them.
+    /// The pages that contain a ring, whatever their size. Small rings share pages.
     pub fn ring_pages(&self, ring: usize) -> Part {
         let bytes = self.ring_length() * 8;
         let start = ring * bytes / PAGE * PAGE;
@@ -176,12 +177,12 @@ impl Geometry {
         1 << self.slots
     }
 
-    /// As the handshake carries it.
+    /// The words that the handshake carries.
     pub fn to_words(&self) -> [u32; 6] {
         [self.rings, self.ring_words, self.nodes, self.pcs, self.slots, self.module_bytes]
     }
 
-    /// From the handshake; `None` when it is not sound.
+    /// From the words of the handshake; `None` when it is not sound.
     pub fn from_words(words: [u32; 6]) -> Option<Self> {
         let [rings, ring_words, nodes, pcs, slots, module_bytes] = words;
         let geometry = Self { rings, ring_words, nodes, pcs, slots, module_bytes };
@@ -190,7 +191,7 @@ impl Geometry {
 }
 
 /// Slots of all levels of an index over 2^`entries` entries: the last level has twice as many slots as entries, so
-/// that it is never more than half full, and all levels before it together as many as the last.
+/// that it is never more than half full, and all levels before it together have as many as the last.
 pub fn index_slots(entries: u32) -> usize {
     let last = last_level_log2(entries);
     (1usize << (last + 1)) - (1usize << FIRST_LEVEL)
@@ -206,7 +207,7 @@ pub(crate) fn last_level_log2(entries: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Check that the table in the module's documentation is what is laid out.
+    /// Check that the table in the module's documentation matches the layout.
     #[test]
     fn default_layout_is_as_documented() {
         let layout = Geometry::default().layout();
@@ -219,7 +220,7 @@ mod tests {
         assert!(layout.node_index.length <= 256 << 20);
     }
 
-    /// Check that parts neither overlap nor leave the segment, for every sound geometry that is tried.
+    /// Check that parts neither overlap nor leave the segment, for a range of sound geometries.
     #[test]
     fn parts_do_not_overlap() {
         for rings in [0, 5, 12, 16] {
@@ -255,7 +256,8 @@ mod tests {
         }
     }
 
-    /// Check that a ring is opened by whole pages, on machines with large ones, too, and nothing beyond the rings.
+    /// Check that a ring is opened by whole pages, also on machines with large ones, and that nothing beyond the
+    /// rings is.
     #[test]
     fn rings_lie_in_pages() {
         for ring_words in [6, 9, 12, 13, 17] {
@@ -282,7 +284,7 @@ mod tests {
         assert_eq!(Geometry::default().within(u64::MAX), Geometry::default());
     }
 
-    /// Check that what the other side sends is refused when it cannot be.
+    /// Check that an impossible geometry from the other side is refused.
     #[test]
     fn unsound_geometry_is_refused() {
         assert_eq!(Geometry::from_words([40, 17, 24, 22, 10, 24]), None);
@@ -291,7 +293,7 @@ mod tests {
         assert_eq!(Geometry::from_words(words), Some(Geometry::default()));
     }
 
-    /// Check that a wished ring size is met and the total stays bounded.
+    /// Check that a requested ring size is met and that the total stays bounded.
     #[test]
     fn ring_size_is_a_power_of_two_within_the_bound() {
         let geometry = Geometry::default().with_ring_bytes(100_000);

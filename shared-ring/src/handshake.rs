@@ -1,13 +1,13 @@
-//! What agent and collector say to each other once, over a Unix socket of sequenced packets.
+//! The messages that agent and collector exchange once, over a Unix socket of sequenced packets.
 //!
 //! ```text
 //!  agent ── Hello (64 bytes) ──────────────────────────► collector
 //!  agent ◄─ Reply (64 bytes) + [segment, control] fds ── collector      (no descriptors unless accepted)
 //! ```
 //!
-//! A process that was called by its doorbell says hello twice more than that: once instead, when it cannot be recorded
-//! yet, and once after the answer, when the memory is mapped. Without the last one nobody knows whether an agent that
-//! waits for so short a time has got its answer.
+//! A process that was called by the doorbell sends a hello in two more cases: instead of the one above when it cannot
+//! be recorded yet, and after the answer when it has mapped the memory. Without the latter, nobody would know whether
+//! an agent that waits only so briefly has received its answer.
 //!
 //! ```text
 //!  agent ── Hello, called ─────────────────────────────► collector
@@ -15,7 +15,7 @@
 //!  agent ── Hello, mapped ─────────────────────────────► collector
 //! ```
 //!
-//! All messages are sixteen little-endian 32-bit words, beginning with a magic number and the protocol version.
+//! All messages are sixteen little-endian 32-bit words that begin with a magic number and the protocol version.
 //! Unused words are zero and ignored, so that a later version may use them.
 //!
 //! ```text
@@ -24,43 +24,43 @@
 //!  Reply  mpRe  version  verdict  slot   geometry: six words, 4 … 9           0
 //! ```
 //!
-//! Up to version 6 a hello has no key, so its words 7 to 10 are zero. Whichever version an agent or a collector has, it finds
-//! that of the other side in word 1, and says no to one that is not its own.
+//! Up to version 6, a hello has no key, so its words 7 to 10 are zero. Agent and collector of any version find the
+//! other side's version in word 1, and refuse one that is not their own.
 
 use crate::geometry::Geometry;
 use crate::key::Key;
 
-/// Bytes of each message.
+/// Size of each message in bytes.
 pub const MESSAGE: usize = 64;
 const HELLO_MAGIC: u32 = u32::from_le_bytes(*b"mpHe");
 const REPLY_MAGIC: u32 = u32::from_le_bytes(*b"mpRe");
 const WORDS: usize = MESSAGE / 4;
 
-/// Why an agent speaks.
+/// Why an agent sends a hello.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Purpose {
     /// Its process begins.
     #[default]
     Start = 0,
-    /// It was called by the doorbell.
+    /// The doorbell has called it.
     Called = 1,
-    /// It was called, but threads of it may still use the memory of an earlier recording.
+    /// The doorbell has called it, but threads of it may still use the memory of an earlier recording.
     Busy = 2,
-    /// It has mapped what it was given.
+    /// It has mapped the memory that it was given.
     Mapped = 3,
 }
 
-/// Whether the program has an allocator inside, which nothing preloaded comes before.
+/// Whether the program has an allocator inside, which no preloaded library can precede.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Inside {
-    /// It has none.
+    /// There is none.
     #[default]
     Nothing = 0,
-    /// Its calls were led to the agent before the program began, not before libraries did.
+    /// Its calls were redirected to the agent before the program began, but after libraries began.
     Led = 1,
-    /// They could not be: what goes through it is not recorded.
+    /// They could not be redirected: what goes through it is not recorded.
     Unseen = 2,
 }
 
@@ -69,33 +69,33 @@ pub enum Inside {
 pub struct Hello {
     /// [`crate::PROTOCOL_VERSION`] of the agent.
     pub version: u32,
-    /// Its pid in its own namespace.
+    /// The process' pid in its own namespace.
     pub pid: u32,
-    /// Its limit on address space in bytes, `u64::MAX` for none.
+    /// The process' limit on address space in bytes; `u64::MAX` for none.
     pub address_space: u64,
-    /// Why it speaks.
+    /// Why the agent sends this.
     pub purpose: Purpose,
-    /// Its program's own allocator.
+    /// The program's own allocator.
     pub inside: Inside,
-    /// That of the recording, from its environment; [`Key::NONE`] where that names none.
+    /// The recording's key, from the environment; [`Key::NONE`] when there is none.
     pub key: Key,
 }
 
-/// Why an agent is not recorded.
+/// Whether an agent is recorded, or why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Verdict {
     /// It is recorded: two descriptors come with the message.
     Accepted = 0,
-    /// The collector speaks another protocol version.
+    /// The collector has another protocol version.
     Version = 1,
     /// The process was not chosen (`--only`, `--skip`, `--no-follow`).
     NotChosen = 2,
     /// The recording is over.
     Over = 3,
-    /// It is another user's, and has not shown the recording's key.
+    /// The process is another user's, and has not shown the recording's key.
     Stranger = 4,
-    /// There is no memory or no descriptor for its recording.
+    /// There is no memory or no descriptor for recording it.
     NoMeans = 5,
 }
 
@@ -104,11 +104,11 @@ pub enum Verdict {
 pub struct Reply {
     /// [`crate::PROTOCOL_VERSION`] of the collector.
     pub version: u32,
-    /// Recorded or not.
+    /// Whether the agent is recorded.
     pub verdict: Verdict,
     /// Sizes of the segment.
     pub geometry: Geometry,
-    /// The process slot that belongs to the agent.
+    /// The agent's process slot.
     pub slot: u32,
 }
 
@@ -143,7 +143,7 @@ impl Hello {
         message(words)
     }
 
-    /// From a message; `None` when it is none.
+    /// From a message; `None` when it is not a hello.
     pub fn from_bytes(bytes: &[u8; MESSAGE]) -> Option<Self> {
         if get(bytes, 0) != HELLO_MAGIC {
             return None;
@@ -183,7 +183,7 @@ impl Reply {
         message(words)
     }
 
-    /// From a message; `None` when it is none, or has a geometry that cannot be.
+    /// From a message; `None` when it is not a reply, or has an impossible geometry.
     pub fn from_bytes(bytes: &[u8; MESSAGE]) -> Option<Self> {
         if get(bytes, 0) != REPLY_MAGIC {
             return None;
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check that both messages come back as they were sent.
+    /// Check that both messages are decoded as they were encoded.
     #[test]
     fn messages_round_trip() {
         let hello = Hello {
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(Reply::from_bytes(&hello.to_bytes()), None);
     }
 
-    /// Check that both messages have their words where the crate's documentation has them, whichever version reads them.
+    /// Check that both messages have their words where the documentation says, whichever version reads them.
     #[test]
     fn words_are_where_they_are_documented() {
         let key = Key::new([1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0]);
@@ -256,7 +256,7 @@ mod tests {
         let magic = u32::from_le_bytes(*b"mpRe");
         let expected = [[magic, 7, 4, 3].as_slice(), &geometry.to_words(), &[0; 6]].concat();
         assert_eq!(words(reply.to_bytes()), expected);
-        // An agent of version 6 has no key, and is understood as far as that.
+        // An agent of version 6 has no key; the rest of its hello is understood.
         let mut old = hello.to_bytes();
         old[4] = 6;
         old[28..].fill(0);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that whatever a stranger sends is refused or sound.
+        /// Check that any message from a stranger is refused or sound.
         #[test]
         fn any_bytes_give_a_sound_geometry_or_nothing(mut bytes in proptest::collection::vec(any::<u8>(), MESSAGE)) {
             bytes[..4].copy_from_slice(b"mpRe");

@@ -9,13 +9,14 @@
 //!  level 1  [ · · · 3 · · · · · · 4 · · · · · ]     twice as many: in use once level 0 is a quarter full
 //! ```
 //!
-//! A look-up goes through the newest level first and then the older ones; what it finds in an older one it enters
-//! into the newest, so that hot keys move along and nothing is ever rehashed. A key that names another entry was entered after
-//! that: it lies in none of the levels that were full by then, which is what a new key need not wait for. Two threads may enter one
-//! key twice around a change of levels: such a *late duplicate* has two ids, which the collector merges by their keys.
+//! A look-up searches the newest level first and then the older ones. What it finds in an older one it enters into
+//! the newest, so that hot keys move along and nothing is ever rehashed. A key that names another entry was entered
+//! after that entry, so it is in none of the levels that were full by then; a look-up of a new key can skip those.
+//! Around a change of levels two threads may enter one key twice: such a *late duplicate* has two ids, which the
+//! collector merges by their keys.
 //!
-//! Ids are taken in batches, so that threads do not meet on one counter; some are never used. Id 0 is *none*.
-//! Entries lie in memory that is opened piecewise: [`Pieces::open`] is called before the first touch.
+//! Ids are taken in batches, so that threads do not contend for one counter; some are never used. Id 0 is *none*.
+//! Entries lie in memory that is opened piecewise: [`Pieces::open`] is called before the first access.
 
 use crate::geometry::{FIRST_LEVEL, last_level_log2};
 use crate::primitive::{AtomicU32, Ordering, prefetch};
@@ -23,20 +24,21 @@ use crate::ring::Word;
 
 /// Ids that one thread takes at a time.
 const BATCH: u32 = 16;
-/// Slots that are looked at in one level before it counts as crowded.
+/// Slots that are probed in one level before it counts as crowded.
 const PROBES: usize = 64;
-/// A level counts as full with one id in so many slots, 2 to the power of this. With one in two a known key would be looked for in
-/// two places in every third look-up, which no processor foresees.
+/// A level counts as full with one id per so many slots, 2 to the power of this. With one in two, every third look-up
+/// of a known key would have to probe a second slot, which branch prediction cannot foresee.
 const SPARSE: u32 = 2;
 
-/// Opens memory before its first use in this process.
+/// Makes memory accessible before its first use in this process.
 pub trait Pieces {
-    /// Makes the first `entries` entries and all index levels up to `level` accessible in this process; false when that cannot be, and
-    /// they must not be touched. Called before every access, so it must be cheap when they already are.
+    /// Makes the first `entries` entries and all index levels up to `level` accessible in this process; false when
+    /// that fails, and then they must not be touched. Called before every access, so it must be cheap when they
+    /// already are accessible.
     #[must_use]
     fn open(&self, entries: u32, level: u32) -> bool;
 
-    /// How many entries are accessible in this process at least.
+    /// A lower bound on the number of entries that are accessible in this process.
     fn opened(&self) -> u32;
 }
 
@@ -56,40 +58,40 @@ impl Pieces for Opened {
     }
 }
 
-/// Ids that a thread took and did not use yet.
+/// Ids that a thread took and has not used yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Batch {
     next: u32,
     end: u32,
 }
 
-/// The table: `W` words a key.
+/// The table, with `W` words per key.
 #[derive(Clone, Copy, Debug)]
 pub struct InternTable<'a, P, const W: usize> {
     /// `W` words for each id.
     pub(crate) entries: &'a [Word],
-    /// All levels, one after the other.
+    /// All levels, one after another.
     pub(crate) index: &'a [AtomicU32],
-    /// The next id that nobody has taken.
+    /// The next id that is not taken.
     pub(crate) next: &'a AtomicU32,
     /// The newest level in use.
     pub(crate) level: &'a AtomicU32,
     pub(crate) pieces: P,
 }
 
-/// One level of a table and the entries that are accessible, as a thread saw them last. It finds most known keys with
-/// two loads; ids and keys never change, so an old one errs only by not finding something.
+/// One level of a table and its accessible entries, as a thread last saw them. It finds most known keys with two
+/// loads. Ids and keys never change, so the only error of an outdated one is not to find something.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Finder<'a, const W: usize> {
     slots: &'a [AtomicU32],
     entries: &'a [Word],
 }
 
-/// Slots that a [`Finder`] looks at.
+/// Slots that a [`Finder`] probes.
 const GLANCE: usize = 4;
 
 impl<const W: usize> Finder<'_, W> {
-    /// A key with this hash is about to be looked for.
+    /// Prefetches for a key with this hash, which is about to be looked up.
     #[inline(always)]
     pub fn announce(&self, hash: u64) {
         if let Some(slot) = self.slots.get(hash as usize & self.slots.len().wrapping_sub(1)) {
@@ -97,7 +99,7 @@ impl<const W: usize> Finder<'_, W> {
         }
     }
 
-    /// The id of `key`, if it is found easily.
+    /// The id of `key`, if it is easily found.
     #[inline(always)]
     pub fn find(&self, key: [u64; W], hash: u64) -> Option<u32> {
         let mask = self.slots.len().wrapping_sub(1);
@@ -107,7 +109,7 @@ impl<const W: usize> Finder<'_, W> {
             let start = id as usize * W;
             let words = self.entries.get(start..start + W)?;
             if words.iter().zip(key).all(|(word, wanted)| word.load(Ordering::Relaxed) == wanted) {
-                // The entry of id 0, which free slots hold, is no key's.
+                // The entry of id 0, which free slots hold, belongs to no key.
                 return Some(id);
             }
         }
@@ -123,7 +125,7 @@ enum Probe {
 }
 
 impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
-    /// The newest level, to find known keys in.
+    /// A finder of the newest level.
     #[cold]
     fn finder(&self) -> Finder<'a, W> {
         let level = self.newest_level();
@@ -134,7 +136,7 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
         Finder { slots: self.level_slots(level), entries: self.entries.get(..opened).unwrap_or(&[]) }
     }
 
-    /// Has `finder` find `id`, which was just entered or found in the newest level, unless it does.
+    /// Makes `finder` find `id`, which was just entered or found in the newest level, unless it already does.
     pub fn renew(&self, finder: &mut Finder<'a, W>, id: u32) {
         let level = self.newest_level();
         let finds =
@@ -164,8 +166,9 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
         self.index.get(start..start + size).unwrap_or(&[])
     }
 
-    /// The id of `key`, entering it when it is new; `None` when the table is full or cannot be opened. Ids of new keys are greater than
-    /// `above`: the entry that the key names, or 0 if it names none. A key always comes with the same `hash` and `above`.
+    /// The id of `key`, which is entered if it is new; `None` when the table is full or cannot be opened. Ids of new
+    /// keys are greater than `above`: the entry that the key names, or 0 if it names none. A key always comes with
+    /// the same `hash` and `above`.
     // Cost: one index line and one entry line when the key is known.
     #[inline]
     pub fn intern(&self, key: [u64; W], hash: u64, above: u32, batch: &mut Batch) -> Option<u32> {
@@ -196,7 +199,8 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
         Probe::Crowded
     }
 
-    /// The key of an id, as far as this process can tell: `None` for an id outside of the table, or one that cannot be opened.
+    /// The key of an id, as far as this process can tell: `None` for an id that is outside of the table or cannot be
+    /// opened.
     #[inline]
     pub fn key(&self, id: u32) -> Option<[u64; W]> {
         let start = id as usize * W;
@@ -233,7 +237,7 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
             match probe {
                 Probe::Found(other) => {
                     if known.is_none() {
-                        // Somebody was faster: our id is not referred to by anything and serves the next key.
+                        // Another thread was faster: nothing refers to our id, so it serves the next key.
                         batch.next = batch.next.wrapping_sub(1);
                     }
                     return Some(other);
@@ -255,20 +259,20 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
                     }
                     probe = self.probe(level, hash, key, 0);
                 }
-                // A known id is good even when it can't be entered into the newest level.
+                // A known id is valid even if it cannot be entered into the newest level.
                 Probe::Crowded => return known,
             }
         }
     }
 
-    /// Takes a new id greater than `above` and writes its key.
+    /// Takes a new id greater than `above`, and writes its key.
     fn take(&self, key: [u64; W], above: u32, batch: &mut Batch) -> Option<u32> {
-        // A parent may come from another thread's later batch: ids taken from now on are greater than it.
+        // A parent may have an id from another thread's later batch; ids taken from now on are greater than that.
         if batch.next >= batch.end || batch.next <= above {
             if self.next.load(Ordering::Relaxed) >= self.capacity() {
                 return None;
             }
-            // AcqRel: with the parent visible to us, its id was taken before, so ours is greater.
+            // AcqRel: the parent is visible to us, so its id was taken before, and ours is greater.
             let start = self.next.fetch_add(BATCH, Ordering::AcqRel);
             *batch = Batch { next: start, end: start.saturating_add(BATCH).min(self.capacity()) };
             if batch.next >= batch.end {
@@ -300,7 +304,8 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
 
     fn grow(&self, level: u32) {
         if level < self.last_level() {
-            // AcqRel pairs with the Acquire load in `intern`. A lost exchange means that somebody else grew it.
+            // AcqRel pairs with the Acquire load in `newest_level`. A lost exchange means that another thread grew
+            // it.
             let _ = self.level.compare_exchange(level, level + 1, Ordering::AcqRel, Ordering::Relaxed);
         }
     }
@@ -311,13 +316,14 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
     }
 }
 
-/// The newest level when an entry was there, or an older one: with it the level before was full.
+/// The newest level when an entry with this id was entered, or an older one: the level before it was full with that
+/// entry.
 #[inline(always)]
 const fn level_of(id: u32) -> u32 {
     (u32::BITS - id.saturating_sub(1).leading_zeros()).saturating_sub(FIRST_LEVEL - SPARSE)
 }
 
-/// Multiply and fold: the keys are ids and addresses, which a plain mask would crowd.
+/// Multiply and fold: the keys are ids and addresses, which would cluster under a plain mask.
 #[inline(always)]
 pub(crate) fn hash<const W: usize>(key: [u64; W]) -> u64 {
     let mut state = 0u64;
@@ -358,7 +364,7 @@ mod model {
         loom::model(|| {
             let shared = Arc::new(Shared {
                 entries: (0..64).map(|_| Word::new(0)).collect(),
-                // Only the slots that the two keys can meet need to be modelled.
+                // Only the slots that the keys can reach need to be modelled.
                 index: (0..1 << FIRST_LEVEL).map(|_| AtomicU32::new(0)).collect(),
                 next: AtomicU32::new(1),
                 level: AtomicU32::new(0),
@@ -411,7 +417,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that one thread always gets the same id for a key, through all levels.
+        /// Check that one thread always gets the same id for a key, across all levels.
         #[test]
         fn ids_are_stable(keys in proptest::collection::vec(1u64..9_000, 1..20_000)) {
             let owned = Owned::new(15);
@@ -425,7 +431,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that the same holds where keys name entries, old ones and new ones, which decides where they are looked for.
+        /// Check the same for keys that name entries, old and new ones, which decides where they are looked for.
         #[test]
         fn ids_of_keys_that_name_others_are_stable(children in proptest::collection::vec((0u32..30_000, 1u64..4), 1..30_000)) {
             let owned = Owned::new(15);
@@ -441,7 +447,7 @@ mod tests {
         }
     }
 
-    /// Check that a finder finds what was just entered once it was renewed, whatever level that lies in.
+    /// Check that a renewed finder finds what was just entered, whatever level that is in.
     #[test]
     fn renewed_finders_find() {
         let owned = Owned::new(15);
@@ -469,8 +475,8 @@ mod tests {
         }
     }
 
-    /// Check that the newest level is the one that entries tell, neither more nor fewer, when most ids are never used, as those are that
-    /// threads have taken which ended.
+    /// Check that the newest level is exactly the one that the entries imply, even if most ids are never used, such
+    /// as those taken by threads that have ended.
     #[test]
     fn levels_begin_with_their_first_entry() {
         let owned = Owned::new(15);
@@ -480,7 +486,7 @@ mod tests {
         }
     }
 
-    /// Check that a full table says so and still finds what it has.
+    /// Check that a full table refuses new keys and still finds the ones it has.
     #[test]
     fn full_table_refuses_new_keys() {
         let owned = Owned::new(10);
@@ -494,8 +500,8 @@ mod tests {
         assert!(owned.table().intern([1 << 20], hash([1 << 20]), 0, &mut batch).is_some());
     }
 
-    /// Check that keys which all have one hash fill the places of each level that they may take; the next one is refused, and the others
-    /// are found where they are.
+    /// Check that keys which all have one hash fill the slots of each level that they may occupy, that the next one
+    /// is refused, and that the others are found where they are.
     #[test]
     fn crowded_tables_refuse_new_keys() {
         let owned = Owned::new(12);
@@ -508,7 +514,8 @@ mod tests {
         assert_eq!((1..=known as u64).map(&mut intern).collect::<Vec<_>>(), ids);
     }
 
-    /// Check that each entry of a full table, the last one too, can be asked for its key, and those behind it cannot.
+    /// Check that each entry of a full table, including the last, can be asked for its key, and that ids beyond
+    /// cannot.
     #[test]
     fn all_entries_have_keys() {
         let owned = Owned::new(10);
@@ -523,7 +530,7 @@ mod tests {
         assert_eq!(owned.table().key(1_024), None);
     }
 
-    /// Check that keys of two words are found by both, where a finder looks, too.
+    /// Check that keys of two words are found by both words, also by a finder.
     #[test]
     fn keys_of_two_words_are_found() {
         let owned = Owned::new(13);
@@ -556,7 +563,7 @@ mod tests {
         assert_eq!((more.last(), table.taken()), (Some(None), 4_096));
     }
 
-    /// Check that a child's id is greater than its parent's, even when the parent comes from another batch.
+    /// Check that a child's id is greater than its parent's, even when the parent's is from another batch.
     #[test]
     fn ids_are_above_the_given_one() {
         let owned = Owned::new(12);
@@ -567,7 +574,7 @@ mod tests {
         assert!(child > parent);
     }
 
-    /// Check that threads which enter the same keys agree but for counted late duplicates, and lose nothing.
+    /// Check that threads which enter the same keys agree, except for counted late duplicates, and lose nothing.
     #[test]
     fn threads_agree_on_ids() {
         let owned = Owned::new(18);

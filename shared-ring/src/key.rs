@@ -1,23 +1,24 @@
-//! What a process shows to join a recording of another user.
+//! The key by which a process of another user joins a recording.
 //!
-//! A collector of root records programs that become other users, so it cannot tell by the uid who belongs to its recording, and
-//! the name of its socket can be read by anybody (`/proc/net/unix`). So each recording draws a key, and hands it down in the
-//! environment, which only the user of a process and root can read. It is of no use once the recording is over.
+//! A collector of root records programs that become other users, so it cannot tell by the uid who belongs to its
+//! recording; and anybody can read the name of its socket (`/proc/net/unix`). So each recording draws a key and
+//! passes it on in the environment, which only the process' own user and root can read. The key is worthless once the
+//! recording is over.
 
 use core::fmt;
 
-/// 128 random bits; no bit at all where there is none.
+/// 128 random bits; all zero when there is no key.
 #[derive(Clone, Copy, Default)]
 pub struct Key([u8; Key::BYTES]);
 
 impl Key {
-    /// Its size.
+    /// Size in bytes.
     pub const BYTES: usize = 16;
-    /// Digits of its text.
+    /// Digits of the key's text.
     pub const DIGITS: usize = 2 * Key::BYTES;
-    /// The variable of the environment in which it is handed down.
+    /// The environment variable that passes it on.
     pub const VARIABLE: &str = "SYSPROF_MEMPROF_KEY";
-    /// What a process shows that has none.
+    /// What a process without a key shows.
     pub const NONE: Key = Key([0; Key::BYTES]);
 
     /// A key of these bytes, which are random.
@@ -25,7 +26,7 @@ impl Key {
         Key(bytes)
     }
 
-    /// From its text, hexadecimal digits; `None` when it is none.
+    /// From the text, hexadecimal digits; `None` when it is not a key.
     pub fn from_text(text: &[u8]) -> Option<Key> {
         if text.len() != Key::DIGITS {
             return None;
@@ -39,7 +40,7 @@ impl Key {
         Some(Key(bytes))
     }
 
-    /// Its text.
+    /// The key's text.
     pub fn to_text(&self) -> [u8; Key::DIGITS] {
         let mut text = [0; Key::DIGITS];
         for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
@@ -50,7 +51,8 @@ impl Key {
         text
     }
 
-    /// True when `shown` is this key, which is one. Takes as long whichever of its bits are wrong, so nobody finds them one by one.
+    /// True when `shown` is this key, and this is not [`Key::NONE`]. Takes the same time whichever bits are wrong, so
+    /// that nobody can find them one by one.
     pub fn admits(&self, shown: &Key) -> bool {
         let differing = |one: &Key, other: &Key| {
             let pairs = one.0.iter().zip(&other.0);
@@ -78,7 +80,7 @@ impl Key {
     }
 }
 
-/// Never shows it: what is printed goes to logs.
+/// Never shows the key, since output may end up in logs.
 impl fmt::Debug for Key {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
         text.write_str("Key(…)")
@@ -91,7 +93,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Check that a key comes back from its text and from a message, and that another one, be it by a bit, does not admit.
+        /// Check that a key can be read back from its text and from a message, and that a key differing in a single
+        /// bit does not admit.
         #[test]
         fn one_key_admits(bytes in any::<[u8; 16]>(), bit in 0..128_usize) {
             prop_assume!(bytes != [0; 16]);
@@ -104,7 +107,7 @@ mod tests {
             prop_assert!(!key.admits(&Key::NONE));
         }
 
-        /// Check that any text is a key or none, and that only that of so many digits is one.
+        /// Check that any text is a key or refused, and that only the right number of digits makes a key.
         #[test]
         fn any_text_is_a_key_or_none(text in prop::collection::vec(any::<u8>(), 0..40)) {
             let digits = text.len() == Key::DIGITS && text.iter().all(u8::is_ascii_hexdigit);
@@ -112,7 +115,7 @@ mod tests {
         }
     }
 
-    /// Check that where there is no key nobody has it, and that none is printed.
+    /// Check that without a key nobody is admitted, and that no key is printed.
     #[test]
     fn no_key_admits_nobody() {
         assert!(!Key::NONE.admits(&Key::NONE));

@@ -1,8 +1,8 @@
 //! Shared memory between the agent and the collector: rings of records, stacks, code addresses, modules.
 //!
-//! # The picture
+//! # Overview
 //!
-//! Two memfds, made and sealed by the collector, one pair for each executed image of a process:
+//! Two memfds, created and sealed by the collector, one pair for each executed image of a process:
 //!
 //! ```text
 //!  segment (agent and collector write)                        control (only the collector writes)
@@ -13,12 +13,12 @@
 //! └────────┴─────────┴───────────┴────────────┴───────┴──────┘ └────────┴───────────────────────┘
 //! ```
 //!
-//! # The rule of trust
+//! # Trust
 //!
-//! Each side takes the other for mad or dying. The collector copies a word once, checks the copy and uses the copy;
-//! a head that cannot be, a parent that does not come before its child, a length beyond the end: the ring or table
-//! is given up and the loss counted. The agent clamps what it reads from the control memory; nothing in there can
-//! make it write outside of its own segment.
+//! Each side assumes that the other may be rogue or dying. The collector copies a word once, then checks and uses
+//! only the copy. If a head is impossible, a parent does not come before its child, or a length exceeds the end, the
+//! ring or table is given up and the loss counted. The agent clamps what it reads from the control memory; nothing
+//! there can make it write outside of its own segment.
 //!
 //! # Every atomic and its partner
 //!
@@ -30,15 +30,16 @@
 //! | index slot | inserter CAS Release | any, Acquire | the entry's words are visible before its id |
 //! | `level`, `next` | CAS or add, `AcqRel` | any, Acquire | a level is in use only after it was chosen; ids are unique |
 //! | slot `state` | child CAS Release | collector, Acquire | the slot's words are visible before its pid |
-//! | module `length` | agent Release | collector, Acquire | the description is whole before it has a length |
-//! | control `recording`, `owner` | collector / kernel | agents, Relaxed | a flag; nothing is read on the strength of it |
-//! | control `asleep`, heads | `SeqCst` fences | `SeqCst` fences | of a full ring and a sleeping collector one sees the other, see [`bell`] |
-//! | doorbell `generation` | attacher, Release | dormant agents, Relaxed, then Acquire | who sees a ring sees whom it is for |
+//! | module `length` | agent Release | collector, Acquire | the description is complete before it has a length |
+//! | control `recording`, `owner` | collector / kernel | agents, Relaxed | a flag, on which no other read depends |
+//! | control `asleep`, heads | `SeqCst` fences | `SeqCst` fences | either the producer sees that the collector sleeps, or the collector sees the filled ring, see [`bell`] |
+//! | doorbell `generation` | attacher, Release | dormant agents, Relaxed, then Acquire | whoever sees a ring sees whom it is for |
 //! | segment `bell` | agents, Release | collector, Acquire; then a futex | a collector that has counted a call sees what it was made for |
 //!
-//! Words of a ring are atomics with Relaxed order: they cost a plain store, and a hostile writer is no data race.
+//! Words of a ring are atomics with Relaxed ordering: they cost a plain store, and a hostile writer causes no data
+//! race.
 //!
-//! The crate has no file, no socket and no system call: it works on memory it is given, so that the same code runs
+//! The crate uses no file, no socket and no system call. It works on memory that it is given, so the same code runs
 //! under loom. It is `no_std` and never allocates.
 
 #![cfg_attr(not(any(test, loom)), no_std)]
@@ -83,5 +84,5 @@ pub use geometry::Geometry;
 #[cfg(not(loom))]
 pub use segment::Segment;
 
-/// Version of everything in this crate that two processes share. Both sides must have the same.
+/// Version of everything in this crate that two processes share. Both sides must have the same one.
 pub const PROTOCOL_VERSION: u32 = 8;

@@ -1,7 +1,7 @@
-//! Descriptions of modules, and of functions that an interpreter runs: written by agents and named by pcs.
+//! Descriptions of modules, and of functions that an interpreter runs: written by agents, and referred to by pcs.
 //!
-//! An append-only log of words. The serial of a description is its position, so the collector finds it without a search,
-//! and a process that lives five milliseconds has left its modules here.
+//! An append-only log of words. The serial of a description is its position, so the collector finds it without a
+//! search; and even a process that lives only five milliseconds leaves its modules here.
 //!
 //! ```text
 //!  word 0   length in words, published last │ bit 63: filled in
@@ -12,8 +12,8 @@
 //!  word 5…  build id, then path, packed
 //! ```
 //!
-//! A function has no place in memory: words 1 to 3 are 0, and its name and its file stand where a module has its build id
-//! and its path. The address of a pc in it is its line, see [`crate::pc_table::Pc::of_line`].
+//! A function has no place in memory: words 1 to 3 are 0, and its name and file take the place of a module's build id
+//! and path. The address of a pc in it is its line, see [`crate::pc_table::Pc::of_line`].
 
 use crate::error::Corrupt;
 use crate::name::MAX_NAME;
@@ -21,7 +21,7 @@ use crate::primitive::{AtomicU64, Ordering};
 
 const HEADER: usize = 5;
 const FILLED: u64 = 1 << 63;
-/// Longest path that is stored; longer ones are cut.
+/// Longest path that is stored; longer ones are cut off.
 pub const MAX_PATH: usize = 4096;
 /// Longest build id that is stored.
 pub const MAX_BUILD_ID: usize = 64;
@@ -43,21 +43,21 @@ pub struct Module<'a> {
     pub path: &'a [u8],
 }
 
-/// A function of a program in another language than the machine's.
+/// A function that an interpreter runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function<'a> {
     /// Slot of the process that described it.
     pub slot: u32,
-    /// Its name, of which [`MAX_NAME`] bytes count.
+    /// Its name; the first [`MAX_NAME`] bytes count.
     pub name: &'a [u8],
-    /// Its file, likewise; empty where it has none.
+    /// Its file, likewise; empty when it has none.
     pub file: &'a [u8],
 }
 
-/// What a description is of.
+/// What a description describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Described<'a> {
-    /// Code of the machine.
+    /// Native code.
     Module(Module<'a>),
     /// Something that an interpreter runs.
     Function(Function<'a>),
@@ -77,7 +77,7 @@ impl Described<'_> {
     }
 }
 
-/// The first bytes of a text, at most so many.
+/// The first bytes of a text, at most `most`.
 fn cut(text: &[u8], most: usize) -> &[u8] {
     text.get(..most).unwrap_or(text)
 }
@@ -85,9 +85,9 @@ fn cut(text: &[u8], most: usize) -> &[u8] {
 /// The log.
 #[derive(Clone, Copy, Debug)]
 pub struct ModuleLog<'a> {
-    /// All words; word 0 is never used, so that serial 0 is *no module*.
+    /// All words; word 0 is never used, so that serial 0 means *no module*.
     pub(crate) words: &'a [AtomicU64],
-    /// Words taken.
+    /// Number of words taken.
     pub(crate) next: &'a AtomicU64,
 }
 
@@ -95,7 +95,7 @@ pub struct ModuleLog<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     bytes: [u8; MAX_PATH + MAX_BUILD_ID + 8],
-    /// Lengths of the two texts, one behind the other in `bytes`.
+    /// Lengths of the two texts, which are stored one after another in `bytes`.
     lengths: [usize; 2],
     start: u64,
     end: u64,
@@ -106,7 +106,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What it is of.
+    /// What the entry describes.
     pub fn described(&self) -> Described<'_> {
         let [first, second] = self.lengths;
         let (first, rest) = self.bytes.split_at(first.min(self.bytes.len()));
@@ -129,12 +129,13 @@ impl ModuleLog<'_> {
     /// Serial of the first description.
     pub const FIRST: u32 = 1;
 
-    /// Appends a description and gives its serial; `None` when the log is full or cannot be opened: `open` is called
-    /// with the words that must be accessible, before they are touched, and says whether they are.
+    /// Appends a description and returns its serial; `None` when the log is full or cannot be opened. `open` is
+    /// called before words are touched, with the number of words that must be accessible, and returns whether they
+    /// are.
     pub fn append(&self, described: Described<'_>, open: impl Fn(usize) -> bool) -> Option<u32> {
         let ([from, to, bias], slot, first, second) = described.parts();
         let length = HEADER + (first.len() + second.len()).div_ceil(8);
-        // Relaxed: the words are published by the Release store below, the counter only hands out room.
+        // Relaxed: the words are published by the Release store below; the counter only hands out room.
         let start = self.next.fetch_add(length as u64, Ordering::Relaxed) as usize;
         let words = self.words.get(start..start.checked_add(length)?)?;
         if !open(start + length) {
@@ -159,16 +160,16 @@ impl ModuleLog<'_> {
         u32::try_from(start).ok()
     }
 
-    /// True when descriptions have found no room.
+    /// True when a description has found no room.
     pub fn is_full(&self) -> bool {
-        // Relaxed: nothing is read on the strength of it.
+        // Relaxed: no other read depends on it.
         self.next.load(Ordering::Relaxed) > self.words.len() as u64
     }
 
     /// The description with this serial; `None` while it is not filled in.
     ///
     /// # Errors
-    /// [`Corrupt::Module`] for one that cannot be.
+    /// [`Corrupt::Module`] for an impossible description.
     pub fn read(&self, serial: u32) -> Result<Option<Entry>, Corrupt> {
         let words = self.words.get(serial as usize..).ok_or(Corrupt::Module)?;
         // Acquire pairs with the Release store in `append`.
@@ -209,14 +210,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Two texts, and whether they are those of a function.
+    /// Two texts, and whether they are a function's.
     fn texts() -> impl Strategy<Value = (Vec<u8>, Vec<u8>, bool)> {
         let text = |most| proptest::collection::vec(any::<u8>(), 0..most);
         (text(MAX_BUILD_ID), text(MAX_NAME), any::<bool>())
     }
 
     proptest! {
-        /// Check that descriptions come back, each under its own serial, and can be walked.
+        /// Check that descriptions are read back unchanged, each by its own serial, and can be walked.
         #[test]
         fn descriptions_round_trip(texts in proptest::collection::vec(texts(), 1..20)) {
             let words: Vec<AtomicU64> = (0..4096).map(|_| AtomicU64::new(0)).collect();
@@ -253,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Check that texts are cut to what is stored of them.
+    /// Check that texts are cut to the stored length.
     #[test]
     fn long_texts_are_cut() {
         let words: Vec<AtomicU64> = (0..1024).map(|_| AtomicU64::new(0)).collect();
@@ -273,7 +274,7 @@ mod tests {
         assert_eq!(kept(Described::Module(module)), (MAX_BUILD_ID, MAX_PATH));
     }
 
-    /// Check that a full log refuses, and says that it has.
+    /// Check that a full log refuses further descriptions and reports that it is full.
     #[test]
     fn full_log_refuses() {
         let words: Vec<AtomicU64> = (0..16).map(|_| AtomicU64::new(0)).collect();

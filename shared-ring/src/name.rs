@@ -1,7 +1,7 @@
-//! Names that a program gives: of its pools, and of moments in its life.
+//! Names that a program assigns: to its pools, and to moments in its life.
 //!
-//! A record with a name is as long as the name needs, which its first word says beside the opcode, so that records
-//! can still be skipped without a look at the rest:
+//! A record with a name is as long as the name needs. Its first word gives that length beside the opcode, so that
+//! records can still be skipped without looking at the rest:
 //!
 //! ```text
 //!  63        32 31    26 25    20 19 18      0
@@ -10,20 +10,20 @@
 //! ├────────────┴────────┼────────┴──┴─────────┤
 //! │ pool, kind of mark  │ bytes of the name   │
 //! ├─────────────────────┴─────────────────────┤
-//! │ the name, 8 bytes a word, zeros behind it │
+//! │ the name, 8 bytes a word, padded by zeros │
 //! └───────────────────────────────────────────┘
 //! ```
 //!
 //! Example: the mark `loaded`, two units after the last record, is `0x0000_0000_05C0_0002`, `0x0000_0000_0000_0006`,
 //! `0x0000_6465_6461_6F6C`.
 //!
-//! Any bytes are a name: nothing is said about their encoding, nor that they can be shown.
+//! Any bytes are a name: no encoding is implied, nor that they can be displayed.
 
 use crate::record::{DELTA_LIMIT, FIELD_SHIFT, Opcode};
 
-/// Most pools of a process; their numbers begin at 1.
+/// Most pools of a process; their numbers start at 1.
 pub const MAX_POOLS: u32 = 64;
-/// Longest name in bytes; longer ones are cut.
+/// Longest name in bytes; longer ones are cut off.
 pub const MAX_NAME: usize = 255;
 /// Words of the longest name.
 const NAME_WORDS: usize = MAX_NAME.div_ceil(8);
@@ -31,13 +31,13 @@ const NAME_WORDS: usize = MAX_NAME.div_ceil(8);
 const HEADER: usize = 2;
 /// Most words of a record with a name.
 pub const MAX_NAMED_WORDS: usize = HEADER + NAME_WORDS;
-/// Where the first word says how many words the name has: above the opcode, which is below 64.
+/// Position of the name's word count in the first word's field: above the opcode, which is below 64.
 pub(crate) const LENGTH_SHIFT: u32 = 6;
 
-/// What has a name.
+/// What is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// The pool of this number, not 0, has the name from here on, in the process that writes.
+    /// From here on, the pool of this number, not 0, has the name in the process that writes.
     Pool(u32),
     /// A moment.
     Mark(MarkKind),
@@ -47,7 +47,7 @@ pub enum Named {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum MarkKind {
-    /// Nothing beside its name.
+    /// Nothing but its name.
     Instant = 0,
     /// A region begins.
     Begin = 1,
@@ -56,7 +56,7 @@ pub enum MarkKind {
 }
 
 impl MarkKind {
-    /// The kind of this number; that of no kind is an instant.
+    /// The kind of this number; unknown numbers are instants.
     fn from_number(number: u32) -> MarkKind {
         match number {
             1 => MarkKind::Begin,
@@ -83,7 +83,7 @@ impl Named {
         Named::Mark(MarkKind::from_number((second >> 32) as u32))
     }
 
-    /// The words of the record, and how many of them count. Of the name's bytes the first [`MAX_NAME`] are kept;
+    /// The words of the record, and how many of them count. Only the first [`MAX_NAME`] bytes of the name are kept;
     /// `delta` is below [`DELTA_LIMIT`].
     pub fn encode(self, name: &[u8], delta: u64) -> ([u64; MAX_NAMED_WORDS], usize) {
         let name = name.get(..MAX_NAME).unwrap_or(name);
@@ -113,7 +113,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// The name in the words of one record: as many bytes as it says, and has.
+    /// The name in the words of one record: as many bytes as the record says, but no more than it has.
     pub fn of(words: &[u64]) -> Name {
         let text = words.get(HEADER..).unwrap_or(&[]);
         let told = words.get(1).map_or(0, |second| *second as u32 as usize);
@@ -124,13 +124,13 @@ impl Name {
         Name { bytes, length: told.min(text.len() * 8).min(MAX_NAME) }
     }
 
-    /// Its bytes.
+    /// The name's bytes.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or(&[])
     }
 }
 
-/// True of a number of words that a name can have.
+/// True for a number of words that a name can have.
 pub(crate) fn is_length(words: u64) -> bool {
     words <= NAME_WORDS as u64
 }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that any bytes come back as they were, from exactly their own words.
+        /// Check that any bytes are read back unchanged, from exactly their own words.
         #[test]
         fn names_round_trip(
             named in named(),
@@ -167,7 +167,7 @@ mod tests {
             prop_assert_eq!(decode(&words[..length - 1]).err(), Some(Corrupt::Length));
         }
 
-        /// Check that words which say anything about their length give no more bytes than they have.
+        /// Check that words which claim any length yield no more bytes than they have.
         #[test]
         fn any_words_give_a_bounded_name(words in proptest::collection::vec(any::<u64>(), 0..60)) {
             let length = Name::of(&words).bytes().len();
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(words[..length], [0x05C0_0002, 6, 0x6465_6461_6F6C]);
     }
 
-    /// Check that longer names are cut, and that a record may not claim to be longer than any name is.
+    /// Check that longer names are cut, and that no record may claim to be longer than the longest name.
     #[test]
     fn long_names_are_cut() {
         let (words, length) = Named::Pool(7).encode(&[b'x'; 10_000], 0);

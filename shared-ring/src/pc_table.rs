@@ -1,6 +1,6 @@
 //! The pc table: code addresses and the modules they belong to.
 //!
-//! An address that is reused after `dlclose` belongs to another module then and gets another id, so that stacks
+//! An address that is reused after `dlclose` belongs to another module and therefore gets another id, so that stacks
 //! taken earlier keep their meaning.
 
 use crate::intern::{Batch, InternTable, Pieces, hash};
@@ -8,12 +8,13 @@ use crate::intern::{Batch, InternTable, Pieces, hash};
 /// Table of code addresses. Its ids begin at [`crate::pseudo::FIRST_PC`].
 pub type PcTable<'a, P> = InternTable<'a, P, 2>;
 
-/// A code address as a stack names it.
+/// A code address as stacks refer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pc {
-    /// The address; bit 63 is set when it is that of an instruction and not a return address.
+    /// The address; bit 63 is set if it is that of an instruction, not a return address.
     pub bits: u64,
-    /// Serial in the module log: of its module, or of the function that an interpreter runs; 0 for code outside of both.
+    /// Serial in the module log: of its module, or of the function that an interpreter runs; 0 for code that is in
+    /// neither.
     pub module: u32,
 }
 
@@ -21,10 +22,10 @@ impl Pc {
     /// The bit that marks the address of an instruction.
     pub const EXACT: u64 = 1 << 63;
 
-    /// Stands above a line, so that no pc is 0.
+    /// Set above a line, so that no pc is 0.
     const LINE: u64 = 1 << 32;
 
-    /// A line of the function that the module log has under this serial; 0 where the line is not known.
+    /// A line of the function with this serial in the module log; 0 if the line is unknown.
     pub fn of_line(line: u32, function: u32) -> Self {
         Self { bits: Self::LINE | u64::from(line), module: function }
     }
@@ -53,7 +54,7 @@ impl<P: Pieces> PcTable<'_, P> {
         self.intern(key, hash(key), 0, batch)
     }
 
-    /// The address of an id, `None` when it is outside of the table or was never filled in.
+    /// The address of an id; `None` when the id is outside of the table or was never filled in.
     pub fn pc(&self, id: u32) -> Option<Pc> {
         self.key(id).map(|[bits, module]| Pc { bits, module: module as u32 }).filter(|pc| pc.bits != 0)
     }

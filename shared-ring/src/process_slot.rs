@@ -1,7 +1,7 @@
 //! One entry for each process that writes into a segment: the image that connected, and its forked children.
 //!
-//! A child of fork claims a free slot with one exchange at its first hook: no socket, no mapping, no descriptor. The
-//! collector frees the slot when the process is gone and all it wrote is drained.
+//! A forked child claims a free slot with one exchange at its first hook: no socket, no mapping, no descriptor. The
+//! collector frees the slot when the process is gone and everything it wrote is drained.
 
 use crate::primitive::{AtomicU64, Ordering};
 
@@ -9,17 +9,17 @@ use crate::primitive::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Loss {
-    /// The ring was full and waiting was not allowed or took too long.
+    /// The ring was full, and waiting was not allowed or took too long.
     RingFull = 0,
     /// The call came from a signal handler that had interrupted a hook.
     Nested = 1,
     /// All rings were taken.
     NoRing = 2,
-    /// The block lies where the filter of samples cannot hold it: its end would not be known.
+    /// The block's address does not fit the filter of samples, so its end would not be noticed.
     Filter = 3,
-    /// The report was about no pool, or one beyond those that a process may have.
+    /// The report was about no pool, or about one beyond those that a process may have.
     NoPool = 4,
-    /// The program has forbidden itself system calls without which a thread cannot be recorded.
+    /// The program has forbidden itself system calls that are needed to record a thread.
     Sandbox = 5,
 }
 
@@ -35,36 +35,37 @@ impl Loss {
     ];
 }
 
-/// Values of [`ProcessSlot::parting`]: it waits, …
+/// Values of [`ProcessSlot::parting`]: the process waits, …
 const WAITS: u64 = 1;
 /// … may go on, …
 const MAY_GO: u64 = 2;
-/// … or waits still, and the collector has seen it.
+/// … or still waits, and the collector has noticed.
 const TAKEN: u64 = 3;
 
-/// One process. All words are the agent's; only `state` and `parting` are also written by the collector.
+/// One process. The agent writes all words; while the process lives, the collector writes only `state` and `parting`.
 #[repr(C, align(256))]
 #[derive(Debug)]
 pub struct ProcessSlot {
-    /// 0 = free; else the pid (in the process' own namespace) below, the slot of the process that forked it + 1 above.
+    /// 0 = free; else the pid (in the process' own namespace) in the lower half, and in the upper half 1 + the slot
+    /// of the process that forked it.
     pub state: AtomicU64,
     /// Events lost, by [`Loss`].
     pub lost: [AtomicU64; 8],
-    /// Stacks that had to be cut because the stash or the pc table was full.
+    /// Stacks that were cut because the stash or the pc table was full.
     pub stash_full: AtomicU64,
     /// Allocation calls that came from the agent's own code: none, unless it has a defect.
     pub agent_allocations: AtomicU64,
-    /// Nanoseconds that threads waited for room.
+    /// Nanoseconds that threads waited for room in their rings.
     pub wait_ns: AtomicU64,
-    /// Ticks of the hooks that were timed, and …
+    /// Ticks spent in the hooks that were timed, and …
     pub timed_ticks: AtomicU64,
-    /// … how many were timed.
+    /// … the number of those hooks.
     pub timed_events: AtomicU64,
-    /// Below, the number of the fork that made the process, as in the parent's record, 0 where none told of it; above,
-    /// the parent's pid, since by now another process may have its slot.
+    /// Lower half: the number of the fork that created the process, as in the parent's record; 0 if it was not
+    /// recorded. Upper half: the parent's pid, since another process may have its slot by now.
     pub fork: AtomicU64,
-    /// 0 until the process is about to exit; then 1, if it waits there to be looked at, of which the collector makes 3 when it sees
-    /// that, and 2 when it has looked. Its lower half is a futex.
+    /// 0 until the process is about to exit; then 1 if it waits for the collector to look at it, which the collector
+    /// changes to 3 when it notices, and to 2 when it has looked. Its lower half is a futex.
     pub parting: AtomicU64,
 }
 
@@ -79,7 +80,7 @@ impl ProcessSlot {
         parent << 32 | pid as u64
     }
 
-    /// Claims the slot if it is free; `parent` is the slot of the process that forked.
+    /// Claims the slot if it is free; `parent` is the slot of the process that forked this one.
     pub fn claim(&self, pid: u32, parent: Option<u32>) -> bool {
         if self.state.load(Ordering::Relaxed) != 0 {
             return false;
@@ -88,14 +89,14 @@ impl ProcessSlot {
         self.state.compare_exchange(0, Self::word(pid, parent), Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Pid and parent slot of the process, `None` when the slot is free.
+    /// Pid and parent slot of the process; `None` when the slot is free.
     pub fn owner(&self) -> Option<(u32, Option<u32>)> {
         // Acquire pairs with the Release exchange in `claim`.
         let state = self.state.load(Ordering::Acquire);
         (state as u32 != 0).then(|| (state as u32, ((state >> 32) as u32).checked_sub(1)))
     }
 
-    /// Frees the slot and its counters. Only the collector does this, after the process is gone.
+    /// Frees the slot and resets its counters. Only the collector does this, when the process is gone.
     pub fn free(&self) {
         for counter in self.lost.iter().chain([
             &self.stash_full,
@@ -112,38 +113,38 @@ impl ProcessSlot {
         self.state.store(0, Ordering::Release);
     }
 
-    /// The agent's side: the process is about to exit, and will wait. False when it did so before.
+    /// The agent's side: the process is about to exit and will wait. False when it already did so.
     pub fn begin_to_part(&self) -> bool {
         // Release pairs with the Acquire exchange in `take_parting`: the collector sees what the process wrote before.
         self.parting.compare_exchange(0, WAITS, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// True while it waits.
+    /// True while the process waits.
     pub fn is_parting(&self) -> bool {
         // Acquire pairs with the Release exchange in `let_part`.
         matches!(self.parting.load(Ordering::Acquire), WAITS | TAKEN)
     }
 
-    /// The collector's side: true while it waits and nobody has seen that.
+    /// The collector's side: true while the process waits and the collector has not noticed.
     pub fn is_untaken(&self) -> bool {
         // Relaxed: `take_parting` follows.
         self.parting.load(Ordering::Relaxed) == WAITS
     }
 
-    /// The collector's side: sees that it waits. False when it does not, or was seen before.
+    /// The collector's side: notices that the process waits. False when it does not, or was noticed before.
     pub fn take_parting(&self) -> bool {
         // Acquire pairs with the Release exchange in `begin_to_part`.
         self.is_untaken()
             && self.parting.compare_exchange(WAITS, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// The collector's side: it may go on. False when it was not seen to wait.
+    /// The collector's side: lets the process go on. False when it was not noticed waiting.
     pub fn let_part(&self) -> bool {
         // Release pairs with the Acquire load in `is_parting`.
         self.parting.compare_exchange(TAKEN, MAY_GO, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// The agent's side: waits a moment for the collector, by a call that sleeps while the word is the value.
+    /// The agent's side: waits a moment for the collector; `sleep` sleeps while the word has this value.
     pub fn wait_to_part(&self, sleep: impl FnOnce(&AtomicU64, u64)) {
         // Relaxed: the caller looks again.
         sleep(&self.parting, self.parting.load(Ordering::Relaxed));
@@ -175,7 +176,8 @@ mod tests {
         }
     }
 
-    /// Check that a process waits once, is seen once, until it may go on, and that the next one in its slot has not waited.
+    /// Check that a process waits once, is noticed once, until it may go on, and that the next process in its slot
+    /// starts anew.
     #[test]
     fn process_waits_once_at_its_end() {
         let slot = slot();
@@ -188,7 +190,7 @@ mod tests {
         assert!(slot.begin_to_part());
     }
 
-    /// Check that a slot has one owner at a time and starts clean for the next.
+    /// Check that a slot has one owner at a time and starts clean for the next one.
     #[test]
     fn slot_has_one_owner_at_a_time() {
         let slot = slot();

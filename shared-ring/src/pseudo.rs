@@ -1,7 +1,7 @@
 //! Reserved ids of the pc table: frames that are not code.
 //!
-//! The kind of a call is the innermost node of its stack, and why a stack does not reach its root the outermost:
-//! both cost nothing per event. The numbers are those of the capture format.
+//! The kind of a call is the innermost node of its stack, and the reason why a stack does not reach its root is the
+//! outermost: neither costs anything per event. The numbers are those of the capture format.
 
 /// First id of the pc table that stands for a code address.
 pub const FIRST_PC: u32 = 64;
@@ -10,7 +10,7 @@ macro_rules! pseudo {
     ($($(#[$doc:meta])* $name:ident = $number:literal;)*) => {
         $($(#[$doc])* pub const $name: u32 = $number;)*
 
-        /// All reserved ids in use, with their names.
+        /// All reserved ids in use, by name.
         pub const ALL: &[(&str, u32)] = &[$((stringify!($name), $number)),*];
     };
 }
@@ -50,7 +50,7 @@ pseudo! {
     MREMAP = 21;
     /// `brk` and `sbrk`.
     BRK = 22;
-    /// The depth limit cut the outer frames off.
+    /// The depth limit cut off the outer frames.
     TRUNCATED = 40;
     /// No unwind information for the outermost frame.
     NO_UNWIND_INFO = 41;

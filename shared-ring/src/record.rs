@@ -12,11 +12,11 @@
 //! ```
 //!
 //! No block lies below 64 KiB (the kernel keeps those pages unmapped), so small fields are free to mean something
-//! else. Δt counts [`TIME_SHIFT`]-shifted ticks since the ring's last record; a longer pause is told by
+//! else. Δt counts [`TIME_SHIFT`]-shifted ticks since the ring's last record; a longer pause is reported by
 //! [`Opcode::Time`] first. Example: `malloc(24)` = `0x5581_2340` with stack 7, three units after the last record, is
 //! `0x0000_5581_2348_0003`, `0x0000_0007_0000_0018`: field `0x0558_1234`, k = 1, Δt = 3.
 //!
-//! The words of a record are committed together, so a reader never sees a part of one.
+//! The words of a record are committed together, so a reader never sees part of one.
 
 use crate::name::Named;
 
@@ -32,13 +32,13 @@ pub const MAX_WORDS: usize = 6;
 const KIND: u64 = 1 << 19;
 pub(crate) const FIELD_SHIFT: u32 = 20;
 
-/// What an escape record says. The numbers are part of the protocol.
+/// The kinds of escape records. The numbers are part of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Opcode {
     /// Absolute time of the ring.
     Time = 1,
-    /// A thread took the ring over: slot, tid, absolute time.
+    /// A thread takes over the ring: slot, tid, absolute time.
     Owner = 2,
     /// The thread gives the ring back.
     End = 3,
@@ -99,7 +99,7 @@ pub enum Opcode {
 }
 
 impl Opcode {
-    /// All opcodes with the words of their records, those of a name not counted.
+    /// All opcodes with the number of words of their records, not counting names.
     pub const ALL: [(Opcode, usize); 30] = [
         (Opcode::Time, 2),
         (Opcode::Owner, 3),
@@ -133,7 +133,7 @@ impl Opcode {
         (Opcode::AllocFailed, 4),
     ];
 
-    /// True of those whose records end with a name.
+    /// True if records of this opcode end with a name.
     pub fn has_name(self) -> bool {
         matches!(self, Opcode::Pool | Opcode::Mark)
     }
@@ -142,12 +142,12 @@ impl Opcode {
 /// A record's meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// The ring's time is this, in shifted ticks.
+    /// The ring's time is now this, in shifted ticks.
     Time {
         /// Absolute shifted ticks.
         time: u64,
     },
-    /// The thread `tid` of the process in `slot` writes from here on.
+    /// From here on the thread `tid` of the process in `slot` writes.
     Owner {
         /// Process slot.
         slot: u32,
@@ -162,9 +162,9 @@ pub enum Record {
     Alloc {
         /// Its address.
         address: u64,
-        /// Bytes that were asked for.
+        /// Bytes requested.
         size: u64,
-        /// Alignment that was asked for, 0 for none.
+        /// Alignment requested, 0 for none.
         alignment: u64,
         /// Stack id.
         stack: u32,
@@ -174,7 +174,7 @@ pub enum Record {
         /// Its address.
         address: u64,
     },
-    /// The same where stacks of frees are wanted.
+    /// The same when stacks of frees are wanted.
     TracedFree {
         /// Its address.
         address: u64,
@@ -185,7 +185,7 @@ pub enum Record {
     ReallocBegin {
         /// The old block.
         address: u64,
-        /// Joins begin and end within the thread.
+        /// Connects begin and end within the thread.
         serial: u16,
     },
     /// The `realloc` returned a block.
@@ -194,12 +194,12 @@ pub enum Record {
         serial: u16,
         /// The new block.
         address: u64,
-        /// Bytes asked for.
+        /// Bytes requested.
         size: u64,
         /// Stack id.
         stack: u32,
     },
-    /// The `realloc` failed; the old block is as it was.
+    /// The `realloc` failed; the old block is unchanged.
     ReallocFailed {
         /// As in the begin.
         serial: u16,
@@ -227,7 +227,7 @@ pub enum Record {
         /// Bytes.
         length: u64,
     },
-    /// That unmapping failed.
+    /// The unmapping failed.
     UnmapFailed {
         /// Start.
         address: u64,
@@ -272,64 +272,65 @@ pub enum Record {
         /// As given to `exit`.
         code: i32,
     },
-    /// The process is about to fork: the child inherits what is live now. Its slot has the same number.
+    /// The process is about to fork; the child inherits what is live now. The child's slot has the same number.
     Fork {
-        /// From 1, never twice in a process and its ancestors.
+        /// Starts at 1, and is unique in a process and its ancestors.
         fork: u32,
     },
-    /// The thread has allocated blocks that are no samples since its last sample.
+    /// Since its last sample, the thread has allocated blocks that are no samples.
     Unsampled,
-    /// The program wants nothing recorded from here on, in any of its threads.
+    /// From here on the program wants nothing recorded, in any of its threads.
     Pause,
     /// From here on it wants everything recorded again.
     Resume,
-    /// The program told of a new block in one of its pools.
+    /// The program reported a new block in one of its pools.
     ReportAlloc {
         /// Number of the pool in the process, from 1.
         pool: u32,
-        /// The block, or whatever else tells blocks of this pool apart.
+        /// The block's address, or whatever else distinguishes the blocks of this pool.
         address: u64,
         /// Bytes.
         size: u64,
         /// Stack id.
         stack: u32,
     },
-    /// The program told that a block of a pool is about to go back.
+    /// The program reported that a block of a pool is about to be freed.
     ReportFree {
         /// Number of the pool.
         pool: u32,
         /// The block.
         address: u64,
     },
-    /// The program told that a block of a pool has another size, and perhaps another place.
+    /// The program reported that a block of a pool has another size, and perhaps another place.
     ReportRealloc {
         /// Number of the pool.
         pool: u32,
-        /// The block before.
+        /// The old block.
         old: u64,
-        /// The block now.
+        /// The new block.
         address: u64,
-        /// Bytes now.
+        /// The new size in bytes.
         size: u64,
         /// Stack id.
         stack: u32,
     },
-    /// Something got a name, which follows: see [`crate::name::Name::of`].
+    /// Something is given a name, which follows: see [`crate::name::Name::of`].
     Named(Named),
-    /// A call that was to return memory returned none. Which one it was is the innermost frame of the stack, as for blocks.
+    /// A call that should have returned memory returned none. The innermost frame of the stack says which call it
+    /// was, as for blocks.
     AllocFailed {
-        /// Bytes that were asked for, as many as fit where the product of the arguments does not.
+        /// Bytes requested, as many as fit if the product of the arguments does not.
         size: u64,
-        /// Alignment that was asked for, which may be none that there can be; 0 for none.
+        /// Alignment requested, which may be an impossible one; 0 for none.
         alignment: u64,
-        /// What the call left in `errno`, or returned instead; 0 where that is not known.
+        /// What the call left in `errno`, or returned instead; 0 if unknown.
         error: u32,
         /// Stack id.
         stack: u32,
     },
 }
 
-/// A malloc in the short form, or `None` when it does not fit.
+/// A malloc in the short form; `None` when it does not fit.
 // Cost: three shifts, two tests.
 #[inline(always)]
 pub fn short_alloc(address: u64, size: u64, stack: u32, delta: u64) -> Option<[u64; 2]> {
@@ -337,21 +338,23 @@ pub fn short_alloc(address: u64, size: u64, stack: u32, delta: u64) -> Option<[u
     Some([field << FIELD_SHIFT | KIND | delta, u64::from(stack) << 32 | size])
 }
 
-/// A free in the short form, or `None` when it does not fit.
+/// A free in the short form; `None` when it does not fit.
 #[inline(always)]
 pub fn short_free(address: u64, delta: u64) -> Option<u64> {
     Some(short_field(address)? << FIELD_SHIFT | delta)
 }
 
-/// An address in a short form.
+/// An address as the field of a short form.
 #[inline(always)]
 fn short_field(address: u64) -> Option<u64> {
-    // The bits of one that is not aligned come out on top, where they are as wrong as those of one that is too high.
+    // The low bits of an unaligned address end up on top, where they are out of range like those of an address that
+    // is too high.
     let field = address.rotate_right(4);
     (field.wrapping_sub(OPCODES) < (1 << 44) - OPCODES).then_some(field)
 }
 
-/// The words of any record, and how many of them count; those with a name get an empty one. `delta` is below [`DELTA_LIMIT`].
+/// The words of any record, and how many of them count. Records with a name get an empty one. `delta` is below
+/// [`DELTA_LIMIT`].
 pub fn encode(record: Record, delta: u64) -> ([u64; MAX_WORDS], usize) {
     let delta = delta & (DELTA_LIMIT - 1);
     let first = |opcode: Opcode| (opcode as u64) << FIELD_SHIFT | delta;

@@ -12,7 +12,7 @@ use crossbeam_utils::CachePadded;
 /// First word of a segment.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"mpSEG\0\0\x01");
 
-/// Identification and the counters of the tables.
+/// Identification, and the counters of the tables.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Header {
@@ -20,18 +20,18 @@ pub struct Header {
     pub magic: AtomicU64,
     /// [`crate::PROTOCOL_VERSION`].
     pub version: AtomicU32,
-    /// Rings that were ever claimed: no ring at or above this has been used.
+    /// Upper bound of the rings that were ever claimed: no ring at or above this index has been used.
     pub rings_used: AtomicU32,
     next_pc: AtomicU32,
     pc_level: AtomicU32,
     next_node: AtomicU32,
     node_level: AtomicU32,
     next_module: AtomicU64,
-    /// Slots that were ever claimed.
+    /// Upper bound of the slots that were ever claimed.
     pub slots_used: AtomicU32,
-    /// Counts calls for the collector, which waits on it, see [`crate::bell`].
+    /// Number of calls for the collector, which waits on this word, see [`crate::bell`].
     pub bell: AtomicU32,
-    /// Forked processes that are not recorded: they found no free slot, or were forked within a hook.
+    /// Forked processes that are not recorded, because they found no free slot or were forked within a hook.
     pub refused: AtomicU32,
 }
 
@@ -41,9 +41,9 @@ const _: () = assert!(size_of::<Header>() == 56);
 #[repr(C)]
 #[derive(Debug)]
 pub struct RingEntry {
-    /// 0 = free; else tid below, process slot + 1 above.
+    /// 0 = free; else the tid in the lower half, the process slot + 1 in the upper half.
     owner: CachePadded<AtomicU64>,
-    /// What the producer writes.
+    /// The producer's words.
     pub front: CachePadded<Front>,
 }
 
@@ -74,11 +74,12 @@ impl RingEntry {
         self.owner.compare_exchange(0, word, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Takes the ring over from a thread that is `gone`, for another one of its process; false when somebody else did.
+    /// Takes the ring over from the thread `gone`, for another thread of its process; false when another thread was
+    /// first.
     pub fn take_over(&self, slot: u32, gone: u32, tid: u32) -> bool {
         let (before, after) = (Self::word(slot, gone), Self::word(slot, tid));
-        // Acquire pairs with nothing of the thread's, which has said no word: the kernel did, and all that the thread has done
-        // was before that. It keeps what follows behind the exchange.
+        // Acquire has no partner in the thread, which ended unnoticed: the kernel said so, after everything the
+        // thread did. It keeps what follows after the exchange.
         self.owner.compare_exchange(before, after, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -88,7 +89,7 @@ impl RingEntry {
         self.owner.store(0, Ordering::Release);
     }
 
-    /// Slot and tid of the owner, `None` when the ring is free.
+    /// Slot and tid of the owner; `None` when the ring is free.
     pub fn owner(&self) -> Option<(u32, u32)> {
         let word = self.owner.load(Ordering::Acquire);
         Some((((word >> 32) as u32).checked_sub(1)?, word as u32))
@@ -113,12 +114,13 @@ impl Segment {
     ///
     /// # Safety
     /// `base` is page aligned, and `geometry.layout().length` bytes from there stay mapped as long as the view or
-    /// anything from it is in use. Parts that are not accessible yet are touched only after the caller opened them.
+    /// anything from it is in use. Parts that are not accessible yet are touched only after the caller has opened
+    /// them.
     pub unsafe fn new(base: *mut u8, geometry: Geometry) -> Self {
         Self { base, geometry, layout: geometry.layout() }
     }
 
-    /// Where everything lies.
+    /// Where all parts lie.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -135,19 +137,20 @@ impl Segment {
 
     fn array<T>(&self, part: Part) -> &'static [T] {
         let count = part.length / size_of::<T>();
-        // SAFETY: the part lies within the mapping, is page aligned, and T consists of atomics for which any bits
-        // are valid; `new` demands that the mapping outlives what is made from it.
+        // SAFETY: the part lies within the mapping, is page aligned, and T consists of atomics for which every bit
+        // pattern is valid; `new` demands that the mapping outlives what is made from it.
         unsafe { core::slice::from_raw_parts(self.base.wrapping_add(part.offset).cast::<T>(), count) }
     }
 
-    /// Writes what a new segment starts with. Only the collector calls this, before anyone else has the segment.
+    /// Writes the initial contents of a new segment. Only the collector calls this, before anyone else has the
+    /// segment.
     pub fn initialize(&self) {
         let header = self.header();
         header.version.store(crate::PROTOCOL_VERSION, Ordering::Relaxed);
         header.next_pc.store(FIRST_PC, Ordering::Relaxed);
         header.next_node.store(1, Ordering::Relaxed);
         header.next_module.store(u64::from(ModuleLog::FIRST), Ordering::Relaxed);
-        // Release: whoever sees the magic sees the rest; the handshake orders it anyway.
+        // Release: a process that sees the magic number sees the rest; the handshake orders it anyway.
         header.magic.store(MAGIC, Ordering::Release);
     }
 
@@ -208,7 +211,7 @@ impl Segment {
         }
     }
 
-    /// Descriptions of modules.
+    /// The module log.
     pub fn modules(&self) -> ModuleLog<'static> {
         ModuleLog { words: self.array(self.layout.modules), next: &self.header().next_module }
     }
@@ -237,7 +240,7 @@ mod tests {
         let layout = std::alloc::Layout::from_size_align(geometry.layout().length, 4096).unwrap();
         // SAFETY: the layout has a size.
         let base = unsafe { std::alloc::alloc_zeroed(layout) };
-        // SAFETY: the memory is as large and aligned as demanded, and outlives `check`.
+        // SAFETY: the memory has the required size and alignment, and outlives `check`.
         let segment = unsafe { Segment::new(base, geometry) };
         segment.initialize();
         check(segment);
@@ -266,7 +269,8 @@ mod tests {
         });
     }
 
-    /// Check that every ring is claimed once, can be claimed again after its release, and is taken over from its owner alone.
+    /// Check that every ring is claimed once, can be claimed again after its release, and is taken over only from its
+    /// owner.
     #[test]
     fn ring_is_claimed_by_one() {
         with_segment(|segment| {

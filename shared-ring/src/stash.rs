@@ -1,11 +1,12 @@
-//! The stack stash: every stack once, as a path of nodes from the root.
+//! The stack stash: every stack is stored once, as a path of nodes from the root.
 //!
-//! A node is one word: its parent's id above, the pc id of its frame below. A stack is the id of its innermost
-//! node. Nothing announces a new node: the collector reads it from its own mapping when a record names it.
+//! A node is one word: its parent's id in the upper half, the pc id of its frame in the lower. A stack is the id of
+//! its innermost node. Nothing announces a new node: the collector reads it from its own mapping when a record names
+//! it.
 //!
-//! Where a node's id lies in the index is decided by a hash of the whole path and not of the node's own word: the hashes
-//! of a path's nodes follow from its pc ids alone, so a processor can look for all nodes of a new stack at once, where
-//! otherwise each look-up would wait for the id that the one before it finds.
+//! A node's place in the index is determined by a hash of the whole path, not of the node's own word. The hashes of a
+//! path's nodes follow from its pc ids alone, so a processor can look up all nodes of a new stack at once; otherwise
+//! each look-up would wait for the id that the one before it finds.
 
 use crate::intern::{Batch, Finder, InternTable, Pieces};
 
@@ -20,7 +21,7 @@ pub const ROOT: u32 = 0;
 pub struct Node {
     /// Id of the caller's stack, [`ROOT`] at the outermost frame.
     pub parent: u32,
-    /// Id of the frame in the pc table, or a pseudo frame.
+    /// Id of the frame in the pc table, or of a pseudo frame.
     pub pc: u32,
 }
 
@@ -31,7 +32,8 @@ impl Node {
     }
 }
 
-/// A stack that may get further frames. Two words: in one, the hash of the next frame would wait for the id of this one.
+/// A stack that may get further frames. Id and hash are two words: in one, the hash of the next frame would wait for
+/// this one's id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
     /// Id of the stack.
@@ -44,20 +46,21 @@ impl Path {
     /// The empty stack.
     pub const ROOT: Self = Self { id: ROOT, hash: 0 };
 
-    /// The node of this stack with a frame more.
+    /// The word of the node that extends this stack by one frame.
     #[inline(always)]
     const fn node(self, pc: u32) -> u64 {
         (self.id as u64) << 32 | pc as u64
     }
 
-    /// This stack with one more frame, the innermost, if that is found easily.
+    /// This stack with one more frame, the innermost, if it is easily found.
     #[inline(always)]
     pub fn find(self, pc: u32, finder: &Finder<'_, 1>) -> Option<Self> {
         let hash = self.longer(pc);
         Some(Self { id: finder.find([self.node(pc)], u64::from(hash))?, hash })
     }
 
-    /// This stack with one more frame, but for its id. It is about to be looked for: what that needs is fetched.
+    /// This stack with one more frame, but with the old id. It is about to be looked up, so what that needs is
+    /// prefetched.
     #[inline(always)]
     pub fn announce(self, pc: u32, finder: &Finder<'_, 1>) -> Self {
         let hash = self.longer(pc);
@@ -65,7 +68,7 @@ impl Path {
         Self { hash, ..self }
     }
 
-    /// The hash of this path with a frame more. It depends on the pc ids of the path and nothing else.
+    /// The hash of this path with one more frame. It depends only on the pc ids of the path.
     #[inline(always)]
     const fn longer(self, pc: u32) -> u32 {
         // The product's upper half: its low bits depend on the whole hash and most of the id.
@@ -81,7 +84,7 @@ impl<P: Pieces> Stash<'_, P> {
         Some(Path { id: self.intern([path.node(pc)], u64::from(hash), path.id, batch)?, hash })
     }
 
-    /// The node of an id, `None` when it is outside of the table or was never filled in.
+    /// The node of an id; `None` when the id is outside of the table or was never filled in.
     pub fn node(&self, id: u32) -> Option<Node> {
         self.key(id).map(|[word]| Node::from_word(word)).filter(|node| node.pc != 0)
     }
@@ -92,15 +95,15 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// Check that a path that is announced is the one that is looked for.
+    /// Check that an announced path is the one that is then looked up.
     #[test]
     fn announced_paths_are_looked_for() {
         let (path, finder) = (Path { id: 3, hash: 0x1234 }, Finder::default());
         assert_eq!(path.announce(5, &finder), Path { id: 3, hash: path.longer(5) });
     }
 
-    /// Check that the paths of a program, many with the same few frames in another order, hardly ever share the low bits
-    /// of their hashes.
+    /// Check that the paths of a program, many with the same few frames in another order, hardly ever share the low
+    /// bits of their hashes.
     #[test]
     fn paths_spread() {
         let (mut hashes, mut paths) = (HashSet::new(), vec![Path::ROOT]);

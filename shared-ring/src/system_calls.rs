@@ -1,35 +1,36 @@
-//! System calls that an agent makes from the moment it is asked to record, and what filters (seccomp) say to them.
+//! System calls that an agent makes from the moment it is asked to record, and how filters (seccomp) answer them.
 //!
-//! A filter that is there before the program, as those of services and containers, allows what the program needs. A call that
-//! it forbids may be the end of the process. So before anybody asks an agent to record, these are put to the filters: by the
-//! agent to those that its program installs for the next one, by the collector to those of a process that it is about to call.
+//! A filter that was installed before the program began, such as a service's or container's, allows what the program
+//! needs. A call that it forbids may kill the process. So before an agent is asked to record, these calls are put to
+//! the filters: by the agent to those that its program installs for the next one, by the collector to those of a
+//! process that it is about to call.
 
 use crate::bpf::{self, Call, Instruction};
 
-/// A call of the agent's.
+/// A call that the agent makes.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentCall {
     /// Its name.
     pub name: &'static str,
-    /// It, with arguments such as the agent's own; no filter can see what they point to.
+    /// The call, with arguments typical of the agent's; no filter can see what they point to.
     pub call: Call,
-    /// Without it nothing is recorded, also where it merely fails.
+    /// Nothing is recorded if it fails, even harmlessly.
     pub is_essential: bool,
 }
 
-/// What filters say to a call.
+/// How a filter answers a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is made.
+    /// The call is made.
     Allowed,
-    /// It fails.
+    /// The call fails.
     Refused,
-    /// It ends the process, or somebody else decides.
+    /// The call kills the process, or somebody else decides.
     Deadly,
 }
 
 impl Answer {
-    /// What the filter says to a call. One that the kernel would not take says the worst.
+    /// How the filter answers a call. A filter that the kernel would not accept gives the worst answer.
     pub fn of(program: &[Instruction], call: &Call) -> Answer {
         match bpf::run(program, call).map(|answer| answer & libc::SECCOMP_RET_ACTION_FULL) {
             Some(libc::SECCOMP_RET_ALLOW | libc::SECCOMP_RET_LOG) => Answer::Allowed,
@@ -39,7 +40,7 @@ impl Answer {
     }
 }
 
-/// All of them: to connect to a collector, to record, and to leave.
+/// All calls: to connect to a collector, to record, and to leave.
 pub const CALLS: &[AgentCall] = &[
     needed("socket", libc::SYS_socket, [libc::AF_UNIX as u64, SOCKET, 0, 0, 0, 0]),
     needed("connect", libc::SYS_connect, [FILE, PLACE, 30, 0, 0, 0]),
@@ -82,7 +83,7 @@ pub const CALLS: &[AgentCall] = &[
     wanted("tkill", libc::SYS_tkill, [1, 0, 0, 0, 0, 0]),
 ];
 
-/// An address, a size and a descriptor such as the agent's.
+/// An address, a size and a descriptor, typical of the agent's.
 const PLACE: u64 = 1 << 46;
 const SIZE: u64 = 1 << 20;
 const FILE: u64 = 3;

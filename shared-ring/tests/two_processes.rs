@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Words of the ring.
 const LENGTH: usize = 1 << 12;
 
-/// Head, tail and words in memory that both processes have.
+/// Head, tail and words in memory that both processes share.
 struct Shared {
     memory: &'static [AtomicU64],
 }
@@ -46,7 +46,7 @@ impl Shared {
     }
 }
 
-/// Runs `child` in a forked process and gives its pid.
+/// Runs `child` in a forked process and returns its pid.
 fn fork(child: impl FnOnce()) -> libc::pid_t {
     // SAFETY: the child only computes and leaves by `_exit`.
     let pid = unsafe { libc::fork() };
@@ -68,7 +68,7 @@ fn checksum(number: u64) -> u64 {
     number.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17)
 }
 
-/// Writes numbered records for ever, or until `limit`.
+/// Writes numbered records forever, or up to `limit`.
 fn produce(shared: &Shared, limit: u64) {
     let mut producer = Producer::new(shared.words(), shared.head(), shared.tail());
     let mut number = 0;
@@ -84,7 +84,7 @@ fn produce(shared: &Shared, limit: u64) {
     }
 }
 
-/// Takes whole records until `enough` says so, and checks each; how many there were.
+/// Takes whole records until `enough` returns true, and checks each; returns how many there were.
 fn consume(consumer: &mut Consumer<'_>, from: u64, enough: impl Fn(u64) -> bool) -> u64 {
     let (mut words, mut expected) = (Vec::new(), from);
     while !enough(expected) {
@@ -105,7 +105,7 @@ fn consume(consumer: &mut Consumer<'_>, from: u64, enough: impl Fn(u64) -> bool)
     expected
 }
 
-/// Check that records with sequence number and checksum pass from process to process, none lost, none damaged.
+/// Check that records with sequence number and checksum pass from process to process without loss or damage.
 /// `RING_RECORDS` sets how many; ten million in a release build take about a second.
 #[test]
 fn records_pass_between_processes() {
@@ -119,7 +119,7 @@ fn records_pass_between_processes() {
     assert_eq!(consumer.available(), Ok(0));
 }
 
-/// Check that a producer killed at any moment leaves whole records only, all that it published.
+/// Check that a producer killed at any moment leaves only whole records, all of those that it published.
 #[test]
 fn killed_producer_leaves_whole_records() {
     for round in 0..20u64 {

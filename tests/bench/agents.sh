@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# The table of two agents, for whoever tunes one: both record the same programs by turns, one round after the other.
+# The table of two agents, for tuning: both record the same programs in turn, round after round.
 
-# Starts a collector for a program that finds it by the file "socket", and ends it again.
+# Starts a collector that programs find by the file "socket"; `stop_collector` ends it.
 start_collector() {
     local tries
     rm -f socket
-    # Not by `pinned`, whose shell would be the one to get the signal.
+    # Not by `pinned`: the signal would go to its shell.
     taskset -c "$cores" "$memprof" record --quiet --force --no-symbolize --on-full block --max-wait 10s \
         --listen socket --output capture &
     collector=$!
@@ -20,7 +20,7 @@ stop_collector() {
     wait "$collector"
 }
 
-# Runs a program with this agent and a collector of its own, and passes on what it measured.
+# Runs a program with this agent and a collector of its own, and prints what it measured.
 with_agent() {
     local library=$1 collector
     shift
@@ -49,7 +49,7 @@ END_OF_HEAD
         why=""
         for ((round = 0; round < rounds; round++)); do
             self_measured pinned "./$name" "$depth" "$pairs" 9 | note "$name/$depth" native
-            # Who goes second finds a warmer machine, so they take turns in that, too.
+            # The second one finds a warmer machine, so they take turns in that, too.
             for mode in $( ((round % 2)) && echo second first || echo first second); do
                 with_agent "${agents[$mode]}" "./$name" "$depth" "$pairs" 9 | note "$name/$depth" "$mode"
                 facts >facts_of_run

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What it costs to write a large capture in the format of each other program.
+# The cost of exporting a large capture to each format.
 
-# exports [CAPTURE]: that of a compiler, unless one is given.
+# exports [CAPTURE]: by default a capture of a compiler.
 exports() {
     local capture format
     capture=${1:+$(realpath "$started_in/$1" 2>/dev/null || realpath "$1")}

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What a thread's first allocation takes: the call in which it gets its ring, without asking anybody.
+# The time of a thread's first allocation, in which it gets its ring, without asking anybody.
 
-# first_calls [THREADS]: a line for each mode, the medians of all rounds.
+# first_calls [THREADS]: a row for each mode, with the medians of all rounds.
 first_calls() {
     local threads=${1:-2000} rounds=${ROUNDS:-5} round mode
     cc -D_GNU_SOURCE -O2 -pthread -o first "$repository/tests/bench/first.c"

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# The table of instructions, counted by valgrind: the same on the busiest machine, but it knows of no caches and no predictions.
+# The table of instructions, counted by valgrind: the same on the busiest machine, but blind to caches and branch
+# prediction.
 
 table_of_instructions() {
     local library=${1:-$agent} name collector pairs
@@ -16,7 +17,7 @@ END_OF_HEAD
         pairs=$(LD_PRELOAD=$library SYSPROF_MEMPROF_SOCKET=$PWD/socket valgrind --tool=callgrind \
             --callgrind-out-file=counts "./$name" 20 50000 4 2>errors | awk '/^pairs / { print $2 }')
         stop_collector
-        # Costs of one file after the other, by lines; what is called stands behind "calls" once more.
+        # Costs are listed file by file and line by line; the line after "calls" has the cost of the callee once more.
         awk -v name="$name" -v pairs="$pairs" -v library="$library" '
             /^c?ob=/ {
                 id = $1

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# What looking at a large recording costs, with heaptrack's program on its own recording of the same program beside it.
+# The cost of reading a large capture, beside that of heaptrack's programs for its own recording of the same program.
 
-# Prints a row: WHAT COMMAND...
+# looked WHAT COMMAND...: runs a command and prints its row.
 looked() {
     local what=$1 seconds memory="" TIMEFORMAT=%R
     shift
-    # Pages of the file that the system has not written yet are not the reader's.
+    # Writing back the capture's dirty pages is not the reader's cost.
     sync
     if [[ $(type -P time) ]]; then
         command time -f '%e %M' -o looked "$@" >/dev/null 2>&1
@@ -43,5 +43,5 @@ looks() {
 
 megabytes() { stat -c %s "$1" | awk '{ printf "%.1f", $1 / 1e6 }'; }
 
-# heaptrack's second half, where its package puts it.
+# The second half of heaptrack, where its package puts it.
 interpreter() { find /usr/lib /usr/libexec -name heaptrack_interpret -type f 2>/dev/null | head -1; }

@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# What the tables of scripts/bench share: the build, the machine, one recording, and the numbers of all runs.
+# What the tables of scripts/bench share: the build, the machine, recordings, and the numbers of all runs.
 #
-# Every run adds lines to the file "numbers"; a table is made of the medians of those that belong together:
+# Every run appends lines to the file "numbers"; a table shows the medians of those that belong together:
 #
 #   loop/20 recorded malloc 291.4       key, mode, what, and how much
-#   loop/20 recorded malloc 288.0       the same of the next round
+#   loop/20 recorded malloc 288.0       the same in the next round
 #   loop/20 heaptrack pair 655.0
 
-# Builds everything, into a folder that vanishes at the end, and goes there.
+# Builds everything, and goes to a temporary folder that is removed at the end.
 set_up() {
     repository=$PWD
     cargo build --locked --quiet --release --package sysprof-memprof
@@ -48,7 +48,7 @@ build_programs() {
     fi
 }
 
-# Prints when and where this is measured.
+# Prints when and on which machine this is measured.
 machine() {
     local model missing=""
     model=$(sed -n 's/^model name.*: //p' /proc/cpuinfo | sed 1q)
@@ -60,7 +60,7 @@ machine() {
     printf '.%s\n' "${missing:+ Not there, so not measured:$missing.}"
 }
 
-# Runs a command on the processors that are used, in the folder that it is to work in.
+# Runs a command on the chosen processors, in the folder that it is to work in.
 pinned() { taskset -c "$cores" env -C "$directory" "$@" </dev/null; }
 
 # Records a command into the file "capture".
@@ -69,14 +69,14 @@ recorded() {
     read -ra options <<<"${BENCH_OPTIONS-}"
     pinned "$memprof" run --quiet --force "${options[@]}" --output "$bench_folder/capture" -- "$@"
 }
-# The same without names and without samples of the processors, as heaptrack's --raw records.
+# The same without symbol names and without CPU samples, as heaptrack's --raw records.
 bare() { pinned "$memprof" run --quiet --force --no-symbolize --no-cpu --output "$bench_folder/bare" -- "$@"; }
 sampled() { pinned "$memprof" run --quiet --force --sample 512K --output "$bench_folder/sampled" -- "$@"; }
-# Records a command by heaptrack into the file "heaptrack.zst".
+# Records a command with heaptrack into the file "heaptrack.zst".
 by_heaptrack() { pinned heaptrack --output "$bench_folder/heaptrack" "$@"; }
 raw_by_heaptrack() { pinned heaptrack --raw --output "$bench_folder/raw" "$@"; }
 
-# Prints the numbers of the capture that are not those of a process, a line each: "totals.allocations 3210".
+# Prints the capture's numbers that are not those of a single process, a line each: "totals.allocations 3210".
 facts() {
     "$memprof" info --no-symbolize --json capture | awk '
         /^  "processes"/ { exit }
@@ -85,7 +85,7 @@ facts() {
         $2 ~ /^[0-9]+,?$/ { gsub(/[",:]/, ""); print section $1, $2 }'
 }
 
-# True when the first process made nearly all allocations of the capture: heaptrack records no other.
+# True if the first process made nearly all allocations of the capture: heaptrack records only that one.
 is_one_process() {
     "$memprof" info --no-symbolize --json capture | awk '
         /^  "processes"/ { inside = 1 }
@@ -93,7 +93,8 @@ is_one_process() {
         END { exit !(first >= 0.99 * sum) }'
 }
 
-# Reads facts, and says why such a recording is none to show. It is to have this many allocations.
+# trouble ALLOCATIONS: reads facts, and says why a recording must not be shown. It should have at least so many
+# allocations.
 trouble() {
     awk -v least="$1" '
         { fact[$1] = $2 }
@@ -112,11 +113,11 @@ trouble() {
         }' | paste -sd, | sed 's/,/, /g'
 }
 
-# Adds numbers to the file: note KEY MODE, and lines "what how_much" as input.
+# note KEY MODE: appends lines "what how_much" of its input to the file "numbers".
 note() { awk -v key="$1" -v mode="$2" '{ print key, mode, $0 }' >>numbers; }
 
-# Runs awk on the numbers of one key. There, median(MODE, WHAT) is their median over all rounds, or their least, and
-# has(MODE, WHAT) tells whether there are any.
+# summarize KEY PROGRAM [OPTION...]: runs awk on the numbers of one key. In it, median(MODE, WHAT) is the median over
+# all rounds, or the least, and has(MODE, WHAT) tells whether there are any.
 summarize() {
     local key=$1 program=$2
     shift 2

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What looking at a large capture in a browser costs: the report, the page in the browser, and ranges from a server.
+# The cost of looking at a large capture in a browser: the report, the page in the browser, and ranges from a server.
 
 # Records a compiler that works for ten seconds.
 record_many_stacks() {
@@ -10,7 +10,7 @@ record_many_stacks() {
         -o many_stacks.s many_stacks.ii
 }
 
-# Prints how long a command takes, and its most memory.
+# Prints how long a command takes, and its CPU time.
 took() {
     local TIMEFORMAT='%R s (%U of CPU)'
     time "$@" >/dev/null 2>&1
@@ -42,7 +42,7 @@ page_and_server() {
     done
     duration=$("$memprof" info --json --no-symbolize "$capture" | sed -n 's/^  "duration_ns": \([0-9]*\),$/\1/p')
     printf 'served: all of the time in %s s\n' "$(curl -s -o data -w '%{time_total}' "${address}data")"
-    # Shares of the time, in percent.
+    # Ranges of the time, in percent.
     while read -r from to; do
         printf 'served: from %s to %s %% in %s s\n' "$from" "$to" "$(curl -s -o data -w '%{time_total}' \
             "${address}data?from=$((duration / 100 * from))&to=$((duration / 100 * to))")"

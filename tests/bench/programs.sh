@@ -3,15 +3,15 @@
 #
 #   native      the program alone
 #   hook        with a preloaded library that does nothing
-#   dormant     with the agent, and nobody who records
+#   dormant     with the agent, while nobody records
 #   libunwind   with a preloaded library that takes stacks and forgets them
 #   recorded    under run
 #   bare        the same without samples of the CPU, which heaptrack does not take either
 #   sampled     under run --sample 512K
 #   heaptrack, raw
 
-# Prints name, depth and pairs of a round; those with a fourth word use more than one processor. A quick run has those
-# of 20 frames.
+# Prints name, depth and pairs per round of each case; those with a fourth word use more than one processor. A quick
+# run has only those of 20 frames.
 cases() {
     cat <<'END_OF_CASES'
 loop 5 100000
@@ -37,23 +37,23 @@ cross 20 100000
 END_OF_CASES
 }
 
-# The cases whose names are asked for; all when none is.
+# The cases of the programs that are named; all if none is.
 chosen_cases() {
     cases | awk -v names=" $* " -v quick="$quick" '(names == "  " || index(names, " " $1 " ")) && (!quick || $2 == 20)'
 }
 
-# Runs a program and passes on what it measured, by the statistic that counts.
+# Runs a program and prints what it measured, by the statistic that counts.
 self_measured() {
     "$@" 2>errors | awk -v statistic="$statistic" '
         /^(malloc|free|pair|wall) / { print $1, statistic == "least" ? $2 : $3 }
         /^(pairs|memory) / { print $1, $2 }' || { cat errors >&2 && return 1; }
 }
 
-# Runs a program in every mode once, and notes what came out.
+# Runs a program once in every mode, and notes the results.
 run_modes() {
     local key=$1
     shift
-    # A short recording first: what the collector does for a longer one beyond that is the cost of events.
+    # A short recording first: what the collector takes beyond it for a longer one is the cost of events.
     recorded "$@" 1 >/dev/null
     facts | note "$key" short
     set -- "$@" 5
@@ -78,8 +78,8 @@ run_modes() {
 # How many pairs a case measured in each run.
 pairs_of() { awk -v key="$1" '$1 == key && $3 == "pairs" { print $4; exit }' numbers; }
 
-# Prints the row of a case for the first table, and keeps that for the second. A pair is one allocation, but for those
-# programs where it is a turn of many: the recording knows.
+# Prints a case's row of the first table, and keeps its row of the second. A pair is one allocation, except in
+# programs where it is a round of many: the recording knows.
 row_of_program() {
     local name=$1 depth=$2
     local helpers='
@@ -131,7 +131,7 @@ for 200 are those for 64.
 |---|---|---|---|---|---|---|---|---|---|---|---|---|
 END_OF_HEAD
     while read -r name depth pairs spread; do
-        # Programs of one thread stay on the first processor, so that what records them has the other one.
+        # Single-threaded programs stay on the first processor, which leaves the other one to what records them.
         export BENCH_CPU=${cores%%[,-]*}
         [[ ! $spread ]] || unset BENCH_CPU
         why=""

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# The table of real programs: what it costs to start them recorded, with all that takes.
+# The table of real programs: the whole cost of running them recorded.
 
-# Writes what the programs are to work on.
+# Writes the programs' inputs.
 write_inputs() {
     cat >words.py <<'END_OF_INPUT'
 words = {}
@@ -46,14 +46,15 @@ END_OF_INPUT
     } >words.xml
 }
 
-# Prints the wall and CPU seconds of a command, of all that it started and waited for, and its exit code.
+# Prints the wall and CPU seconds of a command with all processes that it started and waited for; its exit code,
+# unless 0, goes to the file "exit_code".
 seconds() {
     local TIMEFORMAT='%R %U %S'
     { time { "$@" >/dev/null 2>&1 </dev/null || echo "exit $?" >&3; }; } 2>&1 3>exit_code |
         awk '{ print "wall", $1; print "cpu", $2 + $3 }'
 }
 
-# Measures a command in one mode. Fails, and notes nothing but that, when the command does.
+# Measures a command in one mode. If the command fails, notes only that, and fails.
 run_real() {
     local mode=$1
     shift
@@ -65,7 +66,7 @@ run_real() {
     note "$key" "$mode" <of_run
 }
 
-# Measures a command: row_of_real TITLE COMMAND...
+# row_of_real TITLE COMMAND...: measures a command and prints its row.
 row_of_real() {
     local title=$1 round rounds=${ROUNDS:-${quick:+1}} why="" key=${1%%[, ]*}
     rounds=${rounds:-3}
@@ -121,7 +122,7 @@ table_of_real_programs() {
     # A single process, unlike the compiler's driver, and so comparable with heaptrack's figure.
     cc1plus=$(g++ -print-prog-name=cc1plus 2>/dev/null || echo cc1plus)
     ! command -v g++ >/dev/null || g++ -E -o templates.ii templates.cpp
-    # Debian's, rather than the starter script of a version manager.
+    # Debian's, rather than the launcher script of a version manager.
     python=$([[ -x /usr/bin/python3 ]] && echo /usr/bin/python3 || echo python3)
     head_of_real
     PYTHONMALLOC=malloc row_of_real "python3, every object by malloc" "$python" words.py
@@ -135,7 +136,7 @@ table_of_real_programs() {
     row_of_real "gdb" gdb -nx -batch -ex 'info functions alloc' "$memprof"
     row_of_real "ffmpeg" ffmpeg -v error -f lavfi -i testsrc=duration=1 -f null -
     row_of_real "git log --stat" git -C "$repository" log --stat
-    # These do nothing but allocate: not what programs do, but the worst that they can.
+    # These do nothing but allocate: not what programs do, but the worst case.
     row_of_real "larson, 8 threads" ./larson 8 50
     BENCH_THREADS=8 row_of_real "threads, 8 in a tight loop" ./threads 20 10000000 1
 }

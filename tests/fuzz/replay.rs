@@ -1,5 +1,5 @@
-//! What a fuzzer runs, without a fuzzer: the seeds of its target, what it found earlier, and mutations of each of them, the
-//! same in each run. A module of the tests of the packages whose code the targets run.
+//! What a fuzzer runs, without a fuzzer: the seeds of its target, its earlier findings, and mutations of each of
+//! them, the same in each run. A module of the tests of the packages whose code the targets run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ pub(super) fn corpus(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fuzz/corpus").join(target)
 }
 
-/// Hands each file of a target, and so many mutations of it, to what reads them.
+/// Passes each file of a target, and `mutations` mutations of it, to `read`.
 pub(super) fn replay(target: &str, mutations: usize, read: fn(&[u8])) {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(corpus(target)).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -20,7 +20,7 @@ pub(super) fn replay(target: &str, mutations: usize, read: fn(&[u8])) {
     }
 }
 
-/// Hands a file, and so many mutations of it, to what reads them.
+/// Passes a file, and `mutations` mutations of it, to `read`.
 pub(super) fn replay_file(path: &Path, mutations: usize, read: fn(&[u8])) {
     let seed = fs::read(path).unwrap();
     read(&seed);

@@ -1,4 +1,4 @@
-//! Programs on allocators of their own: each stays on it and is recorded, or it is said why not.
+//! Programs with allocators of their own: each keeps its allocator and is recorded, or the reason why not is given.
 
 use super::super::harness::{
     Capture, Fixture, World, c, can_sample, cpp, for_musl, installed, record, rust, skip, wait,
@@ -6,7 +6,8 @@ use super::super::harness::{
 use super::libraries::system_library;
 use std::path::{Path, PathBuf};
 
-/// Allocators and the names of their libraries. Those of mimalloc end a program when memory runs out, instead of throwing.
+/// Allocators by the names of their libraries, and whether `new` throws: mimalloc's ends a program when memory runs
+/// out.
 const ALLOCATORS: [(&str, bool); 4] = [
     ("libjemalloc.so.2", true),
     ("libtcmalloc.so.4", true),
@@ -22,8 +23,9 @@ fn calls(capture: &Capture, size: u64, call: &str) -> (u64, u64) {
     (sum("allocations"), sum("frees"))
 }
 
-/// Checks that each `new` and `delete` of `allocates_by_new` is there once, with its size, and that the program is on the
-/// allocator that it is on alone, where failures pass through. `array_new` is what the array form of `new` is called there.
+/// Checks that each `new` and `delete` of `allocates_by_new` is recorded once, with its size, and that the program
+/// uses the same allocator as alone and failures pass through. `array_new` is the name of the array form of `new`
+/// there.
 fn check_news(program: &Path, preloaded: Option<&Path>, is_own: bool, throws: bool, array_new: &str) {
     let mut recording = record(program).arg(if throws { "fails" } else { "never-fails" });
     if let Some(preloaded) = preloaded {
@@ -52,9 +54,9 @@ fn check_news(program: &Path, preloaded: Option<&Path>, is_own: bool, throws: bo
     assert!(capture.rows_of_size(0).is_empty(), "{what}");
 }
 
-/// Check that C++ is exact on libc's allocator and on those that bring an operator new of their own, linked and preloaded:
-/// each call once with the size that was asked for, failures and handlers pass through, and the allocator itself says that
-/// it was used.
+/// Check that C++ is exact on libc's allocator and on allocators that bring an operator new of their own, linked and
+/// preloaded: each call is recorded once with the requested size, failures and handlers pass through, and the
+/// allocator itself reports that it was used.
 #[test]
 fn cpp_is_exact_on_its_allocator() {
     let program = cpp("allocates_by_new").flags(["-O1", "-fno-builtin"]);
@@ -103,8 +105,8 @@ fn own_malloc_is_recorded() {
 /// Allocations and frees of blocks of some sizes in `has_an_allocator_inside`.
 const INSIDE: [(u64, u64, u64); 3] = [(1001, 100, 50), (1002, 100, 50), (1088, 100, 50)];
 
-/// Check that allocators inside programs are recorded under each kind of names, their blocks' alignments and sizes too, and that every
-/// call is there once, though functions of one call each other.
+/// Check that allocators inside programs are recorded with names of every kind, including their blocks' alignments
+/// and sizes, and that every call is recorded once, though some functions call each other.
 #[test]
 fn allocators_inside_programs_are_recorded() {
     let program = c("has_an_allocator_inside").flags(["-O2", "-fno-builtin", "-rdynamic"]);
@@ -127,7 +129,7 @@ fn allocators_inside_programs_are_recorded() {
     }
 }
 
-/// Check that a program's own malloc which goes on to libc's is recorded once, though we stand before both.
+/// Check that a program's own malloc which forwards to libc's is recorded once, though we interpose both.
 #[test]
 fn mallocs_that_go_on_to_the_next_count_once() {
     let program = c("wraps_malloc").flags(["-O2", "-fno-builtin"]).build();
@@ -138,7 +140,7 @@ fn mallocs_that_go_on_to_the_next_count_once() {
     }
 }
 
-/// Check that functions are recorded that only jemalloc has, in its library or inside the program.
+/// Check that functions that only jemalloc has are recorded, in its library or inside the program.
 #[test]
 fn functions_of_jemalloc_are_recorded() {
     let archive = Path::new("/usr/lib/x86_64-linux-gnu/libjemalloc_pic.a");
@@ -162,8 +164,8 @@ fn functions_of_jemalloc_are_recorded() {
     }
 }
 
-/// Check that it is said in one sentence, by the program's name, when an allocator inside cannot be recorded, or is not to be, and that the
-/// program runs as alone.
+/// Check that one sentence with the program's name says when an allocator inside cannot be recorded, or is not to be,
+/// and that the program runs as it does alone.
 #[test]
 fn allocators_that_cannot_be_recorded_are_said() {
     let program = c("has_an_allocator_inside").flags(["-O2", "-fno-builtin", "-rdynamic", "-DFAMILY=0"]);
@@ -178,7 +180,7 @@ fn allocators_that_cannot_be_recorded_are_said() {
     }
 }
 
-/// Check that a program which forks and executes others has each on its own allocator and all recorded.
+/// Check that in a program which forks and executes others each keeps its own allocator and all are recorded.
 #[test]
 fn programs_with_allocators_inside_are_recorded_in_trees() {
     let inside = c("has_an_allocator_inside").flags(["-O2", "-fno-builtin", "-DFAMILY=1"]).build();
@@ -188,8 +190,8 @@ fn programs_with_allocators_inside_are_recorded_in_trees() {
     assert_eq!(rows.iter().map(|row| row.number("allocations")).sum::<u64>(), 200, "{rows:?}");
 }
 
-/// Check that an allocator which the agent does not know is recognised by the functions that it brings, before the start; and that those
-/// of archives, which a program's malloc comes from, are exact in C++.
+/// Check that an allocator which the agent does not know is recognised by its functions before the start, and that
+/// allocators from archives, which a program's malloc comes from, are exact in C++.
 #[test]
 fn statically_linked_allocators_are_recorded_or_said() {
     for (function, name) in [("tc_malloc", "tcmalloc"), ("rpmalloc", "rpmalloc")] {
@@ -197,7 +199,7 @@ fn statically_linked_allocators_are_recorded_or_said() {
         check_said(&c("brings_an_allocator").flags([define]).build(), name);
     }
     let program = cpp("allocates_by_new").flags(["-O1", "-fno-builtin", "-rdynamic"]);
-    // In tcmalloc both forms are one function under two names.
+    // In tcmalloc both forms are one function with two names.
     for (name, array_new, flags) in [
         ("libjemalloc_pic.a", "operator new[]", &["-lm", "-ldl"][..]),
         ("libtcmalloc_minimal.a", "operator new", &["-lm", "-ldl", "-no-pie"]),
@@ -213,7 +215,7 @@ fn statically_linked_allocators_are_recorded_or_said() {
     }
 }
 
-/// Check that a Rust program is recorded whose global allocator has the names of jemalloc's crate.
+/// Check that a Rust program whose global allocator has the names of jemalloc's crate is recorded.
 #[test]
 fn own_allocator_of_rust_is_recorded() {
     if installed("rustc").is_none() {
@@ -232,7 +234,7 @@ fn check_refused(program: &Path, why: &str) {
     assert!(messages.contains(why) && messages.trim_end().lines().count() == 1, "{why}: {messages}");
 }
 
-/// Builds a program, or says that this cannot be done here.
+/// Builds a program, or reports that this is impossible here.
 pub(super) fn try_build(fixture: &Fixture, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
     let world = World::new();
     world.write("empty.c", "int main(void) { return 0; }\n");
@@ -245,7 +247,7 @@ pub(super) fn try_build(fixture: &Fixture, compiler: &str, flags: &[&str]) -> Op
     Some(fixture.clone().flags(flags.iter().copied()).build())
 }
 
-/// Check that what cannot be preloaded is refused before the start, each kind by its name.
+/// Check that programs that cannot be preloaded into are refused before the start, each kind by its name.
 #[test]
 fn programs_that_cannot_be_recorded_are_refused() {
     let fixture = c("allocates_once");
@@ -266,9 +268,9 @@ fn programs_that_cannot_be_recorded_are_refused() {
     }
 }
 
-/// Check that programs with `AddressSanitizer` run when a recorded one starts them in any way, which the recording says, that others are
-/// recorded as before, and that the agent in `LD_PRELOAD` is no obstacle to them without a recording either. Whoever preloads the
-/// runtime is not disturbed.
+/// Check that programs with `AddressSanitizer` run when a recorded program starts them in any way, which the
+/// recording reports, that other programs are recorded as before, and that the agent in `LD_PRELOAD` does not stop
+/// them without a recording, either. A program that preloads the runtime itself is left alone.
 #[test]
 fn sanitized_programs_are_started_without_the_agent() {
     let Some(sanitized) = try_build(&c("allocates_once"), "cc", &["-fsanitize=address"]) else { return };
@@ -313,7 +315,7 @@ fn sanitized_programs_are_started_without_the_agent() {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
 }
 
-/// Check that programs with a sanitizer, whose runtime is linked or a library, are refused in one line.
+/// Check that programs with a sanitizer, whether its runtime is linked or a library, are refused in one line.
 #[test]
 fn sanitized_programs_are_refused() {
     for sanitizer in ["address", "thread", "leak"] {

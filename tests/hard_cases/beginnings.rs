@@ -1,9 +1,10 @@
-//! Calls that come before anybody is ready.
+//! Calls that come before anything is ready.
 
 use super::super::harness::{c, installed, library, record, skip};
 
-/// Check that the first calls of all, which a library's constructor makes before the agent's own, are served and
-/// recorded: aligned, cleared, resized, and by names that `dlsym` finds. Their stacks begin in the dynamic loader.
+/// Check that the very first calls, which a library's constructor makes before the agent's own runs, are served and
+/// recorded: aligned, zeroed, resized, and through names that `dlsym` finds. Their stacks begin in the dynamic
+/// loader.
 #[test]
 fn first_calls_are_served() {
     let first = library("allocates_first").build();
@@ -23,8 +24,8 @@ fn first_calls_are_served() {
     }
 }
 
-/// Check that a program is recorded whose loading an audit library watches. What that one allocates, in a libc of its
-/// own, is not the program's.
+/// Check that a program whose loading is watched by an audit library is recorded. What that library allocates, in a
+/// libc of its own, is not the program's.
 #[test]
 fn audited_programs_are_recorded() {
     let audit = library("watches_the_loader").build();

@@ -1,4 +1,4 @@
-//! Processes that are made in unusual ways, and programs that are started from there.
+//! Processes that are created in unusual ways, and programs that are started from them.
 
 use super::super::harness::{Capture, c, library, record};
 use super::allocators::try_build;
@@ -19,8 +19,8 @@ fn arguments_of(capture: &Capture, name: &str) -> Vec<String> {
     arguments
 }
 
-/// Check that children are followed which were made past libc, and their children: each with its own counts, and nothing
-/// unknown in it.
+/// Check that children which were created without libc are followed, and so are their children: each with its own
+/// counts, and nothing unknown in it.
 #[test]
 fn forks_past_libc_are_followed() {
     let (_, capture) = record(c("forks_past_libc").build()).succeed();
@@ -36,8 +36,8 @@ fn forks_past_libc_are_followed() {
     assert_eq!(capture.info()["totals"]["leaked_blocks"], 0);
 }
 
-/// Check that a child of vfork's child, which has memory of its own, is followed, by whichever function it was made, and its parents' counts
-/// are as ever.
+/// Check that a child of vfork's child, which has memory of its own, is followed, by whichever function it was
+/// created, and that its parents' counts are unaffected.
 #[test]
 fn forks_in_a_vfork_are_followed() {
     let (_, capture) = record(c("forks_in_a_vfork").build()).succeed();
@@ -59,14 +59,14 @@ fn forks_in_a_vfork_are_followed() {
     }
 }
 
-/// Check that a child which shares its parent's memory ends, fails to execute and executes without anything of that
-/// being taken for its parent's, which goes on being recorded; and that the executed program is followed.
+/// Check that a child which shares its parent's memory ends, fails to execute and executes without any of that being
+/// attributed to its parent, which is still recorded; and that the executed program is followed.
 #[test]
 fn children_on_their_parents_memory_tell_nothing_of_their_end() {
     let program = c("shares_memory_with_its_child").build();
     let (_, capture) = record(program).arg(c("allocates_once").build()).succeed();
     assert_eq!(capture.row_of_size(2302).number("frees"), 4);
-    // The heap is the parent's, whoever takes from it.
+    // The heap is the parent's, whoever frees.
     assert_eq!(capture.row_of_size(2301).number("frees"), 1);
     let all = processes(&capture);
     let parent = &all[0];
@@ -74,7 +74,8 @@ fn children_on_their_parents_memory_tell_nothing_of_their_end() {
     assert_eq!((all.len(), arguments_of(&capture, "allocates_once")), (2, vec!["clone".to_string()]));
 }
 
-/// Check that children which share their parent's memory leave nothing behind there when they execute with a large environment.
+/// Check that children which share their parent's memory leave nothing behind there when they execute with a large
+/// environment.
 #[test]
 fn large_environments_are_not_left_behind() {
     let program = c("shares_memory_with_its_child").build();
@@ -84,8 +85,9 @@ fn large_environments_are_not_left_behind() {
     assert!(left_behind < 100, "{left_behind} KiB");
 }
 
-/// Check that what children of vfork do to the heap, which is their parent's, is in their parent's count, whether they end,
-/// execute or are killed; and that of more blocks than the agent keeps in mind the rest is counted as lost.
+/// Check that what children of vfork do to the heap, which is their parent's, is in their parent's counts, whether
+/// they end, execute or are killed; and that if there are more blocks than the agent keeps notes of, the rest is
+/// counted as lost.
 #[test]
 fn children_of_vfork_leave_their_parents_count_exact() {
     let program = c("vforks_and_allocates").build();
@@ -105,7 +107,7 @@ fn children_of_vfork_leave_their_parents_count_exact() {
     let kept = sizes(&capture, &|size| size == 4001).len() as u64;
     let lost = totals["lost_allocations"].as_u64().expect("a number");
     assert!(kept >= 50 && lost > 0, "{kept} kept, {lost} lost");
-    // Frees of blocks that were lost are explained by the gap, or are unknown; none of it leaks.
+    // Frees of lost blocks are explained by the gap, or are unknown; none of it leaks.
     assert_eq!((kept + lost, &totals["leaked_blocks"]), (200, &Value::from(0)), "{totals:#}");
 }
 
@@ -117,11 +119,11 @@ fn children_of_vfork_may_be_killed_in_hooks() {
     assert_eq!(capture.row_of_size(4321).number("allocations"), 1000);
 }
 
-/// Check that programs are followed that were started from the smallest stack that a thread may have, with the environment
-/// cleared, empty, and large, by every function that takes its arguments one by one.
+/// Check that programs are followed that are started from the smallest stack that a thread may have, with the
+/// environment cleared, empty, and large, by every function that takes its arguments one by one.
 #[test]
 fn programs_are_followed_from_small_stacks() {
-    // Code that was not optimised needs several times as much.
+    // Unoptimised code needs several times as much.
     let stack = if cfg!(debug_assertions) { 1 << 16 } else { 0 };
     let program = c("spawns_from_a_small_stack").build();
     let recording = record(program).arg(c("allocates_once").build()).arg(stack.to_string());
@@ -133,8 +135,8 @@ fn programs_are_followed_from_small_stacks() {
     assert_eq!(execl["command"].as_array().map(|command| command[1..].to_vec()).unwrap_or_default().len(), 6);
 }
 
-/// Check that nobody waits for the dynamic loader: a thread allocates while another one holds its lock, and a child that
-/// was forked meanwhile, in which nobody will ever release it, allocates and executes.
+/// Check that nobody waits for the dynamic loader: a thread allocates while another one holds the loader's lock, and
+/// a child that was forked meanwhile, in which nobody will ever release it, allocates and executes.
 #[test]
 fn locked_loader_stops_nobody() {
     let lender = library("lends_memory").flags(["-DFUNCTION=lends_late", "-DSIZE=3302"]).build();

@@ -1,4 +1,4 @@
-//! What was there and is gone: memory and modules that nobody told us of.
+//! Memory and modules that disappear without notice.
 
 use super::super::harness::{Capture, c, cpp_library, library, record, skip};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ fn allocations(capture: &Capture) -> u64 {
     capture.rows_of_size(2001).iter().map(|row| row.number("allocations")).sum()
 }
 
-/// Check that a program whose filter lets `mprotect` fail lives on, and that all its stacks are recorded.
+/// Check that a program whose filter makes `mprotect` fail lives on, and that all its stacks are recorded.
 #[test]
 fn programs_that_may_not_open_memory_live() {
     let (ran, capture) = record(c("forbids_mprotect").flags(["-O1"]).build()).run();
@@ -20,8 +20,8 @@ fn programs_that_may_not_open_memory_live() {
     assert_eq!(allocations(&capture), 1 + (1 << 13));
 }
 
-/// Check that a coroutine's stack in a block is not looked at any more once libc has given that back by itself: one that it has mapped, at
-/// the end of the heap, and in an arena.
+/// Check that a coroutine's stack in a block is not read any more once libc has given the block back on its own: a
+/// block that was mapped, one at the end of the heap, and one in an arena.
 #[test]
 fn stacks_in_blocks_are_forgotten_with_these() {
     let program = c("coroutine_in_a_block").flags(["-O1"]).build();
@@ -34,7 +34,8 @@ fn stacks_in_blocks_are_forgotten_with_these() {
     }
 }
 
-/// Check that a module which libc has unloaded by itself is not taken for there, nor for the library that is in its place.
+/// Check that a module which libc has unloaded on its own is neither taken for loaded nor for the library that is in
+/// its place.
 #[test]
 fn modules_that_libc_unloads_are_forgotten() {
     let lender = library("lends_memory").flags(["-DFUNCTION=in_its_place", "-DSIZE=2001"]).build();
@@ -50,7 +51,7 @@ fn modules_that_libc_unloads_are_forgotten() {
     );
 }
 
-/// Check that an operator new which was found in a library is not called any more when that is gone.
+/// Check that an operator new found in a library is not called any more when the library is gone.
 #[test]
 fn the_new_of_a_closed_library_is_forgotten() {
     let of = |name: &str| -> PathBuf { cpp_library("brings_its_new").named(name).build() };
@@ -60,7 +61,7 @@ fn the_new_of_a_closed_library_is_forgotten() {
     assert_eq!(allocations(&capture), 2);
 }
 
-/// Check that a thread does not take the frames of a library for those of another one that was there before it.
+/// Check that a thread does not mistake the frames of a library for those of another one that was there before.
 #[test]
 fn frames_of_unloaded_libraries_are_forgotten() {
     let of = |size: u32| -> PathBuf {

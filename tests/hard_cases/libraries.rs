@@ -1,4 +1,4 @@
-//! Other libraries that interfere, and libraries that get past us.
+//! Libraries that interfere, and libraries that get past us.
 
 use super::super::harness::{c, installed, library, record, skip};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub(super) fn system_library(name: &str) -> Option<PathBuf> {
     paths.into_iter().find(|path| path.exists())
 }
 
-/// Check that programs work, and are recorded, behind other libraries that interpose, and before allocators.
+/// Check that programs work and are recorded behind other interposing libraries, and before allocators.
 #[test]
 fn other_preloaded_libraries_work() {
     let libraries = [
@@ -39,8 +39,9 @@ fn other_preloaded_libraries_work() {
     }
 }
 
-/// Check that a library which binds past everybody else is recorded as any other, whether its words are filled when it is opened or at
-/// the first calls, and sealed or not; and that one which is searched for by its name alone, as only the loader can, frees what it gets.
+/// Check that a library which binds past everybody else is recorded like any other, whether its words are filled in
+/// when it is opened or at the first calls, and sealed or not; and that a library which only the loader can find, by
+/// its bare name, can free what it gets.
 #[test]
 fn deeply_bound_libraries_are_recorded() {
     for (binding, flags) in

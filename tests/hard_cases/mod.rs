@@ -1,5 +1,5 @@
-//! The hard cases of a library that stands in front of every allocation: what other tools were seen to crash, hang or
-//! lie about. Each has a test, here or beside, or a reason why it cannot arise; [`CASES`] is the list.
+//! The hard cases for a library that interposes every allocation: what other tools were seen to crash on, hang on or
+//! lie about. Each has a test, here or elsewhere, or a reason why it cannot arise; [`CASES`] is the list.
 
 mod allocators;
 mod beginnings;
@@ -13,7 +13,7 @@ mod signals;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What stands for a case.
+/// The answer to a case.
 enum Answer {
     /// These tests.
     Tests(&'static [&'static str]),
@@ -23,7 +23,7 @@ enum Answer {
 
 use Answer::{Never, Tests};
 
-/// All cases, and what stands for each.
+/// All cases and their answers.
 const CASES: &[(&str, Answer)] = &[
     ("dlsym, calloc, posix_memalign before anything is ready", Tests(&["first_calls_are_served"])),
     (
@@ -224,7 +224,7 @@ fn tests_in(folder: &Path, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Check that the tests which stand for hard cases exist, and that reasons say something.
+/// Check that the tests named for hard cases exist, and that reasons are not empty.
 #[test]
 fn every_hard_case_has_a_test_or_a_reason() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));

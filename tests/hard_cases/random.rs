@@ -5,23 +5,23 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// The variables that say for how many seconds programs are made, and with which number the first one begins.
+/// The variables that set for how many seconds programs are made, and the number of the first one.
 const SECONDS: &str = "SYSPROF_MEMPROF_TEST_SECONDS";
 const SEED: &str = "SYSPROF_MEMPROF_TEST_SEED";
 
 /// Live blocks: process, address, size.
 type Blocks = BTreeSet<(u64, u64, u64)>;
 
-/// What a program's books say, or a capture.
+/// What a program's books say, or a capture's.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Books {
     live: Blocks,
-    /// Frees of blocks that a process had from its parent.
+    /// Frees of blocks that a process inherited from its parent.
     inherited_frees: BTreeMap<u64, u64>,
 }
 
 impl Books {
-    /// Those that the program has written.
+    /// The books that the program has written.
     fn of_program(text: &str) -> Books {
         let mut books = Books::default();
         let number = |word: &str| match word.strip_prefix("0x") {
@@ -43,7 +43,7 @@ impl Books {
         books
     }
 
-    /// Those that the capture makes, event by event: blocks of the program's own functions.
+    /// The books that follow from the capture, event by event: blocks of the program's own functions.
     fn of_capture(capture: &Capture) -> Books {
         let mut books = Books::default();
         let info = capture.info();
@@ -93,12 +93,12 @@ impl Books {
     }
 }
 
-/// A live block, as the events have it.
+/// A live block, according to the events.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     size: u64,
     is_of_life: bool,
-    /// Made by this process, and not by the one that it was forked from.
+    /// Allocated by this process, not by the one that forked it.
     is_own: bool,
 }
 
@@ -106,12 +106,12 @@ struct Known {
 #[derive(Clone, Debug, Default)]
 struct Heap {
     blocks: BTreeMap<u64, Known>,
-    /// Frees of the program's own blocks that were made before the fork.
+    /// Frees of the program's own blocks that were allocated before the fork.
     inherited_frees: u64,
 }
 
 impl Heap {
-    /// What a child has of it.
+    /// What a child inherits of it.
     fn inherited(&self) -> Heap {
         let mut heap = self.clone();
         heap.inherited_frees = 0;
@@ -138,7 +138,7 @@ fn parent_of(info: &Value, pid: u64) -> u64 {
     process.and_then(|process| process["ppid"].as_u64()).unwrap_or_default()
 }
 
-/// True of an event whose innermost functions are the program's own; `operator new` lies before them.
+/// True for an event whose innermost functions are the program's own; `operator new` comes before them.
 fn is_of_life(event: &Value) -> bool {
     let stack = event["stack"].as_array().map(Vec::as_slice).unwrap_or_default();
     stack.iter().take(3).any(|name| name.as_str().is_some_and(|name| name.starts_with("life_")))
@@ -149,7 +149,7 @@ fn variable(name: &str) -> Option<u64> {
     Some(value.parse().unwrap_or_else(|error| panic!("{name} is a number: {error}")))
 }
 
-/// Says with which number a program is made once more, when it has failed.
+/// Prints the number with which a failed program can be made again.
 struct Again(String);
 
 impl Drop for Again {
@@ -160,8 +160,8 @@ impl Drop for Again {
     }
 }
 
-/// Check that programs which start threads, fork, load libraries, are interrupted and use every call at random have exactly
-/// the live blocks in the capture, and exactly the frees of inherited ones, that their own books say.
+/// Check that programs which start threads, fork, load libraries, are interrupted and use every call at random have
+/// in the capture exactly the live blocks, and exactly the frees of inherited ones, that their own books say.
 #[test]
 fn random_programs_keep_the_same_books() {
     let program = cpp("random_life").flags(["-O1", "-fno-builtin", "-rdynamic", "-ldl"]).build();

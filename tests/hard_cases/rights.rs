@@ -1,4 +1,4 @@
-//! Programs that take rights from themselves, or have fewer than others.
+//! Programs that give up rights, or have fewer than others.
 
 use super::super::harness::{Capture, World, c, installed, record, skip, wait};
 use super::allocators::try_build;
@@ -10,7 +10,7 @@ fn frees(capture: &Capture, size: u64) -> u64 {
 }
 
 /// Check that a program which forbids itself everything but what its allocator needs lives on, and is recorded with
-/// whole stacks, deeper ones than before too. What the agent would ask the kernel would be its death.
+/// complete stacks, also deeper ones than before. Any further question of the agent to the kernel would kill it.
 #[test]
 fn sandboxed_programs_live() {
     for how in ["errno", "trap", "kill", "seccomp"] {
@@ -31,8 +31,8 @@ fn sandboxed_programs_live() {
     }
 }
 
-/// Check that a thread which may only read and write, and not even know the time, does that: what it allocates is counted
-/// as lost, with the reason.
+/// Check that a thread which may only read and write, and not even read the time, survives: what it allocates is
+/// counted as lost, with the reason.
 #[test]
 fn strict_mode_ends_a_recording_and_nothing_else() {
     let (ran, capture) = record(c("sandboxes_itself").flags(["-O1"]).build()).arg("strict").run();
@@ -47,13 +47,14 @@ fn strict_mode_ends_a_recording_and_nothing_else() {
     assert_eq!(lost["events"], 2 * 150 + 1, "{lost:#}");
 }
 
-/// Check that what a child of vfork forbids itself does not hold for its parent, whose memory it has: that one gets its signals, its limit is
-/// what it was, and what it does and executes is recorded. What the child executes or forks lives.
+/// Check that what a child of vfork forbids itself does not apply to its parent, whose memory it has: the parent gets
+/// its signals, its limit is unchanged, and what it does and executes is recorded. What the child executes or forks
+/// lives.
 #[test]
 fn children_of_vfork_confine_themselves_alone() {
     let program = c("confines_a_vfork").flags(["-pthread"]).build();
     let started = c("allocates_once").build();
-    // One that does not start behind the agent, whatever else whoever starts it may not do.
+    // A program that does not start with the agent, whatever else its starter may not do.
     let alone = try_build(&c("allocates_once"), "cc", &["-fsanitize=address"]);
     let (ran, capture) = record(program).arg(&started).args(alone).run();
     if ran.code == 77 {
@@ -62,7 +63,7 @@ fn children_of_vfork_confine_themselves_alone() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(frees(&capture, 2601), 80);
     let info = capture.info();
-    // What the forked one does, which may not know who it is.
+    // What the forked child does, which may not ask for its process id.
     assert_eq!(
         (&info["lost"]["events"], &info["lost"]["by_reason"][0]["reason"]),
         (&2.into(), &"sandbox".into())
@@ -76,8 +77,8 @@ fn children_of_vfork_confine_themselves_alone() {
     assert_eq!(arguments, ["free"]);
 }
 
-/// Check that a program is recorded that closes every descriptor, and that files which it opens under their numbers are
-/// its own.
+/// Check that a program that closes every descriptor is recorded, and that files which it opens under their numbers
+/// are its own.
 #[test]
 fn programs_that_close_everything_are_recorded() {
     let program = c("closes_everything").build();
@@ -89,7 +90,7 @@ fn programs_that_close_everything_are_recorded() {
     assert_eq!(frees(&capture, 2505), 1000);
 }
 
-/// Check that a program is recorded that goes into an empty root, and a child of it that becomes nobody.
+/// Check that a program is recorded that changes to an empty root, and a child of it that becomes nobody.
 #[test]
 fn programs_with_a_root_of_their_own_are_recorded() {
     let (ran, capture) = record(c("changes_its_root").build()).run();
@@ -103,7 +104,8 @@ fn programs_with_a_root_of_their_own_are_recorded() {
     }
 }
 
-/// Check that a program which limits itself goes on as it does alone, with what it starts: all that it does is recorded.
+/// Check that a program which limits itself goes on as it does alone, with what it starts: all that it does is
+/// recorded.
 #[test]
 fn limits_that_a_program_sets_are_its_own() {
     let program = c("limits_itself").build();
@@ -115,7 +117,7 @@ fn limits_that_a_program_sets_are_its_own() {
         let alone = wait(&world, alone);
         let (ran, capture) = record(&program).arg(limit).arg(&started).run();
         assert_eq!(ran.code, alone.code, "{limit}: {}", ran.stderr);
-        // What does not get so far that it could have the agent is told of.
+        // What does not get far enough to have the agent is reported.
         if ran.code == 0 {
             capture.assert_sound();
         }
@@ -130,11 +132,12 @@ fn limits_that_a_program_sets_are_its_own() {
     }
 }
 
-/// Check that what a program starts as a user for whom the agent's file is not there runs as it does alone, without a word of the loader's.
+/// Check that what a program starts as a user who cannot read the agent's file runs as it does alone, without a
+/// message from the loader.
 #[test]
 fn users_without_the_agent_hear_nothing_of_it() {
     let world = World::new();
-    // Anybody's, unlike the folder with the agent.
+    // Accessible to everybody, unlike the folder with the agent.
     std::fs::set_permissions(world.folder(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let recording = record(c("becomes_nobody").build()).arg("/bin/true").world(world);
     let (ran, capture) = recording.run();
@@ -145,8 +148,9 @@ fn users_without_the_agent_hear_nothing_of_it() {
     assert_eq!(frees(&capture, 3101), 1);
 }
 
-/// Check that a program is recorded that starts in a network namespace of its own, where names of sockets are others, as root and as the user
-/// who has made it; and that the socket by which it is heard is gone afterwards, as is one whose collector was killed.
+/// Check that a program that starts in a network namespace of its own, where socket names differ, is recorded, as
+/// root and as the user who created it; and that the socket through which it is reached is gone afterwards, as is one
+/// whose collector was killed.
 #[test]
 fn programs_in_other_networks_are_recorded() {
     for namespaces in ["-rn", "-Un"] {
@@ -166,13 +170,13 @@ fn programs_in_other_networks_are_recorded() {
         assert_eq!(frees(&capture, 1001), 1, "{namespaces}");
         let names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
         let sockets = names.filter(|name| name.to_str().unwrap().starts_with("sysprof-memprof-"));
-        // That of another kind is nobody's business to try.
+        // A socket of another kind is left alone.
         assert_eq!(sockets.collect::<Vec<_>>(), [""; 0], "{namespaces}");
     }
 }
 
-/// Check that a program which limits its address space gets as much of it as it does alone, whatever the agent takes beside, of threads, too,
-/// that begin under the limit.
+/// Check that a program which limits its address space gets as much of it as it does alone, whatever the agent maps
+/// beside, also for threads that begin under the limit.
 #[test]
 fn limited_address_space_is_as_large_as_alone() {
     let program = c("fills_its_address_space").flags(["-pthread"]).build();
@@ -191,8 +195,8 @@ fn limited_address_space_is_as_large_as_alone() {
     }
 }
 
-/// Check that a small stack, which the program has all the same, is enough to record and to look at it; so that a signal reaches the program
-/// as ever.
+/// Check that a small stack, which the program gets as well, is enough for recording and for viewing, and that a
+/// signal reaches the program as usual.
 #[test]
 fn small_stacks_are_enough_for_the_command() {
     let program = c("allocates_once").build();
@@ -254,19 +258,19 @@ fn too_few_files_are_told_of() {
         if ran.code == 0 {
             return assert!(files > 8, "how could that be");
         }
-        // With even less there is no program.
+        // With an even lower limit no program starts.
         let is_started = !ran.stderr.contains("shared libraries");
         assert!(!is_started || ran.stderr.contains("(ulimit -n)"), "{files}: {}", ran.stderr);
     }
     panic!("more files do not help");
 }
 
-/// Check that a limit on the size of files does not end a recording as long as it may be lifted, that the program has it
-/// all the same, and that a recording which cannot be made says why.
+/// Check that a limit on file sizes does not end a recording if it may be lifted, that the program has the limit all
+/// the same, and that a recording which cannot be written says why.
 #[test]
 fn limit_on_files_is_not_the_collectors() {
     let program = c("allocates_once").build();
-    // Streams must not be files that the limit is for.
+    // Streams must not be files that the limit applies to.
     let script = |limit: &str| {
         format!("(ulimit {limit}; \"$@\" -- bash -c 'ulimit -S -f; \"$0\"' \"$PROGRAM\" 2>&1; echo $?) | cat")
     };
@@ -290,8 +294,8 @@ fn limit_on_files_is_not_the_collectors() {
     }
 }
 
-/// Check that processes are recorded to their end for which the collector has no descriptors left, that it takes as many as it may,
-/// and that the program has the limit all the same.
+/// Check that processes are recorded to their end even if the collector has no descriptors left for them, that it
+/// takes as many as it may, and that the program has the limit all the same.
 #[test]
 fn limit_on_descriptors_loses_nothing() {
     let program = c("has_many_children").flags(["-O1", "-fno-builtin"]).build();
@@ -312,8 +316,8 @@ fn limit_on_descriptors_loses_nothing() {
     }
 }
 
-/// Check that programs are recorded where addresses are few, the collector's own threads take their share of them, and the code at the
-/// end is the program's.
+/// Check that programs are recorded when address space is scarce and the collector's own threads take their share of
+/// it, and that the exit code is the program's.
 #[test]
 fn limit_on_address_space_ends_no_recording() {
     let program = c("allocates_once").build();
@@ -332,7 +336,7 @@ fn limit_on_address_space_ends_no_recording() {
     }
 }
 
-/// Check that a user who may not read a file is told nothing by it: captures are private whatever the umask is.
+/// Check that a user who may not read a file learns nothing from it: captures are private whatever the umask is.
 #[test]
 fn captures_are_private_whatever_the_umask() {
     use std::os::unix::fs::PermissionsExt;
@@ -347,7 +351,8 @@ fn captures_are_private_whatever_the_umask() {
     let _: Value = Capture::new(world, file).info();
 }
 
-/// Check that programs which forbid themselves the time stamp counter go on, and that what cannot be recorded then is counted.
+/// Check that programs which forbid themselves the time stamp counter go on, and that what cannot be recorded then is
+/// counted.
 #[test]
 fn programs_may_forbid_the_counter() {
     for how in [&[][..], &["again"]] {
@@ -361,7 +366,8 @@ fn programs_may_forbid_the_counter() {
         let info = capture.info();
         assert_eq!(capture.row_of_size(2200).number("allocations"), 1);
         if recorded < 3000 {
-            // Two thousand calls of malloc, realloc and free at least; which of those of the program's are recorded is not said.
+            // At least two thousand calls each of malloc, realloc and free; which of the program's are recorded is
+            // not specified.
             assert!(capture.number("/lost/events") >= 6000, "{:#}", info["lost"]);
             assert_eq!(info["lost"]["by_reason"][0]["reason"], "sandbox");
             assert_eq!(capture.number("/totals/leaked_blocks"), 0, "{:#}", info["totals"]);

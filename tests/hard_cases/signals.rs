@@ -2,8 +2,8 @@
 
 use super::super::harness::{c, library, record};
 
-/// Check that a handler which leaves by `longjmp`, out of hooks too, does not keep the thread from being recorded: what
-/// comes afterwards is there, call by call, and what is missing before is counted.
+/// Check that a handler which leaves by `longjmp`, even out of hooks, does not stop the thread from being recorded:
+/// what comes afterwards is there, call by call, and what is missing before is counted.
 #[test]
 fn hooks_that_were_left_by_longjmp_are_given_up() {
     let allocator = library("signal_safe_allocator").build();
@@ -22,8 +22,9 @@ fn hooks_that_were_left_by_longjmp_are_given_up() {
     assert_eq!(number("/totals/conflicts") + number("/totals/unmatched_frees"), 0, "{:#}", info["totals"]);
 }
 
-/// Check that a hook goes on when the handler that has interrupted it ends, where the kernel does not tell that it ran on a stack of its
-/// own: all is recorded, but for what the handler called meanwhile, which is counted.
+/// Check that a hook goes on when the handler that interrupted it ends, even if the kernel does not tell that the
+/// handler ran on a stack of its own: everything is recorded except what the handler called meanwhile, which is
+/// counted.
 #[test]
 fn hooks_go_on_after_handlers_on_disarmed_stacks() {
     let allocator = library("signal_safe_allocator").build();
@@ -41,8 +42,8 @@ fn hooks_go_on_after_handlers_on_disarmed_stacks() {
     assert!(in_handlers < counts[0], "no hook was interrupted");
 }
 
-/// Check that a handler which interrupts a hook and forks leaves the recording of its own process as it is: the hook ends in the child,
-/// too, when that returns.
+/// Check that a handler which interrupts a hook and forks leaves its own process' recording intact: the hook ends in
+/// the child, too, when the handler returns.
 #[test]
 fn handlers_fork_within_hooks() {
     for way in ["fork", "_Fork"] {
@@ -62,8 +63,8 @@ fn handlers_fork_within_hooks() {
     }
 }
 
-/// Check that a signal which arrives while the agent looks for an `operator new` is handled after that: what its handler allocates is
-/// recorded, and the thread is recorded on where the handler leaves by `longjmp`.
+/// Check that a signal which arrives while the agent looks up an `operator new` is handled afterwards: what its
+/// handler allocates is recorded, and the thread is still recorded if the handler leaves by `longjmp`.
 #[test]
 fn signals_wait_for_calls_of_the_agents_own() {
     for (way, in_call) in [("stays", 1), ("leaves", 0)] {
@@ -78,8 +79,8 @@ fn signals_wait_for_calls_of_the_agents_own() {
     }
 }
 
-/// Check that what a handler allocates is recorded or counted, wherever in the agent it has interrupted a call, and that the call is recorded
-/// if it goes on.
+/// Check that what a handler allocates is recorded or counted, wherever in the agent it has interrupted a call, and
+/// that the call is recorded if it goes on.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn hooks_may_be_interrupted_anywhere() {
@@ -98,10 +99,10 @@ fn hooks_may_be_interrupted_anywhere() {
         let in_handlers = of_size(2501);
         assert_eq!(in_handlers + lost, *handled, "{way}: {:#}", info["lost"]);
         assert!(lost > 0 && in_handlers > 0, "{way}: {in_handlers} of {handled}");
-        // The first two kinds of calls are others.
+        // The first two kinds of calls are counted separately.
         let calls: u64 = made.iter().skip(2).sum();
         let in_calls = of_size(2502);
-        // One call that is left is none.
+        // A call that was left does not count.
         let left = if way == "leaves" { handled } else { &0 };
         assert!((calls - left..=calls).contains(&in_calls), "{way}: {in_calls} of {calls}");
         let totals = &info["totals"];

@@ -14,12 +14,12 @@ pub(crate) struct Burst {
 }
 
 impl Burst {
-    /// Starts one of so many allocations, recorded with these options of `run`.
+    /// Starts one with so many allocations, recorded with these options of `run`.
     pub(crate) fn of(times: u64, options: &[&str]) -> Burst {
         Burst::by(&c("burst").flags(["-O1"]), times, options)
     }
 
-    /// Starts another program that waits and is told in the same way.
+    /// Starts another program that waits and is controlled in the same way.
     pub(crate) fn by(program: &Fixture, times: u64, options: &[&str]) -> Burst {
         let world = World::new();
         let page = Page::new(&world);
@@ -30,7 +30,7 @@ impl Burst {
         Burst { page, recording, running, target }
     }
 
-    /// Who records it.
+    /// The process that records it.
     pub(crate) fn collector(&self) -> Pid {
         self.running.pid()
     }
@@ -40,13 +40,13 @@ impl Burst {
         self.recording.file()
     }
 
-    /// Lets it happen, and gives the capture.
+    /// Lets the burst happen, and returns the capture.
     pub(crate) fn happen(self) -> Capture {
         self.page.go();
         self.end()
     }
 
-    /// Lets it happen while nobody empties the rings.
+    /// Lets the burst happen while nobody drains the rings.
     pub(crate) fn happen_unattended(self) -> Capture {
         self.running.stop();
         self.page.go();
@@ -55,12 +55,12 @@ impl Burst {
         self.end()
     }
 
-    /// Lets it happen, and the program end, while nobody empties the rings.
+    /// Lets the burst happen, and the program end, while nobody drains the rings.
     pub(crate) fn happen_and_end_unattended(self) -> Capture {
         self.running.stop();
         self.page.go();
         self.page.stop();
-        // A process that nobody has waited for yet is Z.
+        // A process that nobody has waited for yet is in state Z.
         let stat = format!("/proc/{}/stat", self.target);
         wait_for("the program's end", || {
             std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z "))

@@ -4,7 +4,7 @@ use super::{Event, Ran, World, event, wait};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A capture and the world it lies in.
+/// A capture, and the world that it is in.
 #[derive(Debug)]
 pub(crate) struct Capture {
     world: World,
@@ -14,7 +14,7 @@ pub(crate) struct Capture {
 /// One row of a report: the allocations of one stack.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
-    /// From the innermost function outwards, inlined ones left out: they share an address with the next.
+    /// From the innermost function outwards, without inlined ones, which share an address with the next frame.
     pub(crate) frames: Vec<Frame>,
     pub(crate) call: String,
     pub(crate) state: String,
@@ -65,7 +65,7 @@ impl Capture {
         serde_json::from_str(ran.text()).unwrap_or_else(|error| panic!("{command:?}: {error}"))
     }
 
-    /// What a command says in JSON.
+    /// The JSON that a command prints.
     pub(crate) fn json(&self, command: &[&str]) -> Value {
         self.document(&[command, &["--json"]].concat())
     }
@@ -75,7 +75,7 @@ impl Capture {
         self.json(&["info"])
     }
 
-    /// A number of `info --json`, 0 where there is none.
+    /// A number of `info --json`; 0 if there is none.
     pub(crate) fn number(&self, path: &str) -> u64 {
         self.info().pointer(path).and_then(Value::as_u64).unwrap_or(0)
     }
@@ -123,8 +123,8 @@ impl Capture {
         ran.text().lines().skip(1).map(Event::from_json).collect()
     }
 
-    /// Checks what holds for every recording that was not overloaded: nothing lost, nothing unexplained, no call of
-    /// the agent's own, and a file that is whole.
+    /// Checks what holds for every recording that was not overloaded: nothing lost, nothing unexplained, no calls of
+    /// the agent itself, and a complete file.
     pub(crate) fn assert_sound(&self) {
         let info = self.info();
         assert_eq!(info["cut"], Value::Null);
@@ -158,7 +158,7 @@ impl Row {
         }
     }
 
-    /// True of exactly so many allocations with so many bytes in all.
+    /// True for exactly so many allocations with so many bytes in total.
     pub(crate) fn is_of(&self, allocations: u64, bytes: u64) -> bool {
         self.number("allocations") == allocations && self.number("bytes") == bytes
     }
@@ -168,7 +168,7 @@ impl Row {
         self.value[field].as_u64().unwrap_or_else(|| panic!("{field} of {}", self.value))
     }
 
-    /// Names of all functions, inlined ones too, from the innermost outwards.
+    /// Names of all functions, including inlined ones, from the innermost outwards.
     pub(crate) fn names(&self) -> Vec<String> {
         let frames = self.value["stack"].as_array().expect("a row has a stack");
         frames.iter().map(|frame| frame["function"].as_str().unwrap_or("?").to_string()).collect()

@@ -1,4 +1,4 @@
-//! What records until it is told to end: `attach`, or a daemon.
+//! Collectors that run until told to end: `attach`, or a daemon.
 
 use super::{Running, World, start, wait_for};
 use std::process::Command;
@@ -10,7 +10,7 @@ pub(crate) fn attach(world: &World, pid: &str, options: &[&str]) -> Running {
     start_collector(world, tool)
 }
 
-/// Starts a collector, and waits until it says that it records, or will when it is asked.
+/// Starts a collector, and waits until it says that it records, or will when asked.
 pub(crate) fn start_collector(world: &World, command: Command) -> Running {
     let collector = start(world, command);
     wait_for("the collector", || {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// One event, with zeros and empty strings for what it does not have.
+/// One event, with zeros and empty strings for fields that it does not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) time: u64,
@@ -14,9 +14,9 @@ pub(crate) struct Event {
     pub(crate) size: u64,
     pub(crate) alignment: u64,
     pub(crate) serial: u64,
-    /// What a call has said that failed.
+    /// The error of a failed call.
     pub(crate) error: String,
-    /// Of a mark.
+    /// The name of a mark.
     pub(crate) name: String,
     pub(crate) pool: String,
     pub(crate) stack: Vec<String>,
@@ -46,7 +46,7 @@ impl Event {
     }
 }
 
-/// The number of an address written as `0x…`; 0 of nothing.
+/// The value of an address written as `0x…`; 0 for an empty text.
 pub(crate) fn address(text: &str) -> u64 {
     let digits = text.trim_start_matches("0x");
     if digits.is_empty() { 0 } else { u64::from_str_radix(digits, 16).expect("addresses are hexadecimal") }

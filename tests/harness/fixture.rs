@@ -1,4 +1,4 @@
-//! The programs that are recorded: compiled once, under a folder named by what they are made of.
+//! The programs that are recorded: compiled once, in a folder named after everything that they are built from.
 //!
 //! ```text
 //!   TARGET/debug/end-to-end/9c1f0b…/nested_calls      tests/programs/c/nested_calls.c with one set of flags
@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What the sources include, beside `programs`.
+/// The headers that sources include, relative to `programs`.
 const HEADERS: [&str; 10] = [
     "c/say.h",
     "c/filter.h",
@@ -28,10 +28,10 @@ const HEADERS: [&str; 10] = [
     "../../api/src/agent.rs",
 ];
 
-/// What programs include to tell of themselves.
+/// The header by which programs report about themselves.
 const API: &str = "../../preload/include/sysprof_memprof.h";
 
-/// A program, or a library, to be compiled.
+/// A program or library to be compiled.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Fixture {
     compiler: &'static str,
@@ -40,14 +40,14 @@ pub(crate) struct Fixture {
     flags: Vec<OsString>,
 }
 
-/// Names another compiler for C, as `musl-gcc`, whose programs all tests are to use.
+/// Names another C compiler, such as `musl-gcc`, for the programs of all tests.
 const COMPILER: &str = "SYSPROF_MEMPROF_TEST_CC";
 
-/// That compiler, and what it has to be told.
+/// That compiler, and the flags that it needs.
 fn compiler_of_c() -> (&'static str, &'static [&'static str]) {
     static NAMED: LazyLock<Option<String>> = LazyLock::new(|| std::env::var(COMPILER).ok());
     match NAMED.as_deref() {
-        // Debian's does not ask the linker for what leads to unwind tables; that of Alpine does.
+        // Debian's does not ask the linker for the unwind tables' header; Alpine's does.
         Some(name) if name.contains("musl") => (name, &["-Wl,--eh-frame-hdr"]),
         Some(name) => (name, &[]),
         None => ("cc", &[]),
@@ -61,7 +61,7 @@ pub(crate) fn c(name: &str) -> Fixture {
     fixture.flags(["-g", "-fno-builtin", "-pthread"]).flags(flags.iter().copied())
 }
 
-/// A program of `programs/c` for musl; `None` where there is no compiler for it, which is said.
+/// A program of `programs/c` for musl; `None` without a compiler for it, which is reported.
 pub(crate) fn for_musl(name: &str) -> Option<Fixture> {
     if super::installed("musl-gcc").is_none() {
         super::skip(name, "musl-gcc is not installed");
@@ -90,7 +90,7 @@ pub(crate) fn cpp_library(name: &str) -> Fixture {
     fixture.flags(["-g", "-O1", "-std=c++17", "-fno-builtin", "-fPIC", "-shared"])
 }
 
-/// A program of `bench`, made as `scripts/bench` makes it.
+/// A program of `bench`, built as `scripts/bench` does.
 pub(crate) fn bench(name: &str) -> Fixture {
     let flags = ["-D_GNU_SOURCE", "-O2", "-g1", "-fomit-frame-pointer", "-pthread"];
     let (compiler, source) = match name {
@@ -105,14 +105,14 @@ pub(crate) fn rust(name: &str) -> Fixture {
     Fixture::new("rustc", &format!("rust/{name}.rs"), name).flags(["--edition=2024", "-g"])
 }
 
-/// The Rust interface by which programs tell of themselves.
+/// The Rust interface by which programs report about themselves.
 fn rust_api() -> Fixture {
     let flags = ["--edition=2024", "-g", "--crate-type=rlib", "--crate-name=sysprof_memprof_api"];
     Fixture::new("rustc", "../../api/src/lib.rs", "libsysprof_memprof_api.rlib").flags(flags)
 }
 
 impl Fixture {
-    /// With the interface by which programs tell of themselves.
+    /// With the interface by which programs report about themselves.
     pub(crate) fn with_api(self) -> Fixture {
         if self.compiler == "rustc" {
             let library = format!("sysprof_memprof_api={}", rust_api().build().display());
@@ -127,7 +127,7 @@ impl Fixture {
         Fixture { compiler, source: programs().join(source), output: output.to_string(), flags: Vec::new() }
     }
 
-    /// With these flags of the compiler, too.
+    /// With these compiler flags, too.
     pub(crate) fn flags<S: Into<OsString>>(mut self, flags: impl IntoIterator<Item = S>) -> Fixture {
         self.flags.extend(flags.into_iter().map(Into::into));
         self
@@ -142,7 +142,7 @@ impl Fixture {
         self.flags([library])
     }
 
-    /// C as C++ takes it.
+    /// The C source, compiled as C++.
     pub(crate) fn for_cpp(mut self) -> Fixture {
         self.compiler = "c++";
         self
@@ -154,7 +154,7 @@ impl Fixture {
         self
     }
 
-    /// Compiles it, unless that was done before, and gives its path.
+    /// Compiles it, unless that was done before, and returns its path.
     pub(crate) fn build(&self) -> PathBuf {
         let folder = build_folder().join(self.fingerprint());
         let output = folder.join(&self.output);
@@ -164,14 +164,14 @@ impl Fixture {
         output
     }
 
-    /// Compiles it to a place of the caller's, each time: for flags that name files of one test alone.
+    /// Compiles it to a place of the caller's, each time: for flags that name files of a single test.
     pub(crate) fn build_at(&self, output: &Path) {
         let mut compiler = Command::new(self.compiler);
         compiler.arg(&self.source).args(&self.flags).arg("-o").arg(output);
         succeed(&mut compiler);
     }
 
-    /// What it is made of, as the name of a folder.
+    /// Everything that it is built from, as the name of a folder.
     fn fingerprint(&self) -> String {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);
@@ -182,7 +182,8 @@ impl Fixture {
         format!("{:016x}", hasher.finish())
     }
 
-    /// Compiles into a folder of this thread's and renames it: tests run at the same time in threads and processes.
+    /// Compiles into a folder of this thread's and renames it, since tests run in several threads and processes at
+    /// once.
     fn compile(&self, folder: &Path) {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -193,14 +194,14 @@ impl Fixture {
         compiler.arg(&self.source).args(&self.flags).arg("-o").arg(unique.join(&self.output));
         succeed(&mut compiler);
         if fs::rename(&unique, folder).is_err() {
-            // Another one was faster.
+            // Another thread or process was faster.
             assert!(folder.join(&self.output).exists(), "{} cannot be made", folder.display());
             let _ = fs::remove_dir_all(&unique);
         }
     }
 }
 
-/// Runs a compiler that must be there and content.
+/// Runs a compiler that must exist and succeed.
 fn succeed(compiler: &mut Command) {
     let output = compiler.output();
     let output = output.unwrap_or_else(|error| panic!("these tests need {compiler:?}: {error}"));

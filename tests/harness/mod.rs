@@ -1,7 +1,7 @@
-//! What the tests share: the product, the programs to record, and what a recording says.
+//! What the tests share: the product, the programs to record, and what a recording shows.
 //!
-//! Everything under test runs as a process, with a limit of time, in a folder and an environment of its own. Nothing
-//! is looked at but what a user sees: exit codes, streams, files, and the product's own documents.
+//! Everything under test runs as a process, with a time limit, in a folder and an environment of its own. Only what a
+//! user sees is examined: exit codes, streams, files, and the product's own documents.
 
 mod product;
 mod world;
@@ -42,9 +42,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Tells on the terminal that a test cannot run here, and why: the test's own output is hidden when it passes.
+/// Reports on the terminal that a test cannot run here, and why: the test's own output is hidden when it passes.
 pub(crate) fn skip(what: &str, why: &str) {
-    // Nobody is worse off when there is no terminal.
+    // Without a terminal the report is lost, which is fine.
     let _ = writeln!(std::io::stderr(), "skipped: {what}: {why}");
 }
 
@@ -59,14 +59,14 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-/// Copies a program that is to be executed. Another process writes it: while ours holds a descriptor to write, or a child
-/// that another test starts just then, nobody can execute it.
+/// Copies a program for execution. Another process writes the copy: as long as this one, or a child that
+/// another test starts just then, has a descriptor open for writing, nobody can execute the file.
 pub(crate) fn copy_program(from: impl AsRef<Path>, to: &Path) {
     let copied = Command::new("cp").arg(from.as_ref()).arg(to).status();
     assert!(copied.is_ok_and(|status| status.success()), "{}", to.display());
 }
 
-/// Waits for something to become true, on a loaded machine too.
+/// Waits for something to become true, even on a loaded machine.
 pub(crate) fn wait_for(what: &str, mut is_true: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(120);
     while !is_true() {

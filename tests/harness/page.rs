@@ -1,4 +1,4 @@
-//! The page that a program shares with its test: what it has done is there whoever dies.
+//! The page that a program shares with its test: it shows what the program has done, even if one of them dies.
 
 use super::World;
 use super::wait_for;
@@ -16,7 +16,7 @@ pub(crate) struct Page {
     pub(crate) path: PathBuf,
 }
 
-/// How often a thread has called, before and after each call.
+/// How often a thread has called, counted before and after each call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Calls {
     pub(crate) mallocs_begun: u64,
@@ -42,7 +42,7 @@ impl Page {
         self.file.write_all_at(&1u64.to_ne_bytes(), index as u64 * 8).expect("the page can be written");
     }
 
-    /// The program, once it has begun.
+    /// The program's pid, once it has begun.
     pub(crate) fn pid(&self) -> i32 {
         wait_for("the program's beginning", || self.word(0) != 0);
         i32::try_from(self.word(0)).expect("pids are small")
@@ -53,12 +53,12 @@ impl Page {
         self.set(1);
     }
 
-    /// Has the program end.
+    /// Makes the program end.
     pub(crate) fn stop(&self) {
         self.set(2);
     }
 
-    /// True when the program says that it has done all that it was to do.
+    /// True when the program reports that it has done everything it was to do.
     pub(crate) fn is_done(&self) -> bool {
         self.word(3) != 0
     }
@@ -68,13 +68,13 @@ impl Page {
         self.word(4)
     }
 
-    /// Calls of one thread.
+    /// The calls of one thread.
     pub(crate) fn calls(&self, thread: usize) -> Calls {
         let word = |index| self.word(5 + thread * 4 + index);
         Calls { mallocs_begun: word(0), mallocs_done: word(1), frees_begun: word(2), frees_done: word(3) }
     }
 
-    /// Waits until each of the first threads has made so many allocations.
+    /// Waits until each of the first `threads` threads has made so many allocations.
     pub(crate) fn wait_for_calls(&self, threads: usize, calls: u64) {
         wait_for("calls of all threads", || {
             (0..threads).all(|thread| self.calls(thread).mallocs_done >= calls)

@@ -1,10 +1,10 @@
-//! What `backtrace_probe` printed: stacks as glibc's unwinder saw them.
+//! The output of `backtrace_probe`: stacks as glibc's unwinder saw them.
 
 use super::capture::{Frame, Row};
 use super::{Fixture, library, record};
 use std::path::{Path, PathBuf};
 
-/// Calls of `probe` from one place.
+/// The calls of `probe` from one place.
 #[derive(Debug)]
 pub(crate) struct Probe {
     /// Sizes of the blocks that they allocated.
@@ -14,7 +14,7 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// All places that a program printed.
+    /// All places that a program has printed.
     fn all(text: &str) -> Vec<Probe> {
         let mut all: Vec<Probe> = Vec::new();
         for line in text.lines().filter_map(|line| line.strip_prefix("probe ")) {
@@ -37,8 +37,8 @@ impl Probe {
         (size, words.map(frame).collect())
     }
 
-    /// Checks that a recorded stack is this one, frame by frame. Of the first only the module and the function can
-    /// be compared: `probe` calls the allocator and the unwinder from two places.
+    /// Checks that a recorded stack is this one, frame by frame. Of the first frame only the module and the function
+    /// can be compared: `probe` calls the allocator and the unwinder from two places.
     pub(crate) fn assert_is(&self, recorded: &[Frame]) {
         let frames = |skip| recorded.iter().skip(skip).map(|frame| (real_path(&frame.module), frame.address));
         let expected: Vec<_> = self.frames.iter().skip(1).cloned().collect();
@@ -53,7 +53,7 @@ pub(crate) fn probe_library() -> PathBuf {
     library("backtrace_probe").build()
 }
 
-/// Records a program that is linked with the probe, and gives each place and the row that was recorded for it.
+/// Records a program that is linked with the probe; returns each place with the row that was recorded for it.
 pub(crate) fn record_probes(fixture: &Fixture) -> Vec<(Probe, Row)> {
     let (ran, capture) = record(fixture.clone().with(&probe_library()).build()).with_names().succeed();
     let rows = capture.rows();
@@ -68,7 +68,7 @@ pub(crate) fn record_probes(fixture: &Fixture) -> Vec<(Probe, Row)> {
     probes
 }
 
-/// The path without symbolic links: the loader and the kernel name the same file differently.
+/// The path without symbolic links: the loader and the kernel may name the same file differently.
 fn real_path(module: &str) -> String {
     Path::new(module).canonicalize().map_or(module.to_string(), |path| path.display().to_string())
 }

@@ -1,4 +1,4 @@
-//! The product, built once by each process of tests.
+//! The product, built once by each test process.
 //!
 //! ```text
 //!   TARGET/debug/deps/end_to_end-HASH        this executable
@@ -21,15 +21,15 @@ pub(crate) fn build_folder() -> PathBuf {
     profile_folder().join("end-to-end")
 }
 
-/// A part of what `scripts/validators` has got to check exports with, if it is there.
+/// A part of what `scripts/validators` has downloaded to check exports with, if it is there.
 pub(crate) fn validator(part: &str) -> Option<PathBuf> {
     let profile = profile_folder();
-    // With --target there is a folder more.
+    // With --target there is one more folder.
     let mut places = profile.ancestors().skip(1).take(2).map(|folder| folder.join("validators").join(part));
     places.find(|place| place.exists())
 }
 
-/// Whether the processors can be sampled here. Where not, a recording says so, and that is tested as well.
+/// Whether the CPU can be sampled here. If not, a recording says so, and that is tested as well.
 pub(crate) fn can_sample() -> bool {
     let world = World::new();
     let ran = wait(&world, world.tool(["doctor"]));

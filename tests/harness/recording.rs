@@ -1,4 +1,4 @@
-//! `sysprof-memprof run`, as a test wants it.
+//! `sysprof-memprof run`, as tests use it.
 
 use super::{Capture, Ran, Running, World, start};
 use std::ffi::{OsStr, OsString};
@@ -14,7 +14,7 @@ pub(crate) struct Recording {
     names: bool,
 }
 
-/// A recording of a program, without names unless they are asked for: looking them up takes most of the time.
+/// A recording of a program, without names unless requested: looking them up takes most of the time.
 pub(crate) fn record(program: impl AsRef<OsStr>) -> Recording {
     Recording {
         world: World::new(),
@@ -78,7 +78,7 @@ impl Recording {
         start(&self.world, command)
     }
 
-    /// Makes it, and gives what the program left and the capture.
+    /// Makes the recording; returns what the program left, and the capture.
     pub(crate) fn run(self) -> (Ran, Capture) {
         let ran = self.start().wait();
         (ran, self.capture())
@@ -91,7 +91,7 @@ impl Recording {
         Capture::new(self.world, file)
     }
 
-    /// Makes it of a program that succeeds and loses nothing.
+    /// Makes a recording of a program that succeeds and loses nothing.
     pub(crate) fn succeed(self) -> (Ran, Capture) {
         let (ran, capture) = self.run();
         assert_eq!(ran.code, 0, "{}", ran.stderr);

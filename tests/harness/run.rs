@@ -1,4 +1,4 @@
-//! Processes with a limit of time. Streams go to files, so that nobody waits for a pipe to be read.
+//! Processes with a time limit. Streams go to files, so that no process waits for a pipe to be read.
 
 use super::{World, wait_for};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Longest time of one process: far above what any needs, on a loaded machine too.
+/// Time limit of one process: far above what any needs, even on a loaded machine.
 const LIMIT: Timespec = Timespec { tv_sec: 180, tv_nsec: 0 };
 
 /// What a process left when it ended.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// Its exit code, or 128 and the signal that killed it, as a shell says it.
+    /// Its exit code, or 128 plus the signal that killed it, as in a shell.
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
@@ -28,7 +28,7 @@ impl Ran {
     }
 }
 
-/// A process that runs, the leader of a group of its own.
+/// A running process, the leader of a group of its own.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
@@ -61,7 +61,7 @@ impl Running {
         let ended = pidfd_open(pid, PidfdFlags::empty())
             .and_then(|process| poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&LIMIT)));
         if ended == Ok(0) {
-            // It may have ended this moment, and its group with it.
+            // It may have ended at this moment, and its group with it.
             let _ = kill_process_group(pid, Signal::KILL);
         }
         let status = self.child.wait().expect("nobody else waits for it");
@@ -87,14 +87,14 @@ impl Running {
         kill_process(self.pid(), signal).expect("it was not waited for yet");
     }
 
-    /// Stops it, and waits until each of its threads stands still: the signal alone is there before they do.
+    /// Stops it, and waits until each of its threads has stopped, which takes longer than the signal.
     pub(crate) fn stop(&self) {
         self.signal(Signal::STOP);
         let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
         wait_for("all threads to stop", || {
             let mut tasks = std::fs::read_dir(&tasks).expect("it was not waited for yet").flatten();
             tasks.all(|task| {
-                // One that is gone does nothing.
+                // A thread that is gone does nothing.
                 std::fs::read_to_string(task.path().join("stat")).map_or(true, |stat| stat.contains(") T "))
             })
         });
@@ -112,7 +112,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// A test that fails leaves nobody behind.
+    /// A failing test leaves no process behind.
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = kill_process_group(self.pid(), Signal::KILL);

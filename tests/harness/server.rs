@@ -1,19 +1,19 @@
-//! A stand-in for servers that take profiles, such as Pyroscope.
+//! A stand-in for servers that accept profiles, such as Pyroscope.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 
-/// A request as it came in.
+/// A request as it arrived.
 pub(crate) struct Request {
     pub(crate) line: String,
     pub(crate) headers: String,
     pub(crate) body: Vec<u8>,
-    /// What it was answered with.
+    /// The status code of the answer.
     pub(crate) code: u16,
 }
 
-/// It answers each request with the next of these codes, the last one for ever.
+/// Answers each request with the next of these codes; the last one is repeated forever.
 pub(crate) struct Server {
     /// Its address, `http://…`.
     pub(crate) address: String,
@@ -31,8 +31,8 @@ impl Server {
             for stream in listener.incoming() {
                 let stream = stream.expect("connections are taken");
                 code = codes.next().unwrap_or(code);
-                // Told first: a client with its answer may be gone before this thread goes on. The test has seen enough when
-                // nobody listens.
+                // Sent first: a client that has its answer may be gone before this thread continues. When nobody
+                // receives, the test has seen enough.
                 if send.send(request(&stream, code)).is_err() {
                     return;
                 }

@@ -1,4 +1,4 @@
-//! A program like a service: it allocates in all its threads until it is told to stop.
+//! A program that behaves like a service: it allocates in all its threads until it is told to stop.
 
 use super::{Fixture, Page, Ran, Running, World, attach, c, start, wait, wait_for};
 use rustix::process::Signal;
@@ -8,12 +8,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Microseconds that threads of the server sleep after a thousand calls: however slow the machine is, captures stay small.
+/// Microseconds that the server's threads sleep after a thousand calls: captures stay small, however slow the machine
+/// is.
 const REST: &str = "5000";
 /// Blocks that each thread of the server keeps.
 const KEPT: u64 = 64;
 
-/// A program with the agent preloaded whose threads allocate until they are told to stop.
+/// A program with the agent preloaded whose threads allocate until told to stop.
 pub(crate) struct Service {
     pub(crate) world: World,
     pub(crate) page: Page,
@@ -22,28 +23,28 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// One that can be attached to.
+    /// A service that can be attached to.
     pub(crate) fn new(threads: usize) -> Service {
         let world = World::new();
         let agent = agent(&world);
         Service::with(world, &agent, threads)
     }
 
-    /// One that was started without the agent.
+    /// A service that was started without the agent.
     pub(crate) fn without_agent(threads: usize) -> Service {
         Service::with(World::new(), "", threads)
     }
 
-    /// One of one thread that holds ever more in one function and churns in another.
+    /// A service with one thread that holds more and more in one function and churns in another.
     pub(crate) fn that_grows() -> Service {
         Service::of(&c("holds_and_churns").flags(["-O1", "-g"]))
     }
 
-    /// One of one thread, or one process at a time, with a way of its own.
+    /// A service with one thread, or one process at a time, that behaves in a special way.
     pub(crate) fn with_a_way(way: &str) -> Service {
         let world = World::new();
         let agent = agent(&world);
-        // Some become other users, who read it.
+        // Some become other users, who must be able to read it.
         let everybody =
             |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
         everybody(world.folder(), 0o755);
@@ -51,20 +52,20 @@ impl Service {
         Service::start(world, &agent, &c("serves_in_its_way").flags(["-O1", "-fno-builtin"]), &[way], 1)
     }
 
-    /// One of one thread.
+    /// A service with one thread.
     pub(crate) fn of(program: &Fixture) -> Service {
         let world = World::new();
         let agent = agent(&world);
         Service::start(world, &agent, program, &[], 1)
     }
 
-    /// One whose threads count their calls.
+    /// A service whose threads count their calls.
     pub(crate) fn with(world: World, agent: &str, threads: usize) -> Service {
         let program = c("counts_its_calls").flags(["-O1"]);
         Service::start(world, agent, &program, &[&threads.to_string(), REST], threads)
     }
 
-    /// One with a page of its own, which its first argument names.
+    /// A service with a page of its own, which its first argument names.
     pub(crate) fn start(
         world: World,
         agent: &str,
@@ -80,7 +81,7 @@ impl Service {
         Service { world, page, running, threads }
     }
 
-    /// One that another program becomes, which is given an argument of its own, the agent's file and the command.
+    /// A service that another program becomes, which gets an argument of its own, the agent's file and the command.
     pub(crate) fn under(launcher: &Fixture, argument: &str) -> Service {
         let world = World::new();
         let agent = agent(&world);
@@ -97,7 +98,7 @@ impl Service {
         self.running.pid().as_raw_nonzero().to_string()
     }
 
-    /// The product with a command about this server.
+    /// The product with a command about this service.
     pub(crate) fn tool(&self, command: &str, more: &[&str]) -> Command {
         let mut tool = self.world.tool([command, &self.pid()]);
         tool.args(more);
@@ -113,12 +114,12 @@ impl Service {
         self.attach_with(&["--output", file])
     }
 
-    /// One with options of its own, where it writes to among them.
+    /// A collector with options of its own, including where it writes.
     pub(crate) fn attach_with(&self, options: &[&str]) -> Running {
         attach(&self.world, &self.pid(), &[&["--no-symbolize"], options].concat())
     }
 
-    /// Lets every thread go on for a while.
+    /// Lets every thread continue for a while.
     pub(crate) fn work(&self) {
         self.page.wait_for_calls(self.threads, self.page.calls(0).mallocs_done + 20_000);
     }
@@ -136,12 +137,12 @@ impl Service {
         fs::read_to_string(format!("/proc/{}/maps", self.pid())).expect("it runs")
     }
 
-    /// Its open descriptors.
+    /// Number of its open descriptors.
     pub(crate) fn descriptors(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.pid())).expect("it runs").count()
     }
 
-    /// A number of kilobytes of its status.
+    /// A number of kilobytes from its status.
     pub(crate) fn kilobytes(&self, name: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel tells");
@@ -153,7 +154,7 @@ impl Service {
         wait_for("the process to leave its recording", || !self.maps().contains("memfd:sysprof"));
     }
 
-    /// The letter for what it does, as `ps` shows it.
+    /// The letter for its state, as `ps` shows it.
     pub(crate) fn state(&self) -> char {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).expect("it runs");
         stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).expect("the kernel tells")
@@ -164,7 +165,7 @@ impl Service {
         self.running.signal(signal);
     }
 
-    /// Has it end, as it would have without us.
+    /// Makes it end, as it would have without us.
     pub(crate) fn stop(self) -> World {
         self.page.stop();
         assert_eq!(self.running.wait().code, 5);
@@ -172,7 +173,7 @@ impl Service {
     }
 }
 
-/// The agent of a world, which has a doorbell then.
+/// The agent of a world, which then has a doorbell.
 pub(crate) fn agent(world: &World) -> String {
     let ran = wait(world, world.tool(["preload-path"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -191,14 +192,14 @@ pub(crate) fn number(value: &Value, pointer: &str) -> u64 {
     value.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer} of {value:#}"))
 }
 
-/// Checks a capture of a server that was attached to and has worked: exact, and not empty.
+/// Checks a capture of a service that was attached to and has worked: it is exact and not empty.
 pub(crate) fn assert_exact(info: &Value, threads: u64) {
     assert_exact_so_far(info, threads);
     assert!(number(info, "/totals/allocations") > 1000, "{:#}", info["totals"]);
 }
 
-/// Checks a capture of a server that was attached to, however little it has done since then: exact but for blocks of
-/// before, of which there are few.
+/// Checks a capture of a service that was attached to, however little it has done since then: it is exact except for
+/// blocks from before, of which there are few.
 pub(crate) fn assert_exact_so_far(info: &Value, threads: u64) {
     for field in ["unmatched_frees", "lost_allocations", "lost_frees", "conflicts", "stray_events"] {
         assert_eq!(number(info, &format!("/totals/{field}")), 0, "{field}: {:#}", info["totals"]);

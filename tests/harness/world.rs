@@ -1,4 +1,4 @@
-//! A folder and an environment for one test, gone after it.
+//! A folder and an environment for one test, removed afterwards.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -37,8 +37,8 @@ impl World {
         path
     }
 
-    /// A command that runs in this world. Home stays the user's, since programs have settings there; what the
-    /// product keeps is in this world.
+    /// A command that runs in this world. Home stays the user's, since programs have settings there; what the product
+    /// keeps is in this world.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.folder()).env("LC_ALL", "C");

@@ -1,4 +1,4 @@
-//! What a walk costs: nanoseconds of CPU time per frame, at several depths, beside other unwinders.
+//! What a walk costs: nanoseconds of CPU time per frame, at several depths, compared with other unwinders.
 //!
 //! `cargo bench -p unwind`. Each figure is the smallest of several rounds. The stack under measurement consists of
 //! calls through 64 functions with frames of different sizes, chosen so that neighbours differ.
@@ -23,10 +23,10 @@ mod support;
 mod clock {
     use std::time::Duration;
 
-    /// The processor time that this process has used.
+    /// The CPU time that this process has used.
     pub(crate) fn cpu_time() -> Duration {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: fills the time.
+        // SAFETY: only writes the time.
         unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
         Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
     }
@@ -54,7 +54,7 @@ macro_rules! levels {
     ($($words:literal)*) => { [$(level::<$words>),*] };
 }
 
-/// Goes `depth` calls deeper and then runs the function.
+/// Makes `depth` further calls and then runs the function.
 type Level = fn(usize, &mut dyn FnMut());
 
 static LEVELS: [Level; 64] = levels!(
@@ -62,8 +62,8 @@ static LEVELS: [Level; 64] = levels!(
     33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64
 );
 
-/// The smallest time per call of `function`, in nanoseconds, over `rounds` rounds of `calls` calls; `prepare` runs
-/// before each call and is measured apart and subtracted.
+/// The smallest time per call of `function`, in nanoseconds, over `rounds` rounds of `calls` calls. `prepare` runs
+/// before each call; its time is measured separately and subtracted.
 fn smallest<T>(
     rounds: u32,
     calls: u32,

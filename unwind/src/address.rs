@@ -1,12 +1,12 @@
-//! An address of code, and how it was come by.
+//! A code address, and how it was obtained.
 
 use crate::arch;
 
 /// Where a frame executes.
 ///
-/// The distinction decides which table row is the right one: a return address is where execution *will*
-/// continue, and after a call that never returns it may already lie in the next function. So it is looked up
-/// one byte earlier, inside the call. The address of an interrupted instruction is looked up as it is.
+/// The distinction decides which table row is right: a return address is where execution *will* continue, and after a
+/// call that never returns it may already lie in the next function. So it is looked up one byte earlier, inside the
+/// call. The address of an interrupted instruction is looked up unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CodeAddress {
     /// The address after a call instruction.
@@ -28,7 +28,7 @@ impl CodeAddress {
         }
     }
 
-    /// An address inside the instruction that this frame is executing, for finding its function and its row.
+    /// An address inside the instruction that this frame is executing, for looking up its function and its row.
     #[inline]
     pub const fn lookup(self) -> u64 {
         match self {
@@ -37,7 +37,7 @@ impl CodeAddress {
         }
     }
 
-    /// The code address in a word that is a return address: functions of 64-bit ARM may have signed it.
+    /// The code address in a return address word: functions on 64-bit ARM may have signed it.
     #[inline]
     pub const fn without_signature(word: u64) -> u64 {
         arch::code_address(word)
@@ -69,7 +69,7 @@ mod tests {
     use super::CodeAddress;
     use proptest::prelude::*;
 
-    /// Check that a return address is looked up inside the call and an exact one as it is.
+    /// Check that a return address is looked up inside the call, and an exact one unchanged.
     #[test]
     fn return_addresses_look_up_one_byte_earlier() {
         assert_eq!(CodeAddress::Return(0x1000).lookup(), 0xfff);

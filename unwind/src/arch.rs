@@ -1,7 +1,7 @@
-//! What differs between machines: register numbers, signal frames, reading one's own registers.
+//! What differs between processors: register numbers, signal frames, reading one's own registers.
 //!
-//! Each machine is a file with the same items. On a machine without one, nothing is known and every
-//! walk ends with [`End::NoUnwindInfo`](crate::End::NoUnwindInfo).
+//! Each processor has a file with the same items. On a processor without one, nothing is known, and every walk ends
+//! with [`End::NoUnwindInfo`](crate::End::NoUnwindInfo).
 
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "reading the current registers takes one asm block")]
@@ -20,14 +20,14 @@ mod unsupported;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) use unsupported::*;
 
-/// What ends at a return address.
+/// The kind of call that a return address follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     not(any(target_arch = "x86_64", target_arch = "aarch64")),
     expect(dead_code, reason = "no call is recognised there")
 )]
 pub(crate) enum Call {
-    /// A call of a fixed address.
+    /// A call to a fixed address.
     Direct(u64),
     /// A call through a register or a word of memory.
     Indirect,

@@ -1,10 +1,10 @@
-//! Rules already worked out, in two levels.
+//! Rules that were already computed, in two levels.
 //!
-//! A fill from the tables costs a quarter of a microsecond and more, so it must happen once per address and process, not once per
-//! conflict in a small cache:
+//! Computing a rule from the tables costs at least a quarter of a microsecond, so it must happen once per address and
+//! process, not once per conflict in a small cache:
 //!
 //! ```text
-//!  RuleTable     per thread, 1,024 rules, 2-way, evicts      within the 5 ns of a frame
+//!  RuleTable     per thread, 2,048 rules, 2-way, evicts      within the 5 ns of a frame
 //!  SharedRules   process-wide, insert-only, never evicts     3 ns more, fills the first level again
 //! ```
 

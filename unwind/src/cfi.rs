@@ -1,4 +1,4 @@
-//! From an address to its row of the call frame tables.
+//! From an address to its row in the call frame tables.
 
 use crate::expression::Bytes;
 use crate::row::Row;
@@ -9,8 +9,8 @@ use gimli::{
     Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
 };
 
-/// Working memory of the table evaluation, not quite 4 KiB: too much for a stack that may have 16 KiB in all, so it
-/// is the caller's, one per thread.
+/// Working memory for evaluating tables, almost 4 KiB: too much for a stack that may have 16 KiB in all, so the
+/// caller provides it, once per thread.
 pub struct Scratch(UnwindContext<usize, Storage>);
 
 const _: () = assert!(size_of::<Scratch>() <= 4096);
@@ -21,7 +21,7 @@ impl Scratch {
         Self(UnwindContext::new_in())
     }
 
-    /// Makes `memory` fresh working memory, for callers whose memory is mapped and not allocated.
+    /// Turns `memory` into fresh working memory, for callers whose memory is mapped, not allocated.
     pub fn init(memory: &mut MaybeUninit<Self>) -> &mut Self {
         memory.write(Self::new())
     }
@@ -33,9 +33,9 @@ impl Default for Scratch {
     }
 }
 
-/// Sizes of the evaluation. A signal trampoline's row has 17 registers, a function of the Windows convention saves
-/// 7 and 10 vector registers; compilers nest `DW_CFA_remember_state` once, and one level holds the CIE's own row.
-/// gimli copies rows by way of the stack, so there is a price to generosity.
+/// Limits of the evaluation. A signal trampoline's row has 17 registers; a function with the Windows calling
+/// convention saves 7, and 10 vector registers. Compilers nest `DW_CFA_remember_state` once, and one level holds the
+/// CIE's own row. gimli copies rows through the stack, so generosity has a price.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Storage;
 
@@ -44,12 +44,12 @@ impl UnwindContextStorage<usize> for Storage {
     type Stack = [UnwindTableRow<usize, Self>; 4];
 }
 
-/// Bound of the linear search, for headers without a table.
+/// Limit of the linear search, for headers without a table.
 const MAX_ENTRIES: usize = 1 << 16;
 
 /// The rule for a frame that executes at `address`.
 ///
-/// Cost: a quarter to half a microsecond, so callers keep the answer.
+/// Cost: a quarter to half a microsecond, so callers cache the result.
 pub(crate) fn rule(sections: Sections<'_>, address: CodeAddress, scratch: &mut Scratch) -> Rule {
     match row(sections, address.lookup(), scratch) {
         Some(row) => row.rule(address.address()),
@@ -76,8 +76,8 @@ struct Tables<'a> {
     eh_frame_address: u64,
     bases: BaseAddresses,
     hdr_address: u64,
-    /// The binary search table of the header, sorted by function: the function's address and its FDE's address,
-    /// each an `i32` from `hdr_address`.
+    /// The header's binary search table, sorted by function: the addresses of the function and of its FDE, each as an
+    /// `i32` relative to `hdr_address`.
     index: Option<&'a [[u8; 8]]>,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Tables<'a> {
         self.eh_frame.fde_from_offset(&self.bases, EhFrameOffset(offset), EhFrame::cie_from_offset).ok()
     }
 
-    /// Walks `.eh_frame` from its beginning: linkers leave the table out when they could not read an entry.
+    /// Walks `.eh_frame` from its beginning: linkers omit the table when they could not read an entry.
     fn scan(&self, address: u64) -> Option<FrameDescriptionEntry<Bytes<'a>>> {
         let mut entries = self.eh_frame.entries(&self.bases);
         for _ in 0..MAX_ENTRIES {
@@ -171,6 +171,6 @@ fn fde_of(entry: &[u8; 8]) -> i32 {
     i32::from_le_bytes([a, b, c, d])
 }
 
-// Tables made to order are those of x86-64.
+// The made-up tables are those of x86-64.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

@@ -1,12 +1,12 @@
 //! DWARF expressions, run on numbers or on symbols.
 //!
-//! One evaluator serves two purposes. Given registers and memory it computes a value: the slow path of a frame.
-//! Given symbols for the registers it says what the expression *means*, so that a row whose expression is only a
+//! One evaluator serves two purposes. Given registers and memory, it computes a value: the slow path of a frame.
+//! Given symbols for the registers, it finds what the expression *means*, so that a row whose expression is only a
 //! long way to say `rsp + 16` becomes an ordinary rule:
 //!
 //! ```text
 //! .plt                 breg7(rsp) 8; breg16(rip) 0; lit15; and; lit11; ge; lit3; shl; plus
-//!                      rip is known for the address at hand, so this is  Relative(Sp, 8)  or  Relative(Sp, 16)
+//!                      rip is known for the given address, so this is  Relative(Sp, 8)  or  Relative(Sp, 16)
 //! gcc's DRAP           breg6(rbp) −8; deref                              Loaded(Bp, −8)
 //! signal trampoline    breg7(rsp) 160; deref                             Loaded(Sp, 160)
 //! ```
@@ -16,28 +16,28 @@ use gimli::{EndianSlice, Expression, LittleEndian, Operation, Register};
 /// Bytes of the tables.
 pub(crate) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-/// x86-64 tables: eight-byte addresses; format and version change nothing that call frame tables may use.
+/// Eight-byte addresses; format and version make no difference for what call frame tables may use.
 const ENCODING: gimli::Encoding =
     gimli::Encoding { format: gimli::Format::Dwarf32, version: 4, address_size: 8 };
 
 /// Enough for any expression a compiler emits (the PLT's needs 3).
 const STACK: usize = 16;
 
-/// Bound for expressions that loop.
+/// Limit for expressions that loop.
 const MAX_OPERATIONS: usize = 256;
 
-/// What a symbolic value counts from.
+/// What a symbolic value is relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     /// The stack pointer of the frame.
     Sp,
-    /// Its rbp.
+    /// The frame's rbp.
     Bp,
-    /// Its canonical frame address.
+    /// The frame's canonical frame address.
     Cfa,
 }
 
-/// A value on the stack of the evaluator.
+/// A value on the evaluator's stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     /// A number.
@@ -49,7 +49,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// The value plus `offset` bytes. A loaded word is opaque: nothing but 0 can be added to its symbol.
+    /// The value plus `offset` bytes. A loaded word is opaque: only 0 can be added to its symbol.
     pub(crate) fn plus(self, offset: i64) -> Option<Self> {
         Some(match self {
             Self::Known(number) => Self::Known(number.wrapping_add_signed(offset)),
@@ -68,15 +68,15 @@ impl Value {
     }
 }
 
-/// What an expression may ask for.
+/// What an expression may access.
 pub(crate) trait Machine {
-    /// The value of `register`, if it has one here.
+    /// The value of `register`, if it has one.
     fn register(&mut self, register: Register) -> Option<Value>;
     /// The word at `address`.
     fn load(&mut self, address: Value) -> Option<Value>;
 }
 
-/// The value of `expression`, started with `initial` on its stack. `None` if it asks for what the machine does
+/// The value of `expression`, started with `initial` on its stack. `None` if it needs something that the machine does
 /// not have, uses an operation that has no meaning in call frame tables, or is damaged.
 pub(crate) fn evaluate(
     expression: Expression<Bytes<'_>>,
@@ -103,7 +103,7 @@ pub(crate) fn evaluate(
     None
 }
 
-/// Runs one operation; the answer is how far to jump, if it is a jump that is taken.
+/// Runs one operation. Returns the distance of the jump, if it is a jump that is taken.
 fn execute(
     operation: Operation<Bytes<'_>>,
     stack: &mut Stack,
@@ -149,7 +149,7 @@ fn execute(
     Some(None)
 }
 
-/// An operation on two values: sums keep a symbol, everything else needs numbers.
+/// An operation on two values: sums may contain a symbol, everything else needs numbers.
 fn binary(operation: &Operation<Bytes<'_>>, left: Value, right: Value) -> Option<Value> {
     match (operation, left, right) {
         (Operation::Plus, symbol, Value::Known(offset)) | (Operation::Plus, Value::Known(offset), symbol) => {
@@ -161,7 +161,7 @@ fn binary(operation: &Operation<Bytes<'_>>, left: Value, right: Value) -> Option
         _ => {}
     }
     let (a, b) = (left.known()?, right.known()?);
-    // The generic type of DWARF: an address-sized integer, signed in comparisons and division.
+    // DWARF's generic type: an address-sized integer, signed in comparisons and division.
     let (signed_a, signed_b) = (a.cast_signed(), b.cast_signed());
     let shift = u32::try_from(b).unwrap_or(u32::MAX);
     Some(Value::Known(match operation {

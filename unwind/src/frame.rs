@@ -5,14 +5,14 @@ use crate::{CodeAddress, End};
 
 /// The registers of the innermost frame, where a walk starts.
 ///
-/// Only three are needed: on x86-64 every table row of compiled code at a call computes its frame from the
-/// stack pointer or from rbp. In a hook at its entry these are the return address found at `[rsp]`
-/// ([`CodeAddress::Return`]), `rsp + 8`, and `rbp`.
+/// Three are enough: on x86-64, every table row of compiled code at a call computes its frame from the stack pointer
+/// or from rbp. In a hook at its entry these are the return address found at `[rsp]` ([`CodeAddress::Return`]), `rsp
+/// + 8`, and `rbp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registers {
     /// Where the frame executes.
     pub ip: CodeAddress,
-    /// Its stack pointer: the value rsp has in that frame, after the return from the callee.
+    /// Its stack pointer: the value of rsp in that frame after the callee has returned.
     pub sp: u64,
     /// Its frame pointer register, whether or not it holds a frame pointer.
     pub bp: u64,
@@ -21,7 +21,7 @@ pub struct Registers {
 /// One frame of a walk: its registers, and the signal context that holds the others if a signal interrupted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    // Compact, because this word is also the key that the next lookup waits for.
+    // Compact, because the next look-up waits for this word, which is also its key.
     code: u64,
     sp: u64,
     bp: u64,
@@ -35,7 +35,7 @@ impl Frame {
         Self { code: start.ip.to_bits(), sp: start.sp, bp: start.bp, context: None }
     }
 
-    /// The innermost frame of a copied stack, whose other registers are where `context` says, if any were copied.
+    /// The innermost frame of a copied stack; its other registers are at `context`, if they were copied.
     pub(crate) const fn sampled(start: Registers, context: Option<SignalContext>) -> Self {
         Self { context, ..Self::innermost(start) }
     }
@@ -43,7 +43,7 @@ impl Frame {
     /// The caller of an ordinary frame, to which `address` returns. By convention the outermost frame returns to 0.
     #[inline(always)]
     pub(crate) const fn caller(address: u64, sp: u64, bp: u64) -> Result<Self, End> {
-        // One comparison for both odd cases: bit 63 belongs to the kernel's half, and to our own mark.
+        // One comparison for both odd cases: bit 63 belongs to the kernel's half of addresses, and to our own mark.
         match address.cast_signed() {
             1.. => Ok(Self { code: address, sp, bp, context: None }),
             0 => Err(End::Root),
@@ -51,7 +51,7 @@ impl Frame {
         }
     }
 
-    /// The frame that a signal interrupted, whose registers lie in `context`.
+    /// The frame that a signal interrupted, whose registers are in `context`.
     pub(crate) const fn interrupted(
         address: u64,
         sp: u64,
@@ -82,7 +82,7 @@ impl Frame {
         self.bp
     }
 
-    /// The frame as loose words.
+    /// The frame as separate words.
     #[inline(always)]
     pub(crate) const fn into_words(self) -> (u64, u64, u64, Option<SignalContext>) {
         (self.code, self.sp, self.bp, self.context)

@@ -1,4 +1,4 @@
-//! The step where there is no table: along the chain of frame pointers.
+//! The step when there is no table: along the chain of frame pointers.
 //!
 //! ```text
 //!  bp ─► ┌────────────────┐
@@ -8,43 +8,43 @@
 //!        ├────────────────┤ ◄─ caller's sp = bp + 16
 //! ```
 //!
-//! Code that a JIT compiler made and libraries stripped of their tables usually keep this chain, but code that
-//! keeps something else in rbp, or leaves an older frame's pointer there, looks the same at first. So a step is
-//! taken only if everything about it is plausible:
+//! JIT-compiled code and libraries that were stripped of their tables usually keep this chain. But code that keeps
+//! something else in rbp, or leaves an older frame's pointer there, looks the same at first. So a step is taken only
+//! if everything about it is plausible:
 //!
-//! - the frame pointer is aligned and lies in this frame or above, and not so far above that it must be another
-//!   stack's, as it is at the start of a coroutine, which inherits its maker's;
-//! - 0 marks the outermost frame, by the convention of the ABI, as glibc's dynamic loader does when it calls
-//!   constructors. It may also be any function's null pointer: so the stack must go on as that of a new process;
-//! - the return address is code and follows a call instruction;
-//! - if that call is a direct one, it does not lead to a function with a table: the frame it made could not be this
-//!   one, so the pointer must be an older frame's, and following it would skip frames silently;
-//! - the chain rises: the caller's frame pointer lies above ours. Where the return address belongs to a module with
-//!   tables the caller's rbp may hold anything, for its table does not need a frame pointer.
+//! - The frame pointer is aligned and lies in this frame or above it, but not so far above that it must belong to
+//!   another stack, as at the start of a coroutine, which inherits its creator's.
+//! - 0 marks the outermost frame, by the convention of the ABI, as when glibc's dynamic loader calls constructors. It
+//!   may also be any function's null pointer, so the stack must continue like that of a new process.
+//! - The return address is code and follows a call instruction.
+//! - If that call is direct, it does not lead to a function with a table: the frame of such a function could not be
+//!   this one, so the pointer must be an older frame's, and following it would silently skip frames.
+//! - The chain rises: the caller's frame pointer lies above ours. If the return address belongs to a module with
+//!   tables, the caller's rbp may hold anything, since its table does not need a frame pointer.
 //!
-//! Where calls do not push the return address the caller's sp is not known by the frame pointer, and its table mostly needs that: so
-//! walks end here on 64-bit ARM.
+//! Where calls do not push the return address, the frame pointer does not tell the caller's sp, which its table
+//! mostly needs: so walks end here on 64-bit ARM.
 //!
-//! framehop, which also has this fallback, cannot serve in a hook: its caches and module list need an allocator.
+//! framehop, which also has this fallback, cannot be used in a hook: its caches and module list need an allocator.
 //! The tests use it as a second opinion.
 
 use crate::arch::{self, Call};
 use crate::memory::word;
 use crate::{CodeAddress, End, Frame, Memory, Modules, Rule, Rules};
 
-/// Bytes that one frame has at most: the size of a whole stack by default.
+/// Most bytes of a frame: the size of a whole stack by default.
 const LARGEST_FRAME: u64 = 8 << 20;
 
-/// More arguments than this are taken for another number.
+/// A larger number is not taken for the number of arguments.
 const MOST_ARGUMENTS: u64 = 1 << 16;
 
-/// Leaves `frame` by its frame pointer, or ends with [`End::NoUnwindInfo`] if that is not one.
+/// Leaves `frame` by its frame pointer, or ends with [`End::NoUnwindInfo`] if the register does not hold one.
 #[cold]
 pub(crate) fn step(frame: &Frame, memory: &mut impl Memory, rules: &mut impl Rules) -> Result<Frame, End> {
     let bp = frame.bp();
     match bp {
         _ if !arch::SUPPORTED => return Err(End::NoUnwindInfo),
-        // Where instructions are read there is no chain, and they said no more.
+        // Where instructions are read instead of tables there is no chain, and they gave no answer.
         _ if rules.modules().text(frame.code().lookup()).is_some() => return Err(End::NoUnwindInfo),
         0 if is_new_process(frame.sp(), memory) => return Err(End::Root),
         0 => return Err(End::NoUnwindInfo),
@@ -64,10 +64,10 @@ pub(crate) fn step(frame: &Frame, memory: &mut impl Memory, rules: &mut impl Rul
     Frame::caller(returns, caller_sp, caller_bp)
 }
 
-/// Whether a stack goes on as that of a new process does: the number of arguments, pointers to them, which lie above,
+/// Whether a stack continues like that of a new process: the number of arguments, pointers to them, which lie above,
 /// and a null pointer.
 fn is_new_process(sp: u64, memory: &mut impl Memory) -> bool {
-    // Older dynamic loaders may have aligned it meanwhile.
+    // Older dynamic loaders may have aligned the stack meanwhile.
     [sp, sp.wrapping_add(8)].into_iter().any(|start| {
         let mut slot = |index: u64| word(memory, start.wrapping_add(index.wrapping_mul(8))).ok();
         let is_above = |argument: u64| argument > start && argument.wrapping_sub(start) < LARGEST_FRAME;
@@ -80,13 +80,13 @@ fn is_new_process(sp: u64, memory: &mut impl Memory) -> bool {
     })
 }
 
-/// Whether the code before `returns` may be the call that made a frame without a table. True if it cannot be read.
+/// Whether the code before `returns` may be the call that created a frame without a table. True if it cannot be read.
 fn follows_a_call(returns: u64, rules: &mut impl Rules) -> bool {
     let Some(before) = rules.modules().code(returns.wrapping_sub(16)) else { return true };
     match arch::call_before(returns, &before) {
         Some(Call::Direct(target)) => {
             let Some((rule, _)) = rules.rule(CodeAddress::Exact(target)) else { return false };
-            // A linkage stub leads anywhere, with a table of its own or not.
+            // A PLT stub may lead anywhere, whether it has a table of its own or not.
             rule == Rule::NO_INFORMATION || is_stub(target, rules.modules())
         }
         Some(Call::Indirect) => true,
@@ -101,6 +101,6 @@ fn is_stub(address: u64, modules: &impl Modules) -> bool {
     }
 }
 
-// Tables made to order are those of x86-64.
+// The made-up tables are those of x86-64.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

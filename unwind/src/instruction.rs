@@ -1,7 +1,7 @@
-//! How long an x86-64 instruction is, where it leads, and what of it depends on where it stands.
+//! The length of an x86-64 instruction, where it leads, and what in it is relative to its place.
 //!
-//! Only that is decoded, by the opcode maps of the AMD64 Architecture Programmer's Manual, volume 3, appendix A, for 64-bit code.
-//! What they leave open, and what no compiler emits, is no instruction here.
+//! Only this is decoded, by the opcode maps of the AMD64 Architecture Programmer's Manual, volume 3, appendix A, for
+//! 64-bit code. Opcodes that the maps leave open, and instructions that no compiler emits, count as invalid.
 //!
 //! ```text
 //!  prefixes │ REX │ opcode: 1, 0F 1, 0F 38 1, 0F 3A 1 │ ModRM │ SIB │ displacement │ immediate
@@ -11,49 +11,49 @@
 /// One instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// Its bytes.
+    /// Its length in bytes.
     pub length: usize,
     /// Where it leads.
     pub flow: Flow,
-    /// Where in it a displacement of four bytes stands that counts from its end.
+    /// Position within it of a four-byte displacement that is relative to its end.
     pub relative: Option<usize>,
-    /// Its last opcode byte, if it is one of the first map: those of one byte, without VEX or EVEX.
+    /// Its opcode byte, if it is in the first map: one-byte opcodes without VEX or EVEX.
     pub opcode: Option<u8>,
     /// The REX prefix, 0 without one.
     pub rex: u8,
-    /// The byte that tells operands.
+    /// The ModRM byte, which describes operands.
     pub modrm: Option<u8>,
 }
 
-/// What is executed next. Distances count from the end of the instruction.
+/// What is executed next. Distances are relative to the end of the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// What follows.
+    /// The next instruction.
     Next,
-    /// What is so far away.
+    /// The instruction at this distance.
     Jump(i32),
-    /// That, or what follows, depending on a condition of four bits.
+    /// The same or the next instruction, depending on a condition of four bits.
     Branch(u8, i32),
-    /// That, and then what follows.
+    /// The function at this distance, and then the next instruction.
     Call(i32),
-    /// A function at an address that is known then, and what follows.
+    /// A function whose address is only known at run time, and then the next instruction.
     CallAny,
     /// Nothing that is known.
     End,
-    /// That, or what follows: a loop, which has no longer form.
+    /// The instruction at this distance or the next one: a loop instruction, which has no longer form.
     Loop(i32),
 }
 
-/// What stands behind an opcode.
+/// What follows an opcode.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Immediate {
     None,
     One,
     Two,
     Three,
-    /// Four, or two behind the prefix for small operands.
+    /// Four bytes, or two with the prefix for small operands.
     Operand,
-    /// The same, or eight with a wide one.
+    /// The same, or eight bytes with a wide operand.
     Wide,
     /// A whole address.
     Address,
@@ -63,14 +63,14 @@ enum Immediate {
     Far,
 }
 
-/// What an opcode is followed by: whether by a `ModRM` byte, and what then.
+/// What follows an opcode: whether a `ModRM` byte does, and what comes after it.
 type Shape = (bool, Immediate);
 
-/// The longest instruction.
+/// Length of the longest instruction.
 pub const LONGEST: usize = 15;
 
 impl Instruction {
-    /// The one that `code` begins with; `None` if that is none, or not known.
+    /// The instruction that `code` begins with; `None` if it is invalid or unknown.
     pub fn at(code: &[u8]) -> Option<Self> {
         let mut reader = Reader { code, place: 0 };
         let (prefixes, first) = reader.prefixes()?;
@@ -104,7 +104,7 @@ impl Instruction {
         })
     }
 
-    /// How far what it may go on to is from its end, if it says so itself.
+    /// The distance from its end to where it may lead, if the instruction contains it.
     pub fn distance(self) -> Option<i32> {
         match self.flow {
             Flow::Jump(distance)
@@ -117,7 +117,7 @@ impl Instruction {
 }
 
 impl Flow {
-    /// That of an opcode, of which a part may stand in the `ModRM` byte, with the distance that follows it.
+    /// The flow of an opcode, part of which may be in the `ModRM` byte, with the distance that follows it.
     fn of(map: Map, opcode: u8, extension: u8, distance: i32) -> Self {
         match (map, opcode) {
             (Map::First, 0x70..=0x7f) => Self::Branch(opcode & 15, distance),
@@ -145,7 +145,7 @@ struct Prefixes {
 }
 
 impl Prefixes {
-    /// True for operands of eight bytes.
+    /// True for eight-byte operands.
     fn has_wide_operand(self) -> bool {
         self.rex & 8 != 0
     }
@@ -169,7 +169,7 @@ impl Reader<'_> {
         Some(*bytes)
     }
 
-    /// All prefixes, and the first byte behind them.
+    /// All prefixes, and the first byte after them.
     fn prefixes(&mut self) -> Option<(Prefixes, u8)> {
         let mut prefixes = Prefixes::default();
         let mut next = self.byte()?;
@@ -185,7 +185,7 @@ impl Reader<'_> {
         Some((prefixes, next))
     }
 
-    /// The last byte of an opcode that begins with `first`, and the map in which it stands.
+    /// The last byte of an opcode that begins with `first`, and its map.
     fn opcode(&mut self, first: u8) -> Option<(Map, u8)> {
         Some(match first {
             0x0f => match self.byte()? {
@@ -211,7 +211,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads what comes last; a distance if it is one, else 0.
+    /// Reads the immediate at the end; returns it if it is a distance, else 0.
     fn immediate(&mut self, immediate: Immediate, prefixes: Prefixes) -> Option<i32> {
         let is_wide = prefixes.has_wide_operand();
         let bytes = match immediate {
@@ -236,7 +236,8 @@ impl Reader<'_> {
         (self.place <= self.code.len()).then_some(())
     }
 
-    /// The rest of what a `ModRM` byte says; inside, where a displacement stands that counts from the instruction's end.
+    /// The rest of the operand that a `ModRM` byte describes. The inner option is the position of a displacement that
+    /// is relative to the instruction's end.
     fn address(&mut self, modrm: u8) -> Option<Option<usize>> {
         let (mode, register) = (modrm >> 6, modrm & 7);
         if mode == 3 {
@@ -254,14 +255,14 @@ impl Reader<'_> {
     }
 }
 
-/// The opcode maps. Those of VEX and EVEX go by the ones that they are the vectors of.
+/// The opcode maps. VEX and EVEX opcodes use the maps of their scalar counterparts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Map {
     First,
     Second,
     Third,
     Fourth,
-    /// The second one's vector instructions.
+    /// The vector instructions of the second map.
     Vector,
 }
 
@@ -288,7 +289,7 @@ impl Map {
     }
 }
 
-/// Opcodes of one byte.
+/// One-byte opcodes.
 fn first(opcode: u8) -> Option<Shape> {
     use Immediate as I;
     Some(match opcode {
@@ -319,7 +320,7 @@ fn first(opcode: u8) -> Option<Shape> {
     })
 }
 
-/// Opcodes of two bytes, of which the first is 0F.
+/// Two-byte opcodes, the first of which is 0F.
 fn second(opcode: u8) -> Option<Shape> {
     use Immediate as I;
     Some(match opcode {

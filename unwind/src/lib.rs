@@ -1,18 +1,19 @@
 //! Exact stack unwinding from `.eh_frame`, fit to run inside `malloc`.
 //!
-//! Constraints first, since they shaped everything here:
+//! The constraints first, since they shaped everything here:
 //!
-//! - **No allocation, no lock, no system call, no panic.** The code runs in a hook under any code of the
-//!   host, in signal handlers, and before the host's `main`. `no_std`, and all storage is the caller's.
+//! - **No allocation, no lock, no system call, no panic.** The code runs in a hook beneath any code of the host, in
+//!   signal handlers, and before the host's `main`. `no_std`, and all storage is the caller's.
 //! - **Little stack.** A warm walk takes a few hundred bytes. A call frame table is parsed in the caller's
-//!   [`Scratch`], so that even the first walk of a thread fits on a 16 KiB thread stack.
-//! - **Exact or ended.** A frame is only visited when unwind tables, or frame pointers where there are no
-//!   tables, or the instructions of a C library that is built without ([`Text`]) or of a leaf function lead to it and its address is code. Stack pointers rise strictly. A chain that breaks a rule is
-//!   cut and [`End`] says why; nothing is guessed by scanning.
-//! - **Hostile bytes are ordinary input.** Tables, headers and stack words may be anything. Every read is
-//!   bounded, every loop has a limit.
-//! - Not for: symbol names, source lines, `.debug_frame`, and stacks of other machines than x86-64 and 64-bit ARM (the crate
-//!   compiles elsewhere and every walk ends at once with [`End::NoUnwindInfo`]).
+//!   [`Scratch`], so even the first walk of a thread fits on a 16 KiB thread stack.
+//! - **Exact or ended.** A frame is only visited if its address is code and it was reached by unwind tables, by frame
+//!   pointers where there are no tables, or by the instructions of a leaf function or of a C library that is built
+//!   without tables ([`Text`]). Stack pointers rise strictly. A chain that breaks a rule is cut, and [`End`] says
+//!   why; nothing is guessed by scanning.
+//! - **Hostile bytes are ordinary input.** Tables, headers and stack words may be anything. Every read is bounded,
+//!   and every loop has a limit.
+//! - Not for: symbol names, source lines, `.debug_frame`, and processors other than x86-64 and 64-bit ARM (the crate
+//!   compiles elsewhere, and every walk ends at once with [`End::NoUnwindInfo`]).
 //!
 //! What happens to one return address:
 //!
@@ -23,9 +24,9 @@
 //!   └── Rule: next sp, bp and return address from sp and bp; or the row itself for the rare odd frame
 //! ```
 //!
-//! The caller brings memory ([`Memory`]), modules ([`Modules`]) and the three stores of [`CachedRules`], and
-//! calls [`walk()`], or [`Memos::stack`], which stops where it meets the thread's previous stack unchanged. Stacks of
-//! other processes, as samples of a processor hold them, go through [`unwind_sample`] by the same rules.
+//! The caller provides memory ([`Memory`]), modules ([`Modules`]) and the three stores of [`CachedRules`], and calls
+//! [`walk()`], or [`Memos::stack`], which stops where it meets the thread's previous stack unchanged. Stacks of other
+//! processes, as in CPU samples, go through [`unwind_sample`] by the same rules.
 #![no_std]
 #![cfg_attr(
     not(test),

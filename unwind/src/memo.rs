@@ -1,19 +1,20 @@
 //! The verified memo: a walk stops where it meets the last stack unchanged.
 //!
-//! Most stacks of a thread differ from the one before in their newest frames alone. The memo keeps the last stack with
-//! every word that led from frame to frame. A walk that comes to a frame of it compares those words, one load and one
-//! comparison for each older frame, instead of finding a rule for each; and what the caller keeps for each stack, its
-//! *label*, need be made for the new frames only.
+//! Most stacks of a thread differ from the previous one only in their newest frames. The memo keeps the last stack
+//! with every word that led from frame to frame. A walk that reaches one of its frames compares those words, one load
+//! and one comparison for each older frame, instead of finding a rule for each. And what the caller keeps for each
+//! stack, its *label*, needs to be made for the new frames only.
 //!
-//! It is exact, because the walk from a frame is a function of the frame's address, of sp, of rbp where some older frame
-//! is left by it, and of the words read on the way; all of those are compared, every time, down to the outermost frame.
-//! Comparing only the newest few would be wrong: two calls from two lines of one function, far down, differ in one word.
+//! The memo is exact, because the walk from a frame is a function of the frame's address, of sp, of rbp where some
+//! older frame is left by it, and of the words read on the way. All of those are compared, every time, down to the
+//! outermost frame. Comparing only the newest few would be wrong: two calls from two lines of one function, far down,
+//! differ in one word.
 //!
-//! Stacks that come in turn differ from the last one in the same few ways again and again: such chains of newest frames are
-//! kept, too, and compared as the last stack is.
+//! Stacks that take turns differ from the last one in the same few ways again and again. Such chains of newest frames
+//! are kept, too, and compared like the last stack.
 //!
-//! What is not remembered is walked: frames above a signal frame, rules that are evaluated anew each time, stacks that do
-//! not reach their root or are longer than the limit.
+//! Not remembered, and therefore walked, are frames above a signal frame, frames whose rules are evaluated anew each
+//! time, and stacks that do not reach their root or are longer than the limit.
 
 mod branch;
 mod branches;

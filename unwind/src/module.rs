@@ -1,8 +1,8 @@
-//! What a mapped ELF image says about itself: where its code is, where its unwind tables are, which build it is.
+//! What a mapped ELF image says about itself: where its code and its unwind tables are, and which build it is.
 //!
-//! Only the ELF header, the program headers and the notes are read, from memory, because that is what is always
-//! mapped: no file is opened. Once per module, so speed does not matter; bounds do, for the image may be anything
-//! that starts like a module.
+//! Only the ELF header, the program headers and the notes are read, and only from memory, because those are always
+//! mapped: no file is opened. This happens once per module, so speed does not matter; bounds do, since the image may
+//! be anything that starts like a module.
 
 mod build_id;
 mod headers;
@@ -13,19 +13,19 @@ use core::fmt;
 use core::ops::Range;
 use headers::{Headers, PF_X, PT_GNU_EH_FRAME, PT_LOAD, PT_NOTE};
 
-/// Executable segments that are kept; linkers make one, post-link optimisers two or three.
+/// Executable segments that are kept; linkers create one, post-link optimisers two or three.
 const MAX_CODE_RANGES: usize = 8;
 
-/// A module as it is mapped. Addresses are of this process.
+/// A module as it is mapped. Addresses are those in this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// What to add to an address of the file to get one of this process.
+    /// What to add to an address in the file to get one in this process.
     pub bias: u64,
     /// From its first segment to the end of its last.
     pub mapped: Range<u64>,
     /// The mapped code.
     pub code: CodeRanges,
-    /// The unwind tables, if the module has them and they lie in a readable segment.
+    /// The unwind tables, if the module has them in a readable segment.
     pub tables: Option<Tables>,
     /// The linker's identifier of this build, if it wrote one.
     pub build_id: Option<BuildId>,
@@ -45,11 +45,11 @@ pub struct Tables {
 pub enum ImageError {
     /// There is no 64-bit little-endian ELF header at the load address.
     NotElf,
-    /// A header lies in memory that cannot be read.
+    /// A header is in memory that cannot be read.
     Unreadable,
-    /// The program headers have a size other than the format's, or there are too many of them.
+    /// The program headers do not have the format's size, or there are too many.
     OddHeaders,
-    /// No segment maps the ELF header, so that nothing ties file addresses to memory.
+    /// No segment maps the ELF header, so nothing relates file addresses to memory.
     NotMapped,
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for ImageError {
 impl core::error::Error for ImageError {}
 
 impl Image {
-    /// Reads the image whose first byte is mapped at `load_address`. `read` fills the buffer from memory and says
+    /// Reads the image whose first byte is mapped at `load_address`. `read` fills the buffer from memory and returns
     /// whether all of it could be read.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Image {
         let mut image =
             Self { bias, mapped: 0..0, code: CodeRanges::default(), tables: None, build_id: None };
         let mut eh_frame_hdr = None;
-        // There is a segment, the one by which the bias is known.
+        // There is a segment: the one that determined the bias.
         let (mut first, mut end) = (u64::MAX, 0);
         for index in 0..headers.count {
             let header = headers.get(index, &mut read)?;
@@ -108,7 +108,7 @@ impl Image {
     }
 }
 
-/// The executable segments of a module. Those beyond the eighth are left out.
+/// The executable segments of a module. Any beyond the eighth are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeRanges {
     ranges: [Range<u64>; MAX_CODE_RANGES],

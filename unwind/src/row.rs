@@ -1,4 +1,4 @@
-//! The meaning of one row: a rule if it has an ordinary form, else the step itself.
+//! The meaning of one row: a rule if the row has an ordinary form, else the step itself.
 
 use crate::cfi::Storage;
 use crate::expression::{self, Base, Bytes, Machine, Value};
@@ -9,7 +9,7 @@ use gimli::{CfaRule, EhFrame, Register, RegisterRule, UnwindTableRow};
 /// One row of the call frame tables.
 pub(crate) struct Row<'a> {
     columns: &'a UnwindTableRow<usize, Storage>,
-    /// The section, into which expressions are offsets.
+    /// The section that expressions are offsets into.
     eh_frame: EhFrame<Bytes<'a>>,
     /// Whether the function is marked as a signal trampoline: its caller is an interrupted instruction.
     signal: bool,
@@ -20,7 +20,7 @@ pub(crate) struct Row<'a> {
 enum Column {
     /// Not at all.
     Undefined,
-    /// It has not been touched.
+    /// It was not changed.
     Unchanged,
     /// It was saved at this address.
     Saved(Value),
@@ -37,7 +37,7 @@ impl<'a> Row<'a> {
         Self { columns, eh_frame, signal }
     }
 
-    /// The rule that says the same as this row, for a frame that executes at `ip`.
+    /// The rule that is equivalent to this row, for a frame that executes at `ip`.
     pub(crate) fn rule(&self, ip: u64) -> Rule {
         let mut symbols = Symbols { ip };
         let cfa = self.cfa(&mut symbols);
@@ -64,7 +64,8 @@ impl<'a> Row<'a> {
         let Some((cfa, returns, bp)) = self.evaluate(&mut live) else {
             return Err(live.failure.unwrap_or(End::NoUnwindInfo));
         };
-        // A handler may run on a stack of its own, above or below the interrupted one. What was interrupted need not have a word there.
+        // A handler may run on a stack of its own, above or below the interrupted one. An interrupted frame need not
+        // have a word on its stack.
         let lowest =
             frame.sp().saturating_add(u64::from(arch::PUSHES_RETURN_ADDRESS || frame.context().is_none()));
         if !cfa.is_multiple_of(8) || (cfa < lowest && !self.signal) {
@@ -74,7 +75,7 @@ impl<'a> Row<'a> {
         if self.signal { Frame::interrupted(returns, cfa, bp, None) } else { Frame::caller(returns, cfa, bp) }
     }
 
-    /// CFA, return address if it is defined, and the caller's frame pointer.
+    /// The CFA, the return address if it is defined, and the caller's frame pointer.
     fn evaluate<M: Memory>(&self, live: &mut Live<'_, M>) -> Option<(u64, Option<u64>, u64)> {
         let cfa = self.cfa(live)?;
         let returns = match self.column(arch::RETURN_ADDRESS, cfa, live)? {
@@ -124,7 +125,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The kernel's signal frame, if the row describes just that.
+/// The rule for the kernel's signal frame, if the row describes exactly that.
 fn signal_rule(cfa: Value, returns: Column, bp: Column) -> Rule {
     let kernel = cfa == Value::Loaded(Base::Sp, arch::SAVED_SP)
         && returns == Column::Saved(Value::Relative(Base::Sp, arch::SAVED_IP))
@@ -132,14 +133,14 @@ fn signal_rule(cfa: Value, returns: Column, bp: Column) -> Rule {
     if kernel { Rule::SIGNAL } else { Rule::SLOW }
 }
 
-/// The CFA of a frame whose return address lies above what its table calls so: glibc's resolver for 64-bit ARM does not count the two
-/// words that a linkage stub has pushed for it.
+/// The CFA of a frame whose return address is above the CFA that its table gives: glibc's resolver for 64-bit ARM
+/// does not count the two words that a PLT stub has pushed for it.
 fn pushed_before(cfa: Value, returns_at: i64) -> Option<Value> {
     let pushed = returns_at.checked_add(8).filter(|pushed| *pushed > 0 && !arch::PUSHES_RETURN_ADDRESS)?;
     cfa.plus(pushed)
 }
 
-/// The rule for a frame whose return address lies at this offset from its CFA; `None` if there is no ordinary form.
+/// The rule for a frame whose return address is at this offset from its CFA; `None` if there is no ordinary form.
 fn ordinary_rule(cfa: Value, returns_at: i64, bp: Column) -> Option<Rule> {
     let (base, offset) = match cfa {
         Value::Relative(base @ (Base::Sp | Base::Bp), offset) | Value::Loaded(base @ Base::Bp, offset) => {
@@ -147,7 +148,7 @@ fn ordinary_rule(cfa: Value, returns_at: i64, bp: Column) -> Option<Rule> {
         }
         _ => return None,
     };
-    // As libgcc does: an undefined rbp is left alone. Whoever declares it so has no caller that needs it.
+    // Like libgcc: an undefined rbp is left alone. A function that declares it so has no caller that needs it.
     let saved = match bp {
         Column::Undefined | Column::Unchanged => None,
         Column::Saved(Value::Relative(from, at)) => Some((from, at)),
@@ -185,7 +186,7 @@ fn ordinary_rule(cfa: Value, returns_at: i64, bp: Column) -> Option<Rule> {
     Some(Rule::new(kind, i32::try_from(offset).ok()?, i32::try_from(bp_offset).ok()?))
 }
 
-/// Registers as symbols; the instruction pointer is known.
+/// Registers as symbols; only the instruction pointer is known.
 struct Symbols {
     ip: u64,
 }
@@ -208,25 +209,25 @@ impl Machine for Symbols {
     }
 }
 
-/// The registers of a frame and the memory below them.
+/// The registers of a frame, and the memory of its stack.
 struct Live<'a, M> {
     frame: &'a Frame,
     memory: &'a mut M,
-    /// Why a word could not be read, if one was wanted that could not.
+    /// Why a word could not be read, if one could not.
     failure: Option<End>,
 }
 
 impl<M> Live<'_, M> {
-    /// Whether a register cannot have been saved at `address`, because it lies below the frame, where the next signal may write: the
-    /// table of an epilogue is behind, and the register has its value again.
+    /// Whether a register cannot have been saved at `address`, because that is below the frame, where the next signal
+    /// may write: the table of an epilogue lags behind, and the register has its value again.
     fn is_below(&self, address: Value) -> bool {
         !arch::PUSHES_RETURN_ADDRESS && address.known().is_some_and(|address| address < self.frame.sp())
     }
 }
 
 impl<M: Memory> Machine for Live<'_, M> {
-    /// Registers other than the three that every walk carries are known for an interrupted frame only; that is
-    /// also where tables ask for them, such as r10 in the prologue of a function that realigns its stack.
+    /// Registers other than the three that every walk carries are known only for an interrupted frame; that is also
+    /// where tables need them, such as r10 in the prologue of a function that realigns its stack.
     fn register(&mut self, register: Register) -> Option<Value> {
         match register {
             arch::STACK_POINTER => Some(Value::Known(self.frame.sp())),
@@ -250,6 +251,6 @@ impl<M: Memory> Machine for Live<'_, M> {
     }
 }
 
-// Tables made to order are those of x86-64.
+// The made-up tables are those of x86-64.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

@@ -1,4 +1,4 @@
-//! A table row, boiled down to eight bytes.
+//! A table row condensed to eight bytes.
 
 use crate::arch;
 use core::fmt;
@@ -12,13 +12,14 @@ use core::fmt;
 ///     └────────────────┴────────────────┴────────────────────────────────┘
 /// ```
 ///
-/// Offsets are in bytes, but for `bp_offset` on 64-bit ARM, which is in words of eight: there functions save the pair below all of their
-/// variables, however many these are. On x86-64 the return address is always at CFA−8; on 64-bit ARM it lies just above the saved frame
-/// pointer, which is rbp there and x29 here, or is saved alone. Rows that keep it elsewhere are [`Kind::Slow`]. Where the caller's frame
-/// pointer is not saved its offset is that of the return address, so that the four ordinary kinds are all left by the same two loads.
-/// The word 0 is no rule, so that zeroed memory is an empty table.
+/// Offsets are in bytes, except `bp_offset` on 64-bit ARM, which is in words of eight bytes: there functions save the
+/// pair below all of their variables, however many there are. On x86-64 the return address is always at CFA−8. On
+/// 64-bit ARM it is just above the saved frame pointer (x29 there, rbp on x86-64), or is saved alone. Rows that keep
+/// it elsewhere are [`Kind::Slow`]. If the caller's frame pointer is not saved, its offset is that of the return
+/// address, so that the same two loads leave all four ordinary kinds. The word 0 is no rule, so zeroed memory is an
+/// empty table.
 ///
-/// An example of x86-64, the middle of a function that pushed rbp and reserved 24 bytes:
+/// An example from x86-64, the middle of a function that pushed rbp and reserved 24 bytes:
 ///
 /// ```text
 ///  rsp ─► ┌────────────┐
@@ -35,10 +36,10 @@ pub struct Rule(u64);
 
 const _: () = assert!(size_of::<Rule>() == 8);
 
-/// Bytes in which `bp_offset` is kept.
+/// The unit of the stored `bp_offset` in bytes.
 const UNIT: i32 = if arch::PUSHES_RETURN_ADDRESS { 1 } else { 8 };
 
-/// The ways in which a frame is left.
+/// The ways of leaving a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Kind {
@@ -50,7 +51,8 @@ pub enum Kind {
     Bp = 3,
     /// CFA = bp + `cfa_offset`; the caller's rbp is at CFA + `bp_offset`.
     BpSavesBp = 4,
-    /// CFA = the word at bp + `cfa_offset`; the caller's rbp is at bp + `bp_offset`. gcc realigns stacks so (DRAP).
+    /// CFA = the word at bp + `cfa_offset`; the caller's rbp is at bp + `bp_offset`. gcc realigns stacks this way
+    /// (DRAP).
     Deref = 5,
     /// The outermost frame: its return address is undefined.
     End = 6,
@@ -62,12 +64,12 @@ pub enum Kind {
     NoInformation = 9,
 }
 
-/// The ordinary kinds, taken apart.
+/// The ordinary kinds, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ordinary {
-    /// The CFA is at an offset from bp; else from sp.
+    /// The CFA is relative to bp; else to sp.
     pub(crate) uses_bp: bool,
-    /// The caller's rbp is saved at an offset from the CFA; else it is unchanged.
+    /// The caller's rbp is saved relative to the CFA; else it is unchanged.
     pub(crate) saves_bp: bool,
 }
 
@@ -78,14 +80,14 @@ impl Rule {
     pub const END: Self = Self::new(Kind::End, 0, 0);
     /// A signal trampoline.
     pub const SIGNAL: Self = Self::new(Kind::Signal, 0, 0);
-    /// A row that only its evaluation can follow.
+    /// A row that must be evaluated.
     pub const SLOW: Self = Self::new(Kind::Slow, 0, 0);
     /// No row.
     pub const NO_INFORMATION: Self = Self::new(Kind::NoInformation, 0, 0);
 
-    /// The rule of `kind` with these offsets, in bytes. `bp_offset` counts where the caller's frame pointer is saved, or where calls do
-    /// not push the return address. No word lies at an offset from the CFA that is no multiple of 8, and some are too far from it: such
-    /// a rule is [`Rule::SLOW`].
+    /// The rule of `kind` with these offsets, in bytes. `bp_offset` matters only if the caller's frame pointer is
+    /// saved, or if calls do not push the return address. If it is no multiple of 8, or too far from the CFA to be
+    /// stored, the rule is [`Rule::SLOW`].
     #[inline]
     pub const fn new(kind: Kind, cfa_offset: i32, bp_offset: i32) -> Self {
         let kept = bp_offset.wrapping_div(UNIT);
@@ -109,7 +111,7 @@ impl Rule {
         self.0
     }
 
-    /// The rule whose word is `bits`; `None` if it is none that [`Rule::new`] makes.
+    /// The rule whose word is `bits`; `None` if [`Rule::new`] makes no such rule.
     #[inline]
     pub const fn from_bits(bits: u64) -> Option<Self> {
         let rule = Self(bits);
@@ -119,7 +121,7 @@ impl Rule {
         }
     }
 
-    /// The way in which the frame is left; `None` for words that are no rule, such as 0.
+    /// The way of leaving the frame; `None` for words that are no rule, such as 0.
     #[inline(always)]
     pub const fn kind(self) -> Option<Kind> {
         Some(match self.0 >> 48 {
@@ -136,7 +138,7 @@ impl Rule {
         })
     }
 
-    /// What differs between the ordinary kinds, the first four.
+    /// What distinguishes the ordinary kinds, which are the first four.
     #[inline(always)]
     pub(crate) const fn ordinary(self) -> Option<Ordinary> {
         let kind = (self.0 >> 48).wrapping_sub(Kind::Sp as u64);
@@ -186,7 +188,7 @@ mod tests {
         Kind::NoInformation,
     ];
 
-    /// Check that the bits are where the picture shows them.
+    /// Check that the bits are where the documentation shows them.
     #[test]
     fn layout_is_the_documented_one() {
         let saved = if arch::PUSHES_RETURN_ADDRESS { 0x0002_fff0_0000_0028 } else { 0x0002_fffe_0000_0028 };
@@ -200,7 +202,7 @@ mod tests {
         assert_eq!(Rule::from_bits(0), None);
     }
 
-    /// Check that a word which no rule has is none: its offsets would lead to words that are not aligned.
+    /// Check that a word which no rule has is refused: its offsets would lead to unaligned words.
     #[test]
     fn other_words_are_no_rules() {
         let [elsewhere, odd] = [0x0001_fff0_0000_0028, 0x0002_fff1_0000_0028];
@@ -210,8 +212,8 @@ mod tests {
         }
     }
 
-    /// Check that offsets which do not fit make a slow rule, and that those of functions with large variables fit where these lie between
-    /// the caller's frame and what is saved.
+    /// Check that offsets which do not fit make a slow rule, and that those of functions with large variables fit if
+    /// the variables are between the caller's frame and the saved registers.
     #[test]
     fn large_frames_have_rules_where_they_are_common() {
         let kinds = [-32_768, -65_568, -262_144, -262_152]
@@ -226,7 +228,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that a rule gives back what it was made of.
+        /// Check that a rule returns the parts that it was made of.
         #[test]
         fn parts_round_trip(kind in 0..KINDS.len(), cfa: i32, bp: i16) {
             let bp = i32::from(bp);

@@ -8,10 +8,11 @@ use crate::{
 
 /// The rules of all code of a process.
 pub trait Rules {
-    /// The modules behind the rules.
+    /// The modules that the rules are about.
     type Modules: Modules;
 
-    /// How to leave a frame that executes at `address`, and the tag beside the rule; `None` if that is not code.
+    /// How to leave a frame that executes at `address`, and the tag beside the rule; `None` if the address is not
+    /// code.
     fn rule(&mut self, address: CodeAddress) -> Option<(Rule, &mut u32)>;
 
     /// Leaves a frame whose rule is [`Kind::Slow`](crate::Kind::Slow).
@@ -25,7 +26,7 @@ pub trait Rules {
     fn modules(&self) -> &Self::Modules;
 }
 
-/// Rules from the tables of the modules, kept in two caches.
+/// Rules from the tables of the modules, cached in two levels.
 pub struct CachedRules<'a, M> {
     table: &'a mut RuleTable,
     shared: SharedRules<'a>,
@@ -36,7 +37,7 @@ pub struct CachedRules<'a, M> {
 }
 
 impl<'a, M: Modules> CachedRules<'a, M> {
-    /// Rules of `modules`, kept in the thread's own `table` and in the `shared` one.
+    /// Rules of `modules`, cached in the thread's own `table` and in the `shared` one.
     pub fn new(
         table: &'a mut RuleTable,
         shared: SharedRules<'a>,
@@ -46,7 +47,7 @@ impl<'a, M: Modules> CachedRules<'a, M> {
         Self { table, shared, modules, scratch, uncached: 0 }
     }
 
-    /// Forgets the thread's own copies. Due when modules were unloaded.
+    /// Forgets the thread's own copies. Necessary when modules were unloaded.
     pub fn clear(&mut self) {
         self.table.clear();
     }
@@ -73,7 +74,7 @@ impl<'a, M: Modules> CachedRules<'a, M> {
     }
 }
 
-/// Works a rule out; `None` if the address is not code.
+/// Computes a rule; `None` if the address is not code.
 #[inline(never)]
 pub(crate) fn learn(address: CodeAddress, modules: &impl Modules, scratch: &mut Scratch) -> Option<Learned> {
     let lookup = address.lookup();
@@ -112,9 +113,9 @@ pub(crate) fn evaluate(
     }
 }
 
-/// Leaves an interrupted linkage stub or leaf function that has pushed nothing, where calls do not push either.
+/// Leaves an interrupted PLT stub or leaf function that has pushed nothing, where calls do not push either.
 fn leave_by_register(frame: &Frame, memory: &mut impl Memory) -> Result<Frame, End> {
-    // Its module was there when the rule was made.
+    // Here the rule came from a row, whose module must be gone.
     if arch::PUSHES_RETURN_ADDRESS {
         return Err(End::NoUnwindInfo);
     }
@@ -123,26 +124,28 @@ fn leave_by_register(frame: &Frame, memory: &mut impl Memory) -> Result<Frame, E
     Frame::caller(arch::code_address(returns), frame.sp(), frame.bp())
 }
 
-/// The rule of a linkage stub without a table. Only an interrupted frame executes there: stubs call nothing.
+/// The rule of a PLT stub without a table. Only an interrupted frame executes there: stubs call nothing.
 fn stub(address: CodeAddress, modules: &impl Modules) -> Option<Rule> {
     let CodeAddress::Exact(ip) = address else { return None };
     let (before, at) = (modules.code(ip.checked_sub(16)?)?, modules.code(ip)?);
     Some(match arch::stub_offset(&before, &at)? {
-        // It has pushed nothing, not even a call has: only its registers tell where it returns to.
+        // Neither it nor a call has pushed anything: only its registers tell where it returns to.
         0 => Rule::SLOW,
         offset => Rule::new(Kind::Sp, offset, -8),
     })
 }
 
-/// The rule of a function without a table that has its return address in a register alone. A frame that has called another one has not.
+/// The rule of a function without a table that has its return address only in a register. A frame that has called
+/// another function does not.
 fn leaf(address: CodeAddress, modules: &impl Modules) -> Option<Rule> {
     let CodeAddress::Exact(ip) = address else { return None };
     let read = |at| Some(u32::from_le_bytes(*modules.code(at)?.first_chunk()?));
     arch::returns_by_register(ip, read).then_some(Rule::SLOW)
 }
 
-/// The end of a stack that nobody called: `makecontext` has its outermost frame return to where a function begins, and `make_fcontext`
-/// to where its own jump into that frame has ended. A call leaves no such address, for that lies behind the call.
+/// The end of a stack whose outermost frame nobody called: `makecontext` makes that frame return to the beginning of
+/// a function, and `make_fcontext` to the place after its own jump into that frame. A call leaves no such address,
+/// since its return address follows the call.
 fn made_by_hand(
     address: CodeAddress,
     sections: Sections<'_>,
@@ -160,22 +163,22 @@ fn made_by_hand(
     (is_beginning && !is_called).then_some(Rule::END)
 }
 
-/// Whether a signal handler returns to `address`. Asked before the tables: where the trampoline has none, the
-/// byte before it belongs to another function.
+/// Whether a signal handler returns to `address`. Checked before the tables: if the trampoline has none, the byte
+/// before it belongs to another function.
 fn is_trampoline(address: CodeAddress, modules: &impl Modules) -> bool {
     modules.code(address.address()).is_some_and(|code| arch::is_signal_trampoline(&code))
 }
 
-/// A rule and how long it is true.
+/// A rule, and how long it is valid.
 pub(crate) enum Learned {
     /// As long as its module is loaded.
     Lasting(Rule),
-    /// For this visit: code outside of modules may be replaced at any time.
+    /// For this visit only: code outside of modules may be replaced at any time.
     Passing(Rule),
 }
 
 impl Learned {
-    /// The rule, for those who keep none.
+    /// The rule, for callers that cache none.
     pub(crate) fn rule(self) -> Rule {
         match self {
             Learned::Lasting(rule) | Learned::Passing(rule) => rule,
@@ -205,6 +208,6 @@ impl<M: Modules> Rules for CachedRules<'_, M> {
     }
 }
 
-// Tables made to order are those of x86-64.
+// The made-up tables are those of x86-64.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

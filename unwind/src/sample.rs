@@ -1,4 +1,4 @@
-//! Stacks of other processes, from a copy of their registers and of their newest stack bytes.
+//! Stacks of other processes, from a copy of their registers and of the newest bytes of their stacks.
 //!
 //! ```text
 //!   sp ─► ┌───────────────────────────┐ stack[0]
@@ -8,22 +8,24 @@
 //!         │ needs it is *truncated*   │
 //! ```
 //!
-//! On 64-bit ARM a leaf function has its return address in the link register alone, which is copied, too. A walk finds it as it finds
-//! the registers of a frame that a signal interrupted: in a signal frame, here one at an address where nothing is.
+//! On 64-bit ARM a leaf function has its return address only in the link register, which is copied, too. A walk finds
+//! it like the registers of a frame that a signal interrupted: in a signal frame, here at an address where nothing is
+//! mapped.
 //!
-//! The steps are those of [`walk()`](crate::walk()). What differs is where things are: stack words in the copy, tables and
-//! code in files, and the rules of a module are kept by its own addresses, so that all processes that map it share them.
+//! The steps are those of [`walk()`](crate::walk()). What differs is where things are: stack words in the copy,
+//! tables and code in files. And the rules of a module are cached by its own addresses, so that all processes that
+//! map it share them.
 
 use crate::arch::{self, SignalContext};
 use crate::rules::{Learned, evaluate, learn};
 use crate::{CodeAddress, End, Frame, Memory, Modules, Registers, Rule, Rules, Scratch, SharedRules, step};
 
-/// What was copied of a thread when it was sampled.
+/// What was copied from a thread when it was sampled.
 #[derive(Clone, Copy, Debug)]
 pub struct StackSample<'a> {
     /// Its registers; the address is that of an instruction, [`CodeAddress::Exact`].
     pub registers: Registers,
-    /// Its x30, where calls leave the return address in that: `None` on x86-64, or where it was not copied.
+    /// Its x30, if calls leave the return address there; `None` on x86-64, or if it was not copied.
     pub link: Option<u64>,
     /// The bytes of its stack from the stack pointer upwards, as many as were copied.
     pub stack: &'a [u8],
@@ -33,17 +35,17 @@ pub struct StackSample<'a> {
 
 /// The modules of a sampled process.
 pub trait SampledModules: Modules {
-    /// The rules kept for the module that contains `address`, by its own addresses, and its bias: what to take off an
-    /// address of the process to get one of the module. `None` where nothing is kept.
+    /// The cached rules for the module that contains `address`, by the module's own addresses, and its bias: what to
+    /// subtract from an address in the process to get one in the module. `None` if nothing is cached.
     fn kept(&self, address: u64) -> Option<(SharedRules<'_>, u64)>;
 }
 
-/// Visits the frames of a sampled stack, innermost first, and says how it ends. A stack that goes on beyond the copy is
-/// [`End::Truncated`].
+/// Visits the frames of a sampled stack, innermost first, and returns how it ends. A stack that continues beyond the
+/// copy is [`End::Truncated`].
 ///
 /// Bytes and registers may be anything: each read is bounded by the copy, and the number of frames by `max_depth`.
 ///
-/// Cost: 20 ns a frame whose rule is kept, half a microsecond for others.
+/// Cost: 20 ns for a frame whose rule is cached, half a microsecond for others.
 pub fn unwind_sample(
     sample: &StackSample<'_>,
     modules: &impl SampledModules,
@@ -63,8 +65,8 @@ pub fn unwind_sample(
         visit(frame);
         frame = match step(rule, frame, &mut memory, &mut rules) {
             Ok(caller) => caller,
-            // Frame pointers that lead out of the copy are no proof that there is a caller, but the table of a
-            // function is.
+            // Frame pointers that lead out of the copy are no proof that there is a caller, but a function's table
+            // is.
             Err(End::Unreadable) if memory.is_beyond => return End::Truncated,
             Err(end) => return end,
         };
@@ -72,7 +74,7 @@ pub fn unwind_sample(
     End::Truncated
 }
 
-/// Where the copied registers are for a walk: in the kernel's half, which has no stack of a program.
+/// Where a walk finds the copied registers: in the kernel's half of addresses, where no program has a stack.
 const NOWHERE: u64 = 1 << 63;
 const REGISTERS: Option<SignalContext> = SignalContext::at(NOWHERE);
 
@@ -81,7 +83,7 @@ struct Copied<'a> {
     start: u64,
     stack: &'a [u8],
     link: Option<u64>,
-    /// A word was asked for that lies above the copy.
+    /// A word above the copy was needed.
     is_beyond: bool,
 }
 
@@ -102,7 +104,7 @@ impl Memory for Copied<'_> {
 struct SampleRules<'a, M> {
     modules: &'a M,
     scratch: &'a mut Scratch,
-    /// Nobody looks at it.
+    /// Not used.
     tag: u32,
 }
 
@@ -119,7 +121,7 @@ impl<M: SampledModules> SampleRules<'_, M> {
             return Some(rule);
         }
         let learned = learn(address, self.modules, self.scratch)?;
-        // 0 is the key of a free place.
+        // 0 is the key of a free slot.
         if let (Learned::Lasting(rule), true) = (&learned, own.to_bits() != 0) {
             kept.insert(own, *rule);
         }

@@ -1,4 +1,4 @@
-//! What a walk asks about loaded modules.
+//! What a walk needs to know about loaded modules.
 
 use crate::Text;
 
@@ -12,12 +12,12 @@ use crate::Text;
 ///  └──────────────────────────────┴───────────────┴───────────────────────┴─────┘
 /// ```
 ///
-/// Program headers give the address of `.eh_frame_hdr` (`PT_GNU_EH_FRAME`) and no more; the header says where
+/// Program headers give the address of `.eh_frame_hdr` (`PT_GNU_EH_FRAME`) and no more. The header says where
 /// `.eh_frame` begins, before or after itself, and nothing says where it ends. So the whole readable segment is
-/// given, and only the pages that a lookup needs are touched.
+/// given; only the pages that a look-up needs are touched.
 #[derive(Clone, Copy, Debug)]
 pub struct Sections<'a> {
-    /// The bytes of the readable segment that holds the tables.
+    /// The bytes of the readable segment that contains the tables.
     pub segment: &'a [u8],
     /// Where those bytes are mapped.
     pub segment_address: u64,
@@ -27,27 +27,27 @@ pub struct Sections<'a> {
 
 /// The modules of the process.
 ///
-/// Implementations that serve a hook must neither lock nor allocate; `_dl_find_object` of glibc 2.35 is made
-/// for this.
+/// Implementations that serve a hook must neither lock nor allocate; `_dl_find_object` of glibc 2.35 is made for
+/// this.
 pub trait Modules {
     /// The tables of the module whose code contains `address`; `None` if no module does, or it has no tables.
     fn find(&self, address: u64) -> Option<Sections<'_>>;
 
-    /// The code around `address`, if its instructions are to be read where tables are missing: that of a C library which is built
-    /// without.
+    /// The code around `address`, if its instructions are read where tables are missing: that of a C library
+    /// which is built without tables.
     fn text(&self, address: u64) -> Option<Text<'_>> {
         let _ = address;
         None
     }
 
-    /// Whether `address` lies in an executable mapping, of a module or not. An address that is not code is never
+    /// Whether `address` is in an executable mapping, of a module or not. An address that is not code is never
     /// visited.
     fn is_code(&self, address: u64) -> bool;
 
     /// The 16 bytes at `address`, if all of them are mapped, readable code.
     ///
-    /// They are looked at where tables are missing: to recognise signal trampolines and linkage stubs, and to check
-    /// that a return address follows a call. Without them such frames end the walk, or are crossed with less proof.
+    /// They are examined where tables are missing: to recognise signal trampolines and PLT stubs, and to check that a
+    /// return address follows a call. Without them, such frames end the walk, or are crossed with less proof.
     fn code(&self, address: u64) -> Option<[u8; 16]> {
         let _ = address;
         None

@@ -7,7 +7,7 @@ use core::ops::Range;
 #[derive(Clone, Debug)]
 pub struct StackMemory {
     start: u64,
-    /// Number of bytes at which a whole word still starts in the range.
+    /// Number of byte positions in the range at which a whole word begins.
     starts: u64,
 }
 
@@ -30,7 +30,7 @@ impl Memory for StackMemory {
         if address.wrapping_sub(self.start) >= self.starts || !address.is_multiple_of(8) {
             return None;
         }
-        // Volatile, because the word belongs to some frame's locals and the compiler knows nothing of this read.
+        // Volatile, because the word belongs to some frame's locals, and the compiler knows nothing of this read.
         // SAFETY: the address is aligned and its eight bytes lie in the range that `new` was promised is readable.
         Some(unsafe { core::ptr::read_volatile(address as *const u64) })
     }
@@ -62,7 +62,7 @@ mod tests {
         }
     }
 
-    /// Check that a range shorter than a word, or turned round, has nothing to read.
+    /// Check that a range that is shorter than a word, or reversed, has nothing to read.
     #[test]
     fn short_ranges_are_empty() {
         let words = [1u64, 2];

@@ -1,4 +1,4 @@
-//! Call frame tables and memories made to order, for the tests of this crate.
+//! Made-up call frame tables and memories for the tests of this crate.
 
 use crate::{Memory, Modules, SavedWord, SavedWords, Sections, arch};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ pub(crate) const SEGMENT: u64 = 0x40_0000;
 /// Where the functions of built tables begin.
 pub(crate) const CODE: u64 = 0x50_0000;
 
-/// A function for which to build a table: its place relative to [`CODE`], its length, its instructions.
+/// A function for which to build a table: its offset from [`CODE`], its length, its instructions.
 #[derive(Clone, Debug)]
 pub(crate) struct Function<'a> {
     pub(crate) start: u32,
@@ -25,7 +25,7 @@ pub(crate) struct Segment {
     pub(crate) hdr: u64,
 }
 
-/// In which order the sections lie, and whether the header has its search table.
+/// The order of the sections, and whether the header has its search table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     Indexed,
@@ -48,7 +48,7 @@ impl Segment {
     /// The tables of `functions`, which are sorted.
     pub(crate) fn build(functions: &[Function<'_>], layout: Layout) -> Self {
         let hdr_size = 12 + 8 * functions.len() as u64;
-        // A few bytes in front, so that nothing can rely on being first.
+        // Some bytes in front, so that nothing can rely on being first.
         let front = 16;
         let frame = if layout == Layout::FrameFirst { SEGMENT + front } else { SEGMENT + front + hdr_size };
         let mut eh_frame = Vec::new();
@@ -93,12 +93,13 @@ impl Modules for Segment {
     }
 }
 
-/// Adds a CIE and an FDE to the section at address `frame`; gives the FDE's address.
+/// Adds a CIE and an FDE to the section at address `frame`; returns the FDE's address.
 fn push_function(section: &mut Vec<u8>, frame: u64, function: &Function<'_>) -> u64 {
     let cie = section.len();
-    let mut body = Vec::from([0, 0, 0, 0, 1]); // it is a CIE, version 1
+    let mut body = Vec::from([0, 0, 0, 0, 1]); // a CIE, version 1
     body.extend(if function.signal { &b"zRS\0"[..] } else { b"zR\0" });
-    // Code alignment 1, data alignment −8, the column of the return address, one byte of augmentation: pcrel sdata4.
+    // Code alignment 1, data alignment −8, the column of the return address, one byte of augmentation data: pcrel
+    // sdata4.
     body.extend([0x01, 0x78, arch::RETURN_ADDRESS.0 as u8, 0x01, 0x1b]);
     // CFA = rsp + 8, return address at CFA − 8; or CFA = sp, return address in x30.
     body.extend(if arch::PUSHES_RETURN_ADDRESS {

@@ -1,23 +1,25 @@
-//! Code that is to be read, since it has no tables.
+//! Code that is read because it has no tables.
 
 use core::ffi::CStr;
 
 /// The code of a C library that is built without unwind tables, as musl is.
 ///
-/// Its frames are left by what its instructions do until the function returns. That holds for what a compiler made, whose functions
-/// leave the stack as they found it; so it is asked for one module that is known to be such code, and not for whatever lacks a table.
+/// Its frames are left by what its instructions do until the function returns. That works for compiled code, whose
+/// functions leave the stack as they found it. So it is used only for one module that is known to contain such code,
+/// not for anything that lacks a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
-    /// Its bytes.
+    /// The bytes of the code.
     pub code: &'a [u8],
-    /// Where they are mapped.
+    /// Where the code is mapped.
     pub address: u64,
-    /// Addresses of the functions of [`Text::NEVER_RETURN`], 0 for those that are not known.
+    /// Addresses of the functions in [`Text::NEVER_RETURN`]; 0 for those that are unknown.
     pub never_return: [u64; Text::NEVER_RETURN.len()],
 }
 
 impl Text<'_> {
-    /// Functions of it that never return. The first two end a process and a thread with what its first function has returned.
+    /// Functions of a C library that never return. The first two end a process and a thread with the result of its
+    /// first function.
     pub const NEVER_RETURN: [&'static CStr; 11] = [
         c"exit",
         c"pthread_exit",
@@ -32,12 +34,12 @@ impl Text<'_> {
         c"verrx",
     ];
 
-    /// Whether one of them begins at an address.
+    /// Whether one of them begins at this address.
     pub(crate) fn is_end(&self, address: u64) -> bool {
         self.never_return.contains(&address)
     }
 
-    /// Whether the function at an address ends a process or a thread with what its first function has returned.
+    /// Whether the function at this address ends a process or a thread with the result of its first function.
     pub(crate) fn takes_result(&self, address: u64) -> bool {
         let [exit, thread_exit, ..] = self.never_return;
         address == exit || address == thread_exit

@@ -12,7 +12,7 @@ use core::hint::select_unpredictable;
 pub enum End {
     /// The outermost frame was reached: the stack is complete.
     Root = 0,
-    /// The depth limit was reached and there is more.
+    /// The depth limit was reached, and there are more frames.
     Truncated = 1,
     /// The last frame has no unwind table and no plausible frame pointer.
     NoUnwindInfo = 2,
@@ -25,15 +25,15 @@ pub enum End {
 
 /// Visits the frames of a stack from `start` to the root, innermost first.
 ///
-/// `visit` gets each frame's address and the tag that lies beside its cached rule: a number of the caller's, 0
-/// until the caller sets it, and lost whenever the rule leaves the per-thread table. For rules that are not
-/// cached it is 0 each time and what is stored there is forgotten.
+/// `visit` gets each frame's address and the tag beside its cached rule: a number of the caller's, which is 0 until
+/// the caller sets it, and lost when the rule leaves the per-thread table. For rules that are not cached, it is
+/// always 0, and what is stored there is forgotten.
 ///
-/// At most `max_depth` frames are visited, which also bounds the time on a stack made up by an adversary. A frame
-/// is visited only if its address is code.
+/// At most `max_depth` frames are visited, which also bounds the time for a stack made up by an adversary. A frame is
+/// visited only if its address is code.
 ///
-/// Cost: about 5 ns per frame once the rules of the stack are cached: the return address, its hash, the rule and
-/// the addition that gives the next return address depend on each other.
+/// Cost: about 5 ns per frame once the rules of the stack are cached: the return address, its hash, the rule and the
+/// addition that gives the next return address depend on each other.
 #[inline]
 pub fn walk<M: Memory, R: Rules>(
     start: Registers,
@@ -42,11 +42,11 @@ pub fn walk<M: Memory, R: Rules>(
     max_depth: usize,
     mut visit: impl FnMut(CodeAddress, &mut u32),
 ) -> End {
-    // The key of this address would be that of a free place in the tables.
+    // The key of this address would be that of a free entry in the tables.
     if start.ip == CodeAddress::Return(0) {
         return End::Broken;
     }
-    // Loose words instead of a frame: one whose address is passed anywhere could not stay in registers.
+    // Separate words instead of a frame: a frame whose address is passed anywhere could not stay in registers.
     let (mut code, mut sp, mut bp, mut context) = Frame::innermost(start).into_words();
     for _ in 0..max_depth {
         let address = CodeAddress::from_bits(code);
@@ -60,7 +60,7 @@ pub fn walk<M: Memory, R: Rules>(
     End::Truncated
 }
 
-/// The caller of a frame, both as loose words.
+/// The caller of a frame, both as separate words.
 #[inline(always)]
 pub(crate) fn leave<M: Memory, R: Rules>(
     rule: Rule,
@@ -81,7 +81,7 @@ type Words = (u64, u64, u64, Option<SignalContext>);
 ///
 /// # Errors
 ///
-/// Why there is no caller; [`End::Root`] is the good one.
+/// Why there is no caller; [`End::Root`] means that the stack is complete.
 #[inline]
 pub fn step<M: Memory, R: Rules>(
     rule: Rule,
@@ -95,18 +95,18 @@ pub fn step<M: Memory, R: Rules>(
     }
 }
 
-/// The caller of a frame with these registers, if `rule` is of an ordinary kind: its own words end at the CFA, the return
-/// address lies at a known place below that, the frame pointer is as it was or saved.
+/// The caller of a frame with these registers, if `rule` is of an ordinary kind: the frame's own words end at the
+/// CFA, the return address is at a known place below that, and the frame pointer is unchanged or saved.
 #[inline(always)]
 pub(crate) fn ordinary(rule: Rule, sp: u64, bp: u64, memory: &mut impl Memory) -> Option<Result<Frame, End>> {
     let Ordinary { uses_bp, saves_bp } = rule.ordinary()?;
-    // Which of the ordinary kinds comes next cannot be predicted, so none of them is branched on.
+    // The next ordinary kind cannot be predicted, so there is no branch on the kind.
     let cfa = select_unpredictable(uses_bp, bp, sp).wrapping_add_signed(rule.cfa_offset());
-    // No stack word lies at an odd address.
+    // No stack word has an unaligned address.
     if cfa <= sp || !cfa.is_multiple_of(8) {
         return Some(Err(End::Broken));
     }
-    // Where the frame pointer is not saved that is twice the same word.
+    // If the frame pointer is not saved, both loads read the same word.
     let second = rule.bp_offset();
     let returns_at = arch::returns_at(second, saves_bp);
     Some(match memory.read_both(cfa.wrapping_add_signed(returns_at), cfa.wrapping_add_signed(second)) {
@@ -117,7 +117,7 @@ pub(crate) fn ordinary(rule: Rule, sp: u64, bp: u64, memory: &mut impl Memory) -
     })
 }
 
-/// The kinds that are rare, or the last of their stack.
+/// The kinds that are rare, or that end a stack.
 #[cold]
 #[inline(never)]
 fn unusual<M: Memory, R: Rules>(
@@ -140,13 +140,13 @@ fn unusual<M: Memory, R: Rules>(
         Some(Kind::Signal) => interrupted(frame, memory),
         Some(Kind::Slow) => rules.evaluate(&frame, memory),
         Some(Kind::NoInformation) => frame_pointer::step(&frame, memory, rules),
-        // The ordinary kinds do not come here, and a word that is no rule leads nowhere.
+        // The ordinary kinds do not get here, and a word that is no rule leads nowhere.
         Some(Kind::Sp | Kind::SpSavesBp | Kind::Bp | Kind::BpSavesBp) | None => Err(End::Broken),
     }
 }
 
-/// The frame below a signal trampoline. Its stack pointer is not compared with the handler's, which may have run
-/// on an alternate stack.
+/// The frame that a signal trampoline interrupted. Its stack pointer is not compared with the handler's, which may
+/// have run on an alternate stack.
 fn interrupted(frame: Frame, memory: &mut impl Memory) -> Result<Frame, End> {
     let mut saved = |offset| word(memory, frame.sp().wrapping_add_signed(offset));
     let (ip, sp, bp) = (saved(arch::SAVED_IP)?, saved(arch::SAVED_SP)?, saved(arch::SAVED_BP)?);
@@ -156,6 +156,6 @@ fn interrupted(frame: Frame, memory: &mut impl Memory) -> Result<Frame, End> {
     Frame::interrupted(ip, sp, bp, SignalContext::at(frame.sp()))
 }
 
-// Tables made to order are those of x86-64.
+// The made-up tables are those of x86-64.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

@@ -1,11 +1,11 @@
-//! Rules of code without tables, by its instructions.
+//! Rules for code without tables, derived from its instructions.
 //!
-//! A function gives the stack back as it has found it. So from any of its instructions on, each way to a return takes the same bytes
-//! off the stack, and pops rbp, if the function has changed it, from the same place:
+//! A function leaves the stack as it found it. So from any of its instructions, each path to a return removes the
+//! same number of bytes from the stack, and pops rbp, if the function has changed it, from the same place:
 //!
 //! ```text
 //!  call malloc ─► test %rax,%rax      sp + 0
-//!                 je   1f             both ways
+//!                 je   1f             both paths
 //!                 mov  …
 //!              1: add  $8,%rsp        sp + 8
 //!                 pop  %rbx           sp + 16
@@ -13,14 +13,15 @@
 //!                 ret                            CFA = sp + 32
 //! ```
 //!
-//! All ways are followed that can be, within bounds, and all that meet, or return, have to agree; otherwise nothing is known. What
-//! deceives are calls that never return, behind which other code begins. Those of known functions end a way. The others are found out:
-//! where a function is called the stack pointer is a multiple of 16, by the ABI, so a way from there on has taken such a multiple
-//! off at each further call and at its end; one that has crossed the beginning of another function has 8 too many.
-//! An interrupted frame may be anywhere, and has no such sign: there ways end at calls that are followed by what fills up
-//! between functions.
+//! All possible paths are followed, within bounds, and all that meet or return must agree; otherwise nothing is
+//! known. What can mislead are calls that never return, which other code may follow. Calls of functions that are
+//! known not to return end a path. The others are detected: by the ABI the stack pointer is a multiple of 16 at each
+//! call, so a path that begins after a call has removed such a multiple at each further call and at its end; a path
+//! that has crossed the beginning of another function has removed 8 bytes too many. An interrupted frame may be
+//! anywhere and offers no such check: there, paths end at calls that are followed by padding between functions.
 //!
-//! The function that a process or a thread begins with calls another one and passes what it returns to a function that ends it:
+//! The first function of a process or a thread calls another one and passes its result to a function that ends the
+//! process or thread:
 //!
 //! ```text
 //!  call *%rbx │ mov %eax,%edi │ call exit
@@ -30,11 +31,11 @@ use crate::arch::{self, Call};
 use crate::instruction::{Flow, Instruction};
 use crate::{CodeAddress, Kind, Rule, Text};
 
-/// Instructions that are read for one rule: 30 µs at most, once.
+/// Most instructions that are read for one rule: at most 30 µs, once.
 const INSTRUCTIONS: usize = 2048;
-/// Ways that wait to be followed; further ones are not.
+/// Most paths that can wait to be followed; further ones are ignored.
 const WAYS: usize = 32;
-/// Places that were jumped to, each of which is followed once.
+/// Most jump targets; each is followed once.
 const PLACES: usize = 96;
 /// Most bytes of a frame.
 const LARGEST_FRAME: i32 = 8 << 20;
@@ -43,11 +44,11 @@ const RETURN: u8 = 0xc3;
 const STACK_POINTER: u8 = 4;
 const FRAME_POINTER: u8 = 5;
 
-/// The rule for a frame that executes at `address`; `None` if its instructions do not tell.
+/// The rule for a frame that executes at `address`; `None` if its instructions do not determine it.
 #[cold]
 #[inline(never)]
 pub(crate) fn rule(text: Text<'_>, address: CodeAddress) -> Option<Rule> {
-    // The instructions are those of one machine.
+    // The instructions are those of x86-64.
     if !cfg!(target_arch = "x86_64") {
         return None;
     }
@@ -57,7 +58,7 @@ pub(crate) fn rule(text: Text<'_>, address: CodeAddress) -> Option<Rule> {
         let before = text.code.get(from.checked_sub(16)?..from)?.first_chunk()?;
         match arch::call_before(address.address(), before)? {
             Call::Indirect if passes_to_end(text, from) => return Some(Rule::END),
-            // What follows is something else.
+            // What follows is other code.
             Call::Direct(target) if text.is_end(target) => return None,
             Call::Indirect | Call::Direct(_) => {}
         }
@@ -73,16 +74,16 @@ pub(crate) fn rule(text: Text<'_>, address: CodeAddress) -> Option<Rule> {
     }
 }
 
-/// What the instructions of a way have done.
+/// What the instructions of a path have done so far.
 #[derive(Clone, Copy, Debug)]
 struct State {
-    /// The stack pointer was taken from rbp, which has not changed since the beginning of the way.
+    /// The stack pointer was set from rbp, which has not changed since the beginning of the path.
     is_from_bp: bool,
-    /// How far the stack pointer has gone up, or is from rbp.
+    /// How far the stack pointer has risen; or its distance from rbp.
     depth: i32,
-    /// How far from there the word is that rbp was popped from.
+    /// On the same scale, the place of the word that rbp was popped from.
     popped_bp: Option<i32>,
-    /// Words below were written on the way, by a function that it went on to.
+    /// Words below this were written on the path, by a function that it entered.
     written: i32,
 }
 
@@ -90,13 +91,13 @@ struct Search<'t> {
     text: Text<'t>,
     is_return: bool,
     found: Option<Rule>,
-    /// A function was come across that a process or a thread begins with.
+    /// The first function of a process or a thread was found.
     is_start: bool,
     ways: Ways,
 }
 
 impl Search<'_> {
-    /// Follows a way to its end; `None` when it contradicts another one.
+    /// Follows a path to its end; `None` when it contradicts another one.
     fn follow(&mut self, mut at: usize, mut state: State, left: &mut usize) -> Option<()> {
         loop {
             let Some(rest) = self.text.code.get(at..).filter(|_| *left > 0) else { return Some(()) };
@@ -139,7 +140,7 @@ impl Search<'_> {
                     return if is_return { self.returns(state) } else { Some(()) };
                 }
             };
-            // A jump came there before, and from there it goes on as that did.
+            // An earlier jump led here, and that path was followed from here.
             if at == behind && self.ways.meets(at, state)? {
                 return Some(());
             }
@@ -150,18 +151,18 @@ impl Search<'_> {
         target.is_some_and(|target| self.text.is_end(self.text.address.wrapping_add(target as u64)))
     }
 
-    /// True where a way that began at a call has come to another one as no function does.
+    /// True when a path that began after a call has come to another call in a state that no function allows.
     fn is_elsewhere(&self, state: State) -> bool {
         self.is_return && !state.is_from_bp && state.depth & 15 != 0
     }
 
-    /// True where a call is followed by what fills up between functions: it does not return. The same stands in front of loops; where
-    /// the CFA tells who has crossed a function, it need not tell.
+    /// True when padding as between functions follows a call, which therefore does not return. Padding also precedes
+    /// loops, so it is not used where the CFA tells whether a path has crossed into another function.
     fn ends_at(&self, behind: usize) -> bool {
         !self.is_return && is_filled_up(self.text.code, behind)
     }
 
-    /// A way has come to a return; `None` if another one came to one otherwise.
+    /// A path has come to a return; `None` if another path came to one differently.
     fn returns(&mut self, state: State) -> Option<()> {
         let Some(rule) = state.rule(self.is_return) else { return Some(()) };
         match self.found {
@@ -175,7 +176,7 @@ impl Search<'_> {
 }
 
 impl State {
-    /// What it is after an instruction that goes on to the next one; `None` if that cannot be told.
+    /// The state after an instruction that continues with the next one; `None` if it is unknown.
     fn after(self, instruction: Instruction, code: &[u8]) -> Option<State> {
         let Some(opcode) = instruction.opcode else { return Some(self) };
         let (operation, register) =
@@ -183,7 +184,7 @@ impl State {
         let is_register = instruction.modrm.is_some_and(|byte| byte >> 6 == 3);
         let bytes = code.get(..instruction.length)?;
         let number = |length| signed(bytes, length);
-        // Of registers with REX's further bit none is one of these.
+        // With REX's extension bit, a register is none of these.
         let first_of_eight = |bit: u8| instruction.rex & bit == 0;
         let to_register = |number| is_register && register == Some(number) && first_of_eight(1);
         let names = |number| operation == number && first_of_eight(4);
@@ -199,14 +200,14 @@ impl State {
             0x83 if to_register(STACK_POINTER) && operation == 5 => self.moved(number(1)?.checked_neg()?),
             0x81 if to_register(STACK_POINTER) && operation == 0 => self.moved(number(4)?),
             0x81 if to_register(STACK_POINTER) && operation == 5 => self.moved(number(4)?.checked_neg()?),
-            // cmp changes nothing
+            // cmp changes nothing.
             0x80 | 0x81 | 0x83 if operation == 7 => Some(self),
             // lea off(%rsp),%rsp and lea off(%rbp),%rsp
             0x8d if names(STACK_POINTER) => self.addressed(instruction, bytes),
-            // mov %rbp,%rsp, either way round
+            // mov %rbp,%rsp, in both encodings
             0x89 if to_register(STACK_POINTER) && names(FRAME_POINTER) => self.at_bp(0),
             0x8b if names(STACK_POINTER) && to_register(FRAME_POINTER) => self.at_bp(0),
-            // test and cmp only read, others put into the register what nobody knows.
+            // test and cmp only read; the others put an unknown value into the register.
             0x38..=0x3b | 0x84 | 0x85 => Some(self),
             0x01 | 0x09 | 0x11 | 0x19 | 0x21 | 0x29 | 0x31 | 0x81 | 0x83 | 0x87 | 0x89 | 0xc1 | 0xc7
             | 0xd1 | 0xd3
@@ -227,7 +228,7 @@ impl State {
         }
     }
 
-    /// How deep the stack is, as one number: of two ways to a place one may have taken it from rbp.
+    /// The depth of the stack as one number: of two paths to a place, one may have taken it from rbp.
     fn height(self) -> i32 {
         if self.is_from_bp { self.depth.wrapping_add(LARGEST_FRAME) } else { self.depth }
     }
@@ -243,7 +244,7 @@ impl State {
         let offset = signed(bytes, length)?;
         let sib = bytes.get(bytes.len().checked_sub(length)?.checked_sub(1)?)?;
         match modrm & 7 {
-            // A base and no index.
+            // A base without an index.
             4 if *sib == 0x24 && instruction.rex & 3 == 0 => self.moved(offset),
             5 if instruction.rex & 1 == 0 => self.at_bp(offset),
             _ => None,
@@ -256,7 +257,7 @@ impl State {
         (depth.unsigned_abs() < LARGEST_FRAME as u32).then_some(State { depth, written, ..self })
     }
 
-    /// The stack pointer is so far from rbp, which is what it was.
+    /// The stack pointer is at this distance from rbp, which is unchanged.
     fn at_bp(self, depth: i32) -> Option<State> {
         self.popped_bp.is_none().then_some(State {
             is_from_bp: true,
@@ -266,13 +267,13 @@ impl State {
         })
     }
 
-    /// Whoever has pushed rbp on the way pops what it was.
+    /// If rbp was pushed on the path, popping restores the value it has.
     fn pops_bp(self) -> Option<State> {
         let popped_bp = if self.depth < self.written { self.popped_bp } else { Some(self.depth) };
         State { popped_bp, ..self }.moved(8)
     }
 
-    /// The rule, if it returns here. A frame that a call has left lies at multiples of 16.
+    /// The rule, if the function returns here. A frame left by a call is a multiple of 16 bytes.
     fn rule(self, is_return: bool) -> Option<Rule> {
         let cfa = self.depth.checked_add(8)?;
         if cfa < 8 || is_return && cfa & 15 != 0 {
@@ -291,7 +292,7 @@ impl State {
     }
 }
 
-/// The last so many bytes as a number.
+/// The last `length` bytes as a number.
 fn signed(bytes: &[u8], length: usize) -> Option<i32> {
     let last = bytes.get(bytes.len().checked_sub(length)?..)?;
     match (last.first_chunk::<4>(), last.first()) {
@@ -301,9 +302,9 @@ fn signed(bytes: &[u8], length: usize) -> Option<i32> {
     }
 }
 
-/// Whether there is what fills up between functions and in front of loops.
+/// Whether there is padding, as between functions and before loops.
 fn is_filled_up(code: &[u8], at: usize) -> bool {
-    // Nops, with operands and with prefixes.
+    // Nops, with operands and prefixes.
     let fillers: [&[u8]; 7] = [
         &[0x90],
         &[0x0f, 0x1f],
@@ -317,7 +318,7 @@ fn is_filled_up(code: &[u8], at: usize) -> bool {
     fillers.iter().any(|filler| rest.starts_with(filler))
 }
 
-/// Whether what a call has returned goes on to a function that ends the process or the thread.
+/// Whether the result of a call is passed to a function that ends the process or the thread.
 fn passes_to_end(text: Text<'_>, behind: usize) -> bool {
     // mov %eax,%edi; mov %rax,%rdi; movslq %eax,%rdi; cltq and mov %rax,%rdi
     let moves: [&[u8]; 4] =
@@ -336,22 +337,22 @@ fn passes_to_end(text: Text<'_>, behind: usize) -> bool {
     })
 }
 
-/// Where a way has come to.
+/// A jump target, as seen by a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// Nothing has jumped there so far.
+    /// No jump has led there so far.
     New,
-    /// Another one has, which is followed.
+    /// Another path has jumped there and is followed.
     Known,
     /// There is no room to remember it.
     Beyond,
 }
 
-/// Ways that are still to be followed, and places that were jumped to.
+/// The paths that are still to be followed, and the jump targets.
 struct Ways {
     waiting: [(u32, State); WAYS],
     count: usize,
-    /// Each with how deep the stack is there.
+    /// Each with the depth of the stack there.
     places: [(u32, i32); PLACES],
     known: usize,
 }
@@ -365,7 +366,7 @@ impl Ways {
         ways
     }
 
-    /// Has a way followed later, if there is room.
+    /// Queues a path to be followed later, if there is room.
     fn add(&mut self, at: usize, state: State) {
         if let (Some(place), Ok(at)) = (self.waiting.get_mut(self.count), u32::try_from(at)) {
             *place = (at, state);
@@ -378,7 +379,7 @@ impl Ways {
         self.waiting.get(self.count).map(|(at, state)| (*at as usize, *state))
     }
 
-    /// Whether a place is known; `None` if another way came there otherwise.
+    /// Whether a place is known; `None` if another path got there with a different stack.
     fn meets(&self, at: usize, state: State) -> Option<bool> {
         let known = self.places.get(..self.known).unwrap_or(&[]);
         match known.iter().find(|(place, _)| *place as usize == at) {
@@ -387,7 +388,7 @@ impl Ways {
         }
     }
 
-    /// A jump leads to a place; `None` if another way came there otherwise.
+    /// A jump leads to a place; `None` if another path got there with a different stack.
     fn come_to(&mut self, at: usize, state: State) -> Option<Place> {
         if self.meets(at, state)? {
             return Some(Place::Known);

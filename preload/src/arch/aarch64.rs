@@ -5,16 +5,16 @@ use crate::thread_local::ThreadLocal;
 use core::arch::asm;
 use core::sync::atomic::AtomicU32;
 
-/// Bits of the addresses that programs are given unless they ask for others.
+/// Bits of the addresses that programs get unless they ask for others.
 pub(crate) const ADDRESS_BITS: u32 = 48;
 
-/// Where the calling thread's block is.
-// Cost: four instructions, one load from the GOT; once in a function.
+/// The address of the calling thread's block.
+// Cost: four instructions, one of them a load from the GOT; once per function.
 #[inline(always)]
 pub(super) fn thread_block() -> *const ThreadLocal {
     let block: *const ThreadLocal;
-    // SAFETY: the symbol is defined in `arch`; tpidr_el0 is the thread pointer on this ABI. What this reads is written before any code of
-    // ours runs in the thread and never again, so to the compiler it is no memory.
+    // SAFETY: the symbol is defined in `arch`; tpidr_el0 is the thread pointer in this ABI. The word that this reads
+    // is written before any code of ours runs in the thread and never again, so `nomem` is right.
     unsafe {
         asm!(
             "mrs {thread}, tpidr_el0",
@@ -29,17 +29,17 @@ pub(super) fn thread_block() -> *const ThreadLocal {
     block
 }
 
-/// What `pthread_self` gives in musl: not asked, since that is not known on this processor.
+/// What `pthread_self` returns with musl; null here, since it is not known for this processor.
 #[cold]
 pub(crate) fn thread_pointer() -> *const core::ffi::c_void {
     core::ptr::null()
 }
 
-/// The address of a function that need not be there, null then. The loader fills it in before our constructor runs.
+/// The address of a function that may be missing; null then. The loader fills it in before our constructor runs.
 macro_rules! weak {
     ($name:literal) => {{
         let address: *const core::ffi::c_void;
-        // SAFETY: loads a word of our own offset table.
+        // SAFETY: loads a word of our own global offset table.
         unsafe {
             core::arch::asm!(
                 concat!(".weak ", $name),
@@ -54,8 +54,9 @@ macro_rules! weak {
 }
 pub(crate) use weak;
 
-/// Takes bytes off the thread's countdown; true while it is not below 0. A signal handler that allocates comes before or after, never
-/// between: what it takes off between the load and the store clears the processor's monitor, and the loop goes round once more.
+/// Subtracts bytes from the thread's countdown; true while it is not negative. A signal handler that allocates runs
+/// before or after this, never in between: what it subtracts between the load and the store clears the processor's
+/// exclusive monitor, and the loop runs once more.
 #[inline(always)]
 pub(crate) fn count_down(local: &'static ThreadLocal, bytes: i64) -> bool {
     let left: i64;
@@ -86,7 +87,8 @@ pub(crate) fn stack_pointer() -> usize {
     sp
 }
 
-/// No clock: counters of these processors tick too seldom to tell what came first. Collectors choose the kernel's instead.
+/// No clock: the counters of these processors tick too slowly to tell what came first. Collectors choose the kernel's
+/// clock instead.
 #[inline(always)]
 pub(crate) fn ticks() -> u64 {
     0
@@ -98,10 +100,10 @@ pub(crate) fn ticks_after() -> u64 {
     0
 }
 
-/// A system call: what the kernel answers, errors negated. Nobody's `errno` changes.
+/// A system call. Returns the kernel's answer, errors negated; nobody's `errno` changes.
 ///
 /// # Safety
-/// That of the call, whose pointers are among the arguments.
+/// As for the call itself, whose pointers are among the arguments.
 #[cold]
 pub(crate) unsafe fn system_call(number: i64, arguments: [u64; 6]) -> i64 {
     let [first, second, third, fourth, fifth, sixth] = arguments;
@@ -119,15 +121,15 @@ pub(crate) unsafe fn system_call(number: i64, arguments: [u64; 6]) -> i64 {
     result
 }
 
-/// Makes a thread that calls `membarrier` with a command, and ends; its id is in `thread` before this returns. The error, negated, where
-/// none can be made.
+/// Creates a thread that calls `membarrier` with `command` and ends; its id is in `thread` before this returns.
+/// Returns the error, negated, if no thread can be created.
 ///
-/// It has nothing of its own, not even a stack, so all signals must be blocked: it inherits that.
+/// The thread has nothing of its own, not even a stack, so all signals must be blocked, which it inherits.
 #[cold]
 pub(crate) fn membarrier_beside(command: i32, thread: &AtomicU32) -> i64 {
     let result: i64;
-    // SAFETY: the kernel writes the id into `thread`, which is atomic. The new thread shares all memory, and touches none: it makes two
-    // system calls out of registers, and does not come back from the second.
+    // SAFETY: the kernel writes the id into `thread`, which is atomic. The new thread shares all memory but accesses
+    // none: it makes two system calls from registers, and does not return from the second.
     unsafe {
         asm!(
             "svc #0",
@@ -153,7 +155,7 @@ pub(crate) fn membarrier_beside(command: i32, thread: &AtomicU32) -> i64 {
     result.min(0)
 }
 
-/// Calls `function` with so many bytes of the stack, and `context`. Nothing is left of them afterwards.
+/// Calls `function` with so many bytes on the stack, and `context`. The bytes are released afterwards.
 ///
 /// # Safety
 /// The stack has room for so many bytes, and `function` may be called with these arguments.
@@ -192,7 +194,7 @@ pub(crate) fn trap() -> ! {
     unsafe { asm!("udf #0", options(noreturn)) }
 }
 
-// The compiled core library names it, though nothing here unwinds.
+// The compiled core library refers to it, though nothing here unwinds.
 #[cfg(feature = "standalone")]
 core::arch::global_asm!(
     ".globl rust_eh_personality",

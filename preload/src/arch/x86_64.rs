@@ -5,16 +5,16 @@ use crate::thread_local::ThreadLocal;
 use core::arch::asm;
 use core::sync::atomic::AtomicU32;
 
-/// Bits of the addresses that programs are given unless they ask for others.
+/// Bits of the addresses that programs get unless they ask for others.
 pub(crate) const ADDRESS_BITS: u32 = 47;
 
-/// Where the calling thread's block is.
-// Cost: two instructions, one load from the GOT; once in a function.
+/// The address of the calling thread's block.
+// Cost: two instructions, one of them a load from the GOT; once per function.
 #[inline(always)]
 pub(super) fn thread_block() -> *const ThreadLocal {
     let block: *const ThreadLocal;
-    // SAFETY: the symbol is defined in `arch`; fs:0 holds the thread pointer on this ABI. Both words that this reads are written before
-    // any code of ours runs in the thread and never again, so to the compiler they are no memory.
+    // SAFETY: the symbol is defined in `arch`; fs:0 holds the thread pointer in this ABI. Both words that this reads
+    // are written before any code of ours runs in the thread and never again, so `nomem` is right.
     unsafe {
         asm!(
             "mov {block}, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
@@ -26,22 +26,22 @@ pub(super) fn thread_block() -> *const ThreadLocal {
     block
 }
 
-/// What `pthread_self` gives in musl: the address that the processor's register for thread-local storage holds, which lies there, too.
+/// What `pthread_self` returns with musl: the thread pointer, which is also stored where it points.
 #[cold]
 pub(crate) fn thread_pointer() -> *const core::ffi::c_void {
     let pointer;
-    // SAFETY: fs:0 holds the thread pointer on this ABI.
+    // SAFETY: fs:0 holds the thread pointer in this ABI.
     unsafe {
         asm!("mov {pointer}, qword ptr fs:[0]", pointer = out(reg) pointer, options(pure, readonly, nostack))
     };
     pointer
 }
 
-/// The address of a function that need not be there, null then. The loader fills it in before our constructor runs.
+/// The address of a function that may be missing; null then. The loader fills it in before our constructor runs.
 macro_rules! weak {
     ($name:literal) => {{
         let address: *const core::ffi::c_void;
-        // SAFETY: loads a word of our own offset table.
+        // SAFETY: loads a word of our own global offset table.
         unsafe {
             core::arch::asm!(
                 concat!(".weak ", $name),
@@ -55,8 +55,8 @@ macro_rules! weak {
 }
 pub(crate) use weak;
 
-/// Takes bytes off the thread's countdown; true while it is not below 0. One instruction does it, so a signal handler
-/// that allocates comes before or after, never between.
+/// Subtracts bytes from the thread's countdown; true while it is not negative. It is a single instruction, so a
+/// signal handler that allocates runs before or after it, never in between.
 // Cost: one subtraction and one branch.
 #[inline(always)]
 pub(crate) fn count_down(local: &'static ThreadLocal, bytes: i64) -> bool {
@@ -100,10 +100,10 @@ pub(crate) fn ticks_after() -> u64 {
     ticks()
 }
 
-/// A system call: what the kernel answers, errors negated. Nobody's `errno` changes.
+/// A system call. Returns the kernel's answer, errors negated; nobody's `errno` changes.
 ///
 /// # Safety
-/// That of the call, whose pointers are among the arguments.
+/// As for the call itself, whose pointers are among the arguments.
 #[cold]
 pub(crate) unsafe fn system_call(number: i64, arguments: [u64; 6]) -> i64 {
     let [first, second, third, fourth, fifth, sixth] = arguments;
@@ -121,15 +121,15 @@ pub(crate) unsafe fn system_call(number: i64, arguments: [u64; 6]) -> i64 {
     result
 }
 
-/// Makes a thread that calls `membarrier` with a command, and ends; its id is in `thread` before this returns. The error, negated, where
-/// none can be made.
+/// Creates a thread that calls `membarrier` with `command` and ends; its id is in `thread` before this returns.
+/// Returns the error, negated, if no thread can be created.
 ///
-/// It has nothing of its own, not even a stack, so all signals must be blocked: it inherits that.
+/// The thread has nothing of its own, not even a stack, so all signals must be blocked, which it inherits.
 #[cold]
 pub(crate) fn membarrier_beside(command: i32, thread: &AtomicU32) -> i64 {
     let result: i64;
-    // SAFETY: the kernel writes the id into `thread`, which is atomic. The new thread shares all memory, and touches none: it makes two
-    // system calls out of registers, and does not come back from the second.
+    // SAFETY: the kernel writes the id into `thread`, which is atomic. The new thread shares all memory but accesses
+    // none: it makes two system calls from registers, and does not return from the second.
     unsafe {
         asm!(
             "syscall",
@@ -156,7 +156,7 @@ pub(crate) fn membarrier_beside(command: i32, thread: &AtomicU32) -> i64 {
     result.min(0)
 }
 
-/// Calls `function` with so many bytes of the stack, and `context`. Nothing is left of them afterwards.
+/// Calls `function` with so many bytes on the stack, and `context`. The bytes are released afterwards.
 ///
 /// # Safety
 /// The stack has room for so many bytes, and `function` may be called with these arguments.
@@ -192,7 +192,7 @@ pub(crate) fn trap() -> ! {
     unsafe { asm!("ud2", options(noreturn)) }
 }
 
-// The compiled core library names it, though nothing here unwinds.
+// The compiled core library refers to it, though nothing here unwinds.
 #[cfg(feature = "standalone")]
 core::arch::global_asm!(
     ".globl rust_eh_personality",

@@ -16,7 +16,7 @@ fn address() -> impl Strategy<Value = usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Check that the filter answers as a set does: no end of a sample is missed, no other is taken for one.
+    /// Check that the filter answers as a set does: it misses no end of a sample, and takes no other block for one.
     #[test]
     fn behaves_like_a_set(steps in proptest::collection::vec((address(), any::<bool>()), 0..400)) {
         let filter = started();
@@ -36,7 +36,7 @@ proptest! {
     }
 }
 
-/// Check that every block's end is wanted and none is refused when everything is recorded.
+/// Check that the end of every block is wanted and no block is refused when everything is recorded.
 #[test]
 fn without_samples_every_end_is_wanted() {
     let filter = Filter::new();
@@ -45,7 +45,7 @@ fn without_samples_every_end_is_wanted() {
     }
 }
 
-/// Check that an address which the filter cannot hold exactly is refused, and its end not wanted.
+/// Check that an address which the filter cannot hold exactly is refused, and its end is not wanted.
 #[test]
 fn odd_addresses_are_refused() {
     let filter = started();
@@ -58,7 +58,7 @@ fn odd_addresses_are_refused() {
     assert!(filter.take(last));
 }
 
-/// Check that the number of leaves has a bound, beyond which what is in stays and what is new is refused.
+/// Check that the number of leaves is bounded; beyond that, entries stay and new ones are refused.
 #[test]
 fn leaves_are_bounded() {
     let filter = started();
@@ -70,7 +70,7 @@ fn leaves_are_bounded() {
     assert_eq!(filter.leaves.load(Ordering::Relaxed), LEAVES);
 }
 
-/// Check that threads which share words and map the same leaf at once lose no block of each other's.
+/// Check that threads which share words and map the same leaf at once lose none of each other's blocks.
 #[test]
 fn threads_do_not_disturb_each_other() {
     for round in 0..20usize {

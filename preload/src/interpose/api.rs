@@ -1,6 +1,6 @@
-//! What programs call by way of `sysprof_memprof.h`, where each function is described.
+//! The functions that programs call through `sysprof_memprof.h`, which describes each of them.
 //!
-//! They stand in front of nothing: without the agent a program finds none of them and goes on.
+//! They replace nothing: without the agent a program finds none of them and goes on.
 
 use super::shim;
 use crate::functions;
@@ -120,15 +120,15 @@ pub(crate) unsafe extern "C" fn memprof_mark_end(name: *const c_char) {
     tracker::marked(MarkKind::End, unsafe { bytes(name) });
 }
 
-/// The beginning of a string, as much of it as a name may have; nothing of a null pointer.
+/// The bytes of a string, as many as a name may have; none for a null pointer.
 ///
 /// # Safety
-/// What is not null points to a string, which stays as it is while the result is used.
+/// A pointer that is not null points to a string, which does not change while the result is used.
 unsafe fn bytes<'a>(string: *const c_char) -> &'a [u8] {
     if string.is_null() {
         return &[];
     }
-    // SAFETY: the caller passes a string; reads no further than its end.
+    // SAFETY: the caller passes a string; nothing is read beyond its end.
     let length = unsafe { libc::strnlen(string, MAX_NAME) };
     // SAFETY: so many bytes were just read.
     unsafe { core::slice::from_raw_parts(string.cast(), length) }

@@ -1,12 +1,12 @@
 //! All replaceable forms of `operator new` and `operator delete`.
 //!
-//! libstdc++'s and libc++'s forms call `malloc` and `free`, where the event is recorded: their hooks note the kind
-//! and the size, since the aligned forms ask for more, and jump on. jemalloc, tcmalloc and mimalloc bring forms of their
-//! own that bypass `malloc`: those are wrapped, and recorded here, but for blocks that come from a function that we stand
-//! in front of after all, as those of jemalloc's aligned forms: such a block was recorded by that hook, under the kind
-//! that was announced. Which of both it is shows by where the next `malloc` comes from: the same library, or another. A
-//! `bad_alloc` passes through the wrapper, which holds nothing that would have to be undone; the unwinder asks us on its way, so the call
-//! that got no memory is told.
+//! The forms of libstdc++ and libc++ call `malloc` and `free`, where the event is recorded: their hooks here announce
+//! the kind and the requested size (the aligned forms request more from `malloc`) and jump on. jemalloc, tcmalloc and
+//! mimalloc bring forms of their own that bypass `malloc`. Those are wrapped and recorded here, except for blocks
+//! that nevertheless come from a function with a hook of ours, as in jemalloc's aligned forms: that hook has recorded
+//! the block under the announced kind. Which of the two cases applies is decided by whether the next `malloc` is in
+//! the same library. A `bad_alloc` passes through the wrapper, which holds nothing that would have to be undone; the
+//! unwinder asks us on its way, so the call that got no memory is recorded.
 
 use super::shims::{
     CALLERS_FRAME, SECOND_ARGUMENT, announcing, delete_wrapper, new_wrapper, swapping, thrown_hook,
@@ -27,10 +27,10 @@ use shared_ring::pseudo;
 /// Number of forms.
 const FORMS: usize = 20;
 
-/// One form.
+/// One of the forms.
 struct Form {
     name: &'static CStr,
-    /// Pseudo frame of the kind, 0 for delete.
+    /// Pseudo frame of the kind; 0 for delete.
     kind: u32,
 }
 
@@ -61,27 +61,28 @@ static TABLE: [Form; FORMS] = [
     form(c"_ZdaPvSt11align_val_tRKSt9nothrow_t", 0),
 ];
 
-/// True for the name of such a form.
+/// True for the name of a form.
 pub(crate) fn is_form(name: &CStr) -> bool {
     TABLE.iter().any(|form| form.name == name)
 }
 
-/// Where each form's export jumps to: the next one, or its wrapper; null until its first call.
+/// Where each form's export jumps to: the next form or its wrapper; null until the first call.
 static TARGETS: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
-/// The next one of wrapped forms.
+/// The next forms behind wrappers.
 static WRAPPED: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
 
-/// Some form is wrapped.
+/// True when some form is wrapped.
 static ARE_WRAPPED: AtomicBool = AtomicBool::new(false);
 
-/// True when a form may be wrapped, whose wrapper asks which block was announced.
+/// True when a form may be wrapped; its wrapper checks which block was announced.
 #[inline(always)]
 pub(crate) fn are_wrapped() -> bool {
-    // Relaxed: what such a wrapper calls is called by the thread that has found it here, or has seen it in `TARGETS`.
+    // Relaxed: what such a wrapper calls is called by the thread that stored this, or that loaded the wrapper from
+    // `TARGETS`.
     ARE_WRAPPED.load(Ordering::Relaxed)
 }
 
-/// The announced kind that a form leaves as it is: libstdc++'s array forms call the single ones.
+/// The announced kind that the hook of a form leaves in place: libstdc++'s array forms call the single ones.
 pub(super) const fn array_form_of(kind: u32) -> u32 {
     match kind {
         pseudo::NEW => pseudo::NEW_ARRAY,
@@ -125,7 +126,7 @@ exports! {
     operator_delete_array_aligned_nothrow "_ZdaPvSt11align_val_tRKSt9nothrow_t" 19 0;
 }
 
-// Wrappers for forms that bypass malloc.
+// Wrappers for forms that bypass `malloc`.
 macro_rules! wrappers {
     ($wrapped:ident, new $($name:ident $index:literal;)*) => {
         $(new_wrapper!($name, $wrapped, $index, record);)*
@@ -154,7 +155,7 @@ mod inside;
 
 pub(super) use inside::linked_forms;
 
-/// True for the address to which a wrapped form of `new` returns.
+/// True for an address to which a wrapped form of `new` returns.
 #[cold]
 pub(crate) fn is_return_from_new(address: u64) -> bool {
     let all = addresses![
@@ -204,19 +205,19 @@ fn wrapper(index: usize) -> *mut c_void {
     all.get(index).map_or(core::ptr::null_mut(), |address| address.cast_mut().cast())
 }
 
-/// Looks all forms up, if there is a C++ library yet. Called once, by the constructor: later the loader's lock may belong
-/// to a thread that a fork has left behind.
+/// Looks up all forms, if there is a C++ library yet. Called once, by the constructor: later the loader's lock may be
+/// held by a thread that does not exist in this forked child.
 pub(crate) fn find_all() {
-    // A look-up that fails would allocate; a program with its C++ library inside need not have all forms.
+    // A failing look-up would allocate, and a program with its C++ library inside need not have all forms.
     if crate::lifecycle::is_of_cxx_library(crate::arch::weak!("__cxa_allocate_exception")) {
         (0..FORMS).for_each(look_up);
     }
 }
 
-/// The target of a form, looked up at the first call of any.
+/// The target of a form, looked up at the first call of any form.
 ///
-/// All together: a plug-in's constructor that starts a thread has called one itself, and holds the loader's lock, which a call of another
-/// one in that thread would have to wait for.
+/// All forms are looked up together: a plug-in's constructor that starts a thread has called a form itself and holds
+/// the loader's lock, and a look-up for another form in that thread would have to wait for that lock.
 #[cold]
 extern "C" fn find(index: usize) -> *mut c_void {
     for (other, place) in TARGETS.iter().enumerate() {
@@ -232,7 +233,8 @@ fn look_up(index: usize) {
     let Some(form) = TABLE.get(index) else { return };
     let next = real::look_up_form(form.name);
     let target = if next.is_null() {
-        // No C++ library at all: then nobody can expect an exception. The hook of `malloc` records it as announced.
+        // There is no C++ library, so nobody can expect an exception. The hook of `malloc` records the block as
+        // announced.
         let target = match form.kind {
             0 => super::heap::free as *const (),
             pseudo::NEW_ALIGNED | pseudo::NEW_ARRAY_ALIGNED => aligned_without_library as *const (),
@@ -249,24 +251,24 @@ fn look_up(index: usize) {
         next
     };
     if let Some(place) = TARGETS.get(index) {
-        // Release: who sees the wrapper sees what it wraps, and that there is one.
+        // Release: a thread that sees the wrapper sees what it wraps, and that wrappers exist.
         place.store(target, Ordering::Release);
     }
 }
 
 swapping!(
-    /// An aligned `new` is `aligned_alloc` with its first two arguments the other way round.
+    /// An aligned `new` is `aligned_alloc` with its first two arguments swapped.
     aligned_without_library,
     super::heap::aligned_alloc
 );
 
-/// Forgets forms that lay in a library which is gone: they are looked up again.
+/// Forgets forms in libraries that were unloaded; they will be looked up again.
 #[cold]
 pub(crate) fn forget_unloaded() {
     for place in &TARGETS {
         let target = place.load(Ordering::Relaxed);
         if !target.is_null() && modules::around(target).is_none() {
-            // One that was found meanwhile stays.
+            // A form that was found meanwhile stays.
             let _ =
                 place.compare_exchange(target, core::ptr::null_mut(), Ordering::Release, Ordering::Relaxed);
         }
@@ -284,7 +286,7 @@ extern "C" fn record(
     let local = crate::arch::thread_local();
     let announced = u32::from(local.kind_hint.replace(0));
     if block.is_null() {
-        // A hook that this form has called has told of it, and taken what was announced.
+        // Otherwise a hook that the form called has recorded the failure, and consumed the announcement.
         if announced != 0 {
             let alignment = if is_aligned(announced) { second } else { 0 };
             // SAFETY: the wrapper passes the stack pointer at the entry of the export.
@@ -296,7 +298,7 @@ extern "C" fn record(
     if local.hinted_block.replace(0) == crate::thread_local::hinted(block.addr()) {
         return;
     }
-    // An array form inside the program may have called this one, and asks next.
+    // An array form inside the program may have called this one, and will check next.
     local.hinted_block.set(crate::thread_local::hinted(block.addr()));
     let Some(candidate) = sampler::candidate(size) else { return };
     let kind = TABLE.get(index).map_or(0, |form| form.kind);
@@ -315,11 +317,11 @@ extern "C" fn record(
 
 thrown_hook!(thrown);
 
-/// Asked by the unwinder of C++ when an exception leaves a wrapped form: it has got no memory. If a hook that the form has called told of
-/// that, it has taken what was announced.
+/// The personality routine of wrapped forms: the C++ unwinder calls it when an exception leaves one, which then has
+/// got no memory. If a hook that the form called has recorded that, it has consumed the announcement.
 ///
-/// The unwinder goes through all frames twice, first in search of who catches, which is when this records. It goes on as if there
-/// were nobody to ask.
+/// The unwinder passes all frames twice, first to search for a handler; that is when this records. It then continues
+/// as if there were no personality routine.
 extern "C" fn thrown(_version: c_int, actions: c_int, _: u64, _: *mut c_void, context: *mut c_void) -> c_int {
     const SEARCH: c_int = 1;
     const CONTINUE: c_int = 8;
@@ -336,33 +338,33 @@ extern "C" fn thrown(_version: c_int, actions: c_int, _: u64, _: *mut c_void, co
     CONTINUE
 }
 
-/// Who has called the wrapper that an exception leaves, and with which second argument. Without the function that tells, which the
-/// unwinder's library has, the caller is whoever throws.
+/// The caller of the wrapper that an exception leaves, and the wrapper's second argument. If `_Unwind_GetCFA`, which
+/// is in the unwinder's library, is missing, the thrower counts as the caller.
 fn thrown_through(context: *mut c_void) -> (Caller, usize) {
     let frame = crate::arch::weak!("_Unwind_GetCFA");
     if frame.is_null() {
         return (Caller::here(), 0);
     }
-    // SAFETY: it was found under its name, by which there is but this function.
+    // SAFETY: found under this name, which only this function has.
     let frame =
         unsafe { core::mem::transmute::<*const c_void, unsafe extern "C" fn(*mut c_void) -> usize>(frame) };
-    // SAFETY: the context is the unwinder's own. It gives the stack pointer that the form was called with.
+    // SAFETY: the context is the unwinder's own. The result is the stack pointer with which the form was called.
     let sp = core::ptr::with_exposed_provenance::<u64>(unsafe { frame(context) });
-    // SAFETY: the wrapper keeps it there as long as its frame lives.
+    // SAFETY: the wrapper keeps the argument there as long as its frame lives.
     let second = unsafe { sp.wrapping_add(SECOND_ARGUMENT).read() };
     let kept = sp.wrapping_add(CALLERS_FRAME);
-    // SAFETY: the same of its caller's frame pointer.
+    // SAFETY: the wrapper keeps its caller's frame pointer there.
     let bp = unsafe { kept.read() };
-    // SAFETY: behind that is the return address, as at the entry.
+    // SAFETY: the return address follows, as at the entry.
     (unsafe { Caller::of_entry(kept.wrapping_add(1), bp) }, second as usize)
 }
 
-/// True for the kinds of forms whose second argument is an alignment.
+/// True for forms whose second argument is an alignment.
 fn is_aligned(kind: u32) -> bool {
     kind == pseudo::NEW_ALIGNED || kind == pseudo::NEW_ARRAY_ALIGNED
 }
 
-/// Any of the wrapped forms of delete: the next one gets the arguments as they came.
+/// All wrapped forms of delete: the next form gets the arguments unchanged.
 extern "C" fn delete(
     block: *mut c_void,
     second: usize,
@@ -390,10 +392,10 @@ fn delete_by(
         tracker::freeing(block.addr(), caller);
     }
     let Some(next) = next.map(|next| next.load(Ordering::Relaxed)) else { return };
-    // SAFETY: the address was found under the name of such a form; those with fewer arguments ignore the others.
+    // SAFETY: found under the name of such a form; forms with fewer parameters ignore the others.
     let next =
         unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void, usize, usize)>(next) };
     let _inside = Inside::of(local);
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     unsafe { next(block, second, third) };
 }

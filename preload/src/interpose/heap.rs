@@ -1,4 +1,4 @@
-//! `malloc` and its kin.
+//! `malloc` and its relatives.
 
 use super::{cxx, shim};
 use crate::allocator::{Allocator, Free, Library};
@@ -58,9 +58,9 @@ shim!(
     pvalloc, 1, 2, pvalloc_body::<Library>
 );
 
-/// Calls the next allocator for a block, and records that if it is wanted.
-// Cost of a call that is not recorded: the countdown and, with libc's allocator, the compares of `is_of_no_interest`. Of others see
-// `tracker::allocated`.
+/// Calls the next allocator for a block, and records the block if it is wanted.
+// Cost of a call that is not recorded: the countdown and, with libc's allocator, the compares of `is_of_no_interest`.
+// For recorded calls see `tracker::allocated`.
 #[inline(always)]
 pub(super) unsafe fn allocate<A: Allocator>(
     next: impl FnOnce() -> Option<Pointer>,
@@ -77,9 +77,9 @@ pub(super) unsafe fn allocate<A: Allocator>(
     }
     match sampler::candidate(size) {
         None if is_of_no_interest::<A>(local, size) => {
-            // If `operator new` has announced a call, this was it.
+            // If `operator new` announced a call, it was this one.
             local.kind_hint.set(0);
-            // The last thing that is done here, so that it is a jump.
+            // The last thing done here, so that it compiles to a jump.
             next().unwrap_or_else(|| bootstrap::allocate(size, alignment))
         }
         // SAFETY: the caller passes the shim's arguments.
@@ -91,9 +91,9 @@ pub(super) unsafe fn allocate<A: Allocator>(
     }
 }
 
-/// True when a call that is no sample may go straight to the next allocator: nothing has changed since the thread last looked, and either
-/// it is at rest, or that allocator calls none of our hooks and nobody will ask for the block. An announced call is this very one then, and
-/// no wrapper waits for it.
+/// True when a call that is no sample may go straight to the next allocator: nothing has changed since the thread
+/// last looked, and either the thread is at rest, or that allocator calls none of our hooks and nobody will ask for
+/// the block. In the latter case an announced call must be this very one, and no wrapper may be waiting for it.
 // Cost: two compares at rest, else four, and two more in C++.
 #[inline(always)]
 fn is_of_no_interest<A: Allocator>(local: &ThreadLocal, size: usize) -> bool {
@@ -103,10 +103,11 @@ fn is_of_no_interest<A: Allocator>(local: &ThreadLocal, size: usize) -> bool {
                 && (local.kind_hint.get() == 0 || (local.size_hint.get() == size && !cxx::are_wrapped())))
 }
 
-// The other two ways are functions of their own, so that each saves only the registers that it needs. Their first arguments are what
-// `malloc` already has in these registers.
+// The other two paths are functions of their own, so that each saves only the registers it needs. Their first
+// arguments are what `malloc` already has in these registers.
 
-/// A call that is no sample, unless something has changed since the thread last looked. If `operator new` has announced a call, this is it.
+/// A call that is no sample, unless something has changed since the thread last looked. If `operator new` announced a
+/// call, it is this one.
 #[inline(never)]
 unsafe fn pass<A: Allocator>(
     next: impl FnOnce() -> Option<Pointer>,
@@ -139,12 +140,12 @@ unsafe fn pass<A: Allocator>(
     block
 }
 
-/// The kind of a call that a hook of `operator new` has announced.
+/// The kind of a call that was announced by a hook of `operator new`.
 fn kind_of(kind: u32, announced: u32) -> u32 {
     if matches!(kind, 0 | pseudo::ALIGNED_ALLOC) { announced } else { kind }
 }
 
-/// A call that is a sample, or may be one; where everything is recorded, any call.
+/// A call that is a sample or may be one; any call when everything is recorded.
 #[inline(never)]
 unsafe fn allocate_candidate<A: Allocator>(
     next: impl FnOnce() -> Option<Pointer>,
@@ -160,7 +161,7 @@ unsafe fn allocate_candidate<A: Allocator>(
         && let Some((announced, asked_for)) = announced(local, size, alignment)
     {
         let block = marked::<A>(next);
-        // A null pointer is no block's.
+        // A null pointer is no block.
         local.hinted_block.set(hinted(block.map_or(0, Pointer::addr)));
         let kind = kind_of(kind, announced);
         // SAFETY: the caller passes the shim's arguments.
@@ -171,8 +172,9 @@ unsafe fn allocate_candidate<A: Allocator>(
     unsafe { record(candidate, block, size, alignment, kind, entry, bp) }
 }
 
-/// The kind and size that a hook of `operator new` announced, if this is the call that it meant: of the same size, or of the
-/// next multiple of the alignment. A call of another size is a new-handler's, and the announced one is still to come.
+/// The kind and size that a hook of `operator new` announced, if this is the call that it meant: one for the same
+/// size, or for the next multiple of the alignment. A call for another size comes from a new-handler, and the
+/// announced one is still to come.
 #[cold]
 fn announced(local: &ThreadLocal, size: usize, alignment: usize) -> Option<(u32, usize)> {
     let (kind, asked_for) = (local.kind_hint.get(), local.size_hint.get());
@@ -183,20 +185,20 @@ fn announced(local: &ThreadLocal, size: usize, alignment: usize) -> Option<(u32,
     })
 }
 
-/// Calls the next allocator, marked as at work if it may call hooks of ours.
+/// Calls the next allocator, marking it as at work if it may call hooks of ours.
 #[inline(always)]
 fn marked<A: Allocator>(next: impl FnOnce() -> Option<Pointer>) -> Option<Pointer> {
     if A::is_plain() { next() } else { guarded(next) }
 }
 
-/// Calls the next allocator, marked as at work.
+/// Calls the next allocator, marking it as at work.
 #[inline(always)]
 fn guarded<T>(next: impl FnOnce() -> T) -> T {
     let _inside = Inside::of(arch::thread_local());
     next()
 }
 
-/// Records a block, or that there is none, and passes it on.
+/// Records a block, or that there is none, and returns it.
 #[inline(always)]
 unsafe fn record(
     candidate: Candidate,
@@ -222,7 +224,7 @@ pub(super) unsafe extern "C" fn malloc_body<A: Allocator>(
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let next = move || unsafe { A::malloc(size) };
     // SAFETY: the shim's arguments.
     unsafe { allocate::<A>(next, size, 0, 0, entry, bp) }
@@ -234,9 +236,9 @@ pub(super) unsafe extern "C" fn calloc_body<A: Allocator>(
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let next = move || unsafe { A::calloc(count, size) };
-    // One that overflows fails.
+    // An overflowing request fails.
     let bytes = count.saturating_mul(size);
     // SAFETY: the shim's arguments.
     unsafe { allocate::<A>(next, bytes, 0, pseudo::CALLOC, entry, bp) }
@@ -248,7 +250,7 @@ pub(super) unsafe extern "C" fn realloc_body<A: Allocator>(
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let next = move |block| unsafe { A::realloc(block, size) };
     // SAFETY: the shim's arguments.
     unsafe { reallocate::<A>(block, size, pseudo::REALLOC, next, entry, bp) }
@@ -261,15 +263,15 @@ pub(super) unsafe extern "C" fn reallocarray_body<A: Allocator>(
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
-    // SAFETY: passed on as it came. Libc's calls `realloc`.
+    // SAFETY: passed on unchanged. libc's `reallocarray` calls `realloc`, hence the guard.
     let next = move |block| guarded(|| unsafe { A::reallocarray(block, count, size) });
-    // One that overflows fails.
+    // An overflowing request fails.
     let bytes = count.saturating_mul(size);
     // SAFETY: the shim's arguments.
     unsafe { reallocate::<A>(block, bytes, pseudo::REALLOCARRAY, next, entry, bp) }
 }
 
-/// Both halves of a `realloc` around the next one.
+/// Both halves of a `realloc`, around the next one.
 #[inline(always)]
 pub(super) unsafe fn reallocate<A: Allocator>(
     block: Pointer,
@@ -297,7 +299,7 @@ pub(super) unsafe fn reallocate<A: Allocator>(
     let result = guarded(|| next(block)).unwrap_or(null_mut());
     let outcome = match (result.is_null(), size) {
         (false, size) => Reallocated::Block(result.addr(), size),
-        // What size 0 means is the next allocator's choice; a null pointer then says that it freed the block.
+        // What size 0 means is up to the next allocator; a null pointer then says that it freed the block.
         (true, 0) => Reallocated::Freed,
         (true, _) => {
             tracker::failed(size, 0, errno::get(), kind, caller);
@@ -308,7 +310,7 @@ pub(super) unsafe fn reallocate<A: Allocator>(
     result
 }
 
-/// Gets a block for a `realloc` of nothing, or of a block of the bootstrap arena, whose contents are copied.
+/// Gets a block for a `realloc` of null, or of a block of the bootstrap arena, whose contents are copied.
 #[inline(always)]
 fn adopt(block: Pointer, size: usize, next: &impl Fn(Pointer) -> Option<Pointer>) -> Option<Pointer> {
     let fresh = next(null_mut());
@@ -334,7 +336,7 @@ pub(super) unsafe extern "C" fn posix_memalign_body<A: Allocator>(
     let local = arch::thread_local();
     let candidate = sampler::candidate(size);
     let announced = if local.kind_hint.get() == 0 { None } else { announced(local, size, alignment) };
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let result = guarded(|| unsafe { A::posix_memalign(place, alignment, size) });
     if result == Some(0) && announced.is_some() {
         // SAFETY: the call succeeded, so the pointer was written.
@@ -375,7 +377,7 @@ pub(super) unsafe extern "C" fn aligned_alloc_body<A: Allocator>(
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let next = move || unsafe { A::aligned_alloc(alignment, size) };
     // SAFETY: the shim's arguments.
     unsafe { allocate::<A>(next, size, alignment, pseudo::ALIGNED_ALLOC, entry, bp) }
@@ -387,7 +389,7 @@ pub(super) unsafe extern "C" fn memalign_body<A: Allocator>(
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let next = move || unsafe { A::memalign(alignment, size) };
     // SAFETY: the shim's arguments.
     unsafe { allocate::<A>(next, size, alignment, pseudo::MEMALIGN, entry, bp) }
@@ -400,7 +402,7 @@ pub(super) unsafe extern "C" fn valloc_body<A: Allocator>(
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let next = move || unsafe { A::valloc(size) };
     // SAFETY: the shim's arguments.
     unsafe { allocate::<A>(next, size, PAGE, pseudo::VALLOC, entry, bp) }
@@ -411,12 +413,12 @@ pub(super) unsafe extern "C" fn pvalloc_body<A: Allocator>(
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let next = move || match unsafe { A::pvalloc(size) } {
-        // musl has none, but a program may look whether there is one, and finds ours.
+        // musl has no `pvalloc`, but a program may check for one and find ours.
         None => {
             let pages = size.max(1).checked_next_multiple_of(PAGE)?;
-            // SAFETY: what it is defined as.
+            // SAFETY: the definition of `pvalloc`.
             unsafe { A::memalign(PAGE, pages) }
         }
         block => block,
@@ -434,29 +436,30 @@ shim!(
     cfree, 1, 2, release::<Library>
 );
 shim!(
-    /// `void free_sized(void *block, size_t size)` of C23: by definition the same as `free`.
+    /// `void free_sized(void *block, size_t size)` of C23, by definition the same as `free`.
     free_sized, 1, 2, release::<Library>
 );
 shim!(
-    /// `void free_aligned_sized(void *block, size_t alignment, size_t size)` of C23: by definition the same as `free`.
+    /// `void free_aligned_sized(void *block, size_t alignment, size_t size)` of C23, by definition the same as
+    /// `free`.
     free_aligned_sized, 1, 2, release::<Library>
 );
 
-/// Notes that libc is about to unmap a block, if it has mapped it for that block alone: no hook of ours will hear of it, and a stack may
-/// lie there.
-// Cost: a load of what `free` will load anyway, and a compare.
+/// Notes that libc is about to unmap a block, if it mapped the block on its own: no hook of ours is called for that,
+/// and a stack may lie there.
+// Cost: a load of a word that `free` will load anyway, and a compare.
 #[inline(always)]
 fn note_mapped(block: Pointer) {
-    /// Of a chunk's header in glibc's malloc.
+    /// The flag in a chunk's header of glibc's malloc.
     const IS_MMAPPED: usize = 2;
-    // SAFETY: a block of libc's has its chunk's header in front of it, which `free` reads, too.
+    // SAFETY: a block of libc is preceded by its chunk's header, which `free` reads, too.
     let header = unsafe { block.cast::<usize>().wrapping_sub(1).read() };
     if header & IS_MMAPPED != 0 {
         modules::note_unmapping();
     }
 }
 
-/// The function that is to free a block.
+/// The function that will free a block.
 #[inline(always)]
 fn next_free<A: Allocator>(block: Pointer) -> Free {
     match A::plain_free() {
@@ -468,26 +471,26 @@ fn next_free<A: Allocator>(block: Pointer) -> Free {
     }
 }
 
-/// Records and publishes the end of a block if that is wanted, then frees it.
-// Cost: two compares at rest or when everything is recorded; else see the other ways.
+/// Records and publishes the end of a block if that is wanted, then frees the block.
+// Cost: two compares at rest or when everything is recorded; otherwise see the other paths.
 pub(super) unsafe extern "C" fn release<A: Allocator>(block: Pointer, entry: *const u64, bp: u64) {
     if block.is_null() || bootstrap::owns(block) {
         return;
     }
-    // Each way ends in a jump.
+    // Each path ends in a jump.
     if filter::takes_all() {
         // SAFETY: the caller passes a block, and the shim's arguments.
         unsafe { release_recorded(block, entry, bp, next_free::<A>(block)) };
     } else if A::MAY_REST && process::is_at_rest(arch::thread_local()) {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed on unchanged.
         let _ = unsafe { A::free(block) };
     } else {
-        // SAFETY: as for all that are recorded.
+        // SAFETY: as in the first branch.
         unsafe { release_sample::<A>(block, entry, bp) };
     }
 }
 
-/// The same where only samples are recorded, or nothing.
+/// The same when only samples are recorded, or nothing.
 // Cost: a look into the filter of samples, and a compare.
 #[inline(never)]
 unsafe fn release_sample<A: Allocator>(block: Pointer, entry: *const u64, bp: u64) {
@@ -496,7 +499,7 @@ unsafe fn release_sample<A: Allocator>(block: Pointer, entry: *const u64, bp: u6
         // SAFETY: the caller passes a block, and the shim's arguments.
         unsafe { release_candidate(block, entry, bp, next) };
     } else {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed on unchanged.
         unsafe { next(block) };
     }
 }
@@ -511,16 +514,16 @@ unsafe fn release_candidate(block: Pointer, entry: *const u64, bp: u64, next: Fr
         // SAFETY: the caller passes a block, and the shim's arguments.
         unsafe { release_recorded(block, entry, bp, next) };
     } else {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed on unchanged.
         unsafe { next(block) };
     }
 }
 
-/// A function of its own for the sake of registers, too: it calls nothing, and leaves by a jump.
+/// A function of its own because of registers, too: it calls nothing, and ends in a jump.
 #[inline(never)]
 unsafe fn release_recorded(block: Pointer, entry: *const u64, bp: u64, next: Free) {
     match tracker::freeing_as_usual(block.addr()) {
-        // SAFETY: the caller passes a block, and what takes one.
+        // SAFETY: the caller passes a block, and a function that frees it.
         Usual::Told => unsafe { next(block) },
         // SAFETY: as above.
         Usual::Attended(busy) => unsafe { release_attended(block, next, busy) },
@@ -534,30 +537,31 @@ unsafe fn release_recorded(block: Pointer, entry: *const u64, bp: u64, next: Fre
 #[inline(never)]
 unsafe fn release_attended(block: Pointer, next: Free, busy: Busy) {
     drop(busy);
-    // SAFETY: the caller passes a block, and what takes one.
+    // SAFETY: the caller passes a block, and a function that frees it.
     unsafe { next(block) };
 }
 
-/// Records the end of a block where something is unusual, then frees it. If the hook is only to be timed, it goes the usual way, as all
-/// those did that it stands for: code that seldom runs takes longer.
+/// Records the end of a block when something is unusual, then frees the block. If the only unusual thing is that the
+/// hook must be timed, it takes the usual path, like all the hooks that it stands for: code that rarely runs takes
+/// longer.
 #[cold]
 #[inline(never)]
 unsafe fn release_otherwise(block: Pointer, entry: *const u64, bp: u64, next: Free) {
     if let Some(began) = tracker::begin_timed() {
-        // SAFETY: nothing is done to the block, otherwise as the caller says.
+        // SAFETY: `keep` does nothing to the block; the rest is upheld by the caller.
         unsafe { release_recorded(block, entry, bp, keep) };
         thread::add_timed(began);
     } else {
         // SAFETY: the shim passes the stack pointer at the entry of the export.
         tracker::freeing_otherwise(block.addr(), unsafe { Caller::of_entry(entry, bp) });
     }
-    // SAFETY: the caller passes a block, and what takes one.
+    // SAFETY: the caller passes a block, and a function that frees it.
     unsafe { next(block) };
 }
 
 /// The next `free`, marked as at work.
 unsafe extern "C" fn free_marked<A: Allocator>(block: Pointer) {
-    // SAFETY: passed on as it came. Before the next `free` is known nothing but bootstrap blocks can exist.
+    // SAFETY: passed on unchanged. Before the next `free` is known, only bootstrap blocks can exist.
     let _ = guarded(|| unsafe { A::free(block) });
 }
 
@@ -569,11 +573,11 @@ pub(crate) unsafe extern "C" fn malloc_usable_size(block: Pointer) -> usize {
     if bootstrap::owns(block) {
         return bootstrap::size(block);
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     unsafe { real::malloc_usable_size(block) }.unwrap_or(0)
 }
 
-/// True while a call comes from inside an allocator.
+/// True while a call comes from inside an allocator, or from the agent itself.
 pub(super) fn in_hook() -> bool {
     guard::is_inside()
 }

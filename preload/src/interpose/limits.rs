@@ -1,4 +1,5 @@
-//! Limits on address space: what the agent has mapped is not the program's to account for, see [`crate::address_space`].
+//! Limits on address space: the agent's mappings must not count against the program's limit, see
+//! [`crate::address_space`].
 
 use crate::address_space::{self, Limit};
 use crate::real;
@@ -6,15 +7,15 @@ use core::ffi::{c_int, c_uint};
 
 const AS: c_uint = libc::RLIMIT_AS;
 
-/// Sets or asks for a limit of this process.
+/// Sets or returns a limit of this process.
 unsafe fn limit(pid: c_int, resource: c_uint, new: *const Limit, old: *mut Limit) -> c_int {
     let is_own = || pid == 0 || pid.cast_unsigned() == crate::sys::process_id();
     if resource != AS || !address_space::is_shared() || !is_own() {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed on unchanged.
         return unsafe { real::prlimit(pid, resource, new, old) }.unwrap_or(-1);
     }
     let mut before = Limit { current: 0, maximum: 0 };
-    // SAFETY: asks for the limit, into memory of ours.
+    // SAFETY: a query, into memory of ours.
     if unsafe { real::prlimit(0, AS, core::ptr::null(), &raw mut before) } != Some(0) {
         return -1;
     }
@@ -23,7 +24,7 @@ unsafe fn limit(pid: c_int, resource: c_uint, new: *const Limit, old: *mut Limit
         // SAFETY: the caller passes a limit.
         let asked = unsafe { new.read() };
         let result = address_space::set(asked, before, |limit| {
-            // SAFETY: sets the limit to one of ours.
+            // SAFETY: sets the limit from memory of ours.
             unsafe { real::prlimit(0, AS, &raw const limit, core::ptr::null_mut()) }.unwrap_or(-1)
         });
         if result != 0 {

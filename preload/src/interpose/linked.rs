@@ -1,5 +1,5 @@
-//! Hooks for the allocator that a program has inside: those of `heap` and `cxx`, which go on to its functions, and hooks for
-//! functions that only such allocators have.
+//! Hooks for allocators inside the program: those of `heap` and `cxx`, which go on to the program's functions, and
+//! hooks for functions that only such allocators have.
 
 use super::cxx;
 use super::heap;
@@ -29,9 +29,9 @@ shim!(valloc, 1, 2, heap::valloc_body::<Linked>);
 shim!(pvalloc, 1, 2, heap::pvalloc_body::<Linked>);
 shim!(free, 1, 2, heap::release::<Linked>);
 
-/// Hooks by the names of the functions whose calls they take, and the functions that they go on to.
+/// Hooks by the names of the functions whose calls they receive, and the functions that they go on to.
 const HEAP: [(&CStr, unsafe extern "C" fn(), &CStr); 13] = [
-    // `free` before its other names: often all are one function.
+    // `free` before its other names, since often all of them are one function.
     (c"free", free, c"free"),
     (c"cfree", free, c"free"),
     (c"free_sized", free, c"free"),
@@ -47,11 +47,11 @@ const HEAP: [(&CStr, unsafe extern "C" fn(), &CStr); 13] = [
     (c"pvalloc", pvalloc, c"pvalloc"),
 ];
 
-/// Tells of all functions of an allocator that can be led to us.
+/// Lists all functions of an allocator that can be redirected to us.
 #[cold]
 pub(crate) fn linked_functions(tell: &mut dyn FnMut(Function)) {
     for (name, hook, next) in HEAP {
-        // The moved beginning of another name of `free` is not needed.
+        // The moved beginnings of `free`'s other names are not needed.
         let index = if name == next { index_of(next) } else { usize::MAX };
         tell(Function { name, hook: hook as *const c_void, keep, index });
     }
@@ -59,26 +59,26 @@ pub(crate) fn linked_functions(tell: &mut dyn FnMut(Function)) {
     others(BESIDE_MALLOC..OTHERS.len(), tell);
 }
 
-/// What a function does, by its arguments' numbers.
+/// What a function does; the numbers are those of its arguments.
 #[derive(Clone, Copy)]
 enum What {
-    /// Gives a block of so many bytes.
+    /// Returns a block of `size` bytes.
     Allocate { size: usize },
-    /// The same for so many things of a size.
+    /// Returns a block for `count` elements of `size` bytes each.
     AllocateMany { count: usize, size: usize },
-    /// A block at a multiple of something.
+    /// Returns a block whose address is a multiple of `alignment`.
     Align { size: usize, alignment: usize },
-    /// The same, where the alignment's logarithm is in the lowest six bits of jemalloc's flags.
+    /// The same, with the logarithm of the alignment in the lowest six bits of jemalloc's flags.
     AlignByFlags { size: usize, flags: usize },
-    /// Gives a block another size.
+    /// Resizes a block.
     Reallocate { block: usize, size: usize },
-    /// Takes a block back.
+    /// Frees a block.
     Free { block: usize },
-    /// Gives a block with a copy of a text, or of so many of its bytes at most.
+    /// Returns a block with a copy of a text, or of at most `most` of its bytes.
     Duplicate { text: usize, most: Option<usize> },
 }
 
-/// A function of an allocator, with four arguments at most.
+/// A function of an allocator, with at most four arguments.
 struct Other {
     name: &'static CStr,
     what: What,
@@ -88,14 +88,14 @@ const fn other(name: &'static CStr, what: What) -> Other {
     Other { name, what }
 }
 
-/// The hooks of `others!`, by number.
+/// The hooks of `others!`, by index.
 macro_rules! others {
     ($($hook:ident $index:literal $name:literal $what:expr;)*) => {
         const OTHERS: &[Other] = &[$(other($name, $what)),*];
         $(shim!($hook, 4, 5, body::<$index>);)*
         const HOOKS: &[unsafe extern "C" fn()] = &[$($hook),*];
         const _: () = {
-            // As they are counted.
+            // The indices are consecutive.
             let mut index = 0;
             $(assert!($index == index); index += 1;)*
             assert!(index == OTHERS.len());
@@ -106,7 +106,8 @@ macro_rules! others {
 use What::{Align, AlignByFlags, Allocate, AllocateMany, Duplicate, Free, Reallocate};
 
 others! {
-    // jemalloc, as the crate tikv-jemallocator has it, as its own prefix has it, and what it has beside malloc and its kin.
+    // jemalloc: as in the crate tikv-jemallocator, with its own prefix, and its functions beside malloc and its
+    // relatives.
     rjem_malloc 0 c"_rjem_malloc" Allocate { size: 0 };
     rjem_calloc 1 c"_rjem_calloc" AllocateMany { count: 0, size: 1 };
     rjem_realloc 2 c"_rjem_realloc" Reallocate { block: 0, size: 1 };
@@ -156,28 +157,28 @@ others! {
     moz_arena_realloc 44 c"moz_arena_realloc" Reallocate { block: 1, size: 2 };
     moz_arena_memalign 45 c"moz_arena_memalign" Align { size: 2, alignment: 1 };
     moz_arena_free 46 c"moz_arena_free" Free { block: 1 };
-    // Of a program that exports malloc: they may have that inside.
+    // In a program that exports malloc, which these may contain inlined.
     strdup 47 c"strdup" Duplicate { text: 0, most: None };
     strndup 48 c"strndup" Duplicate { text: 0, most: Some(1) };
 }
 
-/// Those above that count in libraries, too: what jemalloc has beside malloc and its kin.
+/// The indices of those above that count in libraries, too: jemalloc's functions beside malloc and its relatives.
 const OF_LIBRARIES: Range<usize> = 20..24;
-/// The first of those above that only count beside an exported `malloc`.
+/// The first index of those above that count only beside an exported `malloc`.
 const BESIDE_MALLOC: usize = 47;
 
-/// Their moved beginnings.
+/// The moved beginnings of these functions.
 static MOVED: [AtomicPtr<c_void>; OTHERS.len()] =
     [const { AtomicPtr::new(core::ptr::null_mut()) }; OTHERS.len()];
 
-/// Tells of the functions that only such allocators have.
+/// Lists the functions that only such allocators have.
 #[cold]
 pub(crate) fn linked_others(tell: &mut dyn FnMut(Function)) {
     others(0..BESIDE_MALLOC, tell);
 }
 
-/// Tells of those among them that an allocator in a library may have, and that no program could be told of if we exported them: it asks
-/// whether they are there to see which allocator it is on.
+/// Lists those that an allocator in a library may have and that we cannot export: programs check for their existence
+/// to see which allocator they use.
 #[cold]
 pub(crate) fn linked_in_libraries(tell: &mut dyn FnMut(Function)) {
     others(OF_LIBRARIES, tell);
@@ -199,7 +200,7 @@ fn keep_other(index: usize, moved: *mut c_void) {
 
 type Arguments = [usize; 4];
 
-/// An argument, as a number of the table above has it.
+/// An argument by its number in the table above.
 const fn argument(arguments: &Arguments, number: usize) -> usize {
     let [first, second, third, fourth] = *arguments;
     match number {
@@ -210,7 +211,7 @@ const fn argument(arguments: &Arguments, number: usize) -> usize {
     }
 }
 
-/// The hook of a function with four arguments at most: those that it does not have are whatever they are.
+/// The hook of a function with at most four arguments; those that the function does not have may hold anything.
 unsafe extern "C" fn body<const INDEX: usize>(
     first: usize,
     second: usize,
@@ -220,7 +221,7 @@ unsafe extern "C" fn body<const INDEX: usize>(
     bp: u64,
 ) -> Pointer {
     let all = [first, second, third, fourth];
-    // SAFETY: passed on as they came.
+    // SAFETY: passed on unchanged.
     let next = || unsafe { go_on(INDEX, all) };
     let Some(Other { what, .. }) = OTHERS.get(INDEX) else { return next().unwrap_or(null_mut()) };
     let allocate = |size, alignment, kind| {
@@ -257,7 +258,7 @@ unsafe extern "C" fn body<const INDEX: usize>(
         Duplicate { text, most } => {
             let text = core::ptr::with_exposed_provenance::<u8>(argument(&all, text));
             let most = most.map_or(usize::MAX, |most| argument(&all, most));
-            // SAFETY: the function is about to read so far.
+            // SAFETY: the function itself is about to read that far.
             let length = (0..most).take_while(|at| unsafe { text.wrapping_add(*at).read() } != 0).count();
             allocate(length.saturating_add(1), 0, 0)
         }
@@ -273,20 +274,20 @@ unsafe extern "C" fn body<const INDEX: usize>(
     }
 }
 
-/// Calls the function of a number.
+/// Calls the function with this index.
 ///
 /// # Safety
-/// The arguments are what it takes, as far as it has any.
+/// The arguments are valid for the function, as far as it has any.
 unsafe fn go_on(index: usize, [first, second, third, fourth]: Arguments) -> Option<Pointer> {
     let moved = MOVED.get(index)?.load(Ordering::Relaxed);
     if moved.is_null() {
         return None;
     }
-    // SAFETY: the address was found under the name of such a function; those with fewer arguments ignore the others, and what they
-    // give has no more bits.
+    // SAFETY: found under the name of such a function; functions with fewer parameters ignore the others, and no
+    // result is wider.
     let function = unsafe {
         core::mem::transmute::<Pointer, unsafe extern "C" fn(usize, usize, usize, usize) -> Pointer>(moved)
     };
-    // SAFETY: as the caller says.
+    // SAFETY: upheld by the caller.
     Some(unsafe { function(first, second, third, fourth) })
 }

@@ -6,13 +6,13 @@ use crate::real;
 use core::ffi::{CStr, c_char, c_int, c_void};
 
 dlopen_shim!(
-    /// `void *dlopen(const char *file, int flags)`: jumps on, since the loader asks who has called it, unless the library would bind past
-    /// everybody.
+    /// `void *dlopen(const char *file, int flags)`: jumps on, since the loader looks at who called it, unless the
+    /// library would bind past everybody (`RTLD_DEEPBIND`).
     dlopen, may_bind => open_deeply, else real::DLOPEN, real::dlopen_address
 );
 
-/// True when whoever calls makes no difference to where a library is found, and it is ours to lead it back: where we were loaded later,
-/// modules that come after us are not recorded.
+/// True when the caller makes no difference to where a library is found, and redirecting the library's calls is up to
+/// us. If we were loaded late ourselves, modules that come after us are not recorded.
 unsafe extern "C" fn may_bind(file: *const c_char) -> bool {
     if file.is_null() || real::is_aside() {
         return false;
@@ -23,7 +23,7 @@ unsafe extern "C" fn may_bind(file: *const c_char) -> bool {
 }
 
 unsafe extern "C" fn open_deeply(file: *const c_char, flags: c_int) -> *mut c_void {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let handle = unsafe { real::dlopen(file, flags) }.unwrap_or(core::ptr::null_mut());
     if !handle.is_null() {
         real::own_call(|| linkage::bind(handle));

@@ -1,4 +1,4 @@
-//! `mmap` and its kin: a heap of its own, whose calls are rare enough to go without a shim.
+//! `mmap` and its relatives: a heap of its own, with calls that are rare enough to do without a shim.
 
 use super::heap::in_hook;
 use crate::errno;
@@ -29,7 +29,7 @@ pub(crate) unsafe extern "C" fn mmap(
     if flags & libc::MAP_FIXED != 0 {
         modules::note_unmapping();
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let result = unsafe { real::mmap(address, length, protection, flags, descriptor, offset) };
     let result = result.unwrap_or_else(failed);
     if result != FAILED {
@@ -50,7 +50,7 @@ pub(crate) unsafe extern "C" fn mmap64(
     descriptor: c_int,
     offset: i64,
 ) -> Pointer {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     unsafe { mmap(address, length, protection, flags, descriptor, offset) }
 }
 
@@ -58,7 +58,7 @@ pub(crate) unsafe extern "C" fn mmap64(
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn munmap(address: Pointer, length: usize) -> c_int {
     tracker::unmapping(address.addr(), length);
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let result = unsafe { real::munmap(address, length) }.unwrap_or(-1);
     if result != 0 {
         tracker::unmapping_failed(address.addr(), length);
@@ -66,8 +66,8 @@ pub(crate) unsafe extern "C" fn munmap(address: Pointer, length: usize) -> c_int
     result
 }
 
-/// `void *mremap(void *address, size_t old, size_t new, int flags, ... /* void *to */)`: the fifth argument lies in
-/// the same register whether or not the caller passed one.
+/// `void *mremap(void *address, size_t old, size_t new, int flags, ... /* void *to */)`: the fifth argument is in the
+/// same register whether or not the caller passed one.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn mremap(
     address: Pointer,
@@ -77,44 +77,44 @@ pub(crate) unsafe extern "C" fn mremap(
     to: Pointer,
 ) -> Pointer {
     modules::note_unmapping();
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let result = unsafe { real::mremap(address, old, new, flags, to) }.unwrap_or_else(failed);
     if result == FAILED {
         tracker::failed_to_map(new, errno::get(), pseudo::MREMAP, Caller::here());
     } else if old == 0 {
-        // Of a shared mapping, which stays, this makes another one.
+        // This maps a shared mapping once more; the old one stays.
         tracker::mapped(result.addr(), new, pseudo::MREMAP, in_hook(), Caller::here());
     } else {
         tracker::remapped((address.addr(), old), (result.addr(), new), Caller::here());
         if flags & libc::MREMAP_DONTUNMAP != 0 {
-            // The pages have moved; where they were, new ones will come.
+            // The pages have moved; new ones may appear in their old place.
             tracker::mapped(address.addr(), old, pseudo::MREMAP, in_hook(), Caller::here());
         }
     }
     result
 }
 
-/// `int mprotect(void *address, size_t length, int protection)`: not recorded, but pages that can't be read any more
-/// must not be.
+/// `int mprotect(void *address, size_t length, int protection)`: not recorded, but pages that become unreadable must
+/// not be read any more.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn mprotect(address: Pointer, length: usize, protection: c_int) -> c_int {
     if protection & libc::PROT_READ == 0 {
         modules::note_unmapping();
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     unsafe { real::mprotect(address, length, protection) }.unwrap_or(-1)
 }
 
 /// `int brk(void *address)`
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn brk(address: Pointer) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let result = unsafe { real::brk(address) }.unwrap_or(-1);
     if result == 0 {
         tracker::broke(end_of_heap(address), Caller::here());
     } else {
         let error = errno::get();
-        // A break that was to go down has asked for nothing.
+        // A request to lower the break asked for no memory.
         if let Some(more @ 1..) = address.addr().checked_sub(end_of_heap(address)) {
             tracker::failed_to_map(more, error, pseudo::BRK, Caller::here());
         }
@@ -125,7 +125,7 @@ pub(crate) unsafe extern "C" fn brk(address: Pointer) -> c_int {
 /// `void *sbrk(intptr_t increment)`
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn sbrk(increment: isize) -> Pointer {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let result = unsafe { real::sbrk(increment) }.unwrap_or_else(failed);
     if result != FAILED && increment != 0 {
         tracker::broke(end_of_heap(result.wrapping_byte_offset(increment)), Caller::here());
@@ -135,8 +135,9 @@ pub(crate) unsafe extern "C" fn sbrk(increment: isize) -> Pointer {
     result
 }
 
-/// Where the break is; `otherwise` if nobody knows. Libc says that it has moved also where it was to go lower than it can, and stays.
+/// The program break; `otherwise` if it is unknown. libc reports success even when the break was to go lower than
+/// possible and stayed.
 fn end_of_heap(otherwise: Pointer) -> usize {
-    // SAFETY: moves nothing.
+    // SAFETY: a query, which moves nothing.
     unsafe { real::sbrk(0) }.filter(|end| *end != FAILED).unwrap_or(otherwise).addr()
 }

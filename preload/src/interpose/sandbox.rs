@@ -1,4 +1,4 @@
-//! Functions by which a program forbids itself system calls, or the time stamp counter.
+//! Functions by which a program forbids itself system calls or the time stamp counter.
 
 use super::shims::syscall_shim;
 use crate::arch;
@@ -7,7 +7,7 @@ use crate::sandbox::{self, Need, Rule};
 use core::ffi::c_int;
 use shared_ring::bpf::{Instruction, MAX_INSTRUCTIONS};
 
-/// What `prctl` and `seccomp` take.
+/// The filter program as `prctl` and `seccomp` take it (`struct sock_fprog`).
 #[repr(C)]
 struct Program {
     length: u16,
@@ -16,19 +16,19 @@ struct Program {
 
 const TSC_SIGSEGV: u32 = libc::PR_TSC_SIGSEGV.cast_unsigned();
 
-/// The rule of a filter that lies at this address.
+/// The rule for a filter at this address.
 ///
 /// # Safety
-/// Nobody else changes it meanwhile.
+/// Nobody changes it meanwhile.
 unsafe fn filter<'a>(address: usize) -> Rule<'a> {
     if !sandbox::allows(Need::Probe) {
-        // Whether it lies in memory cannot be asked. What is empty forbids everything.
+        // Whether it can be read cannot be asked. An empty filter counts as forbidding everything.
         return Rule::Filter(&[]);
     }
     if !is_readable(address, size_of::<Program>()) {
         return Rule::Unreadable;
     }
-    // SAFETY: its pages were just found readable, and all bits are valid for it.
+    // SAFETY: its pages were just found readable, and every bit pattern is valid for it.
     let program = unsafe { core::ptr::with_exposed_provenance::<Program>(address).read_unaligned() };
     let length = usize::from(program.length);
     if length > MAX_INSTRUCTIONS
@@ -37,8 +37,8 @@ unsafe fn filter<'a>(address: usize) -> Rule<'a> {
     {
         return Rule::Unreadable;
     }
-    // SAFETY: so many instructions were just found readable and aligned, all bits are valid for them, and nobody changes
-    // them, says the caller.
+    // SAFETY: so many instructions were just found readable and aligned, every bit pattern is valid for them, and the
+    // caller says that nobody changes them.
     Rule::Filter(unsafe { core::slice::from_raw_parts(program.instructions, length) })
 }
 
@@ -49,7 +49,7 @@ fn is_readable(address: usize, bytes: usize) -> bool {
     bytes > 0 && pages.into_iter().all(|page| arch::is_readable(page as u64))
 }
 
-/// `int prctl(int option, ...)`: the arguments lie in the same registers however many were passed.
+/// `int prctl(int option, ...)`: the arguments are in the same registers however many were passed.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn prctl(
     option: c_int,
@@ -60,13 +60,13 @@ pub(crate) unsafe extern "C" fn prctl(
 ) -> c_int {
     let rule = match (option, u32::try_from(second)) {
         (libc::PR_SET_SECCOMP, Ok(libc::SECCOMP_MODE_STRICT)) => Some(Rule::Strict),
-        // SAFETY: the caller's filter, which it gives to the kernel now.
+        // SAFETY: the caller's filter, which it passes to the kernel now.
         (libc::PR_SET_SECCOMP, Ok(libc::SECCOMP_MODE_FILTER)) => Some(unsafe { filter(third) }),
         (libc::PR_SET_TSC, Ok(TSC_SIGSEGV)) => Some(Rule::Counter),
         _ => None,
     };
     let prepared = rule.map(sandbox::prepare);
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let result = unsafe { real::prctl(option, second, third, fourth, fifth) }.unwrap_or(-1);
     if result == 0 && option == libc::PR_SET_TSC && second == libc::PR_TSC_ENABLE as usize {
         sandbox::allow_counter();
@@ -78,7 +78,7 @@ pub(crate) unsafe extern "C" fn prctl(
 }
 
 syscall_shim!(
-    /// `long syscall(long number, ...)`: jumps on, but for `seccomp`.
+    /// `long syscall(long number, ...)`: jumps on, except for `seccomp`.
     syscall, libc::SYS_seccomp => seccomp, else real::SYSCALL, real::syscall_address
 );
 
@@ -86,14 +86,14 @@ syscall_shim!(
 unsafe extern "C" fn seccomp(number: i64, operation: usize, flags: usize, arguments: usize) -> i64 {
     let rule = match u32::try_from(operation) {
         Ok(libc::SECCOMP_SET_MODE_STRICT) => Some(Rule::Strict),
-        // SAFETY: the caller's filter, which it gives to the kernel now.
+        // SAFETY: the caller's filter, which it passes to the kernel now.
         Ok(libc::SECCOMP_SET_MODE_FILTER) => Some(unsafe { filter(arguments) }),
         _ => None,
     };
     let prepared = rule.map(sandbox::prepare);
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let result = unsafe { real::syscall(number, operation, flags, arguments) }.unwrap_or(-1);
-    // With a flag for a listener, success is a descriptor.
+    // With the flag for a listener, success is a descriptor.
     if let Some(prepared) = prepared.filter(|_| result < 0) {
         prepared.undo();
     }

@@ -1,18 +1,18 @@
-//! Functions in assembly, which are all that can hand the registers of their caller on: one file for each machine, with the same
-//! macros.
+//! Functions in assembly, the only ones that can pass on their caller's registers: one file for each processor, with
+//! the same macros.
 //!
 //! | macro | function |
 //! |---|---|
-//! | `hidden_shim` | hands its caller's stack pointer and frame pointer on, as the arguments of these numbers |
+//! | `hidden_shim` | passes on its caller's stack pointer and frame pointer, as the arguments with these indices |
 //! | `announcing` | announces a kind to the hook that is called next, and jumps on |
 //! | `new_wrapper`, `delete_wrapper` | a form of `new` or `delete` that may bypass malloc, and its record |
-//! | `thrown_hook` | is asked by C++ of exceptions that come to the former |
-//! | `swapping` | jumps to a function that has its first two arguments the other way round |
-//! | `list_exec` | makes one list of variable arguments |
+//! | `thrown_hook` | the personality routine of the former, which the C++ unwinder calls |
+//! | `swapping` | jumps to a function with the first two arguments swapped |
+//! | `list_exec` | makes a list of variable arguments |
 //! | `vfork_call` | the system call, which returns twice |
-//! | `syscall_shim`, `dlopen_shim` | jump on, but for what has to be looked at |
+//! | `syscall_shim`, `dlopen_shim` | jump on, except for calls that must be inspected |
 
-/// An export that is nothing but this assembly.
+/// An export that consists of this assembly only.
 macro_rules! naked_export {
     ($(#[$doc:meta])* $name:ident, $($assembly:tt)*) => {
         $(#[$doc])*

@@ -1,4 +1,4 @@
-//! The function that sets a thread's stack for signal handlers.
+//! The function that sets a thread's signal stack.
 
 use crate::real;
 use crate::signal_stacks;
@@ -7,7 +7,7 @@ use core::ffi::c_int;
 /// `int sigaltstack(const stack_t *stack, stack_t *old)`
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn sigaltstack(stack: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let result = unsafe { real::sigaltstack(stack, old) }.unwrap_or(-1);
     if result == 0 && !stack.is_null() {
         signal_stacks::note();

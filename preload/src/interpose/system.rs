@@ -11,7 +11,7 @@ use crate::real;
 use crate::sandbox::{self, Need};
 use core::ffi::{c_char, c_int, c_void};
 
-/// Around an exec: what it replaces is told before, and that it failed after.
+/// Wraps an exec: it is recorded before, since it ends the image, and so is its failure afterwards.
 fn around_exec(program: Program, environment: Strings, exec: impl Fn(Strings) -> Option<c_int>) -> c_int {
     execing();
     let result = with_variables(program, environment, |environment| {
@@ -22,7 +22,7 @@ fn around_exec(program: Program, environment: Strings, exec: impl Fn(Strings) ->
     result
 }
 
-/// Around a spawn, which returns its error.
+/// Wraps a spawn, which returns its error.
 fn around_spawn(program: Program, environment: Strings, spawn: impl Fn(Strings) -> Option<c_int>) -> c_int {
     with_variables(program, environment, |environment| {
         let result = spawn(environment).unwrap_or(libc::ENOSYS);
@@ -42,7 +42,7 @@ pub(crate) unsafe extern "C" fn execve(
     arguments: Strings,
     environment: Strings,
 ) -> c_int {
-    // SAFETY: passed on as it came, but for the environment, which is a list of the same kind.
+    // SAFETY: passed on unchanged, except for the environment, which is a list of the same kind.
     around_exec(Program::At(libc::AT_FDCWD, path), environment, |environment| unsafe {
         real::execve(path, arguments, environment)
     })
@@ -139,17 +139,17 @@ pub(crate) unsafe extern "C" fn posix_spawnp(
     })
 }
 
-/// `int system(const char *command)`: libc starts the shell by itself.
+/// `int system(const char *command)`: libc starts the shell by internal calls.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn system(command: *const c_char) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     with_own_variables(|| unsafe { real::system(command) }).unwrap_or(-1)
 }
 
-/// `FILE *popen(const char *command, const char *type)`, in the same way.
+/// `FILE *popen(const char *command, const char *type)`: likewise.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn popen(command: *const c_char, kind: *const c_char) -> *mut c_void {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     with_own_variables(|| unsafe { real::popen(command, kind) }).unwrap_or(core::ptr::null_mut())
 }
 
@@ -178,7 +178,7 @@ unsafe extern "C" fn execlp_body(file: *const c_char, arguments: Strings) -> c_i
 
 unsafe extern "C" fn execle_body(path: *const c_char, arguments: Strings) -> c_int {
     let count = crate::exec::entries(arguments).count();
-    // SAFETY: behind the null pointer that ends the arguments lies the environment.
+    // SAFETY: the environment follows the null pointer that ends the arguments.
     let environment = unsafe { arguments.wrapping_add(count + 1).read() };
     // SAFETY: as for `execl`.
     unsafe { execve(path, arguments, environment.cast()) }
@@ -201,11 +201,11 @@ pub(crate) unsafe extern "C" fn _Exit(code: c_int) -> ! {
     unsafe { _exit(code) }
 }
 
-/// `int dlclose(void *handle)`: caches are void before and after.
+/// `int dlclose(void *handle)`: caches are invalidated before and after.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     modules::note_unloading();
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     let result = unsafe { real::dlclose(handle) }.unwrap_or(-1);
     modules::forget_unloaded();
     super::cxx::forget_unloaded();
@@ -219,7 +219,7 @@ pub(crate) unsafe extern "C" fn fork() -> c_int {
     around_fork(|| unsafe { real::fork() })
 }
 
-/// `pid_t _Fork(void)`: what signal handlers may call, also one that has interrupted a hook.
+/// `pid_t _Fork(void)`: signal handlers may call it, even one that has interrupted a hook.
 #[allow(non_snake_case, reason = "its name in C")]
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn _Fork() -> c_int {
@@ -230,26 +230,26 @@ pub(crate) unsafe extern "C" fn _Fork() -> c_int {
 /// `int daemon(int stay, int keep)`: forks, and only the child returns.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn daemon(stay: c_int, keep: c_int) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on unchanged.
     around_fork(|| unsafe { real::daemon(stay, keep) })
 }
 
 vfork_call!(
-    /// `pid_t vfork(void)`: returns twice, so it is the system call itself, as in libc. The child runs on our memory and
-    /// our thread's block: until the parent goes on, the thread has no state and records nothing. Nor does a signal handler
-    /// come until then: one that left by `longjmp` would leave the thread without.
+    /// `pid_t vfork(void)`: returns twice, so it is the system call itself, as in libc. The child runs on our memory
+    /// and our thread's block: until the parent continues, the thread has no state and records nothing. Signals stay
+    /// blocked until then: a handler that left by `longjmp` would leave the thread without a state.
     vfork, hold_signals, release_signals, vfork_failed
 );
 
-/// Stands for signals that are not held. No thread blocks all that there are.
+/// Returned in place of a signal mask when signals are not blocked. No thread blocks every signal.
 const NOT_HELD: u64 = u64::MAX;
 
-/// Blocks all signals, where that is allowed; those that were blocked before.
+/// Blocks all signals, if that is allowed; returns those that were blocked before.
 extern "C" fn hold_signals() -> u64 {
     if sandbox::allows(Need::Map) { arch::block_signals(u64::MAX) } else { NOT_HELD }
 }
 
-/// Undoes it, in the parent and in the child. What another thread has forbidden meanwhile is no reason not to.
+/// Undoes it, in the parent and in the child, even if another thread has forbidden it meanwhile.
 extern "C" fn release_signals(blocked: u64) {
     if blocked != NOT_HELD {
         arch::block_signals(blocked);

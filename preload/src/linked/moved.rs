@@ -1,4 +1,4 @@
-//! The beginning of a function, moved to where it has more room.
+//! The beginning of a function, moved to a place with more room.
 //!
 //! ```text
 //!  before   malloc: push rbp │ mov rbp, rsp │ test rdi, rdi │ …
@@ -7,22 +7,22 @@
 //!           moved:  push rbp │ mov rbp, rsp │ jmp
 //! ```
 //!
-//! Whatever depends on its place leads where it led. A call among it pushes the address behind the old one, so its function returns
-//! there, and unwind tables say what they did. Nothing is moved of a function that comes back to its beginning, or of which some
-//! instruction is not known: it might.
+//! Operands and jumps that are relative to the instruction's address lead where they led before. A moved call pushes
+//! the address after the original call, so its function returns there, and unwind tables know the frame. A function
+//! that jumps back to its beginning is not moved, nor is one with an unknown instruction, which might do so.
 
 use unwind::instruction::{Flow, Instruction, LONGEST};
 
-/// Bytes of the jump that takes the place of what is moved.
+/// Bytes of the jump that replaces what is moved.
 pub(super) const JUMP: usize = 5;
 /// Room for what is moved.
 pub(super) const ROOM: usize = 56;
-/// Functions that are longer are left alone.
+/// Longer functions are left alone.
 pub(super) const LONGEST_FUNCTION: usize = 1 << 16;
 
-/// `int3`, which also fills up between functions.
+/// `int3`, which is also used as padding between functions.
 const BREAKPOINT: u8 = 0xcc;
-/// Where the address stands that a moved call pushes.
+/// Offset of the address that a moved call pushes.
 const RETURN: usize = ROOM - 8;
 
 /// A jump from one address to another.
@@ -31,22 +31,22 @@ pub(super) fn jump(from: u64, to: u64) -> Option<[u8; JUMP]> {
     Some([0xe9, a, b, c, d])
 }
 
-/// From the end of an instruction to what it is about.
+/// The distance from the end of an instruction to its target.
 fn distance(end: u64, to: u64) -> Option<i32> {
     i32::try_from(to.wrapping_sub(end) as i64).ok()
 }
 
-/// What does at `to` the same as the beginning of a function at `from`, and goes on in the function behind that, which has
-/// [`JUMP`] bytes or more. `None` if it cannot be moved.
+/// Code that does at `to` the same as the beginning of a function at `from`, and continues in the function after that
+/// beginning, which is at least [`JUMP`] bytes long. `None` if it cannot be moved.
 ///
-/// `code` has the function's bytes, so many as `size`, and some behind it.
+/// `code` is the function's code, `size` bytes, and some bytes after it.
 pub(super) fn beginning(code: &[u8], size: usize, from: u64, to: u64) -> Option<[u8; ROOM]> {
     let mut moved = Moved { bytes: [BREAKPOINT; ROOM], length: 0, to };
     let (mut at, mut is_over) = (0_usize, false);
     while at < JUMP {
         let rest = code.get(at..)?;
         if is_over || at >= size {
-            // Nothing of another function: what fills up the last sixteen bytes.
+            // Only padding up to a multiple of sixteen may follow, nothing of another function.
             let padding = padding(rest)?;
             let ends = from.wrapping_add(at as u64);
             if ends.is_multiple_of(16) {
@@ -55,7 +55,7 @@ pub(super) fn beginning(code: &[u8], size: usize, from: u64, to: u64) -> Option<
             (at, is_over) = (at.wrapping_add(padding), true);
             continue;
         }
-        // A debugger's breakpoint is no instruction of the program's.
+        // A debugger's breakpoint is no instruction of the program.
         let next = Instruction::at(rest).filter(|_| rest.first() != Some(&BREAKPOINT))?;
         at = at.wrapping_add(next.length);
         let end = from.wrapping_add(at as u64);
@@ -68,7 +68,8 @@ pub(super) fn beginning(code: &[u8], size: usize, from: u64, to: u64) -> Option<
     (!comes_back(code.get(..size)?, at)?).then_some(moved.bytes)
 }
 
-/// Whether a function goes to one of its first bytes again, but for calls of itself; `None` if that cannot be told.
+/// Whether a function jumps back into its first bytes, apart from calls of itself; `None` if that cannot be
+/// determined.
 fn comes_back(function: &[u8], first: usize) -> Option<bool> {
     let mut at = 0_usize;
     while at < function.len() {
@@ -83,7 +84,7 @@ fn comes_back(function: &[u8], first: usize) -> Option<bool> {
     Some(false)
 }
 
-/// Bytes of the instruction that fills up here; `None` if there is another one.
+/// Length of the padding instruction here; `None` if it is any other.
 fn padding(code: &[u8]) -> Option<usize> {
     let length = Instruction::at(code)?.length;
     let opcode = code.get(..length)?.iter().position(|byte| !matches!(byte, 0x66 | 0x2e))?;
@@ -93,16 +94,16 @@ fn padding(code: &[u8]) -> Option<usize> {
     }
 }
 
-/// What was moved.
+/// The moved code.
 struct Moved {
     bytes: [u8; ROOM],
     length: usize,
-    /// Where it is to be.
+    /// Its address.
     to: u64,
 }
 
 impl Moved {
-    /// Puts an instruction that ended at `end` and has these bytes.
+    /// Adds an instruction that has these bytes and originally ended at `end`.
     fn put(&mut self, instruction: Instruction, bytes: &[u8], end: u64) -> Option<()> {
         let target = |distance: i32| end.wrapping_add_signed(distance.into());
         match instruction.flow {
@@ -138,7 +139,7 @@ impl Moved {
         self.put_distance(to)
     }
 
-    /// Puts how far an address is from what follows.
+    /// Adds the distance from the end of this operand to an address.
     fn put_distance(&mut self, to: u64) -> Option<()> {
         let distance = distance(self.end().wrapping_add(4), to)?;
         self.put_bytes(&distance.to_le_bytes())
@@ -151,13 +152,13 @@ impl Moved {
         Some(())
     }
 
-    /// Where the next instruction is to be.
+    /// The address of the next instruction.
     fn end(&self) -> u64 {
         self.to.wrapping_add(self.length as u64)
     }
 }
 
-/// Bytes to be looked at of a function: itself, and what may follow within a jump's length.
+/// Bytes of a function to be examined: itself, and what may follow within the length of a jump.
 pub(super) const fn bytes_of(size: usize) -> usize {
     size.saturating_add(JUMP + LONGEST)
 }

@@ -1,4 +1,4 @@
-//! The functions of one module that are to be led to us.
+//! The functions of one module to redirect to us.
 
 use super::code::{Code, has_code};
 use super::symbols::Symbols;
@@ -19,22 +19,22 @@ impl Found {
     const NOTHING: Self = Self { function: Function::NOTHING, address: 0, size: 0 };
 }
 
-/// What is to be changed: all of it, or nothing.
+/// The changes to make: all of them or none.
 pub(super) struct Plan {
     code: Code,
     all: [Found; PLACES],
     count: usize,
-    /// No one is missing.
+    /// No function was left out.
     is_whole: bool,
 }
 
 impl Plan {
-    /// Nothing yet.
+    /// An empty plan.
     pub(super) fn new(code: Code) -> Self {
         Self { code, all: [Found::NOTHING; PLACES], count: 0, is_whole: true }
     }
 
-    /// Begins anew, with another module.
+    /// Starts over with another module.
     pub(super) fn begin(&mut self, code: Code) {
         (self.code, self.count, self.is_whole) = (code, 0, true);
     }
@@ -43,8 +43,8 @@ impl Plan {
         self.count == 0
     }
 
-    /// Notes what the program has: functions by which it stands before all libraries, what else it exports of an allocator, and those by
-    /// which it calls one that is its own affair.
+    /// Notes the program's functions: those by which it precedes all libraries, whatever else of an allocator it
+    /// exports, and those of an allocator that it hides.
     pub(super) fn note_program(&mut self) {
         if self.code.tables().exported(c"malloc").is_some() {
             interpose::linked_functions(&mut |function| self.note_exported(function));
@@ -53,7 +53,7 @@ impl Plan {
         self.note_hidden();
     }
 
-    /// Notes what a library has that we do not export.
+    /// Notes the functions of a library that we do not export.
     pub(super) fn note_library(&mut self) {
         interpose::linked_in_libraries(&mut |function| self.note_exported(function));
     }
@@ -82,7 +82,7 @@ impl Plan {
         symbols.give_up();
     }
 
-    /// Notes a function. Of several names of one the first counts.
+    /// Notes a function. If it has several names, the first counts.
     fn note(&mut self, function: Function, symbol: &Symbol) {
         let address = self.code.tables().bias().wrapping_add(symbol.value);
         if !has_code(&symbol) || self.all.iter().take(self.count).any(|other| other.address == address) {
@@ -97,12 +97,12 @@ impl Plan {
         }
     }
 
-    /// Leads them all to us; false where one cannot be, and nothing is changed.
+    /// Redirects all of them to us; false when one cannot be, and then nothing is changed.
     pub(super) fn change(&self) -> bool {
         let Some(mut page) = Page::below(self.code.start()).filter(|_| self.is_whole) else { return false };
         let is_done = self.fill(&mut page).is_some_and(|changes| {
             page.finish() && {
-                // They are known before anybody comes.
+                // Published before the first call can arrive.
                 for (place, found) in self.all.iter().take(self.count).enumerate() {
                     (found.function.keep)(found.function.index, page.moved(place));
                 }
@@ -115,7 +115,7 @@ impl Plan {
         is_done
     }
 
-    /// Moves all beginnings, and gives what is to be in their place.
+    /// Moves all beginnings, and returns what is to replace them.
     fn fill(&self, page: &mut Page) -> Option<[Change; PLACES]> {
         let mut changes = [Change::NOTHING; PLACES];
         for (place, Found { function, address, size }) in self.all.iter().take(self.count).enumerate() {

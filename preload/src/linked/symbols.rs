@@ -1,4 +1,5 @@
-//! The table of all symbols of a file, where it was not stripped: an allocator inside a program need not be seen outside.
+//! The full symbol table of a file that was not stripped: an allocator inside a program may be invisible from
+//! outside.
 
 use super::code::has_code;
 use crate::dynamic::Symbol;
@@ -6,10 +7,10 @@ use core::ffi::{CStr, c_void};
 use rustix::fs::{Mode, OFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// Larger tables are not looked through.
+/// Larger tables are not searched.
 const MOST: usize = 1 << 22;
 
-/// The file, mapped, and what is known of its symbols.
+/// The mapped file and its symbols.
 pub(super) struct Symbols {
     start: *mut c_void,
     length: usize,
@@ -17,7 +18,7 @@ pub(super) struct Symbols {
     texts: &'static [u8],
 }
 
-/// The header of a file.
+/// The header of an ELF file.
 #[repr(C)]
 struct Header {
     ident: [u8; 16],
@@ -30,7 +31,7 @@ struct Header {
     names: u16,
 }
 
-/// That of a section.
+/// The header of a section.
 #[repr(C)]
 struct Section {
     name: u32,
@@ -48,7 +49,7 @@ struct Section {
 const SHT_SYMTAB: u32 = 2;
 
 impl Symbols {
-    /// Those of a file that can be read and has such a table.
+    /// The symbols of a file, if it can be read and has such a table.
     pub(super) fn of(path: &CStr) -> Option<Self> {
         let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
         let length = usize::try_from(rustix::fs::fstat(&file).ok()?.st_size).ok()?;
@@ -78,7 +79,7 @@ impl Symbols {
         Some(())
     }
 
-    /// So many things of a kind that lies in files as it lies in memory.
+    /// `count` elements of a type that has the same layout in files and in memory.
     fn table<T>(&self, offset: u64, count: usize) -> Option<&'static [T]> {
         let offset = usize::try_from(offset).ok()?;
         let end = offset.checked_add(count.checked_mul(size_of::<T>())?)?;
@@ -86,13 +87,13 @@ impl Symbols {
         if end > self.length || !first.is_aligned() {
             return None;
         }
-        // SAFETY: within the mapping, which nobody writes, aligned; any bits are valid for these kinds. Whoever uses it is done with it
-        // before it is given up.
+        // SAFETY: within the mapping, which nobody writes, and aligned; every bit pattern is valid for these types.
+        // Users are done with it before the file is unmapped.
         Some(unsafe { core::slice::from_raw_parts(first, count) })
     }
 
-    /// Tells of the functions that have one of some names.
-    // Cost: some 5 ns for each symbol, and what it takes to read the table.
+    /// Lists the functions that have one of these names.
+    // Cost: some 5 ns for each symbol, and the time to read the table.
     pub(super) fn find(&self, names: &[&CStr], tell: &mut dyn FnMut(usize, &'static Symbol)) {
         let mut beginnings = Beginnings::default();
         names.iter().for_each(|name| beginnings.add(name.to_bytes_with_nul()));
@@ -115,7 +116,7 @@ impl Symbols {
     }
 }
 
-/// The first four bytes of some texts, a bit for each: hardly any other text has one of them.
+/// A set of the first four bytes of some texts, one bit for each: hardly any other text shares one.
 struct Beginnings([u64; 64]);
 
 impl Default for Beginnings {
@@ -137,7 +138,7 @@ impl Beginnings {
         self.0.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// A word and a bit of it.
+    /// A word and a bit in it.
     fn place(text: &[u8]) -> (usize, u64) {
         let first = text.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
         let hash = first.wrapping_mul(0x9e37_79b9);

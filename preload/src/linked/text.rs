@@ -5,16 +5,16 @@ use core::ffi::c_void;
 use rustix::fs::{Mode, OFlags};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 
-/// Functions that can be led to us.
+/// Most functions that can be redirected to us.
 pub(super) const PLACES: usize = 128;
 const BYTES: usize = PLACES * size_of::<Place>();
 
-/// The page is that far below the module, or twice as far, and so on: under a library there are others.
+/// The page is this far below the module, or twice as far, and so on, since other libraries may lie below.
 const STEP: usize = 1 << 16;
-/// At most so far, 2 to the power of this: further than 2 GiB no jump reaches.
+/// The largest distance is the smallest one times 2 to this power: no jump reaches further than 2 GiB.
 const DOUBLINGS: u32 = 14;
 
-/// For one function: how its calls come to us, and its moved beginning.
+/// For one function: the way to its hook, and its moved beginning.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 struct Place {
@@ -22,7 +22,7 @@ struct Place {
     jump: [u8; 8],
     hook: usize,
     moved: [u8; ROOM],
-    /// So that jumps lead to multiples of sixteen.
+    /// Padding, so that jumps lead to multiples of sixteen.
     unused: u64,
 }
 
@@ -35,17 +35,17 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// A new one below an address, where the program begins: what lies above may grow.
+    /// A new page below `address`, the start of the program: the memory above may grow.
     pub(super) fn below(address: usize) -> Option<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
         (0..=DOUBLINGS).find_map(|times| {
             let start = (address & !(STEP - 1)).checked_sub(STEP << times)?;
             let hint = core::ptr::without_provenance_mut(start);
-            // SAFETY: a new mapping that takes nobody's place.
+            // SAFETY: a new mapping that replaces none.
             let mapped =
                 unsafe { rustix::mm::mmap_anonymous(hint, BYTES, ProtFlags::READ | ProtFlags::WRITE, flags) };
             let page = Self { start: mapped.ok()?.cast() };
-            // Kernels that do not know the flag take the address for a wish.
+            // Kernels that do not know the flag treat the address as a hint.
             if page.start.addr() == start {
                 Some(page)
             } else {
@@ -55,35 +55,35 @@ impl Page {
         })
     }
 
-    /// Where the beginning of a function will be.
+    /// Where the beginning of a function is moved to.
     pub(super) fn moved(&self, index: usize) -> *mut c_void {
         self.place(index).wrapping_byte_add(core::mem::offset_of!(Place, moved)).cast()
     }
 
-    /// Where its calls are to go.
+    /// Where the function's calls must lead.
     pub(super) fn entry(&self, index: usize) -> u64 {
         self.place(index).addr() as u64
     }
 
-    /// Fills a place: it is below [`PLACES`].
+    /// Fills a place; `index` is below [`PLACES`].
     pub(super) fn fill(&mut self, index: usize, hook: *const c_void, moved: [u8; ROOM]) {
         // jmp qword ptr [rip + 2]; nop; nop
         let jump = [0xff, 0x25, 2, 0, 0, 0, 0x90, 0x90];
         let place = Place { jump, hook: hook.expose_provenance(), moved, unused: 0 };
         if index < PLACES {
-            // SAFETY: within the mapping, which is writable yet, and ours alone.
+            // SAFETY: within the mapping, which is still writable, and ours alone.
             unsafe { self.place(index).write(place) };
         }
     }
 
-    /// Makes it code; false if that is forbidden.
+    /// Makes the page executable; false if that is forbidden.
     pub(super) fn finish(&self) -> bool {
         let flags = MprotectFlags::READ | MprotectFlags::EXEC;
         // SAFETY: our own mapping, which nobody writes any more.
         unsafe { rustix::mm::mprotect(self.start.cast(), BYTES, flags) }.is_ok()
     }
 
-    /// Gives it back, when nothing leads there.
+    /// Unmaps the page, when nothing leads there.
     pub(super) fn give_up(self) {
         // SAFETY: our own mapping, to which nobody refers.
         let _ = unsafe { rustix::mm::munmap(self.start.cast(), BYTES) };
@@ -106,9 +106,9 @@ impl Change {
     pub(super) const NOTHING: Self = Self { address: 0, from: [0; JUMP], to: [0; JUMP] };
 }
 
-/// Makes changes to code that can only be read: all of them, or none where one fails; false then.
+/// Changes read-only code. If one change fails, none is made and the result is false.
 ///
-/// They go by way of `/proc/self/mem`, so the code is never writable to anybody.
+/// The changes go through `/proc/self/mem`, so the code is never writable to anybody.
 pub(super) fn change(changes: &[Change]) -> bool {
     let Ok(memory) = rustix::fs::open(c"/proc/self/mem", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
     else {
@@ -117,7 +117,7 @@ pub(super) fn change(changes: &[Change]) -> bool {
     let write = |bytes: &[u8; JUMP], address| rustix::io::pwrite(&memory, bytes, address) == Ok(JUMP);
     let made = changes.iter().take_while(|change| write(&change.to, change.address)).count();
     if made < changes.len() {
-        // What could be written once can be again, and of the one that could not some bytes may be there.
+        // What could be written once can be written again, and part of the failed change may have been written.
         for change in changes.iter().take(made.wrapping_add(1)) {
             write(&change.from, change.address);
         }

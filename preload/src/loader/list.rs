@@ -1,19 +1,20 @@
 //! The loader's list of modules, read as a debugger reads it.
 //!
 //! ```text
-//! _r_debug ─► program ⇄ libm ⇄ libc ⇄ ld.so ⇄ plug-in      modules that come later are put at its end
+//! _r_debug ─► program ⇄ libm ⇄ libc ⇄ ld.so ⇄ plug-in      modules that are loaded later are appended
 //! ```
 //!
-//! Both glibc and musl have it so, with descriptions that begin alike.
+//! Both glibc and musl have this list, with descriptions that begin alike.
 //!
-//! The list changes under a lock of the loader's, which no hook may wait for. So it is copied by the kernel, which fails where a
-//! description, or a module, has gone instead of faulting, and a description counts only while its neighbour in the list leads to it:
-//! one that was freed may still lie in memory as it was, but nobody leads there.
+//! The list changes under a lock of the loader, which no hook may wait for. So it is copied by the kernel, which
+//! fails instead of faulting when a description or a module is gone. A description counts only while its neighbour in
+//! the list leads to it: a freed one may still be in memory unchanged, but nothing leads there.
 //!
-//! Modules that were found are kept with the addresses of their segments. To ask about one takes two copies, half a microsecond; to
-//! learn that an address belongs to none takes a look whether the list has grown at its end.
+//! Modules that were found are kept with the addresses of their segments. Asking about one takes two copies, half a
+//! microsecond; finding that an address belongs to none takes a check whether the list has grown at its end.
 //!
-//! Modules of other namespaces (`dlmopen`) are in no list that glibc before 2.35 tells debuggers of: their code is unknown.
+//! Before 2.35, glibc lists modules of other namespaces (`dlmopen`) nowhere that debuggers can find: their code is
+//! unknown.
 
 use super::{LinkMap, Object};
 use crate::sandbox::{self, Need};
@@ -23,12 +24,12 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use unwind::module::Image;
 
-/// Most modules at a time; those beyond are unknown.
+/// Most modules at a time; any beyond are unknown.
 const MODULES: usize = 8192;
 
-/// How often the list is read anew that others are changing.
+/// How often the list is read again when others are changing it.
 const TRIES: usize = 16;
-/// Readings of the whole list until an address is believed to belong to no module.
+/// Readings of the whole list after which an address is believed to belong to no module.
 const READINGS: u32 = 2;
 
 /// Words of a [`Known`].
@@ -42,15 +43,15 @@ pub(super) struct Debug {
     first: AtomicPtr<LinkMap>,
 }
 
-/// The loader's, which stays where it is.
+/// The loader's structure, which never moves.
 static DEBUG: AtomicPtr<Debug> = AtomicPtr::new(core::ptr::null_mut());
-/// What was found in the list.
+/// The modules that were found in the list.
 static KNOWN: Mapped<WORDS> = Mapped::new(MODULES);
-/// Address of the last description that was seen in the list, 0 at first.
-// Relaxed: what it says is compared with the list.
+/// Address of the last description that was seen in the list; 0 at first.
+// Relaxed: its value is checked against the list.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// Takes the loader's list, and memory for what will be found in it; false when there is no list or no memory.
+/// Takes the loader's list, and maps memory for what will be found in it; false when there is no list or no memory.
 #[cold]
 pub(super) fn prepare(debug: *mut Debug) -> bool {
     if debug.is_null() {
@@ -60,7 +61,7 @@ pub(super) fn prepare(debug: *mut Debug) -> bool {
     KNOWN.map()
 }
 
-/// True when there is a list, and memory.
+/// True when there is a list and memory.
 pub(super) fn is_prepared() -> bool {
     KNOWN.is_mapped()
 }
@@ -68,8 +69,9 @@ pub(super) fn is_prepared() -> bool {
 /// The module around an address.
 #[cold]
 pub(super) fn find(address: u64) -> Option<Object> {
-    // Whoever finds that a module has gone makes what is known of it void, and all to be read anew. It may be there again by then, known
-    // as before, and another thread say that nothing is new: so an address belongs to none when all has been read here, twice.
+    // A thread that finds a module gone discards what is known of it and has the whole list read again. By then the
+    // module may be back and known again, and another thread may find nothing new. So an address belongs to no module
+    // only after this thread has read the whole list twice.
     let mut last = LAST.load(Ordering::Relaxed);
     let mut readings = 0_u32;
     for _ in 0..TRIES {
@@ -94,7 +96,7 @@ struct Known {
     end: u64,
     /// Address of its description.
     map: u64,
-    /// What is added to addresses of its file.
+    /// The load bias: what is added to addresses of its file.
     bias: u64,
     /// Address of its dynamic section.
     dynamic: u64,
@@ -110,11 +112,12 @@ impl Known {
         Self { start, end, map, bias, dynamic }
     }
 
-    /// What its description says that is at `map`. `None` where that has no image which can be read.
+    /// What the description at `map` says; `None` if the module has no readable image.
     fn read(map: u64, node: &Node) -> Option<Self> {
-        // SAFETY: reads a word that the kernel gave at the start.
+        // SAFETY: reads a word that the kernel passed at the start.
         let headers = unsafe { libc::getauxval(libc::AT_PHDR) };
-        // A library begins at its bias. A program at fixed addresses, whose bias is 0, has its program headers in its first page.
+        // A library begins at its bias. A program at fixed addresses, whose bias is 0, has its program headers in its
+        // first page.
         let image = [node.bias, headers & !4095]
             .into_iter()
             .filter(|start| *start != 0)
@@ -126,7 +129,7 @@ impl Known {
         (start != 0).then_some(Self { start, end, map, bias: node.bias, dynamic: node.dynamic })
     }
 
-    /// True while it is in the list, and where that cannot be asked.
+    /// True while the module is in the list, and when that cannot be checked.
     fn is_listed(&self) -> bool {
         !can_be_read()
             || Node::listed(self.map)
@@ -144,7 +147,7 @@ struct Node {
 }
 
 impl Node {
-    /// A copy of what is at an address; `None` where nothing is.
+    /// A copy of the description at an address; `None` if nothing is mapped there.
     fn at(address: u64) -> Option<Self> {
         if address == 0 {
             return None;
@@ -164,7 +167,7 @@ impl Node {
             if follows == address {
                 return Some(node);
             }
-            // Unless the one before it has gone meanwhile, and another one precedes it now.
+            // Unless the previous description has gone meanwhile, and another one precedes this one now.
             let again = Self::at(address)?;
             if again.previous == node.previous {
                 break;
@@ -175,7 +178,7 @@ impl Node {
     }
 }
 
-/// True where the kernel copies for us, and says which thread this is.
+/// True when the kernel may copy for us and tell which thread this is.
 fn can_be_read() -> bool {
     sandbox::allows(Need::Leave) && sandbox::allows(Need::Map)
 }
@@ -184,7 +187,7 @@ fn can_be_read() -> bool {
 pub(super) fn first() -> u64 {
     // SAFETY: null, or the loader's own, which is never unmapped.
     let debug = unsafe { DEBUG.load(Ordering::Relaxed).as_ref() };
-    // Acquire: what the loader wrote before it put a description there.
+    // Acquire: sees what the loader wrote before it inserted the description.
     debug.map_or(0, |debug| debug.first.load(Ordering::Acquire).addr() as u64)
 }
 
@@ -200,12 +203,13 @@ fn find_known(address: u64) -> Option<Object> {
         return Some(Object { link_map, start: found.start, end: found.end });
     }
     KNOWN.slots().forget(|words| Known::from_words(*words) == found);
-    // The place may be another one's by now, of which nothing was seen yet.
+    // The place may belong to another module by now, whose successors were not seen yet.
     LAST.store(0, Ordering::Relaxed);
     None
 }
 
-/// Gets to know what was added behind the description at `last`, or all of the list; false where somebody has changed it meanwhile.
+/// Learns what was added after the description at `last`, or the whole list; false when the list was changed
+/// meanwhile.
 fn learn(last: u64) -> bool {
     if !can_be_read() {
         return true;
@@ -226,7 +230,7 @@ fn learn(last: u64) -> bool {
     true
 }
 
-/// Keeps a module, unless it is known.
+/// Adds a module, unless it is known.
 fn enter(map: u64, node: &Node) {
     let is_known = KNOWN.slots().used().filter_map(Slot::read).any(|seen| {
         let known = Known::from_words(seen.words);
@@ -247,7 +251,7 @@ mod tests {
     use std::ffi::c_void;
     use std::sync::Mutex;
 
-    /// The list is one for the process, and so is what is known of it.
+    /// There is one list per process, and so one set of known modules.
     static LIST: Mutex<()> = Mutex::new(());
 
     fn prepared() -> std::sync::MutexGuard<'static, ()> {
@@ -258,15 +262,15 @@ mod tests {
         guard
     }
 
-    /// Descriptions and code of all modules that the loader has.
+    /// Load bias and code address of all modules that the loader has.
     fn loaded() -> Vec<(u64, u64)> {
         extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, all: *mut c_void) -> c_int {
-            // SAFETY: `dl_iterate_phdr` passes a description.
+            // SAFETY: `dl_iterate_phdr` passes a valid description.
             let info = unsafe { &*info };
-            // SAFETY: what it was given, which nobody else uses.
+            // SAFETY: the pointer passed below, which nobody else uses.
             let all = unsafe { &mut *all.cast::<Vec<(u64, u64)>>() };
             for index in 0..usize::from(info.dlpi_phnum) {
-                // SAFETY: the loader gives so many program headers.
+                // SAFETY: the loader says that there are so many program headers.
                 let header = unsafe { &*info.dlpi_phdr.wrapping_add(index) };
                 if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0 {
                     all.push((info.dlpi_addr, info.dlpi_addr + header.p_vaddr));
@@ -283,7 +287,7 @@ mod tests {
         all
     }
 
-    /// Check that all modules are found by their code, each under its own description, and nothing else is.
+    /// Check that all modules are found by their code, each by its own description, and that nothing else is.
     #[test]
     fn modules_are_found_by_their_code() {
         let _guard = prepared();
@@ -292,7 +296,7 @@ mod tests {
         for (bias, code) in modules {
             let found = find(code).unwrap_or_else(|| panic!("{code:#x} is code"));
             assert!(found.start <= code && code < found.end);
-            // SAFETY: of a module that stays.
+            // SAFETY: the module stays loaded.
             assert_eq!(unsafe { &*found.link_map }.address, bias);
         }
         let on_heap = Box::new(0_u64);
@@ -303,8 +307,8 @@ mod tests {
         }
     }
 
-    /// Check that a library is found when it was loaded, not any more when it was unloaded, and again when it comes again, while
-    /// others do so, too.
+    /// Check that a library is found once it is loaded, no longer after it is unloaded, and again when it is loaded
+    /// again, while other threads load and unload, too.
     #[test]
     fn libraries_come_and_go() {
         let _guard = prepared();
@@ -321,14 +325,14 @@ mod tests {
             std::ffi::CString::new(path.into_os_string().into_encoded_bytes()).unwrap()
         });
         let open = |name: &std::ffi::CStr| {
-            // SAFETY: it has no code that would run.
+            // SAFETY: the library has no code that would run.
             let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
             assert!(!handle.is_null(), "{name:?}");
-            // SAFETY: a handle is a description.
+            // SAFETY: in glibc a handle is such a description.
             (handle, unsafe { &*handle.cast::<LinkMap>() }.dynamic.addr() as u64)
         };
         let close = |handle| {
-            // SAFETY: of `open`, once.
+            // SAFETY: from `open`, closed once.
             assert_eq!(unsafe { libc::dlclose(handle) }, 0);
         };
         for _ in 0..100 {
@@ -337,7 +341,7 @@ mod tests {
             let (second, inside_second) = open(&libraries[1]);
             close(first);
             assert!(find(inside_first).is_none());
-            // What is gone stands in nobody's way.
+            // Unloaded modules do not get in the way.
             assert!(loaded().into_iter().all(|(_, code)| find(code).is_some()));
             assert_eq!(find(inside_second).map(|found| found.link_map.cast()), Some(second));
             let (first, inside_first) = open(&libraries[0]);

@@ -1,23 +1,24 @@
 //! The table of described modules.
 //!
-//! Whoever finds a slot being written takes its module for unknown. It is described once more then, which is as true as the first time.
+//! A reader that finds a slot being written treats its module as unknown. The module is then described once more,
+//! which is as true as the first description.
 //!
-//! A slot whose module is gone is *void*, and keeps what it had. Loaded again at the same place, the module gets its old
-//! description, and with it its old pcs and stacks: a program may load and unload a plug-in for days.
+//! A slot whose module is gone is *void*, but keeps its contents. If the module is loaded again at the same place, it
+//! gets its old description, and with it its old pcs and stacks: a program may load and unload a plug-in for days.
 
 use crate::seqlock::{self, Slots};
 use core::sync::atomic::Ordering;
 
-/// Most modules of a process at a time; frames in further ones are walked, but belong to no module.
+/// Most modules of a process at a time; frames in any beyond are walked, but belong to no module.
 pub(super) const MAX_MODULES: usize = 8192;
 
-/// Identity of a module that another one cannot be told from.
+/// Identity of a module that cannot be told from another one.
 pub(super) const NONE: u64 = 0;
 
-/// How the loader has a module.
+/// A module's mapping according to the loader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mapping {
-    /// The loader's description, by which another module at the same place is told apart.
+    /// The loader's description, which distinguishes the module from another one at the same place.
     pub(super) link_map: u64,
     /// First mapped address.
     pub(super) start: u64,
@@ -34,21 +35,21 @@ pub(super) struct Entry {
     pub(super) end: u64,
     /// Its description in the module log.
     pub(super) serial: u32,
-    /// Address of its `.eh_frame_hdr`, 0 when it has none.
+    /// Address of its `.eh_frame_hdr`; 0 when it has none.
     pub(super) hdr: u64,
-    /// The segment that this lies in: first address and end.
+    /// The segment that contains it: first address and end.
     pub(super) segment: [u64; 2],
-    /// How the loader has the place where its code begins.
+    /// The mapping of the place where its code begins.
     pub(super) mapping: Mapping,
 }
 
-/// Words of an entry and of its identity.
+/// Words of an entry and its identity.
 const WORDS: usize = 10;
 
-/// Place for an entry.
+/// A slot for an entry.
 type Slot = seqlock::Slot<WORDS>;
 
-/// Places for all.
+/// Memory for all slots.
 pub(super) type Memory = seqlock::Mapped<WORDS>;
 
 impl Entry {
@@ -66,13 +67,13 @@ impl Entry {
     }
 }
 
-/// What its module is recognized by when it comes again, [`NONE`] if by nothing.
+/// The identity by which a module is recognized when it comes again; [`NONE`] if it is not.
 fn identity_of(words: &[u64; WORDS]) -> u64 {
     let [.., identity] = *words;
     identity
 }
 
-/// True if a slot, whole or not, has code at an address.
+/// True if a slot, even one that is being written, seems to have code at an address.
 fn may_have(slot: &Slot, address: u64) -> bool {
     let [start, end, ..] = slot.hint();
     (start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)).contains(&address)
@@ -91,8 +92,8 @@ impl Table<'_> {
             .find(|entry| entry.start != 0 && (entry.start..entry.end).contains(&address))
     }
 
-    /// Enters a module. Its serial is that which it had, if it is recognized by its identity, otherwise what `describe` gives;
-    /// `None` when there are too many modules.
+    /// Enters a module. Its serial is its previous one if it is recognized by its identity, otherwise the result of
+    /// `describe`. `None` when there are too many modules.
     pub(super) fn enter(self, entry: Entry, identity: u64, describe: impl FnOnce() -> u32) -> Option<Entry> {
         let void = |identity: u64| self.0.claim_void(|words| identity_of(words) == identity);
         let known = if identity == NONE { None } else { void(identity) };
@@ -113,12 +114,12 @@ impl Table<'_> {
         Some(entry)
     }
 
-    /// Makes the entries void that `is_gone` is true of.
+    /// Makes the entries void for which `is_gone` returns true.
     pub(super) fn forget(self, is_gone: impl Fn(&Entry) -> bool) {
         self.0.forget(|words| is_gone(&Entry::from_words(words)));
     }
 
-    /// Empties it. Nobody else is there.
+    /// Empties the table. No other thread uses it.
     pub(super) fn clear(self) {
         self.0.clear();
     }
@@ -132,21 +133,21 @@ mod tests {
     use std::collections::HashMap;
     use std::sync::atomic::AtomicBool;
 
-    /// A module at a place, all of whose words tell `sign`.
+    /// A module at a place, with `sign` in all of its words.
     fn module(place: u64, sign: u64) -> Entry {
         let start = place * 100;
         let mapping = Mapping { link_map: sign, start: sign, end: sign };
         Entry { start, end: start + 100, serial: 0, hdr: sign, segment: [sign, sign], mapping }
     }
 
-    /// Load a module (place, whether it has an identity), or unload what is there.
+    /// Steps: load a module (place, whether it has an identity), or unload the one that is there.
     fn steps() -> impl Strategy<Value = Vec<(u64, bool)>> {
         proptest::collection::vec((1u64..6, any::<bool>()), 0..200)
     }
 
     proptest! {
-        /// Check that modules are found while they are loaded and not after, that those which come again have the serial
-        /// they had, that others never have one that was another's, and that slots are used again.
+        /// Check that modules are found while they are loaded and not afterwards, that modules which come again keep
+        /// their serial, that none ever gets another one's, and that slots are reused.
         #[test]
         fn modules_come_and_go(steps in steps()) {
             let memory = Memory::new(10);
@@ -176,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Check that a full table takes no further module, and that one which is gone makes room for any.
+    /// Check that a full table takes no further module, and that a module which is gone makes room for any other.
     #[test]
     fn full_tables_use_void_slots() {
         let memory = Memory::new(3);
@@ -194,7 +195,7 @@ mod tests {
         assert_eq!(table.enter(module(4, 0), 4, || 5).map(|entry| entry.serial), Some(5));
     }
 
-    /// Check that no reader finds parts of two modules while two threads load and unload at one place.
+    /// Check that no reader sees parts of two modules while two threads load and unload at one place.
     #[test]
     fn entries_are_found_whole() {
         let memory = Memory::new(2);
@@ -219,7 +220,7 @@ mod tests {
                         table.enter(module(1, sign), NONE, || sign as u32);
                         table.forget(|entry| entry.hdr == sign);
                     }
-                    // One that stays: the other writer may be in its way.
+                    // This module stays; the other writer may get in its way.
                     while table.enter(module(1, writer), NONE, || writer as u32).is_none() {}
                 })
             });

@@ -1,4 +1,4 @@
-//! The process' slot in its recording: how it is claimed, also by a child of fork, and what is counted there.
+//! The process' slot in its recording: how it is claimed, also by a forked child, and what is counted there.
 
 use super::{
     FIRST_EPOCH, NEXT_EPOCH, Page, Session, begin_alone_after_fork, control, leave, next_epoch, page, session,
@@ -7,12 +7,12 @@ use crate::{arch, sys};
 use core::sync::atomic::{AtomicU32, Ordering};
 use shared_ring::process_slot::{Loss, ProcessSlot};
 
-/// The slot of this process, as its forked children find it in their copy of our memory.
+/// The slot of this process, which its forked children find in their copy of our memory.
 static PARENT_SLOT: AtomicU32 = AtomicU32::new(0);
-/// Its pid, likewise.
+/// The pid of this process, likewise.
 static PARENT_PID: AtomicU32 = AtomicU32::new(0);
 
-/// Forks that this process and its ancestors told of.
+/// Number of forks that this process and its ancestors have reported.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// True in a process that was forked from the one that connected.
@@ -20,10 +20,11 @@ fn is_child() -> bool {
     NEXT_EPOCH.load(Ordering::Relaxed) > FIRST_EPOCH.load(Ordering::Relaxed)
 }
 
-/// Claims a slot for this process and gives it an epoch; false when another thread is at it, or there is none for it.
+/// Claims a slot for this process and gives it an epoch; false when another thread is doing so, or there is no slot
+/// left.
 #[cold]
 pub(super) fn claim(session: Session, page: &Page) -> bool {
-    // Acquire: one thread claims; a second one that comes at the same moment loses its event, which is counted.
+    // Acquire: one thread claims; another one that comes at the same moment loses its event, which is counted.
     if page.joining.swap(1, Ordering::Acquire) != 0 {
         return false;
     }
@@ -36,7 +37,7 @@ pub(super) fn claim(session: Session, page: &Page) -> bool {
     let pid = sys::process_id();
     let found = session.segment.slots().iter().position(|slot| slot.claim(pid, parent));
     let Some(index) = found else {
-        // Relaxed: a count, read at the end.
+        // Relaxed: a count that is read at the end.
         session.segment.header().refused.fetch_add(1, Ordering::Relaxed);
         leave();
         return false;
@@ -47,7 +48,7 @@ pub(super) fn claim(session: Session, page: &Page) -> bool {
     let parent_pid = PARENT_PID.swap(pid, Ordering::Relaxed);
     let fork = arch::thread_local().fork.replace(0);
     if let Some(slot) = session.segment.slots().get(index) {
-        // Relaxed: read by the collector after the first record of the process, which is published.
+        // Relaxed: the collector reads it after the first record of the process, which is published.
         slot.fork.store(u64::from(parent_pid) << 32 | u64::from(fork), Ordering::Relaxed);
     }
     page.slot.store(slot, Ordering::Relaxed);
@@ -90,19 +91,19 @@ pub(crate) fn lose(reason: Loss, events: u64) {
     }
 }
 
-/// False in a child that shares our memory and our thread's block, made by `clone` itself: what it tells of its own
-/// end is not ours to record.
+/// False in a child that shares our memory and our thread's block, created by `clone` directly: its own end is not
+/// ours to record.
 #[cold]
 pub(crate) fn is_itself() -> bool {
     !crate::sandbox::allows(crate::sandbox::Need::ProcessId)
         || slot().and_then(ProcessSlot::owner).is_none_or(|(pid, _)| pid == sys::process_id())
 }
 
-/// Where this process waits at its end for the collector to look at its memory; `None` where that does not want to, in a child that
-/// shares our memory, and in a thread that may not wait.
+/// Where this process waits at its end for the collector to look at its memory. `None` when the collector does not
+/// want to, in a child that shares our memory, and in a thread that may not wait.
 #[cold]
 pub(crate) fn slot_to_part_at() -> Option<&'static ProcessSlot> {
-    // Relaxed: it is set before the memory is handed over and stays.
+    // Relaxed: set before the memory is handed over, and never changed.
     if control().scan_at_exit.load(Ordering::Relaxed) != 1 || !super::is_recording() {
         return None;
     }
@@ -113,7 +114,7 @@ pub(crate) fn slot_to_part_at() -> Option<&'static ProcessSlot> {
     slot()
 }
 
-/// Wakes the collector, if it sleeps, to look at once at what was recorded.
+/// Wakes the collector, if it sleeps, to read at once what was recorded.
 #[cold]
 pub(crate) fn ring() {
     if let Some(session) = session() {
@@ -127,7 +128,7 @@ pub(crate) fn is_forsaken() -> bool {
     session().is_none_or(|session| session.control.owner_died())
 }
 
-/// Counts an allocation that the agent made for itself: there should be none.
+/// Counts an allocation that the agent made for itself; there should be none.
 #[cold]
 pub(crate) fn count_own_allocation() {
     if let Some(slot) = slot() {

@@ -21,13 +21,13 @@ impl Thread {
     }
 }
 
-/// The probability with which a block is to be recorded.
+/// The probability with which a block should be recorded.
 fn probability(size: usize, interval: u64) -> f64 {
     -(-(size.max(1) as f64) / interval as f64).exp_m1()
 }
 
-/// Sizes of a program: many small blocks, some large ones. (None of a few bytes, whose number is known so badly that its
-/// error has no normal distribution: one sample stands for thousands.)
+/// Sizes as in a program: many small blocks, some large ones. (None of a few bytes: one sample then stands for
+/// thousands, so the estimate of their number has an error that is not normally distributed.)
 fn sizes() -> Vec<usize> {
     let mut random = Random(7);
     let size = |word: u64| match word % 100 {
@@ -39,7 +39,7 @@ fn sizes() -> Vec<usize> {
     (0..20_000).map(|_| size(random.next() >> 8)).collect()
 }
 
-/// What the samples say of a sum over all blocks, in standard errors away from the truth.
+/// The deviation of the samples' estimate of a sum over all blocks from the true sum, in standard errors.
 fn errors(seed: u64, interval: u64, value: impl Fn(usize) -> f64, disturb: impl Fn(usize, &Thread)) -> f64 {
     let mut thread = Thread::new(seed, interval);
     let (mut truth, mut estimate, mut variance) = (0.0, 0.0, 0.0);
@@ -60,14 +60,15 @@ fn check_estimates(interval: u64, value: impl Fn(usize) -> f64, disturb: impl Fn
     let runs: Vec<f64> = (1..=100).map(|seed| errors(seed, interval, &value, &disturb)).collect();
     let near = runs.iter().filter(|error| error.abs() <= 3.0).count();
     assert!(near >= 99, "{near} of 100 within three standard errors: {runs:?}");
-    // The mean of 100 has a tenth of the deviation.
+    // The mean of 100 runs has a tenth of the standard deviation.
     let mean = runs.iter().sum::<f64>() / 100.0;
     assert!(mean.abs() < 0.3, "biased by {mean} standard errors");
     let spread = runs.iter().map(|error| error * error).sum::<f64>() / 100.0;
     assert!((0.5..2.0).contains(&spread), "a variance of {spread}, not 1");
 }
 
-/// Check that bytes are estimated without bias, with the error that theory gives, for close and for distant samples.
+/// Check that bytes are estimated without bias and with the error that theory predicts, for close and for distant
+/// samples.
 #[test]
 fn bytes_are_estimated_within_their_errors() {
     for interval in [1000, 64 << 10, 512 << 10] {
@@ -75,7 +76,7 @@ fn bytes_are_estimated_within_their_errors() {
     }
 }
 
-/// Check the same of the number of blocks.
+/// Check the same for the number of blocks.
 #[test]
 fn blocks_are_estimated_within_their_errors() {
     for interval in [1000, 16 << 10] {
@@ -83,8 +84,8 @@ fn blocks_are_estimated_within_their_errors() {
     }
 }
 
-/// Check that calls which count down and are never recorded, and countdowns that are thrown away, bias nothing: those
-/// that fail, those inside an allocator, those that a guard refuses.
+/// Check that calls which count down but are never recorded, and discarded countdowns, cause no bias: calls that
+/// fail, calls inside an allocator, calls that a guard refuses.
 #[test]
 fn calls_that_are_not_recorded_bias_nothing() {
     let disturb = |number: usize, thread: &Thread| match number % 5 {
@@ -98,7 +99,7 @@ fn calls_that_are_not_recorded_bias_nothing() {
     check_estimates(64 << 10, |size| size as f64, disturb);
 }
 
-/// Check that a thread's first block is recorded with its probability, not always and not never.
+/// Check that a thread's first block is recorded with its probability, neither always nor never.
 #[test]
 fn first_block_is_recorded_with_its_probability() {
     let (interval, size, threads) = (10_000, 5000, 10_000);
@@ -109,7 +110,7 @@ fn first_block_is_recorded_with_its_probability() {
 }
 
 proptest! {
-    /// Check that a block of twenty intervals is recorded, whatever came before.
+    /// Check that a block of twenty intervals is always recorded, whatever came before.
     #[test]
     fn large_blocks_are_always_recorded(
         seed: u64,
@@ -132,7 +133,8 @@ proptest! {
         prop_assert!((found - expected).abs() < 1e-8, "{found} {expected}");
     }
 
-    /// Check that a distance is never negative and never so long that a countdown could be taken for an undrawn one.
+    /// Check that a distance is never negative and never so long that a countdown could be mistaken for an undrawn
+    /// one.
     #[test]
     fn distances_are_bounded(seed: u64, interval in 1..=1u64 << 40) {
         let distance = Sampler::from_seed(seed).distance(interval);
@@ -141,7 +143,7 @@ proptest! {
     }
 }
 
-/// Check the worked example and the ends of the logarithm.
+/// Check the worked example and the extremes of the logarithm.
 #[test]
 fn logarithm_has_these_values() {
     let cases = [(0, 64.0), (1, 64.0), (1 << 63, 1.0), (u64::MAX, 0.0), (3 << 61, 1.415_037_499_278_844)];
@@ -151,7 +153,7 @@ fn logarithm_has_these_values() {
     }
 }
 
-/// Check that threads, and children of fork, whose seeds differ in one number, draw different distances.
+/// Check that threads and forked children whose seeds differ in one number draw different distances.
 #[test]
 fn neighbouring_seeds_draw_differently() {
     let mut distances: Vec<i64> = (0..64u64)
@@ -163,7 +165,7 @@ fn neighbouring_seeds_draw_differently() {
     assert!(distances.len() > 120, "{} of 128", distances.len());
 }
 
-/// Check what the countdown of a real thread says: it lets pass, it is hit, and nothing is drawn afterwards.
+/// Check what the countdown of a real thread does: it lets calls pass, it is hit, and then nothing is drawn.
 #[test]
 fn countdown_lets_pass_until_it_is_hit() {
     let countdown = &arch::thread_local().countdown;
@@ -176,7 +178,7 @@ fn countdown_lets_pass_until_it_is_hit() {
     for size in [0, 1, usize::MAX, 1 << 63] {
         assert_eq!((candidate(size), countdown.get()), (Some(Candidate::Open), UNDRAWN));
     }
-    // A large block is looked at, whatever is left.
+    // A large block is always examined, whatever is left.
     for size in [LARGE, usize::MAX] {
         countdown.set(20 << 40);
         assert_eq!((candidate(size), countdown.get()), (Some(Candidate::Open), UNDRAWN));

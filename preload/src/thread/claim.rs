@@ -1,11 +1,11 @@
 //! Which ring a thread gets.
 //!
-//! The first free one that has room: what the last owner left in it may not be read yet, and then the next one could not even
-//! tell that it is another.
+//! The first free ring that has room: what the last owner left in it may not have been read yet, and then the next
+//! owner could not even record that it is another thread.
 //!
-//! A thread gives its ring back at its end, but some are never told of it: what libc does after the last destructors, as to free
-//! the stacks of others, may be a thread's first event. Their rings are *taken back* when that matters: when all are taken, and
-//! each time when twice as many would be used as ever before.
+//! A thread gives its ring back at its end, but some ends go unnoticed: what libc does after the last destructors,
+//! such as freeing the stacks of other threads, may be a thread's first event. Their rings are *taken back* when that
+//! matters: when all rings are taken, and each time when twice as many would be used as ever before.
 
 use super::{LONGEST, SPARE};
 use crate::process::{Loss, Session};
@@ -15,17 +15,17 @@ use shared_ring::record::{Record, encode};
 use shared_ring::ring::Producer;
 use shared_ring::segment::RingEntry;
 
-/// A ring, by its number.
+/// A ring, with its index.
 pub(super) type Ring = (usize, &'static RingEntry);
 
-/// So many rings may be used without a look.
+/// So many rings may be used without looking for abandoned ones.
 const FEW: usize = 64;
-/// One in so many vain calls for a ring looks at all threads again: there may be thousands, and a look takes a system call for each.
+/// One in so many failing claims examines all threads again: there may be thousands, and each takes a system call.
 const LOOKS: u32 = 256;
-/// Calls in vain since a ring was last taken back.
+/// Failing claims since a ring was last taken back.
 static IN_VAIN: AtomicU32 = AtomicU32::new(0);
 
-/// Claims a ring, or says why there is none. One that is full is taken only where there is no other and its owner may wait.
+/// Claims a ring, or says why there is none. A full one is taken only if there is no other and its owner may wait.
 #[cold]
 pub(super) fn ring(session: &Session, slot: u32, tid: u32) -> Result<Ring, Loss> {
     let mut found = free(session, slot, tid, has_room);
@@ -46,7 +46,7 @@ pub(super) fn ring(session: &Session, slot: u32, tid: u32) -> Result<Ring, Loss>
     Ok(ring)
 }
 
-/// Claims the first free ring of those that are wanted.
+/// Claims the first free ring that satisfies `is_wanted`.
 fn free(session: &Session, slot: u32, tid: u32, is_wanted: impl Fn(&Session, Ring) -> bool) -> Option<Ring> {
     session.segment.directory().iter().enumerate().find(|ring| {
         let is_claimed = ring.1.claim(slot, tid);
@@ -58,28 +58,28 @@ fn free(session: &Session, slot: u32, tid: u32, is_wanted: impl Fn(&Session, Rin
     })
 }
 
-/// True when a ring has room for the record of its next owner and a first one of any other kind.
+/// True when a ring has room for the record of its next owner and a first record of any kind.
 fn has_room(session: &Session, (ring, entry): Ring) -> bool {
-    // Relaxed, both: the claim ordered us after the last producer, and where the tail has moved on there is more room.
+    // Relaxed, both: the claim ordered us after the last producer, and if the tail has moved on, there is more room.
     let (head, tail) = (&entry.front.head, session.control.tail(ring));
     let used = head.load(Ordering::Relaxed).wrapping_sub(tail.load(Ordering::Relaxed));
     let length = session.segment.geometry().ring_length() as u64;
     length.saturating_sub(used) >= (2 * LONGEST + SPARE) as u64
 }
 
-/// True when it is time to look which threads are gone, before this ring is taken, or since there is none.
+/// True when it is time to check which threads are gone: before this ring is taken, or because there is none.
 fn is_due(session: &Session, found: Option<Ring>) -> bool {
     match found {
         Some((ring, _)) => {
             let used = session.segment.header().rings_used.load(Ordering::Relaxed) as usize;
             ring >= FEW && ring >= used && ring.is_power_of_two()
         }
-        // Relaxed: a count of nothing else.
+        // Relaxed: only a count.
         None => IN_VAIN.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOKS),
     }
 }
 
-/// Takes back the rings of threads of this process that are gone, and tells of their ends; false when there are none.
+/// Takes back the rings of threads of this process that are gone, and records their ends; false when there are none.
 #[cold]
 fn take_back(session: &Session, slot: u32, tid: u32) -> bool {
     let used = session.segment.header().rings_used.load(Ordering::Relaxed) as usize;
@@ -100,13 +100,13 @@ fn take_back(session: &Session, slot: u32, tid: u32) -> bool {
     is_any
 }
 
-/// Tells of the end of the thread that had the ring, and gives it back.
+/// Records the end of the thread that had the ring, and gives the ring back.
 fn end(session: &Session, ring: usize, entry: &'static RingEntry) {
     let mut producer =
         Producer::new(session.segment.ring(ring), &entry.front.head, session.control.tail(ring));
     let records = [Record::Time { time: clock::before() }, Record::End].map(|record| encode(record, 0));
     let length = records.iter().map(|(_, length)| length).sum();
-    // Where there is no room, the next owner's record says as much.
+    // If there is no room, the next owner's record implies the same.
     if session.open_ring(ring)
         && let Some(mut room) = producer.reserve(length, 0)
     {

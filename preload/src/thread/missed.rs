@@ -1,9 +1,9 @@
 //! What a child of vfork does to its parent's heap.
 //!
-//! The child runs on its parent's memory, and on the thread that called vfork, which waits meanwhile. Its blocks are the
-//! parent's: one that it leaves behind the parent may free. But it is another process, which may be killed at any moment, so
-//! it writes nothing into the ring. It leaves a note in the thread's memory, and the thread tells of it before whatever it
-//! records next:
+//! The child runs on its parent's memory, and on the thread that called vfork, which waits meanwhile. Its blocks are
+//! the parent's: the parent may free a block that the child leaves behind. But it is another process, which may be
+//! killed at any moment, so it writes nothing into the ring. It leaves a note in the thread's memory, and the thread
+//! reports it before its next record:
 //!
 //! ```text
 //!  thread in the parent   vfork ···············································► free(b)
@@ -12,9 +12,9 @@
 //!                               note: alloc b    note: free a
 //! ```
 //!
-//! So the parent's count is exact, as long as no other thread of it comes by such a block between the child's call and the
-//! thread's next one: that would be an event which contradicts the others, and is shown as such. No stack can be taken, since
-//! the child's frames are gone when the thread tells.
+//! So the parent's counts are exact, as long as no other thread of it gets hold of such a block between the child's
+//! call and the thread's next one. That would produce an event that contradicts the others, and it is shown as such.
+//! No stack can be taken, since the child's frames are gone when the thread reports the note.
 
 use super::ThreadState;
 use super::memory::Public;
@@ -29,22 +29,22 @@ use shared_ring::record::Record;
 /// Most notes that a thread keeps; further calls are counted as lost.
 const NOTES: usize = 64;
 
-/// A call of the child's that changed the parent's heap, or was to.
+/// A call of the child that changed the parent's heap, or was meant to.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Note {
     pub(crate) address: usize,
-    /// Of the block that was handed out, [`FREED`] for one that was given back.
+    /// The size of the block that was allocated; [`FREED`] for a block that was freed.
     pub(crate) size: usize,
     pub(crate) alignment: usize,
 }
 
 /// No block has this size.
 pub(crate) const FREED: usize = usize::MAX;
-/// No block has this address: the call has returned none.
+/// No block has this address: the call returned none.
 pub(crate) const FAILED: usize = 0;
 
-/// Notes of one thread, the oldest first. Zeroed memory has none.
+/// Notes of one thread, oldest first. Zeroed memory has none.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Notes {
@@ -52,19 +52,19 @@ pub(super) struct Notes {
     notes: [Cell<Note>; NOTES],
 }
 
-/// Leaves a note, if the calling thread is a child of vfork whose parent is recorded; otherwise nothing is done.
+/// Leaves a note if the calling thread is a child of vfork whose parent is recorded; otherwise does nothing.
 #[cold]
 #[inline(never)]
 pub(crate) fn note(local: &ThreadLocal, note: Note) {
     if !local.is_in_vfork() || local.is_busy() || !process::is_recording() {
         return;
     }
-    // What the allocator calls itself is part of the outer call, as in `guard`.
+    // Calls of the allocator itself are part of the outer call, as in `guard`.
     if local.is_within_allocator(crate::arch::stack_pointer()) {
         return;
     }
     let Some(memory) = Public::of(local) else { return };
-    // A thread that had no ring when it called vfork records nothing, and its last ring may be another's.
+    // A thread that had no ring when it called vfork records nothing, and its last ring may be another thread's.
     if !core::ptr::eq(memory.owner.load(core::sync::atomic::Ordering::Relaxed), local) {
         return;
     }
@@ -72,7 +72,7 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
     if let Some(place) = memory.missed.notes.get(count) {
         place.set(note);
         Attention::Missed.call(local);
-        // Last, for the child may be killed in between.
+        // Last, since the child may be killed in between.
         fence();
         memory.missed.count.set(count.wrapping_add(1));
     } else {
@@ -85,7 +85,7 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
     }
 }
 
-/// Tells of what was noted.
+/// Reports what was noted.
 #[cold]
 pub(crate) fn tell(busy: &mut Busy) {
     let Some(memory) = Public::of(busy.local()) else { return };
@@ -96,7 +96,7 @@ pub(crate) fn tell(busy: &mut Busy) {
 }
 
 impl Notes {
-    /// Forgets what was noted: the memory has another thread now.
+    /// Forgets what was noted, since another thread has the memory now.
     pub(super) fn clear(&self) {
         self.count.set(0);
     }

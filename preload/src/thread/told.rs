@@ -6,11 +6,12 @@ use shared_ring::name::Named;
 use shared_ring::record::DELTA_LIMIT;
 
 impl ThreadState {
-    /// Tells a name; false when there was no room for it. That makes no gap, for it is about no block, but is counted.
+    /// Records a name; false when there was no room for it. That makes no gap, since no block is concerned, but it is
+    /// counted.
     #[cold]
     pub(crate) fn tell(&mut self, named: Named, name: &[u8], time: u64) -> bool {
         let (_, length) = named.encode(name, 0);
-        // A time before it.
+        // Including a time before it.
         let need = length + 2;
         let has_room = self.settle(time) && (self.producer.reserve(need, SPARE).is_some() || self.wait(need));
         if !has_room || !self.put_time(time) {

@@ -1,5 +1,5 @@
-//! A model of a thread that makes calls, is interrupted between any two steps of them, and whose handlers return or leave by `longjmp`:
-//! all ways are walked that have two signals.
+//! A model of a thread that makes calls, is interrupted between any two steps of them, and whose handlers return or
+//! leave by `longjmp`. All paths with up to two signals are walked.
 
 use super::*;
 use core::ptr::null_mut;
@@ -27,7 +27,8 @@ impl ThreadLocal {
     }
 }
 
-/// What is chosen on one way, and what can be; the next way differs in the last choice that has another alternative.
+/// The choices made on one path, and the number of alternatives; the next path differs in the last choice that has
+/// another alternative.
 #[derive(Default)]
 struct Choices {
     taken: Vec<(usize, usize)>,
@@ -44,7 +45,7 @@ impl Choices {
         chosen
     }
 
-    /// False when all ways were walked.
+    /// False when all paths were walked.
     fn advance(&mut self) -> bool {
         self.next = 0;
         while let Some((chosen, alternatives)) = self.taken.pop() {
@@ -57,14 +58,14 @@ impl Choices {
     }
 }
 
-/// A handler has left by `longjmp`, to where the program stands.
+/// A handler has left by `longjmp`, to the program's frame.
 struct Left;
 
-/// Where the program stands.
+/// The program's stack pointer.
 const BASE: usize = 1 << 20;
 /// Bytes of a frame.
 const FRAME: usize = 64;
-/// Signals on one way.
+/// Most signals on one path.
 const SIGNALS: usize = 2;
 
 struct Thread<'a> {
@@ -72,11 +73,11 @@ struct Thread<'a> {
     choices: &'a mut Choices,
     sp: usize,
     signals: usize,
-    /// Handlers that run.
+    /// Handlers that are running.
     depth: usize,
-    /// Where the next allocator was called, by how many handlers at that moment.
+    /// If the next allocator is at work, the number of handlers that were running when it was called.
     allocator: Option<usize>,
-    /// Calls that have come to an end, and what became of them.
+    /// Calls that have ended, by their outcome.
     calls: u32,
     recorded: u32,
     told: u32,
@@ -88,7 +89,7 @@ struct Thread<'a> {
 }
 
 impl Thread<'_> {
-    /// A signal may come here.
+    /// A point where a signal may come.
     fn step(&mut self) -> Result<(), Left> {
         if self.signals == SIGNALS || self.local.work() == Work::OwnCall || self.choices.choose(2) == 0 {
             return Ok(());
@@ -113,7 +114,7 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// What the program or a handler does.
+    /// An action of the program or of a handler.
     fn act(&mut self) -> Result<(), Left> {
         match self.choices.choose(4) {
             0 => self.hook(),
@@ -187,7 +188,7 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// A hook around an allocator that calls another one.
+    /// A hook around an allocator that calls another hook.
     fn allocate(&mut self) -> Result<(), Left> {
         self.step()?;
         let before = self.local.enter_allocator(self.sp);
@@ -212,8 +213,8 @@ impl Thread<'_> {
     }
 }
 
-/// Check that whatever signals come, one hook at a time is at work, handlers that return leave everything as it was, each call has one
-/// outcome, and after a handler that has left by `longjmp` the program's next call is recorded again.
+/// Check that whatever signals come, at most one hook is at work, handlers that return leave everything as it was,
+/// each call has one outcome, and after a handler has left by `longjmp` the program's next call is recorded again.
 #[test]
 fn signals_may_come_anywhere() {
     let mut choices = Choices::default();
@@ -256,8 +257,8 @@ fn signals_may_come_anywhere() {
     assert!(ways > 1000, "{ways}");
 }
 
-/// Check that nothing that a thread kept outlives the recording that it was of, whatever it does first in the next one; and that what is
-/// counted before a thread has met any stays, as in a child of fork.
+/// Check that nothing a thread has kept outlives its recording, whatever the thread does first in the next one; and
+/// that counts from before the thread has met any epoch stay, as in a forked child.
 #[test]
 fn what_is_kept_ends_with_its_recording() {
     let local = ThreadLocal::new();

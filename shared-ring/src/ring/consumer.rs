@@ -3,8 +3,8 @@
 use crate::error::Corrupt;
 use crate::primitive::{AtomicU64, Ordering};
 
-/// The reading end. The producer is not trusted: a head that cannot be is an error, after which the ring should not
-/// be read any more.
+/// The reading end. The producer is not trusted: an impossible head is an error, after which the ring should not be
+/// read any more.
 #[derive(Debug)]
 pub struct Consumer<'a> {
     words: &'a [AtomicU64],
@@ -38,17 +38,17 @@ impl<'a> Consumer<'a> {
         Ok(count as usize)
     }
 
-    /// True when the ring holds so much that a sleeping collector is to be woken.
+    /// True when the ring holds so much that a sleeping collector must be woken.
     pub fn is_past_mark(&self) -> bool {
         self.available().is_ok_and(|count| count >= super::mark(self.words.len()))
     }
 
-    /// Hands up to `limit` words to `sink`, in order and in at most two parts, to be copied out, and gives their
-    /// places back to the producer at once, so that one that waits goes on before the copy is looked at. Returns how
-    /// many there were.
+    /// Passes up to `limit` words to `sink`, in order and in at most two parts, to be copied out. Their places are
+    /// given back to the producer at once, so that a waiting producer continues before the copy is looked at. Returns
+    /// the number of words.
     ///
     /// # Errors
-    /// As [`Consumer::available`].
+    /// As for [`Consumer::available`].
     // Cost: that of the copy.
     pub fn take(&mut self, limit: usize, mut sink: impl FnMut(&[AtomicU64])) -> Result<usize, Corrupt> {
         let count = self.available()?.min(limit);
@@ -58,17 +58,17 @@ impl<'a> Consumer<'a> {
         sink(&self.words[..count - first]);
         self.position += count as u64;
         if count > 0 {
-            // Release pairs with the Acquire load in the producer's `refresh`: the loads of `sink` are done before it
-            // overwrites the words.
+            // Release pairs with the Acquire load in the producer's `refresh`: `sink` has loaded the words before the
+            // producer overwrites them.
             self.tail.store(self.position, Ordering::Release);
         }
         Ok(count)
     }
 
-    /// Gives all words back unread, and goes on wherever the producer says it is.
+    /// Gives all words back unread, and continues wherever the producer says it is.
     pub fn skip(&mut self) {
         self.position = self.head.load(Ordering::Acquire);
-        // Release for order's sake only: nothing was read.
+        // Release only for uniformity: nothing was read.
         self.tail.store(self.position, Ordering::Release);
     }
 }

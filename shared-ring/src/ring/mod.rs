@@ -1,8 +1,8 @@
 //! A ring of words from one producer to one consumer.
 //!
-//! Positions count words since the ring was made and never wrap (2⁶⁴ words are 4,000 years at full speed); the slot
-//! of a position is its low bits. A record may cross the end of the memory word by word, so neither a double
-//! mapping nor padding records are needed, and any page size will do.
+//! Positions count words since the ring was created and never wrap (2⁶⁴ words are 4,000 years at full speed); the
+//! slot of a position is given by its low bits. A record may cross the end of the memory word by word, so neither a
+//! double mapping nor padding records are needed, and any page size will do.
 //!
 //! ```text
 //!            tail                     head (published)     position (producer's own)
@@ -16,10 +16,11 @@
 mod consumer;
 mod producer;
 
-/// A producer looks at the tail, and whether the collector is to be woken, this often in one lap.
+/// How often per lap a producer looks at the tail, and checks whether the collector must be woken.
 const LOOKS: usize = 8;
 
-/// Words from which on a ring calls for the collector: with the looks between, it finds about a third.
+/// Number of words from which a ring calls for the collector: with the distance between looks, about a third is
+/// filled then.
 fn mark(length: usize) -> usize {
     length / 4
 }

@@ -27,7 +27,7 @@ impl Shared {
 fn records_are_never_torn() {
     loom::model(|| {
         let ring: &'static Shared = Box::leak(Box::new(Shared::new(4)));
-        // Made before the thread: loom remembers one last access for each variable, and a look of the producer at its
+        // Created before the thread: loom remembers one last access for each variable, and a load of the producer's
         // own head would hide the consumer's, so that no other order would be tried.
         let mut producer = Producer::new(&ring.words, &ring.head, &ring.tail);
         let producer = thread::spawn(move || {
@@ -62,7 +62,7 @@ fn records_are_never_torn() {
     });
 }
 
-/// Check that a second producer goes on where the first stopped, after it has claimed the ring.
+/// Check that a second producer continues where the first one stopped, after it has claimed the ring.
 #[test]
 fn ring_passes_from_owner_to_owner() {
     loom::model(|| {
@@ -90,11 +90,11 @@ fn ring_passes_from_owner_to_owner() {
 }
 
 loom::lazy_static! {
-    /// Stands for the kernel's queue of those who wait on a futex.
+    /// Models the kernel's queue of those who wait on a futex.
     static ref QUEUE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 }
 
-/// Check that a collector which falls asleep while a ring passes its mark looks, or is woken: it never sleeps on.
+/// Check that a collector which falls asleep while a ring passes its mark notices or is woken: it never sleeps on.
 #[test]
 fn no_wake_up_is_lost() {
     loom::model(|| {

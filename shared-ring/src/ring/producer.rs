@@ -13,23 +13,23 @@ pub struct Producer<'a> {
     position: u64,
     /// Position that may not be passed without looking at the tail again.
     limit: u64,
-    /// Wakes the consumer when it sleeps; without one it looks by itself.
+    /// Wakes a sleeping consumer; without one, the consumer must check by itself.
     bell: Option<Bell<'a>>,
 }
 
 impl<'a> Producer<'a> {
-    /// The writing end of the ring `words`, going on where the last producer stopped.
+    /// The writing end of the ring `words`, continuing where the last producer stopped.
     ///
-    /// `words` has a power of two as its length. At most one producer may exist for a ring at a time: the claim of
-    /// the ring's owner word sees to it.
+    /// The length of `words` is a power of two. At most one producer may exist for a ring at a time, which the claim
+    /// of the ring's owner word ensures.
     pub fn new(words: &'a [AtomicU64], head: &'a AtomicU64, tail: &'a AtomicU64) -> Self {
         debug_assert!(words.len().is_power_of_two());
-        // Acquire is not needed for the words (only we write them); the claim ordered us after the last producer.
+        // No Acquire is needed for the words, which only we write; the claim ordered us after the last producer.
         let position = head.load(Ordering::Relaxed);
         Self { words, head, tail, position, limit: position, bell: None }
     }
 
-    /// The same, for a consumer that sleeps until it is called.
+    /// The same for a consumer that sleeps until it is called.
     pub fn with_bell(self, bell: Bell<'a>) -> Self {
         Self { bell: Some(bell), ..self }
     }
@@ -53,7 +53,8 @@ impl<'a> Producer<'a> {
         Some(self.room())
     }
 
-    /// The same as far as it is known without a look at the consumer: `None`, eight times a lap, does not say that the ring is full.
+    /// The same as far as it is known without looking at the consumer: `None`, which comes eight times a lap, does
+    /// not mean that the ring is full.
     // Cost: one compare, and no call.
     #[inline(always)]
     pub fn reserve_known(&mut self, count: usize, spare: usize) -> Option<Reservation<'_, 'a>> {
@@ -68,7 +69,7 @@ impl<'a> Producer<'a> {
     #[cold]
     #[inline(never)]
     fn refresh(&mut self, need: u64) -> bool {
-        // Acquire pairs with the Release store of the consumer's `release`: it copied these words out before.
+        // Acquire pairs with the Release store of the consumer's `take`: it has copied these words out before.
         let tail = self.tail.load(Ordering::Acquire);
         let capacity = self.words.len() as u64;
         // A tail ahead of us or more than a lap behind is not believed: then nothing is free.
@@ -94,7 +95,7 @@ impl<'a> Producer<'a> {
     }
 }
 
-/// Room in a ring. What was pushed is published when it is dropped; it must not be leaked with words pushed.
+/// Room in a ring. What was pushed is published when this is dropped; it must not be leaked after a push.
 #[derive(Debug)]
 pub struct Reservation<'r, 'a> {
     producer: &'r mut Producer<'a>,

@@ -45,7 +45,7 @@ fn unfinished_record_is_invisible() {
     assert_eq!(consumer.available(), Ok(2));
 }
 
-/// Check that a full ring refuses, and that spare words are kept.
+/// Check that a full ring refuses, and that spare words stay free.
 #[test]
 fn full_ring_refuses() {
     let ring = shared(8, 0);
@@ -59,7 +59,7 @@ fn full_ring_refuses() {
     assert!(producer.reserve(2, 0).is_some());
 }
 
-/// Check that only room counts as known which a look at the consumer has shown, and that spare words are kept of it.
+/// Check that only room that a look at the consumer has shown counts as known, and that spare words stay free of it.
 #[test]
 fn known_room_is_what_was_looked_for() {
     let ring = shared(1 << 7, 0);
@@ -71,15 +71,15 @@ fn known_room_is_what_was_looked_for() {
         room.push(0);
         known += 1;
     }
-    // A look shows an eighth of a lap at most.
+    // A look shows at most an eighth of a lap.
     assert_eq!(known, (1 << 7) / 8 - 2);
     assert!(producer.reserve_known(2, 0).is_some());
     assert!(producer.reserve(3, 0).is_some());
     assert!(producer.reserve_known(3, 0).is_some());
 }
 
-/// Check that a producer calls for a sleeping consumer once its ring is a quarter full and before it is half full, and
-/// not while the consumer is awake.
+/// Check that a producer calls for a sleeping consumer when its ring is between a quarter and half full, and not
+/// while the consumer is awake.
 #[test]
 fn filling_ring_calls_for_the_consumer() {
     let (asleep, rung) = (AtomicU32::new(1), AtomicU32::new(0));
@@ -105,7 +105,7 @@ fn filling_ring_calls_for_the_consumer() {
     }
 }
 
-/// Check that impossible heads are reported and impossible tails not believed.
+/// Check that impossible heads are reported and impossible tails are not believed.
 #[test]
 fn impossible_positions_are_not_believed() {
     let ring = shared(8, 100);
@@ -149,7 +149,7 @@ proptest! {
     }
 }
 
-/// Check that a producer that waits for room goes on while its consumer is still busy with what it has taken.
+/// Check that a producer that waits for room continues while its consumer is still busy with what it has taken.
 #[test]
 fn taken_room_is_given_back_before_it_is_looked_at() {
     let ring = shared(8, 0);
@@ -167,7 +167,7 @@ fn taken_room_is_given_back_before_it_is_looked_at() {
                 std::thread::yield_now();
             }
         });
-        // A sink that would be slow for ever: the consumer is not asked again before the producer has gone on.
+        // A sink that takes forever: the consumer is not asked again before the producer has continued.
         waiting.join().unwrap();
     });
     assert_eq!(consumer.position(), 8);

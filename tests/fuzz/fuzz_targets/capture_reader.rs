@@ -1,4 +1,4 @@
-//! Captures are opened by people who got them by mail.
+//! Captures are opened by people who received them by mail.
 //!
 //! `cargo +nightly fuzz run --fuzz-dir tests/fuzz capture_reader`. The same function runs on the seeds and some
 //! thousand mutations with `cargo test -p capture`.

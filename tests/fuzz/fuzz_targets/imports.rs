@@ -1,4 +1,4 @@
-//! Recordings of other tools are anybody's.
+//! Recordings of other tools may come from anybody.
 //!
 //! `cargo +nightly fuzz run --fuzz-dir tests/fuzz imports`. The same function runs on the seeds and some hundred mutations
 //! with `cargo test -p collector`.

@@ -1,4 +1,4 @@
-//! Debug information is believed by nobody, and read.
+//! Debug information is read, but never trusted.
 //!
 //! `cargo +nightly fuzz run --fuzz-dir tests/fuzz symbols_dwarf`. The same function runs on the seeds and some hundred
 //! mutations with `cargo test -p symbols`.

@@ -1,4 +1,4 @@
-//! Programs and libraries are recorded that nobody has checked.
+//! Recorded programs and libraries may be files that nobody has checked.
 //!
 //! `cargo +nightly fuzz run --fuzz-dir tests/fuzz symbols_elf`. The same function runs on the seeds and some hundred
 //! mutations with `cargo test -p symbols`.

@@ -1,4 +1,4 @@
-//! Anybody can write what a compiler at run time tells.
+//! Anybody can write the files in which JIT compilers report their code.
 //!
 //! `cargo +nightly fuzz run --fuzz-dir tests/fuzz symbols_jit`. The same function runs on the seeds and some hundred
 //! mutations with `cargo test -p symbols`.

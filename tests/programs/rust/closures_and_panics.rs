@@ -1,4 +1,4 @@
-//! Allocates under closures, iterators, trait objects, threads, and while a panic unwinds.
+//! Allocates in closures, iterators, trait objects and threads, and while a panic unwinds.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

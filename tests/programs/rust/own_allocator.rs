@@ -1,4 +1,4 @@
-//! Has a global allocator of its own, under the names that the crate of jemalloc uses.
+//! Has a global allocator of its own, with the names that jemalloc's crate uses.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
@@ -11,14 +11,14 @@ extern "C" fn _rjem_malloc(size: usize) -> *mut u8 {
     unsafe { System.alloc(layout) }
 }
 
-// SAFETY: as the system's allocator.
+// SAFETY: forwards to the system's allocator.
 unsafe impl GlobalAlloc for Own {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         _rjem_malloc(layout.size().max(1))
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: it came from there.
+        // SAFETY: the block came from there.
         unsafe { System.dealloc(block, layout) }
     }
 }

@@ -1,4 +1,4 @@
-//! Says by the Rust interface that it runs a script: two functions in one frame of the machine.
+//! Reports through the Rust interface that it runs a script: two functions in one native frame.
 
 use std::hint::black_box;
 use std::sync::OnceLock;

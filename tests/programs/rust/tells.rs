@@ -1,4 +1,4 @@
-//! Tells of itself by the Rust interface: regions, marks, a pool, and what is to be recorded.
+//! Reports about itself through the Rust interface: regions, marks, a pool, and when to record.
 
 use std::hint::black_box;
 use sysprof_memprof_api as memprof;

@@ -1,6 +1,6 @@
 //! 64-bit ARM, AAPCS64: DWARF register numbers and the kernel's signal frame.
 //!
-//! A call leaves the return address in x30, and a function that calls others saves that where it likes, mostly beside x29:
+//! A call leaves the return address in x30, and a function that calls others saves it anywhere, mostly beside x29:
 //!
 //! ```text
 //!  stp x29, x30, [sp, #-48]!      sp ─► ┌────────────┐
@@ -21,10 +21,10 @@ use crate::{CodeAddress, Registers};
 use core::num::NonZeroU64;
 use gimli::{AArch64, Register, Vendor};
 
-/// Whether frames of this machine can be unwound at all.
+/// Whether frames of this processor can be unwound at all.
 pub(crate) const SUPPORTED: bool = true;
 
-/// Instructions of call frame tables that only this machine has.
+/// Instructions of call frame tables that only this processor has.
 pub(crate) const VENDOR: Vendor = Vendor::AArch64;
 
 /// The DWARF column of sp.
@@ -33,21 +33,23 @@ pub(crate) const STACK_POINTER: Register = AArch64::SP;
 pub(crate) const FRAME_POINTER: Register = AArch64::X29;
 /// The DWARF column of the return address.
 pub(crate) const RETURN_ADDRESS: Register = AArch64::X30;
-/// What stands for the frame's own address in an expression.
+/// The register that stands for the frame's own address in an expression.
 pub(crate) const INSTRUCTION_POINTER: Register = AArch64::PC;
 
-/// A call leaves the return address in a register. Until it was saved, the caller of an interrupted frame is known by that alone.
+/// A call leaves the return address in a register. Until it is saved, only that register identifies the caller of an
+/// interrupted frame.
 pub(crate) const PUSHES_RETURN_ADDRESS: bool = false;
 
-/// From the stack pointer of a signal trampoline to the saved x29, sp and pc: behind 128 bytes of `siginfo` there is the ucontext,
-/// whose `uc_mcontext` starts 176 bytes into it with the fault's address, x0 to x30, sp and pc (`asm/sigcontext.h`).
+/// From the stack pointer of a signal trampoline to the saved x29, sp and pc: the ucontext follows 128 bytes of
+/// `siginfo`, and its `uc_mcontext` starts at byte 176 with the fault's address, x0 to x30, sp and pc
+/// (`asm/sigcontext.h`).
 pub(crate) const SAVED_BP: i64 = saved(29);
 /// See [`SAVED_BP`].
 pub(crate) const SAVED_SP: i64 = saved(31);
 /// See [`SAVED_BP`].
 pub(crate) const SAVED_IP: i64 = saved(32);
 
-/// Where in a signal frame the register with this number is.
+/// The offset of the register with this number in a signal frame.
 const fn saved(register: u16) -> i64 {
     const FIRST: i64 = 128 + 176 + 8;
     FIRST.wrapping_add((register as i64).wrapping_mul(8))
@@ -68,13 +70,13 @@ impl SignalContext {
 
     /// Where the value of `register` was saved.
     pub(crate) fn slot(self, register: Register) -> Option<u64> {
-        // x0 to x30, sp and pc have the numbers in which they lie there.
+        // x0 to x30, sp and pc are numbered in the order in which they are stored.
         (register.0 <= AArch64::PC.0).then(|| self.0.get().wrapping_add_signed(saved(register.0)))
     }
 }
 
-/// The second offset of an ordinary rule: from the CFA to the saved x29, or to the return address where x29 is not saved. `None` where
-/// both do not lie side by side.
+/// The second offset of an ordinary rule: from the CFA to the saved x29, or to the return address if x29 is not
+/// saved. `None` if the two are not adjacent.
 pub(crate) fn second_offset(returns_at: i64, saved_bp: Option<i64>) -> Option<i64> {
     match saved_bp {
         None => Some(returns_at),
@@ -82,44 +84,45 @@ pub(crate) fn second_offset(returns_at: i64, saved_bp: Option<i64>) -> Option<i6
     }
 }
 
-/// From the CFA to the return address, where [`second_offset`] is this.
+/// From the CFA to the return address, given this result of [`second_offset`].
 #[inline(always)]
 pub(crate) const fn returns_at(second_offset: i64, saves_bp: bool) -> i64 {
     if saves_bp { second_offset.wrapping_add(8) } else { second_offset }
 }
 
-/// The code address in a saved x30. Functions may sign it, in bits that no address of a program has.
+/// The code address in a saved x30. Functions may sign it, in bits that no address of a program uses.
 #[inline(always)]
 pub(crate) const fn code_address(saved: u64) -> u64 {
     saved & ((1 << 48) - 1)
 }
 
-/// Whether `code` is the kernel's way back from a signal handler, `rt_sigreturn`: `mov x8, #139`, `svc #0`.
+/// Whether `code` is the kernel's return from a signal handler, `rt_sigreturn`: `mov x8, #139`, `svc #0`.
 pub(crate) fn is_signal_trampoline(code: &[u8; 16]) -> bool {
     code.starts_with(&[0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4])
 }
 
-/// Whether a context of Boost's is entered there: nothing shows it, for its outermost function is given where to return in a register.
+/// Whether a Boost context is entered here: nothing shows it, since its outermost function gets its return address in
+/// a register.
 pub(crate) fn is_behind_a_first_jump(_before: &[u8; 16]) -> bool {
     false
 }
 
-/// The call instruction that ends at `address`, where `before` are the 16 bytes of code that end there.
+/// The call instruction that ends at `address`; `before` are the 16 bytes of code that end there.
 pub(crate) fn call_before(address: u64, before: &[u8; 16]) -> Option<Call> {
     let (_, last) = before.split_last_chunk()?;
     let instruction = u32::from_le_bytes(*last);
-    // bl: 26 bits of distance, in instructions.
+    // bl: a 26-bit distance in instructions.
     if instruction >> 26 == 0b10_0101 {
         let distance = (i64::from(instruction) << 38) >> 36;
         return Some(Call::Direct(address.wrapping_sub(4).wrapping_add_signed(distance)));
     }
-    // blr, and those that check a signature: blraa, blraaz, blrab, blrabz.
+    // blr, and its variants that check a signature: blraa, blraaz, blrab, blrabz.
     let is_call = instruction & 0xffff_fc1f == 0xd63f_0000 || instruction & 0xfeff_f800 == 0xd63f_0800;
     is_call.then_some(Call::Indirect)
 }
 
-/// From sp to the CFA at an instruction of a linkage stub, which linkers leave without tables. `before` are the 16 bytes of code that
-/// end there, `at` those that begin there.
+/// From sp to the CFA at an instruction of a PLT stub, for which linkers leave out tables. `before` are the 16 bytes
+/// of code that end there, `at` those that begin there.
 ///
 /// ```text
 ///  adrp x16, page              0    the first stub has pushed x16 and x30 before: 16
@@ -128,10 +131,10 @@ pub(crate) fn call_before(address: u64, before: &[u8; 16]) -> Option<Call> {
 ///  br x17
 /// ```
 ///
-/// Where it is 0 the return address is still in x30.
+/// If it is 0, the return address is still in x30.
 pub(crate) fn stub_offset(before: &[u8; 16], at: &[u8; 16]) -> Option<i32> {
     const PUSH: u32 = 0xa9bf_7bf0;
-    // Each with the bits that are not operands.
+    // Each with a mask of the bits that are not operands.
     const STUB: [(u32, u32); 4] = [
         (0x9f00_001f, 0x9000_0010),
         (0xffc0_03ff, 0xf940_0211),
@@ -152,7 +155,7 @@ pub(crate) fn stub_offset(before: &[u8; 16], at: &[u8; 16]) -> Option<i32> {
 }
 
 impl Registers {
-    /// The registers of the caller at this very instruction, for a walk that starts where one stands.
+    /// The registers of the caller at this very instruction, for a walk that starts here.
     #[inline(always)]
     pub fn here() -> Self {
         let (ip, sp, bp): (u64, u64, u64);
@@ -190,14 +193,14 @@ mod tests {
         code
     }
 
-    /// Check that the trampoline is known and code near it is not.
+    /// Check that the trampoline is recognised and code near it is not.
     #[test]
     fn trampolines_are_recognised() {
         assert!(is_signal_trampoline(&ending(&[0xd280_1168, 0xd400_0001, 0, 0])));
         assert!(!is_signal_trampoline(&ending(&[0xd280_1148, 0xd400_0001, 0, 0])));
     }
 
-    /// Check that every call is seen before its return address, and other instructions are not calls.
+    /// Check that every call is recognised before its return address, and other instructions are not.
     #[test]
     fn calls_are_recognised() {
         for (instruction, expected) in [
@@ -214,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Check that each instruction of a linkage stub is seen, and the first stub's push.
+    /// Check that each instruction of a PLT stub is recognised, and so is the first stub's push.
     #[test]
     fn stubs_are_recognised() {
         let stub = [0x9000_00f0, 0xf945_2211, 0x9129_0210, 0xd61f_0220];
@@ -241,7 +244,7 @@ mod tests {
         assert_eq!(second_offset(-8, Some(-48)), None);
     }
 
-    /// Check that the registers of a signal frame lie where the kernel's header has them.
+    /// Check that the registers of a signal frame are where the kernel's header has them.
     #[test]
     fn signal_frames_have_the_kernels_layout() {
         let context = SignalContext::at(0x1000).unwrap();

@@ -1,10 +1,10 @@
-//! A machine whose frames we cannot unwind yet.
+//! A processor whose frames we cannot unwind yet.
 
 use super::Call;
 use crate::{CodeAddress, Registers};
 use gimli::{Register, Vendor};
 
-/// Whether frames of this machine can be unwound at all.
+/// Whether frames of this processor can be unwound at all.
 pub(crate) const SUPPORTED: bool = false;
 
 /// No tables are read.
@@ -50,12 +50,12 @@ pub(crate) fn second_offset(_returns_at: i64, _saved_bp: Option<i64>) -> Option<
     None
 }
 
-/// Not used: no frame is left.
+/// Not used: no frame is ever left.
 pub(crate) const fn returns_at(_second_offset: i64, _saves_bp: bool) -> i64 {
     -8
 }
 
-/// Not used: no frame is left.
+/// Not used: no frame is ever left.
 pub(crate) const fn code_address(saved: u64) -> u64 {
     saved
 }
@@ -65,7 +65,7 @@ pub(crate) fn is_signal_trampoline(_code: &[u8; 16]) -> bool {
     false
 }
 
-/// Whether a context is entered there: never known.
+/// Whether a Boost context is entered here: never known.
 pub(crate) fn is_behind_a_first_jump(_before: &[u8; 16]) -> bool {
     false
 }
@@ -75,12 +75,12 @@ pub(crate) fn call_before(_address: u64, _before: &[u8; 16]) -> Option<Call> {
     None
 }
 
-/// From the stack pointer to the CFA in a linkage stub: not known.
+/// From the stack pointer to the CFA in a PLT stub: not known.
 pub(crate) fn stub_offset(_before: &[u8; 16], _at: &[u8; 16]) -> Option<i32> {
     None
 }
 
-/// Whether a function that executes at `ip` has its return address in a register: none has.
+/// Whether a function that executes at `ip` has its return address in a register: never.
 pub(crate) fn returns_by_register(_ip: u64, _read: impl Fn(u64) -> Option<u32>) -> bool {
     false
 }

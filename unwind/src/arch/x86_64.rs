@@ -5,10 +5,10 @@ use crate::{CodeAddress, Registers};
 use core::num::NonZeroU64;
 use gimli::{Register, Vendor, X86_64};
 
-/// Whether frames of this machine can be unwound at all.
+/// Whether frames of this processor can be unwound at all.
 pub(crate) const SUPPORTED: bool = true;
 
-/// Instructions of call frame tables that only this machine has: none.
+/// Instructions of call frame tables that only this processor has: none.
 pub(crate) const VENDOR: Vendor = Vendor::Default;
 
 /// The DWARF column of rsp.
@@ -17,13 +17,14 @@ pub(crate) const STACK_POINTER: Register = X86_64::RSP;
 pub(crate) const FRAME_POINTER: Register = X86_64::RBP;
 /// The DWARF column of the return address.
 pub(crate) const RETURN_ADDRESS: Register = X86_64::RA;
-/// What stands for the frame's own address in an expression.
+/// The register that stands for the frame's own address in an expression.
 pub(crate) const INSTRUCTION_POINTER: Register = X86_64::RA;
 
-/// A call pushes the return address just below the caller's stack pointer. The memo finds frames by that.
+/// A call pushes the return address just below the caller's stack pointer. The memo relies on this to recognise
+/// frames.
 pub(crate) const PUSHES_RETURN_ADDRESS: bool = true;
 
-/// From the CFA to where a call has pushed the return address.
+/// From the CFA to the return address that a call has pushed.
 const PUSHED: i64 = -8;
 
 /// From the stack pointer of a signal trampoline to the saved rbp, rsp and rip: `uc_mcontext` starts 40 bytes into
@@ -73,8 +74,8 @@ impl SignalContext {
     }
 }
 
-/// The second offset of an ordinary rule: from the CFA to the saved rbp, or to the return address where rbp is not saved. `None` where
-/// the return address is not where a call pushes it.
+/// The second offset of an ordinary rule: from the CFA to the saved rbp, or to the return address if rbp is not
+/// saved. `None` if the return address is not where a call pushes it.
 pub(crate) fn second_offset(returns_at: i64, saved_bp: Option<i64>) -> Option<i64> {
     (returns_at == PUSHED).then(|| saved_bp.unwrap_or(PUSHED))
 }
@@ -85,27 +86,27 @@ pub(crate) const fn returns_at(_second_offset: i64, _saves_bp: bool) -> i64 {
     PUSHED
 }
 
-/// The code address in a return address.
+/// The code address in a return address word.
 #[inline(always)]
 pub(crate) const fn code_address(saved: u64) -> u64 {
     saved
 }
 
-/// Whether `code` is the kernel's way back from a signal handler, `rt_sigreturn`: `mov $15,%rax` as glibc and musl
-/// write it or `mov $15,%eax`, then `syscall`.
+/// Whether `code` is the kernel's return from a signal handler, `rt_sigreturn`: `mov $15,%rax`, as glibc and musl
+/// write it, or `mov $15,%eax`, then `syscall`.
 pub(crate) fn is_signal_trampoline(code: &[u8; 16]) -> bool {
     const RAX: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05];
     const EAX: [u8; 7] = [0xb8, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05];
     code.starts_with(&RAX) || code.starts_with(&EAX)
 }
 
-/// Whether the 16 bytes `before` an address end with the way into a context of Boost's, which is entered once: `push %rbp`, by which
-/// its outermost function returns to what follows, then `jmp *%rbx`.
+/// Whether the 16 bytes `before` an address end with the entry into a Boost context, which happens once: `push %rbp`,
+/// which makes its outermost function return to what follows, then `jmp *%rbx`.
 pub(crate) fn is_behind_a_first_jump(before: &[u8; 16]) -> bool {
     before.ends_with(&[0x55, 0xff, 0xe3])
 }
 
-/// The call instruction that ends at `address`, where `before` are the 16 bytes of code that end there.
+/// The call instruction that ends at `address`; `before` are the 16 bytes of code that end there.
 pub(crate) fn call_before(address: u64, before: &[u8; 16]) -> Option<Call> {
     // e8 and a distance.
     if let Some((front, distance)) = before.split_last_chunk::<4>()
@@ -119,7 +120,7 @@ pub(crate) fn call_before(address: u64, before: &[u8; 16]) -> Option<Call> {
     starts.array_windows().any(is_call).then_some(Call::Indirect)
 }
 
-/// From rsp to the CFA at an instruction of a linkage stub, `.plt` or `.plt.got`, which lld leaves without tables.
+/// From rsp to the CFA at an instruction of a PLT stub, `.plt` or `.plt.got`, for which lld leaves out tables.
 /// `before` are the 16 bytes of code that end there, `at` those that begin there.
 ///
 /// ```text
@@ -129,7 +130,7 @@ pub(crate) fn call_before(address: u64, before: &[u8; 16]) -> Option<Call> {
 ///  ff 35 …  push word(%rip)     16    in the first stub, which the others jump to
 /// ```
 pub(crate) fn stub_offset(before: &[u8; 16], at: &[u8; 16]) -> Option<i32> {
-    // Indirect branch tracking may put endbr64 in front and a bnd prefix before the jump.
+    // Indirect branch tracking may add endbr64 in front, and a bnd prefix before the jump.
     let at = at.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(at);
     let at = at.strip_prefix(&[0xf2]).unwrap_or(at);
     let before_ends = |bytes: &[u8], length: usize| {
@@ -149,13 +150,13 @@ pub(crate) fn stub_offset(before: &[u8; 16], at: &[u8; 16]) -> Option<i32> {
     }
 }
 
-/// Whether a function that executes at `ip` has its return address in a register: none has.
+/// Whether a function that executes at `ip` has its return address in a register: never.
 pub(crate) fn returns_by_register(_ip: u64, _read: impl Fn(u64) -> Option<u32>) -> bool {
     false
 }
 
 impl Registers {
-    /// The registers of the caller at this very instruction, for a walk that starts where one stands.
+    /// The registers of the caller at this very instruction, for a walk that starts here.
     #[inline(always)]
     pub fn here() -> Self {
         let (ip, sp, bp): (u64, u64, u64);
@@ -190,7 +191,7 @@ mod tests {
         core::array::from_fn(|i| (i + code.len()).checked_sub(16).map_or(0xcc, |i| code[i]))
     }
 
-    /// Check that both spellings of the trampoline are known and code near it is not.
+    /// Check that both spellings of the trampoline are recognised and code near it is not.
     #[test]
     fn trampolines_are_recognised() {
         for (code, expected) in [
@@ -204,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Check that the way into a context is known, and no other jump or push.
+    /// Check that the entry into a context is recognised, and no other jump or push.
     #[test]
     fn first_jumps_are_recognised() {
         for (code, expected) in [
@@ -220,7 +221,7 @@ mod tests {
         }
     }
 
-    /// Check that every length of call is seen before its return address, and other instructions are not calls.
+    /// Check that calls of every length are recognised before their return address, and other instructions are not.
     #[test]
     fn calls_are_recognised() {
         for (code, expected) in [
@@ -238,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Check that each instruction of a linkage stub has the stack depth of the picture.
+    /// Check that each instruction of a PLT stub has the stack depth shown in the documentation.
     #[test]
     fn stubs_are_recognised() {
         for (before, at, expected) in [

@@ -4,22 +4,22 @@ use crate::{CodeAddress, Rule};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Places looked at before a table counts as full for a key.
+/// Slots probed before a table counts as full for a key.
 const PROBES: usize = 16;
 
-/// 2⁶⁴ divided by the golden ratio: multiplied by it, neighbouring keys land far apart, by their high bits.
+/// 2⁶⁴ divided by the golden ratio: multiplication by it moves neighbouring keys far apart in their high bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One place of [`SharedRules`], 16 bytes.
+/// One slot of [`SharedRules`], 16 bytes.
 ///
 /// | word | written by | read by | ordering |
 /// |---|---|---|---|
 /// | `key`  | the first `insert` of that key, by compare-and-swap from 0, and never again | every `find` and `insert` | relaxed |
 /// | `rule` | `insert` after it owns or found the key; `invalidate`, with 0 | `find` that saw the key | relaxed |
 ///
-/// Relaxed is enough: a key never changes its place, so whatever non-zero rule stands beside it was computed for
-/// that key, a rule is one word that is complete in itself, and it publishes no other memory. A reader that comes
-/// between key and rule sees 0 and works the rule out itself.
+/// Relaxed is enough: a key never moves, so any non-zero rule beside it was computed for that key; a rule is one word
+/// that is complete in itself; and it publishes no other memory. A reader that comes between key and rule sees 0 and
+/// computes the rule itself.
 #[derive(Debug)]
 #[repr(C)]
 pub struct SharedSlot {
@@ -30,7 +30,7 @@ pub struct SharedSlot {
 const _: () = assert!(size_of::<SharedSlot>() == 16);
 
 impl SharedSlot {
-    /// A free place. So is zeroed memory.
+    /// A free slot. Zeroed memory is one, too.
     pub const fn new() -> Self {
         Self { key: AtomicU64::new(0), rule: AtomicU64::new(0) }
     }
@@ -44,7 +44,7 @@ impl Default for SharedSlot {
 
 /// A process-wide table of rules: open addressing, insert-only, lock-free.
 ///
-/// It never evicts. When the 16 places from a key's own are taken by others, that key is simply not kept.
+/// It never evicts. If other keys occupy the 16 slots from a key's own, that key is not cached.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedRules<'a> {
     slots: &'a [SharedSlot],
@@ -52,7 +52,7 @@ pub struct SharedRules<'a> {
 }
 
 impl<'a> SharedRules<'a> {
-    /// The table over `slots`, of which the largest power of two is used. With none it keeps nothing.
+    /// The table over `slots`, of which the largest power of two is used. Without slots it caches nothing.
     pub const fn new(slots: &'a [SharedSlot]) -> Self {
         match slots.len().checked_ilog2() {
             Some(bits) => Self { slots: slots.split_at(1 << bits).0, shift: 64u32.wrapping_sub(bits) },
@@ -64,14 +64,14 @@ impl<'a> SharedRules<'a> {
     ///
     /// # Safety
     ///
-    /// `memory` is aligned to 8 bytes, its `count` slots are mapped, readable, writable and initialised for `'a`,
-    /// and others only use them as such a table.
+    /// `memory` is aligned to 8 bytes; its `count` slots are mapped, readable, writable and initialised for `'a`; and
+    /// others only use them as such a table.
     pub const unsafe fn from_raw(memory: *const SharedSlot, count: usize) -> Self {
-        // SAFETY: slots are atomic integers, so any bytes are one, and the caller vouches for the memory.
+        // SAFETY: slots are atomic integers, for which any bytes are valid, and the caller vouches for the memory.
         Self::new(unsafe { core::slice::from_raw_parts(memory, count) })
     }
 
-    /// The rule kept for `address`.
+    /// The cached rule of `address`.
     pub fn find(&self, address: CodeAddress) -> Option<Rule> {
         let key = address.to_bits();
         for slot in self.probe(key) {
@@ -84,7 +84,7 @@ impl<'a> SharedRules<'a> {
         None
     }
 
-    /// Keeps `rule` for `address`, if there is room. Says whether there was.
+    /// Caches `rule` for `address` if there is room. Returns whether there was.
     pub fn insert(&self, address: CodeAddress, rule: Rule) -> bool {
         let key = address.to_bits();
         for slot in self.probe(key) {
@@ -102,11 +102,11 @@ impl<'a> SharedRules<'a> {
 
     /// Forgets the rules of all addresses in `range`, because their module was unloaded.
     ///
-    /// The keys stay: probes of other keys lead past them, and a module loaded at the same address uses them
-    /// again. Threads drop their own copies with [`RuleTable::clear`](super::RuleTable::clear).
+    /// The keys stay: probes for other keys pass them, and a module loaded at the same address uses them again.
+    /// Threads drop their own copies with [`RuleTable::clear`](super::RuleTable::clear).
     ///
-    /// A walk that works out a rule of `range` at this very moment may insert it afterwards. That takes a thread
-    /// with a frame in code that is being unloaded, which is an error of the host before it is ours.
+    /// A walk that computes a rule in `range` at this very moment may insert it afterwards. That takes a thread with
+    /// a frame in code that is being unloaded, which is a bug of the host before it is ours.
     pub fn invalidate(&self, range: Range<u64>) {
         for slot in self.slots {
             let key = slot.key.load(Ordering::Relaxed);
@@ -116,7 +116,7 @@ impl<'a> SharedRules<'a> {
         }
     }
 
-    /// The places where `key` may be, from its own on.
+    /// The slots where `key` may be, starting with its own.
     fn probe(&self, key: u64) -> impl Iterator<Item = &'a SharedSlot> {
         let hash = key.wrapping_mul(SPREAD);
         let start = hash.checked_shr(self.shift).unwrap_or(0) as usize;
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn zeroed_memory_is_an_empty_table() {
         let memory = Box::<[SharedSlot]>::new_zeroed_slice(64);
-        // SAFETY: aligned, zeroed, as many slots as are named.
+        // SAFETY: aligned, zeroed, with as many slots as named.
         let shared = unsafe { SharedRules::from_raw(memory.as_ptr().cast(), memory.len()) };
         let address = CodeAddress::Return(0x1000);
         assert_eq!(shared.find(address), None);

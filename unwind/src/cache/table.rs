@@ -2,11 +2,11 @@
 
 use crate::{CodeAddress, Rule};
 
-/// Sets of two ways. Of the few hundred addresses that a program's stacks come to by turns few share one then: which way has a rule is
-/// not foreseen.
+/// Sets of two ways. With so many, few of the several hundred addresses in a program's stacks share a set; where two
+/// do, branch prediction cannot foresee which way has the rule.
 const SETS: usize = 1024;
 
-/// One cached rule and its tag. The key is the compact form of the address; 0 is a free place.
+/// One cached rule and its tag. The key is the compact form of the address; 0 marks a free entry.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Entry {
@@ -17,7 +17,7 @@ struct Entry {
 
 const FREE: Entry = Entry { key: 0, rule: Rule::NONE, tag: 0 };
 
-/// Two entries in one cache line, so that a look-up touches no other. The first was used last.
+/// Two entries in one cache line, so that a look-up touches no other. The first one was used last.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Set {
@@ -26,7 +26,7 @@ struct Set {
 
 const EMPTY: Set = Set { entries: [FREE; 2] };
 
-/// The rules that one thread used last, and a number of the caller's for each.
+/// The rules that one thread used last, each with a number of the caller's.
 ///
 /// ```text
 ///  0              24             48       64            64 KiB
@@ -43,7 +43,7 @@ pub struct RuleTable {
 
 const _: () = assert!(size_of::<Entry>() == 24 && size_of::<RuleTable>() == 64 << 10);
 
-/// A rule that was just found or kept, and its set, where it is the first.
+/// A rule that was just found or inserted, and its set, where it is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hit {
     pub(crate) rule: Rule,
@@ -56,23 +56,23 @@ impl RuleTable {
         Self { sets: [EMPTY; SETS] }
     }
 
-    /// Forgets all rules and tags. Due when modules were unloaded.
+    /// Forgets all rules and tags. Necessary when modules were unloaded.
     pub fn clear(&mut self) {
         self.sets.fill(EMPTY);
     }
 
-    /// Forgets the tags only. Due when the numbers that they hold have lost their meaning.
+    /// Forgets only the tags. Necessary when the numbers in them have lost their meaning.
     pub fn clear_tags(&mut self) {
         self.sets.iter_mut().flat_map(|set| &mut set.entries).for_each(|entry| entry.tag = 0);
     }
 
-    /// Finds the rule of `address`, which is not [`CodeAddress::Return`] of 0: that is the mark of a free place.
+    /// Finds the rule of `address`, which is not [`CodeAddress::Return`] of 0: that marks a free entry.
     #[inline(always)]
     pub(crate) fn find(&mut self, address: CodeAddress) -> Option<Hit> {
         let key = address.to_bits();
         let set = set_of(key);
         let entries = &mut self.sets.get_mut(set)?.entries;
-        // Where one of a set is asked for, it soon is again.
+        // An entry that was just looked up is likely to be looked up again soon.
         if entries[0].key != key {
             if entries[1].key != key {
                 return None;
@@ -89,7 +89,7 @@ impl RuleTable {
         Some(&mut first.tag)
     }
 
-    /// Keeps `rule` for `address` with tag 0, in place of that rule of its set which was not used last.
+    /// Caches `rule` for `address` with tag 0, in place of the rule in its set that was not used last.
     pub(crate) fn insert(&mut self, address: CodeAddress, rule: Rule) -> Hit {
         let key = address.to_bits();
         let set = set_of(key);
@@ -107,8 +107,8 @@ impl Default for RuleTable {
     }
 }
 
-/// Return addresses differ enough in their low bits; folding in the next ones parts functions that are a multiple of
-/// 512 bytes long. Every walk waits for this, and a multiplication would add a cycle or two to each frame.
+/// Return addresses differ enough in their low bits; folding in the next bits separates functions whose length is a
+/// multiple of 1024 bytes. Every walk waits for this, and a multiplication would add a cycle or two to each frame.
 #[inline(always)]
 const fn set_of(key: u64) -> usize {
     (key ^ (key >> SETS.ilog2())) as usize & (SETS - 1)
@@ -124,7 +124,7 @@ mod tests {
     /// Check that zeroed memory is an empty table.
     #[test]
     fn zeroed_memory_is_an_empty_table() {
-        // SAFETY: the type consists of integers, so any bytes are one.
+        // SAFETY: the type consists of integers, for which any bytes are valid.
         let mut table = unsafe { Box::<RuleTable>::new_zeroed().assume_init() };
         assert_eq!(table.find(CodeAddress::Return(0x1000)), None);
         assert_eq!(table.find(CodeAddress::Exact(0)), None);

@@ -14,7 +14,7 @@ fn slots(count: usize) -> Vec<SharedSlot> {
     (0..count).map(|_| SharedSlot::new()).collect()
 }
 
-/// Check that those two rules of a set stay which were used last, tags with their rules.
+/// Check that the two most recently used rules of a set stay, with their tags.
 #[test]
 fn sets_keep_what_was_used_last() {
     let mut table = Box::new(RuleTable::new());
@@ -30,13 +30,13 @@ fn sets_keep_what_was_used_last() {
         assert_eq!(hit.rule, rule(number as u64));
         assert_eq!(table.tag(hit), Some(&mut (10 + number as u32)));
     }
-    // A rule that comes back in the place of another does not inherit its tag.
+    // A rule that replaces another one does not inherit its tag.
     let hit = table.insert(addresses[0], rule(0));
     assert_eq!(table.tag(hit), Some(&mut 0));
     table.clear_tags();
     let hit = table.find(addresses[2]).expect("only tags were cleared");
     assert_eq!(table.tag(hit), Some(&mut 0));
-    // The one that was kept last was not used since, the other one was.
+    // The most recently inserted rule was not used since, but the other one was.
     assert_eq!(table.find(addresses[0]).map(|hit| hit.rule), Some(rule(0)));
     table.find(addresses[2]);
     table.insert(addresses[1], rule(1));
@@ -46,7 +46,7 @@ fn sets_keep_what_was_used_last() {
     assert_eq!(table.find(addresses[2]), None);
 }
 
-/// Check that a full table keeps what it has, refuses the rest, and says so.
+/// Check that a full table keeps what it has, refuses the rest, and reports it.
 #[test]
 fn full_tables_stop_inserting() {
     let slots = slots(16);
@@ -61,7 +61,7 @@ fn full_tables_stop_inserting() {
     assert!(shared.insert(CodeAddress::Return(kept[0] << 12), rule(7)), "a key that has a place keeps it");
 }
 
-/// Check that a table without places keeps nothing, and one of another size uses a power of two of them.
+/// Check that a table without slots caches nothing, and that a table of any other size uses a power of two of them.
 #[test]
 fn any_number_of_slots_will_do() {
     for count in [0, 1, 2, 3, 17, 100] {
@@ -73,8 +73,8 @@ fn any_number_of_slots_will_do() {
     }
 }
 
-/// Check that unloading forgets the rules of its range only, by the byte that is looked up, and that a module at
-/// the same address gets its places again.
+/// Check that unloading forgets only the rules of its range, by the byte that is looked up, and that a module at the
+/// same address uses its slots again.
 #[test]
 fn unloaded_ranges_are_forgotten() {
     let slots = slots(64);
@@ -97,7 +97,7 @@ fn unloaded_ranges_are_forgotten() {
     assert_eq!(shared.find(CodeAddress::Exact(0x1000)), Some(rule(2)));
 }
 
-/// Check that threads that insert the same and different keys at once never see a rule of another key.
+/// Check that threads that insert the same and different keys at once never see another key's rule.
 #[test]
 fn racing_threads_see_only_their_rules() {
     let slots = slots(1 << 12);
@@ -130,7 +130,7 @@ proptest! {
     #[test]
     fn tables_never_mix_up_rules(inserts in prop::collection::vec((1..40u64, 0..1000u64), 0..300)) {
         let mut table = Box::new(RuleTable::new());
-        // All of one set, so that they push each other out.
+        // All in one set, so that they evict each other.
         let mut model = BTreeMap::new();
         let address = |n: u64| CodeAddress::Return(n << 40 | 1);
         for (n, value) in inserts {

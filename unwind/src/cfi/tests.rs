@@ -13,7 +13,7 @@ fn sp(offset: i32) -> Rule {
     Rule::new(Kind::Sp, offset, 0)
 }
 
-/// Three functions with gaps between them; the CFA of each is its number times 16 above rsp.
+/// Three functions with gaps between them; the CFA of each is 16 times its number above rsp.
 fn three(layout: Layout) -> Segment {
     let instructions = [[0x0e, 16], [0x0e, 32], [0x0e, 48]];
     let starts = [0x100, 0x200, 0x300];
@@ -25,7 +25,7 @@ fn three(layout: Layout) -> Segment {
     Segment::build(&functions, layout)
 }
 
-/// Check that an address is found in its function, to the first and last byte, in every layout of the sections.
+/// Check that an address is found in its function, from the first to the last byte, in every layout of the sections.
 #[test]
 fn functions_are_found_in_every_layout() {
     for layout in [Layout::Indexed, Layout::NoIndex, Layout::FrameFirst] {
@@ -47,7 +47,7 @@ fn functions_are_found_in_every_layout() {
     }
 }
 
-/// Check that each row of a function holds from its own address on.
+/// Check that each row of a function applies from its own address on.
 #[test]
 fn rows_begin_where_they_are_advanced_to() {
     let segment = Segment::of(&[0x41, 0x0e, 16, 0x43, 0x0e, 64]); // advance 1, CFA+16, advance 3, CFA+64
@@ -66,8 +66,8 @@ fn rows_end_with_their_function() {
     assert_eq!(rule_at(&segment, 16), Rule::NO_INFORMATION);
 }
 
-/// Check that a return address behind the last byte of a function, after a call that does not return, is still that
-/// function's.
+/// Check that a return address after the last byte of a function, behind a call that does not return, still belongs
+/// to that function.
 #[test]
 fn return_addresses_at_the_end_belong_to_the_caller() {
     let segment = three(Layout::Indexed);
@@ -93,7 +93,7 @@ fn odd_tables_give_no_rule() {
     }
     // A table that claims to be longer than its segment is not used, but the entries can still be found one by one.
     assert_eq!(rule_at(&count, 0x100), sp(16));
-    // Five nested remember_state: more than any compiler nests, and more than we have room for.
+    // Five nested remember_state: more than any compiler nests, and more than there is room for.
     assert_eq!(rule_at(&Segment::of(&[0x0a; 5]), 0), Rule::NO_INFORMATION);
     // An instruction that does not exist.
     assert_eq!(rule_at(&Segment::of(&[0x3f]), 0), Rule::NO_INFORMATION);
@@ -112,7 +112,7 @@ fn working_memory_survives_failures() {
 }
 
 proptest! {
-    /// Check that no segment of random bytes makes a lookup panic or read outside of it.
+    /// Check that no segment of random bytes makes a look-up panic or read outside of it.
     #[test]
     fn random_segments_are_survived(bytes: Vec<u8>, hdr in 0..300u64, offset in 0..0x400u64, index: bool) {
         let mut segment = three(if index { Layout::Indexed } else { Layout::NoIndex });
@@ -125,7 +125,7 @@ proptest! {
         rule_at(&segment, offset);
     }
 
-    /// Check that tables damaged in a few bytes, or cut short, make no lookup panic.
+    /// Check that tables with a few damaged bytes, or cut short, make no look-up panic.
     #[test]
     fn damaged_tables_are_survived(
         damage in prop::collection::vec((0..400usize, any::<u8>()), 1..6),

@@ -2,7 +2,7 @@ use super::{Base, Bytes, Machine, Value, evaluate};
 use gimli::{Expression, LittleEndian, Register, X86_64};
 use proptest::prelude::*;
 
-/// rsp is a symbol, rbp is 0x100, a loaded word is its address plus one.
+/// A machine where rsp is a symbol, rbp is 0x100, and a loaded word is its address plus one.
 struct Mixed;
 
 impl Machine for Mixed {
@@ -82,7 +82,7 @@ fn operations_have_their_meaning() {
     }
 }
 
-/// Check that a sum with a symbol stays a symbol, and that nothing else can be done with one.
+/// Check that a sum with a symbol stays a symbol, and that no other arithmetic is possible with one.
 #[test]
 fn symbols_can_be_moved_and_loaded() {
     let sp = |offset| Some(Value::Relative(Base::Sp, offset));
@@ -108,7 +108,7 @@ fn symbols_can_be_moved_and_loaded() {
     );
 }
 
-/// Check that damaged expressions, and operations that have no place in call frame tables, have no value.
+/// Check that damaged expressions have no value, nor do operations that have no place in call frame tables.
 #[test]
 fn nonsense_has_no_value() {
     for (name, code) in [
@@ -133,7 +133,7 @@ fn nonsense_has_no_value() {
 }
 
 proptest! {
-    /// Check that no expression panics or runs for ever.
+    /// Check that no expression panics or runs forever.
     #[test]
     fn random_expressions_end(code: std::vec::Vec<u8>) {
         run(&code, None);

@@ -28,7 +28,7 @@ impl Modules for Coded {
     }
 }
 
-/// Code without a table: in the module, behind its only function.
+/// Code without a table: in the module, after its only function.
 const BARE: u64 = CODE + 0x8000;
 /// Code outside of modules.
 const JIT: u64 = CODE + 0x1_8000;
@@ -38,7 +38,7 @@ fn leave(bp: u64, words: [(u64, u64); 2], before: &[u8]) -> Result<Frame, End> {
     leave_after(bp, words, before, [0x90; 16])
 }
 
-/// The same, where the code that is called begins with `at`.
+/// The same, but the called code begins with `at`.
 fn leave_after(bp: u64, words: [(u64, u64); 2], before: &[u8], at: [u8; 16]) -> Result<Frame, End> {
     let mut code = [0x90; 16];
     code[16 - before.len()..].copy_from_slice(before);
@@ -52,7 +52,7 @@ fn leave_after(bp: u64, words: [(u64, u64); 2], before: &[u8], at: [u8; 16]) -> 
 /// `call *%rax`.
 const INDIRECT: &[u8] = b"\xff\xd0";
 
-/// Check that a plausible frame is left and each kind of implausible one is not.
+/// Check that a plausible frame is left, and each kind of implausible one is not.
 #[test]
 fn only_plausible_frames_are_left() {
     let caller = |address, bp| Frame::caller(address, 0x1050, bp);
@@ -75,7 +75,7 @@ fn only_plausible_frames_are_left() {
     assert_eq!(leave(0x1040, [(0x1040, 0x1080), (0x1050, JIT)], INDIRECT), none, "unreadable");
 }
 
-/// Check that a frame pointer of 0 marks the outermost frame on the stack of a new process alone.
+/// Check that a frame pointer of 0 marks the outermost frame only on the stack of a new process.
 #[test]
 fn outermost_frames_begin_a_process() {
     let end = |words: &[(u64, u64)]| {
@@ -97,7 +97,7 @@ fn outermost_frames_begin_a_process() {
     }
 }
 
-/// Check that the return address must follow a call, and a direct call must not lead to code that has a table.
+/// Check that the return address must follow a call, and that a direct call must not lead to code that has a table.
 #[test]
 fn return_addresses_follow_a_possible_call() {
     let call = |target: u64| {
@@ -109,9 +109,9 @@ fn return_addresses_follow_a_possible_call() {
     assert_eq!(leave(0x1040, words, INDIRECT), left);
     assert_eq!(leave(0x1040, words, &call(BARE)), left);
     assert_eq!(leave(0x1040, words, &call(JIT + 64)), left);
-    // The function there has a table, so its frame would not be this one.
+    // The called function has a table, so its frame would not be this one.
     assert_eq!(leave(0x1040, words, &call(CODE)), Err(End::NoUnwindInfo));
-    // Unless it is a linkage stub, which has one and leads anywhere.
+    // Unless it is a PLT stub, which has a table and may lead anywhere.
     let stub = core::array::from_fn(|i| if i < 2 { [0xff, 0x25][i] } else { 0 });
     assert_eq!(leave_after(0x1040, words, &call(CODE), stub), left);
     // Not code at all.

@@ -13,7 +13,7 @@ fn decoded(code: &[u8]) -> Decoded {
     Instruction::at(code).map(|found| (found.length, found.flow, found.relative))
 }
 
-/// Check that what depends on an instruction's place is seen.
+/// Check that operands that are relative to the instruction's place are found.
 #[test]
 fn what_depends_on_the_place_is_seen() {
     let cases: &[(&[u8], Decoded)] = &[
@@ -53,7 +53,7 @@ fn what_depends_on_the_place_is_seen() {
 }
 
 proptest! {
-    /// Check that any bytes are read within their bounds.
+    /// Check that any bytes are decoded within their bounds.
     #[test]
     fn any_bytes_have_a_length_within(code in proptest::collection::vec(any::<u8>(), 0..20)) {
         if let Some(found) = Instruction::at(&code) {
@@ -83,7 +83,8 @@ fn printed(file: &Path) -> Option<Vec<Printed>> {
     Some(lines.collect())
 }
 
-/// Check that instructions of real libraries are as long as objdump says, relative ones too, and that nearly all are known.
+/// Check that instructions of real libraries, relative ones included, have the length that objdump shows, and that
+/// nearly all are known.
 #[test]
 fn objdump_says_the_same() {
     let libc = Path::new("/lib/x86_64-linux-gnu/libc.so.6");
@@ -96,7 +97,7 @@ fn objdump_says_the_same() {
     }
     let mut known = 0;
     for Printed { bytes, text } in &all {
-        // Bytes that are no code, and prefixes that it shows alone.
+        // Bytes that are no code, and prefixes that objdump shows separately.
         if text.contains("(bad)") || text.starts_with('.') || text.is_empty() {
             known += 1;
             continue;

@@ -1,4 +1,4 @@
-//! A chain of frames that has hung on an older frame.
+//! A chain of frames that was once called by an older frame of the last stack.
 
 use super::saved::{SavedWord, SavedWords};
 use super::seen::{Past, Seen};
@@ -8,24 +8,26 @@ use core::num::NonZeroU32;
 
 /// Most frames of a chain.
 pub(super) const LONGEST: usize = 8;
-/// Most words of one, its root's among them.
+/// Most words of a chain, including its root's.
 const WORDS: usize = LONGEST + 5;
 
-/// A chain of frames on an older one, the root, with the words that led through them.
+/// A chain of frames above an older one, the root, with the words that led through them.
 ///
-/// The same argument holds as for [`Stack`]: a walk from its newest frame, with the same sp and, where it matters, the same
-/// rbp, leads through these words to the root, if all of them hold what they held. From there the last stack goes on.
-// What each look needs is together, in the order in which it is asked for: most branches are in no near cache.
+/// The same argument holds as for [`Stack`]: if all these words still hold what they held, a walk from the newest
+/// frame, with the same sp and, where it matters, the same rbp, leads through them to the root. From there the last
+/// stack goes on.
+// The fields that each look needs are together, in the order in which they are used: most branches are in no near
+// cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Branch {
-    /// The newest frame, which is the last of `pasts` once more.
+    /// The newest frame, a copy of the last of `pasts`.
     newest: Seen,
-    /// Words up to the root in the last stack.
+    /// Number of words up to the root in the last stack.
     known: u32,
-    /// Words from there on, the newest frame's not counted: nobody has returned to that.
+    /// Number of words from there on, not counting the newest frame's: nothing has returned to that yet.
     count: u32,
-    /// The root, which is the first of `pasts` once more.
+    /// The root, a copy of the first of `pasts`.
     root: Seen,
     words: [SavedWord; WORDS],
     pasts: [Past; WORDS],
@@ -33,10 +35,10 @@ pub(super) struct Branch {
 
 impl Branch {
     /// The label of the stack with these registers, if it is this chain on an unchanged frame of `stack`. `reach` is what
-    /// [`Stack::reach`] says of that, once somebody had to know.
+    /// [`Stack::reach`] says about `stack`, computed when first needed.
     ///
     /// # Errors
-    /// The first word that is another one, from the newest frame on: until there, it is the same chain.
+    /// The first word that differs, from the newest frame on: up to that word, it is the same chain.
     #[inline(always)]
     pub(super) fn leads(
         &self,
@@ -60,7 +62,7 @@ impl Branch {
         Err(stack.label_up_to(known.min(reach.get() as usize)))
     }
 
-    /// Makes `stack`, of which it has just led to a frame, the one that ends with this chain.
+    /// Makes `stack`, a frame of which this chain has just led to, end with this chain.
     #[cold]
     #[inline(never)]
     pub(super) fn put_on(&self, stack: &mut Stack<'_>) {
@@ -85,7 +87,7 @@ impl Branch {
     }
 }
 
-/// What the first word holds that is another one, from the newest frame on.
+/// The present value of the first word that has changed, from the newest frame on.
 #[cold]
 #[inline(never)]
 fn first_change(words: SavedWords<'_, SavedWord>, memory: &mut impl Memory) -> u64 {

@@ -1,17 +1,17 @@
-//! Short chains of frames that have hung on an older frame before, and are found again.
+//! Short chains of frames that an older frame has called before, and that are found again.
 //!
-//! A program that allocates in several places of one loop has a handful of stacks in turn. Each differs from the one before
-//! in its newest frames, so the last stack alone never knows them.
+//! A program that allocates in several places of one loop has a handful of stacks that take turns. Each differs from
+//! the previous one in its newest frames, so the last stack alone never knows them.
 //!
 //! ```text
 //!                                        ┌── caller ── newest      the last stack
 //!  _start ── main ── … ── base ── turn ──┤
-//!                                        └── caller ── newest      a branch: what hung there another time
+//!                                        └── caller ── newest      a branch: what was called there another time
 //! ```
 //!
-//! A chain is found by a hash of what is known before anything is walked, its [`Tag`]. That is a guess, which is checked
-//! whole: all words that lead through the chain, as [`Stack`] does it for its frames. A chain is kept when its tag is seen
-//! for the second time, so that stacks which never come again push nothing out.
+//! A chain is found by a hash of what is known before anything is walked, its [`Tag`]. That is a guess, which is
+//! checked completely: all words that lead through the chain are compared, as [`Stack`] does for its frames. A chain
+//! is kept when its tag is seen for the second time, so that stacks which never come again evict nothing.
 
 use super::branch::{Branch, LONGEST};
 use super::stack::Stack;
@@ -19,20 +19,20 @@ use super::tag::{PLACES, Tag, Tags};
 use crate::Memory;
 use core::num::NonZeroU32;
 
-/// Fewest frames of a chain: what is shorter is walked as quickly.
+/// Fewest frames of a chain: shorter ones are walked as quickly.
 const SHORTEST: usize = 2;
 /// Most chains that are compared with one stack.
 const LOOKS: usize = 4;
 
-/// Looks for nothing that one chain makes up for.
+/// Failed looks that one found chain makes up for.
 const WORTH: u32 = 3;
-/// Looks for nothing until looking is given up for a while.
+/// Failed looks after which looking is given up for a while.
 const PATIENCE: u32 = 1024;
-/// Stacks without a look then.
+/// Number of stacks that are then not looked for.
 const REST: u32 = 8192;
-/// Chains found for each that is kept, or nothing new is kept for a while.
+/// Chains that must be found for each one that is kept; otherwise nothing new is kept for a while.
 const PRICE: u32 = 4;
-/// What may be kept before anything was found, and most that is saved up.
+/// The credit before anything was found, and the most that can be saved up.
 const CREDIT: u32 = PRICE * PLACES as u32;
 
 /// The chains of all regions of a thread.
@@ -44,37 +44,37 @@ pub(super) struct Branches<'a> {
     last: Option<usize>,
     /// See [`PRICE`].
     credit: u32,
-    /// Looks that found nothing, less some for each that found a chain.
+    /// Looks that found nothing, less [`WORTH`] for each that found a chain.
     misses: u32,
-    /// Stacks for which nobody looks any more.
+    /// Number of stacks for which looking is still suspended.
     rest: u32,
 }
 
 impl<'a> Branches<'a> {
-    /// No chains, in memory that may have some: what a place holds counts only where a tag says so.
+    /// No chains, in memory that may contain some: a place counts only if a tag says so.
     pub(super) fn new(tags: &'a mut Tags, places: &'a mut [Branch]) -> Self {
         tags.clear();
         Self { tags, places, last: None, credit: CREDIT, misses: 0, rest: 0 }
     }
 
-    /// Forgets all.
+    /// Forgets all chains.
     pub(super) fn clear(&mut self) {
         self.tags.clear();
         self.last = None;
     }
 
-    /// Whether looking for a chain is worth its while. A program whose stacks hardly ever come again would pay for nothing.
+    /// Whether it is worth looking for a chain. A program whose stacks hardly ever come again would pay for nothing.
     #[inline(always)]
     pub(super) fn are_due(&mut self) -> bool {
         self.rest = self.rest.saturating_sub(1);
         self.rest == 0
     }
 
-    /// The label of the stack with these registers, if its newest frames are a chain that hangs on an unchanged frame of
-    /// `stack`. `reach` is what [`Stack::reach`] says, once somebody has asked.
+    /// The label of the stack with these registers, if its newest frames are a chain on an unchanged frame of `stack`.
+    /// `reach` is what [`Stack::reach`] says, computed when first needed.
     ///
     /// # Errors
-    /// The tag that it should be kept by.
+    /// The tag by which the chain should be kept.
     #[inline(always)]
     pub(super) fn recall(
         &mut self,
@@ -92,8 +92,8 @@ impl<'a> Branches<'a> {
                     self.misses = self.misses.saturating_sub(WORTH);
                     self.credit = self.credit.wrapping_add(1).min(CREDIT);
                     self.tags.use_place(place);
-                    // Twice in a row: now it is worth being the last stack, which is found quicker. Else that one stays: it
-                    // may be the one that comes between all others.
+                    // Found twice in a row, so it deserves to be the last stack, which is found more quickly.
+                    // Otherwise that one stays: it may be the one that comes between all others.
                     if self.last == Some(place) {
                         branch.put_on(stack);
                     }
@@ -115,7 +115,8 @@ impl<'a> Branches<'a> {
         }
     }
 
-    /// Keeps the newest `count` frames of `stack`, those after the one that ends at `known`, if their tag has been seen before.
+    /// Keeps the newest `count` frames of `stack`, those after the frame that ends at `known`, if their tag was seen
+    /// before.
     #[inline(always)]
     pub(super) fn keep(&mut self, tag: Tag, stack: &Stack<'_>, known: usize, count: usize) {
         if !(SHORTEST..=LONGEST).contains(&count) {

@@ -5,14 +5,14 @@ use crate::Rule;
 
 /// A frame that a walk has met, before its callers are known.
 ///
-/// It is read soon after it was written. Fields that are then loaded together do not lie side by side: one load of two recent stores
-/// would wait until both have left the store buffer.
+/// It is read soon after it was written. Fields that are loaded together are not adjacent: one load that covers two
+/// recent stores would wait until both have left the store buffer.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Fresh {
     /// Compact form of its address.
     pub(super) code: u64,
-    /// How it is left.
+    /// How the frame is left.
     pub(super) rule: Rule,
     pub(super) sp: u64,
     /// See [`Labels::number`](super::Labels::number).

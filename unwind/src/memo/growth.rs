@@ -1,4 +1,4 @@
-//! What a walk has found, added to the last stack.
+//! Adds what a walk has found to the last stack.
 
 use super::fresh::Fresh;
 use super::identity::Identity;
@@ -10,14 +10,15 @@ use crate::rule::Ordinary;
 use crate::{Kind, arch};
 
 impl Stack<'_> {
-    /// Forgets all but the frames up to `known`, where one ends, and adds those that they have called, the newest first
-    /// in `fresh`, as far as they can be remembered. Gives the label of all, if there is one.
-    // One loop labels and remembers, inlined into the walk, so that all it needs stays in registers.
+    /// Forgets all but the frames up to `known`, where one ends, and adds those that they have called, which are in
+    /// `fresh`, newest first, as far as they can be remembered. Returns the label of the whole stack, if there is
+    /// one.
+    // One loop labels and remembers, inlined into the walk, so that everything it needs stays in registers.
     #[inline(always)]
     pub(super) fn extend(&mut self, known: usize, fresh: &[Fresh], labels: &mut impl Labels) -> Option<u64> {
         let Past { label, mut frames, bp_is, .. } = *self.past(known)?;
         let mut is_bp_live = bp_is == Bp::Live;
-        // Local variables, which stay in registers.
+        // Local variables, so that they stay in registers.
         let mut label = Label::from_bits(label);
         let words = &mut *self.words;
         let mut len = known;
@@ -41,7 +42,7 @@ impl Stack<'_> {
                 }
                 None => {
                     let Some(saved) = save_unusual(words, len, next) else { break };
-                    // All of these kinds that can be remembered go by rbp.
+                    // All of these kinds that can be remembered use rbp.
                     (len, is_bp_live) = (saved, true);
                 }
             }
@@ -79,7 +80,8 @@ impl Stack<'_> {
         }
     }
 
-    /// Adds the outermost frame with what ends the stack there: a mark, or a return address of 0. `None` if it cannot be remembered.
+    /// Adds the outermost frame and what ends the stack there: a mark, or a return address of 0. `None` if it cannot
+    /// be remembered.
     #[cold]
     #[inline(never)]
     fn set_outermost(&mut self, fresh: &Fresh, label: u64) -> Option<()> {
@@ -92,7 +94,7 @@ impl Stack<'_> {
             Kind::End => (false, None),
             kind @ (Kind::Sp | Kind::SpSavesBp) => (false, above(sp, kind == Kind::SpSavesBp)),
             kind @ (Kind::Bp | Kind::BpSavesBp) => (true, above(bp, kind == Kind::BpSavesBp)),
-            // Words were looked at that are not known here.
+            // The decision depended on words that are not known here.
             Kind::NoInformation if bp == 0 => return None,
             Kind::NoInformation => (true, Some(bp.wrapping_add(8))),
             Kind::Deref | Kind::Signal | Kind::Slow => return None,
@@ -113,8 +115,8 @@ impl Stack<'_> {
     }
 }
 
-/// Saves a word behind the frame that ends at `len`, by which its callee `fresh` leads there. Gives the new length; `None` if there is no
-/// room, or the word lies in neither frame and so outside of the falling order.
+/// Saves a word after the frame that ends at `len`, through which its callee `fresh` leads to that frame. Returns the
+/// new length; `None` if there is no room, or if the word lies in neither frame and so breaks the descending order.
 #[inline(always)]
 fn save(words: &mut [Seen], len: usize, fresh: &Fresh, saved: SavedWord) -> Option<usize> {
     let last = words.get(len.wrapping_sub(1))?.word.address;
@@ -125,15 +127,15 @@ fn save(words: &mut [Seen], len: usize, fresh: &Fresh, saved: SavedWord) -> Opti
     Some(len.wrapping_add(1))
 }
 
-/// Gives the frame that ends at `len` the word by which `fresh` returns to it, where calls do not push. `None` if that is not in `fresh`'s
-/// own frame, where an ordinary rule has it.
+/// Gives the frame that ends at `len` the word by which `fresh` returns to it, on processors whose calls do not push
+/// it. `None` if the word is not in `fresh`'s own frame, where an ordinary rule has it.
 #[inline(always)]
 fn save_returns(words: &mut [Seen], len: usize, fresh: &Fresh) -> Option<()> {
     let Seen { word, past } = words.get_mut(len.wrapping_sub(1))?;
     let (code, sp) = past.identity.parts()?;
     let returns_at = arch::returns_at(fresh.rule.bp_offset(), fresh.rule.ordinary()?.saves_bp);
     let address = sp.wrapping_add_signed(returns_at);
-    // All that leads on from the caller lies above its stack pointer, so this one falls.
+    // Everything that leads on from the caller lies above its stack pointer, so the order stays descending.
     if address >= sp || address < fresh.sp {
         return None;
     }
@@ -141,7 +143,7 @@ fn save_returns(words: &mut [Seen], len: usize, fresh: &Fresh) -> Option<()> {
     Some(())
 }
 
-/// As [`save`], for that frame's rbp, which `fresh` has saved.
+/// The same as [`save`] for that frame's rbp, which `fresh` has saved.
 #[inline(always)]
 fn save_bp(words: &mut [Seen], len: usize, fresh: &Fresh) -> Option<usize> {
     let Seen { word, past } = words.get(len.wrapping_sub(1))?;
@@ -150,7 +152,8 @@ fn save_bp(words: &mut [Seen], len: usize, fresh: &Fresh) -> Option<usize> {
     save(words, len, fresh, SavedWord { address, value })
 }
 
-/// The same for a frame `fresh` of one of the rare kinds. `None` also if it cannot be remembered, and then no newer frame can.
+/// The same for a frame `fresh` of one of the rare kinds. `None` also if it cannot be remembered; then no newer frame
+/// can be.
 #[cold]
 #[inline(never)]
 fn save_unusual(words: &mut [Seen], len: usize, fresh: &Fresh) -> Option<usize> {
@@ -158,7 +161,7 @@ fn save_unusual(words: &mut [Seen], len: usize, fresh: &Fresh) -> Option<usize> 
     let (sp, value) = (past.sp(word), past.bp);
     let at_bp = |offset| fresh.bp.wrapping_add_signed(offset);
     match fresh.rule.kind()? {
-        // Along the chain of frame pointers, which has to rise, whoever uses its values.
+        // The chain of frame pointers must rise, whoever uses its values.
         Kind::NoInformation => save(words, len, fresh, SavedWord { address: sp.wrapping_sub(16), value }),
         Kind::Deref => {
             let cfa = SavedWord { address: at_bp(fresh.rule.cfa_offset()), value: sp };
@@ -167,7 +170,7 @@ fn save_unusual(words: &mut [Seen], len: usize, fresh: &Fresh) -> Option<usize> 
             let len = save(words, len, fresh, first)?;
             save(words, len, fresh, second)
         }
-        // An interrupted frame, which was found by a signal frame, may lie on another stack.
+        // An interrupted frame, found through a signal frame, may lie on another stack.
         _ => None,
     }
 }

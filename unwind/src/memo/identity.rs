@@ -1,9 +1,10 @@
-//! What a frame is known by, beside its word.
+//! What identifies a frame, beside its word.
 
 use crate::arch;
 
-/// Address and stack pointer of a frame, on machines whose calls push nothing: where the return address to it lies, and with what
-/// signature, is up to the function that it has called. Where a call pushes the address, the word says both, and this is nothing.
+/// Address and stack pointer of a frame, on processors whose calls push nothing: where the return address to it lies,
+/// and with what signature, is up to the function that it has called. Where a call pushes the address, the word says
+/// both, and this is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub(super) struct Identity([u64; LENGTH]);
@@ -11,7 +12,7 @@ pub(super) struct Identity([u64; LENGTH]);
 const LENGTH: usize = if arch::PUSHES_RETURN_ADDRESS { 0 } else { 2 };
 
 impl Identity {
-    /// Of no frame.
+    /// The identity of no frame.
     pub(super) const NONE: Self = Self([0; LENGTH]);
 
     #[inline(always)]
@@ -23,13 +24,13 @@ impl Identity {
         identity
     }
 
-    /// The two, where they are known.
+    /// The address and the stack pointer, if they are known.
     #[inline(always)]
     pub(super) fn parts(self) -> Option<(u64, u64)> {
         if let [code, sp] = *self.0.as_slice() { Some((code, sp)) } else { None }
     }
 
-    /// Whether it is of a frame with these, as far as it says.
+    /// Whether it can be that of a frame with these registers.
     #[inline(always)]
     pub(super) fn may_be_of(self, code: u64, sp: u64) -> bool {
         self == Self::of(code, sp)

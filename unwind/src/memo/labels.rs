@@ -1,37 +1,37 @@
-//! What the caller of a walk keeps for stacks, and what a walk asks.
+//! What the caller of a walk keeps for stacks, and what it provides to a walk.
 
 use crate::{CodeAddress, End};
 
 /// What the caller of a walk keeps for a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// What the stack is called.
+    /// The name of the stack.
     pub id: u32,
-    /// What longer ones are looked for by.
+    /// The key by which longer stacks are looked up.
     pub key: u32,
 }
 
 impl Label {
-    /// As one word, in which it is kept, and handed from function to function.
+    /// As one word, in which a label is kept and passed from function to function.
     #[inline(always)]
     pub const fn to_bits(self) -> u64 {
         (self.key as u64) << 32 | self.id as u64
     }
 
-    /// From the word. Only apart from each other do the halves become known at different times: the key of a longer stack needs no
-    /// look-up of this one.
+    /// From the word. The halves are separate because they become known at different times: the key of a longer stack
+    /// needs no look-up of this one.
     #[inline(always)]
     pub const fn from_bits(bits: u64) -> Self {
         Self { id: bits as u32, key: (bits >> 32) as u32 }
     }
 }
 
-/// What a walk with a memo asks on its way, as one value: so many arguments are passed to a function in registers, and no more.
+/// What a walk with a memo needs, as one value, since only so many arguments are passed in registers.
 #[derive(Debug)]
 pub struct Accessors<M, R, L> {
     /// Reads the stack.
     pub memory: M,
-    /// Says how frames are left.
+    /// Tells how frames are left.
     pub rules: R,
     /// Labels stacks.
     pub labels: L,
@@ -39,14 +39,14 @@ pub struct Accessors<M, R, L> {
 
 /// How the caller of a walk labels stacks.
 pub trait Labels {
-    /// The number of a new frame: of its address, with the tag that lies beside its rule, as in
-    /// [`walk()`](crate::walk()). 0 for innermost frames that are to be left out.
+    /// The number of a new frame: of its address, with the tag that is stored beside its rule, as in
+    /// [`walk()`](crate::walk()). 0 for innermost frames to leave out.
     fn number(&mut self, address: CodeAddress, tag: &mut u32) -> u32;
 
-    /// The label of the empty stack that ended so, as a word, if there is one.
+    /// The label, as a word, of an empty stack that ended this way, if there is one.
     fn empty(&mut self, end: End) -> Option<u64>;
 
-    /// The frames with these numbers, the outermost first, are about to be added to a stack one after the other.
+    /// The frames with these numbers, outermost first, are about to be added to a stack one after another.
     #[inline(always)]
     fn announce(&mut self, label: Label, numbers: impl Iterator<Item = u32>) {
         let _ = (label, numbers);
@@ -55,7 +55,7 @@ pub trait Labels {
     /// The label of the stack `label` with one more frame, the innermost, if there is one.
     fn longer(&mut self, label: Label, number: u32) -> Option<Label>;
 
-    /// The label of the stack `label` with the frames of these numbers, the outermost first, if there is one.
+    /// The label of the stack `label` with the frames of these numbers, outermost first, if there is one.
     #[inline(always)]
     fn extended(&mut self, mut label: Label, numbers: impl Iterator<Item = u32>) -> Option<Label> {
         for number in numbers {

@@ -1,4 +1,4 @@
-//! Where the memos lie in the memory that they are given.
+//! The layout of the memos in the memory that they are given.
 
 use super::branch::Branch;
 use super::branches::Branches;
@@ -10,10 +10,10 @@ use super::tag::{PLACES, Tags};
 use core::array;
 use core::slice::from_raw_parts_mut;
 
-/// Stacks that are remembered: a thread's own, and those of the coroutines that it ran last.
+/// Number of stacks that are remembered: a thread's own, and those of the coroutines that it ran last.
 pub(super) const REGIONS: usize = 4;
 
-/// Memory for stacks of up to `depth` frames; what is not reached is not touched.
+/// Memory for stacks of up to `depth` frames; what is not needed is not touched.
 ///
 /// ```text
 ///  ┌─ for each region ──────┐
@@ -25,7 +25,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// How many: a return address for each frame, and something beside it for each at most, in the mean.
+    /// Number of words: a return address for each frame, and on average at most one more word for each.
     const fn count_of_words(self) -> usize {
         self.depth.saturating_mul(2)
     }
@@ -39,12 +39,12 @@ impl Layout {
         self.words().saturating_add(places)
     }
 
-    /// Bytes of all.
+    /// Size of the whole memory in bytes.
     pub(super) const fn bytes(self) -> usize {
         self.branches().saturating_add(PLACES.saturating_mul(size_of::<Branch>()))
     }
 
-    /// Where the branches begin, and their tags.
+    /// Offset of the branches; before them are their tags.
     const fn branches(self) -> usize {
         self.tags().saturating_add(size_of::<Tags>()).next_multiple_of(align_of::<Branch>())
     }
@@ -64,7 +64,7 @@ impl Layout {
         let stacks = array::from_fn(|region| {
             let words = memory.wrapping_add(self.region().wrapping_mul(region));
             let places = words.wrapping_add(self.words());
-            // SAFETY: the caller vouches for the memory, no other part overlaps this one, and zeros are such words.
+            // SAFETY: the caller vouches for the memory, no other part overlaps this one, and zeros are valid words.
             let words = unsafe { from_raw_parts_mut(words.cast::<Seen>(), self.count_of_words()) };
             // SAFETY: as above, with places.
             let places = unsafe { &mut *places.cast::<Places>() };
@@ -74,7 +74,7 @@ impl Layout {
         // SAFETY: as above, with fresh frames.
         let fresh = unsafe { from_raw_parts_mut(fresh.cast::<Fresh>(), self.depth) };
         let tags = memory.wrapping_add(self.tags());
-        // SAFETY: as above, with tags: a word of four bytes is one, or none.
+        // SAFETY: as above, with tags: any four bytes are a tag or none.
         let tags = unsafe { &mut *tags.cast::<Tags>() };
         let branches = memory.wrapping_add(self.branches());
         // SAFETY: as above, with branches.

@@ -1,16 +1,17 @@
-//! What a look for a chain has learned.
+//! The result of a failed look for a chain.
 
 use super::tag::Tag;
 use core::num::NonZeroU32;
 
-/// What a look for a chain that found none has learned, as one word: below, the tag to keep the newest frames by, if they are worth it;
-/// above, what [`Stack::reach`](super::stack::Stack::reach) says, if it had to be asked.
+/// What a failed look for a chain has found out, as one word: in the lower half the tag by which to keep the newest
+/// frames, if they are worth it; in the upper half what [`Stack::reach`](super::stack::Stack::reach) says, if that
+/// was needed.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(super) struct Missed(u64);
 
 impl Missed {
-    /// Nobody has looked.
+    /// Without a look.
     pub(super) const NOTHING: Self = Self(0);
 
     pub(super) fn new(tag: Tag, reach: Option<NonZeroU32>) -> Self {

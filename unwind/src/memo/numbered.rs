@@ -1,20 +1,20 @@
-//! The frames that a walk has met, for its caller.
+//! The frames of a walk, for its caller.
 
 use super::fresh::Fresh;
 use super::{Label, Labels};
 use core::iter::Rev;
 use core::slice;
 
-/// A frame of a stack: the number that [`Labels`] gave it, and where on the stack it lies.
+/// A frame of a stack: the number that [`Labels`] gave it, and its place on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbered {
     /// See [`Labels::number`].
     pub number: u32,
-    /// Its stack pointer: what the frame has on the stack lies there and above, up to its caller's.
+    /// Its stack pointer: the frame's own part of the stack begins there and reaches up to its caller's.
     pub sp: u64,
 }
 
-/// The frames that a walk has met, the outermost first.
+/// The frames of a walk, outermost first.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     fresh: Rev<slice::Iter<'a, Fresh>>,
@@ -29,13 +29,13 @@ impl Iterator for Frames<'_> {
     }
 }
 
-/// Frames that a walk has met, which has the newest first.
+/// The frames of a walk, which has the newest first.
 #[inline(always)]
 pub(super) fn outermost_first(fresh: &[Fresh]) -> Frames<'_> {
     Frames { fresh: fresh.iter().rev() }
 }
 
-/// The label of a stack with further frames.
+/// The label of a stack extended by these frames.
 #[inline(always)]
 pub(super) fn longer(label: u64, frames: Frames<'_>, labels: &mut impl Labels) -> Option<u64> {
     let (label, numbers) = (Label::from_bits(label), frames.map(|frame| frame.number));

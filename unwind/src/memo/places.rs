@@ -1,25 +1,26 @@
-//! Where a frame's word stands in the last stack.
+//! Where a frame's word is in the last stack.
 
-/// Frames that can be told apart.
+/// Number of frames that can be distinguished.
 const PLACES: usize = 256;
 
-/// The numbers of frames' words by the frames' stack pointers, whose low bits choose the place: the frames of 4 KiB of stack are told apart.
-/// A larger stack's newer frames push older ones out.
+/// The indices of frames' words by the frames' stack pointers. The low bits of the stack pointer choose the place, so
+/// the frames in 4 KiB of stack are distinguished; in a larger stack, newer frames replace older ones.
 ///
-/// So a walk that comes to some sp need not look for the frame that was there last time: how many newer ones have gone since
-/// is what no processor foresees. A number is a hint, and whoever asks compares the frame.
+/// So a walk that comes to some sp need not search for the frame that was there last time: how many newer frames have
+/// gone since is something that no branch prediction foresees. An index is only a hint: the caller compares the
+/// frame.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(super) struct Places([u16; PLACES]);
 
 impl Places {
-    /// The number of the word that was put in this place last.
+    /// The index of the word that was last put in this place.
     #[inline(always)]
     pub(super) fn get(&self, sp: u64) -> usize {
         self.0.get(place(sp)).map_or(0, |frame| usize::from(*frame))
     }
 
-    /// Notes a frame's word. One whose number is too large to be noted is not met again.
+    /// Notes a frame's word. If its index is too large to be stored, the frame is not found again.
     #[inline(always)]
     pub(super) fn put(&mut self, sp: u64, frame: usize) {
         if let Some(place) = self.0.get_mut(place(sp)) {

@@ -12,55 +12,55 @@ use super::tag::Tag;
 use crate::walk::leave;
 use crate::{CodeAddress, End, Memory, Registers, Rules};
 
-/// How many more walks with mostly new frames than others there must be before matching is given up for a while.
+/// By how much walks with mostly new frames must outnumber the others before matching is suspended for a while.
 const STREAK: u32 = 24;
-/// Walks without matching then.
+/// Number of walks without matching then.
 const REST: u32 = 256;
-/// Stacks up to this depth do not count there.
+/// Stacks up to this depth do not count for that.
 const SHALLOW: usize = 8;
 
-/// Stacks beside the current one.
+/// Number of stacks beside the current one.
 const OTHERS: usize = REGIONS - 1;
 
-/// Most innermost frames that are left out: a stack that was written over may have any number of them.
+/// Most innermost frames that are left out: a stack that was overwritten may have any number of them.
 const LEFT_OUT: usize = 64;
 
-/// Ways to walk: with all that a stack can be remembered by, or with the frames' numbers alone.
+/// Ways of walking: keep everything by which a stack can be remembered, or only the frames' numbers.
 const REMEMBERED: bool = true;
 const NUMBERED: bool = false;
 
 /// The last stacks of a thread.
 #[derive(Debug)]
 pub struct Memos<'a> {
-    /// The first is the one that was used last. Stack pointers above `floor` and up to `top` are its own.
+    /// The first stack is the one that was used last. Stack pointers above `floor` and up to `top` belong to it.
     stacks: [Stack<'a>; REGIONS],
     floor: u64,
     top: u64,
-    /// The index, less one, of the stack that made room for another region last.
+    /// The index, less one, of the stack that was last replaced by another region.
     next: usize,
-    /// Frames of the walk that is going on, the newest first.
+    /// Frames of the present walk, newest first.
     fresh: &'a mut [Fresh],
     branches: Branches<'a>,
     strangers: u32,
-    /// Walks that still go without matching.
+    /// Number of walks that will still do without matching.
     rest: u32,
 }
 
-/// What a walk came to.
+/// The result of a walk.
 #[derive(Clone, Copy)]
 struct Walked {
-    /// After its new frames.
+    /// What follows its new frames.
     met: Met,
-    /// How many of these there are.
+    /// Number of new frames.
     count: usize,
 }
 
-/// What lies behind the new frames of a walk.
+/// What follows the new frames of a walk.
 #[derive(Clone, Copy)]
 enum Met {
     /// A frame of the last stack, if it still has the same callers.
     Past(Meeting),
-    /// An end.
+    /// The end of the stack.
     End(End),
 }
 
@@ -74,8 +74,8 @@ impl<'a> Memos<'a> {
     ///
     /// # Safety
     ///
-    /// `memory` is aligned to 64 bytes, its [`Memos::bytes`] are mapped, readable and writable for `'a`, zeroed or as other memos
-    /// of this depth have left them, and nothing else refers to them meanwhile.
+    /// `memory` is aligned to 64 bytes; its [`Memos::bytes`] are mapped, readable and writable for `'a`, and zeroed
+    /// or as other memos of this depth have left them; and nothing else refers to them meanwhile.
     pub unsafe fn from_raw(memory: *mut u8, depth: usize) -> Self {
         // SAFETY: the caller vouches for the memory.
         let (stacks, fresh, branches) = unsafe { Layout { depth }.divide(memory) };
@@ -90,31 +90,33 @@ impl<'a> Memos<'a> {
         Self { fresh: fresh.split_at_mut(depth).0, ..self }
     }
 
-    /// Forgets all stacks. Due when modules were unloaded or pages unmapped, and when labels have lost their meaning.
+    /// Forgets all stacks. Necessary when modules were unloaded or pages unmapped, and when labels have lost their
+    /// meaning.
     pub fn clear(&mut self) {
         self.stacks.iter_mut().for_each(Stack::clear);
         self.branches.clear();
         (self.floor, self.top) = (0, 0);
     }
 
-    /// The label of the stack from `start` to its root, as a word, if that is just the last one that was remembered. Most loops that
-    /// allocate end here.
+    /// The label, as a word, of the stack from `start` to its root, if that is exactly the last one that was
+    /// remembered. Most loops that allocate end here.
     ///
     /// Cost: about 1 cycle for each frame.
-    // In whichever region: a stack that is the last one, unchanged, lies where that did.
+    // In whichever region: if the stack is the last one, unchanged, it is where that was.
     #[inline(always)]
     pub fn same(&self, start: Registers, memory: &mut impl Memory) -> Option<u64> {
         self.current().label_if_same(start, memory)
     }
 
-    /// The label of the stack from `start` to its root, as a word. To be called when [`Memos::same`] knows nothing: it walks the newest
-    /// frame in any case.
+    /// The label, as a word, of the stack from `start` to its root. To be called when [`Memos::same`] has no answer:
+    /// it always walks the newest frame.
     ///
-    /// At most `depth` frames count; a longer stack has that many, the innermost, and ended with [`End::Truncated`].
-    /// `None` is what [`Labels`] said of a frame; neither that one nor newer ones are remembered then.
+    /// At most `depth` frames count: of a longer stack the innermost `depth` are kept, and it ends with
+    /// [`End::Truncated`]. If [`Labels`] returns `None` for a frame, so does this; neither that frame nor newer ones
+    /// are remembered then.
     ///
-    /// Cost: about 1 cycle for each older frame that is unchanged, 10 ns for each new one, or 25 ns for all of those that are
-    /// found together.
+    /// Cost: about 1 cycle for each older frame that is unchanged, 10 ns for each new one, or 25 ns for all frames
+    /// that are found together.
     #[inline(always)]
     pub fn stack<M: Memory, R: Rules, L: Labels>(
         &mut self,
@@ -128,8 +130,8 @@ impl<'a> Memos<'a> {
         self.stack_here(ip.to_bits(), sp, bp, accessors)
     }
 
-    /// The label of a stack in the region of another one, or in none.
-    // A function of its own, so that the way of all other stacks needs no frame.
+    /// The label of a stack in another region, or in none.
+    // A function of its own, so that the path of all other stacks needs no frame.
     #[cold]
     #[inline(never)]
     fn stack_elsewhere<M: Memory, R: Rules, L: Labels>(
@@ -156,7 +158,7 @@ impl<'a> Memos<'a> {
         bp: u64,
         accessors: &mut Accessors<M, R, L>,
     ) -> Option<u64> {
-        // The key of this address would be that of a free place in the tables.
+        // The key of this address would be that of a free entry in the tables.
         if code == CodeAddress::Return(0).to_bits() {
             return accessors.labels.empty(End::Broken);
         }
@@ -187,7 +189,7 @@ impl<'a> Memos<'a> {
         longer(label, outermost_first(self.fresh.get(..count)?), &mut accessors.labels)
     }
 
-    /// The label of a stack to which a chain may lead.
+    /// The label of a stack that a chain may lead to.
     #[inline(never)]
     fn recalled_stack<M: Memory, R: Rules, L: Labels>(
         &mut self,
@@ -203,7 +205,7 @@ impl<'a> Memos<'a> {
     }
 
     /// The label of a stack that no chain leads to.
-    // A function of its own, which has all registers to itself: what the next frame waits for must not go through memory.
+    // A function of its own, with all registers to itself: what the next frame waits for must not go through memory.
     #[inline(never)]
     fn other_stack<M: Memory, R: Rules, L: Labels>(
         &mut self,
@@ -224,14 +226,14 @@ impl<'a> Memos<'a> {
         }
     }
 
-    /// Whether the frame that was met still has the callers that it had, and there is room for so many newer ones.
+    /// Whether the frame that was met still has the same callers, and there is room for `count` newer ones.
     #[inline(always)]
     fn is_whole(&self, past: Meeting, count: usize, missed: Missed, memory: &mut impl Memory) -> bool {
         past.frames.wrapping_add(count) <= self.fresh.len()
             && self.current().leads_when_met(past.known, missed.reach(), memory)
     }
 
-    /// The label of the frame that was met with the `count` newer ones that were walked.
+    /// The label of the frame that was met, extended by the `count` newer ones that were walked.
     #[inline(always)]
     fn extend(
         &mut self,
@@ -254,8 +256,9 @@ impl<'a> Memos<'a> {
         Some(label)
     }
 
-    /// The label of a stack that has less in common with the last one than it seemed: the frame that ends at `known` is there again, but
-    /// with other callers. Or there are too many frames together with the new ones, and the outermost have to be cut off.
+    /// The label of a stack that has less in common with the last one than it seemed: the frame that ends at `known`
+    /// is there again, but with other callers. Or the frames are too many together with the new ones, and the
+    /// outermost have to be cut off.
     #[inline(never)]
     fn mend<M: Memory, R: Rules, L: Labels>(
         &mut self,
@@ -278,7 +281,8 @@ impl<'a> Memos<'a> {
         self.begin(end, walked.count, &mut accessors.labels)
     }
 
-    /// The label of a stack that has nothing in common with the last one: the `count` frames that were walked, up to this end.
+    /// The label of a stack that has nothing in common with the last one: the `count` frames that were walked up to
+    /// this end.
     #[inline(never)]
     fn begin(&mut self, end: End, count: usize, labels: &mut impl Labels) -> Option<u64> {
         let label = labels.empty(end)?;
@@ -291,7 +295,7 @@ impl<'a> Memos<'a> {
         }
     }
 
-    /// The same, without a look at the last stacks.
+    /// The same without using the last stacks.
     pub fn stack_afresh<M: Memory, R: Rules, L: Labels>(
         &mut self,
         start: Registers,
@@ -302,7 +306,7 @@ impl<'a> Memos<'a> {
         longer(label, frames, &mut accessors.labels)
     }
 
-    /// The frames of the stack from `start`, the outermost first, and how it ended. The last stacks are neither looked at nor
+    /// The frames of the stack from `start`, outermost first, and how it ended. The last stacks are neither used nor
     /// forgotten.
     ///
     /// Cost: about 5 ns for each frame.
@@ -325,7 +329,7 @@ impl<'a> Memos<'a> {
         (end, outermost_first(self.fresh.get(..count).unwrap_or(&[])))
     }
 
-    /// The label of a stack whose newest frames are known as a chain on an unchanged frame of the last one.
+    /// The label of a stack whose newest frames are a known chain on an unchanged frame of the last one.
     ///
     /// # Errors
     /// They are not.
@@ -345,11 +349,12 @@ impl<'a> Memos<'a> {
         Ok(label)
     }
 
-    /// Collects new frames until the stack ends, or one of the last stack's frames up to `candidates` is met, whose callers may be others by
-    /// now. Gives what it came to, and the number of new frames. Of frames that are only `NUMBERED` nothing else is kept. It must not begin
-    /// at the address that marks a free place in the tables.
-    // The newest frame is not looked for: if it is the last stack's newest, too, the stacks still differ, mostly in its caller, as where
-    // everybody allocates through one function of a library.
+    /// Collects new frames until the stack ends or the walk meets one of the last stack's frames up to `candidates`,
+    /// whose callers may have changed. Returns what it came to and the number of new frames. When frames are only
+    /// `NUMBERED`, nothing but their numbers is kept. It must not begin at the address that marks a free entry in the
+    /// tables.
+    // The newest frame is not looked for: if it is also the last stack's newest, the stacks still differ, mostly in
+    // its caller, as when everybody allocates through one function of a library.
     #[inline(always)]
     fn walk<const IS_KEPT: bool, M: Memory, R: Rules, L: Labels>(
         &mut self,

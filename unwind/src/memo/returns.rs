@@ -4,8 +4,8 @@ use crate::arch;
 use crate::memory::Memory;
 use crate::rule::{Ordinary, Rule};
 
-/// What the stack held where a frame keeps its return address, on machines where functions may sign that: a signature is in the word,
-/// which is compared, and not in the address. Elsewhere the word is the address, and this is nothing.
+/// The word in which a frame keeps its return address, on processors where functions may sign it: the signature is
+/// part of the word, which is compared, but not of the address. Elsewhere the word is the address, and this is empty.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(super) struct Returns([u64; LENGTH]);
@@ -13,7 +13,7 @@ pub(super) struct Returns([u64; LENGTH]);
 const LENGTH: usize = if arch::PUSHES_RETURN_ADDRESS { 0 } else { 1 };
 
 impl Returns {
-    /// Of a frame with these registers, which is left by an ordinary rule; of others nothing is known.
+    /// The word of a frame with these registers that is left by an ordinary rule; 0 for other frames.
     #[inline(always)]
     pub(super) fn of(rule: Rule, sp: u64, bp: u64, memory: &mut impl Memory) -> Self {
         let mut returns = Self([0; LENGTH]);
@@ -30,8 +30,8 @@ impl Returns {
         slot.is_multiple_of(8).then_some(slot)
     }
 
-    /// The word, if it leads to this address. It was read apart from the walk, and who writes over the stack of another thread may
-    /// have come between.
+    /// The word, if it leads to this address. It was read separately from the walk, and another thread that writes to
+    /// the stack may have come in between.
     #[inline(always)]
     pub(super) fn word_to(self, code: u64) -> Option<u64> {
         match *self.0.as_slice() {

@@ -4,28 +4,28 @@ use super::identity::Identity;
 use super::saved::SavedWord;
 use crate::arch;
 
-/// What is known of a frame of the last stack beside its address and its stack pointer.
+/// What is remembered of a frame of the last stack beside its address and stack pointer.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Past {
     /// What the caller of the walk keeps for the stack that ends here.
     pub(super) label: u64,
     pub(super) bp: u64,
-    /// How many frames end with it.
+    /// How many frames the stack up to this one has.
     pub(super) frames: u32,
     pub(super) bp_is: Bp,
-    /// Its address and its stack pointer, where the word does not say them.
+    /// Its address and stack pointer, if the word does not tell them.
     pub(super) identity: Identity,
 }
 
-/// What the value of rbp in a frame is good for.
+/// What the value of rbp in a frame is needed for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Bp {
     /// There is no frame here: the word beside this is no return address.
     #[default]
     NoFrame,
-    /// Nothing.
+    /// Not needed.
     Dead,
     /// An older frame is left by it.
     Live,
@@ -43,7 +43,7 @@ impl Past {
     pub(super) const NONE: Self =
         Self { label: 0, bp: 0, frames: 0, bp_is: Bp::NoFrame, identity: Identity::NONE };
 
-    /// Whether it is a frame with these registers, as far as they matter and the word beside it does not tell.
+    /// Whether this is a frame with these registers, as far as they matter and the word beside it does not tell.
     #[inline(always)]
     pub(super) fn has(&self, code: u64, sp: u64, bp: u64) -> bool {
         let is_bp = match self.bp_is {
@@ -54,18 +54,19 @@ impl Past {
         is_bp && self.identity.may_be_of(code, sp)
     }
 
-    /// The frame's stack pointer; `word` is beside it.
+    /// The frame's stack pointer; `word` is the one beside it.
     #[inline(always)]
     pub(super) fn sp(&self, word: &SavedWord) -> u64 {
         self.identity.parts().map_or(word.address.wrapping_add(8), |(_, sp)| sp)
     }
 }
 
-/// A word, and beside it the frame that is known by it.
+/// A word, and the frame that it identifies.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Seen {
-    /// The word by which its callee returns to it. Where calls push, that is its address, just below its stack pointer.
+    /// The word by which its callee returns to it. Where calls push, this is its address, just below its stack
+    /// pointer.
     pub(super) word: SavedWord,
     pub(super) past: Past,
 }
@@ -84,7 +85,7 @@ impl Seen {
         self.past.label
     }
 
-    /// Whether these are its registers, as far as they matter.
+    /// Whether its registers are these, as far as they matter.
     #[inline(always)]
     pub(super) fn is_at(&self, code: u64, sp: u64, bp: u64) -> bool {
         self.word.may_be_of(code, sp) && self.past.has(code, sp, bp)
@@ -92,7 +93,8 @@ impl Seen {
 }
 
 impl SavedWord {
-    /// Whether this is where a frame with this address and this stack pointer is returned to. Anything may be where calls do not push.
+    /// Whether this can be the word by which a frame with this address and stack pointer is returned to. Where calls
+    /// do not push, any word can.
     #[inline(always)]
     fn may_be_of(&self, code: u64, sp: u64) -> bool {
         !arch::PUSHES_RETURN_ADDRESS || (self.address == sp.wrapping_sub(8) && self.value == code)

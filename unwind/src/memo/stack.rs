@@ -6,7 +6,7 @@ use super::seen::{Bp, Past, Seen};
 use crate::{Memory, Registers, arch};
 use core::num::NonZeroU32;
 
-/// Frames of a stack that a walk may meet.
+/// The frames of a stack that a walk may meet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidates<'a> {
     words: &'a [Seen],
@@ -16,14 +16,14 @@ pub(super) struct Candidates<'a> {
 /// The frame at which a walk has met the last stack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meeting {
-    /// Where it ends.
+    /// The length of the last stack up to its end.
     pub(super) known: usize,
-    /// How many frames end with it.
+    /// How many frames the stack up to it has.
     pub(super) frames: usize,
 }
 
 impl Candidates<'_> {
-    /// The frame with these registers, if there is one that no newer frame has pushed out of its place.
+    /// The frame with these registers, if there is one and no newer frame has taken its place.
     #[inline(always)]
     pub(super) fn find(self, code: u64, sp: u64, bp: u64) -> Option<Meeting> {
         let place = self.places.get(sp);
@@ -47,12 +47,14 @@ impl Candidates<'_> {
 ///  └────────────────────────┘     └───────────────────────────────────┴────────┘
 /// ```
 ///
-/// A frame that has called another one has pushed its return address just below its stack pointer. So it is known by the very word that
-/// is compared, and *ends* behind that: parse at 4. From a frame with the same address, the same sp and, where it matters, the same
-/// rbp, a walk leads to the same older frames as last time if all words before its own hold what they held then. Nothing here is
-/// ever trusted: an old stack is a guess that is checked whole.
+/// A frame that has called another one has pushed its return address just below its stack pointer. So it is
+/// identified by the very word that is compared, and *ends* after that word: parse at 4. From a frame with the same
+/// address, the same sp and, where it matters, the same rbp, a walk leads to the same older frames as last time if
+/// all words before its own hold what they held then. Nothing here is ever trusted: an old stack is a guess that is
+/// checked completely.
 ///
-/// On 64-bit ARM, where calls push nothing, a frame is known by its [`Identity`], and its word lies where its callee has saved x30:
+/// On 64-bit ARM, where calls push nothing, a frame is identified by its [`Identity`], and its word is where its
+/// callee has saved x30:
 ///
 /// ```text
 ///  │ frame of main          │     ┌───────────────────────────────────┬────────┐
@@ -61,14 +63,14 @@ impl Candidates<'_> {
 ///  │ frame of read: x30     │ ──► │ 3 where read returns: in parse    │ parse  │
 /// ```
 ///
-/// The words are the same then, in the same falling order, but a frame's own word is there only while it has a callee: that of the
-/// newest means nothing, and a frame that is met gets the word of its next callee. Nobody compares it before, since it is the words
-/// before its own that lead on from a frame.
+/// The words are then the same, in the same descending order, but a frame's own word exists only while it has a
+/// callee: that of the newest frame means nothing, and a frame that is met gets the word of its next callee. Before
+/// that the word is not compared, since only the words before its own lead on from a frame.
 #[derive(Debug)]
 pub(super) struct Stack<'a> {
     pub(super) words: &'a mut [Seen],
     pub(super) len: usize,
-    /// A copy of the frame that ends at `len`, or none: whoever asks whether that is the newest frame need not look into the lists.
+    /// A copy of the frame that ends at `len`, or none, so that checking for the newest frame touches no list.
     pub(super) newest: Seen,
     /// Stack pointer of the oldest frame.
     pub(super) base: u64,
@@ -76,7 +78,7 @@ pub(super) struct Stack<'a> {
 }
 
 impl<'a> Stack<'a> {
-    /// Has room for as many words as there are.
+    /// Has room for as many words as `words` has.
     pub(super) fn new(words: &'a mut [Seen], places: &'a mut Places) -> Self {
         Self { words, len: 0, newest: Seen::default(), base: 0, places }
     }
@@ -108,14 +110,15 @@ impl<'a> Stack<'a> {
         Some(self.past(len)?.label)
     }
 
-    /// How many frames there are up to the one that ends at `len`.
+    /// Number of frames up to the one that ends at `len`.
     #[inline(always)]
     pub(super) fn frames(&self, len: usize) -> usize {
         self.past(len).map_or(0, |past| past.frames as usize)
     }
 
-    /// Whether the frame that ends at `len`, on which a chain hangs that was just found, leads to the same callers as before. `reach` is
-    /// what [`Stack::reach`] has said, if it was asked; otherwise all words that lead on from the frame are compared.
+    /// Whether the frame that ends at `len`, the root of a chain that was just found, leads to the same callers as
+    /// before. `reach` is the result of [`Stack::reach`], if it was computed; otherwise all words that lead on from
+    /// the frame are compared.
     #[inline(always)]
     pub(super) fn leads(&self, len: usize, reach: Option<NonZeroU32>, memory: &mut impl Memory) -> bool {
         match reach {
@@ -124,7 +127,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// The same for a frame that a walk has met, which is a different one nearly each time.
+    /// The same for a frame that a walk has met, which is nearly always a different one.
     #[inline(always)]
     pub(super) fn leads_when_met(
         &self,
@@ -138,13 +141,14 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// The words that lead on from the frame which ends at `len`: those before its own.
+    /// The words that lead on from the frame that ends at `len`: those before its own.
     #[inline(always)]
     fn before(&self, len: usize) -> Option<SavedWords<'_, Seen>> {
         Some(SavedWords::of_stack(self.words.get(..len.wrapping_sub(1))?))
     }
 
-    /// The length up to which all frames lead to the same callers as before; 1, at which no frame need end, where there is none.
+    /// The length up to which all frames lead to the same callers as before; 1, at which no frame need end, if none
+    /// does.
     #[cold]
     #[inline(never)]
     pub(super) fn reach(&self, memory: &mut impl Memory) -> NonZeroU32 {
@@ -169,7 +173,7 @@ impl<'a> Stack<'a> {
         is_same.then_some(self.newest.label())
     }
 
-    /// All of the frame that ends at `len`.
+    /// The frame that ends at `len`, with its word.
     pub(super) fn seen(&self, len: usize) -> Option<Seen> {
         self.words.get(len.checked_sub(1)?).copied()
     }
@@ -179,7 +183,7 @@ impl<'a> Stack<'a> {
     pub(super) fn has(&self, len: usize, seen: &Seen) -> bool {
         let Some(Seen { word, past }) = self.words.get(len.wrapping_sub(1)) else { return false };
         let Past { label, bp, frames, bp_is, identity } = seen.past;
-        // Another callee returns to the same frame by another word where calls do not push.
+        // Where calls do not push, another callee returns to the same frame by another word.
         len <= self.len
             && (!arch::PUSHES_RETURN_ADDRESS || *word == seen.word)
             && past.identity == identity
@@ -189,12 +193,13 @@ impl<'a> Stack<'a> {
             && (past.bp == bp || bp_is == Bp::Dead)
     }
 
-    /// The words from that of the frame on which ends at `known`.
+    /// The words from that of the frame that ends at `known` on.
     pub(super) fn from(&self, known: usize) -> Option<&[Seen]> {
         self.words.get(known.checked_sub(1)?..self.len)
     }
 
-    /// Adds words and frames that were there before to those up to `known`. The newest of those is returned to by the word `root`.
+    /// Adds words and frames that were there before to those up to `known`. The newest of the latter is returned to
+    /// by the word `root`.
     pub(super) fn put_back(&mut self, known: usize, root: SavedWord, words: &[SavedWord], pasts: &[Past]) {
         self.len = known;
         if !arch::PUSHES_RETURN_ADDRESS
@@ -211,15 +216,15 @@ impl<'a> Stack<'a> {
         self.newest = self.seen(self.len).unwrap_or_default();
     }
 
-    /// The frames that end up to `len`, to be found by their registers.
+    /// The frames up to `len`, to be found by their registers.
     #[inline(always)]
     pub(super) fn candidates(&self, len: usize) -> Candidates<'_> {
-        // There are as many; cut to that, so that no look checks it again.
+        // There are as many; sliced to that length so that no look checks it again.
         let words = self.words.get(..len.min(self.words.len())).unwrap_or(&[]);
         Candidates { words, places: self.places }
     }
 
-    /// Writes a word and what is beside it. They count once the length says so.
+    /// Writes a word and its frame. They count once the length includes them.
     pub(super) fn set(&mut self, place: usize, word: SavedWord, past: Past) -> Option<()> {
         *self.words.get_mut(place)? = Seen { word, past };
         if past.bp_is != Bp::NoFrame {

@@ -1,29 +1,31 @@
-//! What chains of frames are found by, and which of them are kept.
+//! How chains of frames are found, and which of them are kept.
 
 use crate::walk::ordinary;
 use crate::{CodeAddress, Memory, Rules};
 use core::num::NonZeroU32;
 
-/// Sets of chains, 2 to the power of this, and the chains of each.
+/// Number of sets of chains, as a power of 2, and the chains in each set.
 const SETS: u32 = 5;
 const WAYS: usize = 4;
-/// Chains.
+/// Number of chains.
 pub(super) const PLACES: usize = WAYS << SETS;
-/// Tags of which it is known that they were seen, 2 to the power of this.
+/// Number of tags that are remembered as seen, as a power of 2.
 const SEEN: u32 = 10;
 
 /// 2⁶⁴ divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A hash of what a stack shows before it is walked: address and sp of its newest frame, which is often one function that
-/// all others allocate by, and where that one's caller executes. Where a chain with this tag is another one after all, so is
-/// one word; chains that have *its* value have a tag of their own, and so on.
+/// A hash of what a stack shows before it is walked: address and sp of its newest frame, which is often the one
+/// function through which all others allocate, and where that frame's caller executes. If the chain with this tag
+/// turns out to be another one, one of its words differs; chains with *that* word's value have a tag of their own,
+/// and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(super) struct Tag(NonZeroU32);
 
 impl Tag {
-    /// That of the stack with these registers. `None` where the newest frame has no caller, or one in an unusual way.
+    /// The tag of the stack with these registers. `None` if the newest frame has no caller, or is left in an unusual
+    /// way.
     #[inline(always)]
     pub(super) fn of(
         (code, sp, bp): (u64, u64, u64),
@@ -32,11 +34,11 @@ impl Tag {
     ) -> Option<Self> {
         let (rule, _) = rules.rule(CodeAddress::from_bits(code))?;
         let caller = ordinary(rule, sp, bp, memory)?.ok()?.code().to_bits();
-        // The product's high bits depend on all that lies far enough below them.
+        // The product's high bits depend on everything sufficiently far below them.
         Some(Self::hash(code ^ caller << 7 ^ sp << 19))
     }
 
-    /// That of the chains which begin as those of this tag do, up to a word that has this value.
+    /// The tag of the chains that begin like those of this tag, up to a word with this value.
     #[inline(always)]
     pub(super) fn turn(self, value: u64) -> Self {
         Self::hash(u64::from(self.0.get()) ^ value << 11)
@@ -66,15 +68,15 @@ impl Tag {
     }
 }
 
-/// Tags of the chains that are kept, in sets, and of those that may become some. Zeroed memory has none.
+/// Tags of the chains that are kept, in sets, and of those that may be kept next. Zeroed memory has none.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Tags {
     sets: [[Option<Tag>; WAYS]; 1 << SETS],
     seen: [Option<Tag>; 1 << SEEN],
-    /// The way of a set that made room last.
+    /// The way of each set that was last asked to make room.
     last: [u8; 1 << SETS],
-    /// A bit for each way of a set that was of use since somebody wanted its room.
+    /// A bit for each way of a set that was used since room was last needed from it.
     used: [u8; 1 << SETS],
 }
 
@@ -83,17 +85,17 @@ impl Tags {
         self.sets = [[None; WAYS]; 1 << SETS];
     }
 
-    /// The place of the chain with a tag.
+    /// The place of the chain with this tag.
     #[inline(always)]
     pub(super) fn find(&self, tag: Tag) -> Option<usize> {
         let set = tag.upper(SETS);
-        // Compared as numbers: an option of one is asked first whether it is any.
+        // Compared as numbers: comparing options would first check whether there is a value.
         let number = |tag: Option<Tag>| tag.map_or(0, |tag| tag.0.get());
         let way = self.sets.get(set)?.iter().position(|other| number(*other) == tag.0.get())?;
         Some(set.wrapping_mul(WAYS).wrapping_add(way))
     }
 
-    /// The chain in a place was of use: it stays the next time that room is needed.
+    /// The chain in a place was used: it stays the next time that room is needed.
     #[inline(always)]
     pub(super) fn use_place(&mut self, place: usize) {
         if let Some(used) = self.used.get_mut(place / WAYS) {
@@ -101,17 +103,18 @@ impl Tags {
         }
     }
 
-    /// Whether a tag has been seen before, or was at least not pushed out by another one since.
+    /// Whether a tag was seen before and not replaced by another one since.
     #[inline(always)]
     pub(super) fn is_known(&mut self, tag: Tag) -> bool {
         self.seen.get_mut(tag.upper(SEEN)).is_some_and(|seen| seen.replace(tag) == Some(tag))
     }
 
-    /// A place for the chain with a tag, with the tag that stands there; none if all of its set are of use.
+    /// A place for a chain with this tag, and the tag that occupies it; `None` if the way of its set that is next in
+    /// turn was used.
     pub(super) fn make_room(&mut self, tag: Tag) -> Option<(usize, &mut Option<Tag>)> {
         let set = tag.upper(SETS);
         let tags = self.sets.get_mut(set)?;
-        // What has the very tag is a chain that is no more.
+        // A place with this very tag has an outdated chain.
         let way = tags.iter().position(|other| *other == Some(tag)).or_else(|| {
             let (last, used) = (self.last.get_mut(set)?, self.used.get_mut(set)?);
             *last = last.wrapping_add(1);

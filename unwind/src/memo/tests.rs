@@ -1,4 +1,4 @@
-//! A made-up machine calls and returns at random; each of its stacks is walked with the memo and without.
+//! A made-up machine calls and returns at random; each of its stacks is walked with and without the memo.
 
 mod machine;
 
@@ -32,7 +32,7 @@ impl Stacks {
         let stacks = &mut self.stacks;
         *self.labels.entry(stack.clone()).or_insert_with(|| {
             stacks.push(stack);
-            // Whatever the memo mixes up, the two words do not fit each other any more.
+            // If the memo mixes anything up, the two words no longer match.
             let id = stacks.len() as u32 - 1;
             Label { id, key: !id }
         })
@@ -65,7 +65,7 @@ struct Line {
     _bytes: [u8; 64],
 }
 
-/// Walks stacks both ways.
+/// Walks stacks in both ways.
 struct Checker {
     tables: Segment,
     table: Box<RuleTable>,
@@ -77,11 +77,11 @@ struct Checker {
 }
 
 impl Checker {
-    /// For stacks of up to `depth` frames, with room for more where that is odd.
+    /// For stacks of up to `depth` frames, with room for more if that is odd.
     fn new(depth: usize) -> Self {
         let room = if depth.is_multiple_of(2) { depth } else { 2 * depth };
         let mut memory = std::vec![Line { _bytes: [0; 64] }; Memos::bytes(room).div_ceil(64)];
-        // SAFETY: the vector's lines stay where they are until the checker goes, which is their only user.
+        // SAFETY: the vector's lines stay where they are as long as the checker, their only user, exists.
         let memos = unsafe { Memos::from_raw(memory.as_mut_ptr().cast(), room) }.up_to(depth);
         Self {
             tables: tables(),
@@ -94,7 +94,7 @@ impl Checker {
         }
     }
 
-    /// The stack with the memo, and without.
+    /// The stack with the memo and without.
     fn both(&mut self, start: Registers, memory: &mut impl Memory) -> (Vec<u64>, Vec<u64>) {
         let shared = SharedRules::new(&[]);
         let rules = CachedRules::new(&mut self.table, shared, &self.tables, &mut self.scratch);
@@ -118,7 +118,7 @@ impl Checker {
     }
 }
 
-/// Check that a stack with a frame that is evaluated anew is one that the memo has to leave alone: no rule says what it does.
+/// Check that a frame whose rule is evaluated anew is one that the memo must leave alone: no rule describes it.
 #[test]
 fn evaluated_frames_have_no_rule() {
     let (tables, mut scratch) = (tables(), Scratch::new());
@@ -128,7 +128,7 @@ fn evaluated_frames_have_no_rule() {
     assert_eq!(kinds, [Kind::Sp, Kind::SpSavesBp, Kind::BpSavesBp, Kind::Slow].map(Some));
 }
 
-/// Reads as its inner memory does, and says of saved words that the older ones are unchanged without a look.
+/// Reads like its inner memory, but claims without checking that older saved words are unchanged.
 struct Forgetful<'a>(&'a mut Words);
 
 impl Memory for Forgetful<'_> {
@@ -144,7 +144,7 @@ impl Memory for Forgetful<'_> {
     }
 }
 
-/// Two stacks that differ in one call far below nine newer frames, in turn.
+/// Two stacks that take turns and differ in one call far below nine newer frames.
 fn two_calls_far_below(mut walk: impl FnMut(Registers, &mut Words)) {
     let mut machine = Machine::new(0x10_0000);
     for turn in 0..100 {
@@ -156,7 +156,7 @@ fn two_calls_far_below(mut walk: impl FnMut(Registers, &mut Words)) {
     }
 }
 
-/// Check that a stack which differs from the last one in its oldest call alone is told apart from it.
+/// Check that a stack which differs from the last one only in its oldest call is told apart from it.
 #[test]
 fn a_call_far_below_is_seen() {
     if !arch::SUPPORTED {
@@ -166,7 +166,7 @@ fn a_call_far_below_is_seen() {
     two_calls_far_below(|start, words| checker.check(start, words));
 }
 
-/// Check that this would show if only the newest words were compared.
+/// Check that the test would fail if only the newest words were compared.
 #[test]
 fn comparing_a_part_would_be_wrong() {
     if !arch::SUPPORTED {
@@ -180,7 +180,7 @@ fn comparing_a_part_would_be_wrong() {
     assert!(wrong > 40, "{wrong} of 100");
 }
 
-/// Check that what stays is not walked again, and that a stack which changes altogether is no worse off for long.
+/// Check that frames which stay are not walked again, and that a stack which changes altogether soon costs no more.
 #[test]
 fn old_frames_are_met() {
     if !arch::SUPPORTED {
@@ -198,12 +198,13 @@ fn old_frames_are_met() {
         machine.call(38, 0, PLAIN, 0, 0);
         checker.check(machine.start(), &mut machine.words);
     }
-    // The caller whose call changed, and the two that it called; each of the three chains until it was kept.
+    // The caller whose call changed, and the two functions that it called; each of the three chains until it was
+    // kept.
     assert_eq!(checker.stacks.new_frames - before, 3 * 3 * 2);
 }
 
-/// Check that a stack is met again whose frames lie further apart than their places tell, and that it is walked as ever where
-/// frames have pushed out others.
+/// Check that a stack is met again whose frames are further apart than their places can distinguish, and that it is
+/// walked as usual where frames have replaced others.
 #[test]
 fn large_stacks_are_met() {
     if !arch::SUPPORTED {
@@ -211,7 +212,7 @@ fn large_stacks_are_met() {
     }
     let mut checker = Checker::new(128);
     let mut machine = Machine::new(0x10_0000);
-    // The last of 60 frames of 528 bytes lie where the first did, 4 KiB modulo.
+    // The last of 60 frames of 528 bytes have the same addresses as the first, modulo 4 KiB.
     for depth in 1..60 {
         machine.call(depth, 0, BY_BP, 512, 0);
     }
@@ -223,14 +224,14 @@ fn large_stacks_are_met() {
         let before = checker.stacks.new_frames;
         checker.check(machine.start(), &mut machine.words);
         let walked = checker.stacks.new_frames - before;
-        // Those that were called anew and their caller, and at most so many above that have been pushed out.
+        // The newly called frames and their caller, and at most a few above that have been replaced.
         let new = 60 - keep + 1;
         assert!((new..=new + 8).contains(&walked), "turn {turn}: {walked} for {new}");
     }
 }
 
-/// Check that stacks which come in turn are not walked again, as long as all that leads through them is as it was, and that
-/// one word that is not shows, wherever it lies.
+/// Check that stacks that take turns are not walked again, as long as everything that leads through them is
+/// unchanged, and that a single changed word is noticed, wherever it is.
 #[test]
 fn stacks_in_turn_are_recalled() {
     if !arch::SUPPORTED {
@@ -256,12 +257,12 @@ fn stacks_in_turn_are_recalled() {
             checker.stacks.new_frames - before
         })
         .collect();
-    // Each chain until it was kept; and what lies below it where the base changes.
+    // Each chain until it was kept; and what is below it where the base changes.
     assert!(
         walked.iter().skip(30).enumerate().all(|(turn, walked)| turn % 5 == 0 || *walked == 0),
         "{walked:?}"
     );
-    // Somebody writes over each word in turn, of a stack that is not the last one.
+    // Each word in turn is overwritten, in a stack that is not the last one.
     for turn in 0..20 {
         leaves(&mut machine, turn);
         let lowest = machine.start().sp;
@@ -276,7 +277,7 @@ fn stacks_in_turn_are_recalled() {
                 checker.check(machine.start(), &mut machine.words);
             }
         }
-        // Or enters the newest function with another rbp.
+        // Or the newest function is entered with another rbp.
         leaves(&mut machine, turn + 1);
         checker.check(machine.start(), &mut machine.words);
         leaves(&mut machine, turn);
@@ -285,7 +286,7 @@ fn stacks_in_turn_are_recalled() {
     }
 }
 
-/// Check that a chain hangs on the very frame that it has hung on: whatever tells that it is another one counts.
+/// Check that a chain only counts for the very frame that it belonged to: every difference of that frame is noticed.
 #[test]
 fn roots_are_compared_whole() {
     let word = SavedWord { address: 0x1000, value: CODE + 1 };
@@ -308,7 +309,7 @@ fn roots_are_compared_whole() {
         with(Past { frames: 3, ..past }),
         with(Past { bp_is: Bp::Dead, ..past }),
     ];
-    // SAFETY: zeros are places.
+    // SAFETY: zeros are valid places.
     let mut places = unsafe { Box::<Places>::new_zeroed().assume_init() };
     let mut words = [Seen::default(), seen, seen];
     let mut stack = Stack::new(&mut words, &mut places);
@@ -316,14 +317,15 @@ fn roots_are_compared_whole() {
     assert!(stack.has(2, &seen));
     assert!(!stack.has(3, &seen), "it has left");
     assert_eq!(others.map(|other| stack.has(2, &other)), [false; 6]);
-    // What is in a register that nobody needs does not matter.
+    // The value of a register that nobody needs does not matter.
     stack.words[1].past.bp_is = Bp::Dead;
     let dead = with(Past { bp_is: Bp::Dead, bp: 8, ..past });
     assert!(stack.has(2, &dead));
 }
 
-/// Check that a frame is known again whichever function it has called meanwhile, by the very same call, and that stacks which
-/// differ in that alone are recalled. Where calls do not push, each of these keeps the return address elsewhere.
+/// Check that a frame is recognised whichever function it has called meanwhile, even by the very same call, and that
+/// stacks which differ only in that are recalled. Where calls do not push, each of these functions keeps the return
+/// address elsewhere.
 #[test]
 fn one_call_of_several_functions_is_one_frame() {
     if !arch::SUPPORTED {
@@ -347,7 +349,7 @@ fn one_call_of_several_functions_is_one_frame() {
         checker.stacks.new_frames - before
     };
     let walked: Vec<usize> = (0..60).map(|turn| leaves(turn, turn >= 40)).collect();
-    // The frame that called, and the newer ones; each chain until it was kept.
+    // The calling frame and the newer ones; each chain until it was kept.
     assert!(walked.iter().skip(9).all(|walked| *walked == 0), "{walked:?}");
     assert!(walked.iter().skip(1).all(|walked| *walked <= 4), "{walked:?}");
 }
@@ -367,19 +369,19 @@ fn a_live_frame_pointer_is_compared() {
         }
         checker.check(machine.start(), &mut machine.words);
         let before = checker.stacks.new_frames;
-        // The same frames again, but for what the newest keeps in rbp.
+        // The same frames again, except for the newest one's rbp.
         machine.call(19, 0, SAVES, 0, 6);
         checker.check(machine.start(), &mut machine.words);
         assert!(checker.stacks.new_frames - before <= new_frames, "function {function}");
-        // The saved rbp of a frame far below now leads elsewhere: into nothing, or nowhere.
+        // The saved rbp of a frame far below now leads elsewhere: to garbage or to nothing.
         let saved = machine.frames[1].sp - 24;
         machine.words.0.insert(saved, 0x66);
         checker.check(machine.start(), &mut machine.words);
     }
 }
 
-/// Check that frames come with the places where they lie, the outermost first, whatever the memo has kept, and that the memo
-/// is as good afterwards.
+/// Check that frames come with their places on the stack, outermost first, whatever the memo has kept, and that the
+/// memo still works afterwards.
 #[test]
 fn frames_have_their_places() {
     if !arch::SUPPORTED {
@@ -406,7 +408,7 @@ fn frames_have_their_places() {
     }
 }
 
-/// Check that stacks longer than the limit have their innermost frames, also where there is room for more.
+/// Check that of stacks longer than the limit the innermost frames are kept, even if there is room for more.
 #[test]
 fn long_stacks_are_cut() {
     if !arch::SUPPORTED {
@@ -445,7 +447,7 @@ fn coroutines_have_memos_of_their_own() {
     assert!(checker.stacks.new_frames - before <= 60, "{}", checker.stacks.new_frames - before);
 }
 
-/// Check that nothing is left of stacks that were forgotten.
+/// Check that nothing is left of forgotten stacks.
 #[test]
 fn forgotten_stacks_are_walked_again() {
     if !arch::SUPPORTED {
@@ -474,7 +476,7 @@ fn forgotten_chains_are_not_recalled() {
     for depth in 1..17 {
         machine.call(depth, 0, SAVES, 0, 0x20);
     }
-    // In the other order the second time, so that labels of old chains are those of others.
+    // The second time in the other order, so that labels of old chains belong to others.
     for first in [0, 1] {
         for turn in first..20 {
             machine.call(17, turn % 2, SAVES, 32, 0x30);
@@ -486,7 +488,7 @@ fn forgotten_chains_are_not_recalled() {
     }
 }
 
-/// Labels that leave every frame out, and are their ends.
+/// Labels that leave every frame out, and tell only how a stack ended.
 struct Nothing;
 
 impl Labels for Nothing {
@@ -503,7 +505,7 @@ impl Labels for Nothing {
     }
 }
 
-/// Check that frames which do not count cannot be walked for ever.
+/// Check that frames which are left out cannot be walked forever.
 #[test]
 fn frames_that_do_not_count_are_bounded() {
     if !arch::SUPPORTED {
@@ -523,8 +525,8 @@ fn frames_that_do_not_count_are_bounded() {
 }
 
 proptest! {
-    /// Check that the memo gives the stack of a plain walk, whatever a machine with two stacks calls, wherever they
-    /// begin, and whatever is written over its memory.
+    /// Check that the memo gives the same stack as a plain walk, whatever a machine with two stacks calls, wherever
+    /// the stacks begin, and whatever is written over its memory.
     #[test]
     fn memos_walk_like_walks(
         depth in 3usize..40,
@@ -540,7 +542,7 @@ proptest! {
                 let bp = if is_bp_fresh { 0x1000 + room } else { machine.frames[0].sp - 16 };
                 machine.call(keep, site, function, room * 8, bp);
                 if scribble < 2 {
-                    // Somebody writes into an older frame: an odd value, or another saved register.
+                    // Something is written into an older frame: an odd value, or another saved register.
                     let word = machine.frames[0].sp + 40 - 8 * keep as u64;
                     machine.words.0.entry(word).and_modify(|value| *value ^= 8 * scribble + 8);
                 }

@@ -4,12 +4,12 @@ use super::headers::u32_at;
 use core::fmt;
 use core::ops::Range;
 
-/// Notes that are looked at in one segment.
+/// Most notes that are examined in one segment.
 const MAX_NOTES: usize = 32;
 
 const NT_GNU_BUILD_ID: u32 = 3;
 
-/// The identifier in the GNU build-id note: 20 bytes as a rule, 64 at most.
+/// The identifier in the GNU build-id note: usually 20 bytes, at most 64.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BuildId {
     bytes: [u8; 64],

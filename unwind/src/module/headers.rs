@@ -9,7 +9,7 @@ pub(super) const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
 pub(super) const PF_X: u32 = 1;
 const PF_R: u32 = 4;
 
-/// Program headers that are looked at; ordinary modules have about a dozen.
+/// Most program headers that are examined; ordinary modules have about a dozen.
 const MAX_HEADERS: u16 = 128;
 
 /// The program headers.

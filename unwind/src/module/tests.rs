@@ -32,7 +32,7 @@ fn image(headers: &[Header], notes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Parses an image that is mapped at [`LOAD`] and nothing else is.
+/// Parses an image that is mapped at [`LOAD`], with nothing else mapped.
 fn parse(bytes: &[u8]) -> Result<Image, ImageError> {
     Image::parse(LOAD, |address, into| {
         let start = usize::try_from(address.wrapping_sub(LOAD)).unwrap_or(usize::MAX);
@@ -64,7 +64,7 @@ const TABLES: Header = (1, R, 0x3000, 0x3000, 0x800, 0x1000);
 const DATA: Header = (1, RW, 0x3800, 0x4800, 0x800, 0x1000);
 const EH_FRAME: Header = (0x6474_e550, R, 0x3100, 0x3100, 0x100, 4);
 
-/// Check that an ordinary image gives its code, its tables and its build-id.
+/// Check that an ordinary image yields its code, its tables and its build-id.
 #[test]
 fn ordinary_images_are_read() {
     let id = [7; 20];
@@ -79,7 +79,7 @@ fn ordinary_images_are_read() {
     assert_eq!(found.build_id.expect("a build-id").as_bytes(), id);
 }
 
-/// Check that the bias is what was added to the addresses of the file, whatever those are.
+/// Check that the bias is what was added to the file's addresses, whatever those are.
 #[test]
 fn bias_is_relative_to_the_file() {
     for base in [0, 0x40_0000, 0x1000, LOAD] {
@@ -140,7 +140,7 @@ fn notes_are_read_with_care() {
     }
 }
 
-/// Check that what is no image is refused with its reason.
+/// Check that anything that is not an image is refused with its reason.
 #[test]
 fn broken_headers_are_refused() {
     let good = image(&[FIRST, CODE], b"");
@@ -182,7 +182,7 @@ proptest! {
         }
     }
 
-    /// Check that headers of random words, in memory that reads as anything, are survived.
+    /// Check that headers of random words are survived, in memory with any contents.
     #[test]
     fn random_memory_is_survived(words in prop::collection::vec(any::<u8>(), 56..2000), seed: u8) {
         let mut header = image(&[FIRST], b"")[..64].to_vec();

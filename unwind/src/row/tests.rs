@@ -3,10 +3,10 @@ use crate::testing::{CODE, Function, Layout, Segment, Words};
 use crate::{CodeAddress, End, Frame, Kind, Registers, Rule, Scratch, cfi};
 use proptest::prelude::*;
 
-/// The expression that linkers give `.plt`.
+/// The expression that linkers create for `.plt`.
 const PLT: [u8; 13] = [0x0f, 0x0b, 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
 
-/// Check that each form of row becomes the rule that says the same, and only then.
+/// Check that each form of row becomes the equivalent rule, and only then.
 #[test]
 fn rows_become_rules() {
     let rule = |kind, cfa, bp| Rule::new(kind, cfa, bp);
@@ -39,7 +39,7 @@ fn rows_become_rules() {
     }
 }
 
-/// Check that the expression of a linkage stub becomes the one constant that it has at the address at hand.
+/// Check that the expression of a PLT stub becomes the constant that it has at the given address.
 #[test]
 fn linkage_stubs_fold_to_a_constant() {
     let segment = Segment::of(&PLT);
@@ -50,7 +50,7 @@ fn linkage_stubs_fold_to_a_constant() {
     }
 }
 
-/// Check that the kernel's signal frame is known, and another one is evaluated.
+/// Check that the kernel's signal frame is recognised, and any other is evaluated.
 #[test]
 fn signal_frames_are_known() {
     let kernel = b"\x0f\x04\x77\xa0\x01\x06\x10\x10\x03\x77\xa8\x01\x10\x06\x03\x77\xf8\x00";
@@ -91,7 +91,7 @@ fn slow_rows_are_evaluated() {
             &[(0x10f8, 0x2000), (0x2000, 0x3000), (0x2ff8, 7)],
             caller(7, 0x3000, 0x1100),
         ),
-        // The return address is what the expression says: rsp + 0x300 − CFA's own place on its stack.
+        // The return address is the result of the expression: rsp + 0x300; the CFA below it on the stack is not used.
         ("computed", b"\x16\x10\x03\x77\x80\x06", &[], caller(0x1300, 0x1008, 0x1100)),
         ("no return address", b"\x0c\x07\x10\x07\x10", &[], Err(End::Root)),
         ("return address 0", b"\x90\x01", &[(0x1000, 0)], Err(End::Root)),
@@ -118,7 +118,7 @@ fn interrupted_frames_have_all_registers() {
     assert_eq!(step(b"\x0c\x11\x00", false, frame, &mut memory), Err(End::NoUnwindInfo));
 }
 
-/// Check that a signal frame of another layout leads to an exact address, on another stack too.
+/// Check that a signal frame with another layout leads to an exact address, also on another stack.
 #[test]
 fn other_signal_frames_are_evaluated() {
     let instructions = b"\x0f\x04\x77\xa8\x01\x06\x10\x10\x03\x77\xb0\x01";
@@ -128,7 +128,7 @@ fn other_signal_frames_are_evaluated() {
 }
 
 proptest! {
-    /// Check that a rule, where there is one, leaves a frame exactly as the row itself does.
+    /// Check that a rule, if there is one, leaves a frame exactly as the row itself does.
     #[test]
     fn rules_agree_with_their_rows(
         cfa in 1..40u8,
@@ -143,7 +143,7 @@ proptest! {
             instructions.extend([0x86, slot]);
         }
         let segment = Segment::of(&instructions);
-        // Every word of this memory is another one.
+        // All words of this memory are different.
         let mut memory = Words((0x0..0x4000u64).map(|word| (word * 8, word * 8 + 0x10_0000)).collect());
         let frame = Frame::innermost(Registers { ip: CodeAddress::Exact(CODE), sp, bp });
         let by_row = step(&instructions, false, frame, &mut memory);

@@ -20,8 +20,8 @@ impl Asked {
         Self { tables, code, asked: Cell::new(0) }
     }
 
-    /// What `address` has for a rule, and how often the modules were asked for it; twice, with a table that keeps its
-    /// rules, and a third time with another thread's table.
+    /// The rule of `address`, and how often the modules were asked for it: twice with a table that caches rules, and
+    /// a third time with another thread's table.
     fn thrice(&self, address: CodeAddress) -> [(Option<Rule>, u32); 3] {
         let slots = [const { SharedSlot::new() }; 16];
         let shared = SharedRules::new(&slots);
@@ -50,7 +50,7 @@ impl Modules for Asked {
     }
 }
 
-/// Where a function begins, from the beginning of the code: behind bytes without a row.
+/// Where a function begins, relative to the code: after bytes without a row.
 const APART: u32 = 0x200;
 /// In the module, without a row.
 const BARE: u64 = CODE + 0x8000;
@@ -60,13 +60,13 @@ const JIT: u64 = CODE + 0x1_8000;
 const NOPS: &[u8] = b"";
 const TRAMPOLINE: &[u8] = b"\x48\xc7\xc0\x0f\0\0\0\x0f\x05";
 const STUB: &[u8] = b"\xff\x25\0\0\0\0";
-/// Sixteen bytes, the last three of which push rbp and jump.
+/// Sixteen bytes, ending with a push of rbp and a jump.
 const CONTEXT: &[u8] = b"\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\xc3\x55\xff\xe3";
-/// Sixteen bytes, the last five of which call.
+/// Sixteen bytes, ending with a call.
 const CALL: &[u8] = b"\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\xe8\0\0\0\0";
 
-/// Check that rules of modules, even that there is none, are asked for once per process, and those of other code and
-/// of data each time.
+/// Check that rules of modules, also that there is none, are computed once per process, and those for other code and
+/// for data each time.
 #[test]
 fn rules_of_modules_are_asked_for_once() {
     let sp = |offset| Rule::new(crate::Kind::Sp, offset, 0);
@@ -110,7 +110,7 @@ fn rules_of_modules_are_asked_for_once() {
     }
 }
 
-/// Check that a tag stays with a rule that is kept and starts at 0 with every other.
+/// Check that a tag stays with a cached rule, and starts at 0 with every other.
 #[test]
 fn tags_belong_to_kept_rules() {
     let modules = Asked::with_code(NOPS);

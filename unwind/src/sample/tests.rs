@@ -32,18 +32,18 @@ impl SampledModules for Process<'_> {
     }
 }
 
-/// What differs between machines: tables, and where return addresses are.
+/// What differs between processors: tables, and where return addresses are.
 struct Machine {
-    /// Of a function with a frame of 16 bytes.
+    /// The table of a function with a frame of 16 bytes.
     with_frame: &'static [u8],
-    /// Of one that nobody has called.
+    /// The table of a function that nobody has called.
     root: &'static [u8],
-    /// Of one whose CFA is at another register than those which were copied.
+    /// The table of a function whose CFA is relative to a register that was not copied.
     by_another_register: &'static [u8],
     /// How a walk ends there.
     ends: End,
-    /// Where in the copied stack, in words, the return address of the second function is; the first one, which just returns, has it
-    /// at the stack pointer, or in the link register.
+    /// Index in the copied stack, in words, of the second function's return address; that of the first one, which
+    /// just returns, is at the stack pointer or in the link register.
     returns_at: usize,
     /// How many frames so many bytes of stack lead to.
     frames: &'static [(usize, usize)],
@@ -61,7 +61,7 @@ const MACHINE: Machine = Machine {
 
 #[cfg(target_arch = "aarch64")]
 const MACHINE: Machine = Machine {
-    // x30 lies in the lowest word.
+    // x30 is in the lowest word.
     with_frame: b"\x0e\x18\x9e\x03",
     root: b"\x07\x1e",
     by_another_register: b"\x0c\x13\x10",
@@ -70,7 +70,7 @@ const MACHINE: Machine = Machine {
     frames: &[(40, 3), (8, 3), (7, 2), (0, 2)],
 };
 
-/// Four functions: one that just returns, one with a frame of 16 bytes, the root, and one that nobody can leave.
+/// Four functions: one that just returns, one with a frame of 16 bytes, the root, and one that cannot be left.
 fn tables() -> Segment {
     let instructions = [b"", MACHINE.with_frame, MACHINE.root, MACHINE.by_another_register];
     let functions: Vec<Function<'_>> = (0..)
@@ -87,7 +87,7 @@ fn tables() -> Segment {
 
 const SP: u64 = 0x7fff_0000;
 
-/// A copied stack, and the link register where there is one, of which this is where a function returns to that just returns.
+/// A copied stack, and the link register if there is one, for a function that just returns to `returns`.
 fn copied(returns: u64, rest: &[u64]) -> (Vec<u8>, Option<u64>) {
     match arch::PUSHES_RETURN_ADDRESS {
         true => (words(&[&[returns], rest].concat()), None),
@@ -104,7 +104,7 @@ fn frames(
     frames_at(0, process, (stack, link), max_depth)
 }
 
-/// The same of a sample so far behind that.
+/// The same for a sample at an offset `place` from there.
 fn frames_at(
     place: u64,
     process: &Process<'_>,
@@ -122,8 +122,8 @@ fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Check that samples give the frames that were written down for them, in any process that maps the module, with rules
-/// kept by another process as without, and that a copy that is too short gives a beginning of them.
+/// Check that samples have the expected frames, in any process that maps the module, with rules cached by another
+/// process or without, and that a copy that is too short yields the first of them.
 #[test]
 fn samples_have_these_frames() {
     let tables = tables();
@@ -149,7 +149,8 @@ fn samples_have_these_frames() {
     assert!(SharedRules::new(&kept).find(CodeAddress::Exact(CODE)).is_some());
 }
 
-/// Check that a frame which wants a register that was not copied ends the walk, and is not said to go on beyond the copy.
+/// Check that a frame which needs a register that was not copied ends the walk, and does not count as continuing
+/// beyond the copy.
 #[test]
 fn other_registers_are_unknown() {
     let tables = tables();
@@ -159,8 +160,8 @@ fn other_registers_are_unknown() {
     assert_eq!(found, (Vec::from([CodeAddress::Exact(CODE + 0x30)]), MACHINE.ends));
 }
 
-/// Check that the link register leads on from the innermost frame alone, signed as well as not, and that nothing leads on from a leaf
-/// function without it.
+/// Check that the link register leads on from the innermost frame only, signed or not, and that nothing leads on from
+/// a leaf function without it.
 #[cfg(target_arch = "aarch64")]
 #[test]
 fn the_link_register_is_the_innermost_frames() {
@@ -179,7 +180,8 @@ fn the_link_register_is_the_innermost_frames() {
     }
 }
 
-/// Check that a return address that is no code ends the walk before it, and that the address 0 is its end.
+/// Check that a return address that is not code ends the walk before it, and that the address 0 is the end of the
+/// stack.
 #[test]
 fn walks_end_where_there_is_no_code() {
     let tables = tables();
@@ -192,7 +194,7 @@ fn walks_end_where_there_is_no_code() {
 }
 
 proptest! {
-    /// Check that any stack and any registers give at most as many frames as asked for, all of them code.
+    /// Check that any stack and any registers yield at most as many frames as requested, all of them code.
     #[test]
     fn hostile_samples_are_bounded(
         stack: Vec<u8>,

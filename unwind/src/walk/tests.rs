@@ -9,13 +9,13 @@ use std::vec::Vec;
 
 const START: Registers = Registers { ip: CodeAddress::Exact(CODE), sp: 0x1000, bp: 0x1100 };
 
-/// Lends rules of these tables.
+/// Runs `function` with the rules of these tables.
 fn with_rules<T>(tables: &Segment, function: impl FnOnce(&mut CachedRules<'_, Segment>) -> T) -> T {
     let (mut table, mut scratch) = (Box::new(RuleTable::new()), Scratch::new());
     function(&mut CachedRules::new(&mut table, SharedRules::new(&[]), tables, &mut scratch))
 }
 
-/// Check that each kind of rule leads where its documentation says, and stops at what no stack can be.
+/// Check that each kind of rule leads where its documentation says, and stops at anything that no stack can contain.
 #[test]
 fn each_kind_has_its_step() {
     let rule = |kind, cfa, bp| Rule::new(kind, cfa, bp);
@@ -60,7 +60,7 @@ fn each_kind_has_its_step() {
     }
 }
 
-/// Check that a walk visits the frames in order, tells the addresses' kinds apart, and ends where the chain does.
+/// Check that a walk visits the frames in order, distinguishes the kinds of addresses, and ends where the chain does.
 #[test]
 fn walks_visit_frames_in_order() {
     let functions = [
@@ -84,7 +84,7 @@ fn walks_visit_frames_in_order() {
     }
 }
 
-/// Check that addresses that are not code are not visited, wherever a walk meets them.
+/// Check that addresses that are not code are never visited, wherever a walk meets them.
 #[test]
 fn only_code_is_visited() {
     let tables = Segment::of(b"");

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::vec::Vec;
 use std::{fs, println, vec};
 
-/// Where code of the cases pretends to be mapped, and the functions that end.
+/// Where the code of the test cases and the ending functions pretend to be mapped.
 const CODE: u64 = 0x40_0000;
 const EXIT: u64 = CODE + 0x100;
 const ABORT: u64 = CODE + 0x180;
 
-/// The rule at an offset of some code, as after a call or of an interrupted frame.
+/// The rule at an offset of some code, after a call or for an interrupted frame.
 fn rule_of(code: &[u8], at: u64, is_return: bool) -> Option<Rule> {
     let mut bytes = vec![0x90; 16];
     bytes.extend(code);
@@ -25,7 +25,7 @@ fn sp(cfa: i32) -> Option<Rule> {
     Some(Rule::new(Kind::Sp, cfa, 0))
 }
 
-/// Check that each way of a compiler to give a frame back is understood, from a call on.
+/// Check that each way in which compilers release a frame is understood, from a call on.
 #[test]
 fn frames_are_given_back_in_known_ways() {
     let cases: &[(&[u8], u64, Option<Rule>)] = &[
@@ -33,7 +33,7 @@ fn frames_are_given_back_in_known_ways() {
         (b"\xe8\0\0\0\0\x48\x83\xc4\x08\xc3", 5, sp(16)),
         // call *%rax; pop %rbx; pop %rbp; pop %r12; ret
         (b"\xff\xd0\x5b\x5d\x41\x5c\xc3", 2, Some(Rule::new(Kind::SpSavesBp, 32, -24))),
-        // The same with a large frame: add $0x198,%rsp; pop %r13; pop %r12; ret, which is no multiple of 16, and one that is
+        // The same with a large frame: add $0x198,%rsp; pop %r13; pop %r12; ret; once a multiple of 16, once not.
         (b"\xff\xd0\x48\x81\xc4\x98\x01\0\0\x41\x5d\x41\x5c\xc3", 2, sp(0x198 + 24)),
         (b"\xff\xd0\x48\x81\xc4\x90\x01\0\0\x41\x5d\x41\x5c\xc3", 2, None),
         // lea -0x10(%rbp),%rsp; pop %rbx; pop %r12; pop %rbp; ret, and leave; ret
@@ -41,21 +41,22 @@ fn frames_are_given_back_in_known_ways() {
         (b"\xff\xd0\xc9\xc3", 2, Some(Rule::new(Kind::BpSavesBp, 16, -16))),
         // Two arguments pushed, and removed with the frame: push $1; push $1; call; add $0x18,%rsp; ret
         (b"\xff\xd0\x6a\x01\x6a\x01\xe8\0\0\0\0\x48\x83\xc4\x18\xc3", 2, sp(16)),
-        // A call where the stack is not as the ABI has it: push $1; call; add $0x10,%rsp; ret
+        // A call with a stack that the ABI does not allow: push $1; call; add $0x10,%rsp; ret
         (b"\xff\xd0\x6a\x01\xe8\0\0\0\0\x48\x83\xc4\x10\xc3", 2, None),
-        // Two ways that agree: test; je +5; add $8; ret; nop; add $8; ret
+        // Two paths that agree: test; je +5; add $8; ret; nop; add $8; ret
         (b"\xff\xd0\x74\x05\x48\x83\xc4\x08\xc3\x48\x83\xc4\x08\xc3", 2, sp(16)),
         // and two that do not: add $8; add $0x18
         (b"\xff\xd0\x74\x05\x48\x83\xc4\x08\xc3\x48\x83\xc4\x18\xc3", 2, None),
-        // A way on that is another function's, which pushes and pops, since the call does not return
+        // A path into another function, which pushes and pops, since the call does not return
         (b"\xe8\0\0\0\0\x53\x48\x83\xec\x10\x48\x83\xc4\x10\x5b\xc3", 5, None),
-        // A way on that comes to a place of the first way with another stack: je +9; push $0; push $0; call; pop %rbx; ret
+        // A path that comes to a place of the first path with another stack: je +9; push $0; push $0; call; pop %rbx;
+        // ret
         (b"\xff\xd0\x74\x09\x6a\0\x6a\0\xe8\0\0\0\0\x5b\xc3", 2, None),
-        // The same behind a call of a function that never returns
+        // The same after a call of a function that never returns
         (b"\xff\xd0\x74\x09\x6a\0\x6a\0\xe8\x73\x01\0\0\x5b\xc3", 2, sp(16)),
-        // and the same after a way that returns: je +4; call; push %rbx; pop %rbx; ret; at +4: pop %rbx; ret
+        // and the same after a path that returns: je +4; call; push %rbx; pop %rbx; ret; at +4: pop %rbx; ret
         (b"\xff\xd0\x74\x08\xe8\0\0\0\0\x53\x5b\xc3\x5b\xc3", 2, sp(16)),
-        // and one to a function that saves rbp for itself: pop %rbp; jmp +1; int3; push %rbp; pop %rbp; ret
+        // and a path to a function that saves rbp for itself: pop %rbp; jmp +1; int3; push %rbp; pop %rbp; ret
         (b"\xff\xd0\x5d\xeb\x01\xcc\x55\x5d\xc3", 2, Some(Rule::new(Kind::SpSavesBp, 16, -16))),
         // A tail call: add $8,%rsp; jmp +1; int3; ret
         (b"\xff\xd0\x48\x83\xc4\x08\xeb\x01\xcc\xc3", 2, sp(16)),
@@ -64,7 +65,7 @@ fn frames_are_given_back_in_known_ways() {
         // A loop that never ends, and one that does: jmp self; pop %rbx; ret; jne −2
         (b"\xff\xd0\xeb\xfe", 2, None),
         (b"\xff\xd0\x75\xfe\x5b\xc3", 2, sp(16)),
-        // What nobody knows: and $-16,%rsp; mov %rax,%rsp; pop %rsp; xchg; an unknown instruction
+        // Unknown effects: and $-16,%rsp; mov %rax,%rsp; pop %rsp; xchg; an unknown instruction
         (b"\xff\xd0\x48\x83\xe4\xf0\x5b\xc3", 2, None),
         (b"\xff\xd0\x48\x89\xc4\x5b\xc3", 2, None),
         (b"\xff\xd0\x5c\x5b\xc3", 2, None),
@@ -78,11 +79,12 @@ fn frames_are_given_back_in_known_ways() {
     }
 }
 
-/// Check that a function which ends the process with what another one returned is the first one, and that others which end it are not.
+/// Check that a function which ends the process with another function's result is the first one, and that other
+/// functions which end the process are not.
 #[test]
 fn beginnings_are_known_by_their_ends() {
     let exit = |code: &[u8]| {
-        // call EXIT from behind.
+        // A call of EXIT at the end of the code.
         let distance = EXIT.wrapping_sub(CODE + code.len() as u64 + 5) as u32;
         let mut code = code.to_vec();
         code.push(0xe8);
@@ -94,8 +96,8 @@ fn beginnings_are_known_by_their_ends() {
         (b"\xff\x13\x48\x89\xc7", 2, true),  // call *(%rbx); mov %rax,%rdi
         (b"\xff\x10\x48\x63\xf8", 2, true),  // call *(%rax); movslq %eax,%rdi
         (b"\xff\xd3\x31\xff", 2, false),     // xor %edi,%edi
-        (b"\xe8\0\0\0\0\x89\xc7", 5, false), // a certain function's value
-        (b"\xe8\0\0\0\0\x89\xdf\xff\xd3\x89\xc7", 5, true), // from a call before
+        (b"\xe8\0\0\0\0\x89\xc7", 5, false), // the result of a known function
+        (b"\xe8\0\0\0\0\x89\xdf\xff\xd3\x89\xc7", 5, true), // the result of an earlier call
         (b"\xe8\0\0\0\0\x89\xdf", 5, false), // call; mov %ebx,%edi, as `exit` itself ends
     ] {
         let expected = is_first.then_some(Rule::END);
@@ -103,7 +105,7 @@ fn beginnings_are_known_by_their_ends() {
     }
 }
 
-/// Check that an interrupted frame is left from each of its instructions.
+/// Check that an interrupted frame is left correctly from each of its instructions.
 #[test]
 fn interrupted_frames_are_left_from_anywhere() {
     // push %rbp; push %rbx; sub $0x18,%rsp; call; add $0x18,%rsp; pop %rbx; pop %rbp; ret
@@ -161,7 +163,7 @@ impl Mapped {
         }
     }
 
-    /// Where functions with tables begin.
+    /// The starts of functions with tables.
     fn functions(&self) -> Vec<u64> {
         let hdr = self.image.tables.as_ref().unwrap().hdr;
         let at =
@@ -170,7 +172,7 @@ impl Mapped {
     }
 }
 
-/// What the file of a library exports.
+/// What a library's file exports.
 fn exported(file: &[u8]) -> BTreeMap<Vec<u8>, u64> {
     const DYNSYM: u32 = 11;
     let word = |at: usize| u64::from_le_bytes(*file[at..].first_chunk().unwrap()) as usize;
@@ -187,7 +189,7 @@ fn exported(file: &[u8]) -> BTreeMap<Vec<u8>, u64> {
     named.collect()
 }
 
-/// Rules by instructions beside those by tables.
+/// A comparison of rules from instructions with those from tables.
 #[derive(Debug, Default)]
 struct Compared {
     same: usize,
@@ -205,7 +207,7 @@ impl Compared {
     }
 }
 
-/// Of two ways to the CFA from rsp and from rbp nothing can be said without values.
+/// Two ways to the CFA, one from rsp and one from rbp, cannot be compared without values.
 fn leads_alike(one: Rule, other: Rule) -> bool {
     let (Some(a), Some(b)) = (one.ordinary(), other.ordinary()) else { return one == other };
     a.uses_bp != b.uses_bp
@@ -213,8 +215,8 @@ fn leads_alike(one: Rule, other: Rule) -> bool {
         || a.saves_bp != b.saves_bp && one.cfa_offset() == other.cfa_offset()
 }
 
-/// Check that what instructions tell of a library that has tables is what these tell, after every call of it and at each of its
-/// instructions. `WAY_OUT_OF` names another library.
+/// Check that for a library with tables, rules from instructions agree with them, after every call and at each
+/// instruction. `WAY_OUT_OF` names another library.
 #[test]
 fn instructions_and_tables_say_the_same() {
     let path = std::env::var("WAY_OUT_OF").unwrap_or_else(|_| "/lib/x86_64-linux-gnu/libc.so.6".into());
@@ -241,7 +243,7 @@ fn instructions_and_tables_say_the_same() {
                 break;
             }
             let behind = at + instruction.length as u64;
-            // Nobody executes what fills up.
+            // Padding is never executed.
             if by_table.ordinary().is_some() && !is_filled_up(&library.memory, at as usize) {
                 let exact = CodeAddress::Exact(at);
                 if at.is_multiple_of(16) {
@@ -260,11 +262,11 @@ fn instructions_and_tables_say_the_same() {
         println!("{path}, {name}: {same} alike, {} unknown, {} otherwise", unknown.len(), other.len());
         other.iter().take(12).for_each(|difference| println!("  {difference:x?}"));
     }
-    // After a call all that is told is so; where a stack begins, tables lead on to a frame of the library's more.
+    // After a call all rules agree; only where a stack begins do tables lead to one more frame in the library.
     let is_wrong = |(_, _, rule): &&(CodeAddress, Rule, Rule)| *rule != Rule::END;
     assert_eq!(returns.other.iter().find(is_wrong), None);
     assert!(returns.other.len() < 8 && returns.same > 4 * returns.unknown.len() && returns.same > 1000);
-    // Of an interrupted frame nearly all.
+    // For interrupted frames nearly all agree.
     assert!(all.other.len() * 1000 < all.same && all.same > 10 * all.unknown.len());
 }
 

@@ -14,7 +14,7 @@ unsafe extern "C" fn compare(a: *const c_void, b: *const c_void) -> c_int {
     }
     // SAFETY: the callers below sort and search integers.
     let a = unsafe { a.cast::<c_int>().read() };
-    // SAFETY: the same.
+    // SAFETY: as above.
     let b = unsafe { b.cast::<c_int>().read() };
     a - b
 }

@@ -1,4 +1,4 @@
-//! Stacks that are not what they should be.
+//! Damaged stacks.
 
 use crate::support::{Process, Walker, this_stack_memory};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use unwind::{CodeAddress, Memory, Modules, Registers};
 /// Where the made-up stacks lie.
 const STACK: u64 = 0x7000_0000_0000;
 
-/// Addresses of code, to be found on made-up stacks: in each module's code, spread evenly.
+/// Addresses of code to be placed on made-up stacks: evenly spread over each module's code.
 static CODE: LazyLock<Vec<u64>> = LazyLock::new(|| {
     let process = Process::new();
     let ranges = process.images().iter().flat_map(|image| image.code.as_slice().to_vec());
@@ -104,7 +104,8 @@ proptest! {
     }
 }
 
-/// Check that a real stack with one changed word gives its true frames below that word, and then only code.
+/// Check that a walk of a real stack with one changed word visits its true frames below that word, and then only
+/// code.
 #[test]
 fn one_changed_word_only_affects_older_frames() {
     struct Changed<M>(M, u64, u64);

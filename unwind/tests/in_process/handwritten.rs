@@ -1,4 +1,4 @@
-//! Frames whose tables compilers write rarely, written by hand: one file for each machine.
+//! Handwritten frames whose tables compilers rarely create: one file for each processor.
 //!
 //! Each function takes a callback and its argument, builds its odd frame and calls.
 
@@ -14,7 +14,7 @@ use machine::{unwind_test_other_register, unwind_test_root};
 use std::cell::Cell;
 use unwind::{CodeAddress, End, Registers};
 
-/// A function of a machine's file: calls `callback(argument)`.
+/// A function in a processor's file: calls `callback(argument)`.
 type Caller = unsafe extern "C" fn(callback: extern "C" fn(usize) -> usize, argument: usize) -> usize;
 
 /// Compares with glibc.
@@ -26,7 +26,7 @@ thread_local! {
     static WALKED: Cell<Option<(End, u64)>> = const { Cell::new(None) };
 }
 
-/// Walks and keeps how the walk ended and its last frame.
+/// Walks, and keeps how the walk ended and its last frame.
 extern "C" fn walk(argument: usize) -> usize {
     let mut last = 0;
     let end = Walker::new().walk(Registers::here(), &mut this_stack_memory(), 100, |code, _| {
@@ -38,7 +38,7 @@ extern "C" fn walk(argument: usize) -> usize {
 
 /// How a walk through `caller` ends, and whether its last frame is `caller`.
 fn end_through(caller: Caller) -> (End, bool) {
-    // SAFETY: the function keeps the C calling convention.
+    // SAFETY: the function follows the C calling convention.
     unsafe { caller(walk, 0) };
     let (end, last) = WALKED.get().expect("the callback ran");
     (end, (caller as usize as u64..caller as usize as u64 + 64).contains(&last))
@@ -50,7 +50,7 @@ fn undefined_return_addresses_are_the_root() {
     assert_eq!(end_through(unwind_test_root), (End::Root, true));
 }
 
-/// Check that a walk stops, and says why, where the table wants a register that nobody has.
+/// Check that a walk stops, and says why, where the table needs a register that a walk does not carry.
 #[test]
 fn unknown_registers_end_the_walk() {
     assert_eq!(end_through(unwind_test_other_register), (End::NoUnwindInfo, true));

@@ -1,4 +1,4 @@
-//! Walks from wherever a timer interrupts: prologues, leaf functions, linkage stubs of a busy program.
+//! Walks from wherever a timer interrupts a busy program: prologues, leaf functions, PLT stubs.
 
 use crate::signals::HANDLERS;
 use crate::support::{Trace, Walker, this_stack_memory};
@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 use unwind::{CodeAddress, End, Modules, Registers, StackMemory};
 
-/// Interruptions that are looked at.
+/// Interruptions that are examined.
 const ENOUGH: usize = 300;
 
 struct Seen {
@@ -17,7 +17,7 @@ struct Seen {
     ours: Trace,
     expected: Trace,
     count: usize,
-    /// How the walk ended that differed from glibc's. Both are left as they are then.
+    /// How a walk ended that differed from glibc's. Both traces are kept then.
     wrong: Option<End>,
 }
 
@@ -27,7 +27,7 @@ thread_local! {
 
 extern "C" fn handle(_signal: c_int) {
     SEEN.with(|seen| {
-        // The loop may be looking.
+        // The loop may be reading it.
         let Ok(mut seen) = seen.try_borrow_mut() else { return };
         let Some(Seen { walker, stack, ours, expected, count, wrong }) = &mut *seen else { return };
         if *count == ENOUGH || wrong.is_some() {
@@ -41,13 +41,13 @@ extern "C" fn handle(_signal: c_int) {
                 interrupted = address;
             }
         });
-        // The kernel's own code may have no tables.
+        // The vDSO may have no tables.
         if walker.process().find(interrupted).is_none() {
             return;
         }
         expected.backtrace();
         *count += 1;
-        // glibc ends in linkage stubs where those have no tables.
+        // glibc stops in PLT stubs that have no tables.
         if end != End::Root || !ours.frames()[1..].starts_with(&expected.frames()[1..]) {
             *wrong = Some(end);
         }
@@ -67,7 +67,7 @@ fn busy(value: u64) -> u64 {
     leaf(value) ^ u64::from(black_box(copied.as_slice() == text))
 }
 
-/// Check that a walk is glibc's and complete wherever it begins.
+/// Check that a walk agrees with glibc's and is complete, wherever it begins.
 #[test]
 fn interrupted_code_is_walked_as_glibc_walks_it() {
     let _turn = HANDLERS.lock();
@@ -84,13 +84,13 @@ fn interrupted_code_is_walked_as_glibc_walks_it() {
     action.sa_sigaction = handle as *const () as usize;
     action.sa_flags = libc::SA_RESTART;
     let mut before = action;
-    // SAFETY: the handler only touches this thread's state, by memory that is there already.
+    // SAFETY: the handler only touches this thread's state, in memory that exists already.
     unsafe { libc::sigaction(libc::SIGPROF, &raw const action, &raw mut before) };
-    // A timer of this thread alone: others run other tests.
+    // A timer for this thread only, since other threads run other tests.
     // SAFETY: all-zero is a valid event.
     let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
     (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_THREAD_ID, libc::SIGPROF);
-    // SAFETY: asks for the id of this thread.
+    // SAFETY: returns the id of this thread.
     event.sigev_notify_thread_id = unsafe { libc::gettid() };
     let mut timer = std::ptr::null_mut();
     // SAFETY: writes the timer's id.
@@ -98,7 +98,7 @@ fn interrupted_code_is_walked_as_glibc_walks_it() {
     assert_eq!(error, 0, "timer_create");
     let pause = libc::timespec { tv_sec: 0, tv_nsec: 700_000 };
     let each = libc::itimerspec { it_interval: pause, it_value: pause };
-    // SAFETY: the timer was just made.
+    // SAFETY: the timer was just created.
     unsafe { libc::timer_settime(timer, 0, &raw const each, std::ptr::null_mut()) };
     let (start, mut sum) = (Instant::now(), 0_u64);
     while start.elapsed() < Duration::from_secs(60) {
@@ -111,7 +111,7 @@ fn interrupted_code_is_walked_as_glibc_walks_it() {
     }
     // SAFETY: the timer exists.
     unsafe { libc::timer_delete(timer) };
-    // SAFETY: puts back what was there.
+    // SAFETY: restores the previous handler.
     unsafe { libc::sigaction(libc::SIGPROF, &raw const before, std::ptr::null_mut()) };
     let seen = SEEN.take().expect("still there");
     assert_eq!(seen.wrong, None, "{:#x?} for {:#x?}", seen.ours.frames(), seen.expected.frames());

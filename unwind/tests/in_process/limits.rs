@@ -1,4 +1,4 @@
-//! The depth limit, the tags, the bounds of memory.
+//! The depth limit, the tags, and the bounds of memory.
 
 use crate::support::{Trace, Walker, this_stack, this_stack_memory};
 use std::hint::black_box;
@@ -19,7 +19,7 @@ fn depth_and_end(walker: &mut Walker, max_depth: usize) -> (usize, End) {
     (depth, end)
 }
 
-/// Check that a recursion deeper than the limit gives exactly as many frames and says that there are more.
+/// Check that a recursion deeper than the limit yields exactly as many frames and reports that there are more.
 #[test]
 fn deep_stacks_are_truncated_at_the_limit() {
     let mut walker = Walker::new();
@@ -29,7 +29,7 @@ fn deep_stacks_are_truncated_at_the_limit() {
     }
 }
 
-/// Check that a stack exactly as deep as the limit is complete, and one frame less is not.
+/// Check that a stack exactly as deep as the limit is complete, and that one frame less is not.
 #[test]
 fn stacks_of_the_limit_are_complete() {
     let mut walker = Walker::new();
@@ -58,7 +58,7 @@ fn tags_are_kept() {
     assert_eq!(seen, (1..=next).collect::<Vec<_>>());
 }
 
-/// Check that a thread whose own table was emptied gets its rules back, and that tags are then unset.
+/// Check that a thread whose own table was emptied gets its rules back, and that tags are unset then.
 #[test]
 fn rules_come_back_and_tags_do_not() {
     let mut walker = Walker::new();
@@ -79,7 +79,7 @@ fn rules_come_back_and_tags_do_not() {
     assert_eq!(walk(&mut walker), first);
 }
 
-/// Check that a stack whose older part cannot be read is cut there, and says so.
+/// Check that a stack whose older part cannot be read is cut there, and that this is reported.
 #[test]
 fn unreadable_memory_ends_the_walk() {
     struct Below(StackMemory, u64);

@@ -1,4 +1,4 @@
-//! Walks of this very process, compared frame by frame with glibc's `backtrace`.
+//! Walks in this very process, compared frame by frame with glibc's `backtrace`.
 #![cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux"))]
 
 #[macro_use]

@@ -1,4 +1,4 @@
-//! What the loader knows about the modules of this process, against what their images say.
+//! What the loader knows about the modules of this process, compared with what their images say.
 
 use crate::support::{Process, is_vdso};
 use object::Object;
@@ -23,14 +23,14 @@ fn mapped_images_agree_with_their_files() {
     }
 }
 
-/// Check that every module of the process, the vDSO among them, has code and tables.
+/// Check that every module of the process, including the vDSO, has code and tables.
 #[test]
 fn every_module_is_read() {
     let process = Process::new();
     assert!(process.images().len() >= 4, "executable, libc, loader, vDSO");
     for image in process.images() {
         let code = image.code.as_slice().first().expect("code");
-        // Kernels for 64-bit ARM have none for theirs.
+        // The vDSO has none on 64-bit ARM.
         let has_tables = cfg!(target_arch = "x86_64") || !is_vdso(image.bias);
         assert_eq!(process.find(code.start).is_some(), has_tables, "{image:#x?}");
     }

@@ -19,7 +19,7 @@ fn descend<const WORDS: usize>(depth: u32) -> usize {
     result
 }
 
-/// Check that nested calls give glibc's frames from any depth.
+/// Check that nested calls yield glibc's frames from any depth.
 #[test]
 fn nested_calls_agree_with_backtrace() {
     for depth in [0, 1, 2, 30, 300] {
@@ -27,7 +27,7 @@ fn nested_calls_agree_with_backtrace() {
     }
 }
 
-/// Check that calls through closures and trait objects give glibc's frames.
+/// Check that calls through closures and trait objects yield glibc's frames.
 #[test]
 fn dynamic_calls_agree_with_backtrace() {
     type Step = Box<dyn Fn(&dyn Fn() -> usize) -> usize>;
@@ -36,7 +36,7 @@ fn dynamic_calls_agree_with_backtrace() {
     assert!(steps[0](&|| steps[1](&innermost)) > 2);
 }
 
-/// Check that a walk in a destructor that runs while a panic unwinds gives glibc's frames.
+/// Check that a walk in a destructor that runs while a panic unwinds yields glibc's frames.
 #[test]
 fn landing_pads_agree_with_backtrace() {
     struct WalksOnDrop(std::rc::Rc<std::cell::Cell<usize>>);
@@ -62,8 +62,8 @@ fn thread_stacks_end_at_the_root() {
     assert!(depth.expect("the thread's walk agrees") > 5);
 }
 
-/// Check that an unwinder with another implementation of the tables sees the same frames: framehop, on ordinary
-/// frames. It loses its way behind realigned stacks, so those are compared with glibc only.
+/// Check that framehop, which implements the tables independently, sees the same ordinary frames. It fails behind
+/// realigned stacks, so those are only compared with glibc.
 #[test]
 fn ordinary_frames_agree_with_framehop() {
     let mut walker = Walker::new();
@@ -75,7 +75,7 @@ fn ordinary_frames_agree_with_framehop() {
         framehop.walk(start, &mut this_stack_memory(), |address| theirs.push(address));
         assert_eq!(end, End::Root);
         assert!(ours.len() > 50);
-        // On 64-bit ARM it leaves the outermost frame out, whose return address is undefined.
+        // On 64-bit ARM it omits the outermost frame, whose return address is undefined.
         let known = ours.len() - usize::from(cfg!(target_arch = "aarch64"));
         assert_eq!(ours[..known], theirs);
     });

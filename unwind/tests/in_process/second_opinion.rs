@@ -17,7 +17,7 @@ mod machine {
 mod machine {
     pub(super) use framehop::aarch64::{CacheAarch64 as Cache, UnwinderAarch64 as Machine};
 
-    /// The frame that a test walks from has saved its return address.
+    /// The frame from which a test walks has saved its return address.
     pub(super) fn registers(start: unwind::Registers) -> framehop::aarch64::UnwindRegsAarch64 {
         framehop::aarch64::UnwindRegsAarch64::new(0, start.sp, start.bp)
     }
@@ -30,7 +30,7 @@ pub(crate) struct Framehop {
 }
 
 impl Framehop {
-    /// Knows the modules of `process`.
+    /// framehop with the modules of `process`.
     pub(crate) fn new(process: &Process) -> Self {
         let mut unwinder = machine::Machine::new();
         for image in process.images() {
@@ -39,7 +39,7 @@ impl Framehop {
             let end = sections.segment_address + sections.segment.len() as u64;
             let from = |address: u64| &sections.segment[(address - sections.segment_address) as usize..];
             let hdr = from(sections.hdr_address);
-            // The usual header: `.eh_frame` as an i32 from the place where it is written.
+            // The usual header: `.eh_frame` as an i32 relative to its own place.
             let distance = i32::from_le_bytes(hdr[4..8].try_into().expect("four bytes"));
             let eh_frame = (sections.hdr_address + 4).wrapping_add_signed(i64::from(distance));
             let range = |address: u64| address - image.bias..end - image.bias;

@@ -10,7 +10,7 @@ use unwind::{CodeAddress, End, Registers};
 /// Signal handlers belong to the process: tests that install one take turns.
 pub(crate) static HANDLERS: Mutex<()> = Mutex::new(());
 
-/// What the handler needs and finds. The thread that raises the signal is the one that handles it.
+/// What the handler needs, and what it finds. The thread that raises the signal handles it.
 struct Handler {
     walker: Walker,
     stacks: Stacks,
@@ -31,7 +31,7 @@ extern "C" fn handle(_signal: c_int) {
     });
 }
 
-/// Raises `SIGUSR1` in a handler's setting and gives back what the handler saw.
+/// Raises `SIGUSR1` in a handler's setting and returns what the handler saw.
 #[inline(never)]
 fn raise(flags: c_int, alternate_stack: Option<Range<u64>>) -> Handler {
     HANDLER.set(Some(Handler {
@@ -50,17 +50,18 @@ fn raise(flags: c_int, alternate_stack: Option<Range<u64>>) -> Handler {
     unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, &raw mut before) };
     // SAFETY: the handler is installed.
     unsafe { libc::raise(libc::SIGUSR1) };
-    // SAFETY: puts back what was there.
+    // SAFETY: restores the previous handler.
     unsafe { libc::sigaction(libc::SIGUSR1, &raw const before, std::ptr::null_mut()) };
     HANDLER.take().expect("still there")
 }
 
-/// The walk in the handler is glibc's, complete, and the interrupted frame's address is exact.
+/// Asserts that the walk in the handler agrees with glibc's and is complete, and that the interrupted frame's address
+/// is exact.
 fn assert_crosses_the_signal(seen: &Handler) {
     let addresses: Vec<_> = seen.codes.iter().map(|code| code.address()).collect();
     assert_eq!(seen.end, Some(End::Root), "{:#x?}", seen.codes);
-    // glibc's trace begins in the closure, ours in a function that may be inlined into it or not: the handler's
-    // caller, the trampoline, is where both must have met.
+    // glibc's trace begins in the closure, ours in a function that may or may not be inlined into it: both must meet
+    // in the handler's caller, the trampoline.
     let trampoline = seen.codes.iter().skip(1).position(|code| matches!(code, CodeAddress::Exact(_)));
     let interrupted = trampoline.expect("an interrupted frame") + 1;
     assert!(interrupted >= 2);
@@ -68,7 +69,7 @@ fn assert_crosses_the_signal(seen: &Handler) {
     let process = seen.walker.process();
     let libc = process.image(libc::raise as *const () as u64).expect("libc is a module");
     assert!(libc.code.contains(addresses[interrupted]), "raise was interrupted");
-    // On x86-64 the trampoline is libc's, elsewhere the kernel's.
+    // On x86-64 the trampoline is libc's, elsewhere the vDSO's.
     assert_eq!(libc.code.contains(addresses[interrupted - 1]), cfg!(target_arch = "x86_64"));
 }
 
@@ -87,7 +88,7 @@ fn handlers_on_an_alternate_stack_are_crossed() {
     let range = memory.as_ptr_range();
     let stack = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: 8 << 15 };
     let mut before = stack;
-    // SAFETY: the memory lives until the stack is given back below.
+    // SAFETY: the memory lives until the stack is released below.
     unsafe { libc::sigaltstack(&raw const stack, &raw mut before) };
     let seen = raise(libc::SA_ONSTACK, Some(range.start as u64..range.end as u64));
     // SAFETY: nothing runs on the alternate stack any more.

@@ -1,4 +1,4 @@
-//! How much stack a walk takes.
+//! How much stack a walk uses.
 
 use crate::support::{Walker, this_stack_memory};
 use std::ffi::c_void;
@@ -9,10 +9,10 @@ use unwind::{End, Registers, Scratch};
 const STACK: usize = 128 << 10;
 /// What unused stack is filled with.
 const PAINT: u64 = 0x5a5a_5a5a_5a5a_5a5a;
-/// What a function may have in use below its stack pointer.
+/// What a function may use below its stack pointer.
 const RED_ZONE: u64 = 128;
 
-/// What the thread is given, and what it finds.
+/// What the thread gets, and what it finds.
 struct Job {
     /// The lowest word of the thread's stack.
     bottom: *mut u64,
@@ -22,14 +22,14 @@ struct Job {
     used: Used,
 }
 
-/// Bytes of stack.
+/// Bytes of stack used.
 #[derive(Default)]
 struct Used {
-    /// By making the working memory of a thread.
+    /// By creating a thread's working memory.
     init: u64,
-    /// By a walk whose every rule is a miss.
+    /// By a walk in which every rule is a miss.
     cold: u64,
-    /// By a walk whose every rule is cached.
+    /// By a walk in which every rule is cached.
     warm: u64,
 }
 
@@ -47,24 +47,24 @@ extern "C" fn work(job: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// How far `function` reaches down into this thread's stack, which begins at `bottom`.
+/// How far down `function` uses this thread's stack, whose lowest word is at `bottom`.
 #[inline(never)]
 fn stack_used(bottom: *mut u64, mut function: impl FnMut()) -> u64 {
     let sp = Registers::here().sp;
     let free = ((sp - RED_ZONE - bottom as u64) / 8) as usize;
     for index in 0..free {
-        // SAFETY: the word lies in the stack, below everything that is in use.
+        // SAFETY: the word is in the stack, below everything that is in use.
         unsafe { bottom.wrapping_add(index).write_volatile(PAINT) };
     }
     function();
-    // SAFETY: the word lies in the stack.
+    // SAFETY: the word is in the stack.
     let is_painted = |index: &usize| unsafe { bottom.wrapping_add(*index).read_volatile() } == PAINT;
     let untouched = (0..free).take_while(is_painted).count();
     8 * (free - untouched) as u64
 }
 
-/// Check that walks fit on small stacks, optimised as the agent is: the first one of a thread takes a third of
-/// 16 KiB, the smallest stack that a thread can have, and one with warm caches a few hundred bytes.
+/// Check that walks fit on small stacks when optimised like the agent: a thread's first walk takes a third of 16 KiB,
+/// the smallest stack that a thread can have, and one with warm caches a few hundred bytes.
 #[test]
 fn walks_fit_on_small_stacks() {
     let mut memory = vec![0u64; STACK / 8];
@@ -72,7 +72,7 @@ fn walks_fit_on_small_stacks() {
     let (walker, scratch) = (Walker::new(), Box::new(MaybeUninit::uninit()));
     let mut job = Job { bottom, walker, scratch, ends: Vec::with_capacity(2), used: Used::default() };
     let mut attributes = MaybeUninit::uninit();
-    // SAFETY: fills the attributes.
+    // SAFETY: only fills the attributes.
     unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) };
     // SAFETY: the memory outlives the thread.
     unsafe { libc::pthread_attr_setstack(attributes.as_mut_ptr(), bottom.cast(), STACK) };

@@ -1,7 +1,7 @@
 //! Walks from every single instruction.
 //!
 //! The processor traps after each instruction, and the handler compares our walk with glibc's. So prologues,
-//! epilogues, linkage stubs, and the vDSO are all interrupted in every state that they have.
+//! epilogues, PLT stubs and the vDSO are interrupted in every possible state.
 
 use crate::handwritten::{unwind_test_alloca, unwind_test_frame_pointer, unwind_test_realigned};
 use crate::signals::HANDLERS;
@@ -15,7 +15,7 @@ use unwind::{End, Registers, StackMemory};
 /// The trap flag of the flags register.
 const TRAP: i64 = 0x100;
 
-/// What the handler needs and finds.
+/// What the handler needs, and what it finds.
 struct Stepper {
     walker: Walker,
     stacks: StackMemory,
@@ -62,7 +62,7 @@ impl Stepper {
         let end =
             self.walker.walk(Registers::here(), &mut self.stacks, 1000, |code, _| ours.push(code.address()));
         let (ours, theirs) = (self.ours.frames(), self.expected.frames());
-        // glibc stops in linkage stubs, which lld leaves without tables; we know them.
+        // glibc stops in PLT stubs, for which lld omits tables; we recognise them.
         let stopped = theirs.last() == Some(&ip) && ours.len() > theirs.len();
         let same = ours.get(1..theirs.len()) == theirs.get(1..) && (stopped || ours.len() == theirs.len());
         if (!same || !ours.ends_with(&self.outer.frames()[1..]) || end != End::Root)
@@ -86,7 +86,7 @@ fn step_through(body: impl FnOnce()) -> Stepper {
         expected: Trace::new(),
         steps: 0,
         in_vdso: 0,
-        // SAFETY: asks the auxiliary vector.
+        // SAFETY: reads the auxiliary vector.
         vdso: unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) },
         outer,
         wrong: Vec::with_capacity(100),
@@ -105,7 +105,7 @@ fn step_through(body: impl FnOnce()) -> Stepper {
     DONE.store(true, Ordering::Relaxed);
     // The next instruction traps for the last time.
     black_box(());
-    // SAFETY: puts back what was there.
+    // SAFETY: restores the previous handler.
     unsafe { libc::sigaction(libc::SIGTRAP, &raw const before, std::ptr::null_mut()) };
     let stepper = STEPPER.take().expect("still there");
     assert_eq!(stepper.wrong, [], "of {} steps", stepper.steps);
@@ -116,13 +116,14 @@ extern "C" fn add_one(argument: usize) -> usize {
     argument + 1
 }
 
-/// Check that frame pointers, dynamic and realigned frames are left correctly from each of their instructions.
+/// Check that frames with a frame pointer, dynamic frames and realigned frames are left correctly from each of their
+/// instructions.
 #[test]
 fn every_instruction_of_odd_frames() {
     let mut sum = 0;
     let stepper = step_through(|| {
         for caller in [unwind_test_frame_pointer, unwind_test_alloca, unwind_test_realigned] {
-            // SAFETY: the function keeps the C calling convention.
+            // SAFETY: the function follows the C calling convention.
             sum += unsafe { caller(add_one, 0x100) };
         }
     });
@@ -136,7 +137,7 @@ fn every_instruction_of_library_calls() {
     extern "C" fn compare(a: *const c_void, b: *const c_void) -> c_int {
         // SAFETY: the caller below sorts integers.
         let a = unsafe { a.cast::<c_int>().read() };
-        // SAFETY: the same.
+        // SAFETY: as above.
         let b = unsafe { b.cast::<c_int>().read() };
         a - b
     }
@@ -155,12 +156,12 @@ fn every_instruction_of_library_calls() {
     assert!(stepper.steps > 2000, "{} steps", stepper.steps);
 }
 
-/// Check that frames of the vDSO are crossed from each instruction, its tables read from the kernel's own mapping.
+/// Check that frames of the vDSO are crossed from each instruction, with tables from the kernel's own mapping.
 #[test]
 fn every_instruction_of_the_vdso() {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let stepper = step_through(|| {
-        // SAFETY: fills the time.
+        // SAFETY: only writes the time.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     });
     assert!(time.tv_sec > 0 || time.tv_nsec > 0);

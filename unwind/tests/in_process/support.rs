@@ -72,15 +72,15 @@ impl Modules for Process {
     }
 }
 
-/// Whether the kernel's own module is mapped at `address`.
+/// Whether the vDSO is mapped at `address`.
 pub(crate) fn is_vdso(address: u64) -> bool {
-    // SAFETY: reads a number that the kernel gave at the start.
+    // SAFETY: reads a number that the kernel passed at the start.
     address == unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) }
 }
 
 /// The words of the current thread's stack.
 pub(crate) fn this_stack_memory() -> StackMemory {
-    // SAFETY: the stack stays mapped while the thread runs, and the tests do not send the value elsewhere.
+    // SAFETY: the stack stays mapped while the thread runs, and the tests keep the value in the thread.
     unsafe { StackMemory::new(this_stack()) }
 }
 
@@ -105,7 +105,7 @@ impl Memory for Stacks {
 /// The stack of the current thread.
 pub(crate) fn this_stack() -> Range<u64> {
     let mut attributes = std::mem::MaybeUninit::uninit();
-    // SAFETY: names the thread that calls.
+    // SAFETY: returns the calling thread.
     let thread = unsafe { libc::pthread_self() };
     // SAFETY: fills the attributes of this thread.
     let error = unsafe { libc::pthread_getattr_np(thread, attributes.as_mut_ptr()) };
@@ -143,7 +143,7 @@ impl Walker {
         &self.process
     }
 
-    /// Empties the table that a thread has of its own.
+    /// Empties the per-thread table.
     pub(crate) fn clear_table(&mut self) {
         self.table.clear();
     }
@@ -165,7 +165,7 @@ impl Walker {
         self.with_rules(|rules| walk(start, memory, rules, max_depth, visit))
     }
 
-    /// Lends the rules.
+    /// Runs `function` with the rules.
     pub(crate) fn with_rules<T>(&mut self, function: impl FnOnce(&mut CachedRules<'_, Process>) -> T) -> T {
         let shared = SharedRules::new(&self.slots);
         function(&mut CachedRules::new(&mut self.table, shared, &self.process, &mut self.scratch))
@@ -196,12 +196,12 @@ impl Trace {
         }
     }
 
-    /// What glibc sees from its caller on.
+    /// The frames that glibc sees, from the caller of this on.
     #[inline(always)]
     pub(crate) fn backtrace(&mut self) {
         // SAFETY: the buffer has room for as many pointers as are asked for.
         let len = unsafe { libc::backtrace(self.0.as_mut_ptr().cast(), Self::CAPACITY as c_int) };
-        // SAFETY: glibc filled that many.
+        // SAFETY: glibc has filled that many.
         unsafe { self.0.set_len(len as usize) };
     }
 
@@ -211,12 +211,12 @@ impl Trace {
     }
 }
 
-/// Walks from `start`, a place in the function that also made `expected`, and compares all older frames.
+/// Walks from `start`, a place in the function that also took `expected`, and compares all older frames.
 #[inline(never)]
 pub(crate) fn assert_same(start: Registers, expected: &Trace) {
     let mut walker = Walker::new();
     let mut stacks = this_stack_memory();
-    // The first walk fills the caches, the second one uses them.
+    // The first walk fills the caches, the second uses them.
     for pass in ["cold", "warm"] {
         let mut frames = Vec::new();
         let end = walker.walk(start, &mut stacks, Trace::CAPACITY, |code, _| frames.push(code.address()));

@@ -1,4 +1,4 @@
-//! Every row of every table of this process: our rule against gimli's own evaluation.
+//! Every row of every table in this process: our rule against gimli's own evaluation.
 
 use crate::support::{Process, Walker, is_vdso};
 use gimli::{
@@ -11,7 +11,7 @@ use unwind::{CodeAddress, End, Frame, Kind, Memory, Modules, Registers, Rules, s
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-/// What differs between machines.
+/// What differs between processors.
 #[cfg(target_arch = "x86_64")]
 mod machine {
     use gimli::{Register, Vendor, X86_64};
@@ -34,7 +34,7 @@ mod machine {
     pub(super) const SP: Register = AArch64::SP;
     pub(super) const BP: Register = AArch64::X29;
     pub(super) const VENDOR: Vendor = Vendor::AArch64;
-    /// Of a return address that was signed.
+    /// The address bits of a signed return address.
     pub(super) const ADDRESSES: u64 = (1 << 48) - 1;
     pub(super) const LEAST_ROWS: usize = 10_000;
 }
@@ -54,7 +54,7 @@ impl<R: Reader> EvaluationStorage<R> for Roomy {
     type Result = [Piece<R>; 1];
 }
 
-/// A memory in which every word is another one, aligned, and above its own address.
+/// A memory whose words are all different, aligned, and above their own addresses.
 struct Distinct;
 
 impl Memory for Distinct {
@@ -68,7 +68,7 @@ fn load(address: u64) -> u64 {
     address.wrapping_add(0x10_0000_0000) & (u64::MAX >> 1)
 }
 
-/// What a row says, worked out by gimli. `None` if it needs a register that a walk does not carry.
+/// What a row says, computed by gimli. `None` if it needs a register that a walk does not carry.
 struct Reference<'a> {
     row: &'a UnwindTableRow<usize, Roomy>,
     eh_frame: &'a EhFrame<Bytes<'a>>,
@@ -84,7 +84,7 @@ impl Reference<'_> {
             }
             CfaRule::Expression(expression) => self.evaluate(expression.get(self.eh_frame).ok()?, None)?,
         };
-        // glibc's resolver for 64-bit ARM does not count the two words that a linkage stub has pushed for it.
+        // glibc's resolver for 64-bit ARM does not count the two words that a PLT stub has pushed for it.
         let caller_sp = match self.row.register(machine::RETURNS) {
             Some(RegisterRule::Offset(at @ 0..)) => cfa.wrapping_add_signed(at + 8),
             _ => cfa,
@@ -93,7 +93,7 @@ impl Reference<'_> {
             (Some(RegisterRule::Undefined), _) => return Some(Err(End::Root)),
             // It is in a register.
             (_, None) => return None,
-            // Likewise: an epilogue's table may be behind, and nothing lies below sp.
+            // Likewise: an epilogue's table may lag behind, and nothing lies below sp.
             (Some(RegisterRule::Offset(at)), _) if cfa.wrapping_add_signed(at) < self.registers.sp => {
                 return None;
             }
@@ -113,7 +113,7 @@ impl Reference<'_> {
         }
     }
 
-    /// The value of the caller's register; inside, `None` if it is undefined or unchanged.
+    /// The value of the caller's register; the inner option is `None` if it is undefined or unchanged.
     fn column(&self, register: Register, cfa: u64) -> Option<Option<u64>> {
         let expression = |code: gimli::UnwindExpression<usize>| {
             self.evaluate(code.get(self.eh_frame).expect("validated"), Some(cfa))
@@ -155,7 +155,7 @@ impl Reference<'_> {
     }
 }
 
-/// Compares all rows of the module whose tables these are; counts our rules by kind.
+/// Compares all rows of the module that contains `code`, and counts our rules by kind.
 fn compare_module(process: &Process, code: u64, kinds: &mut BTreeMap<String, usize>) {
     let sections = process.find(code).expect("tables");
     let from = |address: u64| &sections.segment[(address - sections.segment_address) as usize..];
@@ -173,7 +173,7 @@ fn compare_module(process: &Process, code: u64, kinds: &mut BTreeMap<String, usi
         let fde = partial.parse(EhFrame::cie_from_offset).expect("a sound entry");
         let mut rows = fde.rows(&eh_frame, &bases, &mut context).expect("sound initial instructions");
         while let Some(row) = rows.next_row().expect("sound instructions") {
-            // Rows of no length are superseded at their own address.
+            // Empty rows are superseded at their own address.
             if row.start_address() == row.end_address() {
                 continue;
             }
@@ -200,8 +200,8 @@ fn compare_module(process: &Process, code: u64, kinds: &mut BTreeMap<String, usi
     }
 }
 
-/// Check that in this executable, libc, libgcc, the loader and the vDSO every row of every function is left for the
-/// very frame that gimli's evaluation leads to, and that hardly any needs the slow path.
+/// Check that in this executable, libc, libgcc, the loader and the vDSO every row of every function leads to the same
+/// frame as gimli's evaluation, and that hardly any needs the slow path.
 #[test]
 fn every_row_of_every_module() {
     let process = Process::new();

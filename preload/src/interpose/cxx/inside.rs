@@ -1,4 +1,5 @@
-//! Forms that a program has inside, beside its own `malloc`: each is wrapped, since it may bypass that or not.
+//! Forms that are defined inside a program, beside its own `malloc`. Each is wrapped, since it may or may not bypass
+//! that.
 
 use super::{ARE_WRAPPED, FORMS, TABLE, delete_by, record};
 use crate::interpose::shims::{announcing, delete_wrapper, new_wrapper};
@@ -7,7 +8,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use shared_ring::pseudo;
 
-/// The next one of forms inside the program: their moved beginnings.
+/// The next forms for those inside the program: their moved beginnings.
 static LINKED: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
 
 wrappers! { LINKED, new
@@ -20,7 +21,7 @@ wrappers! { delete_linked, delete
     linked_delete_18 18; linked_delete_19 19;
 }
 
-/// Hooks of `new` inside the program: announce the kind, go on to the wrapper.
+/// Hooks of `new` inside the program: announce the kind and go on to the wrapper.
 macro_rules! announcers {
     ($($function:ident $wrapper:literal $kind:expr;)*) => {
         $(announcing! { $function $kind, on $wrapper })*
@@ -38,7 +39,7 @@ announcers! {
     announce_new_array_aligned_nothrow "sysprof_memprof_linked_new_7" pseudo::NEW_ARRAY_ALIGNED;
 }
 
-/// Tells of the forms that a program may have inside.
+/// Lists the forms that a program may have inside.
 #[cold]
 pub(in crate::interpose) fn linked_forms(tell: &mut dyn FnMut(Function)) {
     let new = [
@@ -71,7 +72,7 @@ pub(in crate::interpose) fn linked_forms(tell: &mut dyn FnMut(Function)) {
     }
 }
 
-/// Makes the moved beginning of a form known.
+/// Publishes the moved beginning of a form.
 fn keep_linked(index: usize, moved: *mut c_void) {
     if let Some(place) = LINKED.get(index) {
         place.store(moved, Ordering::Relaxed);
@@ -79,7 +80,7 @@ fn keep_linked(index: usize, moved: *mut c_void) {
     ARE_WRAPPED.store(true, Ordering::Relaxed);
 }
 
-/// The same of those inside the program.
+/// [`super::delete`] for forms inside the program.
 extern "C" fn delete_linked(
     block: *mut c_void,
     second: usize,

@@ -1,7 +1,7 @@
-//! 64-bit ARM, AAPCS64. A call leaves its return address in x30: where a body wants it on the stack, as other machines have it, it is
-//! put there, just below the caller's stack pointer, and the shim is a frame of its own meanwhile.
+//! 64-bit ARM, AAPCS64. A call leaves its return address in x30. Where a body wants it on the stack, as on other
+//! processors, it is stored just below the caller's stack pointer, and the shim has a frame of its own meanwhile.
 
-/// The register of an argument, from 0.
+/// The register of an argument, by its index from 0.
 macro_rules! argument {
     (1) => {
         "x1"
@@ -27,7 +27,7 @@ macro_rules! hidden_shim {
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
-                // A sample or a signal may find a thread here.
+                // A sample or a signal may interrupt a thread here.
                 ".cfi_startproc",
                 "stp x29, x30, [sp, #-16]!",
                 ".cfi_def_cfa_offset 16", ".cfi_offset x29, -16", ".cfi_offset x30, -8",
@@ -46,7 +46,7 @@ macro_rules! hidden_shim {
 }
 pub(crate) use hidden_shim;
 
-/// Arguments (x0 to x2) stay as they came.
+/// The arguments (x0 to x2) stay unchanged.
 macro_rules! announcing {
     ($(#[$attribute:meta])* $function:ident $kind:expr, to $targets:ident $index:literal $find:ident) => {
         $crate::interpose::shims::announcing! {
@@ -96,7 +96,7 @@ macro_rules! announcing {
                 "b.eq 3f",
                 "mov w10, #{kind}",
                 "strb w10, [x9, #{hint}]",
-                // What an earlier one left, that no wrapper has asked for: its block may be this one's by now.
+                // Clears what an earlier call left that no wrapper has asked for: its block may be this one's by now.
                 "str wzr, [x9, #{block}]",
                 "3:",
                 $($then)*
@@ -116,7 +116,8 @@ pub(crate) const SECOND_ARGUMENT: usize = 1;
 /// Words from that stack pointer to the frame pointer of its caller, which the return address follows.
 pub(crate) const CALLERS_FRAME: usize = 4;
 
-/// The next `new` may throw through the frame: it has unwind information, somebody who is asked then, and nothing to clean up.
+/// The next `new` may throw through the frame: it has unwind information, a personality routine, and nothing to clean
+/// up.
 macro_rules! new_wrapper {
     ($name:ident, $wrapped:ident, $index:literal, $record:ident) => {
         core::arch::global_asm!(
@@ -124,9 +125,9 @@ macro_rules! new_wrapper {
             concat!(".globl sysprof_memprof_", stringify!($name)),
             concat!("sysprof_memprof_", stringify!($name), ":"),
             ".cfi_startproc",
-            // Relative to where it stands, in four bytes.
+            // Encoded relative to its own place, in four bytes.
             ".cfi_personality 0x1b, sysprof_memprof_new_thrown",
-            // The frame's end is as an entry that was called by pushing: the return address just below the caller's sp.
+            // The frame's end looks like an entry with a pushed return address: it lies just below the caller's sp.
             "sub sp, sp, #48",
             ".cfi_def_cfa_offset 48",
             "stp x29, x30, [sp, #32]",
@@ -160,7 +161,7 @@ macro_rules! new_wrapper {
 }
 pub(crate) use new_wrapper;
 
-/// The name by which wrappers of `new` call who is asked of exceptions.
+/// The name by which wrappers of `new` refer to their personality routine.
 macro_rules! thrown_hook {
     ($thrown:path) => {
         core::arch::global_asm!(
@@ -220,7 +221,7 @@ macro_rules! swapping {
 }
 pub(crate) use swapping;
 
-/// Arguments in registers are put right below those on the stack.
+/// Arguments in registers are stored right below those on the stack.
 macro_rules! list_exec {
     ($(#[$doc:meta])* $name:ident, $body:path) => {
         $crate::interpose::shims::naked_export! {
@@ -257,14 +258,14 @@ macro_rules! vfork_call {
             ".cfi_def_cfa_offset 16", ".cfi_offset x29, -16", ".cfi_offset x30, -8",
             "bl {hold}",
             "mov x13, x0",
-            // The return address stays in its register: the child overwrites what lies here.
+            // The return address stays in its register: the child overwrites what is stored here.
             "ldp x29, x30, [sp], #16",
             ".cfi_def_cfa_offset 0", ".cfi_restore x29", ".cfi_restore x30",
             "mrs x9, tpidr_el0",
             "adrp x10, :gottprel:sysprof_memprof_tls",
             "ldr x10, [x10, :gottprel_lo12:sysprof_memprof_tls]",
             "add x9, x9, x10",
-            // The epoch is set aside in a register that the kernel keeps; the child sees none. `busy` goes with
+            // The epoch is saved in a register that the kernel preserves; the child sees none. `busy` is saved with
             // it, in the upper half: the child may be killed in a hook.
             "ldr x11, [x9]",
             "ldrb w12, [x9, #{in_vfork}]",

@@ -1,6 +1,6 @@
 //! x86-64, System V.
 
-/// The register of an argument, from 0.
+/// The register of an argument, by its index from 0.
 macro_rules! argument {
     (1) => {
         "rsi"
@@ -26,7 +26,7 @@ macro_rules! hidden_shim {
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
-                // A sample or a signal may find a thread here.
+                // A sample or a signal may interrupt a thread here.
                 ".cfi_startproc",
                 concat!("mov ", $crate::interpose::shims::argument!($sp), ", rsp"),
                 concat!("mov ", $crate::interpose::shims::argument!($bp), ", rbp"),
@@ -39,7 +39,7 @@ macro_rules! hidden_shim {
 }
 pub(crate) use hidden_shim;
 
-/// Arguments (rdi, rsi, rdx) stay as they came.
+/// The arguments (rdi, rsi, rdx) stay unchanged.
 macro_rules! announcing {
     ($(#[$attribute:meta])* $function:ident $kind:expr, to $targets:ident $index:literal $find:ident) => {
         $crate::interpose::shims::announcing! {
@@ -79,7 +79,7 @@ macro_rules! announcing {
                 "cmp byte ptr fs:[rax + {hint}], {array}",
                 "je 3f",
                 "mov byte ptr fs:[rax + {hint}], {kind}",
-                // What an earlier one left, that no wrapper has asked for: its block may be this one's by now.
+                // Clears what an earlier call left that no wrapper has asked for: its block may be this one's by now.
                 "mov dword ptr fs:[rax + {block}], 0",
                 "3:",
                 $($then)*
@@ -99,7 +99,8 @@ pub(crate) const SECOND_ARGUMENT: usize = 2;
 /// Words from that stack pointer to the frame pointer of its caller, which the return address follows.
 pub(crate) const CALLERS_FRAME: usize = 4;
 
-/// The next `new` may throw through the frame: it has unwind information, somebody who is asked then, and nothing to clean up.
+/// The next `new` may throw through the frame: it has unwind information, a personality routine, and nothing to clean
+/// up.
 macro_rules! new_wrapper {
     ($name:ident, $wrapped:ident, $index:literal, $record:ident) => {
         core::arch::global_asm!(
@@ -107,7 +108,7 @@ macro_rules! new_wrapper {
             concat!(".globl sysprof_memprof_", stringify!($name)),
             concat!("sysprof_memprof_", stringify!($name), ":"),
             ".cfi_startproc",
-            // Relative to where it stands, in four bytes.
+            // Encoded relative to its own place, in four bytes.
             ".cfi_personality 0x1b, sysprof_memprof_new_thrown",
             "push rbp", ".cfi_def_cfa_offset 16", ".cfi_offset rbp, -16",
             "mov rbp, rsp", ".cfi_def_cfa_register rbp",
@@ -138,7 +139,7 @@ macro_rules! new_wrapper {
 }
 pub(crate) use new_wrapper;
 
-/// The name by which wrappers of `new` call who is asked of exceptions.
+/// The name by which wrappers of `new` refer to their personality routine.
 macro_rules! thrown_hook {
     ($thrown:path) => {
         core::arch::global_asm!(
@@ -190,7 +191,8 @@ macro_rules! swapping {
 }
 pub(crate) use swapping;
 
-/// Arguments in registers are put where the return address was, right below the others, and the return address below them.
+/// Arguments in registers are stored in the place of the return address, right below those on the stack, and the
+/// return address below them.
 macro_rules! list_exec {
     ($(#[$doc:meta])* $name:ident, $body:path) => {
         $crate::interpose::shims::naked_export! {
@@ -231,7 +233,7 @@ macro_rules! vfork_call {
             "pop rdi",
             ".cfi_def_cfa_offset 0", ".cfi_register rip, rdi",
             "mov rsi, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
-            // The epoch is set aside in a register that the kernel keeps; the child sees none. `busy` goes with
+            // The epoch is saved in a register that the kernel preserves; the child sees none. `busy` is saved with
             // it, in the upper half: the child may be killed in a hook.
             "mov r8, qword ptr fs:[rsi]",
             "mov r9b, byte ptr fs:[rsi + {in_vfork}]",

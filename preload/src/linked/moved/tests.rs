@@ -3,7 +3,7 @@ use super::*;
 const FROM: u64 = 0x40_1000;
 const TO: u64 = 0x3f_0000;
 
-/// The moved beginning of a function without what stands behind it.
+/// The moved beginning of a function, without its padding.
 fn moved(code: &[u8]) -> Option<Vec<u8>> {
     let mut with_more = code.to_vec();
     with_more.extend([0xcc; JUMP + LONGEST]);
@@ -12,13 +12,13 @@ fn moved(code: &[u8]) -> Option<Vec<u8>> {
     Some(moved[..length].to_vec())
 }
 
-/// Where the last four bytes of an instruction that ends at `end` lead from the moved code.
+/// Where an instruction of the moved code leads that ends at `end` and has its distance in the last four bytes.
 fn led(moved: &[u8], end: usize) -> u64 {
     let distance = i32::from_le_bytes(moved[end - 4..end].try_into().unwrap());
     (TO + end as u64).wrapping_add_signed(distance.into())
 }
 
-/// Check that plain instructions go as a whole, and that the rest of the function follows.
+/// Check that plain instructions are copied whole, and that the rest of the function follows.
 #[test]
 fn plain_instructions_are_copied() {
     // push rbp; mov rbp, rsp; push rbx; ret
@@ -27,7 +27,7 @@ fn plain_instructions_are_copied() {
     assert_eq!((moved[5], led(&moved, 10), moved.len()), (0xe9, FROM + 5, 10));
 }
 
-/// Check that what counts from its own place leads where it led.
+/// Check that relative instructions lead where they led before.
 #[test]
 fn relative_ones_lead_where_they_led() {
     // mov rax, [rip + 0x100]; ret
@@ -43,7 +43,7 @@ fn relative_ones_lead_where_they_led() {
     assert_eq!((jump[0], led(&jump, 5), jump.len()), (0xe9, FROM + 5 + 0x100, 5));
 }
 
-/// Check that a moved call returns behind the old one, where unwind tables know it.
+/// Check that a moved call returns after the original one, which unwind tables know.
 #[test]
 fn calls_return_behind_the_old_place() {
     // push rbx; call +0x100; ret
@@ -57,10 +57,10 @@ fn calls_return_behind_the_old_place() {
     assert_eq!((moved[7], led(&moved, 12)), (0xe9, FROM + 6 + 0x100));
 }
 
-/// Check that short functions are moved if what follows is no other one.
+/// Check that short functions are moved if no other function follows within the jump's length.
 #[test]
 fn short_functions_need_padding() {
-    // xor eax, eax; ret, and then: int3 …; nop word; another function
+    // xor eax, eax; ret, followed by: int3 …; nop word; another function
     for (behind, is_moved) in
         [(&[0xcc, 0xcc, 0xcc][..], true), (&[0x66, 0x90, 0xcc], true), (&[0x55, 0x55, 0x55], false)]
     {
@@ -68,16 +68,16 @@ fn short_functions_need_padding() {
         code.extend(behind);
         code.extend([0xcc; 32]);
         assert_eq!(beginning(&code, 3, FROM, TO).is_some(), is_moved, "{behind:02x?}");
-        // Behind a multiple of sixteen something else may begin.
+        // After a multiple of sixteen something else may begin.
         assert!(beginning(&code, 3, FROM + 13, TO).is_none());
     }
 }
 
-/// Check that functions are left alone which come to the bytes that would be gone, or may.
+/// Check that functions are left alone that jump into the bytes that would be replaced, or may do so.
 #[test]
 fn what_may_come_back_stays() {
     let cases: &[(&[u8], bool)] = &[
-        // nop ×5; jmp to the second nop; to the first; to itself behind them
+        // nop ×5; jmp to the second nop; to the first; to itself after them
         (&[0x90, 0x90, 0x90, 0x90, 0x90, 0xeb, 0xfa], false),
         (&[0x90, 0x90, 0x90, 0x90, 0x90, 0xeb, 0xf9], false),
         (&[0x90, 0x90, 0x90, 0x90, 0x90, 0xeb, 0xfe], true),
@@ -85,9 +85,9 @@ fn what_may_come_back_stays() {
         (&[0x90, 0x90, 0x90, 0x90, 0x90, 0xe8, 0xf6, 0xff, 0xff, 0xff, 0xc3], true),
         // A call of the second nop.
         (&[0x90, 0x90, 0x90, 0x90, 0x90, 0xe8, 0xf7, 0xff, 0xff, 0xff, 0xc3], false),
-        // What is no instruction.
+        // An invalid instruction.
         (&[0x90, 0x90, 0x90, 0x90, 0x90, 0x06, 0xc3], false),
-        // A breakpoint in the place of push rbp.
+        // A breakpoint in place of push rbp.
         (&[0xcc, 0x48, 0x89, 0xe5, 0x53, 0xc3], false),
         // call rax; loop
         (&[0xff, 0xd0, 0x90, 0x90, 0x90, 0xc3], false),
@@ -98,7 +98,7 @@ fn what_may_come_back_stays() {
     }
 }
 
-/// Check that nothing is led further than a jump reaches.
+/// Check that nothing is moved beyond a jump's reach.
 #[test]
 fn what_is_too_far_stays() {
     let code = [0x90; 32];

@@ -1,40 +1,42 @@
-//! Functions that have nothing on the stack, known by their instructions: those of the kernel's own module have no tables here.
+//! Functions that have nothing on the stack, recognised by their instructions: those in the vDSO have no tables here.
 //!
 //! ```text
 //!  ip ─►  ldr   w4, [x3]
 //!         cmp   w7, w4
-//!         b.ne  …              either way will do
-//!         autiasp              the signature is none of the address
+//!         b.ne  …              either path will do
+//!         autiasp              the signature is not part of the address
 //!         ret                  to x30, with sp as it was at ip
 //! ```
 //!
-//! If any way leads from an address to a return, and nothing on it changes sp or x30, a function that executes there has its return
-//! address in x30 and its caller's stack pointer in sp: whoever has saved x30, or made room, must load it back, or give the room back,
-//! on each way. What is not understood is taken to change both.
+//! If any path leads from an address to a return, and nothing on it changes sp or x30, then a function that executes
+//! there has its return address in x30 and its caller's stack pointer in sp: a function that has saved x30 or made
+//! room must load it back or release the room on every path. Instructions that are not understood are assumed to
+//! change both.
 
-/// Most instructions that are looked at.
+/// Most instructions that are examined.
 const BUDGET: usize = 2048;
-/// Of these, most on one way before it is taken to lead nowhere.
+/// Most of these on one path before it is given up.
 const ON_ONE_WAY: usize = 256;
-/// Most branches whose other way is remembered.
+/// Most branches whose other path is remembered.
 const WAYS: usize = 16;
 
 /// What follows an instruction that changes neither sp nor x30.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    /// The next one.
+    /// The next instruction.
     Behind,
-    /// The one at this distance, in bytes.
+    /// The instruction at this distance in bytes.
     At(i64),
-    /// One or the other.
+    /// Either of the two.
     Either(i64),
     /// The caller.
     Return,
-    /// Nobody knows, or one of the two is changed.
+    /// It is unknown, or the instruction changes sp or x30.
     Unknown,
 }
 
-/// Whether a function that executes at `ip` returns by what is in x30 and leaves sp alone. `read` gives the instruction at an address.
+/// Whether a function that executes at `ip` returns to x30 and leaves sp unchanged. `read` returns the instruction at
+/// an address.
 pub(crate) fn returns_by_register(ip: u64, read: impl Fn(u64) -> Option<u32>) -> bool {
     let mut ways = [0; WAYS];
     let mut count = 1;
@@ -71,10 +73,10 @@ pub(crate) fn returns_by_register(ip: u64, read: impl Fn(u64) -> Option<u32>) ->
     false
 }
 
-/// The groups of the manual's encoding index, by bits 25 to 28.
+/// By the groups of the manual's encoding index, bits 25 to 28.
 fn next(instruction: u32) -> Next {
     let register = |lowest: u32| instruction >> lowest & 31;
-    // Bits of a distance in instructions.
+    // A distance in instructions, of this many bits.
     let distance = |lowest: u32, bits: u32| {
         let up = 64_u32.wrapping_sub(lowest).wrapping_sub(bits);
         let field = i64::from(instruction).wrapping_shl(up);
@@ -83,18 +85,19 @@ fn next(instruction: u32) -> Next {
     let has_link = |places: &[u32]| places.iter().any(|place| register(*place) == 30);
     let sets_flags = instruction >> 29 & 1 == 1;
     match instruction >> 25 & 15 {
-        // Of immediates and of registers: x30 is not the result, nor sp, whose number is that of no register where flags are set.
+        // Immediates and registers: neither x30 is the result, nor sp, whose number means no register where flags are
+        // set.
         0b1000 | 0b1001 | 0b0101 | 0b1101 if !has_link(&[0]) && (register(0) != 31 || sets_flags) => {
             Next::Behind
         }
-        // Of vectors, some to a register.
+        // Vectors, some with a result in a general register.
         0b0111 | 0b1111 if !has_link(&[0]) => Next::Behind,
-        // Loads and stores not by way of sp, and none of whose registers may be x30.
+        // Loads and stores whose base is not sp, and none of whose registers can be x30.
         0b0100 | 0b0110 | 0b1100 | 0b1110 if register(5) != 31 && !has_link(&[0, 5, 10, 16]) => Next::Behind,
         0b1010 | 0b1011 => match instruction {
-            // ret, and those that check a signature first.
+            // ret, and its variants that check a signature first.
             0xd65f_03c0 | 0xd65f_0bff | 0xd65f_0fff => Next::Return,
-            // svc; hints, signing among them; barriers; moves between a system register and another one than x30.
+            // svc; hints, including signing; barriers; moves between a system register and any register but x30.
             _ if instruction & 0xffe0_001f == 0xd400_0001 => Next::Behind,
             _ if instruction & 0xffff_f01f == 0xd503_201f => Next::Behind,
             _ if instruction & 0xffff_f01f == 0xd503_301f => Next::Behind,
@@ -114,10 +117,10 @@ fn next(instruction: u32) -> Next {
 mod tests {
     use super::{Next, next, returns_by_register};
 
-    /// Where made code begins.
+    /// Where the test's code begins.
     const START: u64 = 0x1000;
 
-    /// Whether a function of these instructions that executes at this one returns so.
+    /// Whether a function with these instructions that executes at the given one returns to x30.
     fn returns_from(code: &[u32], place: usize) -> bool {
         returns_by_register(START + 4 * place as u64, |address| {
             let place = usize::try_from(address.checked_sub(START)? / 4).ok()?;
@@ -125,7 +128,7 @@ mod tests {
         })
     }
 
-    /// Check what follows each kind of instruction; whatever changes sp or x30, or may, ends the way.
+    /// Check what follows each kind of instruction: one that changes sp or x30, or may do so, ends the path.
     #[test]
     fn instructions_have_these_successors() {
         for (instruction, expected) in [
@@ -180,11 +183,12 @@ mod tests {
         }
     }
 
-    /// Check that a return is found from within a loop, in whichever direction it leads out of it, and that one which only comes behind
-    /// a restored register or stack pointer is none.
+    /// Check that a return is found from within a loop, in whichever direction it leaves the loop, and that a return
+    /// which only comes after a restored register or stack pointer does not count.
     #[test]
     fn leaf_functions_are_told_from_others() {
-        // A loop that ends by a branch back to a return before it, and by one ahead, which leads back in: __kernel_clock_gettime.
+        // A loop that ends by a branch back to a return before it, and by one forward that leads back in:
+        // __kernel_clock_gettime.
         let inner = [
             0xd503_23bf, // 0 autiasp
             0xd65f_03c0, // 1 ret
@@ -209,7 +213,7 @@ mod tests {
         ];
         let found: [bool; 6] = core::array::from_fn(|place| returns_from(&with_frame, place));
         assert_eq!(found, [false, false, false, false, false, true]);
-        // Where there is no more code, nobody knows.
+        // Where the code ends, the answer is unknown.
         assert!(!returns_from(&inner[2..5], 0));
     }
 }

@@ -1,41 +1,41 @@
-//! A made-up machine that calls and returns, with a function for each way to leave a frame.
+//! A made-up machine that calls and returns, with a function for each way of leaving a frame.
 
 use crate::testing::{CODE, Function, Layout, Segment, Words};
 use crate::{CodeAddress, Registers};
 use std::vec::Vec;
 
-/// Its functions lie at multiples of this.
+/// Its functions are at multiples of this.
 pub(super) const LENGTH: u64 = 0x10;
-/// Nobody has called it.
+/// The outermost function, which nobody has called.
 pub(super) const OUTERMOST: u64 = 0;
 /// Left by sp.
 pub(super) const PLAIN: u64 = 1;
-/// Left by sp, and keeps something of its own in the frame pointer.
+/// Left by sp; keeps a value of its own in the frame pointer.
 pub(super) const SAVES: u64 = 2;
 /// Left by the frame pointer.
 pub(super) const BY_BP: u64 = 3;
-/// Left by way of the frame pointer from further below: its stack was realigned, or it has arguments above.
+/// Left through the frame pointer from further below: its stack was realigned, or it has arguments above.
 pub(super) const REALIGNED: u64 = 4;
 /// Its row is evaluated anew at each visit.
 pub(super) const EVALUATED: u64 = 5;
-/// Left by the frame pointer, without a table. The two before are what no compiler makes.
+/// Left by the frame pointer, without a table. No compiler creates the two before.
 pub(super) const BARE: u64 = 8;
 
-/// What a function does with its frame; places count from its CFA.
+/// How a function uses its frame; places are relative to its CFA.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// Its table, after what is true of all: the stack pointer of the caller is the CFA at its beginning.
+    /// Its table, after what all have in common: at its beginning the caller's stack pointer is the CFA.
     table: &'static [u8],
-    /// From its stack pointer, beside the room that a call asks for.
+    /// From its stack pointer, not counting the room that a call asks for.
     size: u64,
     returns_at: u64,
     saves_bp_at: Option<u64>,
-    /// The CFA itself.
+    /// Where it stores the CFA itself.
     cfa_at: Option<u64>,
     bp: Bp,
 }
 
-/// What it has in the frame pointer.
+/// The contents of the frame pointer.
 #[derive(Clone, Copy)]
 enum Bp {
     Callers,
@@ -65,7 +65,7 @@ const SHAPES: [Shape; 9] = {
             bp: Bp::At(32),
             ..plain
         },
-        // CFA = rsp + 24, by an expression that no rule says: breg7 16, lit8, and, breg7 24, plus
+        // CFA = rsp + 24, by an expression that fits no rule: breg7 16, lit8, and, breg7 24, plus
         Shape { table: b"\x0f\x07\x30\x77\x10\x1e\x77\x18\x22", ..plain },
         // CFA = rsp + 24, rbp at CFA + 8
         Shape {
@@ -109,7 +109,7 @@ const SHAPES: [Shape; 9] = {
             bp: Bp::At(48),
             ..plain
         },
-        // CFA = sp + 24, x29 at CFA - 8, x30 at CFA - 24: not side by side, which no rule says
+        // CFA = sp + 24, x29 at CFA - 8, x30 at CFA - 24: not adjacent, which fits no rule
         Shape { table: b"\x0e\x18\x9d\x01\x9e\x03", returns_at: 24, saves_bp_at: Some(8), ..plain },
         // CFA = sp + 24, x29 at CFA + 8, x30 at CFA + 16
         Shape {
@@ -131,7 +131,7 @@ const SHAPES: [Shape; 9] = {
     ]
 };
 
-/// Their tables.
+/// The functions' tables.
 pub(super) fn tables() -> Segment {
     let functions: Vec<Function<'_>> = (0..)
         .zip(&SHAPES[..BARE as usize])
@@ -159,14 +159,14 @@ impl At {
         CODE + self.function * LENGTH + 1 + self.site
     }
 
-    /// What its callee saves to return to it by: signed where functions may do that, with the stack pointer.
+    /// What its callee saves to return to it: signed with the stack pointer, where functions may do that.
     fn returns(self) -> u64 {
         let signature = if cfg!(target_arch = "aarch64") { (self.sp >> 3 & 0x7f) << 48 } else { 0 };
         self.code() | signature
     }
 }
 
-/// The machine: its frames, the newest last, and its memory.
+/// The machine: its frames, newest last, and its memory.
 pub(super) struct Machine {
     pub(super) frames: Vec<At>,
     pub(super) words: Words,
@@ -178,7 +178,7 @@ impl Machine {
         Self { frames: Vec::from([outermost]), words: Words::default() }
     }
 
-    /// One whose outermost frame is of any function. It returns to 0, or has no table and begins a process.
+    /// A machine whose outermost frame is of any function. It returns to 0, or has no table and begins a process.
     pub(super) fn beginning_in(function: u64, top: u64) -> Self {
         let Shape { size, returns_at, .. } = SHAPES[function as usize];
         let mut machine = Self::new(top + size);
@@ -197,8 +197,8 @@ impl Machine {
         machine
     }
 
-    /// Leaves all frames but the oldest `keep`, lets the newest of those go on to its call number `site`, and has it
-    /// call `function`, which uses `room` bytes and, where it may, sets the frame pointer to `bp`.
+    /// Leaves all frames but the oldest `keep`, lets the newest of those continue to its call number `site`, and has
+    /// it call `function`, which uses `room` bytes and sets the frame pointer to `bp` if it may.
     pub(super) fn call(&mut self, keep: usize, site: u64, function: u64, room: u64, bp: u64) {
         self.frames.truncate(keep.max(1));
         let caller = self.frames.last_mut().expect("the outermost frame stays");
@@ -217,7 +217,7 @@ impl Machine {
         let (bp, room) = match shape.bp {
             Bp::Callers => (caller.bp, 0),
             Bp::Given => (bp, 0),
-            // Only who is not left by sp can have room for what the table does not know.
+            // Only functions that are not left by sp can have room that the table does not know of.
             Bp::At(at) => (cfa - at, room),
         };
         self.frames.push(At { function, site: 0, sp: cfa - shape.size - room, bp });

@@ -19,7 +19,7 @@ unsafe extern "C" {
 
 global_asm!(
     ".text",
-    // CFA = x29 + 16, in a frame whose size is known at run time only.
+    // CFA = x29 + 16, in a frame whose size is known only at run time.
     ".globl unwind_test_alloca",
     "unwind_test_alloca:",
     ".cfi_startproc",
@@ -40,7 +40,7 @@ global_asm!(
     ".cfi_def_cfa_offset 0",
     "ret",
     ".cfi_endproc",
-    // The return address is saved, and x29 left alone.
+    // The return address is saved, and x29 is left alone.
     ".globl unwind_test_alone",
     "unwind_test_alone:",
     ".cfi_startproc",
@@ -54,7 +54,7 @@ global_asm!(
     ".cfi_def_cfa_offset 0",
     "ret",
     ".cfi_endproc",
-    // Both are saved, but not side by side, and x29 holds a number.
+    // Both are saved, but not adjacent, and x29 holds a number.
     ".globl unwind_test_apart",
     "unwind_test_apart:",
     ".cfi_startproc",
@@ -74,7 +74,7 @@ global_asm!(
     ".cfi_def_cfa_offset 0",
     "ret",
     ".cfi_endproc",
-    // The return address is signed, as -mbranch-protection does it; the hints do nothing on older processors.
+    // The return address is signed, as with -mbranch-protection; the hints do nothing on older processors.
     ".globl unwind_test_signed",
     "unwind_test_signed:",
     ".cfi_startproc",
@@ -148,7 +148,7 @@ fn odd_frames_agree_with_backtrace() {
         ("root", unwind_test_root),
     ];
     for (name, caller) in callers {
-        // SAFETY: the function keeps the C calling convention.
+        // SAFETY: the function follows the C calling convention.
         let depth = unsafe { caller(compare, 0x230) };
         assert!(depth > 0x230, "{name}");
     }
@@ -158,23 +158,23 @@ fn odd_frames_agree_with_backtrace() {
 #[test]
 fn nested_odd_frames_agree_with_backtrace() {
     extern "C" fn signed(argument: usize) -> usize {
-        // SAFETY: the function keeps the C calling convention.
+        // SAFETY: the function follows the C calling convention.
         unsafe { unwind_test_signed(apart, argument) }
     }
     extern "C" fn apart(argument: usize) -> usize {
-        // SAFETY: the function keeps the C calling convention.
+        // SAFETY: the function follows the C calling convention.
         unsafe { unwind_test_apart(alloca, argument) }
     }
     extern "C" fn alloca(argument: usize) -> usize {
-        // SAFETY: the function keeps the C calling convention.
+        // SAFETY: the function follows the C calling convention.
         unsafe { unwind_test_alloca(compare, argument) }
     }
-    // SAFETY: the function keeps the C calling convention.
+    // SAFETY: the function follows the C calling convention.
     let depth = unsafe { unwind_test_alone(signed, 0x120) };
     assert!(depth > 0x120 + 8);
 }
 
-/// Check that a walk stops where there is no table: a frame pointer does not say where the caller's frame begins.
+/// Check that a walk stops where there is no table: a frame pointer does not tell where the caller's frame begins.
 #[test]
 fn missing_tables_end_the_walk() {
     assert_eq!(end_through(unwind_test_bare), (End::NoUnwindInfo, true));

@@ -40,7 +40,7 @@ global_asm!(
     ".cfi_def_cfa rsp, 8",
     "ret",
     ".cfi_endproc",
-    // The same with a frame whose size is known at run time only.
+    // The same with a frame whose size is known only at run time.
     ".globl unwind_test_alloca",
     "unwind_test_alloca:",
     ".cfi_startproc",
@@ -59,7 +59,7 @@ global_asm!(
     ".cfi_def_cfa rsp, 8",
     "ret",
     ".cfi_endproc",
-    // gcc's realigned stack: r10 keeps the CFA, is pushed, and CFA = *(rbp - 8) from there on.
+    // gcc's realigned stack: r10 keeps the CFA and is pushed; from there on CFA = *(rbp - 8).
     ".globl unwind_test_realigned",
     "unwind_test_realigned:",
     ".cfi_startproc",
@@ -84,7 +84,7 @@ global_asm!(
     ".cfi_def_cfa rsp, 8",
     "ret",
     ".cfi_endproc",
-    // The expression that linkers give .plt: one word more from the eleventh byte of each 16 on.
+    // The expression that linkers create for .plt: one more word from the eleventh byte of each 16 on.
     ".balign 16",
     ".globl unwind_test_plt",
     "unwind_test_plt:",
@@ -162,7 +162,7 @@ fn odd_frames_agree_with_backtrace() {
         ("root", unwind_test_root),
     ];
     for (name, caller) in callers {
-        // SAFETY: the function keeps the C calling convention.
+        // SAFETY: the function follows the C calling convention.
         let depth = unsafe { caller(compare, 0x230) };
         assert!(depth > 0x230, "{name}");
     }
@@ -172,18 +172,18 @@ fn odd_frames_agree_with_backtrace() {
 #[test]
 fn nested_odd_frames_agree_with_backtrace() {
     extern "C" fn realigned(argument: usize) -> usize {
-        // SAFETY: the function keeps the C calling convention.
+        // SAFETY: the function follows the C calling convention.
         unsafe { unwind_test_realigned(plt, argument) }
     }
     extern "C" fn plt(argument: usize) -> usize {
-        // SAFETY: the function keeps the C calling convention.
+        // SAFETY: the function follows the C calling convention.
         unsafe { unwind_test_plt(alloca, argument) }
     }
     extern "C" fn alloca(argument: usize) -> usize {
-        // SAFETY: the function keeps the C calling convention.
+        // SAFETY: the function follows the C calling convention.
         unsafe { unwind_test_alloca(compare, argument) }
     }
-    // SAFETY: the function keeps the C calling convention.
+    // SAFETY: the function follows the C calling convention.
     let depth = unsafe { unwind_test_frame_pointer(realigned, 0x120) };
     assert!(depth > 0x120 + 8);
 }
