@@ -1,14 +1,12 @@
 //! An aggregated capture that is made of a growing one, and what is asked of it.
 
-mod support;
-
+use crate::support::Made;
 use capture::{
     Action, Create, Ended, Event, MarkKind, Metadata, Process, ProcessEnd, ProcessId, Reader, Summary,
     Thread, Writer,
 };
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use support::Made;
 use viewer::aggregate::{Aggregate, metadata};
 use viewer::analysis::Span;
 use viewer::query::{Part, Query, When};

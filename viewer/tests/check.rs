@@ -1,10 +1,8 @@
 //! Rules against captures whose numbers were worked out by hand.
 
-mod support;
-
+use crate::support::Made;
 use capture::{Action, Ended, Lost, NodeId, Summary};
 use std::path::Path;
-use support::Made;
 use viewer::check::{Outcome, Report, Rules};
 use viewer::text::{self, Style};
 use viewer::{Naming, junit};
@@ -377,7 +375,7 @@ fn invalid_frees_are_limited() {
     let untold =
         "?     invalid-frees  0, at most 0; cannot be told: 1 process had lived before the recording\n";
     assert_eq!(judged(&attached, 0), (untold.to_owned(), Outcome::Untold));
-    let (text, outcome) = judged(&support::fixtures::sampled(), 0);
+    let (text, outcome) = judged(&crate::support::fixtures::sampled(), 0);
     assert!(text.contains("cannot be told: the capture is sampled"), "{text}");
     assert_eq!(outcome, Outcome::Untold);
 }

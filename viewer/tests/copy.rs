@@ -1,11 +1,9 @@
 //! Copies of captures are the captures, and redacted ones say nothing of people and machines.
 
-mod support;
-
+use crate::support::Made;
+use crate::support::fixtures::{rich, sampled, small, told};
 use capture::{Counter, CounterKind, Module, Process, Reader, Summary};
 use std::path::Path;
-use support::Made;
-use support::fixtures::{rich, sampled, small, told};
 use viewer::text::Style;
 use viewer::{Naming, Redaction};
 

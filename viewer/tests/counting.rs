@@ -1,9 +1,7 @@
 //! The meaning of each number, worked by hand.
 
-mod support;
-
+use crate::support::Made;
 use capture::{Action, Ended, NodeId, ReallocOutcome};
-use support::Made;
 use viewer::analysis::{Amount, Anomalies, Moment};
 
 fn amount(blocks: i64, bytes: i64) -> Amount {

@@ -1,14 +1,12 @@
 //! What changed between moments and between captures.
 
-mod support;
-
+use crate::support::Made;
+use crate::support::fixtures::sampled;
+use crate::support::golden::check_golden;
 use capture::{Action, Ended, Lost, Module, ModuleId, NodeId, Process, Sampling, Summary};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use support::Made;
-use support::fixtures::sampled;
-use support::golden::check_golden;
 use viewer::analysis::{Cost, Metric, Spelling};
 use viewer::check::{Growth, Outcome};
 use viewer::query::{Grouping, Lens, Query};

@@ -1,8 +1,6 @@
 //! Where stacks end for want of unwind information, and what the texts say of it.
 
-mod support;
-
-use support::Made;
+use crate::support::Made;
 use viewer::analysis::{Amount, EarlyEnd, Metric, early_ends};
 use viewer::text::{self, Style};
 

@@ -1,11 +1,7 @@
 //! Calls that returned no memory, on captures in which they are known.
 
-#[path = "support/fields.rs"]
-mod fields;
-mod support;
-
+use crate::support::Made;
 use capture::{Action, Ended, NodeId, ThreadId};
-use support::Made;
 use viewer::text::{self, Style};
 use viewer::{Loaded, json};
 
@@ -123,5 +119,5 @@ fn document_has_all_of_them() {
     assert_eq!(table["stack"][0]["function"], "table");
     assert_eq!((&aligned["alignment"], &aligned["error"]), (&3.into(), &"EINVAL".into()));
     let described = include_str!("../JSON.md");
-    fields::walk(&document, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
+    crate::fields::walk(&document, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
 }

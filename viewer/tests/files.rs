@@ -1,8 +1,6 @@
 //! From a file to a view.
 
-mod support;
-
-use support::fixtures::rich;
+use crate::support::fixtures::rich;
 use viewer::text::Style;
 use viewer::{DumpOptions, Error, Naming};
 

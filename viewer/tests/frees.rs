@@ -1,16 +1,11 @@
 //! Who frees: what stacks of frees add up to, in every view that can be asked for them.
 
-#[path = "export/protobuf.rs"]
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod protobuf;
-mod support;
-
+use crate::support::Made;
 use capture::{Action, Ended, FREE_STACKS, NodeId, ReallocOutcome, ThreadId};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use support::Made;
 use viewer::analysis::{Amount, Load, Metric, Profile, Site};
 use viewer::lives::{Age, Frees, FreesRow, Order, Parcel, Party, Side};
 use viewer::query::{Filter, Lens, Module, Part, Query};
@@ -244,13 +239,13 @@ fn exports_hold_frees() {
     let active = &speedscope["profiles"][speedscope["activeProfileIndex"].as_u64().unwrap() as usize];
     assert_eq!((&active["name"], &active["endValue"]), (&"frees".into(), &5.into()));
 
-    let pprof = protobuf::Profile::decode(&export(&loaded, Format::Pprof));
+    let pprof = crate::export::protobuf::Profile::decode(&export(&loaded, Format::Pprof));
     let of = |name: &str| {
         let place = pprof.sample_types.iter().position(|(kind, _)| kind == name).unwrap();
         pprof.samples.iter().map(|sample| sample.values[place]).sum::<i64>()
     };
     assert_eq!((of("freed_here_objects"), of("freed_here_space")), (5, 357));
-    let pprof = protobuf::Profile::decode(&export(&without, Format::Pprof));
+    let pprof = crate::export::protobuf::Profile::decode(&export(&without, Format::Pprof));
     assert!(pprof.sample_types.iter().all(|(kind, _)| !kind.starts_with("freed_here")));
 }
 

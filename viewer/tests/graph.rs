@@ -1,9 +1,7 @@
 //! Which block keeps which alive: the events of a capture and its scans together.
 
-mod support;
-
+use crate::support::Made;
 use capture::{Action, Area, AreaKind, Ended, Process, ProcessId, StringId, ThreadId};
-use support::Made;
 use viewer::graph::{Scanned, WhichScan};
 use viewer::query::Selected;
 use viewer::{Error, Moments, Naming};

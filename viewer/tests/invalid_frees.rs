@@ -1,12 +1,8 @@
 //! Frees of what was no live block, on captures whose frees are known.
 
-#[path = "support/fields.rs"]
-mod fields;
-mod support;
-
+use crate::support::Made;
 use capture::{Action, Ended, NodeId, Process, ProcessId, ReallocOutcome, ThreadId};
 use proptest::prelude::*;
-use support::Made;
 use viewer::analysis::{Load, Profile};
 use viewer::lives::{Cause, InvalidFreeRow, Suspects};
 use viewer::text::{self, Style};
@@ -140,7 +136,7 @@ fn views_say_what_was_there() {
     assert_eq!(first["block"]["stack"][0]["function"], "make");
     assert_eq!(document["frees"][1]["before"]["moved_to"], "0x3000");
     let described = include_str!("../JSON.md");
-    fields::walk(&document, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
+    crate::fields::walk(&document, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
 }
 
 proptest! {

@@ -1,12 +1,10 @@
 //! Filters, and other ways to see stacks, on captures whose numbers were worked out by hand.
 
-mod support;
-
+use crate::support::Made;
+use crate::support::fixtures::{rich, sampled};
 use capture::{Action, Ended, FREE_STACKS, Frame, Module, ModuleId, NodeId, Process, Pseudo};
 use proptest::prelude::*;
 use serde_json::json;
-use support::Made;
-use support::fixtures::{rich, sampled};
 use viewer::analysis::{Cost, Load, Metric, Share, Tree, functions};
 use viewer::query::{Expression, Grouping, Lens, Pattern};
 use viewer::text::{self, Style};

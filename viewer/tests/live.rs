@@ -1,12 +1,10 @@
 //! A capture that is looked at while it grows.
 
-mod support;
-
+use crate::support::Made;
+use crate::support::golden::check_golden;
 use capture::{Counter, CounterKind, Process, Reader, Writer};
 use serde_json::Value;
 use std::path::Path;
-use support::Made;
-use support::golden::check_golden;
 use viewer::Naming;
 use viewer::analysis::Amount;
 use viewer::live::{By, Change, Intervals, Live, Order, Reading};

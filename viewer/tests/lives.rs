@@ -1,14 +1,10 @@
 //! Views of block lives, on captures whose numbers were worked out by hand, and against the sums of the profile.
 
-#[path = "support/fields.rs"]
-mod fields;
-mod support;
-
+use crate::support::Made;
+use crate::support::fixtures::{rich, sampled, small};
 use capture::{Action, Ended, Module, NodeId, ReallocOutcome, Tables};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use support::Made;
-use support::fixtures::{rich, sampled, small};
 use viewer::analysis::{Amount, Load, Watch, lines};
 use viewer::lives::{
     Frees, History, Lifetimes, Order, PAGE, Pages, ReallocRow, Reallocs, Side, Sizes, Temporary, Threads,
@@ -461,7 +457,7 @@ fn every_field_is_documented() {
         for (name, document) in documents(&made) {
             let value: serde_json::Value = serde_json::from_str(&document).unwrap();
             assert_eq!(value["document"], *name);
-            fields::walk(&value, &mut |key| {
+            crate::fields::walk(&value, &mut |key| {
                 assert!(described.contains(&format!("`{key}`")), "{name}: {key}")
             });
         }

@@ -1,11 +1,9 @@
 //! Questions about files: moments, ranges and filters.
 
-mod support;
-
+use crate::support::Made;
+use crate::support::fixtures::rich;
 use capture::{Action, Ended, Event, MarkKind, NodeId, ProcessId, Summary, ThreadId};
 use std::path::Path;
-use support::Made;
-use support::fixtures::rich;
 use viewer::analysis::{Amount, Cost, Load, Profile, Span};
 use viewer::query::{Filter, Lens, Part, Query, Selected};
 use viewer::text::Style;

@@ -1,8 +1,6 @@
 //! Why functions have no name, and how much that hides.
 
-mod support;
-
-use support::Made;
+use crate::support::Made;
 use viewer::analysis::{Amount, Metric, Nameless, nameless};
 
 fn amount(blocks: i64, bytes: i64) -> Amount {

@@ -1,8 +1,6 @@
 //! Reports in other forms have the rows of those in text.
 
-mod support;
-
-use support::fixtures::small;
+use crate::support::fixtures::small;
 use viewer::outline::{Form, outline};
 use viewer::text::{self, Style};
 use viewer::{Loaded, ReportOptions, Shape};
@@ -38,7 +36,7 @@ fn rows_are_those_of_the_text() {
 /// Check that a capture with nothing in it has a valid form of nothing.
 #[test]
 fn nothing_has_a_form() {
-    let loaded = support::Made::new().loaded("empty.memprof");
+    let loaded = crate::support::Made::new().loaded("empty.memprof");
     for shape in [Shape::Stacks, Shape::Tree, Shape::Inverted, Shape::Functions] {
         let outline = outline(&loaded, &ReportOptions { shape, ..ReportOptions::default() });
         for form in Form::ALL {

@@ -1,11 +1,9 @@
 //! Files of Parquet, read back by a reader that shares nothing with the writer, have the rows of the tables.
 
-mod support;
-
+use crate::support::Made;
+use crate::support::fixtures::{rich, small};
 use std::collections::HashMap;
 use std::path::Path;
-use support::Made;
-use support::fixtures::{rich, small};
 
 /// A value of Thrift's compact protocol.
 #[derive(Clone, Debug)]

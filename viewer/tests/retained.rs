@@ -1,11 +1,7 @@
 //! Views of what blocks keep alive, of a graph whose numbers were worked out by hand.
 
-#[path = "support/fields.rs"]
-mod fields;
-mod support;
-
+use crate::support::Made;
 use capture::{Object, Scan, ThreadId};
-use support::Made;
 use viewer::analysis::Amount;
 use viewer::graph::{Classes, GraphBuilder, HeldBlock, Rank, RootId, Scanned, Several, Source};
 use viewer::text::{self, Style};
@@ -178,7 +174,7 @@ fn the_document_has_the_same_numbers() {
     let led = |row: usize, field: &str| value["unreachable_stacks"][row]["leads_to"][0][field].as_i64();
     assert_eq!([led(0, "bytes"), led(1, "bytes"), led(1, "blocks")], [Some(7), Some(16), Some(1)]);
     let described = include_str!("../JSON.md");
-    fields::walk(&value, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
+    crate::fields::walk(&value, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
 }
 
 /// Check that of many roots those are named that lead to most, and that the others are counted, also those that were not followed.

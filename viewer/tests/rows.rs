@@ -1,9 +1,7 @@
 //! What the rows of a report and the notes beside it say.
 
-mod support;
-
+use crate::support::Made;
 use capture::{Action, CounterKind, Ended, MarkKind, NodeId, Pseudo, Summary};
-use support::Made;
 use viewer::analysis::{Metric, Share, rows};
 use viewer::outline::Form;
 use viewer::text::{self, Style};

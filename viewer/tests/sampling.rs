@@ -1,11 +1,9 @@
 //! Estimates from samples, against the truth and against exact counting.
 
-mod support;
-
+use crate::support::Made;
+use crate::support::fixtures::sampled;
 use capture::{Action, Ended, ReallocOutcome, Sampling};
 use proptest::prelude::*;
-use support::Made;
-use support::fixtures::sampled;
 use viewer::analysis::{Amount, Cost, Metric, Names, Profile, Spread, Tree, functions};
 
 /// So close that there are hundreds of samples of each kind: errors are normally distributed only then.

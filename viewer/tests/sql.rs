@@ -1,10 +1,8 @@
 //! A capture as a database: its sums are those of the profile, and questions have answers or reasons.
 
-mod support;
-
+use crate::support::Made;
+use crate::support::fixtures::{rich, small, told};
 use capture::Action;
-use support::Made;
-use support::fixtures::{rich, small, told};
 use viewer::Loaded;
 use viewer::sql::{Error, Form, query};
 

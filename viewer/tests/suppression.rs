@@ -1,10 +1,8 @@
 //! Which leaks rules leave out, on captures whose numbers were worked out by hand.
 
-mod support;
-
+use crate::support::Made;
 use capture::{Ended, Process};
 use serde_json::Value;
-use support::Made;
 use viewer::analysis::Cost;
 use viewer::query::{Lens, Query};
 use viewer::suppression::{Suppressions, parse};

@@ -1,10 +1,8 @@
 //! Names that a capture lacks, from the files of this machine.
 
-mod support;
-
+use crate::support::Made;
 use capture::{Frame, FrameId, Module, ModuleId};
 use std::os::unix::fs::MetadataExt;
-use support::Made;
 use viewer::analysis::functions_of;
 use viewer::query::{Filter, Lens, Part, Query};
 use viewer::{LookedUp, Moments, Naming};

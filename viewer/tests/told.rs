@@ -1,11 +1,9 @@
 //! What programs tell of themselves: marks, pauses, and heaps of their own.
 
-mod support;
-
+use crate::support::Made;
+use crate::support::fixtures::told;
+use crate::support::golden::check_golden;
 use capture::{Action, Ended, MarkKind, NodeId, ReallocOutcome};
-use support::Made;
-use support::fixtures::told;
-use support::golden::check_golden;
 use viewer::analysis::{Amount, PauseTotals, Profile};
 use viewer::query::{Filter, Part, Query};
 use viewer::text::Style;

@@ -1,11 +1,9 @@
 //! Call trees and function tables, worked by hand.
 
-mod support;
-
+use crate::support::Made;
 use capture::{FrameId, NodeId};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use support::Made;
 use viewer::Loaded;
 use viewer::analysis::{Amount, Metric, Tree, functions};
 

@@ -1,11 +1,9 @@
 //! What people and programs see.
 
-mod support;
-
+use crate::support::Made;
+use crate::support::fixtures::{rich, sampled, small, told};
+use crate::support::golden::check_golden;
 use serde_json::Value;
-use support::Made;
-use support::fixtures::{rich, sampled, small, told};
-use support::golden::check_golden;
 use viewer::analysis::{Metric, Share};
 use viewer::text::Style;
 use viewer::{DumpOptions, Loaded, ReportOptions, Shape};

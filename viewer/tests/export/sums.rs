@@ -1,7 +1,7 @@
 //! What a document says the sums are, read by means of its own.
 
-use crate::protobuf::Profile;
-use crate::syscap;
+use super::protobuf::Profile;
+use super::syscap;
 use serde_json::Value;
 use std::collections::HashMap;
 use viewer::Format;

@@ -1,7 +1,7 @@
 //! Aggregated captures against passes over all events.
 
-use super::support::Made;
 use super::{events, relatives};
+use crate::support::Made;
 use capture::aggregate::AGGREGATE;
 use capture::{Action, Event, FigureKind, NodeId, ProcessId, SumKind, Tables, ThreadId};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Looks at a recording that goes on, against a pass over all of it.
 
-use super::support::Made;
 use super::{events, family};
+use crate::support::Made;
 use capture::{Action, Event, Tables};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -6,16 +6,14 @@ mod lives;
 mod looks;
 mod naive;
 mod ranges;
-#[path = "../support/mod.rs"]
-mod support;
 
+use crate::support::Made;
 use capture::{
     Action, Ended, Event, FREE_STACKS, NodeId, Process, ProcessEnd, ProcessId, ReallocOutcome, Tables,
     ThreadId,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use support::Made;
 use viewer::analysis::{Cost, Load, Profile, Reason};
 
 /// A family whose frees have stacks.

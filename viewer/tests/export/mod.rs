@@ -1,21 +1,18 @@
 //! Every export is well formed, and its sums are those of the profile.
 
-#[path = "../support/mod.rs"]
-mod support;
-
-mod protobuf;
+pub(crate) mod protobuf;
 mod sums;
 mod syscap;
 
+use self::sums::{massif_held, sums};
+use crate::support::Made;
+use crate::support::fixtures::{rich, sampled, small, told, worked};
+use crate::support::golden::check_golden;
 use capture::{
     Action, Counter, CounterKind, Ended, Event, MarkKind, NodeId, Process, ProcessId, Sample, Summary, TaskId,
 };
 use proptest::prelude::*;
 use serde_json::Value;
-use sums::{massif_held, sums};
-use support::Made;
-use support::fixtures::{rich, sampled, small, told, worked};
-use support::golden::check_golden;
 use viewer::analysis::Metric;
 use viewer::query::{Grouping, Lens, Module, Query};
 use viewer::{Error, Events, ExportOptions, Format, Loaded, Moments, Naming};

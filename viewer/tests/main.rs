@@ -1,0 +1,39 @@
+//! The viewer from outside: captures that were made for a test, and what each view says of them.
+//!
+//! One program for all, since each would link the viewer again.
+
+#[path = "support/fields.rs"]
+mod fields;
+mod support;
+
+mod aggregated;
+mod check;
+mod copy;
+mod counting;
+mod diffs;
+mod early_ends;
+mod export;
+mod failed;
+mod files;
+mod frees;
+mod graph;
+mod invalid_frees;
+mod lens;
+mod live;
+mod lives;
+mod moments;
+mod nameless;
+mod oracle;
+mod outline;
+#[cfg(feature = "sql")]
+mod parquet;
+mod retained;
+mod rows;
+mod sampling;
+#[cfg(feature = "sql")]
+mod sql;
+mod suppression;
+mod symbolize;
+mod told;
+mod trees;
+mod views;
