@@ -473,6 +473,10 @@ fn attached_processes_are_sampled_with_what_they_start() {
     page.stop();
     assert_eq!(running.wait().code, 5);
     let lost = info(&world, "it.memprof")["cpu"]["lost"].as_u64().expect("losses are counted");
+    let mut tool = world.tool(["info"]);
+    tool.arg(world.path("it.memprof"));
+    let ran = wait(&world, tool);
+    assert!(ran.text().contains("the recorded processes, with"), "{}", ran.text());
     let rows = report("it.memprof");
     for (function, worked, before) in
         [("early", worked[0], before), ("late", worked[1], 0), ("child", worked[2], 0)]

@@ -162,3 +162,26 @@ fn children_in_a_pid_namespace_are_told_apart() {
     let child = child.unwrap_or_else(|| panic!("no process has just these blocks: {info:#}"));
     assert_eq!((&child["ended"], &child["exit"]), (&"exited".into(), &7.into()), "{child:#}");
 }
+
+/// Check that a process of a pid namespace has the pid that it has outside, before and after it executes another program,
+/// though nobody has looked before it did.
+#[test]
+fn pid_in_a_namespace_is_known_after_an_exec() {
+    let program = c("executes_in_a_namespace").flags(["-O1", "-D_GNU_SOURCE"]).build();
+    let (ran, capture) = record(program).run();
+    if ran.code == 77 {
+        return skip("a pid namespace", "this machine does not let users make namespaces");
+    }
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    capture.assert_sound();
+    let info = capture.info();
+    let processes = info["processes"].as_array().expect("there are some");
+    let of = |bytes: u64| {
+        let of = processes.iter().find(|process| process["peak_bytes"] == bytes);
+        of.unwrap_or_else(|| panic!("no process has just this block: {info:#}"))
+    };
+    let (parent, before, after) = (of(2112), of(2113), of(2114));
+    assert_eq!((&before["ended"], &after["ended"]), (&"exec".into(), &"exited".into()), "{info:#}");
+    assert_eq!(before["pid"], after["pid"], "{info:#}");
+    assert!(number(parent, "/pid") > 2, "{info:#}");
+}

@@ -16,7 +16,7 @@ use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::{Loaded, MarkRow};
 use capture::aggregate::AGGREGATE;
-use capture::{Clock, CounterKind, FAILED_CALLS, ProcessId};
+use capture::{Clock, CounterKind, CpuSummary, FAILED_CALLS, ProcessId, Tables};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
@@ -197,7 +197,7 @@ fn cpu(loaded: &Loaded) -> Facts {
     let Some(cpu) = loaded.tables.summary.as_ref().map(|summary| &summary.cpu) else { return Vec::new() };
     let mut facts = Vec::new();
     if !cpu.event.is_empty() {
-        let whose = if cpu.is_system_wide { "all processes" } else { "the target and what it started" };
+        let whose = sampled(loaded, cpu);
         let kernel = if cpu.has_kernel { "with" } else { "without" };
         facts.extend([
             fact("samples", count(cpu.samples)),
@@ -229,6 +229,21 @@ fn cpu(loaded: &Loaded) -> Facts {
         facts.push(fact("less resident", counted(others as u64, "process")));
     }
     facts
+}
+
+/// Whose work was sampled.
+fn sampled(loaded: &Loaded, cpu: &CpuSummary) -> &'static str {
+    let Tables { processes, metadata, .. } = &loaded.tables;
+    let follows = metadata.options.iter().all(|(name, value)| name != "follow" || value == "true");
+    if cpu.is_system_wide {
+        "all processes"
+    } else if metadata.command.is_empty() && processes.first().is_some_and(|first| first.attached) {
+        "the recorded processes"
+    } else if follows {
+        "the target and what it started"
+    } else {
+        "the target"
+    }
 }
 
 /// How page faults were recorded; empty if not requested.
