@@ -344,6 +344,7 @@ fn deaf_process_is_refused() {
     let (pid, world) = (program.pid(), &program.world);
     let ran = wait(world, world.tool(["attach", &pid, "-o", "no.memprof"]));
     assert!(ran.code == 2 && ran.stderr.contains("hears nothing"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("cannot be given"), "it has the agent: {}", ran.stderr);
     program.end();
 }
 
