@@ -16,7 +16,7 @@ use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::{Loaded, MarkRow};
 use capture::aggregate::AGGREGATE;
-use capture::{Clock, CounterKind, CpuSummary, FAILED_CALLS, ProcessId, Tables};
+use capture::{Clock, CounterKind, CpuSummary, FAILED_CALLS, ProcessId};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
@@ -233,11 +233,11 @@ fn cpu(loaded: &Loaded) -> Facts {
 
 /// Whose work was sampled.
 fn sampled(loaded: &Loaded, cpu: &CpuSummary) -> &'static str {
-    let Tables { processes, metadata, .. } = &loaded.tables;
+    let metadata = &loaded.tables.metadata;
     let follows = metadata.options.iter().all(|(name, value)| name != "follow" || value == "true");
     if cpu.is_system_wide {
         "all processes"
-    } else if metadata.command.is_empty() && processes.first().is_some_and(|first| first.attached) {
+    } else if metadata.command.is_empty() {
         "the recorded processes"
     } else if follows {
         "the target and what it started"
