@@ -9,9 +9,10 @@ use super::headline::{remark_texts, span, warnings};
 use super::nameless::footnote;
 use super::stack_line::{not_shown, stack_line};
 use super::style::{Role, Style};
-use super::summary::thread_count;
 use super::traced::TracedUnit;
-use crate::analysis::{Amount, Lengths, Metric, ProcessTitles, Span, call_of, stack_states, state_share};
+use crate::analysis::{
+    Amount, Lengths, Metric, ProcessTitles, Span, call_of, stack_states, state_share, thread_count,
+};
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::{Loaded, MarkRow};
