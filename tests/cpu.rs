@@ -476,6 +476,10 @@ fn attached_processes_are_sampled_with_what_they_start() {
     page.stop();
     assert_eq!(running.wait().code, 5);
     let lost = info(&world, "it.memprof")["cpu"]["lost"].as_u64().expect("losses are counted");
+    let mut tool = world.tool(["info"]);
+    tool.arg(world.path("it.memprof"));
+    let ran = wait(&world, tool);
+    assert!(ran.text().contains("the recorded processes, with"), "{}", ran.text());
     let rows = report("it.memprof");
     for (function, worked, before) in
         [("early", worked[0], before), ("late", worked[1], 0), ("child", worked[2], 0)]
@@ -490,6 +494,35 @@ fn attached_processes_are_sampled_with_what_they_start() {
         |stack: &[String]| ["start_thread", "main"].iter().any(|root| stack.iter().any(|name| name == root));
     let foreign: i64 = rows.iter().filter(|(stack, _)| !is_theirs(stack)).map(|(_, samples)| samples).sum();
     assert!(foreign <= 20, "{foreign} of others: {rows:#?}");
+}
+
+/// Check that a program that is started by hand is sampled when that is asked for, and not otherwise.
+#[test]
+fn programs_started_by_hand_are_sampled() {
+    if !can_sample() {
+        return;
+    }
+    let known = c("known_work").flags(["-O1"]).build();
+    for (options, least, most) in [(&["--cpu"][..], 100, 1100), (&[], 0, 0)] {
+        let world = World::new();
+        let (socket, file) = (world.path("socket"), world.path("all.memprof"));
+        let mut record = world.tool(["record", "--listen"]);
+        record.arg(&socket).arg("--output").arg(&file).args(options);
+        let collector = start(&world, record);
+        wait_for("the collector", || collector.stderr().contains("COMMAND\n"));
+        let mut command = world.command(&known);
+        command.arg("300").env("LD_PRELOAD", agent(&world)).env("SYSPROF_MEMPROF_SOCKET", &socket);
+        assert_eq!(wait(&world, command).code, 0);
+        collector.signal(Signal::INT);
+        assert_eq!(collector.wait().code, 0);
+        let capture = Capture::new(world, file);
+        let lost = capture.info()["cpu"]["lost"].as_i64().unwrap_or(0);
+        let rows = rows(&capture);
+        let all: i64 = rows.iter().map(|(_, samples)| samples).sum();
+        // It is followed within a tenth of a second, of 900 ms of work; machines are slow at times.
+        assert!(all + lost >= least && all <= most, "{options:?}: {all} samples, {lost} lost");
+        assert!(samples_in(&rows, "main") * 100 >= all * 9 / 10, "{options:?}: {rows:#?}");
+    }
 }
 
 /// Check that --no-cpu takes no samples and says nothing about them, and that memory over time is recorded all the

@@ -199,6 +199,33 @@ fn libraries_are_followed() {
     }
 }
 
+/// Check that while one thread waits for the child of its vfork, and may hold any lock, the others are not stopped again and again;
+/// and that the process is recorded as soon as that is over.
+#[test]
+fn threads_are_not_stopped_for_nothing() {
+    let flags = ["-O1", "-fno-builtin", "-D_GNU_SOURCE", "-pthread"];
+    let program = Program::start(&c("joins_a_vforking_thread").flags(flags), &[]);
+    wait_for("the child of vfork", || program.page.is_done());
+    let stops = || {
+        let status = format!("/proc/{pid}/task/{pid}/status", pid = program.pid());
+        let status = std::fs::read_to_string(status).expect("it runs");
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count.and_then(|count| count.trim().parse::<u64>().ok()).expect("the kernel counts them")
+    };
+    let before = stops();
+    let mut tool = program.world.tool(["attach", &program.pid(), "--patience", "100s", "--no-symbolize"]);
+    tool.arg("--output").arg(program.world.path("it.memprof"));
+    let collector = start(&program.world, tool);
+    std::thread::sleep(Duration::from_secs(2));
+    let stopped = stops() - before;
+    assert!(stopped < 20, "the other thread was stopped {stopped} times");
+    program.page.go();
+    wait_for("calls of the program", || allocating(&program.world).iter().any(|name| name == "call"));
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    program.end();
+}
+
 /// Check that a thread which is in the kernel for long while it is examined continues as soon as it leaves the
 /// kernel, while the recording goes on.
 #[test]
@@ -324,6 +351,7 @@ fn deaf_process_is_refused() {
     let (pid, world) = (program.pid(), &program.world);
     let ran = wait(world, world.tool(["attach", &pid, "-o", "no.memprof"]));
     assert!(ran.code == 2 && ran.stderr.contains("hears nothing"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("cannot be given"), "it has the agent: {}", ran.stderr);
     program.end();
 }
 

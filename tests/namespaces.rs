@@ -2,7 +2,8 @@
 //! differ from those of its recorder.
 
 use crate::harness::{
-    Page, World, attach, c, copy_program, info, installed, number, product, record, skip, start, wait,
+    Fixture, Page, Running, World, attach, c, copy_program, info, installed, number, product, record, skip,
+    start, wait, wait_for,
 };
 use rustix::process::{Signal, geteuid};
 use serde_json::Value;
@@ -35,7 +36,7 @@ mount -t tmpfs none /tmp
 unset SYSPROF_MEMPROF_DIR
 /opt/agent/sysprof-memprof ps
 cd /
-LD_PRELOAD=/opt/agent/libsysprof_memprof_preload.so exec /opt/app/service /world/page
+LD_PRELOAD=/opt/agent/libsysprof_memprof_preload.so exec /opt/app/service /world/page $2
 "#;
 
 /// The command that enters namespaces of another user; none if this machine lacks what it needs.
@@ -71,40 +72,47 @@ fn row<'v>(rows: &'v Value, function: &str) -> &'v Value {
     rows.as_array().and_then(|rows| rows.iter().find(is_it)).unwrap_or_else(|| panic!("{function}: {rows:#}"))
 }
 
-/// Check that root finds a service of another user in user, mount and pid namespaces of its own, records it, and
-/// names and compares its functions using a file that exists only in the service's own root.
-#[test]
-fn service_in_its_own_namespaces_is_recorded() {
-    let world = World::new();
-    let entering = match enter(&world) {
-        Ok(entering) => entering,
-        Err(why) => return skip("a service in its own namespaces", why),
-    };
+/// A program as a service in namespaces of its own, in its way; none where this machine has not what it takes.
+fn contained(world: &World, program: &Fixture, way: &str) -> Result<(Page, Running), &'static str> {
+    let mut entering = enter(world)?;
     let mut install = world.tool(["install-agent", "--prefix"]);
     install.arg(world.path("usr"));
-    assert_eq!(wait(&world, install).code, 0);
+    assert_eq!(wait(world, install).code, 0);
     copy_program(product(), &world.path("sysprof-memprof"));
-    copy_program(c("holds_and_churns").flags(["-O1", "-g"]).build(), &world.path("service"));
-    let page = Page::new(&world);
+    copy_program(program.build(), &world.path("service"));
+    let page = Page::new(world);
     fs::create_dir(world.path("root")).expect("the folder is ours");
     for (path, mode) in [(world.folder().to_owned(), 0o755), (page.path.clone(), 0o666)] {
         fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("the file is ours");
     }
     std::os::unix::fs::chown(world.path("root"), Some(12345), Some(12345)).expect("we are root");
-    let service = start(&world, entering);
-    page.wait_for_calls(1, 1000);
-    assert_eq!(page.pid(), 1, "it is the first process of its namespace");
+    entering.arg(way);
+    Ok((page, start(world, entering)))
+}
 
-    let rows = || -> Value {
-        let ran = wait(&world, world.tool(["ps", "--json"]));
-        serde_json::from_str(ran.text()).expect("ps prints JSON")
-    };
-    let all = rows();
+/// The row of `ps` for the service.
+fn service_row(world: &World) -> Value {
+    let ran = wait(world, world.tool(["ps", "--json"]));
+    let all: Value = serde_json::from_str(ran.text()).expect("ps prints JSON");
     let is_it =
         |row: &&Value| row["command"].as_str().is_some_and(|words| words.starts_with("/opt/app/service"));
-    let found = all["processes"].as_array().and_then(|rows| rows.iter().find(is_it)).expect("it is found");
+    all["processes"].as_array().and_then(|rows| rows.iter().find(is_it)).expect("it is found").clone()
+}
+
+/// Check that root finds a service of another user in user, mount and pid namespaces of its own, records it, and
+/// names and compares its functions using a file that exists only in the service's own root.
+#[test]
+fn service_in_its_own_namespaces_is_recorded() {
+    let world = World::new();
+    let (page, service) = match contained(&world, &c("holds_and_churns").flags(["-O1", "-g"]), "") {
+        Ok(service) => service,
+        Err(why) => return skip("a service in its own namespaces", why),
+    };
+    page.wait_for_calls(1, 1000);
+    assert_eq!(page.pid(), 1, "it is the first process of its namespace");
+    let found = service_row(&world);
     assert_eq!((&found["state"], &found["uid"]), (&"dormant".into(), &12345.into()), "{found:#}");
-    let pid = number(found, "/pid").to_string();
+    let pid = number(&found, "/pid").to_string();
     let run = |arguments: &[&str]| {
         let ran = wait(&world, world.tool(arguments));
         assert_eq!(ran.code, 0, "{arguments:?}: {}\n{}", ran.stderr, service.stderr());
@@ -136,6 +144,25 @@ fn service_in_its_own_namespaces_is_recorded() {
     assert_eq!(service.wait().code, 5);
 }
 
+/// Check that one which calls no function of the allocator is made to answer, though its agent is a file in its own root alone.
+#[test]
+fn idle_service_in_its_own_namespaces_is_woken() {
+    let world = World::new();
+    let (page, service) = match contained(&world, &c("serves_in_its_way").flags(["-O1"]), "sleeps") {
+        Ok(service) => service,
+        Err(why) => return skip("a service in its own namespaces", why),
+    };
+    wait_for("the service", || page.pid() == 1);
+    wait_for("its agent", || service_row(&world)["state"] == "dormant");
+    let pid = number(&service_row(&world), "/pid").to_string();
+    let collector = attach(&world, &pid, &["--patience", "100s", "--output", "it.memprof"]);
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    assert_eq!(info(&world, "it.memprof")["processes"][0]["pid"].to_string(), pid);
+    page.stop();
+    service.wait();
+}
+
 /// Check that a process which was forked in a pid namespace has its own end and blocks, whichever process has its
 /// number outside.
 #[test]
@@ -162,4 +189,27 @@ fn children_in_a_pid_namespace_are_told_apart() {
     let child = processes.iter().find(|process| process["allocations"] == 2000);
     let child = child.unwrap_or_else(|| panic!("no process has just these blocks: {info:#}"));
     assert_eq!((&child["ended"], &child["exit"]), (&"exited".into(), &7.into()), "{child:#}");
+}
+
+/// Check that a process of a pid namespace has the pid that it has outside, before and after it executes another program,
+/// though nobody has looked before it did.
+#[test]
+fn pid_in_a_namespace_is_known_after_an_exec() {
+    let program = c("executes_in_a_namespace").flags(["-O1", "-D_GNU_SOURCE"]).build();
+    let (ran, capture) = record(program).run();
+    if ran.code == 77 {
+        return skip("a pid namespace", "this machine does not let users make namespaces");
+    }
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    capture.assert_sound();
+    let info = capture.info();
+    let processes = info["processes"].as_array().expect("there are some");
+    let of = |bytes: u64| {
+        let of = processes.iter().find(|process| process["peak_bytes"] == bytes);
+        of.unwrap_or_else(|| panic!("no process has just this block: {info:#}"))
+    };
+    let (parent, before, after) = (of(2112), of(2113), of(2114));
+    assert_eq!((&before["ended"], &after["ended"]), (&"exec".into(), &"exited".into()), "{info:#}");
+    assert_eq!(before["pid"], after["pid"], "{info:#}");
+    assert!(number(parent, "/pid") > 2, "{info:#}");
 }

@@ -1,6 +1,6 @@
 //! Every process of a tree is in the capture, with its name and its own counts, however it was started.
 
-use crate::harness::{Capture, World, c, installed, product, record, skip, wait};
+use crate::harness::{Capture, World, c, info, installed, product, record, skip, wait};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -128,6 +128,7 @@ fn process_that_executes_is_one() {
     run.arg(c("becomes_itself").build()).arg("3");
     let ran = wait(&world, run);
     assert!(ran.stderr.contains("threads       1 thread in 1 process\n"), "{}", ran.stderr);
+    assert_eq!(info(&world, "it.memprof")["threads"], 1);
 }
 
 /// Check that programs are followed however they are started, also with an empty environment, and that the stacks of

@@ -55,7 +55,8 @@ pub enum Refusal {
     /// It has the agent, but no doorbell to hear.
     #[error(
         "process {pid} has the agent preloaded, but there was no doorbell when it started: it hears nothing. \
-         sysprof-memprof install-agent, run as root, makes one for all users; then restart the process"
+         sysprof-memprof install-agent, run as root, makes one for all users, and docs/tasks/containers.md says how a \
+         container gets one; then restart the process"
     )]
     NoDoorbell {
         /// Its pid.

@@ -6,6 +6,7 @@ use crate::numbers::{Numbers, Roll};
 use crate::occupant::Occupant;
 use crate::process::{self, Info};
 use crate::sleeper::Bell;
+use crate::successors::{Relation, Successors};
 use crate::watcher;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -41,6 +42,8 @@ pub(crate) struct Image {
     pub(crate) info: Info,
     /// Finds its processes here by the pids they tell.
     numbers: Numbers,
+    /// What has become of those that were not looked up in time.
+    successors: Successors,
     /// The present or last occupant of each slot.
     occupants: Mutex<FxHashMap<u32, Arc<Occupant>>>,
     liveness: Arc<Liveness>,
@@ -67,14 +70,23 @@ impl Image {
         let numbers = Numbers::of(&info);
         let first = Arc::new(Occupant::found(info.own_pid, info.pid));
         let occupants = Mutex::new(FxHashMap::from_iter([(0, first)]));
-        Arc::new(Image { id, memory, info, numbers, occupants, liveness, bell, ends, is_over })
+        let successors = Successors::default();
+        Arc::new(Image { id, memory, info, numbers, successors, occupants, liveness, bell, ends, is_over })
     }
 
     /// Notes that a process has had a slot since `time`, in shifted ticks.
     pub(crate) fn meet(&self, slot: u32, told: u32, time: u64) -> Arc<Occupant> {
         let is_first = told == self.info.own_pid;
-        let occupant =
-            if is_first { Occupant::found(told, self.info.pid) } else { Occupant::met(told, time) };
+        let occupant = if is_first {
+            Occupant::found(told, self.info.pid)
+        } else {
+            let claimed = self.memory.segment().slots().get(slot as usize);
+            // Relaxed: written before the record by which the process was met.
+            let parent = claimed.and_then(|claimed| {
+                Some((claimed.owner()?.1?, (claimed.fork.load(Ordering::Relaxed) >> 32) as u32))
+            });
+            Occupant::met(told, time, parent)
+        };
         let occupant = Arc::new(occupant);
         if let Ok(mut occupants) = self.occupants.lock() {
             // The previous occupant of the slot is gone.
@@ -91,7 +103,19 @@ impl Image {
 
     /// The process's pid in our namespace; `None` when it is gone. May wait for `/proc`.
     pub(crate) fn find(&self, occupant: &Occupant, roll: &mut Roll) -> Option<u32> {
-        occupant.find(&self.numbers, roll)
+        occupant.find(|| {
+            let parent = occupant.parent().and_then(|(slot, told)| self.pid_of(slot, told));
+            let (told, since) = (occupant.told(), occupant.since());
+            let later = || self.successors.find(told, parent?, since);
+            // A look at all processes takes long enough for some to connect, and to end.
+            later().or_else(|| self.numbers.find(told, since, parent, roll)).or_else(later)
+        })
+    }
+
+    /// Notes that a process connects, perhaps one of this image that has executed another program.
+    pub(crate) fn connects(&self, pid: u32, relations: &[Relation], time: u64) {
+        self.execed(pid);
+        self.successors.add(relations, time);
     }
 
     /// The pid in our namespace of a process that was met and looked up.

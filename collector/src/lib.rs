@@ -75,6 +75,7 @@ mod pending;
 mod rights;
 mod socket;
 mod strangers;
+mod successors;
 mod unrecorded;
 mod watcher;
 

@@ -19,6 +19,7 @@ use crate::rights::Rights;
 use crate::sleeper::Bell;
 use crate::socket::{beside, open};
 use crate::strangers::Strangers;
+use crate::successors::Relation;
 use crate::unrecorded::Unrecorded;
 use crate::watcher::{Request, Watcher};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -317,7 +318,7 @@ impl Host {
         }
         let info = Info::read(pid);
         // Whatever program the process runs now, its earlier image is over.
-        if self.forget(pid) >= MOST_OF_ONE {
+        if self.forget(&info) >= MOST_OF_ONE {
             return Err(std::io::Error::other(
                 "it connects again and again, and keeps the memory of all its recordings",
             ));
@@ -423,14 +424,15 @@ impl Host {
 
     /// Ends the earlier images of a process that connects again: it executed another program. Returns how many of
     /// them are still there.
-    fn forget(&self, pid: u32) -> usize {
+    fn forget(&self, info: &Info) -> usize {
+        let (relations, now) = (Relation::all(info), clock::now(self.rules.policy.tsc));
         let Ok(mut known) = self.known.lock() else { return 0 };
         let mut count = 0;
         known.retain(|image| {
             let image = image.upgrade();
             if let Some(image) = &image {
-                image.execed(pid);
-                count += usize::from(image.info.pid == pid);
+                image.connects(info.pid, &relations, now);
+                count += usize::from(image.info.pid == info.pid);
             }
             image.is_some()
         });

@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::drained::EPSILON;
 use crate::namespace::Namespace;
 use crate::process::{Info, maps_segment, maps_segment_still, start_ticks};
-use procfs::process::{Process, Status};
+use procfs::process::{Process, Stat, Status};
 
 /// Translates the pids told by one image's processes.
 #[derive(Debug, Default)]
@@ -22,8 +22,9 @@ impl Numbers {
         Numbers { start_ticks: info.start_ticks, namespace: Namespace::of(info.pid) }
     }
 
-    /// The pid in our namespace of the process that told this pid and existed at this time; `None` when it is gone.
-    pub(crate) fn find(&self, told: u32, time: u64, roll: &mut Roll) -> Option<u32> {
+    /// The pid in our namespace of the process that told this pid and existed at this time, a child of `parent`;
+    /// `None` when it is gone.
+    pub(crate) fn find(&self, told: u32, time: u64, parent: Option<u32>, roll: &mut Roll) -> Option<u32> {
         if self.namespace.is_none() && start_ticks(told).is_none_or(|start| start >= self.start_ticks) {
             // It may be gone by now, but this was its pid.
             return Some(told);
@@ -33,7 +34,17 @@ impl Numbers {
             return Some(pid);
         }
         // The kernel is older, the process is gone, or it is in a namespace nested within theirs.
-        roll.told_by(told, time).find(|pid| self.is(told, *pid))
+        let found = roll.told_by(told, time).find(|pid| self.is(told, *pid));
+        if found.is_some() || parent.is_none() {
+            return found;
+        }
+        // It may have executed another program, which does not map our memory.
+        roll.told_by(told, time).find(|pid| {
+            let stat = Process::new(pid.cast_signed()).and_then(|process| process.stat());
+            let is_ours =
+                |stat: Stat| Some(stat.ppid.unsigned_abs()) == parent && stat.starttime >= self.start_ticks;
+            stat.is_ok_and(is_ours)
+        })
     }
 
     /// True when the process with this pid in our namespace is the one that told this pid.
@@ -124,7 +135,7 @@ mod tests {
         let own_pid = std::process::id();
         let numbers = Numbers::of(&Info::read(own_pid));
         let mut roll = Roll::new(Clock::start());
-        let mut find = |told| numbers.find(told, 0, &mut roll);
+        let mut find = |told| numbers.find(told, 0, None, &mut roll);
         let mut child = Command::new("sleep").arg("60").spawn().expect("there is sleep");
         assert_eq!(find(child.id()), Some(child.id()));
         assert!(numbers.is(child.id(), child.id()) && !numbers.is(child.id(), own_pid));
@@ -144,7 +155,7 @@ mod tests {
         let mut roll = Roll::new(clock);
         std::thread::sleep(std::time::Duration::from_millis(1));
         let mut called = |time| {
-            assert_eq!(numbers.find(1, time, &mut roll), None);
+            assert_eq!(numbers.find(1, time, None, &mut roll), None);
             roll.called
         };
         let first = called(before);
@@ -205,12 +216,14 @@ mod tests {
                 assert_eq!(said.0, Some(pid));
             }
             let clock = Clock::start();
-            let find = |numbers: &Numbers, told| numbers.find(told, clock.now(), &mut Roll::new(clock));
+            let find = |numbers: &Numbers, told| numbers.find(told, clock.now(), None, &mut Roll::new(clock));
             assert_eq!((find(&numbers, 1), find(&numbers, 2)), (Some(pid), None));
             assert!(numbers.is(1, pid) && !numbers.is(2, pid) && !numbers.is(1, 1));
             // Seen from our namespace it is unrelated, even as a zombie.
             let ours = Numbers { start_ticks: numbers.start_ticks, namespace: None };
             assert_eq!(find(&ours, 1), None);
+            let by = |parent| ours.find(1, clock.now(), Some(parent), &mut Roll::new(clock));
+            assert_eq!((by(unshare.id()), by(own_pid)), (Some(pid), None), "it maps no memory of ours");
             signal(unshare.id(), "STOP");
             // Not earlier: it would reap it.
             wait_for(unshare.id(), 'T');

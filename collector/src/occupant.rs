@@ -1,6 +1,5 @@
 //! A process that occupies a slot of an image.
 
-use crate::numbers::{Numbers, Roll};
 use std::sync::OnceLock;
 
 /// Its pid in our namespace is looked up in `/proc` by whichever thread needs it first and may wait: usually the
@@ -11,24 +10,36 @@ pub(crate) struct Occupant {
     told: u32,
     /// Since when it has existed, in shifted ticks.
     since: u64,
+    /// Slot of its parent, and the pid that this tells.
+    parent: Option<(u32, u32)>,
     /// Its pid in our namespace, once looked up; `Some(None)` if it was gone.
     pid: OnceLock<Option<u32>>,
 }
 
 impl Occupant {
     /// A process that was met at this time.
-    pub(crate) fn met(told: u32, since: u64) -> Occupant {
-        Occupant { told, since, pid: OnceLock::new() }
+    pub(crate) fn met(told: u32, since: u64, parent: Option<(u32, u32)>) -> Occupant {
+        Occupant { told, since, parent, pid: OnceLock::new() }
     }
 
     /// A process whose pid in our namespace is known.
     pub(crate) fn found(told: u32, pid: u32) -> Occupant {
-        Occupant { told, since: 0, pid: OnceLock::from(Some(pid)) }
+        Occupant { told, since: 0, parent: None, pid: OnceLock::from(Some(pid)) }
     }
 
     /// The pid it tells.
     pub(crate) fn told(&self) -> u32 {
         self.told
+    }
+
+    /// Since when it has existed, in shifted ticks.
+    pub(crate) fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// Slot of its parent, and the pid that this tells.
+    pub(crate) fn parent(&self) -> Option<(u32, u32)> {
+        self.parent
     }
 
     /// Its pid in our namespace, if it was looked up.
@@ -37,7 +48,7 @@ impl Occupant {
     }
 
     /// Its pid in our namespace; `None` when it is gone. With several callers at once, one looks and the others wait.
-    pub(crate) fn find(&self, numbers: &Numbers, roll: &mut Roll) -> Option<u32> {
-        *self.pid.get_or_init(|| numbers.find(self.told, self.since, roll))
+    pub(crate) fn find(&self, look: impl FnOnce() -> Option<u32>) -> Option<u32> {
+        *self.pid.get_or_init(look)
     }
 }

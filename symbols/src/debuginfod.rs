@@ -41,10 +41,12 @@ const MISS: Duration = Duration::from_secs(600);
 const CONNECT: &str = "5";
 /// Largest file that is taken: the debug files of browsers have some gigabytes.
 const LARGEST: &str = "4294967296";
-/// Curl's exit status for an HTTP error, as when a server has no such file. This one and [`TOO_LARGE`] do not count
-/// as failures of the server; all others do.
+/// Curl's exit status for an HTTP error, and for a file larger than [`LARGEST`]. Neither counts as a failure of the
+/// server; all others do.
 const HTTP_ERROR: i32 = 22;
 const TOO_LARGE: i32 = 63;
+/// What servers answer about files that they do not have.
+const MISSING: [&[u8]; 2] = [b"404", b"410"];
 
 /// Servers with debug files, and where fetched files are kept. Without servers, kept files still count.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,7 +170,7 @@ impl Client {
             let from = format!("{url}/buildid/{id}/debuginfo");
             match self.telling(&mut state, url, || self.fetch(&from, &part, left)) {
                 Answer::File if fs::rename(&part, &kept).is_ok() => return Some(kept),
-                Answer::File => nobody_has_it = false,
+                Answer::File | Answer::Unclear => nobody_has_it = false,
                 Answer::Nothing => {}
                 Answer::Down => (state.is_down[index], nobody_has_it) = (true, false),
             }
@@ -235,13 +237,16 @@ impl Client {
         curl.args(["--proto", "=http,https", "--connect-timeout", CONNECT, "--max-filesize", LARGEST]);
         curl.args(["--speed-limit", SLOWEST, "--speed-time", &seconds(self.servers.patience)]);
         curl.args(["--max-time", &seconds(left), "--user-agent", "sysprof-memprof"]);
-        curl.arg("--output").arg(part).arg("--").arg(url);
-        curl.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        curl.args(["--write-out", "%{http_code}", "--output"]).arg(part).arg("--").arg(url);
+        curl.stdin(Stdio::null()).stderr(Stdio::null());
         // Keeps our agent out of curl. It stays in our process group, so the user's ^C ends it, too.
         curl.env_remove("LD_PRELOAD");
-        match curl.status().map(|status| status.code()) {
-            Ok(Some(0)) if is_whole(part) => Answer::File,
-            Ok(Some(0 | HTTP_ERROR | TOO_LARGE)) => Answer::Nothing,
+        let Ok(answer) = curl.output() else { return Answer::Down };
+        match answer.status.code() {
+            Some(0) if is_whole(part) => Answer::File,
+            Some(TOO_LARGE) => Answer::Nothing,
+            Some(HTTP_ERROR) if MISSING.contains(&&*answer.stdout) => Answer::Nothing,
+            Some(0 | HTTP_ERROR) => Answer::Unclear,
             _ => Answer::Down,
         }
     }
@@ -252,6 +257,8 @@ enum Answer {
     File,
     /// The server has no such file.
     Nothing,
+    /// It does not say: an error of its own, a refusal, or an empty file.
+    Unclear,
     /// The server cannot be reached, or there is no curl.
     Down,
 }

@@ -8,7 +8,9 @@ use crate::xz;
 use gimli::RunTimeEndian;
 use object::elf;
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader, Sym, SymbolTable};
-use object::{CompressedData, CompressionFormat, Endianness, Object, ObjectSection, SectionIndex};
+use object::{
+    CompressedData, CompressionFormat, Endianness, Object, ObjectKind, ObjectSection, SectionIndex,
+};
 
 /// Longest name that is read; longer ones are cut. Mangled names of heavy templates reach some ten thousand bytes.
 const LONGEST_NAME: usize = 1 << 16;
@@ -206,6 +208,21 @@ impl<'a> Elf<'a> {
     pub(crate) fn table_at(&self, name: &[u8]) -> Option<(&'a [u8], u64)> {
         let section = self.section(name)?;
         (!section.data.is_empty() && section.address != 0).then_some((section.data, section.address))
+    }
+
+    /// Where a 64-bit program is entered; none for a library, which may have an entry of another name.
+    pub(crate) fn program_entry(&self) -> Option<u64> {
+        let word = |bytes: &[u8; 8]| {
+            if self.file.is_little_endian() { u64::from_le_bytes(*bytes) } else { u64::from_be_bytes(*bytes) }
+        };
+        let is_pie = || {
+            let (words, _) = self.section(b".dynamic")?.data.as_chunks::<8>();
+            let (entries, _) = words.as_chunks::<2>();
+            let flags = entries.iter().find(|[tag, _]| word(tag).cast_signed() == elf::DT_FLAGS_1)?;
+            Some(word(&flags[1]) & u64::from(elf::DF_1_PIE) != 0)
+        };
+        let is_program = self.file.kind() == ObjectKind::Executable || is_pie() == Some(true);
+        (self.file.is_64() && is_program).then(|| self.file.entry())
     }
 
     /// Size of an address in bytes.

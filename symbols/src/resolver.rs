@@ -68,6 +68,9 @@ impl<'a> Files<'a> {
     }
 }
 
+/// The function that a program's header names as its entry, as C libraries call it.
+const ENTRY: &str = "_start";
+
 /// The return trampoline of signal handlers in C libraries. Its symbol is local, so a stripped library has no name
 /// for it.
 const TRAMPOLINE: &str = "__restore_rt";
@@ -229,25 +232,31 @@ impl<'a> Resolver<'a> {
                 linkage = Some(name.into_owned());
             }
         }
-        if frames.is_empty() && self.is_before_a_trampoline(address) {
-            frames.push(SourceFrame { function: Some(TRAMPOLINE.to_owned()), ..SourceFrame::default() });
+        let is_named = frames.last().is_some_and(|owner| owner.function.is_some());
+        let start = if is_named { None } else { function_start(&self.files.binary, address) };
+        if frames.is_empty() {
+            let is_entry = start.is_some() && start == self.files.binary.program_entry();
+            let known = if is_entry { Some(ENTRY) } else { self.trampoline(address) };
+            frames.extend(
+                known.map(|name| SourceFrame { function: Some(name.to_owned()), ..SourceFrame::default() }),
+            );
         }
         let shown = frames.last().and_then(|owner| owner.function.as_deref());
         let linkage =
             linkage.filter(|name| shown.is_some_and(|shown| shown != name) && *name == printable(name));
         let reason = shown.is_none().then(|| self.nameless());
-        let start = reason.and_then(|_| function_start(&self.files.binary, address));
+        let start = start.filter(|_| reason.is_some());
         Lookup { frames, linkage, start, reason }
     }
 
-    /// Whether the signal trampoline begins right behind this address. A handler returns there without having been
+    /// The signal trampoline, if it begins right behind this address. A handler returns there without having been
     /// called from there: its return address is the trampoline's first byte, so the byte before it, which is looked
     /// up, lies outside.
-    fn is_before_a_trampoline(&self, address: u64) -> bool {
+    fn trampoline(&self, address: u64) -> Option<&'static str> {
         let Files { binary, .. } = &self.files;
-        let code = address.checked_add(1).and_then(|next| binary.bytes_at(next));
-        binary.is_x86_64()
-            && code.is_some_and(|code| RETURNS_FROM_SIGNALS.iter().any(|way| code.starts_with(way)))
+        let code = address.checked_add(1).and_then(|next| binary.bytes_at(next))?;
+        let is_it = binary.is_x86_64() && RETURNS_FROM_SIGNALS.iter().any(|way| code.starts_with(way));
+        is_it.then_some(TRAMPOLINE)
     }
 
     /// What debug information says about an address, if it can be trusted.

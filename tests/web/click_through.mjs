@@ -39,6 +39,8 @@ async function lookAtOverview() {
   // What processes leave behind that follow each other is more than was held at once: it says of how many it is.
   const leaking = expected.info.processes.filter(({ recorded, leaked_bytes: leaked }) => recorded && leaked > 0).length;
   assert.equal(facts.leaked.includes(` in ${counted(leaking, "process")}`), leaking > 1, facts.leaked);
+  const begun = expected.info.processes.filter(({ recorded, image }) => recorded && image === 0).length;
+  assert.ok(facts.threads.endsWith(`in ${counted(begun, "process")}`), facts.threads);
   assert.ok(facts.lost.includes(counted(expected.info.lost.events, "event")), facts.lost);
   for (const remark of expected.info.remarks) assert.ok((await text("main")).includes(remark), remark);
 }

@@ -448,13 +448,13 @@ fn addresses_without_memory_are_told_apart() {
 }
 
 /// Check that a capture is not said to have no samples where only what was chosen of it has none, and that it is said how processes are
-/// sampled that are attached to.
+/// sampled that `run` has not started.
 #[test]
 fn samples_that_were_not_chosen_are_there() {
     let options = ReportOptions { metric: Metric::Cpu, ..ReportOptions::default() };
-    for (samples, attached, expected) in [
+    for (samples, is_service, expected) in [
         (0, false, "Nothing to show: this capture has no samples of the CPU.\n"),
-        (0, true, "no samples of the CPU. Processes that run already are sampled by attach --cpu.\n"),
+        (0, true, "no samples of the CPU. attach, record and daemon take them with --cpu.\n"),
         (
             1010,
             true,
@@ -464,7 +464,7 @@ fn samples_that_were_not_chosen_are_there() {
         let mut made = Made::new();
         let (process, thread) = made.process("app");
         made.end(process, thread, Ended::Exited(0));
-        made.tables.processes[0].attached = attached;
+        made.tables.metadata.command = if is_service { Vec::new() } else { vec!["app".to_owned()] };
         let mut summary = Summary::default();
         summary.cpu.samples = samples;
         made.tables.summary = Some(summary);

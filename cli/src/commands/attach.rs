@@ -53,9 +53,6 @@ pub(crate) struct Arguments {
     /// Leave processes alone that do not have the agent preloaded, or do not answer by themselves
     #[arg(long)]
     no_inject: bool,
-    /// Sample the CPU for these processes and what they fork, too, as `run` does
-    #[arg(long, conflicts_with_all = ["no_cpu", "aggregate"])]
-    cpu: bool,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
@@ -134,7 +131,6 @@ impl Arguments {
         let session = self.recording.start(Kind {
             live: Progress::new(self.recording.quiet).is_wanted(),
             hears_commands: true,
-            samples: self.cpu,
             ..Kind::of_services(capture.clone())
         })?;
         match attaching.all(&session, pids) {

@@ -6,7 +6,7 @@ use crate::{agent, message};
 use anyhow::anyhow;
 use collector::Session;
 use collector::attach::{Manner, Refusal, is_callable, make_doorbell};
-use collector::inject::Injection;
+use collector::inject::{self, Injection};
 use collector::launch::Signals;
 use std::time::{Duration, Instant};
 use viewer::format::duration;
@@ -84,7 +84,14 @@ impl<'s> Attaching<'s> {
         if lacks_the_agent(refusal)
             && let Err(why) = self.inject(pid)
         {
-            self.refused.push((pid, format!("{refusal}. It cannot be given it now: {why}")));
+            // A process that has had the agent from its start needs a doorbell, wherever our agent is.
+            let is_beside = matches!(refusal, Refusal::NoDoorbell { .. })
+                && matches!(
+                    why.downcast_ref(),
+                    Some(inject::Refusal::Deaf | inject::Refusal::Unreachable { .. })
+                );
+            let why = if is_beside { String::new() } else { format!(". It cannot be given it now: {why}") };
+            self.refused.push((pid, format!("{refusal}{why}")));
         }
     }
 
@@ -177,11 +184,10 @@ impl<'s> Attaching<'s> {
         }
     }
 
-    fn inject(&mut self, pid: u32) -> Result<(), String> {
-        let agent = agent::provide().map_err(|error| error.to_string())?;
-        make_doorbell().map_err(|error| format!("there is no doorbell: {error}"))?;
-        let injection = Injection::new(pid, &agent.path, self.patience);
-        self.injected.push(injection.map_err(|refusal| refusal.to_string())?);
+    fn inject(&mut self, pid: u32) -> anyhow::Result<()> {
+        let agent = agent::provide()?;
+        make_doorbell().map_err(|error| anyhow!("there is no doorbell: {error}"))?;
+        self.injected.push(Injection::new(pid, &agent.path, self.patience)?);
         Ok(())
     }
 }

@@ -94,7 +94,6 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     };
     let session = arguments.recording.start(Kind {
         attaches: false,
-        samples: false,
         socket: Some(socket),
         rights,
         live: progress.is_wanted(),

@@ -70,6 +70,9 @@ pub(crate) struct Recording {
     /// Do not record processes whose executable's name matches
     #[arg(long, value_name = "GLOB")]
     skip: Vec<String>,
+    /// Sample the CPU for the recorded processes and what they fork, too; `run` does that without being told
+    #[arg(long, conflicts_with_all = ["no_cpu", "aggregate"])]
+    cpu: bool,
     /// Samples of the CPU in each second that a processor works
     #[arg(long, value_name = "HZ", default_value_t = CpuOptions::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=50_000))]
     frequency: u32,
@@ -172,8 +175,6 @@ pub(crate) struct Kind {
     pub(crate) is_watched: bool,
     /// Only attached processes are recorded.
     pub(crate) attaches: bool,
-    /// Sample the CPU for attached processes.
-    pub(crate) samples: bool,
     /// The command; empty if there is none.
     pub(crate) command: Vec<OsString>,
     /// The socket for agents, if the user chose one.
@@ -202,7 +203,6 @@ impl Kind {
             passing: None,
             is_watched: false,
             attaches: true,
-            samples: false,
             command: Vec::new(),
             socket: None,
             rights: Rights::default(),
@@ -288,7 +288,7 @@ impl Recording {
     fn cpu(&self, kind: &Kind) -> Option<CpuOptions> {
         let scope = self.scope(kind)?;
         Some(CpuOptions {
-            processors: !self.no_cpu && (scope != Scope::Recorded || kind.samples),
+            processors: !self.no_cpu && (scope != Scope::Recorded || self.cpu),
             faults: self.faults,
             frequency: self.frequency,
             stack_bytes: self.cpu_stack,
@@ -323,7 +323,7 @@ impl Recording {
             _ if self.aggregate || (self.no_cpu && !self.faults && self.trace.is_empty()) => None,
             _ if self.system => Some(Scope::System),
             Some(pid) => Some(Scope::Tree { pid, follow: kind.follow }),
-            None => (kind.samples || self.faults || !self.trace.is_empty()).then_some(Scope::Recorded),
+            None => (self.cpu || self.faults || !self.trace.is_empty()).then_some(Scope::Recorded),
         }
     }
 }

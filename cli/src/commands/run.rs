@@ -123,7 +123,6 @@ impl Arguments {
             passing: None,
             is_watched: false,
             attaches: false,
-            samples: false,
             command: self.command.clone(),
             socket: None,
             rights: Rights::default(),

@@ -29,6 +29,10 @@ impl Source for Stat {
             if subject.start_ticks != 0 && stat.starttime != subject.start_ticks {
                 continue;
             }
+            // A process without pages has given up its memory to end: nothing of this is its last value.
+            if stat.rss == 0 {
+                continue;
+            }
             let values = [
                 (CounterKind::Rss, stat.rss.saturating_mul(self.page)),
                 (CounterKind::MinorFaults, stat.minflt),
@@ -41,5 +45,30 @@ impl Source for Stat {
                 reading.add(Some(subject.process), kind, 0, value);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Subject;
+    use super::super::tests::of;
+    use super::*;
+    use capture::ProcessId;
+
+    /// Check that a process that has ended and was not reaped is not read: it would seem to have given up its memory.
+    #[test]
+    fn the_dead_have_no_counters() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        while crate::process::zombie_status(pid).is_none() {
+            std::thread::yield_now();
+        }
+        let subject = |pid| Subject { process: ProcessId(pid), pid, start_ticks: 0, is_forked: false };
+        let alive = std::process::id();
+        let mut reading = Reading { time: 0, counters: Vec::new() };
+        Stat::new().read(&of(&[subject(pid), subject(alive)]), &mut reading);
+        child.wait().unwrap();
+        let read: Vec<_> = reading.counters.iter().filter_map(|counter| counter.process).collect();
+        assert_eq!(read, [ProcessId(alive); 6]);
     }
 }

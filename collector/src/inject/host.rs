@@ -7,12 +7,14 @@ use super::way_back;
 use procfs::process::{MMPermissions, MemoryMap, MemoryMaps, Process};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Largest file that is taken for an agent's: with debug information it has some megabytes.
+const LARGEST: u64 = 64 << 20;
 /// File names.
 pub(super) const LIBC: &str = "libc.so.6";
 pub(super) const LOADER: &str = "ld-linux";
@@ -84,12 +86,22 @@ pub(super) struct Host {
 }
 
 impl Host {
+    /// A process that is to have our agent's file, or has it.
     pub(super) fn new(pid: u32, agent: &Path, patience: Duration) -> Result<Host, Refusal> {
+        Host::with_agent(pid, agent, agent, patience)
+    }
+
+    /// A process that has had an agent from its start, perhaps from a folder where we have none.
+    pub(super) fn preloaded(pid: u32, agent: &Path, patience: Duration) -> Result<Host, Refusal> {
+        Host::with_agent(pid, agent, &inside(pid, agent), patience)
+    }
+
+    fn with_agent(pid: u32, agent: &Path, file: &Path, patience: Duration) -> Result<Host, Refusal> {
         refusal::check(pid)?;
         let memory = Memory::of(pid).map_err(|error| Refusal::of(pid, error))?;
         let maps = maps(pid)?;
         let modules = Module::all(&maps);
-        let functions = exported(agent)?;
+        let functions = exported(file)?;
         let own = |name: &[u8]| {
             let found = functions.iter().find(|(function, _)| function == name);
             found.map(|(_, offset)| *offset).ok_or(Refusal::OtherVersion)
@@ -124,7 +136,7 @@ impl Host {
             hooked: HashSet::new(),
         };
         host.libc = host.module(LIBC).map(|libc| host.functions(libc)).unwrap_or_default();
-        host.check()?;
+        host.check(file)?;
         host.restorer = host.find_restorer().ok_or(Refusal::NotGlibc)?;
         host.base = host.find_agent();
         host.note_agent();
@@ -152,7 +164,7 @@ impl Host {
     }
 
     /// Fails for processes in which the agent cannot work.
-    fn check(&self) -> Result<(), Refusal> {
+    fn check(&self, file: &Path) -> Result<(), Refusal> {
         let executable = self.modules.first().and_then(|first| Linkage::read(&self.memory, first));
         let executable = executable.ok_or(Refusal::Static)?;
         check_library(&self.modules)?;
@@ -160,17 +172,11 @@ impl Host {
         if executable.defines(b"malloc") {
             return Err(Refusal::OwnAllocator);
         }
-        if is_same_file(&self.agent, &self.inside()).unwrap_or(false) {
+        if is_same_file(file, &inside(self.pid, &self.agent)).unwrap_or(false) {
             Ok(())
         } else {
             Err(Refusal::Unreachable { path: self.agent.clone() })
         }
-    }
-
-    /// The agent's file as the process sees it.
-    fn inside(&self) -> PathBuf {
-        let agent = self.agent.strip_prefix("/").unwrap_or(&self.agent);
-        Path::new("/proc").join(self.pid.to_string()).join("root").join(agent)
     }
 
     fn find_restorer(&self) -> Option<u64> {
@@ -191,7 +197,7 @@ impl Host {
 
     /// The base address of the agent; `None` before it is loaded.
     pub(super) fn find_agent(&self) -> Option<u64> {
-        let inode = fs::metadata(self.inside()).ok()?.ino();
+        let inode = fs::metadata(inside(self.pid, &self.agent)).ok()?.ino();
         let agent = self.modules.iter().find(|module| module.inode == inode && module.path == self.agent);
         agent.map(|module| module.range.start)
     }
@@ -284,31 +290,38 @@ fn lies(modules: &[Module], loaded: Loaded) -> bool {
     modules.iter().any(|module| module.loaded() == loaded)
 }
 
-/// True if another process's file has the same contents as ours, as a container's copy may. The path can be anything,
-/// so this must not block on it.
-fn is_same_file(ours: &Path, theirs: &Path) -> std::io::Result<bool> {
-    let ours = fs::read(ours)?;
+/// A process's file, by the path that it has there.
+fn inside(pid: u32, path: &Path) -> PathBuf {
+    Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// True if another process's file has the same contents as ours, as a container's copy may.
+fn is_same_file(ours: &Path, theirs: &Path) -> io::Result<bool> {
+    Ok(contents(ours)? == contents(theirs)?)
+}
+
+/// Contents of a file of a process. The path can be anything, so this must not block on it.
+fn contents(path: &Path) -> io::Result<Vec<u8>> {
+    let no_file = || io::Error::other("it is no file of an agent");
     // Opening something that is not a file may have side effects.
-    if !fs::metadata(theirs)?.is_file() {
-        return Ok(false);
+    if !fs::metadata(path)?.is_file() {
+        return Err(no_file());
     }
-    let theirs =
-        fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(theirs)?;
-    let metadata = theirs.metadata()?;
-    if !metadata.is_file() || metadata.len() != ours.len() as u64 {
-        return Ok(false);
+    let file =
+        fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.len() > LARGEST {
+        return Err(no_file());
     }
     let mut bytes = Vec::new();
-    theirs.take(metadata.len()).read_to_end(&mut bytes)?;
-    Ok(bytes == ours)
+    file.take(LARGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn maps(pid: u32) -> Result<MemoryMaps, Refusal> {
     let maps = Process::new(pid.cast_signed()).and_then(|process| process.maps());
     maps.map_err(|error| match error {
-        procfs::ProcError::PermissionDenied(_) => {
-            Refusal::of(pid, std::io::ErrorKind::PermissionDenied.into())
-        }
+        procfs::ProcError::PermissionDenied(_) => Refusal::of(pid, io::ErrorKind::PermissionDenied.into()),
         _ => Refusal::NoProcess { pid },
     })
 }
@@ -316,8 +329,8 @@ fn maps(pid: u32) -> Result<MemoryMaps, Refusal> {
 /// The functions that the agent's file exports, with their addresses in it.
 fn exported(agent: &Path) -> Result<Vec<(Vec<u8>, u64)>, Refusal> {
     use object::{Object, ObjectSymbol, SymbolKind};
-    let bytes = fs::read(agent).map_err(Refusal::System)?;
-    let file = object::File::parse(&*bytes).map_err(|error| Refusal::System(std::io::Error::other(error)))?;
+    let bytes = contents(agent).map_err(Refusal::System)?;
+    let file = object::File::parse(&*bytes).map_err(|error| Refusal::System(io::Error::other(error)))?;
     let functions =
         file.dynamic_symbols().filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text);
     Ok(functions.filter_map(|symbol| Some((symbol.name_bytes().ok()?.to_vec(), symbol.address()))).collect())

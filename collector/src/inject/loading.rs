@@ -40,13 +40,20 @@ impl Host {
         let (mut chances, mut ready) = (CHANCES, None);
         while Instant::now() < deadline {
             late::let_go();
+            let threads = idlest(pid).map_err(failed)?;
+            // One that has not stopped may be in the loader. No thread is used then, so none is stopped.
+            if threads.iter().any(|thread| late::is_late(*thread)) {
+                last = Bad::Call;
+                std::thread::sleep(AGAIN);
+                continue;
+            }
             if chances == 0 {
                 ready.get_or_insert_with(Ready::new);
             }
             chances = chances.saturating_sub(1);
             let mut good = Vec::new();
             let mut is_loading = false;
-            for thread in idlest(pid).map_err(failed)? {
+            for thread in threads {
                 let stood = look(pid, thread, &self.memory, Instant::now() + STOPS);
                 let Some(stood) = stood.map(Some).or_else(ended).map_err(failed)? else { continue };
                 // Checked while the thread runs on: reading unwind tables takes longer than a thread should be
@@ -62,7 +69,10 @@ impl Host {
                         }
                     }
                     // It did not stop, so it is unknown what it is doing.
-                    None => (last, is_loading) = (Bad::Call, true),
+                    None => {
+                        (last, is_loading) = (Bad::Call, true);
+                        break;
+                    }
                 }
             }
             // A running thread may hold what others wait for, such as an interpreter's lock.

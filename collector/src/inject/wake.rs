@@ -36,7 +36,7 @@ fn wake_until(
     deadline: Instant,
 ) -> Result<(), Refusal> {
     let patience = deadline.saturating_duration_since(Instant::now());
-    let mut host = Host::new(pid, agent, patience)?;
+    let mut host = Host::preloaded(pid, agent, patience)?;
     let answer = host.base()?.wrapping_add(host.answer);
     let mut ground = host.survey();
     while !has_answered() && Instant::now() < deadline {

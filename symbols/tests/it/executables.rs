@@ -58,6 +58,33 @@ fn functions_without_names_have_their_starts() {
     }
 }
 
+/// Check that the entry of a stripped program has its name, from the first byte to the last, and nothing behind it; and
+/// that the entry of a library, which may be called anything, has none.
+#[test]
+fn entry_of_a_stripped_program_has_a_name() {
+    let library = "-shared -fPIC -nostdlib -fvisibility=hidden -Wl,-eglobal_function";
+    for (kind, flags, expected) in [
+        ("PIE", "-pie -fPIE", Ok("_start".to_owned())),
+        ("non-PIE", "-no-pie", Ok("_start".to_owned())),
+        ("lld", "-pie -fPIE -fuse-ld=lld", Ok("_start".to_owned())),
+        ("library", library, Err(Reason::NoSymbols)),
+    ] {
+        let workshop = Workshop::new();
+        if !workshop.try_compile("program", PROGRAM, &format!("-O1 {flags}")) {
+            println!("skipped: {kind}, not supported by this gcc");
+            continue;
+        }
+        let entry = if flags == library { "global_function" } else { "_start" };
+        let (address, size) = symbol(&workshop.path("program"), entry);
+        let stripped = std::process::Command::new("strip").arg(workshop.path("program")).status().unwrap();
+        assert!(stripped.success());
+        for inside in [address, address + size - 1] {
+            assert_eq!(workshop.function("program", inside), expected, "{kind}");
+        }
+        assert!(workshop.function("program", address + size).is_err(), "{kind}: behind the function");
+    }
+}
+
 /// Check that lines come with functions in every version of DWARF, and paths as the compiler recorded them.
 #[test]
 fn every_version_of_dwarf_has_lines() {

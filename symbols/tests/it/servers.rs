@@ -119,7 +119,7 @@ fn useless_servers_do_no_harm() {
 }
 
 /// Check that a file that no server has is not requested again for ten minutes, or as long as the cache says, whoever
-/// noted it; and that nothing is noted if a server was unreachable.
+/// noted it; and that nothing is noted if a server was unreachable, refused to say, failed, or sent an empty file.
 #[test]
 fn what_no_server_has_is_noted() {
     if !has_curl() {
@@ -135,6 +135,10 @@ fn what_no_server_has_is_noted() {
         asked.try_iter().count()
     };
     assert_eq!((look(&[&url, "http://127.0.0.1:1"]), note.exists()), (1, false));
+    for (status, body) in [("503 Service Unavailable", "later"), ("403 Forbidden", "no"), ("200 OK", "")] {
+        let (broken, _asked) = serve(status, body.into());
+        assert_eq!((look(&[&url, &broken]), note.exists()), (1, false), "{status}");
+    }
     assert_eq!((look(&[&url]), fs::read(&note).unwrap().len()), (1, 0));
     assert_eq!(look(&[&url]), 0);
     let noted = |age: u64| {

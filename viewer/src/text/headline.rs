@@ -172,12 +172,13 @@ pub(super) fn nothing(out: &mut dyn Write, loaded: &Loaded, whole: &str, metric:
             plain(samples, "sample")
         );
     }
-    let is_attached = || loaded.tables.processes.iter().any(|process| process.attached);
+    let metadata = &loaded.tables.metadata;
     let advice = match metric {
-        _ if is_sampled && loaded.tables.metadata.aggregate().is_some() => {
+        _ if is_sampled && metadata.aggregate().is_some() => {
             " It is aggregated: record without --aggregate for that."
         }
-        Metric::Cpu if is_attached() => " Processes that run already are sampled by attach --cpu.",
+        // Only `run` samples without being told.
+        Metric::Cpu if metadata.command.is_empty() => " attach, record and daemon take them with --cpu.",
         _ => "",
     };
     writeln!(out, "Nothing to show: {whole}no {}.{advice}", metric.what())

@@ -9,14 +9,15 @@ use super::headline::{remark_texts, span, warnings};
 use super::nameless::footnote;
 use super::stack_line::{not_shown, stack_line};
 use super::style::{Role, Style};
-use super::summary::thread_count;
 use super::traced::TracedUnit;
-use crate::analysis::{Amount, Lengths, Metric, ProcessTitles, Span, call_of, stack_states, state_share};
+use crate::analysis::{
+    Amount, Lengths, Metric, ProcessTitles, Span, call_of, stack_states, state_share, thread_count,
+};
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::{Loaded, MarkRow};
 use capture::aggregate::AGGREGATE;
-use capture::{Clock, CounterKind, FAILED_CALLS, ProcessId};
+use capture::{Clock, CounterKind, CpuSummary, FAILED_CALLS, ProcessId};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
@@ -197,7 +198,7 @@ fn cpu(loaded: &Loaded) -> Facts {
     let Some(cpu) = loaded.tables.summary.as_ref().map(|summary| &summary.cpu) else { return Vec::new() };
     let mut facts = Vec::new();
     if !cpu.event.is_empty() {
-        let whose = if cpu.is_system_wide { "all processes" } else { "the target and what it started" };
+        let whose = sampled(loaded, cpu);
         let kernel = if cpu.has_kernel { "with" } else { "without" };
         facts.extend([
             fact("samples", count(cpu.samples)),
@@ -229,6 +230,21 @@ fn cpu(loaded: &Loaded) -> Facts {
         facts.push(fact("less resident", counted(others as u64, "process")));
     }
     facts
+}
+
+/// Whose work was sampled.
+fn sampled(loaded: &Loaded, cpu: &CpuSummary) -> &'static str {
+    let metadata = &loaded.tables.metadata;
+    let follows = metadata.options.iter().all(|(name, value)| name != "follow" || value == "true");
+    if cpu.is_system_wide {
+        "all processes"
+    } else if metadata.command.is_empty() {
+        "the recorded processes"
+    } else if follows {
+        "the target and what it started"
+    } else {
+        "the target"
+    }
 }
 
 /// How page faults were recorded; empty if not requested.

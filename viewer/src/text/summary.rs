@@ -8,12 +8,13 @@ use super::headline::{interruption, remark_texts, warnings};
 use super::stack_line::stack_line_to;
 use super::style::{Role, Style};
 use crate::analysis::{
-    Metric, ProcessTitles, StackState, early_ends, nameless, rows_as_read, stack_states, state_share,
+    Metric, ProcessTitles, StackState, early_ends, goes_on, nameless, rows_as_read, stack_states,
+    state_share, thread_count,
 };
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, listed, percent};
 use crate::loaded::Loaded;
-use capture::{Ended, MarkKind, Overhead, Process, Tables, Thread};
+use capture::{Ended, MarkKind, Overhead, Process};
 use std::io::{self, Write};
 
 /// Most stacks named.
@@ -122,21 +123,6 @@ fn threads(loaded: &Loaded) -> String {
         processes.filter(|(process, counted)| counted.seen && !goes_on(&loaded.tables, process)).count();
     let threads = counted(thread_count(&loaded.tables), "thread");
     format!("{threads} in {}", counted(processes as u64, "process"))
-}
-
-/// Number of threads. One that executes another program is the same thread before and after.
-pub(super) fn thread_count(tables: &Tables) -> u64 {
-    let is_new = |thread: &&Thread| {
-        let process = tables.processes.get(thread.process.index());
-        !process.is_some_and(|process| thread.tid == process.pid && goes_on(tables, process))
-    };
-    tables.threads.iter().filter(is_new).count() as u64
-}
-
-/// True if the process was recorded before it executed this program.
-fn goes_on(tables: &Tables, process: &Process) -> bool {
-    let before = process.parent.and_then(|parent| tables.processes.get(parent.index()));
-    before.is_some_and(|before| before.pid == process.pid)
 }
 
 /// Processes ended by a signal, such as crashes.

@@ -12,7 +12,7 @@ use super::scan::ScanFields;
 use super::span::SpanFields;
 use super::told::{self, HeapFields, MarkFields, MarkNameFields, PauseFields};
 use super::write_document;
-use crate::analysis::{Profile, stack_states, state_share};
+use crate::analysis::{Profile, stack_states, state_share, thread_count};
 use crate::loaded::Loaded;
 use capture::{Clock, Sampling};
 use cost::Cost;
@@ -40,7 +40,7 @@ struct Document<'a> {
     aggregated: Option<Aggregated>,
     duration_ns: u64,
     events: u64,
-    threads: usize,
+    threads: u64,
     totals: Totals,
     lost: Lost<'a>,
     stacks: Stacks,
@@ -127,7 +127,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         }),
         duration_ns: loaded.duration_ns(),
         events: profile.events,
-        threads: tables.threads.len(),
+        threads: thread_count(tables),
         totals: totals(loaded),
         lost: lost(loaded),
         stacks: stacks(loaded),

@@ -71,6 +71,8 @@ function facts({ data }) {
   // Successive processes may leave more behind than was ever held at once.
   const leaking = info.processes.filter(({ recorded, leaked_bytes: leaked }) => recorded && leaked > 0).length;
   const from = leaking > 1 ? `, ${TEXT.facts.inProcesses(counted(leaking, TEXT.nouns.process))}` : "";
+  // One that executes another program is the same process before and after.
+  const begun = info.processes.filter(({ recorded, image }) => recorded && image === 0).length;
   const running = totals.running_bytes > 0 ? TEXT.overview.running(bytes(totals.running_bytes)) : "";
   return el(
     "dl",
@@ -82,7 +84,7 @@ function facts({ data }) {
     fact(TEXT.facts.duration, duration(info.duration_ns), counted(info.events, TEXT.nouns.event), "duration"),
     fact(TEXT.facts.lost, counted(info.lost.events, TEXT.nouns.event), info.lost.events ? TEXT.facts.seeAbove : TEXT.facts.nothingLost, "lost"),
     fact(TEXT.facts.stacks, count(stacks.distinct), TEXT.facts.complete(percent(stacks.complete, stacks.distinct)), "stacks"),
-    fact(TEXT.facts.threads, count(info.threads), TEXT.facts.inProcesses(counted(info.processes.filter((process) => process.recorded).length, TEXT.nouns.process)), "threads"),
+    fact(TEXT.facts.threads, count(info.threads), TEXT.facts.inProcesses(counted(begun, TEXT.nouns.process)), "threads"),
   );
 }
 
