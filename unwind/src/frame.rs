@@ -6,8 +6,8 @@ use crate::{CodeAddress, End};
 /// The registers of the innermost frame, where a walk starts.
 ///
 /// Three are enough: on x86-64, every table row of compiled code at a call computes its frame from the stack pointer
-/// or from rbp. In a hook at its entry these are the return address found at `[rsp]` ([`CodeAddress::Return`]), `rsp
-/// + 8`, and `rbp`.
+/// or from rbp. In a hook at its entry these are the return address found at `[rsp]` ([`CodeAddress::Return`]),
+/// `rsp + 8`, and `rbp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registers {
     /// Where the frame executes.

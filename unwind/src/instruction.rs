@@ -21,7 +21,7 @@ pub struct Instruction {
     pub opcode: Option<u8>,
     /// The REX prefix, 0 without one.
     pub rex: u8,
-    /// The ModRM byte, which describes operands.
+    /// The `ModRM` byte, which describes operands.
     pub modrm: Option<u8>,
 }
 
