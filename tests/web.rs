@@ -149,7 +149,7 @@ fn page_shows_processor_time() {
     page_has_the_numbers(&capture);
 }
 
-/// Check the same of a recording that has the stacks of frees, and so the measure of who frees, which a browser shows, too.
+/// Check the same of a recording that has the stacks of frees, and so the measure of who frees; in a browser, too.
 #[test]
 fn page_shows_who_frees() {
     let program = c("passes_blocks").flags(["-O1", "-g"]).build();

@@ -277,8 +277,8 @@ fn peaks_are_in_their_part() {
     assert!(at_the_beginning > 0);
 }
 
-/// Check that the moments of a comparison may be given in any order, also in a sampled capture, whose errors are those of what happened
-/// between them, and where nothing did.
+/// Check that the moments of a comparison may be given in any order, also in a sampled capture, whose errors are those
+/// of what happened between them, and where nothing did.
 #[test]
 fn compared_moments_are_in_any_order() {
     let folder = tempfile::tempdir().unwrap();

@@ -128,8 +128,8 @@ fn young_blocks_are_left_out() {
     }
 }
 
-/// Check that blocks of a process that goes on grow older while nothing happens, up to the end of the recording or of the part that is
-/// looked at.
+/// Check that blocks of a process that goes on grow older while nothing happens, up to the end of the recording or of
+/// the part that is looked at.
 #[test]
 fn blocks_grow_older_without_events() {
     let mut made = Made::new();
