@@ -149,14 +149,16 @@ fn page_shows_processor_time() {
     page_has_the_numbers(&capture);
 }
 
-/// Check the same for a recording with stacks of frees, which has the measure of who frees.
+/// Check the same for a recording with stacks of frees, which has the measure of who frees, also in a browser.
 #[test]
 fn page_shows_who_frees() {
     let program = c("passes_blocks").flags(["-O1", "-g"]).build();
     let (_, capture) = record(program).options(["--free-stacks"]).with_names().succeed();
     let trees = capture.report(&["--tree", "--by", "frees"]);
     assert!(trees["nodes"].as_array().is_some_and(|nodes| nodes.iter().any(|node| node["name"] == "take")));
-    page_has_the_numbers(&capture);
+    let (page, expected) = (page_of(&capture), expectation(&capture));
+    run(capture.world(), "numbers.mjs", &[&page, &expected]);
+    browse(capture.world(), &page, &expected);
 }
 
 /// Check the same for threads that free each other's blocks, and for processes that fork, also in a browser.

@@ -287,6 +287,34 @@ async function moveTheCursors() {
   assert.doesNotMatch(await fragment(), /[#&]a=/);
 }
 
+/** What was freed up to each moment; and who frees whose blocks, which is of the whole capture whatever is chosen, and says so. */
+async function lookAtWhoFrees() {
+  const all = async (metric, b) => {
+    await browser.evaluate(`location.hash = "#view=tree&unit=blocks&metric=${metric}&a=0&b=${b}"`);
+    await browser.settled();
+    return Number((await text(".table.tree .rows .row .cell")).replaceAll(",", ""));
+  };
+  const slices = await browser.evaluate("Number(document.querySelector('input[type=range]').max)");
+  let parts = 0;
+  for (let b = 0; b <= slices; b++) {
+    const [allocated, live, frees] = [await all("allocated", b), await all("live", b), await all("frees", b)];
+    // What is left at its end a process holds no longer, and nobody has freed it.
+    assert.ok([0, totals.leaked_blocks].includes(allocated - live - frees), `at ${b}: ${allocated} allocated, ${live} live, ${frees} freed`);
+    if (allocated > 0 && frees < totals.frees) parts += 1;
+  }
+  assert.ok(parts > 0 && (await all("frees", slices)) === totals.frees);
+  const lists = () => browser.evaluate("[...document.querySelectorAll('.details .ends, .details .owners')].map((list) => [list.previousSibling.textContent, list.textContent])");
+  await browser.evaluate("document.querySelector('.table.tree').focus()");
+  await browser.key("ArrowDown");
+  const whole = await lists();
+  assert.ok(whole.length > 0 && whole.every(([title]) => title.endsWith(" in the whole capture")), JSON.stringify(whole));
+  const chosen = await fragment();
+  await browser.key(",");
+  assert.notEqual(await fragment(), chosen);
+  assert.deepEqual(await lists(), whole);
+  await browser.key("Escape");
+}
+
 await browser.withoutFaults(async () => {
   await browser.open(page);
   await lookAtOverview();
@@ -302,6 +330,7 @@ await browser.withoutFaults(async () => {
     await searchForAFunction();
     if (Object.keys(expected.during).length) await chooseAMark();
     await moveTheCursors();
+    if (expected.frees) await lookAtWhoFrees();
   }
   await browser.key("t");
   await browser.screenshot(join(pictures, "dark.png"));

@@ -152,6 +152,17 @@ await browser.withoutFaults(async () => {
       for (const key of ["]", "]", "]"]) await browser.key(key);
       const growth = (await browser.evaluate("document.querySelector('.cursors').textContent")).split("B − A")[1].trim().split("A")[0];
       assert.equal((await head())[1], `growth: ${growth}`);
+      // So it is in a part that is shown in detail, whose slices are others.
+      await browser.follow("#closer");
+      for (const metric of ["allocated", "temporary", "live"]) {
+        await browser.press("#tab-tree");
+        await choose("#metric", metric);
+        const total = await browser.evaluate("document.querySelector('.table.tree .row:not(.head) .cell').textContent");
+        await browser.press("#tab-graph");
+        if (total !== "0 B") assert.equal((await head())[1], `${metric}: ${total}`);
+        else assert.ok(await lacks(), metric);
+      }
+      await browser.follow("#all");
       await browser.key("0");
       await choose("#metric", "peak");
       // Cut-offs, which the address keeps.

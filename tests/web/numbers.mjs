@@ -61,7 +61,7 @@ for (const [metric, by] of [["peak", "peak"], ["leaked", "leaked"], ["allocated"
   const turned = byPath(back.length, (node) => back.parent[node], (node) => name(back.label[node]), (node) => backs.map(({ value }) => value[node]));
   assert.deepEqual(turned, fromReport(expected.inverted[by]), `${metric} from the allocations outwards`);
   // A range of the whole recording is made of changes, not of totals: it has the same sums.
-  if (metric === "allocated" || metric === "temporary") {
+  if (["allocated", "temporary", "frees"].includes(metric)) {
     const middle = Math.floor(data.slices / 2);
     ["bytes", "blocks"].forEach((unit, index) => {
       const [first, second] = [own(metric, unit, 0, middle), own(metric, unit, middle, data.slices)];

@@ -30,8 +30,6 @@ pub(crate) const TOO_LONG_TO_COPY: &str = "it is longer than terminals take";
 pub(crate) const NOT_SHOWN_BY_COMMAND: &str = " not shown (--limit)";
 pub(crate) const NOT_SHOWN: &str = " not shown";
 
-pub(crate) const WHAT_WAS_CHOSEN: &str = "what was chosen";
-pub(crate) const THIS_RECORDING: &str = "this recording";
 pub(crate) const STILL_ALLOCATED: &str = "still allocated at the end";
 pub(crate) const FREED_AT_ONCE: &str = "freed by the thread that allocated it, before its next allocation";
 pub(crate) const NO_STACKS_OF_FREES: &str = "This recording has no stacks of frees, so it does not tell who frees whose blocks: run --free-stacks records \

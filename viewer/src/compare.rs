@@ -72,8 +72,8 @@ impl Compared {
     }
 }
 
-/// Compares two moments of one capture, both through the same filter and lens. They may be given in any order: the
-/// earlier one is called *before*.
+/// Compares two moments of one capture, both through the same filter and lens. They may be given in any order: what
+/// changed is from the first to the second.
 ///
 /// # Errors
 /// As [`Moments::profile`].
@@ -86,7 +86,7 @@ pub fn compare_moments(
     naming: Naming,
 ) -> Result<Compared, Error> {
     moments.be_ready_for(lens)?;
-    let (from, to) = match moments.instant(&before)?.position <= moments.instant(&after)?.position {
+    let (from, to) = match moments.instant(&before)? <= moments.instant(&after)? {
         true => (before.clone(), after.clone()),
         false => (after.clone(), before.clone()),
     };

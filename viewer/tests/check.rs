@@ -235,7 +235,7 @@ fn uncertain_blocks_are_not_judged() {
     }
 }
 
-/// Check that a sampled number is within its limit from two standard errors below it on.
+/// Check that a sampled number is judged from two standard errors below or above its limit on.
 #[test]
 fn estimates_near_their_limit_are_not_judged() {
     let folder = tempfile::tempdir().unwrap();
@@ -248,9 +248,44 @@ fn estimates_near_their_limit_are_not_judged() {
         rules.check(&file, Naming::Stored).unwrap()
     };
     let actual = judged(0).verdicts[0].actual;
-    assert_eq!(judged(actual - 1).outcome(), Outcome::Broken);
-    assert_eq!(judged(actual).outcome(), Outcome::Untold, "{}", text_of(&judged(actual)));
-    assert_eq!(judged(10 * actual).outcome(), Outcome::Kept);
+    for (limit, expected) in [
+        (0, Outcome::Broken),
+        (actual - 1, Outcome::Untold),
+        (actual, Outcome::Untold),
+        (10 * actual, Outcome::Kept),
+    ] {
+        assert_eq!(judged(limit).outcome(), expected, "{limit}: {}", text_of(&judged(limit)));
+    }
+}
+
+/// Check that a sampled baseline has errors, too: what differs by chance from it is neither more nor as much.
+#[test]
+fn baselines_have_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let sampled = |blocks: u64, interval: u64| {
+        let file = folder.path().join(format!("{blocks}-{interval}.memprof"));
+        let mut made = Made::new();
+        made.tables.metadata.sample_interval = interval;
+        let (process, thread) = made.process("app");
+        let a = made.stack("main > a");
+        (0..blocks).for_each(|block| made.alloc(thread, 0x1000 * (block + 1), 100, a));
+        made.end(process, thread, Ended::Exited(0));
+        made.write(&file);
+        file
+    };
+    // Of a hundred samples the error is a tenth, and that of a difference more: 14 %.
+    let baseline = sampled(100, 64 << 10);
+    let rules = format!("baseline = \"{}\"", baseline.display());
+    let (rules, _) = Rules::from_toml(&rules, &folder.path().join("rules.toml")).unwrap();
+    for (blocks, expected) in
+        [(60, Outcome::Kept), (78, Outcome::Untold), (125, Outcome::Untold), (140, Outcome::Broken)]
+    {
+        let report = rules.check(&sampled(blocks, (64 << 10) + 1), Naming::Stored).unwrap();
+        assert_eq!(report.outcome(), expected, "{blocks}: {}", text_of(&report));
+    }
+    // Nor does an exact number say more than what it is compared with.
+    let exact = rules.check(&sampled(65_800, 0), Naming::Stored).unwrap();
+    assert_eq!(exact.outcome(), Outcome::Untold, "{}", text_of(&exact));
 }
 
 /// Check that growth which frees of blocks from before have made less has their errors, too, and that blocks which came and went

@@ -206,6 +206,11 @@ fn what_is_after_the_end_is_said() {
         let text = report(part);
         assert!(text.contains(expected), "{text}");
     }
+    let nothing = report(Part::At(when("start")));
+    assert!(
+        nothing.ends_with("Nothing to show: this part of the capture has no allocations.\n"),
+        "{nothing}"
+    );
     for part in
         [Part::Whole, Part::At(when("end")), Part::At(when("201.4ms")), Part::Range(when("0"), when("end"))]
     {
@@ -243,9 +248,53 @@ fn ranges_add_up() {
     let flows = |cost: &Cost| [cost.allocated, cost.freed, cost.temporary];
     assert_eq!(flows(&sum), flows(&whole.total));
     assert!(whole.total.temporary.blocks > 0, "{:?}", whole.total);
-    let backwards = Query::of(Part::Range("80ms".parse().unwrap(), "20ms".parse().unwrap()));
-    let error = Moments::open(&path).unwrap().profile(&backwards).unwrap_err().to_string();
-    assert!(error.contains("80.0 ms") && error.contains("20.0 ms"), "{error}");
+    // Also where no event lies between them.
+    for to in ["20.0 ms", "80.2 ms"] {
+        let backwards = Query::of(Part::Range("80.7ms".parse().unwrap(), to.parse().unwrap()));
+        let error = Moments::open(&path).unwrap().profile(&backwards).unwrap_err().to_string();
+        assert!(error.contains("80.7 ms") && error.contains(to), "{error}");
+    }
+}
+
+/// Check that the peak of a range lies in it, also where nothing exceeds what was held at its beginning, and that of a
+/// moment is then.
+#[test]
+fn peaks_are_in_their_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&busy(), &folder);
+    let mut at_the_beginning = 0;
+    for begin in 0..200_u64 {
+        let (from, to) = (begin * 1_000_000 + 400_000, begin * 1_000_000 + 2_700_000);
+        let profile = between(&path, &format!("{from}ns"), &format!("{to}ns"));
+        for peak in [profile.peak, profile.processes[0].peak] {
+            assert!((from..=to).contains(&peak.time), "{peak:?} from {from} to {to}");
+        }
+        at_the_beginning += u64::from(profile.peak.time == from);
+        assert_eq!(at(&path, &format!("{from}ns")).peak.time, from);
+    }
+    assert!(at_the_beginning > 0);
+}
+
+/// Check that the moments of a comparison may be given in any order, also in a sampled capture, whose errors are those
+/// of what happened between them, and where nothing did.
+#[test]
+fn compared_moments_are_in_any_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = busy();
+    made.tables.metadata.sample_interval = 64;
+    let path = file(&made, &folder);
+    let change = |from: &str, to: &str| {
+        let moments = Moments::open(&path).unwrap();
+        let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
+        let lens = Lens::default();
+        let diff = compare_moments(moments, from, to, Query::default(), &lens, Naming::Stored).unwrap().diff;
+        (diff.delta().live().bytes, diff.spread().live().bytes_error())
+    };
+    for [from, to] in [["20ms", "120ms"], ["80.2ms", "80.7ms"]] {
+        let ((there, error), (back, error_back)) = (change(from, to), change(to, from));
+        assert_eq!((there, error), (-back, error_back), "{from} {to}");
+        assert_eq!(error > 0, to == "120ms");
+    }
 }
 
 /// Check that what a filter takes and what it leaves add up, whether stacks or single blocks are sorted out, at a
@@ -324,9 +373,17 @@ fn samples_on_a_boundary_count_once() {
     let task = made.task(ProcessId(0), 5000, "app");
     made.time = 0;
     [0, 50_000_000, 60_000_000].iter().for_each(|time| made.sample(task, *time, stack));
+    made.tables.summary.as_mut().unwrap().cpu.samples = 3;
     let path = file(&made, &folder);
     let samples = |from, to| between(&path, from, to).total.cpu.blocks;
     assert_eq!([samples("start", "50ms"), samples("50ms", "60ms"), samples("60ms", "end")], [2, 1, 0]);
+    // A part without a sample is said to have none.
+    let part = Part::Range("60ms".parse().unwrap(), "end".parse().unwrap());
+    let mut out = Vec::new();
+    let seen = Moments::open(&path).unwrap().seen(&Query::of(part), &Lens::default(), Naming::Stored);
+    viewer::json::report(&mut out, &seen.unwrap(), &ReportOptions::default()).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    assert!(out.contains("\"samples\": 0") || out.contains("\"samples\":0"), "{out}");
 }
 
 /// Check that the timeline ends with what processes that go on hold, as a moment does, and tells apart what ended ones left.

@@ -5,6 +5,8 @@ use crate::support::fixtures::sampled;
 use capture::{Action, Ended, ReallocOutcome, Sampling};
 use proptest::prelude::*;
 use viewer::analysis::{Amount, Cost, Metric, Names, Profile, Spread, Tree, functions};
+use viewer::query::Part;
+use viewer::{Moments, Naming, text};
 
 /// So close that there are hundreds of samples of each kind: errors are normally distributed only then.
 const INTERVAL: u64 = 8 << 10;
@@ -110,6 +112,23 @@ fn estimates_are_within_three_of_their_errors() {
         let mean = of_number.iter().sum::<f64>() / 100.0;
         assert!(mean.abs() < 0.4, "number {number} is biased by {mean} errors");
     }
+}
+
+/// Check that the timeline of a sampled capture has the errors of its numbers.
+#[test]
+fn timelines_have_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.memprof");
+    sampled().write(&path);
+    let mut moments = Moments::open(&path).unwrap();
+    let (timeline, profile) = moments.timeline(&Part::Whole, 72).unwrap();
+    let loaded = moments.show(profile, Naming::Stored);
+    let mut out = Vec::new();
+    text::timeline(&mut out, &loaded, &timeline, &text::Style::default()).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    assert!(out.contains("a.memprof: peak ≈") && out.lines().next().unwrap().contains(" ± "), "{out}");
+    let sums = out.lines().find(|line| line.contains(" a step")).unwrap();
+    assert!(sums.starts_with('≈') && sums.contains(" allocations of ≈"), "{sums}");
 }
 
 /// Check that a capture of everything has whole numbers and no errors, in each form.

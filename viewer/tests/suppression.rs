@@ -1,10 +1,10 @@
 //! Which leaks rules leave out, on captures whose numbers were worked out by hand.
 
 use crate::support::Made;
-use capture::{Ended, Process};
+use capture::{Ended, Process, Summary};
 use serde_json::Value;
 use viewer::analysis::Cost;
-use viewer::query::{Lens, Query};
+use viewer::query::{Lens, Part, Query};
 use viewer::suppression::{Suppressions, parse};
 use viewer::text::{self, Style};
 use viewer::{Loaded, Moments, Naming, json};
@@ -123,6 +123,40 @@ fn young_blocks_are_left_out() {
         let loaded = leaks(&made, &suppressions);
         assert_eq!(loaded.profile.total.leaked.bytes, left, "{age_ms} ms");
         assert_eq!(loaded.suppressed.unwrap().young.bytes, 11 - left, "{age_ms} ms");
+    }
+}
+
+/// Check that blocks of a process that goes on grow older while nothing happens, up to the end of the recording or of
+/// the part that is looked at.
+#[test]
+fn blocks_grow_older_without_events() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let stack = made.stack("main > f");
+    made.alloc(thread, 0x1000, 1, stack);
+    let born = made.time;
+    made.tables.summary = Some(Summary { duration_ns: born + 60_000_000_000, ..Summary::default() });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("app.memprof");
+    made.write(&file);
+    let whole = || Part::Whole;
+    let moment = || Part::At("30s".parse().unwrap());
+    let range = || Part::Range("start".parse().unwrap(), "30s".parse().unwrap());
+    let late = || Part::At("90s".parse().unwrap());
+    for (part, age_s, left) in [
+        (whole as fn() -> Part, 60, 1),
+        (whole, 61, 0),
+        (moment, 29, 1),
+        (moment, 31, 0),
+        (range, 29, 1),
+        (range, 31, 0),
+        (late, 61, 0),
+    ] {
+        let suppressions =
+            Suppressions { older_than_ns: Some(age_s * 1_000_000_000), ..Suppressions::default() };
+        let moments = Moments::open(&file).unwrap();
+        let loaded = moments.leaks(&Query::of(part()), &Lens::default(), &suppressions, Naming::Stored);
+        assert_eq!(loaded.unwrap().profile.total.leaked.blocks, left, "{:?}, {age_s} s", part());
     }
 }
 

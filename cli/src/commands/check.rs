@@ -17,8 +17,9 @@ use viewer::{json, junit, text};
 /// Check a capture against rules: exit code 0 when all are kept, 1 when not, 2 when that cannot be told
 ///
 /// It cannot be told where no number is over its limit, but events were lost, the file is incomplete, blocks may be
-/// leaked or not, a sampled number is within two standard errors of its limit, or a filter selects nothing and nobody has
-/// looked up the names of functions. One that selects nothing otherwise is warned of.
+/// leaked or not, or a filter selects nothing and nobody has looked up the names of functions; and where a sampled
+/// number is within two standard errors of its limit, below or above it. A filter that selects nothing otherwise is
+/// warned of.
 ///
 /// Rules come from options, from a file in TOML, or both. docs/tasks/gate-a-build.md describes the file and has examples
 /// for build servers. `run --check RULES` records and checks in one.

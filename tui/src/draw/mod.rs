@@ -59,9 +59,8 @@ fn page(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
     let total = model.total();
     let is_about_stacks = matches!(model.page, Page::Functions | Page::Tree | Page::Flame);
     if is_about_stacks && total.is_zero() {
-        let whole =
-            if view.loaded.seen.is_some() { catalogue::WHAT_WAS_CHOSEN } else { catalogue::THIS_RECORDING };
-        let text = catalogue::nothing_to_show(whole, view.question.metric.what());
+        let of = viewer::text::subject(&view.loaded);
+        let text = catalogue::nothing_to_show(of, view.question.metric.what());
         put(buffer, body, 0, &text, theme.detail());
         return;
     }

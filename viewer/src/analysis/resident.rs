@@ -30,19 +30,21 @@ pub fn resident(
 }
 
 /// What all processes together have of a kind of memory, at each time when one of them was sampled or ended.
-/// Processes are sampled some times a second, so each counts with its last value until its next one, or its end.
+/// Processes are sampled some times a second, so each counts with its last value until its next one, or its end. That
+/// is when its last event was if a signal ended it, so it may have samples after it.
 pub fn resident_sums(counters: &Counters, wanted: CounterKind, processes: &[Process]) -> Vec<(u64, u64)> {
-    let mut points: Vec<(u64, ProcessId, u64)> = Vec::new();
+    let mut points: Vec<(u64, bool, ProcessId, u64)> = Vec::new();
     for (process, kind, _, series) in counters.iter() {
         let Some(process) = process.filter(|_| kind == wanted) else { continue };
-        points.extend(series.iter().map(|point| (point.time, process, point.value)));
+        points.extend(series.iter().map(|point| (point.time, false, process, point.value)));
         let end = processes.get(process.index()).and_then(|process| process.end.as_ref());
-        points.extend(end.map(|end| (end.time, process, 0)));
+        let last = series.last().map_or(0, |point| point.time);
+        points.extend(end.map(|end| (end.time.max(last), true, process, 0)));
     }
     points.sort_unstable();
     let mut held: BTreeMap<ProcessId, u64> = BTreeMap::new();
     let mut sum = 0_u64;
-    let sums = points.into_iter().map(|(time, process, value)| {
+    let sums = points.into_iter().map(|(time, _, process, value)| {
         let before = held.insert(process, value).unwrap_or(0);
         sum = sum.wrapping_sub(before).wrapping_add(value);
         (time, sum)
@@ -99,18 +101,22 @@ mod tests {
     use super::*;
     use capture::{Counter, ProcessEnd};
 
-    /// Check that processes add up, each with its last value, and count no more after their end.
+    /// Check that processes add up, each with its last value, and count no more after their end, nor after their last
+    /// sample where that is later.
     #[test]
     fn resident_memory_adds_up() {
         let mut counters = Counters::default();
-        for (time, process, value) in [(5, 0, 100), (15, 0, 300), (16, 0, 50), (25, 1, 7)] {
+        for (time, process, value) in [(5, 0, 100), (15, 0, 300), (16, 0, 50), (25, 1, 7), (35, 0, 60)] {
             let process = Some(ProcessId(process));
             counters.add(&Counter { time, process, kind: CounterKind::Rss, instance: 0, value });
         }
         let end =
             |time| Process { end: Some(ProcessEnd { time, ..ProcessEnd::default() }), ..Process::default() };
         let ends = || [10, 20, 30, 40, 50].into_iter();
-        assert_eq!(resident(&counters, CounterKind::Rss, &[end(35), end(90)], ends()), [100, 300, 57, 57, 7]);
+        for first in [38, 35, 20, 0] {
+            let sums = resident(&counters, CounterKind::Rss, &[end(first), end(90)], ends());
+            assert_eq!(sums, [100, 300, 57, 67, 7], "{first}");
+        }
         assert!(resident(&Counters::default(), CounterKind::Rss, &[], ends()).is_empty());
     }
 

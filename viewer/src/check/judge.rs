@@ -41,9 +41,9 @@ pub struct Verdict {
     pub limit: i64,
     /// What the limit was derived from: the number of an earlier capture, and by how much it may be exceeded.
     pub baseline: Option<(i64, Share)>,
-    /// Why the true value may be higher, and above the limit.
+    /// Why the true value may be on the other side of the limit.
     pub doubt: Option<String>,
-    /// The doubt is rather that it may be lower.
+    /// It may be lower than measured, too, and not only higher.
     pub may_be_less: bool,
 }
 
@@ -52,9 +52,9 @@ pub struct Verdict {
 pub enum Outcome {
     /// They hold.
     Kept,
-    /// No number exceeds its limit, but the capture is incomplete.
+    /// No number exceeds its limit for certain, but the capture is incomplete, or sampled.
     Untold,
-    /// A number exceeds its limit, whatever is missing.
+    /// A number exceeds its limit, whatever is missing, and by more than an error of estimates.
     Broken,
 }
 
@@ -105,16 +105,7 @@ impl Rules {
                     Measure::Unreachable => capture.unreachable(section)?,
                     _ => capture.of(section)?,
                 };
-                report.verdicts.push(Verdict {
-                    name: section.name.clone(),
-                    filter: section.filter.as_ref().map(ToString::to_string),
-                    measure,
-                    actual: sum.number(measure),
-                    limit,
-                    baseline: None,
-                    doubt: sum.doubt(measure, limit, "the capture"),
-                    may_be_less: sum.reach.may_be_less(),
-                });
+                report.verdicts.push(sum.verdict(section, measure, limit, measure.error(&sum.spread)));
             }
         }
         if let Some(baseline) = &self.baseline {
@@ -137,19 +128,16 @@ impl Rules {
 
 fn compare(section: &Section, measure: Measure, now: &Sum, before: &Sum, tolerance: Share) -> Verdict {
     let earlier = before.number(measure);
+    let tolerated = tolerance.as_percent() / 100.0;
     // The tolerated part is rounded down: 5 % of 10 allocations is 0.
-    let limit = earlier.saturating_add((tolerance.as_percent() / 100.0 * earlier as f64).floor() as i64);
-    Verdict {
-        name: section.name.clone(),
-        filter: section.filter.as_ref().map(ToString::to_string),
-        measure,
-        actual: now.number(measure),
-        limit,
-        baseline: Some((earlier, tolerance)),
-        // Lost frees of the baseline would raise the limit.
-        doubt: now.doubt(measure, limit, "the capture").or_else(|| before.missing("the baseline")),
-        may_be_less: false,
-    }
+    let limit = earlier.saturating_add((tolerated * earlier as f64).floor() as i64);
+    // The limit is an estimate as well if the baseline is sampled.
+    let of_limit = (1.0 + tolerated) * measure.error(&before.spread) as f64;
+    let error = of_limit.hypot(measure.error(&now.spread) as f64).ceil() as i64;
+    let verdict = now.verdict(section, measure, limit, error);
+    // Lost frees of the baseline would raise the limit.
+    let doubt = verdict.doubt.or_else(|| before.missing("the baseline"));
+    Verdict { baseline: Some((earlier, tolerance)), doubt, ..verdict }
 }
 
 /// What some stacks cost in a part of a capture, and why that may be too low.
@@ -204,12 +192,34 @@ impl Sum {
         }
     }
 
-    /// Why it is uncertain that a number is within its limit.
-    fn doubt(&self, measure: Measure, limit: i64, which: &str) -> Option<String> {
-        if let Some(missing) = self.missing(which) {
+    /// Judges a number. `error` is the standard error of its distance from the limit.
+    fn verdict(&self, section: &Section, measure: Measure, limit: i64, error: i64) -> Verdict {
+        let actual = self.number(measure);
+        let is_near = actual.abs_diff(limit) < error.unsigned_abs().saturating_mul(2);
+        let estimated = || {
+            format!("it is an estimate, within two standard errors ({}) of its limit", measure.text(error))
+        };
+        let doubt = match is_near && actual > limit {
+            true => Some(estimated()),
+            false => self.doubt(measure, actual, limit).or_else(|| is_near.then(estimated)),
+        };
+        Verdict {
+            name: section.name.clone(),
+            filter: section.filter.as_ref().map(ToString::to_string),
+            measure,
+            actual,
+            limit,
+            baseline: None,
+            doubt,
+            may_be_less: self.reach.may_be_less() || is_near,
+        }
+    }
+
+    /// Why it is uncertain that a number is within its limit, apart from its error.
+    fn doubt(&self, measure: Measure, actual: i64, limit: i64) -> Option<String> {
+        if let Some(missing) = self.missing("the capture") {
             return Some(missing);
         }
-        let actual = self.number(measure);
         if actual > limit && self.reach.may_be_less() {
             return Some("not all memory could be searched".to_owned());
         }
@@ -229,10 +239,7 @@ impl Sum {
         if measure == Measure::Failed {
             return self.unseen_failures.clone();
         }
-        let error = measure.error(&self.spread);
-        (actual.saturating_add(error.saturating_mul(2)) > limit).then(|| {
-            format!("it is an estimate, within two standard errors ({}) of its limit", measure.text(error))
-        })
+        None
     }
 
     /// Why the numbers of the capture are uncertain as a whole.

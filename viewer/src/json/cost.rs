@@ -65,7 +65,7 @@ impl FreesFields {
     }
 }
 
-/// CPU samples, and what they stand for.
+/// CPU samples, and what they stand for: 0 where only other parts of the recording have some.
 #[derive(Serialize)]
 struct CpuFields {
     samples: i64,
@@ -77,8 +77,10 @@ struct CpuFields {
 
 impl CpuFields {
     fn new(loaded: &Loaded, cost: &Cost) -> Option<Self> {
-        let of_cycles = loaded.tables.summary.as_ref().is_some_and(|summary| summary.cpu.event == "cycles");
-        (!loaded.profile.total.cpu.is_zero()).then_some(Self {
+        let of_recording = loaded.tables.summary.as_ref().map(|summary| &summary.cpu);
+        let of_cycles = of_recording.is_some_and(|cpu| cpu.event == "cycles");
+        let is_sampled = of_recording.is_some_and(|cpu| cpu.samples > 0);
+        (is_sampled || !loaded.profile.total.cpu.is_zero()).then_some(Self {
             samples: cost.cpu.blocks,
             cpu_ns: (!of_cycles).then_some(cost.cpu.bytes),
             cpu_cycles: of_cycles.then_some(cost.cpu.bytes),

@@ -9,8 +9,8 @@
 use super::pages::PAGE;
 use crate::analysis::{Birth, Death, End, Left, Life, Watch};
 use capture::{Ended, NodeId, ProcessId};
+use hashbrown::HashMap;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 /// Stacks that are named for each cell, those that hold most of it.
 const NAMED: usize = 3;

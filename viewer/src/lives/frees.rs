@@ -13,8 +13,8 @@ use super::age::Age;
 use crate::analysis::{Amount, Birth, Death, End, LabelId, Life, Names, Tally, Watch, meaningful};
 use crate::query::Selection;
 use capture::{NodeId, ProcessId, Sampling, Tables, ThreadId};
+use hashbrown::HashMap;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::hash::Hash;
 
 /// Observes a pass for pairs of stacks that allocate and free. Keeps two sums for each pair, lifetime class and

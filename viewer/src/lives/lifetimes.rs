@@ -7,8 +7,9 @@ use super::age::Age;
 use super::size::SizeClass;
 use crate::analysis::{Amount, Birth, Death, Life, Tally, Watch};
 use capture::{NodeId, Sampling, Tables};
+use hashbrown::HashMap;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Observes a pass for lifetimes.
 #[derive(Debug)]

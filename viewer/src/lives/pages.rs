@@ -19,8 +19,8 @@ use crate::analysis::{
     Watch, uses,
 };
 use capture::{Action, Ended, Event, NodeId, ProcessId, Tables};
+use hashbrown::HashMap;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 /// Bytes per page, on all processors that we support.
 pub const PAGE: u64 = 4096;

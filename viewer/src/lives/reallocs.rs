@@ -20,13 +20,13 @@
 
 use crate::analysis::{Birth, Death, End, Life, Watch};
 use capture::{NodeId, ProcessId};
+use hashbrown::HashMap;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 /// A chain without `realloc` with fewer steps may be chance.
 const FEWEST_REPLACED: u64 = 4;
 
-/// Observes a pass for chains. In a sampled capture each step is sampled independently, so there are none.
+/// Observes a pass for chains. In a sampled capture each step is a sample by itself: chains lack steps, as views say.
 #[derive(Debug, Default)]
 pub struct Reallocs {
     rows: HashMap<NodeId, ReallocRow>,

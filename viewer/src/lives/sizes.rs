@@ -3,8 +3,9 @@
 use super::size::{SizeClass, usable_by_glibc};
 use crate::analysis::{Amount, Birth, Death, Life, Tally, Watch};
 use capture::{NodeId, Sampling, Tables};
+use hashbrown::HashMap;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Observes a pass for sizes.
 #[derive(Debug)]

@@ -10,8 +10,8 @@
 
 use crate::analysis::{Amount, Birth, Death, End, Life, Tally, Watch};
 use capture::{NodeId, Sampling, Tables};
+use hashbrown::HashMap;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 /// Observes a pass for temporary allocations.
 #[derive(Debug)]

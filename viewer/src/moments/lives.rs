@@ -66,8 +66,14 @@ impl Moments {
         let (profile, young) = match suppressions.older_than_ns {
             None => (self.profile(query)?, None),
             Some(limit) => {
+                self.choose(query.heap.as_deref())?;
+                let end = match self.span(&query.part)? {
+                    Span::Whole => u64::MAX,
+                    Span::At(to) | Span::Range { to, .. } => to.time,
+                };
+                let end = end.min(self.duration());
                 let (profile, young) =
-                    self.watched(query, None, |tables| Young::new(limit, by_threads, tables))?;
+                    self.watched(query, None, |tables| Young::new(limit, by_threads, end, tables))?;
                 (profile, Some(young.finish()))
             }
         };

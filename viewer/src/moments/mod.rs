@@ -282,7 +282,8 @@ impl Moments {
             Part::At(when) => Span::At(self.instant(when)?),
             Part::Range(from, to) => {
                 let (from, to) = (self.instant(from)?, self.instant(to)?);
-                if to.position < from.position {
+                let is_earlier = to.time < from.time && from.time <= self.duration();
+                if to.position < from.position || (to.position == from.position && is_earlier) {
                     return Err(Error::Backwards { from: from.time, to: to.time });
                 }
                 Span::Range { from, to }

@@ -94,9 +94,14 @@ impl Moments {
     ) -> Result<(), CaptureError> {
         match span {
             Span::Whole => self.replay(begin, self.end(), |events| pass.events(events)),
-            Span::At(at) => self.replay(begin, at.position, |events| pass.events(events)),
+            Span::At(at) => {
+                let read = self.replay(begin, at.position, |events| pass.events(events));
+                pass.load.reach(at.time);
+                read
+            }
             Span::Range { from, to } => {
                 let read = self.replay(begin, from.position, |events| pass.events(events));
+                pass.load.reach(from.time);
                 pass.load.begin_range();
                 read?;
                 self.replay(from.position, to.position, |events| pass.events(events))

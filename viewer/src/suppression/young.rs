@@ -1,12 +1,14 @@
 //! Blocks that were allocated shortly before the end.
 
 use crate::analysis::{Amount, Birth, Death, End, Left, Life, Spread, Tally, Watch};
-use capture::{NodeId, ProcessId, Sampling, Tables, ThreadId};
+use capture::{Ended, NodeId, ProcessId, Sampling, Tables, ThreadId};
 use std::collections::HashMap;
 
 /// Observes a pass for blocks still allocated at the end and younger than a limit.
 pub(crate) struct Young {
     limit_ns: u64,
+    /// When the part of the recording ends: events may have ended long before.
+    end: u64,
     sampling: Option<Sampling>,
     by_threads: bool,
     leaks: HashMap<Site, Tally>,
@@ -21,9 +23,10 @@ pub(crate) struct YoungLeaks {
 }
 
 impl Young {
-    pub(crate) fn new(limit_ns: u64, by_threads: bool, tables: &Tables) -> Self {
+    /// For a part of a recording that ends at this time.
+    pub(crate) fn new(limit_ns: u64, by_threads: bool, end: u64, tables: &Tables) -> Self {
         let sampling = Sampling::new(tables.metadata.sample_interval);
-        Self { limit_ns, by_threads, sampling, leaks: HashMap::new() }
+        Self { limit_ns, end, by_threads, sampling, leaks: HashMap::new() }
     }
 
     pub(crate) fn finish(self) -> YoungLeaks {
@@ -50,8 +53,9 @@ impl Watch for Young {
     }
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
-        let is_young = death.at.time.saturating_sub(life.kept) < self.limit_ns;
-        if is_young && matches!(death.end, End::Left { left: Left::Leaked, .. }) {
+        let End::Left { left: Left::Leaked, ended, .. } = death.end else { return };
+        let end = if ended == Ended::Running { self.end } else { death.at.time };
+        if end.saturating_sub(life.kept) < self.limit_ns {
             let site = (life.process, Some(life.thread).filter(|_| self.by_threads), life.node);
             self.leaks.entry(site).or_insert_with(|| Tally::new(self.sampling)).add(life.size);
         }

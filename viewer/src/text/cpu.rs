@@ -58,7 +58,7 @@ pub fn allocator(
     let rows = allocator_time(profile, tables, names);
     let total = profile.total.cpu;
     if total.is_zero() {
-        return nothing(out, loaded, "this capture has ", Metric::Cpu);
+        return nothing(out, loaded, Metric::Cpu);
     }
     let sum = rows.iter().fold(Amount::ZERO, |sum, (_, row)| sum + row.total());
     let hooks = rows.iter().fold(Amount::ZERO, |sum, (_, row)| sum + row.hooks);

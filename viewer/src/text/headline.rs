@@ -160,8 +160,17 @@ pub(super) fn warnings(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> i
     Ok(())
 }
 
-/// Writes one line when there is nothing to show, with what would help; `whole` describes what was looked at.
-pub(super) fn nothing(out: &mut dyn Write, loaded: &Loaded, whole: &str, metric: Metric) -> io::Result<()> {
+/// What numbers are about, for a sentence that says that there are none.
+pub fn subject(loaded: &Loaded) -> &'static str {
+    match (&loaded.seen, loaded.profile.span) {
+        (Some(_), _) => "what was chosen",
+        (None, Span::Whole) => "this capture",
+        (None, _) => "this part of the capture",
+    }
+}
+
+/// Writes one line when there is nothing to show, with what would help.
+pub(super) fn nothing(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> io::Result<()> {
     let is_sampled = matches!(metric, Metric::Cpu | Metric::Traced);
     let samples = loaded.tables.summary.as_ref().map_or(0, |summary| summary.cpu.samples);
     if metric == Metric::Cpu && samples > 0 {
@@ -181,7 +190,7 @@ pub(super) fn nothing(out: &mut dyn Write, loaded: &Loaded, whole: &str, metric:
         Metric::Cpu if metadata.command.is_empty() => " attach, record and daemon take them with --cpu.",
         _ => "",
     };
-    writeln!(out, "Nothing to show: {whole}no {}.{advice}", metric.what())
+    writeln!(out, "Nothing to show: {} has no {}.{advice}", subject(loaded), metric.what())
 }
 
 /// Which snapshots of an aggregated capture are shown.

@@ -28,7 +28,7 @@ pub fn lines(
     headline(out, loaded, metric, style)?;
     rows.retain(|row| !metric.of(&row.cost).is_zero());
     if rows.is_empty() {
-        return nothing(out, loaded, "", metric);
+        return nothing(out, loaded, metric);
     }
     rows.sort_by_key(|row| Reverse(metric.order(metric.of(&row.cost))));
     let columns = Columns::new(loaded, metric, metric.of(&loaded.profile.total), style);

@@ -27,8 +27,7 @@ pub fn report(
     headline::headline(out, loaded, metric, style)?;
     let total = metric.of(&loaded.profile.total);
     if total.is_zero() {
-        let whole = if loaded.seen.is_some() { "what was chosen has " } else { "this capture has " };
-        return headline::nothing(out, loaded, whole, metric);
+        return headline::nothing(out, loaded, metric);
     }
     // Rows of a sampled capture have an additional column.
     let column = if loaded.profile.sampling.is_some() { Columns::ERROR } else { 0 };

@@ -10,9 +10,10 @@
 //! ```
 
 use super::escape::escape;
+use super::estimate;
 use super::headline::{span, warnings};
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Bucket, Profile, Span, Timeline, Track, process_name, resident};
+use crate::analysis::{Amount, Profile, Span, Spread, Timeline, Track, process_name, resident};
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
 use capture::{CounterKind, Ended, ProcessId};
@@ -58,19 +59,18 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline, style
     for track in &timeline.beside.tracks {
         strip(out, track, timeline, style)?;
     }
-    let sum = steps.iter().fold(Bucket::default(), |mut sum, step| {
-        sum.allocated += step.allocated;
-        sum.freed += step.freed;
-        sum
-    });
+    let Profile { total, total_spread, .. } = profile;
+    let calls = |amount, spread, noun| {
+        format!("{} of {}", estimate::counted(amount, spread, noun), estimate::bytes(amount, spread))
+    };
     let held = steps.last().map_or_else(Default::default, |step| step.held);
+    // How far it is from what was held is not followed over time.
+    let about = if profile.sampling.is_some() && !held.is_zero() { "about " } else { "" };
     writeln!(
         out,
-        "\n{} of {}, {} of {}; {} in {} held at the end{}; {} a step",
-        counted(sum.allocated.blocks, "allocation"),
-        bytes(sum.allocated.bytes),
-        counted(sum.freed.blocks, "free"),
-        bytes(sum.freed.bytes),
+        "\n{}, {}; {about}{} in {} held at the end{}; {} a step",
+        calls(total.allocated, total_spread.allocated, "allocation"),
+        calls(total.freed, total_spread.freed, "free"),
         bytes(held.bytes),
         counted(held.blocks, "block"),
         left(profile),
@@ -83,15 +83,13 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline, style
 /// What ended processes did not free: it is no longer held, but was never freed.
 fn left(profile: &Profile) -> String {
     let ended = profile.processes.iter().filter(|process| process.ended != Ended::Running);
-    let left = ended.fold(Amount::ZERO, |sum, process| sum + process.cost.live());
+    let (left, spread) = ended.fold((Amount::ZERO, Spread::ZERO), |(left, spread), process| {
+        (left + process.cost.live(), spread + process.spread.live())
+    });
     if profile.span != Span::Whole || left.is_zero() {
         return String::new();
     }
-    format!(
-        ", and {} in {} by ended processes before their end",
-        bytes(left.bytes),
-        counted(left.blocks, "block")
-    )
+    format!(", and {} by ended processes before their end", estimate::held(left, spread))
 }
 
 /// A one-row drawing of something apart from the heap.
@@ -150,13 +148,8 @@ fn of_kernel(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::R
 }
 
 fn peak(profile: &Profile) -> String {
-    let peak = profile.peak;
-    format!(
-        "peak {} in {} after {}",
-        bytes(peak.held.bytes),
-        counted(peak.held.blocks, "block"),
-        duration(peak.time)
-    )
+    let Profile { peak, total_spread, .. } = profile;
+    format!("peak {} after {}", estimate::held(peak.held, total_spread.peak), duration(peak.time))
 }
 
 /// The label of a row's lower edge, or of the upper edge of the highest row.

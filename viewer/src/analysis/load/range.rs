@@ -21,6 +21,11 @@ impl<'a, W: Watch> Load<'a, W> {
 }
 
 impl<W: Watch> Load<'_, W> {
+    /// Lets time pass up to a moment without an event, so that a peak or a range there has its time.
+    pub fn reach(&mut self, time: u64) {
+        self.now = self.now.max(time);
+    }
+
     /// Begins a range here. Allocations, frees and losses count from now on; blocks left at the end count only if
     /// they were allocated in the range; the peak is the most that was held from now on, whenever it was allocated.
     pub fn begin_range(&mut self) {

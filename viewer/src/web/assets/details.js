@@ -70,7 +70,7 @@ export class Details {
       isFolded && el("p", { class: "quiet" }, TEXT.foldedHelp),
       isKnown ? numbersOf(page, selection) : el("p", { class: "quiet" }, TEXT.details.counting),
       this.actions(label),
-      isKnown && [this.lines(), endsOf(page, selection).map(({ title, list }) => [el("h3", {}, title), list]), this.stack()],
+      isKnown && [this.lines(), endsOf(page, selection).map(({ title, list }) => [el("h3", {}, `${title} ${TEXT.function.whole}`), list]), this.stack()],
     );
   }
 
