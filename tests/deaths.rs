@@ -46,6 +46,18 @@ fn killed_target_has_all_its_events() {
     }
 }
 
+/// Check that a process that is killed while it does nothing ends when it is killed, not with its last event.
+#[test]
+fn process_killed_in_silence_ends_when_it_is_killed() {
+    let (_, capture) = record("timeout").args(["-s", "KILL", "1", "sleep", "100"]).run();
+    let info = capture.info();
+    let processes = info["processes"].as_array().expect("a list");
+    let killed = processes.iter().find(|process| process["signal"] == 9 && process["name"] == "sleep");
+    let killed = killed.expect("it was killed");
+    // The recording begins before the timer of a second does.
+    assert!(killed["end_time_ns"].as_u64() > Some(1_000_000_000), "{killed:#}");
+}
+
 /// A cgroup with a memory limit, removed when dropped.
 struct Limited(PathBuf);
 

@@ -111,19 +111,20 @@ impl Round {
         if is_stopping {
             self.close();
         }
-        let due = self.watermark.at(self.drain.clock.now());
+        let now = self.drain.clock.now();
+        let due = self.watermark.at(now);
         if due.has_jumped {
             debug!("the clock was set back");
             self.drain.shared.counts.jumps.fetch_add(1, Ordering::Relaxed);
         }
         let parted = self.part();
-        let moved = self.sweep();
+        let moved = self.sweep(now);
         self.sleeper.moved(moved, parted > 0);
         let is_last = is_stopping && self.held.is_none() && self.drained.iter().all(Drained::is_read);
         for image in &mut self.drained {
             image.finish_ended(&mut self.merger);
             if is_last {
-                image.finish_all(&mut self.merger);
+                image.finish_all(&mut self.merger, now);
             }
         }
         // After a round that read nothing there is no time up to which everything was read: earlier rounds left the
@@ -164,12 +165,12 @@ impl Round {
     }
 
     /// Reads all rings, unless the writer is behind; returns the words read.
-    fn sweep(&mut self) -> usize {
+    fn sweep(&mut self, now: u64) -> usize {
         if self.drain.batches.is_given_up() {
             // Nothing can be recorded any more: threads that wait for room are let go.
             self.drained.iter().for_each(Drained::close);
         }
-        self.drained.iter_mut().for_each(|image| image.note_ends(&mut self.merger));
+        self.drained.iter_mut().for_each(|image| image.note_ends(&mut self.merger, now));
         if self.drain.batches.is_full() {
             self.held.get_or_insert_with(Instant::now);
             return 0;

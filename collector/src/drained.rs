@@ -69,6 +69,8 @@ struct Source {
 struct Ending {
     slot: u32,
     end: End,
+    /// When the watcher had reported it, in shifted ticks.
+    since: u64,
     /// How far each ring is to be read.
     goals: Vec<u64>,
 }
@@ -113,7 +115,7 @@ impl Drained {
 
     /// Notes the ends that the watcher reported. A process that was gone before a sweep has nothing left in its rings
     /// after it.
-    pub(crate) fn note_ends(&mut self, merger: &mut Merger) {
+    pub(crate) fn note_ends(&mut self, merger: &mut Merger, now: u64) {
         self.note_rings(merger);
         let used = self.image.memory.segment().header().slots_used.load(Ordering::Acquire);
         let slots = self.image.memory.geometry().slot_count() as u32;
@@ -123,7 +125,7 @@ impl Drained {
                 && self.ending.iter().all(|ending| ending.slot != slot)
             {
                 let goals = self.sources.iter().map(Source::goal).collect();
-                self.ending.push(Ending { slot, end, goals });
+                self.ending.push(Ending { slot, end, since: now, goals });
             }
         }
     }
@@ -305,32 +307,32 @@ impl Drained {
         let sources = &self.sources;
         let read: Vec<Ending> =
             self.ending.extract_if(.., |ending| are_read(sources, &ending.goals)).collect();
-        for Ending { slot, end, .. } in read {
-            self.finish(slot, end, merger);
+        for Ending { slot, end, since, .. } in read {
+            self.finish(slot, end, since, merger);
         }
     }
 
     /// Ends all processes at the end of the recording. Some still run, and for others the watcher has not reported
     /// the end yet; the writer finds out which.
-    pub(crate) fn finish_all(&mut self, merger: &mut Merger) {
-        for Ending { slot, end, .. } in std::mem::take(&mut self.ending) {
-            self.finish(slot, end, merger);
+    pub(crate) fn finish_all(&mut self, merger: &mut Merger, now: u64) {
+        for Ending { slot, end, since, .. } in std::mem::take(&mut self.ending) {
+            self.finish(slot, end, since, merger);
         }
         let slots: Vec<u32> = self.slots.keys().copied().collect();
         for slot in slots {
-            self.finish(slot, End::Running, merger);
+            self.finish(slot, End::Running, now, merger);
         }
     }
 
     /// Writes the end of a process after its last record, and frees its rings and slot.
-    fn finish(&mut self, slot: u32, end: End, merger: &mut Merger) {
+    fn finish(&mut self, slot: u32, end: End, since: u64, merger: &mut Merger) {
         let segment = self.image.memory.segment();
         // A process without a time never had a ring.
         let time = self.slots.remove(&slot).unwrap_or(0);
         self.scanned_at_exit.remove(&slot);
         let counters = segment.slots().get(slot as usize).map(Counters::read).unwrap_or_default();
         debug!("image {}, slot {slot} ended: {end:?}", self.image.id.0);
-        let what = What::Ended { slot, end, counters: Box::new(counters) };
+        let what = What::Ended { slot, end, since, counters: Box::new(counters) };
         merger.note(Item { time, image: self.image.id, what }, Rank::Last);
         for (ring, entry) in segment.directory().iter().enumerate().take(self.sources.len()) {
             if entry.owner().is_some_and(|(owner, _)| owner == slot) {

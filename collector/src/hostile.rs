@@ -81,7 +81,7 @@ impl Bench {
     /// Drains and translates until nothing is left, in turns short enough to cut records.
     fn round(&mut self) {
         let Bench { drained, merger, pipeline, counts, watcher, clock, .. } = self;
-        drained.note_ends(merger);
+        drained.note_ends(merger, clock.now());
         let mut batch = Batch::default();
         for turn in 0.. {
             assert!(turn < 10_000, "what is left is never read");
@@ -419,7 +419,7 @@ fn exec_before_the_first_look_is_an_exec() {
     bench.commit(0, &owner.0[..owner.1]);
     // Its agent connects again.
     bench.image.execed(child.id());
-    bench.drained.note_ends(&mut bench.merger);
+    bench.drained.note_ends(&mut bench.merger, bench.clock.now());
     assert!(format!("{:?}", bench.drained).contains("slot: 1, end: Exec"), "{:?}", bench.drained);
     // The watcher, asked only now, finds that it is gone.
     bench.round();
@@ -457,7 +457,7 @@ fn draining_reads_nothing() {
     let (before, asking) = read_so_far();
     let Bench { drained, merger, counts, watcher, clock, .. } = &mut bench;
     assert!(drained.sweep(&mut Sweep { turn: TURN, merger, counts, watcher, clock }) > 0);
-    drained.finish_all(merger);
+    drained.finish_all(merger, clock.now());
     assert_eq!(read_so_far().0, before + asking);
     let mut batch = Batch::default();
     while merger.merge(u64::MAX, &mut batch) {}
@@ -490,7 +490,7 @@ fn image_stays_until_all_is_read() {
     assert!(!bench.drained.is_over(&bench.merger));
     bench.round();
     assert!(!bench.drained.is_over(&bench.merger), "the process has not ended");
-    bench.drained.finish_all(&mut bench.merger);
+    bench.drained.finish_all(&mut bench.merger, bench.clock.now());
     bench.round();
     assert!(bench.drained.is_over(&bench.merger));
 }

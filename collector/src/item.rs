@@ -24,8 +24,8 @@ pub(crate) enum What {
     Image(Arc<Image>),
     /// A process of the image has occupied a slot.
     Started(Arrival),
-    /// A process of the image ended.
-    Ended { slot: u32, end: End, counters: Box<Counters> },
+    /// A process of the image ended, and that was known at `since`, in shifted ticks.
+    Ended { slot: u32, end: End, since: u64, counters: Box<Counters> },
     /// Nothing more will come of the image.
     Finished,
 }

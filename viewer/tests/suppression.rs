@@ -160,6 +160,25 @@ fn blocks_grow_older_without_events() {
     }
 }
 
+/// Check that blocks of a process that was killed in silence are as old as they were then.
+#[test]
+fn blocks_grow_older_until_their_process_is_killed() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let stack = made.stack("main > f");
+    made.alloc(thread, 0x1000, 1, stack);
+    let born = made.time;
+    made.end(process, thread, Ended::Signaled(9));
+    let killed = born + 60_000_000_000;
+    made.tables.processes[0].end.as_mut().unwrap().time = killed;
+    made.tables.summary = Some(Summary { duration_ns: killed + 1, ..Summary::default() });
+    for (age_s, left) in [(60, 1), (61, 0)] {
+        let suppressions =
+            Suppressions { older_than_ns: Some(age_s * 1_000_000_000), ..Suppressions::default() };
+        assert_eq!(leaks(&made, &suppressions).profile.total.leaked.blocks, left, "{age_s} s");
+    }
+}
+
 /// Check the view: what is left, what is beside it, and the rules with their use, in text and in JSON, and that
 /// they add up to what was allocated.
 #[test]

@@ -20,7 +20,9 @@ impl Pipeline {
                 Ok(())
             }
             What::Started(arrival) => self.started(item.image, &arrival),
-            What::Ended { slot, end, counters } => self.ended(item.image, slot, end, &counters),
+            What::Ended { slot, end, since, counters } => {
+                self.ended(item.image, slot, (end, since), &counters)
+            }
             What::Finished => self.finished(item.image),
         }
     }
@@ -33,8 +35,14 @@ impl Pipeline {
         Ok(())
     }
 
-    fn ended(&mut self, image: ImageId, slot: u32, end: End, counters: &Counters) -> Result<(), Error> {
-        let (mut threads, mut records, mut end) = (Vec::new(), 0, end);
+    fn ended(
+        &mut self,
+        image: ImageId,
+        slot: u32,
+        (mut end, since): (End, u64),
+        counters: &Counters,
+    ) -> Result<(), Error> {
+        let (mut threads, mut records) = (Vec::new(), 0);
         if let Some(known) = self.images.get(image) {
             if end == End::Running {
                 end = self.processes.end_by_now(&known.image, slot);
@@ -52,8 +60,9 @@ impl Pipeline {
         if let Some(live) = &mut self.live {
             live.end(image, slot);
         }
-        let time = self.timeline.last();
-        let Some(process) = self.processes.end(image, slot, end, time, &mut self.writer)? else {
+        let last = self.timeline.last();
+        let since = self.timeline.clock().nanoseconds(since).max(last);
+        let Some(process) = self.processes.end(image, slot, end, last..=since, &mut self.writer)? else {
             return Ok(());
         };
         // A process that never had a thread has no events either.

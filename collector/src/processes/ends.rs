@@ -3,6 +3,7 @@
 use super::Processes;
 use crate::image::{End, Image, ImageId};
 use capture::{Ended, Error, ProcessEnd, ProcessId, ThreadId, Writer};
+use std::ops::RangeInclusive;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -35,13 +36,14 @@ impl Processes {
         image.end_by_now(slot, &mut self.roll)
     }
 
-    /// Ends the process in a slot; returns its id, if it ever started.
+    /// Ends the process in a slot; returns its id, if it ever started. The end was `within` these times: after the last
+    /// event, and no later than it was noticed. A process that announced its end did so in its last record.
     pub(crate) fn end(
         &mut self,
         image: ImageId,
         slot: u32,
         end: End,
-        time: u64,
+        within: RangeInclusive<u64>,
         writer: &mut Writer,
     ) -> Result<Option<ProcessId>, Error> {
         let Some(alive) = self.alive.remove(&(image, slot)) else { return Ok(None) };
@@ -54,6 +56,8 @@ impl Processes {
             (End::Gone(None), None) if alive.execing.is_some() => Ended::Exec,
             (End::Gone(None), None) => Ended::Unknown,
         };
+        let is_announced = alive.code.is_some() || ended == Ended::Exec;
+        let time = if is_announced { *within.start() } else { *within.end() };
         self.set_end(alive.process, ended, Some(time), writer)?;
         self.images.end(alive.process);
         if !self.rules.awaits_samples {

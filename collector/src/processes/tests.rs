@@ -34,7 +34,7 @@ fn pid_used_again_has_its_own_end() {
         let info = Info { pid: FIRST, own_pid: FIRST, start_ticks: begins, ..Info::default() };
         let image = Image::new(ImageId(number as u32), memory, info, liveness.clone(), Arc::default());
         processes.start(&image, &arrival(0, FIRST, None), begins, &mut writer).unwrap();
-        processes.end(image.id, 0, End::Gone(None), begins + seconds(5), &mut writer).unwrap();
+        processes.end(image.id, 0, End::Gone(None), begins..=begins + seconds(5), &mut writer).unwrap();
     }
     for (time, code) in [(9, 9), (17, 1), (27, 2)] {
         let status = std::os::unix::process::ExitStatusExt::from_raw(code << 8);
@@ -73,7 +73,7 @@ fn what_ended_long_ago_is_forgotten() {
                 assert_eq!(processes.speaker(Some(told)), Some(thread));
                 processes.leave(thread);
             }
-            processes.end(image.id, 1, End::Gone(None), 0, &mut writer).unwrap();
+            processes.end(image.id, 1, End::Gone(None), 0..=0, &mut writer).unwrap();
             assert_eq!(processes.speaker(None), None);
         }
         if awaits_samples {
@@ -84,7 +84,7 @@ fn what_ended_long_ago_is_forgotten() {
         assert_eq!(processes.images.sizes(), [ENDED + 1; 3]);
         assert!(processes.threads.writing.is_empty());
 
-        processes.end(image.id, 0, End::Running, 0, &mut writer).unwrap();
+        processes.end(image.id, 0, End::Running, 0..=0, &mut writer).unwrap();
         assert_eq!(processes.running().len(), 1);
         let status = std::os::unix::process::ExitStatusExt::from_raw(7 << 8);
         processes.note_exit(FIRST, 0, status, &mut writer).unwrap();

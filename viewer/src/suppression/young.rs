@@ -9,6 +9,8 @@ pub(crate) struct Young {
     limit_ns: u64,
     /// When the part of the recording ends: events may have ended long before.
     end: u64,
+    /// When each process ended, for which the same holds.
+    ends: Vec<u64>,
     sampling: Option<Sampling>,
     by_threads: bool,
     leaks: HashMap<Site, Tally>,
@@ -26,7 +28,8 @@ impl Young {
     /// For a part of a recording that ends at this time.
     pub(crate) fn new(limit_ns: u64, by_threads: bool, end: u64, tables: &Tables) -> Self {
         let sampling = Sampling::new(tables.metadata.sample_interval);
-        Self { limit_ns, end, by_threads, sampling, leaks: HashMap::new() }
+        let ends = tables.processes.iter().map(|row| row.end.as_ref().map_or(0, |end| end.time)).collect();
+        Self { limit_ns, end, ends, by_threads, sampling, leaks: HashMap::new() }
     }
 
     pub(crate) fn finish(self) -> YoungLeaks {
@@ -54,7 +57,10 @@ impl Watch for Young {
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
         let End::Left { left: Left::Leaked, ended, .. } = death.end else { return };
-        let end = if ended == Ended::Running { self.end } else { death.at.time };
+        let end = match ended {
+            Ended::Running => self.end,
+            _ => self.ends.get(life.process.index()).map_or(0, |end| *end).min(self.end).max(death.at.time),
+        };
         if end.saturating_sub(life.kept) < self.limit_ns {
             let site = (life.process, Some(life.thread).filter(|_| self.by_threads), life.node);
             self.leaks.entry(site).or_insert_with(|| Tally::new(self.sampling)).add(life.size);

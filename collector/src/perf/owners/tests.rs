@@ -166,7 +166,7 @@ fn agents_processes_are_known_until_they_are_decided() {
     let arrival = Arrival { slot: 0, occupant: Arc::new(Occupant::found(7, 7)), origin: None };
     let Played { processes, writer, .. } = &mut played;
     processes.start(&image, &arrival, now, writer).unwrap();
-    processes.end(ImageId(0), 0, image::End::Gone(None), now, writer).unwrap();
+    processes.end(ImageId(0), 0, image::End::Gone(None), now..=now, writer).unwrap();
     let fork = played.begin(8, Some(shell), false, "make");
     played.sample(fork);
     played.end(fork);
