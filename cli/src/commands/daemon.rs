@@ -41,39 +41,39 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How much of that passes before it is made to answer, if that is permitted.
 const UNDISTURBED: Duration = Duration::from_secs(1);
 
-/// Record processes when somebody asks, one capture each
+/// Record processes on demand, one capture each
 ///
-/// Takes commands of the same user and of root: start, stop, mark, snapshot, detach. SIGUSR1 writes a snapshot of every recording,
-/// SIGTERM and ^C finish them all. Processes go on whatever happens to the daemon.
+/// Takes commands from the same user and from root: `start`, `stop`, `mark`, `snapshot`, `detach`. SIGUSR1 writes a
+/// snapshot of every recording; SIGTERM and ^C finish them all. Processes run on, whatever happens to the daemon.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example:
+Examples:
   sysprof-memprof daemon --folder /var/lib/memprof &
   sysprof-memprof start 4711
   sysprof-memprof snapshot 4711 before.memprof
   sysprof-memprof stop 4711")]
 pub(crate) struct Arguments {
-    /// Where captures go, named by program, process and time
+    /// Folder for captures, which are named by program, pid and time
     #[arg(long, value_name = "DIR", default_value = ".")]
     folder: PathBuf,
     #[command(flatten)]
-    limits: Limits,
-    #[command(flatten)]
     recording: Recording,
+    #[command(flatten)]
+    limits: Limits,
 }
 
-/// Have the daemon record processes that run already
+/// Make the daemon record running processes
 #[derive(Args, Debug)]
 pub(crate) struct Start {
-    /// The processes: pids, or names, of which all are meant that have them
+    /// Processes: pids, or names, each for all running processes of that name
     #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
     processes: Vec<Whom>,
 }
 
-/// Have the daemon end recordings and finish their captures
+/// Make the daemon end recordings and finish their captures
 #[derive(Args, Debug)]
 pub(crate) struct Stop {
-    /// The processes: pids, or names, of which all that are recorded are meant
+    /// Processes: pids, or names, each for all recorded processes of that name
     #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
     processes: Vec<Whom>,
 }

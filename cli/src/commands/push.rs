@@ -29,35 +29,37 @@ use viewer::{ExportOptions, Format, Loaded};
 
 /// Send profiles of a recording to a server, while it goes on
 ///
-/// The server takes profiles of pprof as Pyroscope does, at /ingest, by plain HTTP. Each interval sends what was allocated in it,
-/// and what was held at its end; the last one is sent when the recording ends. Of a capture that is finished already, all
-/// is sent at once; one that is not there yet is waited for, ten seconds at most. It follows the capture, so an interval costs what happens in it; what it keeps are the live blocks and the
-/// different stacks. Record samples (run --sample) where much is allocated.
+/// Sends pprof profiles as Pyroscope takes them, to /ingest by plain HTTP. Each interval sends what was allocated in
+/// it, and what was held at its end; the last one is sent when the recording ends. A finished capture is sent at
+/// once; one that does not exist yet is waited for, ten seconds at most. The cost of an interval depends on what
+/// happens in it; memory is needed for live blocks and different stacks. If much is allocated, record samples (run
+/// --sample).
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example:
+Examples:
   sysprof-memprof run --sample 512K -o app.memprof -- ./app &
-  sysprof-memprof push app.memprof --to http://localhost:4040 --name app --label env=test --every 15s")]
+  sysprof-memprof push app.memprof --to http://localhost:4040 --name app \\
+      --label env=test --every 15s")]
 pub(crate) struct Arguments {
-    /// The capture
+    /// Capture to read
     file: PathBuf,
-    /// The server, as http://HOST:PORT
+    /// Server, as http://HOST:PORT
     #[arg(long, value_name = "URL", value_parser = server)]
     to: String,
-    /// What the server calls the program
+    /// Name of the program on the server
     #[arg(long)]
     name: String,
-    /// A label beside the name; may be given several times
+    /// Label to add to the name; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
-    /// A header of each request, as some servers want one; may be given several times
+    /// HTTP header to add to each request; may be repeated
     #[arg(long, value_name = "NAME:VALUE", value_parser = header)]
     header: Vec<(String, String)>,
-    /// Time between two uploads
+    /// Time between uploads
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = values::duration)]
     every: Duration,
     /// Do not look up names that the capture lacks: while a recording goes on, that is all of them
-    #[arg(long)]
+    #[arg(help_heading = "Names", long)]
     no_symbolize: bool,
     #[command(flatten)]
     symbols: Symbols,
