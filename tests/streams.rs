@@ -78,7 +78,7 @@ fn end_of_writing_is_said_at_once() {
     let ran = wait(&world, command);
     let told = std::fs::read_to_string(world.path("told")).expect("something is said");
     assert!(ran.code == 0 && world.path("heard").exists(), "{told}");
-    assert_eq!(told.matches("nothing is recorded any more").count(), 1, "{told}");
+    assert_eq!(told.matches("recording has stopped, while").count(), 1, "{told}");
 }
 
 /// Check that a program's exit code is its own even if the receiver of its capture has gone, and that the code for a

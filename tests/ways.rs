@@ -114,7 +114,7 @@ fn limits_of_a_service_are_told_of() {
     for (way, why, raised) in [
         ("full", "descriptors open and may have 64", "--nofile=256:"),
         ("few", "descriptors open and may have 3", "--nofile=256:"),
-        ("narrow", "and a recording takes", "--as=unlimited:"),
+        ("narrow", "but a recording needs", "--as=unlimited:"),
     ] {
         let server = Service::with_a_way(way);
         let said = refused(&server);

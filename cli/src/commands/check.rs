@@ -80,7 +80,7 @@ enum Format {
     Text,
     /// One JSON document
     Json,
-    /// JUnit XML, for build servers
+    /// `JUnit` XML, for build servers
     Junit,
 }
 

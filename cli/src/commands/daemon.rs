@@ -82,7 +82,7 @@ pub(crate) struct Stop {
 pub(crate) fn execute(arguments: Arguments) -> Outcome {
     if arguments.recording.output.is_some() {
         return Err(Failure::usage(anyhow!(
-            "the daemon writes one capture for each process: name their --folder"
+            "the daemon writes one capture per process: give --folder instead of --output"
         )));
     }
     let folder = std::path::absolute(&arguments.folder).context("cannot name the folder")?;
@@ -92,7 +92,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     if let Err(error) = make_doorbell() {
         message::warning(&format!(
-            "programs that start now cannot be attached to: there is no doorbell: {error}"
+            "cannot make the doorbell: {error}. Programs that start now cannot be attached to"
         ));
     }
     let Arguments { limits, recording, .. } = arguments;
@@ -106,7 +106,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let named = named
         .map_err(|error| Failure::usage(anyhow!(error).context("is there another daemon of this user?")))?;
     let numbered = numbered.context("cannot listen for commands")?;
-    message::plain(&format!("Recording to {} when asked, until ^C.", requests.folder.display()));
+    message::plain(&format!("Recording to {} on demand, until ^C.", requests.folder.display()));
     loop {
         match signals.next(ROUND).context("cannot wait for signals")? {
             Some(Received { signal: Signal::Snapshot, .. }) => requests.snapshot_all(),
@@ -203,7 +203,7 @@ impl Requests {
     fn start(&self, pid: u32) -> Answer {
         let mut held = self.held_about(pid);
         if held.sessions.contains_key(&pid) {
-            return Err(format!("process {pid} is recorded already"));
+            return Err(format!("process {pid} is already recorded"));
         }
         held.changing.insert(pid);
         drop(held);
@@ -255,7 +255,7 @@ impl Requests {
     fn mark(&self, pid: u32, name: &str) -> Answer {
         match self.of(pid)?.mark(Some(pid), name).map_err(|error| error.to_string())? {
             true => Ok(format!("marked {name}")),
-            false => Err(format!("process {pid} has done nothing yet that could be marked")),
+            false => Err(format!("process {pid} has recorded nothing yet that could be marked")),
         }
     }
 

@@ -154,7 +154,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 /// Reports what --fail-over found, if there is anything to report.
 fn tell(growth: &Growth) {
     if let Some(doubt) = growth.doubt {
-        message::warning(&format!("{doubt}, so it cannot be told whether --fail-over is kept"));
+        message::warning(&format!("{doubt}, so the captures cannot tell whether --fail-over is exceeded"));
     } else if growth.outcome() == check::Outcome::Broken {
         let (mut grown, mut limit) = (bytes(growth.grown), bytes(growth.limit));
         if grown == limit {

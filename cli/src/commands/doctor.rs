@@ -42,7 +42,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Some(path) => {
             write_report(path, arguments.force, &checks)?;
             message::plain(&format!(
-                "Wrote {}. It has no paths of yours, no user name and no host name; read it before you mail it.",
+                "Wrote {}, without your paths, user name and host name. Read it before you send it.",
                 path.display()
             ));
         }

@@ -77,7 +77,7 @@ fn unwind(file: &Path, out: &mut dyn Write) -> Result<(), Error> {
     unwound.map_err(|error| Error::Capture { file: file.display().to_string(), error })?;
     written?;
     match all {
-        0 => writeln!(out, "no stack was kept: record with --keep-stacks, and not with --aggregate")?,
+        0 => writeln!(out, "no stacks were kept: record with --keep-stacks, and without --aggregate")?,
         all => writeln!(out, "{}, {same} as recorded", counted(all, "stack"))?,
     }
     Ok(())

@@ -132,7 +132,7 @@ fn copy(arguments: &Arguments) -> Outcome {
     view::tell(copied.looked_up);
     if arguments.redact {
         message::plain(&format!(
-            "Left out {}, changed {}. Look through it before you give it away: sysprof-memprof info {}",
+            "Left out {}, changed {}. Check the copy before you share it: sysprof-memprof info {}",
             counted(copied.commands, "command line"),
             counted(copied.texts, "text"),
             output.display()

@@ -58,7 +58,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     view::needs(Metric::Frees, &loaded.tables, &loaded.source)?;
     if let Some(heap) = loaded.heap_name() {
         return Err(Failure::usage(anyhow!(
-            "programs do not tell where blocks of {heap} go back: frees is about the allocator's blocks, without --heap"
+            "where blocks of {heap} are freed is not recorded: leave --heap out, for the allocator's blocks"
         )));
     }
     if let Some(freed_by) = &arguments.freed_by {

@@ -42,7 +42,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 /// Parses a hexadecimal number, with or without 0x.
 fn address(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
-    u64::from_str_radix(digits, 16).map_err(|_| "an address is written like 0x55d0c3a012a0".to_owned())
+    u64::from_str_radix(digits, 16).map_err(|_| "expected an address like 0x55d0c3a012a0".to_owned())
 }
 
 #[cfg(test)]

@@ -144,12 +144,10 @@ fn template(text: &str) -> Result<String, String> {
         begins_well && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+.-".contains(letter));
     let runs = ["javascript", "data", "vbscript", "blob"];
     if !is_scheme || runs.iter().any(|runs| scheme.eq_ignore_ascii_case(runs)) {
-        return Err(
-            "an address begins with a scheme that opens files, as in vscode://file/{path}:{line}".to_owned()
-        );
+        return Err("expected a URL that opens files, like vscode://file/{path}:{line}".to_owned());
     }
     if !text.contains("{path}") {
-        return Err("an address has {path} in it, as in vscode://file/{path}:{line}".to_owned());
+        return Err("expected a URL with {path} in it, like vscode://file/{path}:{line}".to_owned());
     }
     Ok(text.to_owned())
 }
@@ -157,7 +155,7 @@ fn template(text: &str) -> Result<String, String> {
 /// Parses a pair of path prefixes.
 pub(super) fn mapping(text: &str) -> Result<(String, String), String> {
     let parts = text.split_once('=').filter(|(from, _)| !from.is_empty());
-    let (from, to) = parts.ok_or_else(|| "a mapping is written like /build/src=/home/me/src".to_owned())?;
+    let (from, to) = parts.ok_or_else(|| "expected a mapping like /build/src=/home/me/src".to_owned())?;
     Ok((from.to_owned(), to.to_owned()))
 }
 

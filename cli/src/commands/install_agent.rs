@@ -51,7 +51,7 @@ pub(crate) fn install(arguments: &Install) -> Outcome {
     writeln!(std::io::stdout(), "{}", path.display())?;
     if let Err(error) = collector::attach::make_doorbell() {
         message::warning(&format!(
-            "programs with this agent cannot be attached to: there is no doorbell: {error}"
+            "cannot make the doorbell: {error}. Programs with this agent cannot be attached to"
         ));
     }
     Ok(ExitCode::SUCCESS)

@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if !is_possible() {
         return Err(Failure::usage(anyhow!(
-            "view needs a terminal to show something in. To write into a file or a pipe: sysprof-memprof report"
+            "view needs a terminal. To write to a file or a pipe: sysprof-memprof report"
         )));
     }
     // A file that is not a capture is reported before the screen is taken over.

@@ -73,7 +73,7 @@ fn text(progress: Option<(u64, u64)>) -> String {
         Some((answered, wanted)) => format!(": {} of {}", count(answered), count(wanted)),
         None => String::new(),
     };
-    format!("[names] looking them up{how_far}; ^C finishes without the rest")
+    format!("[names] looking them up{how_far}; ^C skips the rest")
 }
 
 #[cfg(test)]

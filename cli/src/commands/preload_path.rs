@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-/// Print the path of the agent library, for LD_PRELOAD
+/// Print the path of the agent library, for `LD_PRELOAD`
 ///
 /// This is the installed copy, see `install-agent`, or else a copy in a private folder, which is made if it is
 /// missing.
@@ -23,7 +23,7 @@ pub(crate) fn execute(_: &Arguments) -> Outcome {
     let agent = agent::provide().map_err(Failure::usage)?;
     if let Err(error) = collector::attach::make_doorbell() {
         message::warning(&format!(
-            "programs with this agent cannot be attached to: there is no doorbell: {error}"
+            "cannot make the doorbell: {error}. Programs with this agent cannot be attached to"
         ));
     }
     // A person who reads the path on a terminal learns its limits; a script that asks each time need not.

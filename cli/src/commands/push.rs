@@ -91,7 +91,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     wait_for_time(&mut reader).with_context(file)?;
     if reader.tables().metadata.started_unix_ns == 0 {
         return Err(Failure::usage(anyhow!(
-            "{} does not say when it was recorded, so a server has no place for it",
+            "{} does not say when it was recorded, so a server cannot place it in time",
             file()
         )));
     }
@@ -118,10 +118,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
                 }
                 // What was not accepted becomes part of the next interval.
                 Err(error) => {
-                    message::warning(&format!(
-                        "{:#}. It is tried again with the next interval.",
-                        error.reason
-                    ));
+                    message::warning(&format!("{:#}. Trying again with the next interval.", error.reason));
                     tries += u32::from(is_over);
                 }
             }
@@ -131,9 +128,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         }
     }
     if !intervals.is_over() {
-        message::warning(
-            "the capture has no end, and nothing was added to it for a while: its recorder is gone",
-        );
+        message::warning("the capture has no end and has stopped growing: its collector is gone");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -143,7 +138,7 @@ fn wait_for(file: &Path) {
     let is_there = || file.metadata().is_ok_and(|metadata| metadata.len() > 0);
     let started = Instant::now();
     if !is_there() {
-        message::plain(&format!("Waiting for {} to be there.", file.display()));
+        message::plain(&format!("Waiting for {} to appear.", file.display()));
     }
     while !is_there() && started.elapsed() < BEGINNING {
         std::thread::sleep(LOOK);
@@ -249,21 +244,21 @@ fn post(arguments: &Arguments, upload: Upload) -> Result<(), NotSent> {
 
 fn server(text: &str) -> Result<String, String> {
     if text.starts_with("https://") {
-        return Err("only plain HTTP is spoken. Put a proxy that speaks TLS beside it, and name that".into());
+        return Err("only plain HTTP is supported. For TLS, give the address of a proxy that adds it".into());
     }
     let host =
         text.strip_prefix("http://").filter(|host| !host.is_empty() && !host.contains(['?', '#', ' ']));
-    host.map(|_| text.to_owned()).ok_or_else(|| "write the server like http://localhost:4040".into())
+    host.map(|_| text.to_owned()).ok_or_else(|| "expected a server like http://localhost:4040".into())
 }
 
 fn label(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').ok_or("write a label like env=test")?;
+    let pair = text.split_once('=').ok_or("expected a label like env=test")?;
     Ok((pair.0.to_owned(), pair.1.to_owned()))
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once(':').filter(|_| !text.contains(char::is_control));
-    let (name, value) = pair.ok_or("write a header like X-Scope-OrgID:team")?;
+    let (name, value) = pair.ok_or("expected a header like X-Scope-OrgID:team")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 

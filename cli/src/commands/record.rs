@@ -19,7 +19,7 @@ use viewer::format::duration;
 /// Record programs started by hand with the agent preloaded
 ///
 /// Listens on a socket until ^C or SIGTERM. Programs that have the agent preloaded, and this socket in
-/// SYSPROF_MEMPROF_SOCKET, are recorded from their start. If nobody listens, they run unrecorded.
+/// `SYSPROF_MEMPROF_SOCKET`, are recorded from their start. If nobody listens, they run unrecorded.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -69,8 +69,8 @@ impl Arguments {
         }
         if !rustix::process::geteuid().is_root() {
             return Err(Failure::usage(anyhow!(
-                "programs of other users join recordings of root only: run this as root, or leave --socket-mode and \
-                 --socket-group out"
+                "programs of other users can join only a recording of root: run this as root, or leave out \
+                 --socket-mode and --socket-group"
             )));
         }
         Ok(Rights { mode, group: self.socket_group })

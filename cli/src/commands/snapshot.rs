@@ -35,7 +35,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     output::check(&file, false)?;
     // The collector has another working directory.
     let file = std::path::absolute(file).context("cannot name the file")?;
-    let file = file.to_str().ok_or_else(|| Failure::usage(anyhow!("the name of the file is no text")))?;
+    let file =
+        file.to_str().ok_or_else(|| Failure::usage(anyhow!("the name of the file is not valid UTF-8")))?;
     let answer = ask(collector, ["snapshot", &pid.to_string(), file]);
     message::plain(&answer.map_err(|error| Failure::new(FAILED, error))?);
     Ok(ExitCode::SUCCESS)

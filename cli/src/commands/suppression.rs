@@ -17,7 +17,7 @@ const MOST_BYTES: u64 = 16 << 20;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Suppressions")]
 pub(crate) struct SuppressionArguments {
-    /// Leave out leaks listed in this file, in LeakSanitizer syntax: lines like `leak:cache_init`; may be repeated
+    /// Leave out leaks listed in this file, in `LeakSanitizer` syntax: lines like `leak:cache_init`; may be repeated
     #[arg(long, value_name = "FILE")]
     suppressions: Vec<PathBuf>,
     /// Include what libc keeps by design, and what the program lists in `__lsan_default_suppressions`

@@ -62,7 +62,5 @@ pub(super) fn in_silence(naming: Naming) -> Naming {
 }
 
 fn tell_of_server(url: &str) {
-    message::note(&format!(
-        "asking {url} for debug files, since DEBUGINFOD_URLS names it; --no-symbolize does not"
-    ));
+    message::note(&format!("asking {url} for debug files (DEBUGINFOD_URLS); --no-symbolize prevents that"));
 }

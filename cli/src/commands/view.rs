@@ -97,8 +97,8 @@ impl Capture {
 pub(super) fn needs(metric: Metric, tables: &Tables, source: &Source) -> Result<(), Failure> {
     if metric == Metric::Frees && !tables.metadata.traces_frees() {
         return Err(Failure::usage(anyhow::anyhow!(
-            "{} has no stacks of frees, so it does not tell who frees: record with run --free-stacks for that. Which threads free \
-             blocks of others, sysprof-memprof threads shows without",
+            "{} has no stacks of frees: record with run --free-stacks. sysprof-memprof threads shows which \
+             threads free blocks of others without them",
             source.file
         )));
     }
