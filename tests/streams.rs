@@ -72,7 +72,7 @@ fn a_listener_gets_the_capture() {
 fn end_of_writing_is_said_at_once() {
     let world = World::new();
     let mut command = world.command("sh");
-    let program = r#"for i in $(seq 600); do grep -q "nothing is recorded" told && touch heard && break; sleep 0.1; done"#;
+    let program = r#"for i in $(seq 600); do grep -q "recording has stopped" told && touch heard && break; sleep 0.1; done"#;
     let script = r#""$0" run --quiet --no-cpu --no-symbolize -o - sh -c "$1" 2>told | head -c 100 >begin"#;
     command.args(["-c", script]).arg(product()).arg(program);
     let ran = wait(&world, command);
@@ -88,7 +88,7 @@ fn programs_have_their_codes_whoever_receives() {
     for (code, expected) in [("7", "7"), ("0", "3")] {
         let world = World::new();
         let mut command = world.command("sh");
-        let program = r#"for i in $(seq 600); do grep -q "nothing is recorded" told && break; sleep 0.1; done; exit $0"#;
+        let program = r#"for i in $(seq 600); do grep -q "recording has stopped" told && break; sleep 0.1; done; exit $0"#;
         let script = r#"{ "$0" run --quiet --no-cpu --no-symbolize -o - sh -c "$1" "$2" 2>told; echo $? >code; } | head -c 100 >begin"#;
         command.args(["-c", script]).arg(product()).args([program, code]);
         wait(&world, command);
