@@ -52,7 +52,7 @@ pub(super) struct WhichBlocks {
     /// Only stacks that pass through this file, as in libz.so; may be repeated
     #[arg(long, value_name = "FILE")]
     module: Vec<String>,
-    /// Only blocks allocated, by any thread, during a region of this name; may be repeated
+    /// Only blocks allocated during a region of this name, in any instance and by any thread; may be repeated
     #[arg(long, value_name = "REGION")]
     during: Vec<String>,
 }
