@@ -594,7 +594,7 @@ fn kept_stacks_give_the_same_frames_again() {
         wait(capture.world(), tool).text().lines().last().expect("it says how it went").to_owned()
     };
     assert_eq!(copied(&[], "whole.memprof"), last);
-    assert!(copied(&["--redact"], "redacted.memprof").contains("no stack was kept"));
+    assert!(copied(&["--redact"], "redacted.memprof").contains("no stacks were kept"));
     let (_, without) = record(&program).args(["50"]).run();
     assert!(without.show(&["dump", "--unwind"]).text().contains("--keep-stacks"));
 }

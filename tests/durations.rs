@@ -60,7 +60,7 @@ fn signals_are_for_the_program_that_goes_on() {
     let lasting = Lasting::start(&["--duration", "100ms"]);
     lasting.wait_for_its_end();
     lasting.running.signal(Signal::USR1);
-    wait_for("an answer", || lasting.running.stderr().contains("there is no snapshot"));
+    wait_for("an answer", || lasting.running.stderr().contains("no snapshot was written"));
     lasting.running.signal(Signal::TERM);
     assert_eq!(lasting.running.wait().code, 128 + 15);
 }

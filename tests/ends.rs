@@ -79,7 +79,12 @@ fn who_cannot_be_stopped_is_there() {
     let running = recording.start();
     wait_for("the child", || page.is_done());
     let ran = wait(&recording.world, recording.world.tool(["scan", &page.pid().to_string()]));
-    assert!(ran.code == 1 && ran.stderr.contains("wait in the kernel"), "{} {}", ran.code, ran.stderr);
+    assert!(
+        ran.code == 1 && ran.stderr.contains("wait uninterruptibly in the kernel"),
+        "{} {}",
+        ran.code,
+        ran.stderr
+    );
     page.stop();
     assert_eq!(running.wait().code, 0);
 }

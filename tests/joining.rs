@@ -94,7 +94,7 @@ fn programs_that_become_others_are_recorded() {
         let child = u64::from(how != "spawns");
         let found = [3201, 3202, 1001].map(|size| frees(&capture, size));
         assert_eq!(found, [1, child, 1], "{how}: {}", ran.stderr);
-        assert!(!ran.stderr.contains("not let in"), "{how}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("could not join"), "{how}: {}", ran.stderr);
     }
 }
 
@@ -120,7 +120,7 @@ fn strangers_are_not_recorded() {
     let key = recorded.key.clone();
     let (ran, capture) = recorded.end(world);
     assert_eq!((frees(&capture, 1001), capture.number("/lost/events")), (2, 0));
-    let remark = "not let in, since they did not show the key of this recording (SYSPROF_MEMPROF_KEY): 4, most of them of uid 65534.";
+    let remark = "could not join, since they did not present the key of this recording (SYSPROF_MEMPROF_KEY): 4, most of them of uid 65534.";
     assert!(ran.stderr.contains(remark), "{}", ran.stderr);
     let bytes = fs::read(capture.file()).expect("it is ours");
     let holds = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
@@ -198,5 +198,5 @@ fn rights_without_effect_are_refused() {
     refused.args(["record", "--listen", "socket", "--socket-mode", "666"]).uid(NOBODY).gid(NOBODY);
     let ran = wait(&world, refused);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("run this as root, or leave --socket-mode"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("run this as root, or leave out --socket-mode"), "{}", ran.stderr);
 }

@@ -181,5 +181,5 @@ fn interval_comes_from_option_or_environment() {
     assert_eq!(interval(&both), Value::Null);
     assert_eq!(both.row_of_size(1001).number("allocations"), 1);
     let ran = record(&program).env(variable, "often").start().wait();
-    assert!(ran.code == 2 && ran.stderr.contains("a size is written like"), "{}", ran.stderr);
+    assert!(ran.code == 2 && ran.stderr.contains("expected a size like"), "{}", ran.stderr);
 }

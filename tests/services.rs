@@ -58,7 +58,7 @@ fn process_with_deadly_filters_is_left_alone() {
         let server = Service::under(&c("confines_another"), call);
         let ran = server.run("attach", &["--duration", "100ms", "--output", "it.memprof"]);
         assert_eq!(ran.code, 2, "{}", ran.stderr);
-        let says = format!("would kill it for what it takes to be recorded: {call}. Restart");
+        let says = format!("would kill it for what recording needs: {call}. Restart");
         assert!(ran.stderr.contains(&says), "{}", ran.stderr);
         server.work();
         server.stop();
@@ -343,7 +343,7 @@ fn silent_process_keeps_nobody_waiting() {
     wait_for("the one that answers", || server.row()["state"] == "recorded");
     both.signal(Signal::INT);
     let ran = both.wait();
-    assert!(ran.code == 2 && ran.stderr.contains("Waiting for it, 1 h 00 min at most"), "{}", ran.stderr);
+    assert!(ran.code == 2 && ran.stderr.contains("Waiting for it, up to 1 h 00 min"), "{}", ran.stderr);
     server.wait_until_it_has_left();
 
     let waiting = tool(&["no.memprof"]);
@@ -522,7 +522,7 @@ fn daemon_records_when_asked() {
     asked("stop", 1, "is not recorded by this daemon");
     for _ in 0..2 {
         asked("start", 0, "recording process");
-        asked("start", 1, "is recorded already");
+        asked("start", 1, "is already recorded");
         server.work();
         assert_eq!(server.row()["collector"], daemon.pid().as_raw_nonzero().get());
         let ran = server.run("snapshot", &["now"]);

@@ -72,13 +72,13 @@ fn a_listener_gets_the_capture() {
 fn end_of_writing_is_said_at_once() {
     let world = World::new();
     let mut command = world.command("sh");
-    let program = r#"for i in $(seq 600); do grep -q "nothing is recorded" told && touch heard && break; sleep 0.1; done"#;
+    let program = r#"for i in $(seq 600); do grep -q "recording has stopped" told && touch heard && break; sleep 0.1; done"#;
     let script = r#""$0" run --quiet --no-cpu --no-symbolize -o - sh -c "$1" 2>told | head -c 100 >begin"#;
     command.args(["-c", script]).arg(product()).arg(program);
     let ran = wait(&world, command);
     let told = std::fs::read_to_string(world.path("told")).expect("something is said");
     assert!(ran.code == 0 && world.path("heard").exists(), "{told}");
-    assert_eq!(told.matches("nothing is recorded any more").count(), 1, "{told}");
+    assert_eq!(told.matches("recording has stopped, while").count(), 1, "{told}");
 }
 
 /// Check that a program's exit code is its own even if the receiver of its capture has gone, and that the code for a
@@ -88,7 +88,7 @@ fn programs_have_their_codes_whoever_receives() {
     for (code, expected) in [("7", "7"), ("0", "3")] {
         let world = World::new();
         let mut command = world.command("sh");
-        let program = r#"for i in $(seq 600); do grep -q "nothing is recorded" told && break; sleep 0.1; done; exit $0"#;
+        let program = r#"for i in $(seq 600); do grep -q "recording has stopped" told && break; sleep 0.1; done; exit $0"#;
         let script = r#"{ "$0" run --quiet --no-cpu --no-symbolize -o - sh -c "$1" "$2" 2>told; echo $? >code; } | head -c 100 >begin"#;
         command.args(["-c", script]).arg(product()).args([program, code]);
         wait(&world, command);

@@ -116,7 +116,7 @@ fn unknown_tracepoints_are_refused() {
         ("syscalls:sys_enter_opennat", "this kernel has no tracepoint syscalls:sys_enter_opennat: "),
         (
             "syscalls:sys_exit_read/size",
-            "syscalls:sys_exit_read has no number `size`: it has __syscall_nr, ret",
+            "syscalls:sys_exit_read has no numeric field `size`: it has __syscall_nr, ret",
         ),
     ] {
         let world = World::new();

@@ -114,7 +114,7 @@ fn limits_of_a_service_are_told_of() {
     for (way, why, raised) in [
         ("full", "descriptors open and may have 64", "--nofile=256:"),
         ("few", "descriptors open and may have 3", "--nofile=256:"),
-        ("narrow", "and a recording takes", "--as=unlimited:"),
+        ("narrow", "but a recording needs", "--as=unlimited:"),
     ] {
         let server = Service::with_a_way(way);
         let said = refused(&server);
@@ -161,7 +161,7 @@ fn waiting_says_what_for() {
     let server = Service::with_a_way("sleeps");
     for command in ["attach", "top"] {
         let waiting = start(&server.world, server.tool(command, &["--patience", "1h", "--no-inject"]));
-        wait_for("a note", || waiting.stderr().contains("Waiting for it, 1 h 00 min at most"));
+        wait_for("a note", || waiting.stderr().contains("Waiting for it, up to 1 h 00 min"));
         assert!(waiting.stderr().contains("answers at its next allocation or free"), "{}", waiting.stderr());
         waiting.signal(Signal::INT);
         assert_eq!(waiting.wait().code, 2, "{command}");

@@ -19,60 +19,88 @@ const LITERAL: Style = AnsiColor::Cyan.on_default().bold();
 
 const EXAMPLES: &str = "\
 Examples:
-  sysprof-memprof run -- ./app --flag            record a program and everything it starts
-  sysprof-memprof run -o app.memprof -- ./app    … into this file
-  sysprof-memprof view app.memprof               look at it in the terminal
-  sysprof-memprof report app.memprof             who allocates, who holds the peak
-  sysprof-memprof leaks app.memprof              what was still allocated at the end
-  sysprof-memprof diff app.memprof --from 10s    what changed since
-  sysprof-memprof timeline app.memprof           the heap over time
+  # Record a program and everything it starts
+  sysprof-memprof run -- ./app --flag
+  sysprof-memprof ./app
+  sysprof-memprof run -o app.memprof -- ./app
+  # Browse the capture in the terminal
+  sysprof-memprof view app.memprof
+  sysprof-memprof app.memprof
+  # Who held the memory at the peak
+  sysprof-memprof report app.memprof
+  # What was still allocated at the end
+  sysprof-memprof leaks app.memprof
+  # What changed since a moment
+  sysprof-memprof diff app.memprof --from 10s
+  # The heap over time
+  sysprof-memprof timeline app.memprof
+  # A page for a browser; serve shows every range of time in detail
+  sysprof-memprof html app.memprof
+  sysprof-memprof serve app.memprof
+  # Convert for other programs: go tool pprof, KCachegrind, browsers
   sysprof-memprof export --format pprof -o app.pb.gz app.memprof
-                                                 … for other programs: go tool pprof, KCachegrind, browsers
-  sysprof-memprof html app.memprof               a page with everything, for a browser
-  sysprof-memprof serve app.memprof              … with any range of time in detail
+  # Fail if anything leaks
   sysprof-memprof check app.memprof --max-leaked 0
-  sysprof-memprof ./app                          short for run
-  sysprof-memprof app.memprof                    short for view, or for report where the output is no terminal
 
-  sysprof-memprof ps                             services with the agent preloaded
-  sysprof-memprof top 4711                       who holds most of its memory, who allocates now
-  sysprof-memprof attach 4711 --duration 60s     record one of them for a minute
-  sysprof-memprof attach nginx                   … or all of a name, until ^C
-  sysprof-memprof mark 4711 before               name a moment of its recording, for report --at and diff
-  sysprof-memprof snapshot 4711 before           keep what was recorded so far, and go on
+  # List services that have the agent preloaded
+  sysprof-memprof ps
+  # Watch who holds and who allocates memory now
+  sysprof-memprof top 4711
+  # Record a process for a minute, or all of a name until ^C
+  sysprof-memprof attach 4711 --duration 60s
+  sysprof-memprof attach nginx
+  # Name a moment of the recording, for report --at and diff
+  sysprof-memprof mark 4711 before
+  # Save what was recorded so far, and go on
+  sysprof-memprof snapshot 4711 before
 
+  # Record programs that are started by hand
   sysprof-memprof record --listen /tmp/memprof.sock -o all.memprof
-  LD_PRELOAD=$(sysprof-memprof preload-path) SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service
+  LD_PRELOAD=$(sysprof-memprof preload-path) \\
+      SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service
+
+Without a command, a program is run and a capture is viewed, or reported if the
+output is not a terminal.
 
 Exit codes:
-  of run: the target's own, or 128+N when signal N killed it
+  of run: the target's own, or 128+N if signal N killed it
   0       success
-  1       something failed; `check` or `run --check` found a rule broken, or `diff` more growth of call stacks
-          than --fail-over allows
-  2       what `check`, `run --check` or `diff --fail-over` ask cannot be told: the capture is incomplete;
-          wrong usage, a file that is no capture, a program that cannot be recorded, an output that cannot be written
+  1       something failed; `check` or `run --check` found a rule broken, or
+          `diff` found call stacks that grew by more than --fail-over
+  2       the capture cannot tell what `check`, `run --check` or
+          `diff --fail-over` ask; wrong usage, a file that is not a capture,
+          a program that cannot be recorded, an output that cannot be written
   3       the target succeeded, but its recording failed
   126     the target cannot be executed
   127     the target was not found
 
 Environment:
-  SYSPROF_MEMPROF_SOCKET   where a program with the agent preloaded finds its recording
-  SYSPROF_MEMPROF_KEY      what a program of another user shows there; run hands it down to what it starts
-  SYSPROF_MEMPROF_SAMPLE   the interval of samples where --sample does not say it
-  SYSPROF_MEMPROF_PAUSED   1 records nothing until the program says so, as --paused does
-  SYSPROF_MEMPROF_FREE_STACKS, SYSPROF_MEMPROF_FOLLOW, SYSPROF_MEMPROF_MAX_DEPTH,
-  SYSPROF_MEMPROF_ON_FULL, SYSPROF_MEMPROF_RING_SIZE
-                           what options of recordings say by these names, where they are not given
-  SYSPROF_MEMPROF_DISABLE  1 keeps a program with the agent preloaded from being recorded
-  SYSPROF_MEMPROF_INSIDE   0 leaves an allocator inside a program as it is, and unrecorded
-  SYSPROF_MEMPROF_DIR      private folder for the agent and the doorbell, instead of those under run, tmp
-                           and cache
-  SYSPROF_MEMPROF_LOG      debug writes what happens inside to standard error
-  DEBUGINFOD_URLS          servers that are asked for debug files when names are looked up
-  XDG_CACHE_HOME           where indices of large captures and names are kept, instead of ~/.cache
-  VISUAL, EDITOR           what view opens source lines with
-  COLUMNS                  cut lines to this width, instead of the terminal's; without a terminal nothing is cut
-  NO_COLOR                 no colours; they are used on terminals only";
+  SYSPROF_MEMPROF_SOCKET       where a program with the agent preloaded finds
+                               its recording: a path, or @name
+  SYSPROF_MEMPROF_KEY          key with which a program of another user joins;
+                               run sets it
+  SYSPROF_MEMPROF_SAMPLE       for run and record: as --sample
+  SYSPROF_MEMPROF_PAUSED       for run and record: 1 is --paused
+  SYSPROF_MEMPROF_FREE_STACKS  for run and record: 1 is --free-stacks
+  SYSPROF_MEMPROF_FOLLOW       for run: 0 is --no-follow
+  SYSPROF_MEMPROF_MAX_DEPTH    for run and record: as --max-depth
+  SYSPROF_MEMPROF_ON_FULL      for run and record: as --on-full
+  SYSPROF_MEMPROF_RING_SIZE    for run and record: as --ring-size
+  SYSPROF_MEMPROF_DISABLE      1 keeps a program with the agent preloaded from
+                               being recorded
+  SYSPROF_MEMPROF_INSIDE       0 leaves an allocator inside a program
+                               unpatched, and unrecorded
+  SYSPROF_MEMPROF_DIR          private folder for agent and doorbell, instead
+                               of those under run, tmp and cache
+  SYSPROF_MEMPROF_LOG          debug writes internal messages to standard error
+  DEBUGINFOD_URLS              servers to ask for debug files when looking up
+                               names
+  XDG_CACHE_HOME               where indices of large captures and names are
+                               kept, instead of ~/.cache
+  VISUAL, EDITOR               editor in which view opens source lines
+  COLUMNS                      width to cut lines to, instead of the terminal's;
+                               without a terminal nothing is cut
+  NO_COLOR                     no colours; they are used on terminals only";
 
 /// What the user wants.
 #[derive(Debug, Subcommand)]
@@ -186,6 +214,19 @@ mod tests {
     #[test]
     fn definition_is_sound() {
         definition().debug_assert();
+    }
+
+    /// Check that terminals of 80 columns do not wrap examples and tables.
+    #[test]
+    fn text_below_options_fits_80_columns() {
+        for command in definition().get_subcommands().chain([&definition()]) {
+            let texts = [command.get_after_help(), command.get_after_long_help()];
+            for text in texts.into_iter().flatten().map(ToString::to_string) {
+                for line in text.lines() {
+                    assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
+                }
+            }
+        }
     }
 
     /// Check that the examples name only commands that exist.

@@ -38,8 +38,8 @@ impl Display for Undrawn {
         match self {
             Undrawn::NotInstalled => write!(
                 out,
-                "a drawing needs Graphviz, and its program `{PROGRAM}` is not installed. Install it, or write the graph itself \
-                 to a file that ends in .dot"
+                "drawing a graph needs Graphviz, whose program `{PROGRAM}` is not installed. Install it, or \
+                 write the graph itself to a file that ends in .dot"
             ),
             Undrawn::GivenUp => write!(out, "the drawing was given up"),
             Undrawn::Refused(status, said) => {

@@ -24,7 +24,7 @@ fn start() -> Option<Instant> {
         "debug" => Some(Instant::now()),
         "" | "off" => None,
         other => {
-            crate::message::warning(&format!("{VARIABLE}={other} is not understood; it can be off or debug"));
+            crate::message::warning(&format!("{VARIABLE}={other} is unknown; use off or debug"));
             None
         }
     }

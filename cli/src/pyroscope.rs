@@ -51,7 +51,7 @@ impl Name {
         };
         if !is_good(name) {
             return Err(format!(
-                "{name:?} cannot be the name of a program: it is not empty and has none of {{}},=\""
+                "{name:?} is not a valid program name: it must not be empty or contain any of {{}},=\""
             ));
         }
         let mut all = String::new();
@@ -59,7 +59,7 @@ impl Name {
             let is_key = !key.starts_with(|letter: char| letter.is_ascii_digit())
                 && key.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
             if key.is_empty() || !is_key || !is_good(value) {
-                return Err(format!("{key}={value} cannot be a label: write it like env=test"));
+                return Err(format!("{key}={value} is not a valid label: write it like env=test"));
             }
             let _ = write!(all, "{}{key}={value}", if all.is_empty() { "" } else { "," });
         }

@@ -47,7 +47,8 @@ impl Stream {
         }
         if std::io::stdout().is_terminal() {
             return Err(Failure::usage(anyhow!(
-                "a capture is not for a terminal: send it to a file or a program, as in --output - | ssh host 'cat > it.memprof'"
+                "a capture is not written to a terminal: send it to a file or a program, as in --output - | \
+                 ssh host 'cat > it.memprof'"
             )));
         }
         // Started programs must not inherit it: the receiver waits until no process has it open.

@@ -18,14 +18,14 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
     let (number, suffix) = split(text);
     let value = number.parse::<usize>().ok();
     let bytes = value.zip(unit(suffix)).and_then(|(value, shift)| value.checked_mul(1 << shift));
-    bytes.ok_or_else(|| "a size is written like 65536, 64K or 1M".to_string())
+    bytes.ok_or_else(|| "expected a size like 65536, 64K or 1M".to_string())
 }
 
 /// Bytes of a ring: a size that suffices for threads, and that systems can provide.
 pub(crate) fn ring_size(text: &str) -> Result<usize, String> {
     match size(text)? {
         bytes @ 4096..=0x4000_0000 => Ok(bytes),
-        _ => Err("a ring has between 4K and 1G bytes".to_string()),
+        _ => Err("expected a size between 4K and 1G".to_string()),
     }
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn ring_size(text: &str) -> Result<usize, String> {
 pub(crate) fn sample_interval(text: &str) -> Result<u64, String> {
     match size(text)? as u64 {
         bytes @ 0..=MAX_SAMPLE_INTERVAL => Ok(bytes),
-        _ => Err(format!("samples are at most {}G bytes apart", MAX_SAMPLE_INTERVAL >> 30)),
+        _ => Err(format!("expected at most {}G", MAX_SAMPLE_INTERVAL >> 30)),
     }
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn cpu_stack(text: &str) -> Result<u32, String> {
     let most = collector::CpuOptions::MOST_STACK;
     match u32::try_from(size(text)?) {
         Ok(bytes) if (256..=most).contains(&bytes) => Ok(bytes),
-        _ => Err(format!("a sample has between 256 bytes and {}K of stack", most >> 10)),
+        _ => Err(format!("expected a size between 256 and {}K", most >> 10)),
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn cpu_stack(text: &str) -> Result<u32, String> {
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').trim_end().parse::<f64>().ok();
     let number = number.filter(|number| number.is_finite() && *number > 0.0);
-    number.map(|number| number / 100.0).ok_or_else(|| "a share is written like 20%".to_string())
+    number.map(|number| number / 100.0).ok_or_else(|| "expected a share like 20%".to_string())
 }
 
 /// A time: `10s`, `250ms`, `1.5s`, `2m`; a number alone means seconds.
@@ -67,19 +67,19 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     // It will be added to the current time, which must not overflow.
     let duration = duration.filter(|duration| *duration <= LONGEST);
-    duration.ok_or_else(|| "a time is written like 10s, 250ms or 2m".to_string())
+    duration.ok_or_else(|| "expected a time like 10s, 250ms or 2m".to_string())
 }
 
 /// Permissions of a file for its owner, its group and all others: `660`, `0660`.
 pub(crate) fn mode(text: &str) -> Result<u32, String> {
     let digits = text.strip_prefix("0o").unwrap_or(text);
     let mode = u32::from_str_radix(digits, 8).ok().filter(|mode| *mode <= 0o777 && !digits.starts_with('+'));
-    mode.ok_or_else(|| "a mode is written like 660".to_string())
+    mode.ok_or_else(|| "expected a mode like 660".to_string())
 }
 
 /// A group's id, from its number or name.
 pub(crate) fn group(text: &str) -> Result<u32, String> {
-    collector::group(text).ok_or_else(|| "there is no such group: getent group lists them".to_string())
+    collector::group(text).ok_or_else(|| "no such group; getent group lists them".to_string())
 }
 
 /// The number at the beginning of `text`, and its unit.

@@ -104,7 +104,7 @@ pub struct NoPlace {
 
 impl fmt::Display for NoPlace {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(text, "there is no private folder that the agent could be loaded from:")?;
+        write!(text, "found no private folder from which the agent could be loaded:")?;
         for Unusable { folder, reason } in &self.tried {
             write!(text, "\n  {}: {reason}", folder.display())?;
         }

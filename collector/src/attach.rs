@@ -54,16 +54,16 @@ pub enum Refusal {
     },
     /// It has the agent, but no doorbell to hear.
     #[error(
-        "process {pid} has the agent preloaded, but there was no doorbell when it started: it hears nothing. \
-         sysprof-memprof install-agent, run as root, makes one for all users, and docs/tasks/containers.md says how a \
-         container gets one; then restart the process"
+        "process {pid} has the agent preloaded, but cannot be called: there was no doorbell when it \
+         started. Run sysprof-memprof install-agent as root to make one for all users, or see \
+         docs/tasks/containers.md for a container, and restart the process"
     )]
     NoDoorbell {
         /// Its pid.
         pid: u32,
     },
     /// Another collector records it.
-    #[error("process {pid} is already recorded by process {by}. sysprof-memprof detach {pid} ends that")]
+    #[error("process {pid} is already recorded by process {by}. End that with sysprof-memprof detach {pid}")]
     Recorded {
         /// Its pid.
         pid: u32,
@@ -91,17 +91,15 @@ pub enum Refusal {
         unwoken: Option<crate::inject::Refusal>,
     },
     /// It was not called, since others were calling all the time.
-    #[error(
-        "process {pid} could not be called: other processes of sysprof-memprof were calling by the same doorbell. Try again"
-    )]
+    #[error("process {pid} could not be called: another sysprof-memprof was using its doorbell. Try again")]
     Taken {
         /// Its pid.
         pid: u32,
     },
     /// Filters on its system calls forbid calls its agent would make.
     #[error(
-        "process {pid} has filters on its system calls (seccomp) that {} what it takes to be recorded: {}. Restart it with \
-         these allowed, as by SystemCallFilter= of its unit",
+        "process {pid} has filters on system calls (seccomp) that {} what recording needs: {}. Restart it \
+         with these allowed, for example by SystemCallFilter= in its unit",
         if *.is_deadly { "would kill it for" } else { "refuse" },
         .calls.join(", "),
     )]
@@ -114,15 +112,15 @@ pub enum Refusal {
         is_deadly: bool,
     },
     /// Some of its threads are still in an earlier recording's memory.
-    #[error("process {pid} is busy: a thread of it has not finished with its last recording. Try again")]
+    #[error("process {pid} is busy: one of its threads has not finished with the last recording. Try again")]
     Busy {
         /// Its pid.
         pid: u32,
     },
     /// Its agent is of another version.
     #[error(
-        "process {pid} has an agent of protocol {theirs}, and this program speaks {ours}. Restart it with the agent \
-         of this version"
+        "process {pid} has an agent with protocol {theirs}, but this version uses {ours}. Restart it with \
+         the agent of this version"
     )]
     Version {
         /// Its pid.
@@ -143,7 +141,7 @@ pub enum Refusal {
 }
 
 fn asleep(unwoken: Option<&crate::inject::Refusal>) -> String {
-    unwoken.map_or_else(String::new, |why| format!(". It cannot be made to by us: {why}"))
+    unwoken.map_or_else(String::new, |why| format!(". It cannot be woken: {why}"))
 }
 
 impl Refusal {

@@ -28,8 +28,8 @@ const STILL: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Why a process does not wait for room.
-pub(crate) const STANDS_STILL: &str = "nothing could be written for 3 seconds, as where whoever receives the capture stands still, and \
-    processes do not wait for that";
+pub(crate) const STANDS_STILL: &str = "nothing could be written for 3 seconds: the receiver of the capture may be stuck, and processes do not \
+    wait for it";
 
 /// The scans, oldest first.
 #[derive(Debug)]

@@ -49,7 +49,7 @@ pub enum NotDone {
         source: io::Error,
     },
     /// No daemon is running.
-    #[error("there is no daemon of this user: {source}. sysprof-memprof daemon starts one")]
+    #[error("no daemon of this user is running: {source}. Start one with sysprof-memprof daemon")]
     NoDaemon {
         /// The system's error.
         source: io::Error,

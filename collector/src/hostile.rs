@@ -397,7 +397,7 @@ fn given_up_ring_is_still_emptied() {
     bench.round();
     let losses = bench.pipeline.totals.losses(&bench.counts);
     assert_eq!((losses.len(), losses[0].events), (1, 1));
-    assert!(losses[0].advice.contains("4 KiB that this number leaves out"), "{}", losses[0].advice);
+    assert!(losses[0].advice.contains("4 KiB, is unknown"), "{}", losses[0].advice);
     let so_far = bench.pipeline.so_far(&bench.counts).unwrap();
     let [capture, copy] = ["x.memprof", "copy.memprof"].map(|name| bench.folder.path().join(name));
     snapshot::write(&capture, &so_far, &copy).unwrap();

@@ -301,8 +301,8 @@ impl Host {
         if !is_ours {
             refuse(agent, Verdict::Version)?;
             return Err(std::io::Error::other(format!(
-                "it has an agent of protocol {}, and this program speaks {PROTOCOL_VERSION}: preload the agent of this \
-                 version, which sysprof-memprof preload-path names",
+                "it has an agent with protocol {}, but this version uses {PROTOCOL_VERSION}: preload the \
+                 agent that sysprof-memprof preload-path prints",
                 hello.version
             )));
         }
@@ -312,9 +312,7 @@ impl Host {
         };
         if has_gone(agent) {
             // Memory would be made for nothing while other agents wait for theirs.
-            return Err(std::io::Error::other(
-                "it had to wait for too long, on a machine with too much to do",
-            ));
+            return Err(std::io::Error::other("it waited too long, on an overloaded machine"));
         }
         let info = Info::read(pid);
         // Whatever program the process runs now, its earlier image is over.
@@ -530,7 +528,7 @@ mod tests {
         let peer = Peer::of(&ours).unwrap();
         listener.host.hear(&Pending::new(ours, peer), &Door::Closed);
         let remark = listener.host.unrecorded.remark().unwrap();
-        assert!(remark.contains("had to wait for too long"), "{remark}");
+        assert!(remark.contains("waited too long"), "{remark}");
         let old = connect(&listener);
         rustix::net::send(&old, &hello(PROTOCOL_VERSION - 1), SendFlags::empty()).unwrap();
         assert_eq!(answer(&old), Some(Verdict::Version));

@@ -26,9 +26,9 @@ impl MissedAllocators {
         (!told.is_empty()).then(|| {
             let more = if beyond > 0 { format!(" and {beyond} more") } else { String::new() };
             format!(
-                "Not recorded is what goes through an allocator inside the program: {}{more}. Its functions have no place for a \
-                 hook, or SYSPROF_MEMPROF_INSIDE is 0. To see it, build the program with the system's allocator, or with \
-                 the allocator as a library.",
+                "Allocations that were not recorded, by an allocator inside the program: {}{more}. Its \
+                 functions have no place for a hook, or SYSPROF_MEMPROF_INSIDE is 0. To see them, build the program \
+                 with the system's allocator, or with the allocator as a library.",
                 told.join(", ")
             )
         })

@@ -47,8 +47,9 @@ fn remark<'p>(killed: u64, processes: impl Iterator<Item = &'p Process>) -> Opti
         named.push(format!("{} more", ends.len() - NAMED));
     }
     Some(format!(
-        "Killed for want of memory, as it seems: {}. The end was a SIGKILL, and the kernel has killed {killed} of this machine's processes \
-         for that meanwhile; dmesg tells which, and whose limit it was. What was held is told as it was then.",
+        "Probably killed because memory ran out: {}. The end was a SIGKILL, and the kernel killed {killed} \
+         of this machine's processes for that reason meanwhile; dmesg tells which, and whose limit it was. \
+         What was held is shown as it was then.",
         named.join(", ")
     ))
 }
@@ -84,7 +85,7 @@ mod tests {
         assert_eq!(remark(0, all.iter()), None);
         assert_eq!(remark(2, all[2..].iter()), None);
         let text = remark(2, all.iter()).expect("one was killed");
-        assert!(text.starts_with("Killed for want of memory, as it seems: service (2). "), "{text}");
+        assert!(text.starts_with("Probably killed because memory ran out: service (2). "), "{text}");
         let many = Vec::from_iter((0..10).map(|pid| process(pid, Ended::Signaled(9))));
         assert!(remark(10, many.iter()).is_some_and(|text| text.contains("service (7), 2 more. ")));
     }

@@ -36,7 +36,8 @@ impl Peer {
     pub(crate) fn pid(&self) -> io::Result<u32> {
         match self.pid {
             0 => Err(io::Error::other(
-                "it is in a pid namespace that is not seen from here: record it from the host, or from within its container",
+                "it is in a pid namespace that is not visible from here: record it from the host, or inside \
+                 its container",
             )),
             pid => Ok(pid),
         }

@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 /// Why there is nothing to copy or to follow.
-const NOTHING_KEPT: &str = "nothing of this recording is kept here: it is only looked at, by top, or sent elsewhere. With --output FILE a capture is kept";
+const NOTHING_KEPT: &str = "this recording keeps nothing here: it is only shown by top, or sent elsewhere. Keep a capture with \
+    --output FILE";
 
 /// What is kept of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +31,10 @@ pub(crate) enum Keeps {
 }
 
 /// Why a scan would be useless in these recordings.
-const TOTALS_ONLY: &str = "this recording is aggregated: it does not know which blocks there are, so nothing could be said of what keeps \
-    them. Record without --aggregate";
-const SAMPLES_ONLY: &str = "this recording knows of some blocks only: what keeps a block may be one of the others. Record without --sample";
+const TOTALS_ONLY: &str = "this recording is aggregated: it does not know single blocks, so a scan could not tell what keeps them. \
+    Record without --aggregate";
+const SAMPLES_ONLY: &str = "this recording knows only some blocks: what keeps a block may be one of the others. Record without \
+    --sample";
 
 impl Keeps {
     /// What is kept of a recording with these options.
@@ -97,7 +99,7 @@ impl Unwritten {
         match is_known {
             Some(true) => Ok(self.told.clone()),
             Some(false) => {
-                Err(format!("process {} has done nothing yet whose memory could be searched", self.pid))
+                Err(format!("process {} has recorded nothing yet that could be scanned", self.pid))
             }
             None => Err(OVER.to_string()),
         }
@@ -211,7 +213,8 @@ impl Requests {
             ["detach", pid] => match pid.parse().map_or(Detached::Unknown, |pid| self.host.close(pid)) {
                 Detached::Done => Ok(format!("process {pid} goes on unrecorded")),
                 Detached::Shared { with } => Err(format!(
-                    "process {pid} was forked by process {with} and is recorded with it: sysprof-memprof detach {with} ends that of both"
+                    "process {pid} was forked by process {with} and is recorded with it: end both with \
+                     sysprof-memprof detach {with}"
                 )),
                 Detached::Unknown => Err(unknown(pid)),
             },
@@ -231,7 +234,7 @@ impl Requests {
             },
             ["mark", pid, name] => match self.mark(pid.parse().ok(), name) {
                 Ok(true) => Ok(format!("marked {name}")),
-                Ok(false) => Err(format!("process {pid} has done nothing yet that could be marked")),
+                Ok(false) => Err(format!("process {pid} has recorded nothing yet that could be marked")),
                 Err(error) => Err(error.to_string()),
             },
             ["scan", pid] => self.scan(pid.parse().unwrap_or(0)),

@@ -32,7 +32,7 @@ impl Taken {
         match self {
             Taken::Capture => format!("wrote {file}"),
             Taken::Mark(name) => {
-                format!("marked {name}: the recording is aggregated and has a snapshot there, by that name")
+                format!("marked {name}: the recording is aggregated, and has a snapshot of that name there")
             }
         }
     }

@@ -28,8 +28,8 @@ impl Strangers {
         let (uid, _) = users.iter().max_by_key(|(_, count)| **count)?;
         let count: u64 = users.values().sum();
         Some(format!(
-            "Processes of other users that were not let in, since they did not show the key of this recording \
-             (SYSPROF_MEMPROF_KEY): {count}, most of them of uid {uid}."
+            "Processes of other users that could not join, since they did not present the key of this \
+             recording (SYSPROF_MEMPROF_KEY): {count}, most of them of uid {uid}."
         ))
     }
 }

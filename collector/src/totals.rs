@@ -46,15 +46,15 @@ impl Totals {
         let mut remarks = Vec::new();
         if processes == 0 {
             remarks.push(
-                "No process was recorded: the agent was not loaded, could not begin, or none was chosen (--only, --skip). \
-                 `sysprof-memprof doctor` shows what is wrong with this machine."
+                "No process was recorded: the agent was not loaded, could not start, or no process was \
+                 selected (--only, --skip). `sysprof-memprof doctor` shows what is wrong with this machine."
                     .into(),
             );
         }
         if self.refused > 0 {
             remarks.push(format!(
-                "Processes that were not recorded: {}. Of those that one program forks, 1,024 at a time are, and those are not \
-                 that are forked by a signal handler while it interrupts an allocation.",
+                "Processes that were not recorded: {}. Of the processes that one program forks, 1,024 at a \
+                 time are recorded, and none that a signal handler forks while it interrupts an allocation.",
                 self.refused
             ));
         }
@@ -62,8 +62,8 @@ impl Totals {
         let jumps = counts.jumps.load(Ordering::Relaxed);
         if jumps > 0 {
             remarks.push(format!(
-                "Times that the processor's clock was set back, as when the machine is suspended: {jumps}. What was recorded \
-                 after that has no times, and an order in each thread only."
+                "Times that the processor's clock was set back, as when the machine is suspended: {jumps}. \
+                 What was recorded after that has no times, and is ordered within each thread only."
             ));
         }
         let counters = &self.counters;
@@ -103,8 +103,8 @@ impl Totals {
                 "More threads than rings: make the rings smaller with --ring-size, so that there are more."
             }
             Loss::Sandbox => {
-                "The program has forbidden itself system calls (seccomp) without which its new threads, or all \
-                 of them, cannot be recorded."
+                "The program has forbidden itself system calls (seccomp) that recording needs for new \
+                 threads, or for all."
             }
             Loss::Filter => {
                 "Samples whose end could not be noticed: the allocator places blocks too closely or too far \
@@ -136,7 +136,8 @@ impl Totals {
                 advice: match rings {
                     0 => advice.into(),
                     _ => format!(
-                        "{advice} Of what its threads wrote after that, {unread} KiB that this number leaves out, nothing is known."
+                        "{advice} What its threads wrote after that, {unread} KiB, is unknown, and not \
+                         included here."
                     ),
                 },
             });

@@ -87,7 +87,7 @@ fn check_said(program: &Path, name: &str) {
     assert_eq!((code, text.as_str()), (0, "it ran\n"), "{messages}");
     let said: Vec<_> = messages.lines().filter(|line| line.contains("warning: ")).collect();
     assert_eq!(said.len(), 1, "{messages}");
-    assert!(said[0].contains(name) && said[0].contains("is not recorded. To see it"), "{messages}");
+    assert!(said[0].contains(name) && said[0].contains("are not recorded. To see them"), "{messages}");
 }
 
 /// Check that a program which exports a malloc of its own keeps it, and is recorded on it.
@@ -175,7 +175,7 @@ fn allocators_that_cannot_be_recorded_are_said() {
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
         let remarks = capture.info()["remarks"].to_string();
         let name = "an allocator inside the program: has_an_allocator_inside";
-        assert!(remarks.contains(name) && remarks.contains("To see it, build"), "{remarks}");
+        assert!(remarks.contains(name) && remarks.contains("To see them, build"), "{remarks}");
         assert!(capture.rows().is_empty(), "none of its functions, if not all");
     }
 }

@@ -23,40 +23,49 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use viewer::format::{counted, duration};
 
-/// Record processes that run already
+/// Record running processes
 ///
-/// Best they were started with the agent preloaded, see ps. Others get it now, by way of ptrace where the system allows that, and
-/// are led past it again at the end. Recording ends with ^C, detach, --duration or their own end; they go on, and can be
-/// recorded again. What they had allocated before is not known: frees of that are counted apart.
+/// Works best for processes that were started with the agent preloaded, see `ps`. The agent is injected into others
+/// with ptrace, if the system permits that, and bypassed again at the end. Recording ends with ^C, `detach`,
+/// --duration or when the processes exit; otherwise they run on, and can be attached to again. Earlier allocations
+/// are unknown; frees of them are counted separately.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   sysprof-memprof attach 4711
   sysprof-memprof attach 4711 --duration 60s -o minute.memprof
-  sysprof-memprof attach nginx                           all processes of that name in one capture
-  sysprof-memprof attach 4711 --sample 512K              cost a few nanoseconds a call, and estimate
-  sysprof-memprof attach 4711 --cpu                      where it computes, too, for report --cpu
-  sysprof-memprof attach 4711 --max-size 1G --keep 5     for days: the last captures of 1 GiB each
-  sysprof-memprof attach 4711 --aggregate                totals of stacks for days, no single events
-  sysprof-memprof attach 4711 --snapshot-every 10m       moments for diff --from 'snapshot 1' --to 'snapshot 2'")]
+  # All processes of that name, in one capture
+  sysprof-memprof attach nginx
+  # Sample: costs a few nanoseconds per call, and reports show estimates
+  sysprof-memprof attach 4711 --sample 512K
+  # Sample the CPU as well, for report --cpu
+  sysprof-memprof attach 4711 --cpu
+  # For days: keep the last five full captures of 1 GiB each
+  sysprof-memprof attach 4711 --max-size 1G --keep 5
+  # For days: keep totals of stacks, no single events
+  sysprof-memprof attach 4711 --aggregate
+  # Set marks, for diff --from 'snapshot 1' --to 'snapshot 2'
+  sysprof-memprof attach 4711 --snapshot-every 10m")]
 pub(crate) struct Arguments {
-    /// The processes: pids, or names, of which all are meant that have them now
+    /// Processes: pids, or names, each for all running processes of that name
     #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
     processes: Vec<Whom>,
     /// Detach after this time
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     duration: Option<Duration>,
-    /// How long processes are waited for that do not answer: each does so at its next allocation or free, or, where the system allows
-    /// to trace it, when it has made none for a second
+    /// How long to wait for processes that do not answer
+    ///
+    /// A process answers at its next allocation or free. If it makes none for a second, it is woken with ptrace, if
+    /// the system permits that.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     patience: Duration,
-    /// Leave processes alone that do not have the agent preloaded, or do not answer by themselves
+    /// Do not use ptrace: skip processes without the agent, and do not wake those that do not answer
     #[arg(long)]
     no_inject: bool,
     #[command(flatten)]
-    limits: Limits,
-    #[command(flatten)]
     recording: Recording,
+    #[command(flatten)]
+    limits: Limits,
 }
 
 /// Records until the recording is over.

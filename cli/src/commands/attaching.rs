@@ -43,7 +43,8 @@ pub(super) fn take_back(injected: Vec<Injection>) {
         let pid = injection.pid();
         if let Err(refusal) = injection.end() {
             message::warning(&format!(
-                "process {pid} still calls the agent, which records nothing and takes 1 or 2 ns a call: {refusal}"
+                "process {pid} still calls the agent, which records nothing but costs 1 to 2 ns per call: \
+                 {refusal}"
             ));
         }
     }
@@ -90,7 +91,8 @@ impl<'s> Attaching<'s> {
                     why.downcast_ref(),
                     Some(inject::Refusal::Deaf | inject::Refusal::Unreachable { .. })
                 );
-            let why = if is_beside { String::new() } else { format!(". It cannot be given it now: {why}") };
+            let why =
+                if is_beside { String::new() } else { format!(". The agent cannot be injected now: {why}") };
             self.refused.push((pid, format!("{refusal}{why}")));
         }
     }
@@ -155,8 +157,8 @@ impl<'s> Attaching<'s> {
     fn say_who_is_waited_for(&self, first: &str, others: usize) {
         let most = duration(u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX));
         message::note(&match others {
-            0 => format!("{first}. Waiting for it, {most} at most"),
-            _ => format!("{first}. Waiting for it and {others} more, {most} at most"),
+            0 => format!("{first}. Waiting for it, up to {most}"),
+            _ => format!("{first}. Waiting for it and {others} more, up to {most}"),
         });
     }
 

@@ -14,73 +14,73 @@ use viewer::check::{Baseline, Limits, Measure, Rules, Section};
 use viewer::query::Expression;
 use viewer::{json, junit, text};
 
-/// Check a capture against rules: exit code 0 when all are kept, 1 when not, 2 when that cannot be told
+/// Check a capture against rules
 ///
-/// It cannot be told where no number is over its limit, but events were lost, the file is incomplete, blocks may be
-/// leaked or not, or a filter selects nothing and nobody has looked up the names of functions; and where a sampled
-/// number is within two standard errors of its limit, below or above it. A filter that selects nothing otherwise is
-/// warned of.
+/// The exit code is 0 if all rules are kept, 1 if not, and 2 if the capture cannot tell. It cannot tell if a sampled
+/// number is within two standard errors of its limit; or if no number exceeds its limit, but events were lost, the file
+/// is incomplete, blocks may or may not be leaked, or a filter matches nothing and function names have not been looked
+/// up. A filter that matches nothing otherwise causes a warning.
 ///
-/// Rules come from options, from a file in TOML, or both. docs/tasks/gate-a-build.md describes the file and has examples
-/// for build servers. `run --check RULES` records and checks in one.
+/// Rules come from options, from a TOML file, or both. docs/tasks/gate-a-build.md describes the file and has examples
+/// for build servers. `run --check RULES` records and checks in one step.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   sysprof-memprof check app.memprof --max-peak 512M --max-leaked 0
   sysprof-memprof check app.memprof --max-allocs 1000 --filter 'render*'
   sysprof-memprof check new.memprof --baseline old.memprof --tolerance 5%
-  sysprof-memprof check app.memprof --rules memprof.toml --format junit > memprof.xml")]
+  sysprof-memprof check app.memprof --rules memprof.toml --format junit > x.xml")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// Most bytes held at the peak
+    /// Maximum bytes held at the peak
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     max_peak: Option<usize>,
-    /// Most bytes still allocated at the end
+    /// Maximum bytes still allocated at the end
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     max_leaked: Option<usize>,
-    /// Most bytes that nobody could reach any more when processes were scanned: see scan and run --scan-at-exit
+    /// Maximum bytes unreachable when processes were scanned, see `scan` and `run --scan-at-exit`
     #[arg(long, value_name = "SIZE", value_parser = values::size, conflicts_with = "older_than")]
     max_unreachable: Option<usize>,
-    /// Most allocations
+    /// Maximum number of allocations
     #[arg(long, value_name = "N")]
     max_allocs: Option<u64>,
-    /// Most temporary allocations
+    /// Maximum number of temporary allocations
     #[arg(long, value_name = "N")]
     max_temporary: Option<u64>,
-    /// Only stacks that this selects, for the five limits above
+    /// Only stacks that match, for the five limits above
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<Expression>,
-    /// Most frees of what was no live block: see invalid-frees
+    /// Maximum number of invalid frees, see `invalid-frees`
     #[arg(long, value_name = "N", conflicts_with = "filter")]
     max_invalid_frees: Option<u64>,
-    /// Most calls that were to return memory and returned none: see failed
+    /// Maximum number of failed allocations, see `failed`
     #[arg(long, value_name = "N", conflicts_with = "filter")]
     max_failed: Option<u64>,
-    /// An earlier capture: peak, leaked bytes, allocations and temporary ones must not exceed it
+    /// Earlier capture, whose peak, leaked bytes, allocations and temporary allocations must not be exceeded
     #[arg(long, value_name = "CAPTURE")]
     baseline: Option<PathBuf>,
-    /// How far they may exceed it all the same
+    /// Share by which the numbers of --baseline may be exceeded
     #[arg(long, value_name = "SHARE", requires = "baseline")]
     tolerance: Option<Share>,
-    /// Rules in TOML
+    /// TOML file with rules
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    #[command(flatten)]
-    suppressions: SuppressionArguments,
-    /// How to write the result
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
+    #[command(flatten)]
+    suppressions: SuppressionArguments,
 }
 
 /// How a result is written.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// One line per rule
+    /// A line per rule
     Text,
-    /// One document
+    /// One JSON document
     Json,
-    /// XML as build servers read it
+    /// `JUnit` XML, for build servers
     Junit,
 }
 

@@ -7,13 +7,14 @@ use clap_complete::Shell;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Print completions for a shell
+/// Print shell completions
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example:\n  sysprof-memprof completions bash > ~/.local/share/bash-completion/completions/sysprof-memprof"
-)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof completions bash \\
+      > ~/.local/share/bash-completion/completions/sysprof-memprof")]
 pub(crate) struct Arguments {
-    /// The shell
+    /// Shell to complete for
     shell: Shell,
 }
 

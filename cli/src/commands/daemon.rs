@@ -41,39 +41,39 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How much of that passes before it is made to answer, if that is permitted.
 const UNDISTURBED: Duration = Duration::from_secs(1);
 
-/// Record processes when somebody asks, one capture each
+/// Record processes on demand, one capture each
 ///
-/// Takes commands of the same user and of root: start, stop, mark, snapshot, detach. SIGUSR1 writes a snapshot of every recording,
-/// SIGTERM and ^C finish them all. Processes go on whatever happens to the daemon.
+/// Takes commands from the same user and from root: `start`, `stop`, `mark`, `snapshot`, `detach`. SIGUSR1 writes a
+/// snapshot of every recording; SIGTERM and ^C finish them all. Processes run on, whatever happens to the daemon.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example:
+Examples:
   sysprof-memprof daemon --folder /var/lib/memprof &
   sysprof-memprof start 4711
   sysprof-memprof snapshot 4711 before.memprof
   sysprof-memprof stop 4711")]
 pub(crate) struct Arguments {
-    /// Where captures go, named by program, process and time
+    /// Folder for captures, which are named by program, pid and time
     #[arg(long, value_name = "DIR", default_value = ".")]
     folder: PathBuf,
     #[command(flatten)]
-    limits: Limits,
-    #[command(flatten)]
     recording: Recording,
+    #[command(flatten)]
+    limits: Limits,
 }
 
-/// Have the daemon record processes that run already
+/// Make the daemon record running processes
 #[derive(Args, Debug)]
 pub(crate) struct Start {
-    /// The processes: pids, or names, of which all are meant that have them
+    /// Processes: pids, or names, each for all running processes of that name
     #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
     processes: Vec<Whom>,
 }
 
-/// Have the daemon end recordings and finish their captures
+/// Make the daemon end recordings and finish their captures
 #[derive(Args, Debug)]
 pub(crate) struct Stop {
-    /// The processes: pids, or names, of which all that are recorded are meant
+    /// Processes: pids, or names, each for all recorded processes of that name
     #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
     processes: Vec<Whom>,
 }
@@ -82,7 +82,7 @@ pub(crate) struct Stop {
 pub(crate) fn execute(arguments: Arguments) -> Outcome {
     if arguments.recording.output.is_some() {
         return Err(Failure::usage(anyhow!(
-            "the daemon writes one capture for each process: name their --folder"
+            "the daemon writes one capture per process: give --folder instead of --output"
         )));
     }
     let folder = std::path::absolute(&arguments.folder).context("cannot name the folder")?;
@@ -92,7 +92,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     if let Err(error) = make_doorbell() {
         message::warning(&format!(
-            "programs that start now cannot be attached to: there is no doorbell: {error}"
+            "cannot make the doorbell: {error}. Programs that start now cannot be attached to"
         ));
     }
     let Arguments { limits, recording, .. } = arguments;
@@ -106,7 +106,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let named = named
         .map_err(|error| Failure::usage(anyhow!(error).context("is there another daemon of this user?")))?;
     let numbered = numbered.context("cannot listen for commands")?;
-    message::plain(&format!("Recording to {} when asked, until ^C.", requests.folder.display()));
+    message::plain(&format!("Recording to {} on demand, until ^C.", requests.folder.display()));
     loop {
         match signals.next(ROUND).context("cannot wait for signals")? {
             Some(Received { signal: Signal::Snapshot, .. }) => requests.snapshot_all(),
@@ -203,7 +203,7 @@ impl Requests {
     fn start(&self, pid: u32) -> Answer {
         let mut held = self.held_about(pid);
         if held.sessions.contains_key(&pid) {
-            return Err(format!("process {pid} is recorded already"));
+            return Err(format!("process {pid} is already recorded"));
         }
         held.changing.insert(pid);
         drop(held);
@@ -255,7 +255,7 @@ impl Requests {
     fn mark(&self, pid: u32, name: &str) -> Answer {
         match self.of(pid)?.mark(Some(pid), name).map_err(|error| error.to_string())? {
             true => Ok(format!("marked {name}")),
-            false => Err(format!("process {pid} has done nothing yet that could be marked")),
+            false => Err(format!("process {pid} has recorded nothing yet that could be marked")),
         }
     }
 

@@ -6,12 +6,12 @@ use crate::message;
 use clap::Args;
 use collector::commands::ask;
 
-/// End the recording of processes, which go on
+/// End the recording of processes
 ///
-/// Whoever records them is told; it finishes its capture when it records nobody any more.
+/// The processes run on. Their collector finishes its capture once it records no process any more.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The processes: pids, or names, of which all that are recorded are meant
+    /// Processes: pids, or names, each for all recorded processes of that name
     #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
     processes: Vec<Whom>,
 }

@@ -18,27 +18,35 @@ use viewer::format::{bytes, counted};
 use viewer::query::{Anchor, Part, When};
 use viewer::{DiffOptions, Shape, compare_captures, compare_moments, json, text};
 
-/// Show what changed between two moments of a recording, or from one recording to another
+/// Show what changed between two moments, or two recordings
 ///
-/// Stacks of two recordings are matched by their functions, files and lines, and where that finds no partner by functions
-/// alone, so that another build of the program, at other addresses and of another name, can be compared.
+/// Stacks of two recordings are matched by their functions, files and lines, and if that finds no partner, by
+/// functions alone. So different builds of a program can be compared, whatever their addresses and file names.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  sysprof-memprof diff app.memprof --from 10s --to 60s        what was allocated and not freed meanwhile, and less
-  sysprof-memprof diff app.memprof --from loaded --to end     the same from a mark of the program on
-  sysprof-memprof diff old.memprof new.memprof                who holds more at the peak than before
+  # Allocated and not freed in between, and what shrank
+  sysprof-memprof diff app.memprof --from 10s --to 60s
+  # The same from a mark of the program on
+  sysprof-memprof diff app.memprof --from loaded --to end
+  # Who holds more at the peak than before
+  sysprof-memprof diff old.memprof new.memprof
+  # Fail if stacks leak over 64 KiB more
   sysprof-memprof diff old.memprof new.memprof --by leaked --fail-over 64K
-  sysprof-memprof diff old.memprof new.memprof --filter 'module:libparse*' --group-by file
+  # One module, by source file
+  sysprof-memprof diff old.memprof new.memprof --filter 'module:libparse*' \\
+      --group-by file
 
-Exit code: 1 when call stacks grew by more than --fail-over, 2 when that cannot be told: events were lost, a file is cut,
-or numbers are estimates whose errors are larger than what is left.")]
+Exit code:
+  1  call stacks grew by more than --fail-over
+  2  the capture cannot tell: events were lost, a file is incomplete, or numbers
+     are estimates whose errors exceed what is left")]
 pub(crate) struct Arguments {
-    /// The capture; the older one of two
+    /// Capture; the older one of two
     file: PathBuf,
-    /// The newer capture
+    /// Newer capture
     newer: Option<PathBuf>,
-    /// Compare with this moment: 12.5s, 50%, peak, a mark … [default: start]
+    /// Compare with this moment: 12.5s, 50%, peak, a mark, … [default: start]
     #[arg(long, value_name = "MOMENT", conflicts_with = "newer")]
     from: Option<When>,
     /// Compare this moment [default: end]
@@ -47,38 +55,39 @@ pub(crate) struct Arguments {
     /// Compare two captures at this moment of each, instead of as a whole
     #[arg(long, value_name = "MOMENT", requires = "newer")]
     at: Option<When>,
-    /// What to count and sort by [default: live between moments, peak between captures]
+    /// Metric to count and sort by [default: live between moments, peak between captures]
     #[arg(long, value_name = "METRIC", value_parser = metric())]
     by: Option<Metric>,
-    /// Show a tree from the root inwards, with the sum of each function and, as gross, all that changed below it
+    /// Show a call tree from the root inwards, with the net change of each function and, as gross, all changes below
+    /// it
     #[arg(long)]
     tree: bool,
-    /// Template arguments do not make functions of two captures different
+    /// Ignore template arguments when functions of the two captures are matched
     #[arg(long, requires = "newer")]
     ignore_templates: bool,
-    /// Sum up changes of less than this share of all changes [default: 1%; none in JSON]
+    /// Sum up changes below this share of all changes [default: 1%; none in JSON]
     #[arg(long, value_name = "SHARE")]
     min: Option<Share>,
-    /// Sum up what is beyond this number of rows, or of children in a tree [default: 20; none in JSON]
+    /// Maximum rows, or children in a tree; the rest is summed up [default: 20; none in JSON]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Exit with 1 when the call stacks that grew did so by more than so many bytes together: 65536, 64K, 1M
+    /// Exit with 1 if call stacks grew by more than this many bytes in total: 65536, 64K, 1M
     ///
-    /// What other call stacks shrank by is not subtracted, so one that leaks does not pass because another one went. What a
-    /// function holds less under its old name or caller does not make up for the new one either; `check --baseline` compares
-    /// the totals instead. Where stacks are chosen, only those that are shown count.
+    /// Only growth counts: what other call stacks shrank by is not subtracted, so that one leak does not pass because
+    /// another is gone. A function that changed its name or caller therefore counts as growth; `check --baseline`
+    /// compares totals instead. If stacks are selected, only those count.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     fail_over: Option<usize>,
     /// Write JSON
     #[arg(long)]
     json: bool,
     /// Do not look up names that the capture lacks in the files of this machine
-    #[arg(long)]
+    #[arg(help_heading = "Names", long)]
     no_symbolize: bool,
     #[command(flatten)]
     symbols: Symbols,
-    /// Show functions without their template and generic arguments
-    #[arg(long)]
+    /// Hide template and generic arguments of functions
+    #[arg(help_heading = "Names", long)]
     short_names: bool,
     #[command(flatten)]
     stacks: LensArguments,
@@ -145,7 +154,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 /// Reports what --fail-over found, if there is anything to report.
 fn tell(growth: &Growth) {
     if let Some(doubt) = growth.doubt {
-        message::warning(&format!("{doubt}, so it cannot be told whether --fail-over is kept"));
+        message::warning(&format!("{doubt}, so the captures cannot tell whether --fail-over is exceeded"));
     } else if growth.outcome() == check::Outcome::Broken {
         let (mut grown, mut limit) = (bytes(growth.grown), bytes(growth.limit));
         if grown == limit {

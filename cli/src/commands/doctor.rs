@@ -19,14 +19,14 @@ use std::process::ExitCode;
 
 /// Check whether recordings can work here
 ///
-/// Tries what a recording needs and says what is missing. The exit code is 1 when something would keep recordings
-/// from working.
+/// Tries everything that a recording needs and says what is missing. The exit code is 1 if something would prevent
+/// recordings.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Write everything to this file, without private paths and names, for a bug report
+    /// Write all results to this file, without private paths and names, for a bug report
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Replace the file when it exists
+    /// Replace the file if it exists
     #[arg(long, requires = "report")]
     force: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Some(path) => {
             write_report(path, arguments.force, &checks)?;
             message::plain(&format!(
-                "Wrote {}. It has no paths of yours, no user name and no host name; read it before you mail it.",
+                "Wrote {}, without your paths, user name and host name. Read it before you send it.",
                 path.display()
             ));
         }

@@ -8,30 +8,30 @@ use std::path::Path;
 use viewer::format::counted;
 use viewer::{DumpOptions, Error, LookedUp};
 
-/// Print every event, a line each
+/// Print every event, one per line
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Columns: seconds, pid/tid, what was called, address and size, the stack from its innermost \
-    function."
-)]
+#[command(after_help = "\
+Columns: seconds, pid/tid, what was called, address and size, and the stack,
+innermost function first.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// Functions of each stack; 0 leaves stacks out
+    /// Frames of each stack to print; 0 for none
     #[arg(long, value_name = "N", default_value_t = DumpOptions::default().frames)]
     frames: usize,
-    /// Print the samples of the CPU instead
+    /// Print CPU samples instead
     #[arg(long)]
     samples: bool,
-    /// Print the hits of tracepoints instead
+    /// Print tracepoint hits instead
     #[arg(long, conflicts_with = "samples")]
     hits: bool,
-    /// Unwind again what samples were unwound from, as `run --keep-stacks` keeps it, and say whether that finds the same frames
+    /// Unwind kept CPU samples again, and say whether that finds the same frames; needs `run --keep-stacks`
     ///
-    /// Files are looked for where they were. A line each: the number of the sample, the bytes that were kept, and the frames.
+    /// Binaries are read from where they were. Each line has the number of the sample, the bytes that were kept, and
+    /// the frames.
     #[arg(long, conflicts_with_all = ["samples", "hits", "json"])]
     unwind: bool,
-    /// Write a JSON document per line
+    /// Write one JSON document per line
     #[arg(long)]
     json: bool,
 }
@@ -77,7 +77,7 @@ fn unwind(file: &Path, out: &mut dyn Write) -> Result<(), Error> {
     unwound.map_err(|error| Error::Capture { file: file.display().to_string(), error })?;
     written?;
     match all {
-        0 => writeln!(out, "no stack was kept: record with --keep-stacks, and not with --aggregate")?,
+        0 => writeln!(out, "no stacks were kept: record with --keep-stacks, and without --aggregate")?,
         all => writeln!(out, "{}, {same} as recorded", counted(all, "stack"))?,
     }
     Ok(())

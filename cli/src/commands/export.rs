@@ -20,43 +20,45 @@ use viewer::analysis::{Metric, Share};
 use viewer::format::counted;
 use viewer::{ExportOptions, Format, Recorded};
 
-/// Write a capture in a format that other programs open
+/// Convert a capture for other programs
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  sysprof-memprof export app.memprof --format pprof -o app.pb.gz && go tool pprof -http=: app.pb.gz
-  sysprof-memprof export app.memprof --format flamegraph --by allocations -o app.svg
-  sysprof-memprof export app.memprof --format folded --by leaked | sort -k2 -n
+  sysprof-memprof export app.memprof --format pprof -o app.pb.gz
   sysprof-memprof export app.memprof --format dot -o app.svg
-  sysprof-memprof export app.memprof --format flamegraph --focus parse --filter 'not thread:worker-*' -o parse.svg
-  sysprof-memprof export app.memprof --format memprof --redact -o for-a-bug-report.memprof")]
+  sysprof-memprof export app.memprof --format folded --by leaked | sort -k2 -n
+  sysprof-memprof export app.memprof --format flamegraph --by allocations \\
+      -o app.svg
+  sysprof-memprof export app.memprof --format flamegraph --focus parse \\
+      --filter 'not thread:worker-*' -o parse.svg
+  sysprof-memprof export app.memprof --format memprof --redact \\
+      -o for-a-bug-report.memprof")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// The format
+    /// Output format
     #[arg(long, value_name = "FORMAT", value_parser = target::parser())]
     format: Target,
-    /// Where to write it; `-` for standard output, which is the default. A graph is drawn by Graphviz where this ends in
-    /// .svg, .png or .pdf
+    /// Output file; - for standard output (the default). Graphviz draws a graph (--format dot) for .svg, .png or .pdf
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Replace the output if it exists
     #[arg(long, requires = "output")]
     force: bool,
-    /// What to count, in a format that holds one number; what is shown first, in pprof and speedscope [default: peak;
-    /// live with --at; cpu for symbol-order, or allocations where it was not sampled]
+    /// Metric to export, or for pprof and speedscope to show first [default: peak; live with --at; for symbol-order
+    /// cpu, or allocations if the CPU was not sampled]
     #[arg(long, visible_alias = "metric", value_name = "METRIC", value_parser = metric())]
     by: Option<Metric>,
     /// Leave functions and calls below this share of the total out of a drawing [default: 0.5%]
     #[arg(long, value_name = "SHARE")]
     min: Option<Share>,
-    /// Draw at most so many functions [default: 80]
+    /// Maximum number of functions in a drawing [default: 80]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Leave command lines out of the copy, and the names of users, hosts and home folders: for --format memprof
+    /// Leave out command lines, and names of users, hosts and home folders; with --format memprof
     #[arg(long)]
     redact: bool,
-    /// Leave this text out as well, wherever it stands; may be given several times
+    /// Also leave out this text, wherever it occurs; may be repeated
     #[arg(long, value_name = "TEXT", requires = "redact")]
     hide: Vec<String>,
     #[command(flatten)]
@@ -130,7 +132,7 @@ fn copy(arguments: &Arguments) -> Outcome {
     view::tell(copied.looked_up);
     if arguments.redact {
         message::plain(&format!(
-            "Left out {}, changed {}. Look through it before you give it away: sysprof-memprof info {}",
+            "Left out {}, changed {}. Check the copy before you share it: sysprof-memprof info {}",
             counted(copied.commands, "command line"),
             counted(copied.texts, "text"),
             output.display()

@@ -10,22 +10,23 @@ use viewer::{json, text};
 /// Default number of rows: each is a paragraph.
 const LIMIT: usize = 10;
 
-/// Show calls for memory that returned none: who asked for how much, when, and what the process held then
+/// Show failed allocations
 ///
-/// What failed last comes first. Calls for an alignment that there is not are among them, and named so. A process that the kernel
-/// kills for want of memory has no such call: `info` has a remark then.
+/// Who asked for how much, when, and what the process held then; the latest come first. Requests for an invalid
+/// alignment are included, and named so. A process that the kernel kills because memory runs out makes no such call:
+/// `info` remarks on it.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    #[command(flatten)]
-    when: WhichPart,
-    /// Most stacks that are written [default: 10; JSON has all]
+    /// Maximum number of stacks [default: 10; JSON has all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Write JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    when: WhichPart,
 }
 
 /// Prints them.

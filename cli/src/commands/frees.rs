@@ -10,30 +10,34 @@ use viewer::lives::{Frees, Order, Side};
 use viewer::query::Expression;
 use viewer::{json, text};
 
-/// Show who frees whose blocks: from the stacks that allocate to those that free, or turned around
+/// Show who frees whose blocks
 ///
-/// It needs the stacks of frees, which `run --free-stacks` records. Below each stack that allocates stand those that free its blocks,
-/// and how many were never freed; below each stack that frees, with --inverted, those whose blocks it frees. So one sees who owns a
-/// block at last, which error paths forget one, and what passes from one thread to another.
+/// Needs the stacks of frees, which `run --free-stacks` records. Below each allocating stack are listed the stacks
+/// that free its blocks, and how many were never freed; with --inverted, below each freeing stack those whose blocks
+/// it frees. This shows who finally owns a block, which error paths forget to free one, and what passes from one
+/// thread to another.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  sysprof-memprof frees app.memprof --functions                       which function frees what which one allocates
-  sysprof-memprof frees app.memprof --filter 'make_buffer'            who frees the blocks of make_buffer
-  sysprof-memprof frees app.memprof --freed-by 'cache_*' --inverted   whose blocks the functions of the cache free")]
+  # Which function frees what which one allocates
+  sysprof-memprof frees app.memprof --functions
+  # Who frees the blocks of make_buffer
+  sysprof-memprof frees app.memprof --filter make_buffer
+  # Whose blocks the functions of the cache free
+  sysprof-memprof frees app.memprof --freed-by 'cache_*' --inverted")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     lives: LivesArguments,
-    /// From the stacks that free to those that allocate
+    /// List freeing stacks, and below each those that allocated
     #[arg(long)]
     inverted: bool,
-    /// By function instead of by stack: the innermost one of each that is not the allocator's or a wrapper's
+    /// Group by function instead of stack: the innermost that is not the allocator's or a wrapper's
     #[arg(long)]
     functions: bool,
-    /// Only blocks that were freed by stacks that this selects, as in 'close* and not (module:libssl* or thread:worker-?)'
+    /// Only blocks freed by stacks that match, as in 'close* and not (module:libssl* or thread:worker-?)'
     #[arg(long, value_name = "EXPRESSION")]
     freed_by: Option<Expression>,
-    /// What comes first: the stacks with most bytes, or with most blocks
+    /// Sort by bytes or by blocks
     #[arg(long, value_enum, default_value_t = By::Bytes)]
     by: By,
 }
@@ -54,7 +58,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     view::needs(Metric::Frees, &loaded.tables, &loaded.source)?;
     if let Some(heap) = loaded.heap_name() {
         return Err(Failure::usage(anyhow!(
-            "programs do not tell where blocks of {heap} go back: frees is about the allocator's blocks, without --heap"
+            "where blocks of {heap} are freed is not recorded: leave --heap out, for the allocator's blocks"
         )));
     }
     if let Some(freed_by) = &arguments.freed_by {

@@ -8,17 +8,20 @@ use std::process::ExitCode;
 /// The header, from the agent's sources.
 const HEADER: &str = include_str!("../../../preload/include/sysprof_memprof.h");
 
-/// Print the C header with which a program controls its recording
+/// Print the C header for programs that control their recording
 ///
-/// It needs no library: without a recording its functions do nothing. With it a program starts and stops its recording,
-/// names moments and regions, and tells of the blocks in memory pools of its own.
+/// With it a program starts and stops its recording, names moments and regions, and reports blocks of its own memory
+/// pools. It needs no library; without a recording its functions do nothing.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   sysprof-memprof header > sysprof_memprof.h
-  sysprof-memprof run --paused -- ./app                  record from memprof_start to memprof_stop
-  sysprof-memprof info app.memprof                       with marks, and totals of pools
-  sysprof-memprof report --heap NAME app.memprof         who holds the blocks of a pool")]
+  # Record from memprof_start to memprof_stop
+  sysprof-memprof run --paused -- ./app
+  # Show marks, and totals of pools
+  sysprof-memprof info app.memprof
+  # Show who holds the blocks of a pool
+  sysprof-memprof report --heap NAME app.memprof")]
 pub(crate) struct Arguments {}
 
 /// Prints it.

@@ -9,12 +9,12 @@ use viewer::{json, text};
 /// Most events that are kept.
 const MOST_TURNS: usize = 100_000;
 
-/// Show all that happened at one address, over all blocks that ever held it
+/// Show everything that happened at one address
 ///
-/// The address may lie within a block. Of very many turns the last are shown.
+/// Covers all blocks that ever held it; the address may lie inside a block. Of very many entries the last are shown.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The address, as in 0x55d0c3a012a0
+    /// Address, as in 0x55d0c3a012a0
     #[arg(value_parser = address)]
     address: u64,
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 /// Parses a hexadecimal number, with or without 0x.
 fn address(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
-    u64::from_str_radix(digits, 16).map_err(|_| "an address is written like 0x55d0c3a012a0".to_owned())
+    u64::from_str_radix(digits, 16).map_err(|_| "expected an address like 0x55d0c3a012a0".to_owned())
 }
 
 #[cfg(test)]

@@ -16,41 +16,45 @@ use viewer::analysis::History;
 use viewer::graph::Scanned;
 use viewer::web::{self, Drawing, GraphQuery, HeldScans, Lack, PageOptions};
 
-/// Write a page for a browser: timeline, flame graph, call tree, treemap, leaks
+/// Write a page for a browser
+///
+/// It shows timeline, flame graph, call tree, treemap, leaks and more. The page is one file of at most 10 MB that
+/// works without a network and makes no requests. It contains the names and paths of the capture; only its owner can
+/// read it, until you change that.
+///
+/// For two captures it shows the newer one; flame graph, trees and lists show what has changed since the older one,
+/// as `diff` does, or the newer one alone.
+///
+/// If processes were scanned, the page shows what keeps their memory alive, for the last scan and the largest, as far
+/// as there is room; `serve` has all of them. If Graphviz is installed, its program `dot` draws the call graph of the
+/// peak.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The page is one file of at most 10 MB, works without a network and makes no request to anywhere. It has the names and paths
-of the capture in it; it can be read by its owner only, until you change that.
-
-Of two captures it is the page of the newer one, in which flame graph, trees and lists show what has changed since the
-older one, as `diff` does, or the newer one alone.
-
-Where processes were scanned, the page shows what keeps their memory alive: in the last scan and in the largest, as far as there is
-room. `serve` has all of them.
-
-Where Graphviz is installed, its program `dot` draws the call graph of the peak for the page.
-
 Examples:
-  sysprof-memprof html app.memprof                                         into app.html
+  # Into app.html
+  sysprof-memprof html app.memprof
   sysprof-memprof html app.memprof -o report.html
-  sysprof-memprof html old.memprof new.memprof                             what has changed, into new.html
+  # What has changed, into new.html
+  sysprof-memprof html old.memprof new.memprof
+  # Source lines as links
   sysprof-memprof html app.memprof --source-url 'vscode://file/{path}:{line}'
+  # … of a program that was built elsewhere
   sysprof-memprof html app.memprof --path-map /build/src=/home/me/src \\
-      --source-url 'vscode://file/{path}:{line}'                           built elsewhere")]
+      --source-url 'vscode://file/{path}:{line}'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
     #[command(flatten)]
     newer: Newer,
-    /// Where to write it; `-` for standard output [default: the name of the capture, the newer one of two, with .html]
+    /// Output file; - for standard output [default: the name of the capture, the newer one of two, with .html]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the file if it exists
+    /// Replace the output if it exists
     #[arg(long)]
     force: bool,
     #[command(flatten)]
     links: Links,
-    /// Put the text of source lines into the page, those on stacks alone, where this machine has them
+    /// Include the text of source lines on stacks, as far as this machine has them
     #[arg(long)]
     with_source: bool,
 }
@@ -58,10 +62,10 @@ pub(crate) struct Arguments {
 /// Where source lines lead.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Links {
-    /// Make source lines links: an address with {path} and {line} in it
+    /// Make source lines links, with this URL: {path} and {line} are replaced
     #[arg(long, value_name = "TEMPLATE", value_parser = template)]
     source_url: Option<String>,
-    /// Put TO where a source path begins with FROM; may be given several times, the first that fits counts
+    /// Replace the prefix FROM of source paths by TO; may be repeated, the first match counts
     #[arg(long, value_name = "FROM=TO", value_parser = mapping)]
     path_map: Vec<(String, String)>,
 }
@@ -140,12 +144,10 @@ fn template(text: &str) -> Result<String, String> {
         begins_well && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+.-".contains(letter));
     let runs = ["javascript", "data", "vbscript", "blob"];
     if !is_scheme || runs.iter().any(|runs| scheme.eq_ignore_ascii_case(runs)) {
-        return Err(
-            "an address begins with a scheme that opens files, as in vscode://file/{path}:{line}".to_owned()
-        );
+        return Err("expected a URL that opens files, like vscode://file/{path}:{line}".to_owned());
     }
     if !text.contains("{path}") {
-        return Err("an address has {path} in it, as in vscode://file/{path}:{line}".to_owned());
+        return Err("expected a URL with {path} in it, like vscode://file/{path}:{line}".to_owned());
     }
     Ok(text.to_owned())
 }
@@ -153,7 +155,7 @@ fn template(text: &str) -> Result<String, String> {
 /// Parses a pair of path prefixes.
 pub(super) fn mapping(text: &str) -> Result<(String, String), String> {
     let parts = text.split_once('=').filter(|(from, _)| !from.is_empty());
-    let (from, to) = parts.ok_or_else(|| "a mapping is written like /build/src=/home/me/src".to_owned())?;
+    let (from, to) = parts.ok_or_else(|| "expected a mapping like /build/src=/home/me/src".to_owned())?;
     Ok((from.to_owned(), to.to_owned()))
 }
 

@@ -9,25 +9,27 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use viewer::format::counted;
 
-/// Make a capture of another tool's recording
+/// Convert a recording of heaptrack or perf into a capture
 ///
-/// It reads files of heaptrack (heaptrack.NAME.PID.zst or .gz) and of perf record (perf.data). What a format does not say is
-/// missing from the capture, whose `info` tells what that is.
+/// Reads files of heaptrack (heaptrack.NAME.PID.zst or .gz) and of perf record (perf.data). What such a file does not
+/// contain is missing from the capture; `info` says what that is.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  sysprof-memprof import heaptrack.app.4711.zst -o app.memprof && sysprof-memprof report app.memprof
-  sysprof-memprof import perf.data -o cpu.memprof && sysprof-memprof report cpu.memprof --cpu")]
+  sysprof-memprof import heaptrack.app.4711.zst -o app.memprof
+  sysprof-memprof report app.memprof
+  sysprof-memprof import perf.data -o cpu.memprof
+  sysprof-memprof report cpu.memprof --cpu")]
 pub(crate) struct Arguments {
-    /// The other tool's file
+    /// File of the other tool
     file: PathBuf,
-    /// Where to write the capture [default: the file's name with .memprof, in the current folder]
+    /// Capture to write [default: the name of the file with .memprof, in the current folder]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the output if it exists
     #[arg(long, requires = "output")]
     force: bool,
-    /// Do not store the command line
+    /// Do not store the command line in the capture
     #[arg(long)]
     no_cmdline: bool,
 }

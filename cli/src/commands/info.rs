@@ -7,19 +7,19 @@ use clap::Args;
 use viewer::query::Query;
 use viewer::{json, text};
 
-/// Show what was recorded, what was lost, and what the recording cost
+/// Show what was recorded and lost, and what recording cost
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    #[command(flatten)]
-    when: WhichPart,
-    /// Most rows of each table, of processes those that held most [default: 50; JSON has all]
+    /// Maximum rows per table; of processes, those that held most [default: 50; JSON has all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Write JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    when: WhichPart,
 }
 
 /// Prints it.

@@ -11,22 +11,22 @@ use std::process::ExitCode;
 
 /// Install the agent library for all users
 ///
-/// It goes to PREFIX/lib/sysprof-memprof, where preload-path and run find it. Nothing else is installed, and nothing
-/// setuid.
+/// Writes it to PREFIX/lib/sysprof-memprof, where `preload-path` and `run` find it. Installs nothing else, and
+/// nothing setuid.
 #[derive(Args, Debug)]
 pub(crate) struct Install {
-    /// Install below this folder [default: where this program is installed, or /usr/local]
+    /// Folder to install below [default: where this program is installed, or /usr/local]
     #[arg(long, value_name = "DIR")]
     prefix: Option<PathBuf>,
 }
 
-/// Remove the agent library that install-agent installed
+/// Remove the agent library that `install-agent` installed
 #[derive(Args, Debug)]
 pub(crate) struct Uninstall {
-    /// Remove it from below this folder [default: where this program is installed, or /usr/local]
+    /// Folder to remove it from [default: where this program is installed, or /usr/local]
     #[arg(long, value_name = "DIR")]
     prefix: Option<PathBuf>,
-    /// Remove the copies in private folders as well
+    /// Also remove the copies in private folders
     #[arg(long)]
     private: bool,
 }
@@ -51,7 +51,7 @@ pub(crate) fn install(arguments: &Install) -> Outcome {
     writeln!(std::io::stdout(), "{}", path.display())?;
     if let Err(error) = collector::attach::make_doorbell() {
         message::warning(&format!(
-            "programs with this agent cannot be attached to: there is no doorbell: {error}"
+            "cannot make the doorbell: {error}. Programs with this agent cannot be attached to"
         ));
     }
     Ok(ExitCode::SUCCESS)

@@ -12,24 +12,26 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Look at a capture in the terminal: call tree, flame graph, timeline, leaks, lines
+/// Browse a capture in the terminal
 ///
-/// Everything that other commands print, to move about in: with the keyboard or the mouse, for the whole recording, a
-/// range of its time or a moment. `?` lists the keys.
+/// Shows what the other commands print (call tree, flame graph, timeline, leaks, lines, …) for the whole recording, a
+/// range of time or a moment. Use the keyboard or the mouse; `?` lists the keys.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   sysprof-memprof view app.memprof
-  sysprof-memprof view old.memprof new.memprof   the new one, and what changed since the old one
-  sysprof-memprof view app.memprof --path-map /build/src=/home/me/src
-                                                 sources of a program that was built elsewhere
-  sysprof-memprof app.memprof                    the same, where the output is a terminal")]
+  # The same, if the output is a terminal
+  sysprof-memprof app.memprof
+  # The new capture, and what changed since the old one
+  sysprof-memprof view old.memprof new.memprof
+  # Sources of a program that was built elsewhere
+  sysprof-memprof view app.memprof --path-map /build/src=/home/me/src")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// A newer capture: it is shown, compared with the first one
+    /// Newer capture: show it, compared with the first one
     newer: Option<PathBuf>,
-    /// Put TO where a source path begins with FROM; may be given several times, the first that fits counts
+    /// Replace the prefix FROM of source paths by TO; may be repeated, the first match counts
     #[arg(long, value_name = "FROM=TO", value_parser = mapping)]
     path_map: Vec<(String, String)>,
 }
@@ -38,7 +40,7 @@ pub(crate) struct Arguments {
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if !is_possible() {
         return Err(Failure::usage(anyhow!(
-            "view needs a terminal to show something in. To write into a file or a pipe: sysprof-memprof report"
+            "view needs a terminal. To write to a file or a pipe: sysprof-memprof report"
         )));
     }
     // A file that is not a capture is reported before the screen is taken over.

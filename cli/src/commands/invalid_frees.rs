@@ -10,15 +10,16 @@ const MOST: usize = 10_000;
 /// Default number of frees that are printed: each is a paragraph.
 const LIMIT: usize = 10;
 
-/// Show blocks that were freed twice, frees inside of blocks, and of what was never allocated
+/// Show double frees, and frees of what is not a block
 ///
-/// Each with what was there before: who allocated it, and who freed it first. Where it is freed is known of recordings with
+/// Lists blocks that were freed twice, frees inside blocks, and frees of what was never allocated, each with what was
+/// there before: who allocated it, and who freed it first. The place of the free itself is known if recorded with
 /// --free-stacks.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// Most frees that are written [default: 10; JSON has all]
+    /// Maximum number of frees [default: 10; JSON has all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Write JSON

@@ -11,11 +11,11 @@ use viewer::{json, text};
 /// Default number of rows in text.
 const LIMIT: usize = 20;
 
-/// Show what was still allocated at the end, stack by stack
+/// Show what was still allocated at the end, by stack
 ///
-/// That a block was never freed does not say that it was lost: the program may have kept a pointer to it until the
-/// end. What libc, the loader and libstdc++ keep by design is left out, and so is what the program itself lists in
-/// `__lsan_default_suppressions`; what each rule has hidden is shown at the end.
+/// A block that was never freed is not necessarily lost: the program may have kept a pointer to it until the end.
+/// What libc, the loader and libstdc++ keep by design is left out, as is what the program lists in
+/// `__lsan_default_suppressions`; what each rule has hidden is listed at the end.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -26,21 +26,21 @@ Examples:
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
+    /// Only blocks that nobody could reach when their process was scanned, see `scan` and `run --scan-at-exit`
+    #[arg(long, conflicts_with_all = ["at", "from", "to", "process", "heap", "thread", "size", "module", "during", "older_than"])]
+    unreachable: bool,
+    /// Maximum number of stacks; the rest is summed up [default: 20; none in JSON]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     stacks: LensArguments,
     #[command(flatten)]
     suppressions: SuppressionArguments,
     #[command(flatten)]
     question: Question,
-    /// Only what nobody could reach any more when its process was scanned: see scan and run --scan-at-exit
-    #[arg(long, conflicts_with_all = ["at", "from", "to", "process", "heap", "thread", "size", "module", "during", "older_than"])]
-    unreachable: bool,
-    /// Sum up what is beyond this number of stacks [default: 20; none in JSON]
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// Prints the leaks.

@@ -8,28 +8,29 @@ use viewer::query::{Expression, Grouping, Lens, Pattern};
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Stacks")]
 pub(crate) struct LensArguments {
-    /// Only stacks that this selects, as in 'parse* and not (module:libssl* or thread:worker-?)'
+    /// Only stacks that match, as in 'parse* and not (module:libssl* or thread:worker-?)'
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<Expression>,
-    /// Make this function the root of its stacks, and leave others out; of several on a stack, the outermost
+    /// Make this function, where it is outermost, the root of stacks, and leave out stacks without it; may be
+    /// repeated
     #[arg(long, value_name = "FUNCTION", conflicts_with = "callers")]
     focus: Vec<Pattern>,
-    /// Show what this function calls: a tree with it as the root
+    /// Show what this function calls, as a tree rooted at it
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["focus", "callers"])]
     callees: Option<Pattern>,
-    /// Show who calls this function: a tree from it outwards
+    /// Show who calls this function, as a tree from it outwards
     #[arg(long, value_name = "FUNCTION")]
     callers: Option<Pattern>,
-    /// Pull this function, and what it calls, out under `…`, whatever way leads to it
+    /// Replace all paths to this function by one, `…`; may be repeated
     #[arg(long, value_name = "FUNCTION")]
     fold: Vec<Pattern>,
-    /// Take this function out of stacks; its cost stays with its caller
+    /// Remove this function from stacks and give its cost to its caller; may be repeated
     #[arg(long, value_name = "FUNCTION")]
     transparent: Vec<Pattern>,
-    /// Take well-known functions out that only pass calls on: signal emission, event loops, `std::function`
+    /// Remove well-known functions that only pass calls on: signal emission, event loops, `std::function`
     #[arg(long)]
     no_marshallers: bool,
-    /// Put functions together with neighbours of the same module, namespace, file or line; or stacks by who allocates
+    /// Merge neighbouring functions of the same module, namespace, file or line, or group stacks by who allocates
     #[arg(long, value_name = "GROUP", value_parser = grouping())]
     group_by: Option<Grouping>,
 }

@@ -8,7 +8,7 @@ use viewer::{json, text};
 
 /// Show how long blocks live, by size and by stack
 ///
-/// A block that was still there at the end lived at least until then; such blocks stand in a class of their own.
+/// Blocks that were still allocated at the end lived at least until then; they have a class of their own.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -12,22 +12,22 @@ use viewer::{Loaded, ReportOptions, json, text};
 
 /// Show source lines by what they allocate
 ///
-/// A line is that of the innermost function which is not the standard library's plumbing, or with --of, the line in a
-/// function of yours from which it was asked for.
+/// A line is that of the innermost function outside the standard library's plumbing; with --of, the line of your
+/// function that the allocation was requested from.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// Lines of this function, with all that it and what it calls allocate from each
+    /// Show the lines of this function, each with all that it and its callees allocate
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["focus", "callees", "callers"])]
     of: Option<Pattern>,
-    /// What to count and sort by [default: peak; live with --at]
+    /// Metric to count and sort by [default: peak; live with --at]
     #[arg(long, value_name = "METRIC", value_parser = metric())]
     by: Option<Metric>,
-    /// Sum up what is less than this share of the total [default: 1%; none in JSON]
+    /// Sum up lines below this share of the total [default: 1%; none in JSON]
     #[arg(long, value_name = "SHARE")]
     min: Option<Share>,
-    /// Sum up what is beyond this number of lines [default: 20; none in JSON]
+    /// Maximum number of lines; the rest is summed up [default: 20; none in JSON]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Write JSON

@@ -20,10 +20,10 @@ const LIMIT: usize = 20;
 pub(crate) struct LivesArguments {
     #[command(flatten)]
     capture: Capture,
-    /// Only stacks that this selects, as in 'parse* and not (module:libssl* or thread:worker-?)'
+    /// Only stacks that match, as in 'parse* and not (module:libssl* or thread:worker-?)'
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<Expression>,
-    /// Most rows of each table [default: 20; JSON has all]
+    /// Maximum rows per table [default: 20; none in JSON]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Write JSON

@@ -9,13 +9,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Write the manual pages into a folder
+/// Write manual pages to a folder
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example:\n  sysprof-memprof man-pages ~/.local/share/man/man1 && man sysprof-memprof-run"
-)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof man-pages ~/.local/share/man/man1
+  man sysprof-memprof-run")]
 pub(crate) struct Arguments {
-    /// The folder, which is made if it is not there
+    /// Folder to write to; created if it does not exist
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

@@ -7,22 +7,22 @@ use clap::Args;
 use collector::commands::ask;
 use std::process::ExitCode;
 
-/// Name this moment of a recording, for views to ask about
+/// Name the current moment of a recording
 ///
-/// report --at NAME shows the heap of then, diff --from NAME --to OTHER what changed between two.
+/// `report --at NAME` shows the heap at that moment, `diff --from NAME --to OTHER` what changed between two.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example:
+Examples:
   sysprof-memprof mark 4711 before
   curl http://localhost/the/slow/page
   sysprof-memprof mark 4711 after
   sysprof-memprof detach 4711
   sysprof-memprof diff service.4711.memprof --from before --to after")]
 pub(crate) struct Arguments {
-    /// A recorded process: its pid, or its name, where all that are recorded and have it are in one capture
+    /// Recorded process: its pid, or its name if all recorded processes of that name are in one capture
     #[arg(value_name = "PID|NAME", value_parser = whom)]
     process: Whom,
-    /// The name, as views are to be asked
+    /// Name of the mark
     #[arg(value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     name: String,
 }

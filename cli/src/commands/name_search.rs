@@ -73,7 +73,7 @@ fn text(progress: Option<(u64, u64)>) -> String {
         Some((answered, wanted)) => format!(": {} of {}", count(answered), count(wanted)),
         None => String::new(),
     };
-    format!("[names] looking them up{how_far}; ^C finishes without the rest")
+    format!("[names] looking them up{how_far}; ^C skips the rest")
 }
 
 #[cfg(test)]
@@ -83,9 +83,9 @@ mod tests {
     /// Check the text of the line, and that it is short enough.
     #[test]
     fn line_says_how_far_it_is() {
-        assert_eq!(text(None), "[names] looking them up; ^C finishes without the rest");
+        assert_eq!(text(None), "[names] looking them up; ^C skips the rest");
         let text = text(Some((1234, 1_048_576)));
-        assert_eq!(text, "[names] looking them up: 1,234 of 1,048,576; ^C finishes without the rest");
+        assert_eq!(text, "[names] looking them up: 1,234 of 1,048,576; ^C skips the rest");
         assert!(text.len() < 80);
     }
 }

@@ -11,10 +11,10 @@ use viewer::{Loaded, Naming};
 /// What stands behind the capture where two are given: as for `diff`, the older one comes first.
 #[derive(Args, Debug)]
 pub(super) struct Newer {
-    /// A newer capture: then the first one is the older of two, and what has changed is shown, too
+    /// Newer capture: show it, and what has changed since the first one
     #[arg(value_name = "NEWER")]
     newer: Option<PathBuf>,
-    /// Template arguments do not make functions of two captures different
+    /// Ignore template arguments when functions of the two captures are matched
     #[arg(long, requires = "newer")]
     ignore_templates: bool,
 }

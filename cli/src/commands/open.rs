@@ -16,7 +16,7 @@ pub(crate) fn execute(words: Vec<OsString>) -> Outcome {
     let path = PathBuf::from(first);
     let start = match start_of(&path) {
         Ok(start) => start,
-        Err(error) => return Err(unclear(&path, &format!("it is no command, and as a file: {error}"))),
+        Err(error) => return Err(unclear(&path, &format!("it is not a command, and as a file: {error}"))),
     };
     let (command, file) = match capture::sniff(&start) {
         // Captures of other versions go to a command as well: the reader explains what is wrong.

@@ -11,15 +11,16 @@ use viewer::{Error, json, text};
 /// Default number of rows in text.
 const LIMIT: usize = 20;
 
-/// Show whose blocks keep which pages of memory: fragmentation, and who causes it
+/// Show fragmentation: whose blocks keep which pages
 ///
-/// An allocator can give a page back to the system when no block lies on it. So few small blocks can keep much memory, where
-/// they are strewn between others that are long gone. What no block fills of a page is split evenly among the stacks that have blocks
-/// on it, since it stays until the last of them leaves. All blocks of a page count, so these numbers are of all stacks: there is no
-/// filter. What the allocator adds to blocks, headers and rounding, counts as empty.
+/// An allocator can return a page to the system only if no block lies on it. A few small blocks among others long
+/// gone can therefore keep much memory. The empty part of a page is split evenly among the stacks that have blocks on
+/// it, since the page stays until the last of them is gone. All blocks of a page count, so there is no filter by
+/// stack. What the allocator adds to blocks, headers and rounding, counts as empty.
 ///
-/// Where pages have no block any more, each heap is told with its highest block. glibc gives back by itself what lies above that; what
-/// lies under it only in `malloc_trim`, which would give back about so much. Which of these pages are there, `resident` tells.
+/// For pages without blocks, each heap is listed with its highest block. glibc returns what lies above that by
+/// itself; what lies below only in `malloc_trim`, which would return about that much. `resident` shows which of these
+/// pages are resident.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -28,16 +29,16 @@ Examples:
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// The moment: 12.5s, 50%, peak, end, a mark …; at the end, what was never freed
+    /// Moment to show: 12.5s, 50%, peak, end, a mark, …; the end shows what was never freed
     #[arg(long, value_name = "MOMENT", default_value = "peak")]
     at: When,
-    /// Only of processes of this pid or name; may be repeated
+    /// Only processes with this pid or name; may be repeated
     #[arg(long, value_name = "PROCESS")]
     process: Vec<Selected>,
-    /// As a call tree: what would go back if a branch held nothing
+    /// Show a call tree: what would be returned if a branch held nothing
     #[arg(long)]
     tree: bool,
-    /// Most rows [default: 20; JSON has all; a tree shows branches from 1 % on]
+    /// Maximum rows [default: 20; JSON has all; a tree shows branches from 1 % on]
     #[arg(long, value_name = "N", conflicts_with = "tree")]
     limit: Option<usize>,
     /// Write JSON

@@ -21,11 +21,11 @@ use std::thread::JoinHandle;
 /// How large captures may become, and how many.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Go on in another capture when one is as large as this
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    /// Start another capture when one has reached this size
+    #[arg(help_heading = "Output", long, value_name = "SIZE", value_parser = values::size)]
     max_size: Option<usize>,
-    /// Keep so many captures that are full, and remove older ones
-    #[arg(long, value_name = "N", requires = "max_size", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Keep only this many full captures, the latest ones
+    #[arg(help_heading = "Output", long, value_name = "N", requires = "max_size", value_parser = clap::value_parser!(u32).range(1..))]
     keep: Option<u32>,
 }
 

@@ -7,14 +7,15 @@ use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-/// Print the path of the agent library, to preload it by hand
+/// Print the path of the agent library, for `LD_PRELOAD`
 ///
-/// The installed copy when there is one, see install-agent; otherwise a copy in a private folder, which is made when
-/// it is missing.
+/// This is the installed copy, see `install-agent`, or else a copy in a private folder, which is made if it is
+/// missing.
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example:\n  LD_PRELOAD=$(sysprof-memprof preload-path) SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service"
-)]
+#[command(after_help = "\
+Examples:
+  LD_PRELOAD=$(sysprof-memprof preload-path) \\
+      SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service")]
 pub(crate) struct Arguments {}
 
 /// Prints it.
@@ -22,7 +23,7 @@ pub(crate) fn execute(_: &Arguments) -> Outcome {
     let agent = agent::provide().map_err(Failure::usage)?;
     if let Err(error) = collector::attach::make_doorbell() {
         message::warning(&format!(
-            "programs with this agent cannot be attached to: there is no doorbell: {error}"
+            "cannot make the doorbell: {error}. Programs with this agent cannot be attached to"
         ));
     }
     // A person who reads the path on a terminal learns its limits; a script that asks each time need not.

@@ -13,13 +13,13 @@ use viewer::format::duration;
 /// Columns of a command line on a terminal; pipes get all of it.
 const WIDTH: usize = 60;
 
-/// List the processes that have the agent preloaded
+/// List processes that have the agent preloaded
 ///
-/// A dormant one can be recorded with attach. One that is not attachable found no doorbell when it started: the first
-/// of these commands to run makes it, preload-path and install-agent do, too.
+/// Dormant ones can be recorded with `attach`. One that is not attachable found no doorbell, the file by which it is
+/// called, when it started: `ps`, `preload-path` and `install-agent` make it, if it is missing.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Only these: pids, or names, of which all are meant that have them
+    /// List only these: pids, or names, each for all processes of that name
     #[arg(value_name = "PID|NAME", value_parser = whom)]
     processes: Vec<Whom>,
     /// Print one JSON document

@@ -29,35 +29,37 @@ use viewer::{ExportOptions, Format, Loaded};
 
 /// Send profiles of a recording to a server, while it goes on
 ///
-/// The server takes profiles of pprof as Pyroscope does, at /ingest, by plain HTTP. Each interval sends what was allocated in it,
-/// and what was held at its end; the last one is sent when the recording ends. Of a capture that is finished already, all
-/// is sent at once; one that is not there yet is waited for, ten seconds at most. It follows the capture, so an interval costs what happens in it; what it keeps are the live blocks and the
-/// different stacks. Record samples (run --sample) where much is allocated.
+/// Sends pprof profiles as Pyroscope takes them, to /ingest by plain HTTP. Each interval sends what was allocated in
+/// it, and what was held at its end; the last one is sent when the recording ends. A finished capture is sent at
+/// once; one that does not exist yet is waited for, ten seconds at most. The cost of an interval depends on what
+/// happens in it; memory is needed for live blocks and different stacks. If much is allocated, record samples (run
+/// --sample).
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example:
+Examples:
   sysprof-memprof run --sample 512K -o app.memprof -- ./app &
-  sysprof-memprof push app.memprof --to http://localhost:4040 --name app --label env=test --every 15s")]
+  sysprof-memprof push app.memprof --to http://localhost:4040 --name app \\
+      --label env=test --every 15s")]
 pub(crate) struct Arguments {
-    /// The capture
+    /// Capture to read
     file: PathBuf,
-    /// The server, as http://HOST:PORT
+    /// Server, as http://HOST:PORT
     #[arg(long, value_name = "URL", value_parser = server)]
     to: String,
-    /// What the server calls the program
+    /// Name of the program on the server
     #[arg(long)]
     name: String,
-    /// A label beside the name; may be given several times
+    /// Label to add to the name; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
-    /// A header of each request, as some servers want one; may be given several times
+    /// HTTP header to add to each request; may be repeated
     #[arg(long, value_name = "NAME:VALUE", value_parser = header)]
     header: Vec<(String, String)>,
-    /// Time between two uploads
+    /// Time between uploads
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = values::duration)]
     every: Duration,
     /// Do not look up names that the capture lacks: while a recording goes on, that is all of them
-    #[arg(long)]
+    #[arg(help_heading = "Names", long)]
     no_symbolize: bool,
     #[command(flatten)]
     symbols: Symbols,
@@ -89,7 +91,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     wait_for_time(&mut reader).with_context(file)?;
     if reader.tables().metadata.started_unix_ns == 0 {
         return Err(Failure::usage(anyhow!(
-            "{} does not say when it was recorded, so a server has no place for it",
+            "{} does not say when it was recorded, so a server cannot place it in time",
             file()
         )));
     }
@@ -116,10 +118,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
                 }
                 // What was not accepted becomes part of the next interval.
                 Err(error) => {
-                    message::warning(&format!(
-                        "{:#}. It is tried again with the next interval.",
-                        error.reason
-                    ));
+                    message::warning(&format!("{:#}. Trying again with the next interval.", error.reason));
                     tries += u32::from(is_over);
                 }
             }
@@ -129,9 +128,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         }
     }
     if !intervals.is_over() {
-        message::warning(
-            "the capture has no end, and nothing was added to it for a while: its recorder is gone",
-        );
+        message::warning("the capture has no end and has stopped growing: its collector is gone");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -141,7 +138,7 @@ fn wait_for(file: &Path) {
     let is_there = || file.metadata().is_ok_and(|metadata| metadata.len() > 0);
     let started = Instant::now();
     if !is_there() {
-        message::plain(&format!("Waiting for {} to be there.", file.display()));
+        message::plain(&format!("Waiting for {} to appear.", file.display()));
     }
     while !is_there() && started.elapsed() < BEGINNING {
         std::thread::sleep(LOOK);
@@ -247,21 +244,21 @@ fn post(arguments: &Arguments, upload: Upload) -> Result<(), NotSent> {
 
 fn server(text: &str) -> Result<String, String> {
     if text.starts_with("https://") {
-        return Err("only plain HTTP is spoken. Put a proxy that speaks TLS beside it, and name that".into());
+        return Err("only plain HTTP is supported. For TLS, give the address of a proxy that adds it".into());
     }
     let host =
         text.strip_prefix("http://").filter(|host| !host.is_empty() && !host.contains(['?', '#', ' ']));
-    host.map(|_| text.to_owned()).ok_or_else(|| "write the server like http://localhost:4040".into())
+    host.map(|_| text.to_owned()).ok_or_else(|| "expected a server like http://localhost:4040".into())
 }
 
 fn label(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').ok_or("write a label like env=test")?;
+    let pair = text.split_once('=').ok_or("expected a label like env=test")?;
     Ok((pair.0.to_owned(), pair.1.to_owned()))
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once(':').filter(|_| !text.contains(char::is_control));
-    let (name, value) = pair.ok_or("write a header like X-Scope-OrgID:team")?;
+    let (name, value) = pair.ok_or("expected a header like X-Scope-OrgID:team")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 

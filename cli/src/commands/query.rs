@@ -6,22 +6,25 @@ use clap::Args;
 use viewer::Recorded;
 use viewer::sql::{self, Form};
 
-/// Ask a question in SQL
+/// Query a capture in SQL
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Tables: info, processes, threads, modules, functions, frames, frame_functions, stacks, costs, blocks.
-docs/query.md describes them.
+Tables:
+  info, processes, threads, modules, functions, frames, frame_functions, stacks,
+  costs, blocks; see docs/query.md
 
 Examples:
-  sysprof-memprof query app.memprof 'select count(*), sum(size) from blocks where size > 4096'
-  sysprof-memprof query app.memprof --csv \"select size, count(*) from blocks where end = 'leaked' group by size\"")]
+  sysprof-memprof query app.memprof \\
+      'select count(*), sum(size) from blocks where size > 4096'
+  sysprof-memprof query app.memprof --csv \\
+      \"select size, count(*) from blocks where end = 'leaked' group by size\"")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// The statement
+    /// SQL statement
     #[arg(value_name = "SQL")]
     statement: String,
-    /// Write a JSON document per row
+    /// Write one JSON document per row
     #[arg(long, group = "form")]
     json: bool,
     /// Write CSV

@@ -7,11 +7,11 @@ use viewer::query::{Anchor, Filter, Module, Part, Query, Selected, Sizes, When};
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Which part")]
 pub(super) struct WhichPart {
-    /// What was there at this moment: 12.5s, 50%, peak, end, a mark …
+    /// Show the state at this moment: 12.5s, 50%, peak, end, a mark, …
     ///
-    /// A moment is a time such as 12.5s or 800ms (a number alone means seconds), a share of the recording such as 50%,
-    /// start, end, peak, or the name of a mark (mark:NAME if it looks like one of these); or a time after or before one of
-    /// them, as in peak+1s or end-10s.
+    /// A moment is a time such as 12.5s or 800ms (a plain number means seconds), a share of the recording such as
+    /// 50%, start, end, peak, or the name of a mark (mark:NAME if it looks like one of these). A time can be added or
+    /// subtracted, as in peak+1s or end-10s.
     #[arg(long, value_name = "MOMENT", conflicts_with_all = ["from", "to"])]
     at: Option<When>,
     #[command(flatten)]
@@ -22,10 +22,10 @@ pub(super) struct WhichPart {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Which part")]
 pub(super) struct WhichRange {
-    /// Only what happened after this moment [default: start, when --to is given]
+    /// Only what happened after this moment [default: start, if --to is given]
     #[arg(long, value_name = "MOMENT")]
     from: Option<When>,
-    /// Only what happened up to this moment [default: end, when --from is given]
+    /// Only what happened up to this moment [default: end, if --from is given]
     #[arg(long, value_name = "MOMENT")]
     to: Option<When>,
 }
@@ -34,25 +34,25 @@ pub(super) struct WhichRange {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Which blocks")]
 pub(super) struct WhichBlocks {
-    /// Only of processes of this pid or name; may be repeated
+    /// Only processes with this pid or name; may be repeated
     #[arg(long, value_name = "PROCESS")]
     process: Vec<Selected>,
-    /// Blocks of this heap of the program's own, as info lists them, instead of those of the allocator
+    /// Blocks of this heap of the program's own, instead of the allocator's; `info` lists them
     #[arg(long, value_name = "NAME")]
     pub(super) heap: Option<String>,
-    /// Hits of this tracepoint, as info lists them, where several were recorded [default: the first]
+    /// Hits of this tracepoint, if several were recorded; `info` lists them [default: the first]
     #[arg(long, value_name = "NAME")]
     tracepoint: Option<String>,
-    /// Only allocated by threads of this id or name, and samples of them; may be repeated
+    /// Only blocks allocated by, and samples of, threads with this id or name; may be repeated
     #[arg(long, value_name = "THREAD")]
     thread: Vec<Selected>,
-    /// Only of these sizes: 64, 64..4K, 1M..
+    /// Only blocks of these sizes: 64, 64..4K, 1M..
     #[arg(long, value_name = "SIZES")]
     size: Option<Sizes>,
-    /// Only of stacks that pass through this file, as in libz.so; may be repeated
+    /// Only stacks that pass through this file, as in libz.so; may be repeated
     #[arg(long, value_name = "FILE")]
     module: Vec<String>,
-    /// Only allocated during a region of this name, in any of its instances, by whichever thread; may be repeated
+    /// Only blocks allocated during a region of this name, in any instance and by any thread; may be repeated
     #[arg(long, value_name = "REGION")]
     during: Vec<String>,
 }

@@ -6,9 +6,10 @@ use clap::Args;
 use viewer::lives::Reallocs;
 use viewer::{json, text};
 
-/// Show blocks that are resized again and again, what that copies, and how it could be better
+/// Show blocks that are resized repeatedly, and what that copies
 ///
-/// A chain begins with an allocation, goes on with each realloc, and belongs to the stack of the last one.
+/// Also shows how it could be better. A chain consists of an allocation and the reallocs that follow, and belongs to
+/// the stack of the last one.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]

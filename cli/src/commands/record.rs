@@ -16,30 +16,33 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use viewer::format::duration;
 
-/// Record programs that are started by hand with the agent preloaded
+/// Record programs started by hand with the agent preloaded
 ///
-/// Listens on a socket until ^C or SIGTERM. A program that has the agent preloaded and this socket in its environment
-/// is recorded from its start; when nobody listens there, it runs unrecorded.
+/// Listens on a socket until ^C or SIGTERM. Programs that have the agent preloaded, and this socket in
+/// `SYSPROF_MEMPROF_SOCKET`, are recorded from their start. If nobody listens, they run unrecorded.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example:
+Examples:
   sysprof-memprof record --listen /tmp/memprof.sock -o all.memprof
-  LD_PRELOAD=$(sysprof-memprof preload-path) SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service
-
-For services of other users, as root, with the agent installed where they can read it (install-agent):
-  sysprof-memprof record --listen /run/memprof.sock --socket-group redis -o redis.memprof")]
+  # In another terminal, as the same user
+  LD_PRELOAD=$(sysprof-memprof preload-path) \\
+      SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service
+  # Services of another user: as root, after install-agent
+  sysprof-memprof record --listen /run/memprof.sock \\
+      --socket-group redis -o redis.memprof")]
 pub(crate) struct Arguments {
-    /// Listen on this Unix socket
+    /// Unix socket to listen on
     #[arg(long, required = true, value_name = "SOCKET")]
     listen: PathBuf,
-    /// Let programs of other users join, too, whom this mode of the socket's file lets connect, as root alone may have it: 660 for those
-    /// of its group, 666 for all
+    /// Permissions of the socket's file, to let programs of other users join: 660 for those of its group, 666 for
+    /// all. Needs root
     #[arg(long, value_name = "MODE", value_parser = values::mode)]
     socket_mode: Option<u32>,
-    /// Give the socket's file to this group, whose programs may join then: its mode is 660 unless --socket-mode says another
+    /// Group of the socket's file, whose programs may join; sets its mode to 660 unless --socket-mode is given. Needs
+    /// root
     #[arg(long, value_name = "GROUP", value_parser = values::group)]
     socket_group: Option<u32>,
-    /// End after this time, counted from the beginning; programs go on unrecorded
+    /// Stop recording after this time, counted from the start of this command; programs run on unrecorded
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     duration: Option<Duration>,
     #[command(flatten)]
@@ -66,8 +69,8 @@ impl Arguments {
         }
         if !rustix::process::geteuid().is_root() {
             return Err(Failure::usage(anyhow!(
-                "programs of other users join recordings of root only: run this as root, or leave --socket-mode and \
-                 --socket-group out"
+                "programs of other users can join only a recording of root: run this as root, or leave out \
+                 --socket-mode and --socket-group"
             )));
         }
         Ok(Rights { mode, group: self.socket_group })

@@ -28,116 +28,129 @@ const SERVICES_ON_FULL: (OnFull, Duration) = (OnFull::Drop, Duration::from_milli
 /// Options of every recording.
 #[derive(Args, Debug)]
 pub(crate) struct Recording {
-    /// Write the capture to this file, or send it: - for standard output, tcp://HOST:PORT for a listener there
-    #[arg(short, long, value_name = "FILE")]
+    /// Capture to write; - for standard output, tcp://HOST:PORT to send it to a listener
+    #[arg(help_heading = "Output", short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace the output when it exists
-    #[arg(long)]
+    /// Replace the output if it exists
+    #[arg(help_heading = "Output", long)]
     pub(crate) force: bool,
-    /// What a thread does whose ring is full: wait for the collector, or lose events and count them
-    #[arg(long, value_name = "POLICY", env = "SYSPROF_MEMPROF_ON_FULL", ignore_case = true)]
-    on_full: Option<Policy>,
-    /// Longest wait of a thread whose ring is full
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
-    max_wait: Option<Duration>,
-    /// Bytes of each thread's ring
-    #[arg(long, value_name = "SIZE", default_value = "1M", env = "SYSPROF_MEMPROF_RING_SIZE", value_parser = values::ring_size)]
-    ring_size: usize,
-    /// Most frames of a stack; the outer ones are cut off
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_DEPTH, env = "SYSPROF_MEMPROF_MAX_DEPTH", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
-    max_depth: u32,
-    /// Record the stacks of frees, too, for `threads`, `history` and `invalid-frees` to tell who frees: each costs as much as an
-    /// allocation, then
-    #[arg(long, conflicts_with = "aggregate", env = "SYSPROF_MEMPROF_FREE_STACKS", value_parser = FalseyValueParser::new())]
-    free_stacks: bool,
-    /// Record samples only, one in so many bytes of allocations on average; numbers are then estimates
-    #[arg(long, value_name = "BYTES", env = "SYSPROF_MEMPROF_SAMPLE", value_parser = values::sample_interval)]
+    /// Do not store command lines in the capture
+    #[arg(help_heading = "Output", long)]
+    no_cmdline: bool,
+    /// Print neither progress nor summary
+    #[arg(help_heading = "Output", short, long)]
+    pub(crate) quiet: bool,
+    /// Sampling interval: record one allocation per this many allocated bytes on average; numbers are then estimates
+    #[arg(help_heading = "What is recorded", long, value_name = "BYTES", env = "SYSPROF_MEMPROF_SAMPLE", value_parser = values::sample_interval)]
     sample: Option<u64>,
-    /// Record nothing of a process until it starts its recording itself: see the command header
-    #[arg(long, env = "SYSPROF_MEMPROF_PAUSED", value_parser = FalseyValueParser::new())]
+    /// Maximum number of frames per stack; outer ones are cut off
+    #[arg(help_heading = "What is recorded", long, value_name = "N", default_value_t = DEFAULT_DEPTH, env = "SYSPROF_MEMPROF_MAX_DEPTH", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
+    max_depth: u32,
+    /// Also record the stacks of frees, for `frees`, `threads`, `history` and `invalid-frees`; a free then costs as
+    /// much as an allocation
+    #[arg(help_heading = "What is recorded", long, conflicts_with = "aggregate", env = "SYSPROF_MEMPROF_FREE_STACKS", value_parser = FalseyValueParser::new())]
+    free_stacks: bool,
+    /// Record nothing of a process until it starts its recording itself, see `header`
+    #[arg(help_heading = "What is recorded", long, env = "SYSPROF_MEMPROF_PAUSED", value_parser = FalseyValueParser::new())]
     paused: bool,
-    /// Search the memory of each process at its end for pointers, for `retained` to tell what nobody could free any more from what was
-    /// still in use
+    /// Scan the memory of each process when it exits, for `retained` to tell unreachable blocks from those in use
     ///
-    /// A process waits for that when it exits by itself, after its own functions for that and its destructors; where it was attached to,
-    /// before those that it had then. Its other threads run on until they are stopped for the search, mostly within a millisecond: one that
-    /// uses what a destructor has ended has that much longer to crash.
-    #[arg(long, conflicts_with_all = ["aggregate", "sample"])]
+    /// A process that exits by itself waits for the scan, which follows its exit handlers and destructors; if it was
+    /// attached to, it precedes those that were registered before. Other threads run on until the scan stops them,
+    /// mostly within a millisecond: one that uses what a destructor has destroyed has that much longer to crash.
+    #[arg(help_heading = "What is recorded", long, conflicts_with_all = ["aggregate", "sample"])]
     scan_at_exit: bool,
-    /// Record only processes whose executable's name matches (* and ? stand for any letters and one letter)
-    #[arg(long, value_name = "GLOB")]
+    /// Record only processes whose executable has a matching name: * for any characters, ? for one; may be repeated
+    #[arg(help_heading = "What is recorded", long, value_name = "GLOB")]
     only: Vec<String>,
-    /// Do not record processes whose executable's name matches
-    #[arg(long, value_name = "GLOB")]
+    /// Do not record processes whose executable has a matching name; may be repeated
+    #[arg(help_heading = "What is recorded", long, value_name = "GLOB")]
     skip: Vec<String>,
-    /// Sample the CPU for the recorded processes and what they fork, too; `run` does that without being told
-    #[arg(long, conflicts_with_all = ["no_cpu", "aggregate"])]
+    /// What a thread does when its ring is full [default: block for run, otherwise drop]
+    #[arg(
+        help_heading = "Full rings",
+        long,
+        value_name = "POLICY",
+        env = "SYSPROF_MEMPROF_ON_FULL",
+        ignore_case = true
+    )]
+    on_full: Option<Policy>,
+    /// Longest wait for room in a full ring, with --on-full block [default: 10s for run, otherwise 10ms]
+    #[arg(help_heading = "Full rings", long, value_name = "TIME", value_parser = values::duration)]
+    max_wait: Option<Duration>,
+    /// Size of each thread's ring
+    #[arg(help_heading = "Full rings", long, value_name = "SIZE", default_value = "1M", env = "SYSPROF_MEMPROF_RING_SIZE", value_parser = values::ring_size)]
+    ring_size: usize,
+    /// Sample the CPU for the recorded processes and what they fork; `run` always does
+    #[arg(help_heading = "CPU samples and kernel events", long, conflicts_with_all = ["no_cpu", "aggregate"])]
     cpu: bool,
-    /// Samples of the CPU in each second that a processor works
-    #[arg(long, value_name = "HZ", default_value_t = CpuOptions::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=50_000))]
-    frequency: u32,
-    /// Bytes of stack that are copied with each sample of the CPU, instead of 48K, or of 16K with --faults and where little memory may be
-    /// locked
-    #[arg(long, value_name = "SIZE", value_parser = values::cpu_stack)]
-    cpu_stack: Option<u32>,
-    /// Keep the registers and the bytes of stack that samples of the CPU were unwound from, so that `dump --unwind` can do it
-    /// again: at most 48 MB for a second of a processor, before compression. They hold the program's data
-    #[arg(long, conflicts_with_all = ["no_cpu", "aggregate"])]
-    keep_stacks: bool,
-    /// Sample everything that runs on this machine, not the target alone
-    #[arg(long, conflicts_with = "no_cpu")]
-    system: bool,
     /// Do not sample the CPU
-    #[arg(long)]
+    #[arg(help_heading = "CPU samples and kernel events", long)]
     no_cpu: bool,
-    /// Record page faults: which pages are resident, and who touched them first, for the command resident
+    /// CPU samples per second of CPU time
+    #[arg(help_heading = "CPU samples and kernel events", long, value_name = "HZ", default_value_t = CpuOptions::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    frequency: u32,
+    /// Bytes of stack to copy with each CPU sample [default: 48K; down to 16K with --faults, or if little memory may
+    /// be locked]
+    #[arg(help_heading = "CPU samples and kernel events", long, value_name = "SIZE", value_parser = values::cpu_stack)]
+    cpu_stack: Option<u32>,
+    /// Keep the registers and stack bytes of CPU samples, for `dump --unwind`; they contain data of the program
     ///
-    /// Of processes that run already, and of those that are started by hand, this needs the right to look at the whole
-    /// system, as doctor tells. Pages that were resident before are not known.
-    #[arg(long, conflicts_with = "aggregate")]
+    /// Takes up to 48 MB per second of CPU time, before compression.
+    #[arg(help_heading = "CPU samples and kernel events", long, conflicts_with_all = ["no_cpu", "aggregate"])]
+    keep_stacks: bool,
+    /// Sample everything that runs on this machine, not only the target
+    #[arg(help_heading = "CPU samples and kernel events", long, conflicts_with = "no_cpu")]
+    system: bool,
+    /// Record page faults, for `resident`: which pages are resident, and who touched them first
+    ///
+    /// For processes that already run, or are started by hand, this needs the right to observe the whole system, see
+    /// `doctor`. Pages that were resident before are unknown.
+    #[arg(help_heading = "CPU samples and kernel events", long, conflicts_with = "aggregate")]
     faults: bool,
-    /// Record where this tracepoint of the kernel is passed, as in `block:block_rq_issue`; may be repeated
+    /// Record hits of this kernel tracepoint, as in `block:block_rq_issue`; may be repeated
     ///
-    /// Each time is in the capture with its stack, for `report --by traced`. A number that the tracepoint tells is added up, and
-    /// another one says which of them belong together: `SYSTEM:NAME/SIZE/COOKIE`, as in `block:block_rq_issue/bytes/sector`. For
-    /// those of block these are the bytes and the sector anyway. This needs root, or `CAP_PERFMON` and tracefs to be readable.
-    #[arg(long, value_name = "EVENT", conflicts_with = "aggregate")]
+    /// Each hit is recorded with its stack, for `report --by traced`. `SYSTEM:NAME/SIZE/COOKIE`, as in
+    /// `block:block_rq_issue/bytes/sector`, names a field to add up, and one whose value tells which hits belong
+    /// together; for tracepoints of block, bytes and sector are the default. Needs root, or `CAP_PERFMON` and a
+    /// readable tracefs.
+    #[arg(
+        help_heading = "CPU samples and kernel events",
+        long,
+        value_name = "EVENT",
+        conflicts_with = "aggregate"
+    )]
     trace: Vec<Trace>,
-    /// Mark a snapshot, a moment that views take by its name, each time that so much has passed
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    /// Set a mark at this interval, for views to name the moment: `snapshot 1`, `snapshot 2`, …
+    #[arg(help_heading = "Snapshots", long, value_name = "TIME", value_parser = values::duration)]
     snapshot_every: Option<Duration>,
-    /// Mark a snapshot when so much memory is live
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    /// Set a mark when live memory reaches this size
+    #[arg(help_heading = "Snapshots", long, value_name = "SIZE", value_parser = values::size)]
     snapshot_over: Option<usize>,
-    /// Mark a snapshot when the live memory has grown so much since the last one
-    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
+    /// Set a mark when live memory has grown by this much since the last such mark
+    #[arg(help_heading = "Snapshots", long, value_name = "PERCENT", value_parser = values::percent)]
     on_growth: Option<f64>,
-    /// Keep totals of each stack at snapshots, not every event: the capture's size does not grow with what happens
+    /// Keep totals of each stack at snapshots instead of every event, so that the capture does not grow with activity
     ///
-    /// Such a capture answers what each stack allocated, freed and held up to a snapshot and between two, not what became of
-    /// single blocks. A snapshot is taken each --every, for marks, and when a process ends. The CPU is not sampled.
-    #[arg(long, conflicts_with_all = ["sample", "system"])]
+    /// The capture then tells what each stack allocated, freed and held up to a snapshot and between two, but nothing
+    /// about single blocks. Snapshots are taken at the interval --every, at marks, and when a process ends. The CPU
+    /// is not sampled.
+    #[arg(help_heading = "Snapshots", long, conflicts_with_all = ["sample", "system"])]
     aggregate: bool,
-    /// Time between snapshots of --aggregate, at first: it doubles after each 360
-    #[arg(long, value_name = "TIME", default_value = "10s", requires = "aggregate", value_parser = values::duration)]
+    /// Interval of the snapshots of --aggregate at first; it doubles after every 360
+    #[arg(help_heading = "Snapshots", long, value_name = "TIME", default_value = "10s", requires = "aggregate", value_parser = values::duration)]
     every: Duration,
-    /// Do not look up function names at the end; views do it then, where the recorded programs and libraries are
-    #[arg(long)]
+    /// Do not look up function names at the end; views do so, where the recorded binaries are
+    #[arg(help_heading = "Names", long)]
     no_symbolize: bool,
     #[command(flatten)]
     symbols: Symbols,
-    /// Do not store command lines in the capture
-    #[arg(long)]
-    no_cmdline: bool,
-    /// Neither progress nor summary
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
 }
 
 /// What a thread does when its ring is full.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Policy {
-    /// Wait for the collector
+    /// Wait for the collector, up to --max-wait, then lose events and count them
     Block,
     /// Lose events and count them
     Drop,

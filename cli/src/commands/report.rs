@@ -11,63 +11,77 @@ use viewer::outline::{Form, outline};
 use viewer::query::Part;
 use viewer::{ReportOptions, Shape, json, text};
 
-/// Show who allocates, and who holds the memory
+/// Show who allocates and who holds memory
 ///
-/// At the peak both blocks of a realloc that moves one count: a buffer that doubles to 1 MiB has a peak of 1.5 MiB. That is what
-/// malloc and a copy need; where glibc moves pages instead (mremap), less was there.
+/// When a realloc moves a block, the peak counts both blocks: a buffer that doubles to 1 MiB has a peak of 1.5 MiB.
+/// That is what malloc and a copy need; if glibc moves pages instead (mremap), less was in use.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  sysprof-memprof report app.memprof                            stacks that held most at the peak
-  sysprof-memprof report app.memprof --by allocations --tree    where allocations are made, from main inwards
-  sysprof-memprof report app.memprof --by leaked --inverted     from the allocating functions outwards
-  sysprof-memprof report app.memprof --by frees --tree          where blocks are freed, after run --free-stacks
-  sysprof-memprof report app.memprof --functions                self and total of each function
-  sysprof-memprof report app.memprof --at 12.5s                 what was live then
-  sysprof-memprof report app.memprof --from 10s --to peak       what was allocated and held in between
-  sysprof-memprof report app.memprof --callers parse            who calls parse
+  # Stacks that held most at the peak
+  sysprof-memprof report app.memprof
+  # Where allocations are made, from main inwards
+  sysprof-memprof report app.memprof --by allocations --tree
+  # From the allocating functions outwards
+  sysprof-memprof report app.memprof --by leaked --inverted
+  # Where blocks are freed, after run --free-stacks
+  sysprof-memprof report app.memprof --by frees --tree
+  # Self and total of each function, or module
+  sysprof-memprof report app.memprof --functions
   sysprof-memprof report app.memprof --functions --group-by module
+  # What was live then
+  sysprof-memprof report app.memprof --at 12.5s
+  # What was allocated in between and still held
+  sysprof-memprof report app.memprof --from 10s --to peak
+  # Who calls parse
+  sysprof-memprof report app.memprof --callers parse
+  # Only some stacks
   sysprof-memprof report app.memprof --filter 'parse* and not module:libssl*'
-  sysprof-memprof report app.memprof --cpu --inverted           where the processor was, from the inside out
-  sysprof-memprof report app.memprof --allocator                who spends time in malloc and free
-  sysprof-memprof report app.memprof --tree --format markdown   to be pasted into an issue
+  # Where CPU time was spent, from the inside out
+  sysprof-memprof report app.memprof --cpu --inverted
+  # Who spends time in malloc and free
+  sysprof-memprof report app.memprof --allocator
+  # To paste into an issue
+  sysprof-memprof report app.memprof --tree --format markdown
+  # For scripts
   sysprof-memprof report app.memprof --json | jq '.rows[0]'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    #[command(flatten)]
-    stacks: LensArguments,
-    /// What to count and sort by [default: peak; live with --at]
+    /// Metric to count and sort by [default: peak; live with --at]
     #[arg(long, value_name = "METRIC", value_parser = metric())]
     by: Option<Metric>,
-    /// Show samples of the CPU: short for --by cpu
+    /// Show CPU samples; short for --by cpu
     #[arg(long, conflicts_with = "by")]
     cpu: bool,
     /// Show the time that functions spend in malloc and free, beside what they allocate
     #[arg(long, conflicts_with_all = ["by", "cpu", "shape", "min"])]
     allocator: bool,
-    /// Show a tree from the root inwards
+    /// Show a call tree, from the root inwards
     #[arg(long, group = "shape")]
     tree: bool,
-    /// Show a tree from the allocating functions outwards
+    /// Show a call tree from the allocating functions outwards
     #[arg(long, group = "shape")]
     inverted: bool,
-    /// Show functions, with what each allocates itself and with all that it calls
+    /// Show functions: what each allocates itself, and including all that it calls
     #[arg(long, group = "shape")]
     functions: bool,
-    /// Sum up what is less than this share of the total [default: 1%, none of processes, commands and threads; in JSON only --inverted has one]
+    /// Sum up rows below this share of the total [default: 1%, none for processes, commands and threads; in JSON only
+    /// for --inverted]
     #[arg(long, value_name = "SHARE")]
     min: Option<Share>,
-    /// Sum up what is beyond this number of rows, or of children in a tree [default: 20; none in JSON]
+    /// Maximum rows, or children in a tree; the rest is summed up [default: 20; none in JSON]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Write JSON
     #[arg(long)]
     json: bool,
-    /// Write text, a table of Markdown, or a page of HTML: for a mail, an issue, a wiki
+    /// Output format: text, a Markdown table, or an HTML page, for mails, issues and wikis
     #[arg(long, value_name = "FORMAT", value_parser = form(), default_value = "text", hide_default_value = true,
           conflicts_with_all = ["json", "allocator"])]
     format: Form,
+    #[command(flatten)]
+    stacks: LensArguments,
     #[command(flatten)]
     question: Question,
 }

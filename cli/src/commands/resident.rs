@@ -6,30 +6,33 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use viewer::{Loaded, Moments, ResidentBy, json, text};
 
-/// Show which memory is resident: who allocated it, who touched it, and what else a process has
+/// Show which memory is resident, and who touched it
 ///
-/// Of captures that were recorded with --faults. A page is resident from the moment when it is touched, so blocks that nobody
-/// touches take no memory, and memory that was freed may still be there. Each process counts as it was at its end, unless a
-/// moment is asked for; with --from and --to, pages that became resident in between and still are.
+/// Also shows who allocated it, and what else a process has. Needs a capture recorded with --faults. A page becomes
+/// resident when it is touched: blocks that nobody touches take no memory, and freed memory may still be resident.
+/// Each process is shown as it was at its end, unless a moment is given; with --from and --to, the pages that became
+/// resident in between and still are.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   sysprof-memprof run --faults -o app.memprof -- ./app
-  sysprof-memprof resident app.memprof                     what is resident at exit, by who allocated it
+  # What is resident at exit, by who allocated it
+  sysprof-memprof resident app.memprof
   sysprof-memprof resident app.memprof --at peak
-  sysprof-memprof resident app.memprof --from 10s --by touch   who made it grow since then")]
+  # Who made it grow since then
+  sysprof-memprof resident app.memprof --from 10s --by touch")]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    lives: LivesArguments,
-    /// Which stacks to list: those that allocated, or those that touched first [JSON has both]
+    /// Stacks to list: those that allocated, or those that touched pages first [JSON has both]
     #[arg(long, value_name = "WHO", default_value = "allocation")]
     by: Who,
+    #[command(flatten)]
+    lives: LivesArguments,
 }
 
 /// Whose stacks.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Who {
-    /// Who allocated the blocks that lie there
+    /// Who allocated the blocks there
     Allocation,
     /// Who touched the pages first
     Touch,

@@ -12,30 +12,34 @@ const LIMIT: usize = 20;
 /// Deepest level of the tree.
 const LEVELS: usize = 64;
 
-/// Show who keeps memory alive, and what nobody can reach any more, when a process was scanned
+/// Show what keeps memory alive, and what is unreachable
 ///
-/// Who retains a block is who keeps it alive: without it nobody could reach the block. So a map that holds a million strings retains
-/// all of them. What no variable, stack or register leads to is unreachable: it is leaked while the program still runs. What several
-/// lead to, and none keeps alone, has a row of its own, "several roots": below it stands how much of that each of them leads to,
-/// those first that lead to most. What several lead to counts for each.
+/// Needs a capture with a scan of the process. A block retains what could not be reached without it: a map with a
+/// million strings retains all of them. What no variable, stack or register leads to is unreachable: leaked while the
+/// program still runs. What several roots lead to, and none keeps alone, has a row of its own, "several roots";
+/// listed below it, largest first, is how much of it each of them leads to. What several lead to counts for each.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A capture has a scan where one was made:
-  sysprof-memprof scan 4711                      of a process that is recorded
-  sysprof-memprof run --scan-at-exit -- ./app    of each process at its end")]
+Examples:
+  # Scan a process that is being recorded …
+  sysprof-memprof scan 4711
+  # … or each process at its end
+  sysprof-memprof run --scan-at-exit -o app.memprof -- ./app
+  # Show the last scan
+  sysprof-memprof retained app.memprof")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// Of several scans the one of this number, as info lists them [default: the last one]
+    /// Number of the scan, as `info` lists them [default: the last one]
     #[arg(long, value_name = "N")]
     scan: Option<usize>,
-    /// Of several scans the last one of the process of this pid or name
+    /// Last scan of the process with this pid or name
     #[arg(long, value_name = "PROCESS", conflicts_with = "scan")]
     process: Option<Selected>,
-    /// What keeps what, from variables and stacks down, as a tree
+    /// Show a tree of what keeps what, from variables and stacks down
     #[arg(long, conflicts_with = "json")]
     tree: bool,
-    /// Most rows of each table [default: 20; the tree has all rows that retain a percent, JSON has all]
+    /// Maximum rows per table [default: 20; the tree has all rows that retain a percent; JSON has all]
     #[arg(long, value_name = "N", conflicts_with = "tree")]
     limit: Option<usize>,
     /// Write JSON

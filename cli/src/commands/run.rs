@@ -40,23 +40,27 @@ const ON_FULL: (OnFull, Duration) = (OnFull::Block, Duration::from_secs(10));
 
 /// Record a program and everything it starts
 ///
-/// The capture goes to PROGRAM.PID.memprof unless --output says otherwise. The program has the terminal for itself:
-/// ^C reaches it and does not end the recording, which ends when the program does. The exit code is the program's.
+/// Writes PROGRAM.PID.memprof unless --output is given. The program keeps the terminal: ^C goes to it, and the
+/// recording ends when it exits. The exit code is the program's.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   sysprof-memprof run -- ./app --flag
   sysprof-memprof run -o build.memprof -- make -j4
-  sysprof-memprof run --only 'cc1*' -- make -j4         record the compilers alone
-  sysprof-memprof run --sample 512K -- ./app            cost a few nanoseconds a call, and estimate
-  sysprof-memprof run --duration 60s -- ./server        record its first minute, and let it go on
-  sysprof-memprof run --check memprof.toml -- ./test    fail when it leaks more than the rules allow
-  sysprof-memprof run -o - ./app | ssh me@home 'cat > app.memprof'
-  sysprof-memprof run --on-full drop -- ./server        rather lose events than make threads wait")]
+  # Record only the compilers
+  sysprof-memprof run --only 'cc1*' -- make -j4
+  # Sample: costs a few nanoseconds per call, and reports show estimates
+  sysprof-memprof run --sample 512K -- ./app
+  # Record the first minute, then let the server run on
+  sysprof-memprof run --duration 60s -- ./server
+  # Lose events rather than make threads wait
+  sysprof-memprof run --on-full drop -- ./server
+  # Fail if the test leaks more than the rules allow
+  sysprof-memprof run --check memprof.toml -- ./test
+  # Send the capture to another machine
+  sysprof-memprof run -o - ./app | ssh me@home 'cat > app.memprof'")]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    recording: Recording,
-    /// Record the programs that the target starts, too (the default)
+    /// Also record the programs that the target starts (the default)
     #[arg(
         long,
         overrides_with = "no_follow",
@@ -66,26 +70,28 @@ pub(crate) struct Arguments {
         value_parser = FalseyValueParser::new()
     )]
     follow: Option<bool>,
-    /// Record the target alone
+    /// Record only the target itself
     #[arg(long)]
     no_follow: bool,
-    /// Go on until all processes that the target started have ended
+    /// Keep recording until all processes started by the target have ended
     #[arg(long)]
     wait_children: bool,
-    /// End the recording after this time; the program goes on unrecorded
+    /// Stop recording after this time; the program runs on unrecorded
     ///
-    /// The capture is finished and its summary printed then. This command stays until the program ends, and its exit code is the
-    /// program's, as ever. A program that ends sooner ends the recording.
+    /// The capture is finished and its summary printed at that moment. `run` itself stays until the program exits,
+    /// and returns its exit code as usual. A program that exits sooner ends the recording.
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     duration: Option<Duration>,
-    /// Check the recording against these rules: exit code 1 when the program succeeds and one is broken
+    /// Check the capture against these rules: exit with 1 if the program succeeds but a rule is broken
     ///
-    /// The rules are those of `check --rules`. When all are kept and no --output was given, the capture is removed.
+    /// The rules are those of `check --rules`. If all are kept and no --output was given, the capture is removed.
     #[arg(long, value_name = "RULES")]
     check: Option<PathBuf>,
-    /// The program and its arguments
+    /// Program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+    #[command(flatten)]
+    recording: Recording,
 }
 
 impl Arguments {

@@ -7,19 +7,20 @@ use clap::Args;
 use collector::commands::ask;
 use std::process::ExitCode;
 
-/// Search the memory of a recorded process for pointers, for views to tell which block keeps which alive
+/// Scan the memory of a recorded process for pointers
 ///
-/// The process stands still meanwhile: a second for each gigabyte or less. What was found becomes part of its capture.
+/// `retained` then shows what keeps blocks alive. The process stands still during the scan, at most a second per
+/// gigabyte. The result becomes part of the capture. Each scan describes the moment it was made; scan as often as you
+/// like.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example:
+Examples:
   sysprof-memprof scan 4711
   sysprof-memprof detach 4711
-  sysprof-memprof retained service.4711.memprof
-
-retained shows who keeps memory alive. As often as wanted: each scan is about its moment.")]
+  # Show what keeps memory alive
+  sysprof-memprof retained service.4711.memprof")]
 pub(crate) struct Arguments {
-    /// A recorded process: its pid, or its name, where no other one that is recorded has it
+    /// Recorded process: its pid, or its name if no other recorded process has it
     #[arg(value_name = "PID|NAME", value_parser = whom)]
     process: Whom,
 }

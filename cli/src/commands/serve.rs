@@ -23,20 +23,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use viewer::web::PageOptions;
 
-/// Show a capture in a browser, with any range of its time in full detail
+/// Show a capture in a browser
 ///
-/// It is the page of `html`, from this machine for this machine: the server listens on the loopback interface alone, and
-/// only whoever has the address, which it prints, can ask. It ends with Ctrl-C. Of a capture that is still written the page
-/// shows what is there, and has a button for what has come since. In place of a capture the id or the name of a process that is being
-/// recorded can be given. Of two captures it is the page of the newer one, with what has changed since the older one. Where
-/// Graphviz is installed, it draws the call graph of what is looked at. What keeps memory alive in a scan is found when it is asked for.
+/// Serves the page of `html`, with every range of time in full detail. The server is for this machine only: it
+/// listens on the loopback interface, and answers only those who have the address that it prints. ^C ends it.
+///
+/// FILE can also be the pid or name of a process that is being recorded. While a capture is still being written, the
+/// page shows what is there, and a button loads what has come since. For two captures it shows the newer one, with
+/// what has changed since the older one. If Graphviz is installed, it draws the call graph of what is shown. What
+/// keeps memory alive in a scan is computed on demand.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   sysprof-memprof serve app.memprof
-  sysprof-memprof serve 4711                                     the recording of a process, while it goes on
-  sysprof-memprof serve old.memprof new.memprof                  what has changed
-  sysprof-memprof serve app.memprof --port 8080 --no-browser     through a tunnel, for example")]
+  # The recording of a process, while it goes on
+  sysprof-memprof serve 4711
+  # What has changed
+  sysprof-memprof serve old.memprof new.memprof
+  # Through a tunnel, for example
+  sysprof-memprof serve app.memprof --port 8080 --no-browser")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
@@ -45,7 +50,7 @@ pub(crate) struct Arguments {
     /// Port to listen on [default: a free one]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
-    /// Print the address, and open no browser
+    /// Print the address and open no browser
     #[arg(long)]
     no_browser: bool,
     #[command(flatten)]

@@ -6,9 +6,9 @@ use clap::Args;
 use viewer::lives::Sizes;
 use viewer::{json, text};
 
-/// Show which sizes are asked for, by whom, and what the allocator adds
+/// Show requested sizes, by whom, and what the allocator adds
 ///
-/// What it adds is computed for glibc's malloc with its default settings; other allocators differ.
+/// The overhead is computed for glibc's malloc with default settings; other allocators differ.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -11,15 +11,15 @@ use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Write a capture of what was recorded so far, while the recording goes on
+/// Save what was recorded so far, and go on recording
 ///
-/// It can be shown as any other. SIGUSR1 to the collector does the same, into a file named by capture and time.
+/// Writes an ordinary capture. SIGUSR1 to the collector does the same, with a file named by capture and time.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// A recorded process: its pid, or its name, where all that are recorded and have it are in one capture
+    /// Recorded process: its pid, or its name if all recorded processes of that name are in one capture
     #[arg(value_name = "PID|NAME", value_parser = whom)]
     process: Whom,
-    /// The file, which gets .memprof when it has no ending [default: by process and time]
+    /// Capture to write; .memprof is added if it has no extension [default: named by process and time]
     #[arg(value_name = "NAME")]
     name: Option<PathBuf>,
 }
@@ -35,7 +35,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     output::check(&file, false)?;
     // The collector has another working directory.
     let file = std::path::absolute(file).context("cannot name the file")?;
-    let file = file.to_str().ok_or_else(|| Failure::usage(anyhow!("the name of the file is no text")))?;
+    let file =
+        file.to_str().ok_or_else(|| Failure::usage(anyhow!("the name of the file is not valid UTF-8")))?;
     let answer = ask(collector, ["snapshot", &pid.to_string(), file]);
     message::plain(&answer.map_err(|error| Failure::new(FAILED, error))?);
     Ok(ExitCode::SUCCESS)

@@ -107,7 +107,7 @@ pub(crate) fn until_end(
         }
     }
     progress.clear();
-    let status = status.ok_or_else(|| io::Error::other("the target was lost from sight"))?;
+    let status = status.ok_or_else(|| io::Error::other("lost track of the target"))?;
     let left = if options.follow { descendants(std::process::id()) } else { Vec::new() };
     name_left_behind(&left);
     let unrecorded = left.iter().map(|process| format!("{} {}", process.pid, process.name)).collect();
@@ -126,7 +126,7 @@ pub(crate) fn until_gone(child: Child, signals: &Signals, options: &Options) -> 
                     status.or(ended.iter().find(|ended| ended.pid == child.pid()).map(|ended| ended.status));
             }
             Some(Received { signal: Signal::Snapshot, .. }) => {
-                message::warning("there is no snapshot: the recording has ended, as --duration says");
+                message::warning("no snapshot was written: the recording has ended (--duration)");
             }
             Some(_) if status.is_some() => break,
             Some(Received { signal: Signal::Interrupt | Signal::Quit, origin: Origin::Terminal }) | None => {}
@@ -136,7 +136,7 @@ pub(crate) fn until_gone(child: Child, signals: &Signals, options: &Options) -> 
             break;
         }
     }
-    status.context("the target was lost from sight")
+    status.context("lost track of the target")
 }
 
 fn name_left_behind(left: &[Descendant]) {
@@ -149,7 +149,7 @@ fn name_left_behind(left: &[Descendant]) {
         names.push("…".to_string());
     }
     message::note(&format!(
-        "{} left behind, to go on unrecorded: {}. --wait-children waits for such.",
+        "{} left behind, to go on unrecorded: {}. --wait-children waits for them.",
         counted(left.len() as u64, "process"),
         names.join(", ")
     ));
@@ -199,7 +199,7 @@ pub(crate) fn until_interrupted(
 fn tell_failure(session: &Session, progress: &mut Progress) {
     if let Some(reason) = session.failure() {
         progress.clear();
-        message::warning(&format!("nothing is recorded any more, while programs go on: {reason}"));
+        message::warning(&format!("recording has stopped, while programs run on: {reason}"));
     }
 }
 

@@ -17,13 +17,13 @@ const MOST_BYTES: u64 = 16 << 20;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Suppressions")]
 pub(crate) struct SuppressionArguments {
-    /// Leave out leaks that this file lists, in the syntax of `LeakSanitizer`: lines like `leak:cache_init`
+    /// Leave out leaks listed in this file, in `LeakSanitizer` syntax: lines like `leak:cache_init`; may be repeated
     #[arg(long, value_name = "FILE")]
     suppressions: Vec<PathBuf>,
-    /// Leave neither out what libc keeps by design, nor what the program lists in `__lsan_default_suppressions`
+    /// Include what libc keeps by design, and what the program lists in `__lsan_default_suppressions`
     #[arg(long)]
     no_default_suppressions: bool,
-    /// Leave out blocks that were younger than this when their process ended
+    /// Leave out blocks younger than this when their process ended
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     older_than: Option<Duration>,
 }

@@ -9,17 +9,18 @@ use viewer::{NameCache, Naming, Notice, Servers, SymbolOptions};
 /// Where debug files are, and how names are shown.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Symbols {
-    /// Look for debug files, and for copies of binaries that are gone, in this directory too, before /usr/lib/debug
-    #[arg(long, value_name = "DIR")]
+    /// Search this directory for debug files, and for copies of binaries that are gone, before /usr/lib/debug; may be
+    /// repeated
+    #[arg(help_heading = "Names", long, value_name = "DIR")]
     debug_dir: Vec<PathBuf>,
-    /// Look for recorded files and their debug files in this copy of the file system first
-    #[arg(long, value_name = "DIR")]
+    /// Search this copy of the file system first, for recorded files and their debug files
+    #[arg(help_heading = "Names", long, value_name = "DIR")]
     sysroot: Option<PathBuf>,
-    /// Show names that are looked up now as they are in the files, not as their authors wrote them
-    #[arg(long)]
+    /// Do not demangle names that are looked up now
+    #[arg(help_heading = "Names", long)]
     no_demangle: bool,
-    /// Keep nothing for the next time, neither names nor what the first look at a large capture finds, and use nothing kept
-    #[arg(long)]
+    /// Neither use nor write cached names and indices of large captures
+    #[arg(help_heading = "Names", long)]
     pub(super) no_cache: bool,
 }
 
@@ -61,7 +62,5 @@ pub(super) fn in_silence(naming: Naming) -> Naming {
 }
 
 fn tell_of_server(url: &str) {
-    message::note(&format!(
-        "asking {url} for debug files, since DEBUGINFOD_URLS names it; --no-symbolize does not"
-    ));
+    message::note(&format!("asking {url} for debug files (DEBUGINFOD_URLS); --no-symbolize prevents that"));
 }

@@ -10,8 +10,8 @@ use viewer::{json, text};
 
 /// Show allocations that did not last, by stack
 ///
-/// Temporary are those that are freed by the thread that allocated them before its next allocation: a buffer that could
-/// be kept. Brief are those that are freed within a time, whatever came between.
+/// Temporary ones are freed by the thread that allocated them before its next allocation: often a buffer that could
+/// be reused. Brief ones are freed within a given time, whatever came between.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]

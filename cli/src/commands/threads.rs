@@ -6,9 +6,9 @@ use clap::Args;
 use viewer::lives::Threads;
 use viewer::{json, text};
 
-/// Show who allocates, who frees, and what one thread allocates and another frees
+/// Show what each thread allocates, and which thread frees it
 ///
-/// The stacks of frees are shown where they were recorded.
+/// Includes the stacks of frees, if they were recorded.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -15,11 +15,12 @@ use viewer::{json, text};
 Examples:
   sysprof-memprof timeline app.memprof
   sysprof-memprof timeline app.memprof --from 10s --to 12s
-  sysprof-memprof timeline app.memprof --json --steps 1000 | jq '.steps[] | [.end_ns, .held_bytes]'")]
+  sysprof-memprof timeline app.memprof --json --steps 1000 |
+      jq '.steps[] | [.end_ns, .held_bytes]'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// Steps of time, at most [default: as many as fit into the terminal; 512 in JSON]
+    /// Maximum number of time steps [default: as many as fit the terminal; 512 in JSON]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=2048))]
     steps: Option<u16>,
     /// Write JSON

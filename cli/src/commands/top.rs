@@ -30,52 +30,62 @@ const TURN: Duration = Duration::from_millis(250);
 /// Shortest time between two reports.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// Show who holds most of a process' memory and who allocates now, refreshed while it runs
+/// Watch who holds and who allocates memory in a running process
 ///
-/// It is attached to, as attach does, and goes on unrecorded when you leave. Of one that is recorded already, that recording is shown. What it had allocated before is not
-/// known: frees of that are counted apart. Nothing is written to disk without --output. Without a terminal, or with
-/// --batch, reports are printed one after the other; the last one when the process ends.
+/// Attaches to the process as `attach` does, and detaches when you leave. If it is being recorded already, shows that
+/// recording. Earlier allocations are unknown; frees of them are counted separately. Nothing is written to disk
+/// without --output. Without a terminal, or with --batch, reports are printed one after the other, the last one when
+/// the process ends.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   sysprof-memprof top 4711
-  sysprof-memprof top nginx                      the one process of that name
-  sysprof-memprof top 4711 --sort growth         what has grown since
-  sysprof-memprof top 4711 --functions           each with all that it calls
-  sysprof-memprof top 4711 -o app.memprof        keep the recording, too
-  sysprof-memprof top 4711 --sample 512K         cost a few nanoseconds a call, and estimate
-  sysprof-memprof top 4711 --batch -n 3          three reports as text
-  sysprof-memprof top 4711 --json -d 10          a line of JSON each ten seconds")]
+  # The only process of that name
+  sysprof-memprof top nginx
+  # What has grown since
+  sysprof-memprof top 4711 --sort growth
+  # Functions, each with all that it calls
+  sysprof-memprof top 4711 --functions
+  # Keep the recording as well
+  sysprof-memprof top 4711 -o app.memprof
+  # Sample: costs a few nanoseconds per call, and shows estimates
+  sysprof-memprof top 4711 --sample 512K
+  # Three reports as text
+  sysprof-memprof top 4711 --batch -n 3
+  # A line of JSON every ten seconds
+  sysprof-memprof top 4711 --json -d 10")]
 pub(crate) struct Arguments {
-    /// The process: its pid, or its name, where no other one has it
+    /// Process: its pid, or its name if no other process has it
     #[arg(value_name = "PID|NAME", value_parser = whom)]
     process: Whom,
-    /// Time between two reports
+    /// Time between reports
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = values::duration)]
     delay: Duration,
-    /// Leave after so many reports
+    /// Exit after this many reports
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Print reports one after the other, on a terminal, too
+    /// Print reports one after the other, even on a terminal
     #[arg(short, long)]
     batch: bool,
     /// Print each report as a line of JSON
     #[arg(long)]
     json: bool,
-    /// What rows are sorted by
+    /// Column to sort by
     #[arg(long, value_name = "BY", default_value = "held")]
     sort: Sort,
-    /// Show functions, with what each allocates itself and with all that it calls, sorted by either [default: total]
+    /// Show functions instead of stacks, sorted by total or by their own part [default: total]
     #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, default_missing_value = "total")]
     functions: Option<Part>,
-    /// Rows of a printed report
+    /// Maximum number of rows in a printed report
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// How long the process is waited for when it does not answer: it does so at its next allocation or free, or, where
-    /// the system allows to trace it, when it has made none for a second
+    /// How long to wait for a process that does not answer
+    ///
+    /// A process answers at its next allocation or free. If it makes none for a second, it is woken with ptrace, if
+    /// the system permits that.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     patience: Duration,
-    /// Leave the process alone if it does not have the agent preloaded, or does not answer by itself
+    /// Do not use ptrace: fail if the process does not have the agent, and do not wake it if it does not answer
     #[arg(long)]
     no_inject: bool,
     #[command(flatten)]
@@ -87,20 +97,20 @@ pub(crate) struct Arguments {
 enum Sort {
     /// Bytes held now
     Held,
-    /// Bytes held more than at the beginning
+    /// Growth of held bytes since the beginning
     Growth,
-    /// Bytes allocated in a second
+    /// Bytes allocated per second
     Rate,
-    /// Allocations in a second
+    /// Allocations per second
     Calls,
 }
 
 /// What functions are sorted by.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Part {
-    /// What a function allocates with all that it calls
+    /// What a function and all that it calls allocate
     Total,
-    /// What it allocates itself
+    /// What the function itself allocates
     #[value(name = "self")]
     Own,
 }

@@ -23,15 +23,15 @@ use viewer::{Cache, Error, Loaded, LookedUp, Moments, Naming, Source};
 /// A capture to be shown.
 #[derive(Args, Debug)]
 pub(crate) struct Capture {
-    /// The capture
+    /// Capture to read
     pub(super) file: PathBuf,
     /// Do not look up names that the capture lacks in the files of this machine
-    #[arg(long)]
+    #[arg(help_heading = "Names", long)]
     no_symbolize: bool,
     #[command(flatten)]
     symbols: Symbols,
-    /// Show functions without their template and generic arguments
-    #[arg(long)]
+    /// Hide template and generic arguments of functions
+    #[arg(help_heading = "Names", long)]
     pub(super) short_names: bool,
 }
 
@@ -97,8 +97,8 @@ impl Capture {
 pub(super) fn needs(metric: Metric, tables: &Tables, source: &Source) -> Result<(), Failure> {
     if metric == Metric::Frees && !tables.metadata.traces_frees() {
         return Err(Failure::usage(anyhow::anyhow!(
-            "{} has no stacks of frees, so it does not tell who frees: record with run --free-stacks for that. Which threads free \
-             blocks of others, sysprof-memprof threads shows without",
+            "{} has no stacks of frees: record with run --free-stacks. sysprof-memprof threads shows which \
+             threads free blocks of others without them",
             source.file
         )));
     }

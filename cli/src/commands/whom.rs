@@ -32,10 +32,10 @@ pub(crate) fn whom(text: &str) -> Result<Whom, String> {
         Ok(0) => Err("no process has the pid 0".to_string()),
         Ok(pid) => Ok(Whom::Pid(pid)),
         Err(_) if text.is_empty() || text.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Err("a process is named by its pid, or by its whole name".to_string())
+            Err("expected a pid, or the whole name of a process".to_string())
         }
         Err(_) if text.contains('/') => {
-            Err("a process is named by its pid, or by the name of its executable without folders".to_string())
+            Err("expected a pid, or the name of an executable without folders".to_string())
         }
         Err(_) => Ok(Whom::Name(text.to_string())),
     }
@@ -196,7 +196,8 @@ fn list(pids: &[u32]) -> String {
 fn dormant(pid: u32) -> Failure {
     // A process that an attach is waiting for looks the same.
     Failure::usage(anyhow!(
-        "process {pid} is not recorded: attach to it first. Where an attach waits for its answer, it begins with that"
+        "process {pid} is not recorded: attach to it first. An attach that waits for its answer begins with \
+         that"
     ))
 }
 

@@ -131,5 +131,5 @@ fn log_is_written_on_demand() {
     };
     assert!(log("debug").contains("target: "), "{}", log("debug"));
     assert!(!log("off").contains("target: "));
-    assert!(log("loud").contains("SYSPROF_MEMPROF_LOG=loud is not understood"));
+    assert!(log("loud").contains("SYSPROF_MEMPROF_LOG=loud is unknown"));
 }

@@ -159,7 +159,7 @@ fn check_above(above: &Stat) -> Result<(), Reason> {
         return Err(Reason::Unsafe("the folder above it belongs to another user"));
     }
     if mode.intersects(Mode::WGRP | Mode::WOTH) && !mode.contains(Mode::SVTX) {
-        return Err(Reason::Unsafe("others may rename it, since they may write to the folder above it"));
+        return Err(Reason::Unsafe("others may rename it, since they can write to the folder above it"));
     }
     Ok(())
 }
@@ -169,7 +169,7 @@ fn check_own(own: &Stat) -> Result<(), Reason> {
         return Err(Reason::Unsafe("it belongs to another user"));
     }
     if Mode::from_raw_mode(own.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
-        return Err(Reason::Unsafe("others have rights on it (chmod 700 closes it)"));
+        return Err(Reason::Unsafe("others have access to it (chmod 700 closes it)"));
     }
     Ok(())
 }

@@ -72,7 +72,7 @@ fn unsafe_folders_are_passed_over() {
     let own = root.path().join("own");
     fs::create_dir(&own).unwrap();
     chmod(&own, 0o755);
-    assert_eq!(reason(&own), Reason::Unsafe("others have rights on it (chmod 700 closes it)"));
+    assert_eq!(reason(&own), Reason::Unsafe("others have access to it (chmod 700 closes it)"));
     chmod(&own, 0o700);
     let link = root.path().join("link");
     symlink(&own, &link).unwrap();

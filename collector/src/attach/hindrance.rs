@@ -65,19 +65,22 @@ impl fmt::Display for Hindrance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Hindrance::Unknown => f.write_str(
-                "A process answers at its next allocation or free, and this one makes none now, or has forbidden itself to connect. \
-                 Give it something to do, as a request to a service, or wait longer for it (--patience)",
+                "A process answers at its next allocation or free; this one makes none now, or has \
+                 forbidden itself to connect. Give it something to do, such as a request to a service, or \
+                 wait longer (--patience)",
             ),
-            Hindrance::Stopped => f.write_str("It is stopped: kill -CONT, or its debugger, lets it go on"),
+            Hindrance::Stopped => {
+                f.write_str("It is stopped: resume it with kill -CONT, or from its debugger")
+            }
             Hindrance::Descriptors { open, limit } => write!(
                 f,
-                "It has {open} descriptors open and may have {limit}, and to answer takes {DESCRIPTORS} more for a \
-                 moment: prlimit --nofile raises the limit of a process that runs"
+                "It has {open} descriptors open and may have {limit}, but needs {DESCRIPTORS} more for a \
+                 moment to answer: raise the limit of the running process with prlimit --nofile"
             ),
             Hindrance::Addresses { room } => write!(
                 f,
-                "It may map {} KiB more and a recording takes {} KiB at least: prlimit --as raises the limit of a process \
-                 that runs",
+                "It may map {} KiB more, but a recording needs at least {} KiB: raise the limit of the \
+                 running process with prlimit --as",
                 room >> 10,
                 ADDRESSES >> 10
             ),

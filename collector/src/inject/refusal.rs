@@ -14,27 +14,28 @@ pub enum Refusal {
         pid: u32,
     },
     /// The kernel does not let us trace it.
-    #[error("the system forbids to trace it{}", why_forbidden())]
+    #[error("the system forbids tracing it{}", why_forbidden())]
     Forbidden,
     /// It is traced already.
-    #[error("process {by} traces it, as debuggers do: end that first")]
+    #[error("process {by} is tracing it, as a debugger does: end that first")]
     Traced {
         /// The tracer.
         by: u32,
     },
     /// It is stopped.
-    #[error("it is stopped: let it go on first, with kill -CONT")]
+    #[error("it is stopped: resume it first, with kill -CONT")]
     Stopped,
     /// It waits where nothing can stop it.
     #[error(
-        "all its threads wait in the kernel where nothing stops them, as for the child of a vfork or a disk: try again"
+        "all its threads wait uninterruptibly in the kernel, as for the child of a vfork or a disk: try \
+         again"
     )]
     Unstoppable,
     /// It is not a dynamically linked program for this processor.
-    #[error("it is linked statically, or not for this processor: there is nothing that could load a library")]
+    #[error("it is statically linked, or not for this processor: it cannot load a library")]
     Static,
     /// Injection is not supported on this processor.
-    #[error("that is there for x86-64 only: start it with the agent preloaded, or by `sysprof-memprof run`")]
+    #[error("that works on x86-64 only: start it with the agent preloaded, or with `sysprof-memprof run`")]
     #[cfg(not(target_arch = "x86_64"))]
     Processor,
     /// Its C library is not glibc.
@@ -44,21 +45,23 @@ pub enum Refusal {
     #[error("its C library is older than glibc 2.34")]
     OldGlibc,
     /// It has restricted its system calls.
-    #[error("it restricts its system calls (seccomp): to load a library could kill it")]
+    #[error("it restricts its system calls (seccomp): loading a library could kill it")]
     Confined,
     /// It has a shadow stack, which checks its returns.
-    #[error("its processor checks return addresses (shadow stack), which calls from outside would break")]
+    #[error(
+        "the processor checks its return addresses (shadow stack), which a call from outside would violate"
+    )]
     ShadowStack,
     /// The executable defines its own `malloc`.
     #[error(
-        "its allocator is part of its executable, whose own calls can be redirected only before it begins: start it with the agent \
-         preloaded, or by `sysprof-memprof run`"
+        "its allocator is part of its executable, whose own calls can only be redirected at its start: \
+         start it with the agent preloaded, or with `sysprof-memprof run`"
     )]
     OwnAllocator,
     /// It has another root directory, or may not read the file.
     #[error(
-        "it does not see the agent {}: in a container, put a copy there and say so with SYSPROF_MEMPROF_DIR; for \
-         services of other users, install it with sysprof-memprof install-agent", path.display()
+        "it does not see the agent {}: in a container, put a copy there and name its folder with \
+         SYSPROF_MEMPROF_DIR; for services of other users, install it with sysprof-memprof install-agent", path.display()
     )]
     Unreachable {
         /// The agent's file.
@@ -66,8 +69,8 @@ pub enum Refusal {
     },
     /// The loader refused the agent.
     #[error(
-        "its dynamic loader refuses the agent: {text}. Where it may not read the file, sysprof-memprof install-agent puts \
-         one where it may"
+        "its dynamic loader refuses the agent: {text}. If it may not read the file, install one that it may \
+         read with sysprof-memprof install-agent"
     )]
     Load {
         /// The loader's message.
@@ -75,22 +78,21 @@ pub enum Refusal {
     },
     /// No thread came to a good moment.
     #[error(
-        "none of its threads came to a moment at which it could be called: of the last one, {last}. Try again"
+        "none of its threads reached a point at which it could be called; of the last one, {last}. Try \
+         again"
     )]
     NoMoment {
         /// Why the last thread was not at one.
         last: String,
     },
     /// The agent was preloaded, but found no doorbell.
-    #[error("it has it from its start, and will look for no doorbell again")]
+    #[error("it has the agent from its start, and will not look for a doorbell again")]
     Deaf,
     /// The agent looks for its doorbell elsewhere.
-    #[error("it finds no doorbell: sysprof-memprof install-agent, run as root, makes one for all users")]
+    #[error("it finds no doorbell: run sysprof-memprof install-agent as root to make one for all users")]
     NoDoorbell,
     /// Some of its words could not be changed.
-    #[error(
-        "its tables of functions cannot be changed: something keeps them as they are, as memory sealing does"
-    )]
+    #[error("its tables of functions cannot be changed: something protects them, as memory sealing does")]
     Sealed,
     /// The agent's file is of another version.
     #[error("the agent is of another version: run sysprof-memprof install-agent again")]
@@ -103,9 +105,10 @@ pub enum Refusal {
     },
     /// A thread was made to call a function and has not returned.
     #[error(
-        "thread {thread} of it was to load the agent and has not come back for {seconds} s, as where the agent's disk does not answer. \
-         It is left there, and goes on where it was as soon as it comes back: nothing need be done for that. The agent may be there then, \
-         and does nothing. What it waits for is in /proc/{thread}/stack, for root; try again when it is over"
+        "its thread {thread} has not returned from loading the agent for {seconds} s, as happens when the \
+         agent's disk does not answer. It is left there, and resumes by itself where it was as soon as it \
+         returns. The agent may be loaded then, and does nothing. As root, see /proc/{thread}/stack for \
+         what it waits for; try again when that is over"
     )]
     Stuck {
         /// The thread's number.

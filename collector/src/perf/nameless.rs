@@ -7,14 +7,15 @@ pub(crate) fn remark_on_nameless(processes: u64, untold: u64) -> Option<String> 
         1 => "one process".to_owned(),
         count => format!("{count} processes"),
     };
-    let unknown = format!("What {who} with samples ran is not known, and stands as a number");
+    let unknown = format!("What {who} with samples ran is unknown, and shown as a number");
     let records = match untold {
         1 => "a record".to_owned(),
         count => format!("{count} records"),
     };
     let no_room = format!(
-        "the kernel had no room for {records} of what processes execute and map, since other programs kept the collector from the processors. \
-         Fewer samples (--frequency) leave it more time, a higher limit of locked memory (ulimit -l) more room"
+        "the kernel had no room for {records} of what processes execute and map, since the collector got \
+         too little CPU time. Sample less often (--frequency), or raise the limit of locked memory (ulimit \
+         -l)"
     );
     match (processes, untold) {
         (0, 0) => None,
@@ -33,8 +34,8 @@ mod tests {
     fn nameless_processes_are_counted() {
         assert_eq!(remark_on_nameless(0, 0), None);
         for (processes, untold, begin, part) in [
-            (1, 0, "What one process with samples ran is not known", "it had ended"),
-            (12, 1, "What 12 processes with samples ran is not known", "no room for a record of"),
+            (1, 0, "What one process with samples ran is unknown", "it had ended"),
+            (12, 1, "What 12 processes with samples ran is unknown", "no room for a record of"),
             (0, 7, "Some stacks of samples may end early", "no room for 7 records of"),
         ] {
             let told = remark_on_nameless(processes, untold).unwrap_or_default();

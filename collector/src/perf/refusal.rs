@@ -58,7 +58,7 @@ impl Refusal {
 
 /// The kernel granted the event but not its ring: the user has locked too much memory already.
 pub(super) fn locked_memory() -> io::Error {
-    io::Error::new(io::ErrorKind::OutOfMemory, "no more memory may be locked for what the kernel tells")
+    io::Error::new(io::ErrorKind::OutOfMemory, "no more memory may be locked for the rings of the kernel")
 }
 
 /// What to set to see the kernel's own work.

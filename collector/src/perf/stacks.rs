@@ -69,8 +69,9 @@ impl Stacks {
 pub(crate) fn remark_on_unkept(stacks: u64) -> Option<String> {
     (stacks > 0).then(|| {
         format!(
-            "Stacks of samples that could not be kept: {stacks}. They show as [stash full]: a recording holds 16 million different frames in \
-             stacks of samples. Sample less often (--frequency), or let it go on in another capture (--max-size)."
+            "Stacks of samples that could not be kept: {stacks}. They show as [stash full]: a recording \
+             holds 16 million different frames in stacks of samples. Sample less often (--frequency), or \
+             continue in another capture (--max-size)."
         )
     })
 }

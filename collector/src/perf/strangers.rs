@@ -56,12 +56,13 @@ pub(crate) fn remark_on_strangers(strangers: &Strangers) -> Option<String> {
     }
     (!told.is_empty()).then(|| {
         format!(
-            "Started without the agent, and so not recorded: {}. It is not loaded into programs that are statically linked, setuid, \
-             of 32 bits or of another C library, nor into those that fail before, nor as users or in root folders that its file is not \
-             there for (install-agent helps), nor where a program has emptied its environment and starts others past libc's exec, or \
-             with several threads by system and popen, nor where filters on system calls (seccomp) would kill them for what it does; programs \
-             with AddressSanitizer do not start behind it. It is not heard where filters refuse it sockets, nor, if it is installed for \
-             all users, from other network namespaces.",
+            "Started without the agent, and so not recorded: {}. The agent is not loaded into programs that \
+             are statically linked, setuid, 32-bit, built for another C library, or that fail before; nor \
+             as users or in root folders that cannot see its file (install-agent helps); nor if a program \
+             has emptied its environment and starts others without libc's exec or, with several threads, by \
+             system and popen; nor if filters on system calls (seccomp) would kill the program for what the \
+             agent does. Programs with AddressSanitizer do not start behind it. It cannot connect if \
+             filters refuse it sockets or, if it is installed for all users, from other network namespaces.",
             told.join(", ")
         )
     })

@@ -44,8 +44,8 @@ pub(super) fn remarks(found: &Allocators, program: &Path) -> Vec<String> {
     let program = program.display();
     if let Some((allocator, function)) = found.linked.filter(|_| !found.exports_malloc) {
         return vec![format!(
-            "{program} contains its own {allocator} ({function}): what is allocated through it is not recorded. \
-             To see it, build the program with the system's allocator, or link {allocator} dynamically."
+            "{program} contains its own {allocator} ({function}), whose allocations are not recorded. To \
+             see them, build the program with the system's allocator, or link {allocator} dynamically."
         )];
     }
     Vec::new()

@@ -104,8 +104,9 @@ pub enum Refusal {
     },
     /// It has no dynamic loader.
     #[error(
-        "{} is statically linked: it has no dynamic loader that could load the agent. Link it dynamically, that is \
-         without -static (in Rust: with -C target-feature=-crt-static, which is not what targets for musl do by themselves).",
+        "{} is statically linked: it has no dynamic loader that could load the agent. Link it dynamically, \
+         that is without -static (in Rust: with -C target-feature=-crt-static, which is not the default of \
+         musl targets).",
         path.display()
     )]
     Static {
@@ -178,7 +179,7 @@ pub enum Refusal {
     },
     /// `LD_PRELOAD` contains a sanitizer runtime.
     #[error(
-        "LD_PRELOAD names {library}, which ends a program unless it is its first library, as the agent has to be. \
+        "LD_PRELOAD names {library}, which has to be the first library of a program, as does the agent. \
          Record without it: env -u LD_PRELOAD sysprof-memprof …"
     )]
     PreloadedSanitizer {
@@ -267,8 +268,8 @@ pub(super) fn check_elf(elf: &Elf, path: &Path) -> Result<Vec<String>, Refusal> 
     // With glibc, compilers take care of it; and code compiled without tables is not the linker's fault.
     if is_musl(interpreter) && !elf.has_unwind_tables {
         remarks.push(format!(
-            "{} was linked without a way to its unwind tables, so its stacks end at its own functions: link it with \
-             -Wl,--eh-frame-hdr, which Debian's musl-gcc does not do by itself.",
+            "{} was linked without an index of its unwind tables, so its stacks end at its own functions: \
+             link it with -Wl,--eh-frame-hdr, which Debian's musl-gcc does not do by itself.",
             path.display()
         ));
     }

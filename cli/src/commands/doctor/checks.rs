@@ -243,7 +243,7 @@ fn environment() -> Check {
         ours.filter(|name| name.starts_with("SYSPROF_MEMPROF_") || name == "LD_PRELOAD").collect();
     names.sort();
     match names.is_empty() {
-        true => Check::good("environment", "no variable of ours, no LD_PRELOAD"),
+        true => Check::good("environment", "no SYSPROF_MEMPROF variables, no LD_PRELOAD"),
         false => Check::note("environment", format!("set: {}", names.join(", "))),
     }
 }

@@ -78,9 +78,9 @@ pub(super) fn parser() -> impl TypedValueParser<Value = Target> {
     let values = [
         values,
         vec![
-            PossibleValue::new(SQLITE).help("every allocation, as a database of SQLite"),
+            PossibleValue::new(SQLITE).help("every allocation, as an SQLite database"),
             PossibleValue::new(PARQUET)
-                .help("the same tables as files of a folder, for DuckDB, pandas and Spark"),
+                .help("the same tables as Parquet files in a folder, for DuckDB, pandas and Spark"),
         ],
     ]
     .concat();

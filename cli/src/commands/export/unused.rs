@@ -15,7 +15,7 @@ pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
     let refusals = [
         (
             *redact && !is_copy,
-            "only a copy of the capture can be redacted: --format memprof. It exports to all other formats, too."
+            "--redact works with --format memprof only. Export the redacted copy to other formats."
                 .to_owned(),
         ),
         (
@@ -24,15 +24,19 @@ pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
         ),
         (
             (part != Part::Whole || !filter.is_empty()) && format.holds_events(),
-            format!("{name} holds every event of a capture: it takes no part of it, and no choice of blocks"),
+            format!(
+                "{name} holds every event of a capture: leave out options that select a part of it, or blocks"
+            ),
         ),
         (
             lens != Lens::default() && format.holds_events(),
-            format!("{name} holds every event of a capture: it takes no choice of stacks, and no other look at them"),
+            format!("{name} holds every event of a capture: leave out options that select or change stacks"),
         ),
         (
             lens.changes_stacks() && *format == Target::Document(Format::SymbolOrder),
-            format!("{name} is of functions as they were linked: of the options about stacks it takes --filter only"),
+            format!(
+                "{name} lists functions as they were linked: of the options about stacks, use --filter only"
+            ),
         ),
         (
             by.is_some() && !format.takes_metric(),
@@ -40,7 +44,7 @@ pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
         ),
         (
             heap.is_some() && is_copy,
-            "a copy of the capture has all heaps: leave --heap out, and give it where the copy is shown"
+            "a copy of the capture has all heaps: leave --heap out, and give it when you view the copy"
                 .to_owned(),
         ),
         (
@@ -54,7 +58,8 @@ pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
         ),
         (
             capture.short_names && is_copy,
-            "a copy of the capture has whole names: leave --short-names out, and give it where the copy is shown"
+            "a copy of the capture has whole names: leave --short-names out, and give it when you view the \
+             copy"
                 .to_owned(),
         ),
     ];

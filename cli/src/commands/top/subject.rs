@@ -76,19 +76,20 @@ impl Subject {
     fn attach(arguments: &Arguments, pid: u32, signals: &Signals) -> Result<Subject, Failure> {
         if arguments.recording.is_aggregated() {
             return Err(Failure::usage(anyhow!(
-                "top shows what happens meanwhile, and --aggregate keeps no events: leave it out. Of an aggregated recording \
-                 that somebody makes, top shows the snapshots"
+                "top needs events, and --aggregate keeps none: leave it out. Of an aggregated recording \
+                 that is already running, top shows the snapshots"
             )));
         }
         let kept = arguments.recording.output.as_deref();
         if kept.is_none() && arguments.recording.scans_at_exit() {
             return Err(Failure::usage(anyhow!(
-                "what --scan-at-exit finds is shown by retained, and needs a capture that is kept: name one with --output"
+                "--scan-at-exit needs a capture in which retained can show what it found: name one with \
+                 --output"
             )));
         }
         if kept.and_then(Stream::of).is_some() {
             return Err(Failure::usage(anyhow!(
-                "top reads the capture that it keeps: give it a file with --output"
+                "top reads the capture that it writes: name a file with --output"
             )));
         }
         let passing = match kept {
@@ -130,8 +131,8 @@ impl Subject {
         }
         if arguments.recording.scans_at_exit() {
             return Err(Failure::usage(anyhow!(
-                "process {pid} is already recorded by process {collector}, which decides what becomes of its end: leave --scan-at-exit \
-                 out, or have it scanned now with sysprof-memprof scan {pid}"
+                "process {pid} is already recorded by process {collector}, which decides about a scan at \
+                 its end: leave --scan-at-exit out, or scan it now with sysprof-memprof scan {pid}"
             )));
         }
         let path = capture_of(collector, pid)?;
@@ -139,7 +140,7 @@ impl Subject {
         let reader = Reader::open(&path).with_context(|| file.to_string()).map_err(Failure::usage)?;
         if !arguments.recording.quiet {
             message::note(&format!(
-                "process {pid} is recorded by process {collector} already: this shows {file}"
+                "process {pid} is already recorded by process {collector}: showing {file}"
             ));
         }
         Subject::new(arguments, pid, reader, Whose::Others { collector })

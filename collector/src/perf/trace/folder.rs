@@ -60,7 +60,7 @@ fn locate_in(folder: &Path, trace: &Trace) -> Result<Located, NotLocated> {
     let chosen = |name: &str| {
         all.iter().find(|field| field.name == name).ok_or_else(|| {
             let names: Vec<&str> = all.iter().map(|field| field.name.as_str()).collect();
-            NotLocated::Unknown(format!("{trace} has no number `{name}`: it has {}", names.join(", ")))
+            NotLocated::Unknown(format!("{trace} has no numeric field `{name}`: it has {}", names.join(", ")))
         })
     };
     let is_block = trace.system == "block";
@@ -160,7 +160,7 @@ mod tests {
         }
         for (text, part) in [
             ("block:block_rq_issu", "no tracepoint block:block_rq_issu: "),
-            ("block:block_rq_issue/byte", "has no number `byte`: it has sector, nr_sector, bytes"),
+            ("block:block_rq_issue/byte", "has no numeric field `byte`: it has sector, nr_sector, bytes"),
         ] {
             match locate_in(folder.path(), &text.parse().unwrap()) {
                 Err(NotLocated::Unknown(sentence)) => assert!(sentence.contains(part), "{sentence}"),
