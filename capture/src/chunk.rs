@@ -36,7 +36,7 @@ pub(crate) struct Label {
     pub(crate) records: u32,
     /// Depending on the kind: first id, earliest time, or offset of the previous index chunk.
     pub(crate) first: u64,
-    /// Latest time of an event chunk, else 0.
+    /// Latest time of a chunk whose rows have times, the scan of pointers and objects, else 0.
     pub(crate) last: u64,
 }
 

@@ -113,8 +113,8 @@ impl Drained {
         self.goals.as_ref().is_some_and(|goals| are_read(&self.sources, goals))
     }
 
-    /// Notes the ends that the watcher reported. A process that was gone before a sweep has nothing left in its rings
-    /// after it.
+    /// Notes the ends that the watcher has reported by `now`. A process that was gone before a sweep has nothing left
+    /// in its rings after it.
     pub(crate) fn note_ends(&mut self, merger: &mut Merger, now: u64) {
         self.note_rings(merger);
         let used = self.image.memory.segment().header().slots_used.load(Ordering::Acquire);
