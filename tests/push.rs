@@ -245,7 +245,7 @@ fn refusals_have_reasons() {
     for (to, reason) in [
         ("http://127.0.0.1:1", "cannot send"),
         ("https://localhost", "only plain HTTP"),
-        ("localhost", "write the server"),
+        ("localhost", "expected a server"),
     ] {
         let mut tool = capture.world().tool(["push", "--name", "app", "--to", to]);
         tool.arg(capture.file());
