@@ -15,7 +15,8 @@ const READY = "document.documentElement?.dataset.ready === 'true' || document.qu
 export class Browser {
   constructor(program) {
     this.profile = mkdtempSync(join(tmpdir(), "page-test-"));
-    const options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe", "--no-first-run", "--window-size=1440,900", `--user-data-dir=${this.profile}`, "about:blank"];
+    // Tests change the page's address faster than a person could, and than a browser otherwise permits.
+    const options = ["--disable-ipc-flooding-protection", "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe", "--no-first-run", "--window-size=1440,900", `--user-data-dir=${this.profile}`, "about:blank"];
     this.process = spawn(program, options, { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
     this.answers = new Map();
     this.next = 1;
