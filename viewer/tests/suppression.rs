@@ -104,6 +104,11 @@ fn built_in_rules_hide_only_what_libraries_keep() {
     }
 }
 
+/// What leaves out blocks that are younger, and nothing else.
+fn older_than(nanoseconds: u64) -> Suppressions {
+    Suppressions { older_than_ns: Some(nanoseconds), ..Suppressions::default() }
+}
+
 /// Check that young blocks are left out, by their age when their own process ended, and not what was freed.
 #[test]
 fn young_blocks_are_left_out() {
@@ -118,8 +123,7 @@ fn young_blocks_are_left_out() {
     made.alloc(thread, 0x4000, 8, stack);
     made.end(process, thread, Ended::Exited(0));
     for (age_ms, left) in [(0, 11), (1, 11), (2, 3), (5, 1), (6, 0)] {
-        let suppressions =
-            Suppressions { older_than_ns: Some(age_ms * 1_000_000), ..Suppressions::default() };
+        let suppressions = older_than(age_ms * 1_000_000);
         let loaded = leaks(&made, &suppressions);
         assert_eq!(loaded.profile.total.leaked.bytes, left, "{age_ms} ms");
         assert_eq!(loaded.suppressed.unwrap().young.bytes, 11 - left, "{age_ms} ms");
@@ -152,8 +156,7 @@ fn blocks_grow_older_without_events() {
         (range, 31, 0),
         (late, 61, 0),
     ] {
-        let suppressions =
-            Suppressions { older_than_ns: Some(age_s * 1_000_000_000), ..Suppressions::default() };
+        let suppressions = older_than(age_s * 1_000_000_000);
         let moments = Moments::open(&file).unwrap();
         let loaded = moments.leaks(&Query::of(part()), &Lens::default(), &suppressions, Naming::Stored);
         assert_eq!(loaded.unwrap().profile.total.leaked.blocks, left, "{:?}, {age_s} s", part());
@@ -173,8 +176,7 @@ fn blocks_grow_older_until_their_process_is_killed() {
     made.tables.processes[0].end.as_mut().unwrap().time = killed;
     made.tables.summary = Some(Summary { duration_ns: killed + 1, ..Summary::default() });
     for (age_s, left) in [(60, 1), (61, 0)] {
-        let suppressions =
-            Suppressions { older_than_ns: Some(age_s * 1_000_000_000), ..Suppressions::default() };
+        let suppressions = older_than(age_s * 1_000_000_000);
         assert_eq!(leaks(&made, &suppressions).profile.total.leaked.blocks, left, "{age_s} s");
     }
 }

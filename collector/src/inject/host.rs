@@ -172,7 +172,8 @@ impl Host {
         if executable.defines(b"malloc") {
             return Err(Refusal::OwnAllocator);
         }
-        if is_same_file(file, &inside(self.pid, &self.agent)).unwrap_or(false) {
+        let theirs = inside(self.pid, &self.agent);
+        if file == theirs || is_same_file(file, &theirs).unwrap_or(false) {
             Ok(())
         } else {
             Err(Refusal::Unreachable { path: self.agent.clone() })
