@@ -36,7 +36,7 @@ mount -t tmpfs none /tmp
 unset SYSPROF_MEMPROF_DIR
 /opt/agent/sysprof-memprof ps
 cd /
-LD_PRELOAD=/opt/agent/libsysprof_memprof_preload.so exec /opt/app/service /world/page $2
+LD_PRELOAD=/opt/agent/libsysprof_memprof_preload.so exec /opt/app/service /world/page "$2" "$world"
 "#;
 
 /// The command that enters namespaces of another user; none if this machine lacks what it needs.
@@ -94,8 +94,13 @@ fn contained(world: &World, program: &Fixture, way: &str) -> Result<(Page, Runni
 fn service_row(world: &World) -> Value {
     let ran = wait(world, world.tool(["ps", "--json"]));
     let all: Value = serde_json::from_str(ran.text()).expect("ps prints JSON");
-    let is_it =
-        |row: &&Value| row["command"].as_str().is_some_and(|words| words.starts_with("/opt/app/service"));
+    // Root sees the services of other tests, too.
+    let own = world.folder().to_string_lossy();
+    let is_it = |row: &&Value| {
+        row["command"]
+            .as_str()
+            .is_some_and(|words| words.starts_with("/opt/app/service") && words.ends_with(&*own))
+    };
     all["processes"].as_array().and_then(|rows| rows.iter().find(is_it)).expect("it is found").clone()
 }
 
