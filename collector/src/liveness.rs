@@ -19,8 +19,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Images per keeper. Well below what the kernel marks, since two may be added at once, and because adding or
-/// removing an image relinks all of its keeper's.
+/// Images per keeper. Well below what the kernel marks, since several may be added at once.
 const MOST: usize = 1024;
 
 /// The threads that agents watch.
@@ -43,7 +42,7 @@ impl Liveness {
     /// When all keepers are full, and another cannot be started.
     pub(crate) fn keeper(&self) -> io::Result<u32> {
         let mut keepers = self.keepers();
-        if let Some(free) = keepers.iter().find(|keeper| keeper.images < MOST) {
+        if let Some(free) = keepers.iter().find(|keeper| keeper.images() < MOST) {
             return Ok(free.thread_id());
         }
         let keeper = Keeper::start()?;

@@ -8,24 +8,27 @@
 //! ```
 //!
 //! The kernel's distance from node to word is the same for all, so each node lies in the page of control memory, too.
+//! Whoever adds or removes an image changes the list, by one word: so the kernel finds all others whenever it looks.
 
 use shared_ring::Control;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 /// Node of the kernel's list: the address of the next one.
 #[repr(C)]
+#[derive(Debug)]
 struct Node {
-    next: *const Node,
+    next: AtomicPtr<Node>,
 }
 
 /// Head of the kernel's list, in the layout of `set_robust_list`.
 #[repr(C)]
+#[derive(Debug)]
 struct Head {
     list: Node,
     offset: i64,
-    pending: *const Node,
+    pending: AtomicPtr<Node>,
 }
 
 /// Bytes from the start of the control memory to its node, which agents never read.
@@ -35,35 +38,33 @@ const NODE: usize = 2048;
 #[derive(Debug)]
 pub(super) struct Keeper {
     thread_id: u32,
-    /// Number of its images.
-    pub(super) images: usize,
-    commands: mpsc::Sender<Command>,
+    /// Registered for the thread, and so dropped after it has ended.
+    head: Box<Head>,
+    /// Where the control memory of its images is mapped, in reverse order of the list.
+    images: Vec<usize>,
+    /// The thread ends when this is dropped.
+    life: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-}
-
-enum Command {
-    Add(usize, mpsc::Sender<()>),
-    Remove(usize, mpsc::Sender<()>),
-    /// Ends as if killed.
-    #[cfg(test)]
-    Die,
 }
 
 impl Keeper {
     /// Starts the thread.
     pub(super) fn start() -> std::io::Result<Keeper> {
-        let (commands, inbox) = mpsc::channel();
-        let id = Arc::new(AtomicU32::new(0));
-        let id_out = id.clone();
-        let (told, tell) = mpsc::channel();
+        let owner = core::mem::offset_of!(shared_ring::control::ControlHeader, owner) as i64;
+        let node = || AtomicPtr::new(core::ptr::null_mut());
+        let head =
+            Box::new(Head { list: Node { next: node() }, offset: owner - NODE as i64, pending: node() });
+        empty(&head);
+        let address = (&raw const *head).expose_provenance();
+        let (life, end) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
         let thread = std::thread::Builder::new().name("keeper".into()).spawn(move || {
-            // Release pairs with the Acquire load below; the channel orders them anyway.
-            id_out.store(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned(), Ordering::Release);
-            let _ = told.send(());
-            keep(&inbox);
+            register(address);
+            let _ = tell.send(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned());
+            let _ = end.recv();
         })?;
-        let _ = tell.recv();
-        Ok(Keeper { thread_id: id.load(Ordering::Acquire), images: 0, commands, thread: Some(thread) })
+        let thread_id = told.recv().map_err(std::io::Error::other)?;
+        Ok(Keeper { thread_id, head, images: Vec::new(), life: Some(life), thread: Some(thread) })
     }
 
     /// The value of its images' owner words.
@@ -71,106 +72,72 @@ impl Keeper {
         self.thread_id
     }
 
+    /// Number of its images.
+    pub(super) fn images(&self) -> usize {
+        self.images.len()
+    }
+
     /// Adds an image.
     pub(super) fn add(&mut self, control: &Control) {
-        self.images += 1;
-        self.command(Command::Add, control);
+        let image = address(control);
+        let first = self.head.list.next.load(Ordering::Relaxed);
+        // Relaxed: nobody finds the node yet.
+        node(image).next.store(first, Ordering::Relaxed);
+        // Release: whoever finds the node, the kernel, finds what it points to.
+        self.head.list.next.store(core::ptr::from_ref(node(image)).cast_mut(), Ordering::Release);
+        self.images.push(image);
     }
 
-    /// Removes an image.
+    /// Removes an image. Its memory may be unmapped then.
     pub(super) fn remove(&mut self, control: &Control) {
-        self.images = self.images.saturating_sub(1);
-        self.command(Command::Remove, control);
+        let image = address(control);
+        let Some(index) = self.images.iter().position(|known| *known == image) else { return };
+        self.images.remove(index);
+        let before = self.images.get(index).map_or(&self.head.list, |image| node(*image));
+        before.next.store(node(image).next.load(Ordering::Relaxed), Ordering::Release);
     }
 
-    fn command(&self, make: impl Fn(usize, mpsc::Sender<()>) -> Command, control: &Control) {
-        let (done, wait) = mpsc::channel();
-        let start = core::ptr::from_ref(control.header()).expose_provenance();
-        if self.commands.send(make(start, done)).is_ok() {
-            let _ = wait.recv();
-        }
-    }
-
-    /// Ends the thread with its list still registered, which to the kernel is the same as being killed.
+    /// Ends the thread with its list as it is, which to the kernel is the same as being killed.
     #[cfg(test)]
-    pub(super) fn die(self) {
-        self.commands.send(Command::Die).unwrap();
+    pub(super) fn die(mut self) {
+        self.end();
     }
-}
 
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        // The thread ends when nobody can send it commands.
-        let (nobody, _) = mpsc::channel();
-        self.commands = nobody;
+    fn end(&mut self) {
+        drop(self.life.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn keep(inbox: &mpsc::Receiver<Command>) {
-    let owner = core::mem::offset_of!(shared_ring::control::ControlHeader, owner) as i64;
-    let mut images: Vec<usize> = Vec::new();
-    let mut head = Box::new(Head {
-        list: Node { next: core::ptr::null() },
-        offset: owner - NODE as i64,
-        pending: core::ptr::null(),
-    });
-    let start: *mut Head = &raw mut *head;
-    // SAFETY: the head lives in this function, which ends with an empty list, or leaks the head.
-    unsafe { register(start) };
-    while let Ok(command) = inbox.recv() {
-        let done = match command {
-            Command::Add(image, done) => {
-                images.push(image);
-                done
-            }
-            Command::Remove(image, done) => {
-                images.retain(|known| *known != image);
-                done
-            }
-
-            #[cfg(test)]
-            Command::Die => {
-                Box::leak(head);
-                return;
-            }
-        };
-        // SAFETY: `start` is the registered head, and the images' memory is mapped until their removal is done.
-        unsafe { link(start, &images) };
-        let _ = done.send(());
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // An orderly end: the words stay as they are.
+        empty(&self.head);
+        self.end();
     }
-    // An orderly end: the words stay as they are. SAFETY: an empty list.
-    unsafe { link(start, &[]) };
 }
 
-/// Registers the list for the calling thread.
-///
-/// # Safety
-/// `head` stays where it is until the thread ends or registers another.
-unsafe fn register(head: *mut Head) {
-    // The list is the head's first field, and an empty one points to itself.
-    let list = head.cast::<Node>();
-    // SAFETY: the caller vouches for the head.
-    unsafe { list.write(Node { next: list }) };
-    // SAFETY: as above. This replaces glibc's own list for the thread, which locks no robust mutex of libc.
+/// An empty list ends where it begins.
+fn empty(head: &Head) {
+    head.list.next.store(core::ptr::from_ref(&head.list).cast_mut(), Ordering::Release);
+}
+
+fn address(control: &Control) -> usize {
+    core::ptr::from_ref(control.header()).expose_provenance()
+}
+
+/// The node of an image.
+fn node<'i>(image: usize) -> &'i Node {
+    // SAFETY: it lies in the control memory of an image that was not removed yet, mapped, writable and aligned, and
+    // nobody else uses it.
+    unsafe { &*core::ptr::with_exposed_provenance::<Node>(image + NODE) }
+}
+
+/// Registers a list for the calling thread. This replaces glibc's own list for it, which locks no robust mutex of
+/// libc.
+fn register(head: usize) {
+    // SAFETY: the kernel keeps the address, and the head outlives the thread.
     let _ = unsafe { libc::syscall(libc::SYS_set_robust_list, head, size_of::<Head>()) };
-}
-
-/// Links the nodes of all images into a list that ends at its head.
-///
-/// # Safety
-/// `head` is the registered head, and the images' control memory is mapped and writable.
-unsafe fn link(head: *mut Head, images: &[usize]) {
-    let list = head.cast::<Node>();
-    let mut next: *const Node = list;
-    for image in images {
-        let node = core::ptr::with_exposed_provenance_mut::<Node>(image + NODE);
-        // SAFETY: the node lies in mapped control memory, aligned, and only this thread writes it.
-        unsafe { node.write(Node { next }) };
-        next = node;
-    }
-    // SAFETY: as above. The kernel reads the list only when this thread dies, so only the final state matters.
-    unsafe { list.write(Node { next }) };
 }
