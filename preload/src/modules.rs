@@ -216,8 +216,11 @@ fn read_image(found: &Object, address: u64) -> Option<(u64, Image)> {
     let bias = unsafe { found.link_map.as_ref() }.map_or(0, |map| map.address);
     // SAFETY: reads a word that the kernel passed at the start.
     let headers = unsafe { libc::getauxval(libc::AT_PHDR) };
+    // Headers are read piece by piece, mostly from the same page.
+    let mut known = 0;
     [found.start, bias, headers & !4095].into_iter().filter(|start| *start != 0).find_map(|start| {
-        let image = Image::parse(start, read_mapped).ok()?;
+        let image =
+            Image::parse(start, |from, buffer: &mut [u8]| read_mapped(&mut known, from, buffer)).ok()?;
         image.code.contains(address).then_some((start, image))
     })
 }
@@ -228,14 +231,15 @@ pub(crate) fn serial(address: u64) -> u32 {
     entry(address).map_or(0, |entry| entry.serial)
 }
 
-/// Copies memory of a module after a check of each page.
-fn read_mapped(from: u64, buffer: &mut [u8]) -> bool {
+/// Copies memory of a module after a check of each page, except the one that is `known` to be readable.
+fn read_mapped(known: &mut u64, from: u64, buffer: &mut [u8]) -> bool {
     let Some(end) = from.checked_add(buffer.len() as u64) else { return false };
     let mut page = from & !4095;
     while page < end {
-        if !arch::is_readable(page) {
+        if *known != page && !arch::is_readable(page) {
             return false;
         }
+        *known = page;
         page += 4096;
     }
     // SAFETY: all pages of the range were just found readable, and the buffer is a separate object.
