@@ -1,7 +1,7 @@
 //! The command line of a process, with arbitrary bytes and of any length.
 
-use procfs::process::Process;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
@@ -14,8 +14,8 @@ const EACH: usize = 8;
 const TITLE: usize = 16;
 
 /// The command line of a process; empty if it cannot be read.
-pub(crate) fn read(process: &Process) -> Vec<String> {
-    let Ok(file) = process.open_relative("cmdline") else { return Vec::new() };
+pub(crate) fn read(pid: u32) -> Vec<String> {
+    let Ok(file) = File::open(format!("/proc/{pid}/cmdline")) else { return Vec::new() };
     let mut bytes = Vec::new();
     let read = file.take(LONGEST as u64).read_to_end(&mut bytes);
     if read.is_ok() { split(&bytes) } else { Vec::new() }
@@ -72,7 +72,7 @@ mod tests {
         ] {
             assert_eq!(split(bytes), expected, "{bytes:?}");
         }
-        assert!(read(&Process::myself().unwrap()).first().is_some_and(|first| first.contains("collector")));
+        assert!(read(std::process::id()).first().is_some_and(|first| first.contains("collector")));
     }
 
     /// Check that no command line exceeds the limit, whatever its shape.

@@ -5,35 +5,47 @@
 //! only once.
 
 use rustc_hash::FxHashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 /// By device and inode, which no other file can get meanwhile.
 type Held = FxHashMap<(u64, u64), Weak<File>>;
 
 /// Files held at present. Shared, since several threads read what `/proc` says about processes.
-static HELD: Mutex<Option<Held>> = Mutex::new(None);
+static HELD: LazyLock<Mutex<Held>> = LazyLock::new(Mutex::default);
 
 /// A handle through which the file can be opened.
 pub(crate) fn hold(path: &Path) -> Option<Arc<File>> {
+    // Most are held already, and need not be opened.
+    let known = place(&path.metadata().ok()?);
+    if let Some(same) = held().get(&known).and_then(Weak::upgrade) {
+        return Some(same);
+    }
     let flags = libc::O_PATH | libc::O_CLOEXEC;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
-    let metadata = file.metadata().ok()?;
-    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-    let held = held.get_or_insert_default();
-    let place = held.entry((metadata.dev(), metadata.ino())).or_default();
-    if let Some(same) = place.upgrade() {
+    // Perhaps another one by now.
+    let place = place(&file.metadata().ok()?);
+    let mut held = held();
+    if let Some(same) = held.get(&place).and_then(Weak::upgrade) {
         return Some(same);
     }
     let file = Arc::new(file);
-    *place = Arc::downgrade(&file);
+    held.insert(place, Arc::downgrade(&file));
     // Any number of files may come and go: entries of closed ones are dropped when the table is full.
     if held.len() == held.capacity() {
         held.retain(|_, file| file.strong_count() != 0);
     }
     Some(file)
+}
+
+fn place(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+fn held() -> MutexGuard<'static, Held> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -64,7 +76,6 @@ mod tests {
             std::fs::write(&path, "").unwrap();
             drop(hold(&path).unwrap());
         }
-        let held = HELD.lock().unwrap();
-        assert!(held.as_ref().unwrap().len() < 1000);
+        assert!(held().len() < 1000);
     }
 }

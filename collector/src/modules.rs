@@ -13,7 +13,7 @@ use shared_ring::module_log::{Described, Function, ModuleLog};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use symbols::ModuleFile;
 
 /// The name captures use for the kernel's own code in each process.
@@ -43,6 +43,20 @@ pub(crate) enum Known {
     Function(ModuleId, StringId, Option<StringId>),
 }
 
+/// Most modules that are known by their build ids.
+const MOST_KNOWN: usize = 1 << 14;
+
+/// Modules whose files are held, by build id and path: one process after another maps the same programs and libraries,
+/// which the capture tells apart by their build ids, so their files need to be looked at once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KnownFiles(Arc<Mutex<FxHashMap<(Vec<u8>, Vec<u8>), ModuleId>>>);
+
+impl KnownFiles {
+    fn known(&self) -> MutexGuard<'_, FxHashMap<(Vec<u8>, Vec<u8>), ModuleId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Modules of one image by their serial.
 #[derive(Debug)]
 pub(crate) struct Modules {
@@ -57,11 +71,13 @@ pub(crate) struct Modules {
     /// Handles of files added since they were last taken.
     pub(crate) new_handles: Vec<(ModuleId, Arc<File>)>,
     anonymous: AnonymousCode,
+    known: KnownFiles,
 }
 
 impl Modules {
-    pub(crate) fn new(info: Info) -> Modules {
+    pub(crate) fn new(info: Info, known: KnownFiles) -> Modules {
         Modules {
+            known,
             anonymous: AnonymousCode::new(info.pid),
             info,
             by_serial: FxHashMap::default(),
@@ -128,6 +144,10 @@ impl Modules {
     }
 
     fn add(&mut self, path: &[u8], build_id: &[u8], writer: &mut Writer) -> Result<ModuleId, Error> {
+        let name = (!build_id.is_empty()).then(|| (build_id.to_vec(), path.to_vec()));
+        if let Some(known) = name.as_ref().and_then(|name| self.known.known().get(name).copied()) {
+            return Ok(known);
+        }
         let path = String::from_utf8_lossy(path).into_owned();
         // The loader lists the vdso under the name in its own headers.
         if path.starts_with("linux-vdso") || path.starts_with("linux-gate") {
@@ -160,6 +180,9 @@ impl Modules {
         };
         let id = writer.module(module)?;
         let handle = self.hold(&inside, &file.path, metadata.is_none());
+        if let Some(name) = name.filter(|_| handle.is_some() && self.known.known().len() < MOST_KNOWN) {
+            self.known.known().insert(name, id);
+        }
         self.new_handles.extend(handle.map(|handle| (id, handle)));
         self.new_files.push((id, file));
         Ok(id)

@@ -3,9 +3,13 @@
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
+use std::sync::LazyLock;
 
 /// `NS_GET_TGID_FROM_PIDNS`, since Linux 6.12.
 const NUMBER_HERE: libc::Ioctl = 0x8004_b707;
+
+/// The inode number of ours. A process never changes its own.
+static OURS: LazyLock<Option<u64>> = LazyLock::new(|| number("self"));
 
 /// A process's pid namespace. Held open, so that its inode number is not reused.
 #[derive(Debug)]
@@ -17,9 +21,12 @@ pub(crate) struct Namespace {
 impl Namespace {
     /// A process's namespace, unless it is ours or may not be looked at.
     pub(crate) fn of(pid: u32) -> Option<Namespace> {
+        if is_ours(pid) {
+            return None;
+        }
         let file = File::open(path(&pid.to_string())).ok()?;
         let inode = file.metadata().ok()?.ino();
-        (Some(inode) != number("self")).then_some(Namespace { file, inode })
+        (Some(inode) != *OURS).then_some(Namespace { file, inode })
     }
 
     /// Whether a process is in it; `None` if that may not be looked at.
@@ -34,6 +41,11 @@ impl Namespace {
         let here = unsafe { libc::ioctl(self.file.as_raw_fd(), NUMBER_HERE, there) };
         u32::try_from(here).ok().filter(|here| *here != 0)
     }
+}
+
+/// True when a process is known to be in our namespace.
+pub(crate) fn is_ours(pid: u32) -> bool {
+    OURS.is_some() && number(&pid.to_string()) == *OURS
 }
 
 /// The inode number of a process's namespace.

@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::drained::Counts;
 use crate::image::ImageId;
 use crate::live::Live;
+use crate::modules::KnownFiles;
 use crate::numbers::Roll;
 use crate::out_of_memory::OutOfMemory;
 use crate::perf;
@@ -31,6 +32,7 @@ pub(crate) struct Pipeline {
     pub(crate) writer: Writer,
     pub(crate) timeline: Timeline,
     images: Images,
+    files: KnownFiles,
     pub(crate) processes: Processes,
     pub(crate) totals: Totals,
     out_of_memory: OutOfMemory,
@@ -47,6 +49,7 @@ impl Pipeline {
             writer,
             timeline: Timeline::new(clock),
             images: Images::default(),
+            files: KnownFiles::default(),
             processes: Processes::new(rules, Roll::new(clock)),
             totals: Totals::default(),
             out_of_memory: OutOfMemory::now(),

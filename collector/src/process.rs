@@ -1,11 +1,12 @@
 //! What `/proc` says about a process, read while it waits for our answer and therefore exists.
 
 use crate::handles::hold;
-use crate::{command_line, numbers};
+use crate::{command_line, namespace, numbers};
 use procfs::process::Process;
 use rustc_hash::FxHashMap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,19 +41,20 @@ pub(crate) struct Info {
 impl Info {
     /// Reads what can be read; the rest stays empty.
     pub(crate) fn read(pid: u32) -> Info {
-        let Ok(process) = Process::new(pid as i32) else {
+        let Some(stat) = Stat::of(pid) else {
             return Info { pid, own_pid: pid, ..Info::default() };
         };
-        let stat = process.stat().ok();
+        let executable = PathBuf::from(format!("/proc/{pid}/exe"));
         Info {
             pid,
-            own_pid: numbers::own(pid).unwrap_or(pid),
-            parent_pid: stat.as_ref().map_or(0, |stat| stat.ppid.unsigned_abs()),
-            start_ticks: stat.as_ref().map_or(0, |stat| stat.starttime),
-            executable: process.exe().unwrap_or_default(),
-            program: hold(Path::new(&format!("/proc/{pid}/exe"))),
-            command: command_line::read(&process),
-            folder: process.cwd().unwrap_or_default(),
+            // To ask for the number itself takes the kernel longer than all the rest.
+            own_pid: if namespace::is_ours(pid) { pid } else { numbers::own(pid).unwrap_or(pid) },
+            parent_pid: stat.parent_pid,
+            start_ticks: stat.start_ticks,
+            executable: std::fs::read_link(&executable).unwrap_or_default(),
+            program: hold(&executable),
+            command: command_line::read(pid),
+            folder: std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default(),
             attached: false,
             connected: 0,
         }
@@ -64,6 +66,37 @@ impl Info {
             Some(name) => name.to_string_lossy().trim_end_matches(" (deleted)").to_owned(),
             None => format!("[pid = {}]", self.pid),
         }
+    }
+}
+
+/// What `/proc/PID/stat` says of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    state: u8,
+    pub(crate) parent_pid: u32,
+    /// Start in clock ticks since boot.
+    pub(crate) start_ticks: u64,
+    /// Wait status; 0 as long as it runs.
+    status: i32,
+}
+
+impl Stat {
+    pub(crate) fn of(pid: u32) -> Option<Stat> {
+        // Longer than any: 52 numbers and a short name.
+        let mut line = [0; 2048];
+        let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+        Stat::parse(line.get(..length)?)
+    }
+
+    fn parse(line: &[u8]) -> Option<Stat> {
+        // The name may contain anything, the rest no parenthesis.
+        let name_ends = line.iter().rposition(|byte| *byte == b')')?;
+        let mut fields = std::str::from_utf8(line.get(name_ends + 1..)?).ok()?.split_ascii_whitespace();
+        let state = *fields.next()?.as_bytes().first()?;
+        let parent_pid = fields.next()?.parse().ok()?;
+        let start_ticks = fields.nth(17)?.parse().ok()?;
+        let status = fields.nth(29)?.parse().ok()?;
+        Some(Stat { state, parent_pid, start_ticks, status })
     }
 }
 
@@ -115,8 +148,7 @@ fn threads_told(pid: u32) -> FxHashMap<u32, u32> {
 
 /// Wait status of a process that has ended but was not reaped yet.
 pub(crate) fn zombie_status(pid: u32) -> Option<i32> {
-    let stat = Process::new(pid as i32).ok()?.stat().ok()?;
-    (stat.state == 'Z' || stat.state == 'X').then_some(stat.exit_code?)
+    Stat::of(pid).filter(|stat| matches!(stat.state, b'Z' | b'X')).map(|stat| stat.status)
 }
 
 /// Device and inode of a segment, which identify it in the maps of processes.
@@ -128,7 +160,7 @@ pub(crate) struct MemoryId {
 
 /// Start of a process, in clock ticks since boot.
 pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
-    Some(Process::new(pid as i32).ok()?.stat().ok()?.starttime)
+    Some(Stat::of(pid)?.start_ticks)
 }
 
 /// True while the process maps this memory: an exec unmaps it, and may bring that of another image.
@@ -197,6 +229,22 @@ mod tests {
         drop(end);
         late.join().unwrap();
         assert_eq!(threads.name(pid, tid), "");
+    }
+
+    /// Check that a line of the kernel's is read whatever the name of the program, and agrees with what others say.
+    #[test]
+    fn lines_of_any_program_are_read() {
+        let rest = " Z 7 1 1 0 -1 4228364 88 0 0 0 0 0 0 0 20 0 1 0 1234 0 0 18446744073709551615 0 0 0 0 0 0 0 0 \
+            0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 256\n";
+        let expected = Stat { state: b'Z', parent_pid: 7, start_ticks: 1234, status: 256 };
+        for name in ["true", "a) R 1 1", "(", ")", ""] {
+            assert_eq!(Stat::parse(format!("5 ({name}){rest}").as_bytes()), Some(expected), "{name}");
+        }
+        assert_eq!(Stat::parse(b"5 (true) Z 7 1"), None);
+        let (own, known) =
+            (Stat::of(std::process::id()).unwrap(), Process::myself().unwrap().stat().unwrap());
+        assert_eq!((own.parent_pid, own.start_ticks), (known.ppid.unsigned_abs(), known.starttime));
+        assert_eq!(Stat::of(1 << 30), None);
     }
 
     /// Check that a segment is identified by its number, not by the name that all of them share, and that nothing

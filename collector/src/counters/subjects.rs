@@ -88,7 +88,10 @@ impl Subjects {
             Err(at) => known.alive.insert(at, subject),
         }
         known.news.push(subject.process);
-        self.0.changed.notify_all();
+        // Once for all that come before the next round.
+        if known.news.len() == 1 {
+            self.0.changed.notify_all();
+        }
     }
 
     pub(crate) fn remove(&self, process: ProcessId) {

@@ -16,7 +16,7 @@ impl Pipeline {
         match item.what {
             What::Image(image) => {
                 self.timeline.met(image.info.connected, &mut self.writer)?;
-                self.images.add(item.image, Known::new(image));
+                self.images.add(item.image, Known::new(image, self.files.clone()));
                 Ok(())
             }
             What::Started(arrival) => self.started(item.image, &arrival),

@@ -3,7 +3,7 @@
 use super::reallocs::Reallocs;
 use crate::annotations::Pools;
 use crate::image::{Image, ImageId};
-use crate::modules::Modules;
+use crate::modules::{KnownFiles, Modules};
 use crate::stacks::Stacks;
 use capture::{Action, Error, NodeId, ReallocOutcome, ThreadId, Writer};
 use rustc_hash::FxHashMap;
@@ -38,9 +38,9 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub(super) fn new(image: Arc<Image>) -> Known {
+    pub(super) fn new(image: Arc<Image>, files: KnownFiles) -> Known {
         Known {
-            modules: Modules::new(image.info.clone()),
+            modules: Modules::new(image.info.clone(), files),
             segment: image.memory.segment(),
             image,
             stacks: Stacks::default(),
