@@ -81,6 +81,30 @@ fn hundreds_of_forks_are_exact() {
     assert_eq!(capture.row_of_size(601).number("allocations"), 20);
 }
 
+/// Check that more processes than the collector can wait for at once are exact, those that sleep, short ones beside
+/// them, and what the sleeping ones fork.
+#[test]
+fn crowds_are_exact() {
+    let (ran, capture) = record(c("starts_a_crowd").build()).run();
+    if ran.code == 77 {
+        return skip("a crowd", "there may not be so many processes here");
+    }
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for (size, count) in [(801, 150 * 3), (802, 150 * 2), (803, (150 + 40) * 10)] {
+        let rows = capture.rows_of_size(size);
+        let sum = |key| rows.iter().map(|row| row.number(key)).sum::<u64>();
+        assert_eq!((sum("allocations"), sum("frees")), (count, count), "{size}");
+    }
+    let (info, all) = (capture.info(), processes(&capture));
+    assert_eq!((&info["lost"]["events"], &info["totals"]["conflicts"]), (&0.into(), &0.into()));
+    let ended = |how: &str, exit: Option<u64>| {
+        let is_it = |one: &&Value| one["ended"] == how && exit.is_none_or(|exit| one["exit"] == exit);
+        all.iter().filter(is_it).count()
+    };
+    let exited = [0, 3, 4].map(|code| ended("exited", Some(code)));
+    assert_eq!((exited, ended("exec", None)), ([1, 150, 150 + 40], 150));
+}
+
 /// Check that a child forked by one thread has nothing of what the other threads were doing.
 #[test]
 fn fork_from_one_of_several_threads_is_exact() {

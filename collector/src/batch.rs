@@ -7,7 +7,7 @@
 //! ```
 
 use crate::image::ImageId;
-use crate::item::Item;
+use crate::item::{Item, What};
 
 /// Consecutive records of one ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,11 @@ impl Batch {
 
     pub(crate) fn note(&mut self, item: Item) {
         self.notes.push((self.runs.len(), item));
+    }
+
+    /// True when it tells of nothing but images that connected.
+    pub(crate) fn has_only_images(&self) -> bool {
+        self.runs.is_empty() && self.notes.iter().all(|(_, item)| matches!(item.what, What::Image(_)))
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -9,10 +9,11 @@
 //! ```
 //!
 //! When the writer has fallen behind by more than the queue holds, a round takes nothing from the rings and merges
-//! nothing.
+//! nothing. Where there are many images, most rounds visit only some of them: see [`crate::crowd`].
 
 use crate::batch::Batch;
 use crate::clock::{Clock, thread_cpu_ns};
+use crate::crowd::Crowd;
 use crate::drained::{Counts, Drained, Sweep};
 use crate::exit_scans::ExitScan;
 use crate::image::Image;
@@ -62,10 +63,19 @@ pub(crate) struct Work {
     pub(crate) held_ns: u64,
 }
 
+/// Words read in a round.
+#[derive(Clone, Copy, Debug, Default)]
+struct Words {
+    /// From images that would have rung.
+    heard: usize,
+    /// From images that had to be looked at.
+    unheard: usize,
+}
+
 /// State of the running thread.
 struct Round {
     drain: Drain,
-    drained: Vec<Drained>,
+    crowd: Crowd,
     merger: Merger,
     watermark: Watermark,
     batch: Batch,
@@ -93,7 +103,7 @@ impl Round {
         let sleeper = Sleeper::new(drain.bell.clone());
         Round {
             drain,
-            drained: Vec::new(),
+            crowd: Crowd::default(),
             merger: Merger::default(),
             watermark: Watermark::default(),
             batch: Batch::default(),
@@ -107,21 +117,25 @@ impl Round {
     fn run(&mut self) -> bool {
         self.sleeper.listen();
         let is_stopping = self.drain.shared.stop.load(Ordering::Acquire);
-        self.welcome();
+        let is_greeted = self.welcome();
         if is_stopping {
             self.close();
         }
+        let is_whole = is_stopping
+            || !self.crowd.is_crowded()
+            || self.sleeper.is_time_to_poll()
+            || self.crowd.busy().any(Drained::is_behind);
         let now = self.drain.clock.now();
         let due = self.watermark.at(now);
         if due.has_jumped {
             debug!("the clock was set back");
             self.drain.shared.counts.jumps.fetch_add(1, Ordering::Relaxed);
         }
-        let parted = self.part();
-        let moved = self.sweep(now);
-        self.sleeper.moved(moved, parted > 0);
-        let is_last = is_stopping && self.held.is_none() && self.drained.iter().all(Drained::is_read);
-        for image in &mut self.drained {
+        let parted = self.part(is_whole);
+        let moved = self.sweep(now, is_whole);
+        self.sleeper.moved(moved.heard + moved.unheard, parted > 0);
+        let is_last = is_stopping && self.held.is_none() && self.crowd.all().all(Drained::is_read);
+        for (image, _) in self.crowd.visit(is_whole) {
             image.finish_ended(&mut self.merger);
             if is_last {
                 image.finish_all(&mut self.merger, now);
@@ -129,51 +143,70 @@ impl Round {
         }
         // After a round that read nothing there is no time up to which everything was read: earlier rounds left the
         // rings at different points.
-        if self.held.is_none() {
-            let read = self.drained.iter().map(|image| image.read_until(&self.merger));
-            let watermark = if is_last { u64::MAX } else { read.fold(due.time, u64::min) };
+        if is_whole && self.held.is_none() {
+            let watermark = match is_last {
+                true => u64::MAX,
+                false => {
+                    self.crowd.all().fold(due.time, |time, image| time.min(image.read_until(&self.merger)))
+                }
+            };
             self.emit(watermark);
         }
-        self.retire(is_last);
+        if is_whole {
+            self.retire(is_last);
+            // To wake the writer costs more than what it does with most batches. Images that have just connected are
+            // nothing to it before their first records, which come at once.
+            if !self.batch.is_empty() && (is_last || !is_greeted || !self.batch.has_only_images()) {
+                self.send();
+            }
+            self.sleeper.polled(moved.unheard);
+            self.crowd.part();
+        }
         is_last || (is_stopping && self.drain.batches.is_given_up())
     }
 
-    /// Takes in the images that connected since the last round.
-    fn welcome(&mut self) {
+    /// Takes in the images that connected since the last round; true if there are any.
+    fn welcome(&mut self) -> bool {
         let time = self.drain.clock.now();
+        let mut is_any = false;
         for image in self.drain.images.try_iter() {
             // Precedes all of its records, whatever their times: nothing of this round is merged yet.
             self.batch.note(Item { time, image: image.id, what: What::Image(image.clone()) });
-            self.drained.push(Drained::new(image));
+            self.crowd.add(Drained::new(image));
+            is_any = true;
         }
+        self.drain.bell.concerned().into_iter().for_each(|image| self.crowd.wake(image));
+        is_any
     }
 
     /// Tells all agents that the recording is over, and gives those in the middle of a write a moment. Whatever is
     /// written later is not waited for.
     fn close(&mut self) {
-        self.drained.iter().for_each(Drained::close);
+        self.crowd.wake_all();
+        self.crowd.all().for_each(Drained::close);
         std::thread::sleep(Duration::from_millis(1));
-        self.drained.iter_mut().for_each(|image| image.note_goals(&mut self.merger));
+        self.crowd.visit(true).for_each(|(image, _)| image.note_goals(&mut self.merger));
     }
 
     /// Hands on processes that wait to be scanned at exit; returns how many.
-    fn part(&mut self) -> usize {
+    fn part(&mut self, is_whole: bool) -> usize {
         let Some(exit_scans) = &self.drain.exit_scans else { return 0 };
-        let new = self.drained.iter_mut().flat_map(Drained::take_exit_scans);
+        let new = self.crowd.visit(is_whole).flat_map(|(image, _)| image.take_exit_scans());
         // If nobody scans any more, dropping the scan lets the process continue.
         new.map(|exit_scan| drop(exit_scans.send(exit_scan))).count()
     }
 
-    /// Reads all rings, unless the writer is behind; returns the words read.
-    fn sweep(&mut self, now: u64) -> usize {
+    /// Reads the rings, unless the writer is behind; returns the words read.
+    fn sweep(&mut self, now: u64, is_whole: bool) -> Words {
         if self.drain.batches.is_given_up() {
             // Nothing can be recorded any more: threads that wait for room are let go.
-            self.drained.iter().for_each(Drained::close);
+            self.crowd.all().for_each(Drained::close);
         }
-        self.drained.iter_mut().for_each(|image| image.note_ends(&mut self.merger, now));
+        // Whoever learns of an end wakes the image.
+        self.crowd.visit(false).for_each(|(image, _)| image.note_ends(&mut self.merger, now));
         if self.drain.batches.is_full() {
             self.held.get_or_insert_with(Instant::now);
-            return 0;
+            return Words::default();
         }
         if let Some(since) = self.held.take() {
             debug!("the writer was behind for {:?}", since.elapsed());
@@ -186,21 +219,25 @@ impl Round {
             watcher: &self.drain.watcher,
             clock: &self.drain.clock,
         };
-        self.drained.iter_mut().map(|image| image.sweep(&mut sweep)).sum()
+        let (mut heard, mut unheard) = (0, 0);
+        let can_hear = self.sleeper.hears(self.crowd.busy().count());
+        for (image, is_busy) in self.crowd.visit(is_whole) {
+            let of_which = if is_busy && can_hear { &mut heard } else { &mut unheard };
+            *of_which += image.sweep(&mut sweep);
+        }
+        Words { heard, unheard }
     }
 
-    /// Merges everything that is due and sends it.
+    /// Merges everything that is due, and sends what fills batches.
     fn emit(&mut self, watermark: u64) {
-        loop {
-            let is_more = self.merger.merge(watermark, &mut self.batch);
-            if !self.batch.is_empty() {
-                self.batch = self.drain.batches.send(std::mem::take(&mut self.batch));
-            }
-            if !is_more {
-                break;
-            }
+        while self.merger.merge(watermark, &mut self.batch) {
+            self.send();
         }
         self.merger.compact(TURN);
+    }
+
+    fn send(&mut self) {
+        self.batch = self.drain.batches.send(std::mem::take(&mut self.batch));
     }
 
     /// Drops images that will not produce anything more.
@@ -208,7 +245,7 @@ impl Round {
         let time = self.drain.clock.now();
         let merger = &mut self.merger;
         let batch = &mut self.batch;
-        self.drained.retain(|image| {
+        self.crowd.retain(|image| {
             let is_over = is_last || image.is_over(merger);
             if is_over {
                 let id = image.image.id;
@@ -218,9 +255,6 @@ impl Round {
             }
             !is_over
         });
-        if !self.batch.is_empty() {
-            self.batch = self.drain.batches.send(std::mem::take(&mut self.batch));
-        }
     }
 
     fn sleep(&mut self) {
@@ -229,12 +263,12 @@ impl Round {
             self.sleeper.sleep_deaf(Duration::from_millis(100));
             return;
         }
-        let drained = &self.drained;
+        let busy = self.crowd.busy();
         let scans = self.drain.exit_scans.is_some();
-        let is_due = || {
-            drained.iter().any(|image| image.is_due() || image.is_behind() || (scans && image.has_parting()))
-        };
-        self.sleeper.sleep(drained.iter().map(|image| &image.image), is_due);
+        let mut images = busy.clone();
+        let is_due =
+            || images.any(|image| image.is_due() || image.is_behind() || (scans && image.has_parting()));
+        self.sleeper.sleep(busy.map(|image| &image.image), self.crowd.is_crowded(), is_due);
     }
 }
 

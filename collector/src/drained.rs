@@ -23,6 +23,9 @@ pub(crate) const EPSILON: u64 = 256;
 /// below it.
 const TURNS: usize = 4;
 
+/// Words of a ring whose pages are given back when its process is gone.
+const WORTH_PUNCHING: u64 = 4096;
+
 /// Counts kept while rings are drained.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
@@ -58,6 +61,8 @@ struct Source {
     is_behind: bool,
     /// So much of the ring is waiting to be merged that no more is read.
     is_full: bool,
+    /// Where it was when its pages were last given back.
+    punched: u64,
     /// Slot of the writing process.
     slot: u32,
     /// Given up: it held something impossible.
@@ -85,6 +90,8 @@ pub(crate) struct Drained {
     ending: Vec<Ending>,
     /// Slots of processes that have already been scanned at exit: once each, whatever they say.
     scanned_at_exit: BTreeSet<u32>,
+    /// The last sweep has read nothing.
+    is_silent: bool,
     /// How far each ring is to be read once the recording ends, so that a process that keeps writing holds nobody up.
     goals: Option<Vec<u64>>,
 }
@@ -97,6 +104,7 @@ impl Drained {
             slots: BTreeMap::new(),
             ending: Vec::new(),
             scanned_at_exit: BTreeSet::new(),
+            is_silent: false,
             goals: None,
         }
     }
@@ -168,6 +176,7 @@ impl Drained {
                 stream,
                 is_behind: false,
                 is_full: false,
+                punched: 0,
                 slot: 0,
                 dead: false,
             });
@@ -177,7 +186,14 @@ impl Drained {
     /// Copies what the rings hold and checks it; returns the number of words.
     pub(crate) fn sweep(&mut self, sweep: &mut Sweep<'_>) -> usize {
         self.note_rings(sweep.merger);
-        (0..self.sources.len()).map(|ring| self.sweep_ring(ring, sweep)).sum()
+        let words = (0..self.sources.len()).map(|ring| self.sweep_ring(ring, sweep)).sum();
+        self.is_silent = words == 0;
+        words
+    }
+
+    /// True when its processes live and have nothing to say.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.is_silent && self.ending.is_empty() && !self.slots.is_empty() && !self.is_behind()
     }
 
     fn sweep_ring(&mut self, ring: usize, sweep: &mut Sweep<'_>) -> usize {
@@ -247,6 +263,7 @@ impl Drained {
                     let occupant = met.unwrap_or_else(|| image.meet(slot, told, time));
                     // The process that connected has been watched since then.
                     if known.is_none() && !(slot == 0 && told == image.info.own_pid) {
+                        image.note_fork();
                         let (image, occupant) = (image.clone(), occupant.clone());
                         watcher.ask(Request::Watch { image, slot, occupant });
                     }
@@ -334,9 +351,14 @@ impl Drained {
         debug!("image {}, slot {slot} ended: {end:?}", self.image.id.0);
         let what = What::Ended { slot, end, since, counters: Box::new(counters) };
         merger.note(Item { time, image: self.image.id, what }, Rank::Last);
-        for (ring, entry) in segment.directory().iter().enumerate().take(self.sources.len()) {
+        for ((ring, source), entry) in self.sources.iter_mut().enumerate().zip(segment.directory()) {
             if entry.owner().is_some_and(|(owner, _)| owner == slot) {
-                self.image.memory.punch_ring(ring);
+                // To take pages away all processors are interrupted: not for a few.
+                let position = source.consumer.position();
+                if position.saturating_sub(source.punched) > WORTH_PUNCHING {
+                    source.punched = position;
+                    self.image.memory.punch_ring(ring);
+                }
                 entry.release();
             }
         }
@@ -359,7 +381,7 @@ impl Drained {
             && self.ending.is_empty()
             && self.sources.len() >= rings_used.min(self.image.memory.geometry().ring_count())
             && self.sources.iter().all(|source| source.dead || source.consumer.available() == Ok(0))
-            && merger.has_nothing_of(self.image.id)
+            && merger.has_nothing_of(self.image.id, self.sources.iter().map(|source| source.stream))
     }
 
     /// Tells the agents that it is over.

@@ -10,6 +10,7 @@ use crate::pipeline::Pipeline;
 use crate::process::Info;
 use crate::processes::Rules;
 use crate::queue::{Received, queue};
+use crate::sleeper::MOST;
 use crate::snapshot;
 use crate::watcher::Request;
 use capture::{Create, Metadata, Reader, Summary, Writer};
@@ -40,13 +41,17 @@ impl Bench {
     }
 
     fn with(geometry: Geometry) -> Bench {
+        Bench::of(ImageId(0), geometry)
+    }
+
+    fn of(id: ImageId, geometry: Geometry) -> Bench {
         let liveness = Arc::new(Liveness::start().unwrap());
         let policy = Policy::default();
         let mut memory = Memory::new(geometry, policy, liveness.keeper().unwrap()).unwrap();
         // As if a process had mapped the memory and is gone.
         drop(memory.take_descriptors());
         let info = Info { pid: std::process::id(), ..Info::default() };
-        let image = Image::new(ImageId(0), memory, info, liveness, Arc::default());
+        let image = Image::new(id, memory, info, Arc::default(), liveness, Arc::default());
         let folder = tempfile::tempdir().unwrap();
         let clock = Clock::start();
         let writer =
@@ -280,7 +285,7 @@ fn nothing_is_merged_while_the_writer_is_behind() {
     let (watcher, clock) = (bench.watcher.clone(), bench.clock);
     let mut round =
         Round::new(Drain { images, watcher, batches, bell, shared: Arc::default(), clock, exit_scans: None });
-    round.drained.push(Drained::new(bench.image.clone()));
+    round.crowd.add(Drained::new(bench.image.clone()));
     let commit_at = |ring, time| {
         let (words, length) = encode(Record::Time { time }, 0);
         bench.commit(ring, &words[..length]);
@@ -312,6 +317,54 @@ fn nothing_is_merged_while_the_writer_is_behind() {
     assert_eq!(rings, [2, 0, 1]);
 }
 
+/// Check that of many images only those are looked at in each round that lately had something to say or that there is
+/// news of, and that nothing is merged before all were.
+#[test]
+fn sleepers_are_not_visited() {
+    let benches: Vec<Bench> = (0..MOST as u32).map(|id| Bench::of(ImageId(id), GEOMETRY)).collect();
+    let bell = Arc::new(Bell::default());
+    let (batches, written) = queue(bell.clone());
+    let (_, images) = mpsc::channel();
+    let (watcher, clock) = (benches[0].watcher.clone(), benches[0].clock);
+    let (shared, ringing) = (Arc::default(), bell.clone());
+    let mut round = Round::new(Drain { images, watcher, batches, bell, shared, clock, exit_scans: None });
+    let commit = |image: usize, record| {
+        let (words, length) = encode(record, 0);
+        benches[image].commit(0, &words[..length]);
+    };
+    for (image, bench) in benches.iter().enumerate() {
+        bench.image.memory.segment().slots()[0].claim(std::process::id(), None);
+        commit(image, Record::Owner { slot: 0, tid: 1, time: 1 });
+        round.crowd.add(Drained::new(bench.image.clone()));
+    }
+    let run = |round: &mut Round, is_whole: bool| {
+        if is_whole {
+            std::thread::sleep(crate::sleeper::LONGEST);
+        } else {
+            round.sleeper.polled(0);
+        }
+        assert!(!round.run());
+        let mut runs = Vec::new();
+        while let Received::Batch(mut batch) = written.receive(Duration::ZERO) {
+            let bytes = batch.bytes();
+            batch.take(|part| {
+                if let Part::Run(run, _) = part {
+                    runs.push(run.image.0);
+                }
+            });
+            written.finish(batch, bytes);
+        }
+        (runs, round.crowd.busy().count())
+    };
+    assert_eq!(run(&mut round, true), ((0..MOST as u32).collect(), MOST), "all are new");
+    assert_eq!(run(&mut round, true), (vec![], 0), "all sleep");
+    commit(7, Record::Time { time: 10 });
+    ringing.ring_about(ImageId(9));
+    commit(9, Record::Time { time: 20 });
+    assert_eq!(run(&mut round, false), (vec![], 1));
+    assert_eq!(run(&mut round, true), (vec![7, 9], 1), "in order, and one had something to say");
+}
+
 /// Check that a process that writes without end cannot keep the recording from ending: only what it had written when
 /// the recording ended is read.
 #[test]
@@ -324,7 +377,7 @@ fn writers_without_end_keep_nobody() {
     let shared = Arc::new(Shared::default());
     let mut round =
         Round::new(Drain { images, watcher, batches, bell, shared: shared.clone(), clock, exit_scans: None });
-    round.drained.push(Drained::new(bench.image.clone()));
+    round.crowd.add(Drained::new(bench.image.clone()));
     let (words, _) = encode(Record::Free { address: 0x10_0000 }, 0);
     let turn = vec![words[0]; TURN];
     bench.commit(0, &turn);

@@ -6,7 +6,7 @@ use crate::numbers::{Numbers, Roll};
 use crate::occupant::Occupant;
 use crate::process::{self, Info};
 use crate::sleeper::Bell;
-use crate::successors::{Relation, Successors};
+use crate::successors::Successors;
 use crate::watcher;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -43,7 +43,7 @@ pub(crate) struct Image {
     /// Finds its processes here by the pids they tell.
     numbers: Numbers,
     /// What has become of those that were not looked up in time.
-    successors: Successors,
+    successors: Arc<Successors>,
     /// The present or last occupant of each slot.
     occupants: Mutex<FxHashMap<u32, Arc<Occupant>>>,
     liveness: Arc<Liveness>,
@@ -53,6 +53,8 @@ pub(crate) struct Image {
     ends: Vec<AtomicU64>,
     /// The process that connected is gone; its children are still recorded.
     is_over: AtomicBool,
+    /// A forked process was met.
+    has_forked: AtomicBool,
 }
 
 impl Image {
@@ -60,18 +62,30 @@ impl Image {
         id: ImageId,
         memory: Memory,
         info: Info,
+        successors: Arc<Successors>,
         liveness: Arc<Liveness>,
         bell: Arc<Bell>,
     ) -> Arc<Image> {
         let slots = memory.geometry().slot_count();
         liveness.add(&memory.control());
         let ends = (0..slots).map(|_| AtomicU64::new(0)).collect();
-        let is_over = AtomicBool::new(false);
+        let (is_over, has_forked) = (AtomicBool::new(false), AtomicBool::new(false));
         let numbers = Numbers::of(&info);
         let first = Arc::new(Occupant::found(info.own_pid, info.pid));
         let occupants = Mutex::new(FxHashMap::from_iter([(0, first)]));
-        let successors = Successors::default();
-        Arc::new(Image { id, memory, info, numbers, successors, occupants, liveness, bell, ends, is_over })
+        Arc::new(Image {
+            id,
+            memory,
+            info,
+            numbers,
+            successors,
+            occupants,
+            liveness,
+            bell,
+            ends,
+            is_over,
+            has_forked,
+        })
     }
 
     /// Notes that a process has had a slot since `time`, in shifted ticks.
@@ -95,6 +109,14 @@ impl Image {
         occupant
     }
 
+    /// Notes that a forked process was met.
+    pub(crate) fn note_fork(self: &Arc<Image>) {
+        // Relaxed: only the drain thread asks.
+        if !self.has_forked.swap(true, Ordering::Relaxed) {
+            self.successors.forked.note(self);
+        }
+    }
+
     /// The process in a slot that tells this pid, if the drain thread has met it.
     pub(crate) fn occupant(&self, slot: u32, told: u32) -> Option<Arc<Occupant>> {
         let occupants = self.occupants.lock().ok()?;
@@ -110,12 +132,6 @@ impl Image {
             // A look at all processes takes long enough for some to connect, and to end.
             later().or_else(|| self.numbers.find(told, since, parent, roll)).or_else(later)
         })
-    }
-
-    /// Notes that a process connects, perhaps one of this image that has executed another program.
-    pub(crate) fn connects(&self, pid: u32, relations: &[Relation], time: u64) {
-        self.execed(pid);
-        self.successors.add(relations, time);
     }
 
     /// The pid in our namespace of a process that was met and looked up.
@@ -159,6 +175,10 @@ impl Image {
     /// lie unread in its ring.
     pub(crate) fn execed(&self, pid: u32) {
         let used = self.memory.segment().header().slots_used.load(Ordering::Acquire) as usize;
+        if used <= 1 && self.info.pid != pid && !self.is_over() {
+            // Nobody but the process that connected: most never fork, and all are asked whenever one connects.
+            return;
+        }
         for (index, slot) in self.memory.segment().slots().iter().enumerate().take(used) {
             if let Some((told, _)) = slot.owner()
                 && self
@@ -181,7 +201,7 @@ impl Image {
         let _ = end.fetch_update(Ordering::Release, Ordering::Relaxed, |known| {
             (known >> 32 != word >> 32).then_some(word)
         });
-        self.bell.ring();
+        self.bell.ring_about(self.id);
     }
 
     /// Tells the agents that the recording is over.

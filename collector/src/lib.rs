@@ -62,6 +62,7 @@ mod group;
 mod image;
 #[cfg_attr(not(target_arch = "x86_64"), path = "inject/elsewhere.rs")]
 pub mod inject;
+mod known_images;
 mod listener;
 mod listening_socket;
 mod liveness;
@@ -79,6 +80,7 @@ mod successors;
 mod unrecorded;
 mod watcher;
 
+mod crowd;
 mod drain;
 mod drained;
 mod merge_key;

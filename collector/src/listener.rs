@@ -6,12 +6,12 @@ use crate::door::{Door, new_key};
 use crate::error::Error;
 use crate::glob;
 use crate::image::{Image, ImageId};
+use crate::known_images::KnownImages;
 use crate::listening_socket::ListeningSocket;
 use crate::liveness::Liveness;
 use crate::log::debug;
 use crate::memory::{Memory, Policy};
 use crate::missed_allocators::MissedAllocators;
-use crate::occupant::Occupant;
 use crate::peer::Peer;
 use crate::pending::{Pending, Waiting};
 use crate::process::Info;
@@ -19,9 +19,9 @@ use crate::rights::Rights;
 use crate::sleeper::Bell;
 use crate::socket::{beside, open};
 use crate::strangers::Strangers;
-use crate::successors::Relation;
+use crate::successors::{Relation, Successors};
 use crate::unrecorded::Unrecorded;
-use crate::watcher::{Request, Watcher};
+use crate::watcher::Watcher;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
@@ -208,8 +208,8 @@ pub(crate) struct Host {
     rules: Rules,
     liveness: Arc<Liveness>,
     outlet: Outlet,
-    /// Images that may still be live, to notice an exec.
-    known: Mutex<Vec<std::sync::Weak<Image>>>,
+    known: Mutex<KnownImages>,
+    successors: Arc<Successors>,
     next: AtomicU32,
 }
 
@@ -220,6 +220,7 @@ impl Host {
             outlet,
             liveness: Arc::new(Liveness::start()?),
             known: Mutex::default(),
+            successors: Arc::default(),
             next: AtomicU32::new(0),
             unrecorded: Arc::default(),
             missed: Arc::default(),
@@ -331,7 +332,7 @@ impl Host {
         let (image, descriptors) = self.image(&hello, info)?;
         let sent = accept(agent, image.memory.geometry(), descriptors);
         // Even if the reply did not arrive: the process is watched, and the image ends with it, soon or now.
-        self.take_in(image, pid);
+        self.take_in(image);
         sent
     }
 
@@ -350,17 +351,17 @@ impl Host {
         // Libraries used its allocator before the calls were redirected to the agent.
         let attached = info.attached || hello.inside == Inside::Led;
         let info = Info { attached, connected: clock::now(self.rules.policy.tsc), ..info };
-        Ok((Image::new(id, memory, info, self.liveness.clone(), self.outlet.bell.clone()), descriptors))
+        let (liveness, bell) = (self.liveness.clone(), self.outlet.bell.clone());
+        Ok((Image::new(id, memory, info, self.successors.clone(), liveness, bell), descriptors))
     }
 
     /// Starts watching, draining and writing an image.
-    pub(crate) fn take_in(&self, image: Arc<Image>, pid: u32) {
+    pub(crate) fn take_in(&self, image: Arc<Image>) {
         if let Ok(mut known) = self.known.lock() {
-            known.push(Arc::downgrade(&image));
+            known.add(&image);
         }
-        let occupant = Arc::new(Occupant::found(image.info.own_pid, pid));
         let Outlet { images, bell, watcher } = &self.outlet;
-        watcher.ask(Request::Watch { image: image.clone(), slot: 0, occupant });
+        watcher.watch(&image);
         let _ = images.send(image);
         bell.ring();
     }
@@ -415,26 +416,14 @@ impl Host {
 
     /// Images that are not drained to their end yet.
     fn known(&self) -> Vec<Arc<Image>> {
-        let Ok(mut known) = self.known.lock() else { return Vec::new() };
-        known.retain(|image| image.strong_count() != 0);
-        known.iter().filter_map(std::sync::Weak::upgrade).collect()
+        self.known.lock().map(|mut known| known.all()).unwrap_or_default()
     }
 
     /// Ends the earlier images of a process that connects again: it executed another program. Returns how many of
     /// them are still there.
     fn forget(&self, info: &Info) -> usize {
-        let (relations, now) = (Relation::all(info), clock::now(self.rules.policy.tsc));
-        let Ok(mut known) = self.known.lock() else { return 0 };
-        let mut count = 0;
-        known.retain(|image| {
-            let image = image.upgrade();
-            if let Some(image) = &image {
-                image.connects(info.pid, &relations, now);
-                count += usize::from(image.info.pid == info.pid);
-            }
-            image.is_some()
-        });
-        count
+        self.successors.add(&Relation::all(info), clock::now(self.rules.policy.tsc));
+        self.known.lock().map_or(0, |mut known| known.connects(info.pid, &self.successors.forked))
     }
 }
 
@@ -477,7 +466,9 @@ pub(crate) fn refuse(agent: &OwnedFd, verdict: Verdict) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::image::End;
     use crate::pending::PATIENCE;
+    use crate::sleeper::MOST;
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, recv, socketpair};
     use shared_ring::handshake::Purpose;
     use std::time::Instant;
@@ -561,6 +552,40 @@ mod tests {
         drop(images);
         let closed = listener.stop();
         assert!(closed.remark_on_unrecorded().unwrap().contains("recorded: 5,"));
+    }
+
+    /// Check that in a crowd, too, a process that connects again ends its earlier image, and a forked one its part of its
+    /// parent's, and that images which are gone are forgotten.
+    #[test]
+    fn other_programs_are_noticed_in_a_crowd() {
+        let (listener, _) = listener();
+        let host = &listener.host;
+        let hello = Hello::from_bytes(&hello(PROTOCOL_VERSION)).unwrap();
+        let of = |pid| Info { pid, own_pid: pid, ..Info::default() };
+        let first = 1 << 30;
+        let claim = |image: &Image, slot: usize, pid, parent| {
+            let segment = image.memory.segment();
+            assert!(segment.slots()[slot].claim(pid, parent));
+            segment.header().slots_used.store(slot as u32 + 1, Ordering::Release);
+        };
+        let make = |pid| {
+            let (image, _) = host.image(&hello, of(pid)).unwrap();
+            claim(&image, 0, pid, None);
+            host.known.lock().unwrap().add(&image);
+            image
+        };
+        let images: Vec<Arc<Image>> = (first..first + 2 * MOST as u32).map(make).collect();
+        let child = first - 1;
+        claim(&images[5], 1, child, Some(0));
+        images[5].note_fork();
+        assert_eq!((host.forget(&of(child)), host.forget(&images[7].info)), (0, 1));
+        for (number, image) in images.iter().enumerate() {
+            let expected = [(number == 7).then_some(End::Exec), (number == 5).then_some(End::Exec)];
+            assert_eq!([0, 1].map(|slot| image.take_end(slot)), expected, "{number}");
+        }
+        assert_eq!(host.known().len(), images.len());
+        drop(images);
+        assert!(host.known().is_empty());
     }
 
     /// Check that silent agents delay nobody, and are let go when the recording is over.

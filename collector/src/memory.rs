@@ -170,8 +170,11 @@ impl Memory {
 }
 
 impl Drop for Memory {
-    /// Gives all pages of the segment back: a process may keep it mapped long after its recording.
+    /// Gives all pages of the segment back, if a process keeps it mapped after its recording.
     fn drop(&mut self) {
+        if self.is_orphaned() {
+            return;
+        }
         let bytes = self.geometry.layout().length as u64;
         let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
         let _ = rustix::fs::fallocate(&self.segment_fd, flags, 0, bytes);

@@ -97,9 +97,9 @@ impl Merger {
         self.streams.iter().map(Stream::waiting).sum()
     }
 
-    /// True when nothing of the image waits.
-    pub(crate) fn has_nothing_of(&self, image: ImageId) -> bool {
-        self.streams.iter().all(|stream| stream.image != image || stream.is_empty())
+    /// True when nothing of the image, which has these streams, waits.
+    pub(crate) fn has_nothing_of(&self, image: ImageId, mut streams: impl Iterator<Item = StreamId>) -> bool {
+        streams.all(|StreamId(number)| self.streams.get(number as usize).is_none_or(Stream::is_empty))
             && self.notes.iter().all(|Reverse(note)| note.item.image != image)
     }
 

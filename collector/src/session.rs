@@ -208,7 +208,7 @@ impl Session {
     pub fn attach(&self, pid: u32, patience: Duration, manner: Manner) -> Result<(), Refusal> {
         let host = self.listener.host();
         let image = attach::call(&host, pid, patience, manner)?;
-        host.take_in(image, pid);
+        host.take_in(image);
         Ok(())
     }
 

@@ -12,17 +12,17 @@
 //! A misbehaving agent may ring without end. When rings of agents wake the thread for nothing, it ignores agents for
 //! a while, twice as long each time.
 
-use crate::image::Image;
+use crate::image::{Image, ImageId};
 use rustix::io::Errno;
 use rustix::thread::futex::{self, Wait, WaitFlags, WaitPtr, WaitvFlags};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use shared_ring::bell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest sleep while any process is recorded, so that rare events still reach the file.
-const LONGEST: Duration = Duration::from_millis(150);
+pub(crate) const LONGEST: Duration = Duration::from_millis(150);
 /// The same while nobody is: only the bell can tell news.
 const ALONE: Duration = Duration::from_secs(60);
 /// Shortest sleep where the kernel cannot wait for all counts at once …
@@ -35,18 +35,32 @@ const DEAFEST: Duration = Duration::from_millis(10);
 /// A wake-up was for nothing if fewer words came: even the smallest ring has this many when past its mark.
 const WORTH: usize = 128;
 /// Most counts the kernel accepts (`FUTEX_WAITV_MAX`).
-const MOST: usize = 128;
+pub(crate) const MOST: usize = 128;
 
 /// The drain thread's own count.
 #[derive(Debug, Default)]
-pub(crate) struct Bell(AtomicU32);
+pub(crate) struct Bell {
+    count: AtomicU32,
+    concerned: Mutex<Vec<ImageId>>,
+}
 
 impl Bell {
     /// Wakes the drain thread, now or when it would next fall asleep.
     pub(crate) fn ring(&self) {
         // Release pairs with the Acquire load in `Sleeper::listen`: the following round sees what this ring is about.
-        self.0.fetch_add(1, Ordering::Release);
-        let _ = futex::wake(&self.0, futex::Flags::PRIVATE, 1);
+        self.count.fetch_add(1, Ordering::Release);
+        let _ = futex::wake(&self.count, futex::Flags::PRIVATE, 1);
+    }
+
+    /// The same, for news of an image that the thread may not be looking at.
+    pub(crate) fn ring_about(&self, image: ImageId) {
+        self.concerned.lock().unwrap_or_else(PoisonError::into_inner).push(image);
+        self.ring();
+    }
+
+    /// The images that there was news of.
+    pub(crate) fn concerned(&self) -> Vec<ImageId> {
+        std::mem::take(&mut self.concerned.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -69,7 +83,9 @@ pub(crate) struct Sleeper {
     deaf: Duration,
     /// When the present round began.
     began: Instant,
-    /// How long to sleep after it where the kernel cannot wait for all counts.
+    /// When the last round that visited all images began, and how long after it the next one is due where the kernel
+    /// cannot wait for all counts.
+    polled: Instant,
     polling: Duration,
     can_wait_for_many: bool,
     /// Times the thread slept.
@@ -85,6 +101,7 @@ impl Sleeper {
             woken: Woken::Us,
             deaf: Duration::ZERO,
             began: Instant::now(),
+            polled: Instant::now(),
             polling: POLLING,
             can_wait_for_many: true,
             sleeps: 0,
@@ -94,7 +111,7 @@ impl Sleeper {
     /// A round begins: any ring from now on ends the next sleep.
     pub(crate) fn listen(&mut self) {
         // Acquire pairs with the Release addition in `Bell::ring`.
-        self.heard = self.bell.0.load(Ordering::Acquire);
+        self.heard = self.bell.count.load(Ordering::Acquire);
         self.began = Instant::now();
     }
 
@@ -102,19 +119,35 @@ impl Sleeper {
     pub(crate) fn moved(&mut self, words: usize, is_called_for: bool) {
         let is_for_nothing = self.woken == Woken::Agent && words < WORTH && !is_called_for;
         self.deaf = if is_for_nothing { (self.deaf * 2).clamp(DEAF, DEAFEST) } else { Duration::ZERO };
-        let rest = if words < WORTH { self.began.elapsed() * REST } else { Duration::ZERO };
-        self.polling = rest.clamp(POLLING, LONGEST);
     }
 
-    /// Sleeps until there is something to do. `is_due` tells whether there is already; it is called once all agents
-    /// know that we are about to sleep.
+    /// The round has visited all images, and moved so many words of those that could not be waited for.
+    pub(crate) fn polled(&mut self, words: usize) {
+        let rest = if words < WORTH { self.began.elapsed() * REST } else { Duration::ZERO };
+        (self.polled, self.polling) = (self.began, rest.clamp(POLLING, LONGEST));
+    }
+
+    /// True when a round is due that visits all images.
+    pub(crate) fn is_time_to_poll(&self) -> bool {
+        self.polled.elapsed() >= self.polling
+    }
+
+    /// True when so many images can be waited for.
+    pub(crate) fn hears(&self, images: usize) -> bool {
+        self.can_wait_for_many && images < MOST
+    }
+
+    /// Sleeps until there is something to do; if there are `others` besides these images, until these have to be
+    /// looked at. `is_due` tells whether there is something already; it is called once all agents know that we are
+    /// about to sleep.
     pub(crate) fn sleep<'i>(
         &mut self,
         images: impl Iterator<Item = &'i Arc<Image>> + Clone,
+        others: bool,
         is_due: impl FnOnce() -> bool,
     ) {
         self.waits.clear();
-        self.add(&self.bell.clone().0, self.heard, WaitFlags::PRIVATE);
+        self.add(&self.bell.clone().count, self.heard, WaitFlags::PRIVATE);
         if !self.deaf.is_zero() {
             let deaf = self.deaf;
             if self.wait(deaf) == Woken::Us {
@@ -133,10 +166,10 @@ impl Sleeper {
                 self.add(rung, count, WaitFlags::empty());
             }
         }
-        let longest = match (is_anybody, is_too_many || !self.can_wait_for_many) {
+        let longest = match (is_anybody || others, others || is_too_many || !self.can_wait_for_many) {
             (false, _) => ALONE,
             (true, false) => LONGEST,
-            (true, true) => self.polling,
+            (true, true) => self.polling.saturating_sub(self.polled.elapsed()),
         };
         self.woken = if is_due() { Woken::Us } else { self.wait(longest) };
         for image in images {
@@ -147,7 +180,7 @@ impl Sleeper {
     /// Sleeps until the bell rings or the time is over, ignoring agents.
     pub(crate) fn sleep_deaf(&mut self, time: Duration) {
         self.waits.clear();
-        self.add(&self.bell.clone().0, self.heard, WaitFlags::PRIVATE);
+        self.add(&self.bell.clone().count, self.heard, WaitFlags::PRIVATE);
         self.woken = self.wait(time);
     }
 
@@ -172,12 +205,12 @@ impl Sleeper {
                 Err(Errno::TIMEDOUT) => return Woken::Clock,
                 // If several counts had changed already only the first is reported, so others may be agents.
                 Ok(0) | Err(Errno::INTR) => return Woken::Us,
-                Err(_) if self.bell.0.load(Ordering::Relaxed) != self.heard => return Woken::Us,
+                Err(_) if self.bell.count.load(Ordering::Relaxed) != self.heard => return Woken::Us,
                 Ok(_) | Err(_) => return Woken::Agent,
             }
         }
         let time = later(Timespec::default(), longest);
-        match futex::wait(&self.bell.0, futex::Flags::PRIVATE, self.heard, Some(&time)) {
+        match futex::wait(&self.bell.count, futex::Flags::PRIVATE, self.heard, Some(&time)) {
             Err(Errno::TIMEDOUT) => Woken::Clock,
             _ => Woken::Us,
         }
@@ -211,7 +244,7 @@ mod tests {
             sleeper.listen();
             bell.ring();
             let started = Instant::now();
-            sleeper.sleep(std::iter::empty(), || false);
+            sleeper.sleep(std::iter::empty(), false, || false);
             sleeper.listen();
             let ringer = std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(5));
@@ -219,7 +252,7 @@ mod tests {
             });
             let heard = sleeper.heard;
             while sleeper.heard == heard {
-                sleeper.sleep(std::iter::empty(), || false);
+                sleeper.sleep(std::iter::empty(), false, || false);
                 sleeper.listen();
             }
             ringer.join().unwrap();
@@ -236,7 +269,7 @@ mod tests {
             [(0, 0, POLLING), (4, WORTH, POLLING), (4, 0, 4 * REST * MS), (9, 0, LONGEST)]
         {
             sleeper.began = Instant::now() - took * MS;
-            sleeper.moved(words, false);
+            sleeper.polled(words);
             assert!(
                 sleeper.polling >= expected && sleeper.polling <= LONGEST,
                 "{took} ms: {:?}",

@@ -48,7 +48,7 @@ impl Stages {
         let memory = Memory::new(Geometry::default(), policy, liveness.keeper().expect("it has started"))
             .expect("there is memory");
         let info = Info { pid: std::process::id(), ..Info::default() };
-        let image = Image::new(ImageId(0), memory, info, liveness, Arc::default());
+        let image = Image::new(ImageId(0), memory, info, Arc::default(), liveness, Arc::default());
         let clock = Clock::start();
         let writer = Writer::create(capture, Create::Replace, &Metadata::default()).expect("a file is made");
         let mut batch = Batch::default();

@@ -4,6 +4,7 @@
 //! which process that is, it may have executed another program and even ended. If that program has the agent, it
 //! connects, and then its pid here, the one it tells and its parent are known, and those of its parents as well.
 
+use crate::known_images::Forked;
 use crate::numbers;
 use crate::process::Info;
 use procfs::process::Process;
@@ -18,7 +19,10 @@ const DEPTH: usize = 8;
 
 /// Processes of other pid namespaces that connected, and their parents; the latest ones first.
 #[derive(Debug, Default)]
-pub(crate) struct Successors(Mutex<VecDeque<(Relation, u64)>>);
+pub(crate) struct Successors {
+    latest: Mutex<VecDeque<(Relation, u64)>>,
+    pub(crate) forked: Forked,
+}
 
 /// What a process in another pid namespace is known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +37,9 @@ pub(crate) struct Relation {
 impl Relation {
     /// That of a process and of its parents, as far as they are in other namespaces.
     pub(crate) fn all(info: &Info) -> Vec<Relation> {
+        if info.own_pid == info.pid {
+            return Vec::new();
+        }
         let first = Relation { told: info.own_pid, pid: info.pid, parent_pid: info.parent_pid };
         let parent = |child: &Relation| {
             let status = Process::new(child.parent_pid.cast_signed()).ok()?.status().ok()?;
@@ -47,7 +54,7 @@ impl Relation {
 impl Successors {
     /// Notes a process that connects at this time, and its parents.
     pub(crate) fn add(&self, relations: &[Relation], time: u64) {
-        let Ok(mut all) = self.0.lock() else { return };
+        let Ok(mut all) = self.latest.lock() else { return };
         for (index, relation) in relations.iter().enumerate() {
             if index == 0 || !all.iter().any(|(known, _)| known == relation) {
                 all.truncate(MOST - 1);
@@ -58,7 +65,7 @@ impl Successors {
 
     /// The pid here of the process that told this pid, has this parent, and has existed since this time.
     pub(crate) fn find(&self, told: u32, parent_pid: u32, since: u64) -> Option<u32> {
-        let all = self.0.lock().ok()?;
+        let all = self.latest.lock().ok()?;
         let mut later = all.iter().rev().filter(|(_, time)| *time >= since);
         let found = later.find(|(one, _)| (one.told, one.parent_pid) == (told, parent_pid));
         found.map(|(one, _)| one.pid)
@@ -91,7 +98,7 @@ mod tests {
         }
         (0..MOST).for_each(|_| successors.add(&[relation(7, 107, 52)], 50));
         assert_eq!((successors.find(2, 50, 5), successors.find(7, 52, 5)), (None, Some(107)));
-        assert_eq!(successors.0.lock().unwrap().len(), MOST);
+        assert_eq!(successors.latest.lock().unwrap().len(), MOST);
         assert_eq!(Relation::all(&Info::read(std::process::id())), [], "it is in our namespace");
     }
 }

@@ -70,7 +70,7 @@ fn check(streams: &[&[(u64, Record)]], watermark: u64, expected: &[(u32, u64)], 
     assert_eq!(contents(&mut batch), expected);
     assert!(!merger.merge(u64::MAX, &mut batch));
     assert_eq!(contents(&mut batch).len(), left);
-    assert!(merger.has_nothing_of(ImageId(0)));
+    assert!(merger.has_nothing_of(ImageId(0), (0..streams.len()).map(|number| StreamId(number as u32))));
 }
 
 /// Check that time orders, rings stay in order, and nothing beyond the watermark moves.

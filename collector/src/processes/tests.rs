@@ -32,7 +32,14 @@ fn pid_used_again_has_its_own_end() {
     for (number, begins) in [10, 20, 30].map(seconds).into_iter().enumerate() {
         let memory = Memory::new(GEOMETRY, Policy::default(), liveness.keeper().unwrap()).unwrap();
         let info = Info { pid: FIRST, own_pid: FIRST, start_ticks: begins, ..Info::default() };
-        let image = Image::new(ImageId(number as u32), memory, info, liveness.clone(), Arc::default());
+        let image = Image::new(
+            ImageId(number as u32),
+            memory,
+            info,
+            Arc::default(),
+            liveness.clone(),
+            Arc::default(),
+        );
         processes.start(&image, &arrival(0, FIRST, None), begins, &mut writer).unwrap();
         processes.end(image.id, 0, End::Gone(None), begins..=begins + seconds(5), &mut writer).unwrap();
     }
@@ -54,7 +61,7 @@ fn what_ended_long_ago_is_forgotten() {
         let liveness = Arc::new(Liveness::start().unwrap());
         let memory = Memory::new(GEOMETRY, Policy::default(), liveness.keeper().unwrap()).unwrap();
         let info = Info { pid: FIRST, own_pid: FIRST, ..Info::default() };
-        let image = Image::new(ImageId(0), memory, info, liveness, Arc::default());
+        let image = Image::new(ImageId(0), memory, info, Arc::default(), liveness, Arc::default());
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("forks.memprof");
         let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();

@@ -161,7 +161,7 @@ fn agents_processes_are_known_until_they_are_decided() {
     let geometry = Geometry { rings: 1, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 };
     let memory = Memory::new(geometry, Policy::default(), liveness.keeper().unwrap()).unwrap();
     let info = Info { pid: 7, own_pid: 7, executable: "/bin/make".into(), ..Info::default() };
-    let image = image::Image::new(ImageId(0), memory, info, liveness, Arc::default());
+    let image = image::Image::new(ImageId(0), memory, info, Arc::default(), liveness, Arc::default());
     let now = played.clock.nanoseconds(played.clock.now());
     let arrival = Arrival { slot: 0, occupant: Arc::new(Occupant::found(7, 7)), origin: None };
     let Played { processes, writer, .. } = &mut played;
