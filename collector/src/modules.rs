@@ -49,10 +49,24 @@ const MOST_KNOWN: usize = 1 << 14;
 /// Modules whose files are held, by build id and path: one process after another maps the same programs and libraries,
 /// which the capture tells apart by their build ids, so their files need to be looked at once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KnownFiles(Arc<Mutex<FxHashMap<(Vec<u8>, Vec<u8>), ModuleId>>>);
+pub(crate) struct KnownFiles(Arc<Mutex<FxHashMap<Name, ModuleId>>>);
+
+/// Build id and path.
+type Name = (Vec<u8>, Vec<u8>);
 
 impl KnownFiles {
-    fn known(&self) -> MutexGuard<'_, FxHashMap<(Vec<u8>, Vec<u8>), ModuleId>> {
+    fn get(&self, name: &Name) -> Option<ModuleId> {
+        self.known().get(name).copied()
+    }
+
+    fn put(&self, name: Name, module: ModuleId) {
+        let mut known = self.known();
+        if known.len() < MOST_KNOWN {
+            known.insert(name, module);
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, FxHashMap<Name, ModuleId>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -145,7 +159,7 @@ impl Modules {
 
     fn add(&mut self, path: &[u8], build_id: &[u8], writer: &mut Writer) -> Result<ModuleId, Error> {
         let name = (!build_id.is_empty()).then(|| (build_id.to_vec(), path.to_vec()));
-        if let Some(known) = name.as_ref().and_then(|name| self.known.known().get(name).copied()) {
+        if let Some(known) = name.as_ref().and_then(|name| self.known.get(name)) {
             return Ok(known);
         }
         let path = String::from_utf8_lossy(path).into_owned();
@@ -180,8 +194,8 @@ impl Modules {
         };
         let id = writer.module(module)?;
         let handle = self.hold(&inside, &file.path, metadata.is_none());
-        if let Some(name) = name.filter(|_| handle.is_some() && self.known.known().len() < MOST_KNOWN) {
-            self.known.known().insert(name, id);
+        if let Some(name) = name.filter(|_| handle.is_some()) {
+            self.known.put(name, id);
         }
         self.new_handles.extend(handle.map(|handle| (id, handle)));
         self.new_files.push((id, file));
