@@ -479,7 +479,7 @@ fn attached_processes_are_sampled_with_what_they_start() {
     let mut tool = world.tool(["info"]);
     tool.arg(world.path("it.memprof"));
     let ran = wait(&world, tool);
-    assert!(ran.text().contains("the recorded processes, with"), "{}", ran.text());
+    assert!(ran.text().contains("the recorded processes and what they started, with"), "{}", ran.text());
     let rows = report("it.memprof");
     for (function, worked, before) in
         [("early", worked[0], before), ("late", worked[1], 0), ("child", worked[2], 0)]
