@@ -54,6 +54,7 @@ mod told;
 
 mod by_hand;
 mod footprint;
+mod go;
 mod made_code;
 mod modules;
 mod names;

@@ -59,8 +59,10 @@ mod rules;
 mod sample;
 
 mod cfi;
+mod clone;
 mod expression;
 mod frame_pointer;
+mod go;
 mod row;
 
 mod arch;
