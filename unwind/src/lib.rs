@@ -63,6 +63,7 @@ mod clone;
 mod expression;
 mod frame_pointer;
 mod go;
+mod hotspot;
 mod row;
 
 mod arch;
