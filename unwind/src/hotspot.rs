@@ -1,4 +1,4 @@
-//! Frames of the interpreter of Java's virtual machine, HotSpot.
+//! Frames of the interpreter of Java's virtual machine, `HotSpot`.
 //!
 //! The interpreter keeps frame pointers, but a method that it calls does not return behind a call: it pushes the
 //! address of an *entry* for the type of the result itself. Each entry begins by taking the stack pointer from the
