@@ -235,7 +235,7 @@ fn starts_of_threads_have_complete_stacks() {
         return;
     }
     let program = c("works_in_short_threads").flags(["-O1", "-pthread"]).build();
-    let recording = record(&program).args(["3000", "10"]).options(["--frequency", "10000"]);
+    let recording = record(&program).args(["12000", "1"]).options(["--frequency", "10000"]);
     let (_, capture) = recording.with_names().run();
     if capture.info()["cpu"]["kernel"] != true {
         return skip("starts of threads", "the kernel does not permit its own part");
@@ -249,7 +249,7 @@ fn starts_of_threads_have_complete_stacks() {
         *if is_first { &mut new } else { &mut old } += samples;
         assert!(row["state"] == "complete" && (is_first || stack.contains(&"main".into())), "{row:#}");
     }
-    assert!(old > 10 && new > 10, "{old} in old threads, {new} in new ones");
+    assert!(old > 0 && new > 0, "{old} in old threads, {new} in new ones");
 }
 
 /// Check that threads which end before anybody can read their names have the names that the kernel reported, though
