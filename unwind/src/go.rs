@@ -144,8 +144,8 @@ impl Code {
     }
 }
 
-/// Reads an instruction that uses a word at most 127 bytes above the stack pointer. `modrm` is its second operand byte
-/// where there is no displacement. Returns the displacement and the code behind it.
+/// Reads an instruction that uses a word at most 127 bytes above the stack pointer. `modrm` is its first operand byte
+/// if there is no displacement. Returns the displacement and the code behind it.
 fn from_stack<'c>(code: &'c [u8], opcode: &[u8], modrm: u8) -> Option<(i32, &'c [u8])> {
     match code.strip_prefix(opcode)? {
         [operand, 0x24, rest @ ..] if *operand == modrm => Some((0, rest)),

@@ -62,7 +62,8 @@ pub enum Kind {
     Slow = 8,
     /// The module has no row here.
     NoInformation = 9,
-    /// Go's call of C from a goroutine: see [`crate::go`].
+    /// Go's call of C, on the thread's stack: the goroutine's `g` was saved at sp + `cfa_offset`, and how far below the
+    /// end of its stack its frames go on at sp + `bp_offset`.
     Goroutine = 10,
 }
 
@@ -157,7 +158,8 @@ impl Rule {
         self.0 as i32 as i64
     }
 
-    /// From the CFA (from bp for [`Kind::Deref`], from sp for [`Kind::Goroutine`]) to the word that holds the caller's rbp, or to the return address.
+    /// From the CFA (from bp for [`Kind::Deref`]) to the word that holds the caller's rbp, or to the return address;
+    /// from sp to the saved distance for [`Kind::Goroutine`].
     #[inline(always)]
     pub const fn bp_offset(self) -> i64 {
         ((self.0 >> 32) as i16 as i64).wrapping_mul(UNIT as i64)

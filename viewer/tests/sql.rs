@@ -92,7 +92,7 @@ fn other_statements_are_refused() {
         ("select * from blokcs", "no such table: blokcs"),
         (
             "select * from blokcs",
-            "there are blocks, costs, failed_allocations, frame_functions, frames, functions, ",
+            "; there are blocks, costs, failed_allocations, frame_functions, frames, functions, info, modules, processes, stacks, threads",
         ),
         ("select 1; select 2", "one statement"),
         ("", "one statement"),

@@ -30,8 +30,8 @@ pub(super) fn demangle(name: &str) -> Option<String> {
     Some(readable)
 }
 
-/// The coroutine that one of gcc's functions resumes or destroys, and how that function is marked. Its parameter is of
-/// a type that is called as the coroutine is:
+/// The coroutine that one of gcc's functions resumes or destroys, and how that function is marked. Its parameter is
+/// of a type that is called as the coroutine is:
 ///
 /// ```text
 /// _Z4workPZ4workiE14_Z4worki.Frame.actor

@@ -68,8 +68,8 @@ fn functions_that_change_stacks_are_recognised() {
     }
 }
 
-/// Check that a walk goes on where the runtime does, and where it cannot read the goroutine's stack says that it knows
-/// no more; a frame pointer that leads to where that stack was before it was moved is not used.
+/// Check that a walk goes on where the runtime does, and says that it knows no more where it cannot read the stack of
+/// the goroutine; a frame pointer that leads to where that stack was before it was moved is not used.
 #[test]
 fn stacks_go_on_on_the_other_stack() {
     const SP: u64 = 0x7000;

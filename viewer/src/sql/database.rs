@@ -19,7 +19,7 @@ pub enum Error {
     #[error("{0}")]
     Sql(#[from] rusqlite::Error),
     /// The statement names a table that does not exist; the text is that of `SQLite`, with those that do.
-    #[error("{error}: there are {tables}")]
+    #[error("{error}; there are {tables}")]
     NoTable {
         /// What `SQLite` says.
         error: rusqlite::Error,

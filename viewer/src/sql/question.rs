@@ -57,9 +57,10 @@ fn one<'c>(connection: &'c Connection, text: &str) -> Result<Statement<'c>, Erro
     }
 }
 
-/// The names of all tables and views.
+/// The names of all tables.
 fn tables(connection: &Connection) -> Result<String, Error> {
-    let names = "select group_concat(name, ', ') from (select name from sqlite_schema order by name)";
+    let names = "select group_concat(name, ', ')
+        from (select name from sqlite_schema where type = 'table' order by name)";
     Ok(connection.query_row(names, [], |row| row.get(0))?)
 }
 
