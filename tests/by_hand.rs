@@ -39,6 +39,26 @@ fn programs_started_by_hand_are_recorded() {
     }
 }
 
+/// Check that a recording whose socket was removed says once that nobody can join any more, and that its capture is
+/// complete.
+#[test]
+fn removed_sockets_are_noticed() {
+    let world = World::new();
+    let (socket, file) = (world.path("socket"), world.path("it.memprof"));
+    let mut record = world.tool(["record", "--no-symbolize", "--listen"]);
+    record.arg(&socket).arg("--output").arg(&file);
+    let collector = start(&world, record);
+    wait_for("the collector", || collector.stderr().contains("COMMAND\n"));
+    std::fs::remove_file(&socket).expect("it is a file of ours");
+    wait_for("the warning", || collector.stderr().contains("socket was removed, so no more programs"));
+    // Two more looks.
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    collector.signal(Signal::INT);
+    let ran = collector.wait();
+    assert_eq!((ran.code, ran.stderr.matches("was removed").count()), (0, 1), "{}", ran.stderr);
+    assert!(file.exists());
+}
+
 /// Check that a process which still runs when the collector ends goes on, and that what it did until then is in the
 /// capture.
 #[test]

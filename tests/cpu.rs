@@ -227,6 +227,31 @@ fn work_of_short_threads_is_known_to_be_missing() {
     assert!(!ran.text().contains("ended sooner"), "{}", ran.text());
 }
 
+/// Check that the kernel's work of starting threads has complete stacks on both sides: to who called `clone`, and to
+/// nobody in the new thread.
+#[test]
+fn starts_of_threads_have_complete_stacks() {
+    if !can_sample() {
+        return;
+    }
+    let program = c("works_in_short_threads").flags(["-O1", "-pthread"]).build();
+    let recording = record(&program).args(["12000", "1"]).options(["--frequency", "10000"]);
+    let (_, capture) = recording.with_names().run();
+    if capture.info()["cpu"]["kernel"] != true {
+        return skip("starts of threads", "the kernel does not permit its own part");
+    }
+    let report = capture.report(&["--cpu"]);
+    let rows = report["rows"].as_array().expect("a report has rows").iter().zip(rows_of(&report));
+    let (mut old, mut new) = (0, 0);
+    for (row, (stack, samples)) in rows {
+        let Some(place) = stack.iter().position(|name| name.starts_with("clone")) else { continue };
+        let is_first = place + 1 == stack.len();
+        *if is_first { &mut new } else { &mut old } += samples;
+        assert!(row["state"] == "complete" && (is_first || stack.contains(&"main".into())), "{row:#}");
+    }
+    assert!(old > 0 && new > 0, "{old} in old threads, {new} in new ones");
+}
+
 /// Check that threads which end before anybody can read their names have the names that the kernel reported, though
 /// none of them was sampled.
 #[test]
@@ -479,7 +504,7 @@ fn attached_processes_are_sampled_with_what_they_start() {
     let mut tool = world.tool(["info"]);
     tool.arg(world.path("it.memprof"));
     let ran = wait(&world, tool);
-    assert!(ran.text().contains("the recorded processes, with"), "{}", ran.text());
+    assert!(ran.text().contains("the recorded processes and what they started, with"), "{}", ran.text());
     let rows = report("it.memprof");
     for (function, worked, before) in
         [("early", worked[0], before), ("late", worked[1], 0), ("child", worked[2], 0)]

@@ -54,6 +54,8 @@ mod told;
 
 mod by_hand;
 mod footprint;
+mod go;
+mod java;
 mod made_code;
 mod modules;
 mod names;

@@ -1,13 +1,14 @@
 # shellcheck shell=bash
 # The table of two agents, for tuning: both record the same programs in turn, round after round.
 
-# Starts a collector that programs find by the file "socket"; `stop_collector` ends it.
+# Starts a collector that programs find by the file "socket"; `stop_collector` ends it, and so does the end of this
+# shell, should a step fail: pipes run in shells of their own, which know nothing of a trap.
 start_collector() {
     local tries
     rm -f socket
     # Not by `pinned`: the signal would go to its shell.
-    taskset -c "$cores" "$memprof" record --quiet --force --no-symbolize --on-full block --max-wait 10s \
-        --listen socket --output capture &
+    setpriv --pdeathsig TERM taskset -c "$cores" "$memprof" record --quiet --force --no-symbolize --on-full block \
+        --max-wait 10s --listen socket --output capture &
     collector=$!
     for ((tries = 0; tries < 500; tries++)); do
         [[ ! -S socket ]] || break

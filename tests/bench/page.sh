@@ -34,7 +34,7 @@ page_and_server() {
         echo 'the page in a browser: not measured, node or Chromium is not installed'
     fi
 
-    "$memprof" serve "$capture" --no-browser 2>served &
+    setpriv --pdeathsig TERM "$memprof" serve "$capture" --no-browser 2>served &
     server=$!
     for ((tries = 0; tries < 500; tries++)); do
         address=$(grep -o 'http://[^ ]*' served) && break

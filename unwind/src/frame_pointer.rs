@@ -16,7 +16,8 @@
 //!   another stack, as at the start of a coroutine, which inherits its creator's.
 //! - 0 marks the outermost frame, by the convention of the ABI, as when glibc's dynamic loader calls constructors. It
 //!   may also be any function's null pointer, so the stack must continue like that of a new process.
-//! - The return address is code and follows a call instruction.
+//! - The return address is code and follows a call instruction, or is one that Go writes for a goroutine's first
+//!   function, or Java's interpreter for a method that it calls.
 //! - If that call is direct, it does not lead to a function with a table: the frame of such a function could not be
 //!   this one, so the pointer must be an older frame's, and following it would silently skip frames.
 //! - The chain rises: the caller's frame pointer lies above ours. If the return address belongs to a module with
@@ -30,7 +31,7 @@
 
 use crate::arch::{self, Call};
 use crate::memory::word;
-use crate::{CodeAddress, End, Frame, Memory, Modules, Rule, Rules};
+use crate::{CodeAddress, End, Frame, Memory, Modules, Rule, Rules, go, hotspot};
 
 /// Most bytes of a frame: the size of a whole stack by default.
 const LARGEST_FRAME: u64 = 8 << 20;
@@ -54,10 +55,13 @@ pub(crate) fn step(frame: &Frame, memory: &mut impl Memory, rules: &mut impl Rul
     }
     let mut slot = |offset| word(memory, bp.wrapping_add(offset)).map_err(|_| End::NoUnwindInfo);
     let (caller_bp, returns, caller_sp) = (slot(0)?, slot(8)?, bp.wrapping_add(16));
-    if returns != 0 {
+    if returns != 0 && !go::is_exit(returns, rules.modules()) {
         let code = CodeAddress::Return(returns).lookup();
         let rises = caller_sp > bp && (caller_bp > bp || rules.modules().find(code).is_some());
-        if !(rises && rules.modules().is_code(code) && follows_a_call(returns, rules)) {
+        if !(rises && rules.modules().is_code(code))
+            || !(follows_a_call(returns, rules)
+                || hotspot::returns_from(frame, returns, memory, rules.modules()))
+        {
             return Err(End::NoUnwindInfo);
         }
     }

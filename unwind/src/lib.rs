@@ -8,8 +8,9 @@
 //!   [`Scratch`], so even the first walk of a thread fits on a 16 KiB thread stack.
 //! - **Exact or ended.** A frame is only visited if its address is code and it was reached by unwind tables, by frame
 //!   pointers where there are no tables, or by the instructions of a leaf function or of a C library that is built
-//!   without tables ([`Text`]). Stack pointers rise strictly. A chain that breaks a rule is cut, and [`End`] says
-//!   why; nothing is guessed by scanning.
+//!   without tables ([`Text`]). Stack pointers rise strictly, except from a signal handler or from C to the goroutine
+//!   that called it, which may be on other stacks. A chain that breaks a rule is cut, and [`End`] says why; nothing is
+//!   guessed by scanning.
 //! - **Hostile bytes are ordinary input.** Tables, headers and stack words may be anything. Every read is bounded,
 //!   and every loop has a limit.
 //! - Not for: symbol names, source lines, `.debug_frame`, and processors other than x86-64 and 64-bit ARM (the crate
@@ -59,8 +60,11 @@ mod rules;
 mod sample;
 
 mod cfi;
+mod clone;
 mod expression;
 mod frame_pointer;
+mod go;
+mod hotspot;
 mod row;
 
 mod arch;

@@ -62,6 +62,9 @@ pub enum Kind {
     Slow = 8,
     /// The module has no row here.
     NoInformation = 9,
+    /// Go's call of C, on the thread's stack: the goroutine's `g` was saved at sp + `cfa_offset`, and how far below the
+    /// end of its stack its frames go on at sp + `bp_offset`.
+    Goroutine = 10,
 }
 
 /// The ordinary kinds, decoded.
@@ -134,6 +137,7 @@ impl Rule {
             7 => Kind::Signal,
             8 => Kind::Slow,
             9 => Kind::NoInformation,
+            10 => Kind::Goroutine,
             _ => return None,
         })
     }
@@ -154,7 +158,8 @@ impl Rule {
         self.0 as i32 as i64
     }
 
-    /// From the CFA (from bp for [`Kind::Deref`]) to the word that holds the caller's rbp, or to the return address.
+    /// From the CFA (from bp for [`Kind::Deref`]) to the word that holds the caller's rbp, or to the return address;
+    /// from sp to the saved distance for [`Kind::Goroutine`].
     #[inline(always)]
     pub const fn bp_offset(self) -> i64 {
         ((self.0 >> 32) as i16 as i64).wrapping_mul(UNIT as i64)
@@ -176,7 +181,7 @@ mod tests {
     use crate::arch;
     use proptest::prelude::*;
 
-    const KINDS: [Kind; 9] = [
+    const KINDS: [Kind; 10] = [
         Kind::Sp,
         Kind::SpSavesBp,
         Kind::Bp,
@@ -186,6 +191,7 @@ mod tests {
         Kind::Signal,
         Kind::Slow,
         Kind::NoInformation,
+        Kind::Goroutine,
     ];
 
     /// Check that the bits are where the documentation shows them.
@@ -207,7 +213,7 @@ mod tests {
     fn other_words_are_no_rules() {
         let [elsewhere, odd] = [0x0001_fff0_0000_0028, 0x0002_fff1_0000_0028];
         let pushes = arch::PUSHES_RETURN_ADDRESS;
-        for (bits, is_none) in [(elsewhere, pushes), (odd, pushes), (0x000a_0000_0000_0000, true)] {
+        for (bits, is_none) in [(elsewhere, pushes), (odd, pushes), (0x000b_0000_0000_0000, true)] {
             assert_eq!(Rule::from_bits(bits).is_none(), is_none, "{bits:#x}");
         }
     }

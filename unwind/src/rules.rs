@@ -3,7 +3,7 @@
 use crate::memory::{Memory, word};
 use crate::{
     CodeAddress, End, Frame, Kind, Modules, Rule, RuleTable, Scratch, Sections, SharedRules, arch, cfi,
-    way_out,
+    clone, go, way_out,
 };
 
 /// The rules of all code of a process.
@@ -84,11 +84,13 @@ pub(crate) fn learn(address: CodeAddress, modules: &impl Modules, scratch: &mut 
         Some(sections) => match cfi::rule(sections, address, scratch) {
             Rule::NO_INFORMATION => stub(address, modules)
                 .or_else(|| made_by_hand(address, sections, modules, scratch))
+                .or_else(|| go::rule(address, modules))
+                .or_else(|| clone::rule(address, modules))
                 .or_else(|| leaf(address, modules))
                 .unwrap_or(Rule::NO_INFORMATION),
             rule => rule,
         },
-        None => leaf(address, modules).unwrap_or(Rule::NO_INFORMATION),
+        None => leaf(address, modules).or_else(|| go::rule(address, modules)).unwrap_or(Rule::NO_INFORMATION),
     };
     let text = if rule == Rule::NO_INFORMATION { modules.text(lookup) } else { None };
     let rule = text.and_then(|text| way_out::rule(text, address)).unwrap_or(rule);
@@ -109,16 +111,14 @@ pub(crate) fn evaluate(
     let lookup = frame.code().lookup();
     match modules.find(lookup).and_then(|sections| cfi::row(sections, lookup, scratch)) {
         Some(row) => row.step(frame, memory),
-        None => leave_by_register(frame, memory),
+        None if !arch::PUSHES_RETURN_ADDRESS => leave_by_register(frame, memory),
+        None if matches!(frame.code(), CodeAddress::Exact(_)) => clone::step(frame, memory, modules, scratch),
+        None => go::step(frame, memory, modules),
     }
 }
 
 /// Leaves an interrupted PLT stub or leaf function that has pushed nothing, where calls do not push either.
 fn leave_by_register(frame: &Frame, memory: &mut impl Memory) -> Result<Frame, End> {
-    // Here the rule came from a row, whose module must be gone.
-    if arch::PUSHES_RETURN_ADDRESS {
-        return Err(End::NoUnwindInfo);
-    }
     let slot = frame.context().and_then(|context| context.slot(arch::RETURN_ADDRESS));
     let returns = word(memory, slot.ok_or(End::NoUnwindInfo)?)?;
     Frame::caller(arch::code_address(returns), frame.sp(), frame.bp())

@@ -3,7 +3,7 @@
 use crate::arch::{self, SignalContext};
 use crate::memory::word;
 use crate::rule::Ordinary;
-use crate::{CodeAddress, Frame, Kind, Memory, Registers, Rule, Rules, frame_pointer};
+use crate::{CodeAddress, Frame, Kind, Memory, Registers, Rule, Rules, frame_pointer, go};
 use core::hint::select_unpredictable;
 
 /// Why a walk ended.
@@ -139,6 +139,7 @@ fn unusual<M: Memory, R: Rules>(
         }
         Some(Kind::Signal) => interrupted(frame, memory),
         Some(Kind::Slow) => rules.evaluate(&frame, memory),
+        Some(Kind::Goroutine) => go::to_goroutine(rule, &frame, memory),
         Some(Kind::NoInformation) => frame_pointer::step(&frame, memory, rules),
         // The ordinary kinds do not get here, and a word that is no rule leads nowhere.
         Some(Kind::Sp | Kind::SpSavesBp | Kind::Bp | Kind::BpSavesBp) | None => Err(End::Broken),

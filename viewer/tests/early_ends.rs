@@ -55,3 +55,21 @@ fn summaries_say_that_info_says_why() {
         assert_eq!(line.ends_with("1 incomplete; info says why"), is_told, "{line}");
     }
 }
+
+/// Check that compilers' options are advised for files only, and frame pointers for code that has none.
+#[test]
+fn advice_fits_the_code() {
+    for (path, is_file) in [("/lib/bare.so", true), ("[anonymous code (JIT?) of 7]", false)] {
+        let mut made = Made::new();
+        let (_, thread) = made.process("app");
+        let (marker, frame) = (made.stack(MARKER), made.frame(Some(path), &["f"]));
+        let stack = made.node(marker, frame);
+        made.alloc(thread, 0x1000, 10, stack);
+        let mut out = Vec::new();
+        text::info(&mut out, &made.loaded("app.memprof"), None, &Style::default()).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let advised =
+            ["-fasynchronous-unwind-tables", "-XX:+PreserveFramePointer"].map(|advice| text.contains(advice));
+        assert_eq!(advised, [is_file, !is_file], "{text}");
+    }
+}

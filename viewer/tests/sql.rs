@@ -89,7 +89,11 @@ fn answers_have_three_forms() {
 fn other_statements_are_refused() {
     for (statement, reason) in [
         ("selec 1", "syntax error"),
-        ("select * from blokcs", "no such table"),
+        ("select * from blokcs", "no such table: blokcs"),
+        (
+            "select * from blokcs",
+            "; there are blocks, costs, failed_allocations, frame_functions, frames, functions, info, modules, processes, stacks, threads",
+        ),
         ("select 1; select 2", "one statement"),
         ("", "one statement"),
         ("delete from costs", "one statement"),

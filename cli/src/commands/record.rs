@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use collector::Rights;
 use collector::launch::{Signal, Signals, lift_limits};
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -115,7 +116,15 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
             session.socket().display()
         ));
     }
+    let was_removed = Cell::new(false);
     supervise::until_interrupted(&session, &signals, progress, end, || {
+        let is_removed = !arguments.is_abstract() && !session.socket().exists();
+        if is_removed && !was_removed.replace(is_removed) {
+            message::warning(&format!(
+                "{} was removed, so no more programs can join this recording; those that have joined go on",
+                session.socket().display()
+            ));
+        }
         end.is_some_and(|end| Instant::now() >= end)
     })
     .context("cannot wait for signals")?;

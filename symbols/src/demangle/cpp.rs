@@ -20,13 +20,35 @@ const MOST_TRIES: usize = 64;
 /// The readable form of a mangled name, with what follows its first dot marked as clones.
 pub(super) fn demangle(name: &str) -> Option<String> {
     // Clones are marked here rather than by the parser, which knows fewer kinds.
-    let (mangled, clones) = name.split_at(name.find('.').unwrap_or(name.len()));
+    let (mangled, clones) =
+        coroutine(name).unwrap_or_else(|| name.split_at(name.find('.').unwrap_or(name.len())));
     let mut readable = match spelled(mangled) {
         Some(readable) => readable,
         None => scopes::with_types(&spelled(&scopes::with_values(mangled)?)?),
     };
     super::mark_clones(clones, &mut readable);
     Some(readable)
+}
+
+/// The coroutine that one of gcc's functions resumes or destroys, and how that function is marked. Its parameter is
+/// of a type that is called as the coroutine is:
+///
+/// ```text
+/// _Z4workPZ4workiE14_Z4worki.Frame.actor
+///                   │        └ 14 bytes end here
+///                   └ the coroutine, work(int)
+/// ```
+fn coroutine(name: &str) -> Option<(&str, &str)> {
+    const FRAME: &str = ".Frame";
+    let at = name.find(FRAME)?;
+    let is_called_so = |start: &usize| {
+        let length = (at - start + FRAME.len()).to_string();
+        name[..*start]
+            .strip_suffix(&length)
+            .is_some_and(|before| !before.ends_with(|c: char| c.is_ascii_digit()))
+    };
+    let start = name[..at].match_indices("_Z").map(|(start, _)| start).find(is_called_so)?;
+    Some((&name[start..at], &name[at + FRAME.len()..]))
 }
 
 fn spelled(mangled: &str) -> Option<String> {

@@ -1,6 +1,7 @@
 //! Makes mangled names readable.
 //!
-//! - C++ (Itanium ABI) as c++filt prints it, with clones marked: `f(int) [clone .cold]`.
+//! - C++ (Itanium ABI) as c++filt prints it, with clones marked: `f(int) [clone .cold]`. The functions that gcc makes of
+//!   a coroutine are marked as clones of it, since it is their name; c++filt prints the type of their parameter.
 //! - Rust, both manglings, without the hash that changes with every build.
 //! - D, as c++filt prints it.
 //! - OCaml, as perf prints it.
@@ -178,6 +179,21 @@ mod tests {
             ("_Z1fi.llvm.1234567.cold", "f(int) [clone .cold]"),
             ("_ZN4core3fmt5write17h0123456789abcdefE.llvm.123", "core::fmt::write"),
             ("f.isra.0", "f.isra.0"),
+        ]);
+    }
+
+    /// Check that the functions that gcc makes of a coroutine, or of a lambda that is one, have its name.
+    #[test]
+    fn coroutines_are_named() {
+        check(&[
+            ("_Z4workPZ4workiE14_Z4worki.Frame.actor", "work(int) [clone .actor]"),
+            ("_Z4workPZ4workiE14_Z4worki.Frame.actor.cold", "work(int) [clone .actor] [clone .cold]"),
+            (
+                "_ZZ4mainENUliE_clEPZZ4mainENKS_clEiE26_ZZ4mainENKUliE_clEi.Frame.destroy",
+                "main::{lambda(int)#1}::operator()(int) const [clone .destroy]",
+            ),
+            ("_Z4workPZ4workiE15_Z4worki.Frame.actor", "_Z4workPZ4workiE15_Z4worki.Frame.actor"),
+            ("_Z4worki.resume", "work(int) [clone .resume]"),
         ]);
     }
 

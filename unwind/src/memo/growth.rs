@@ -97,7 +97,7 @@ impl Stack<'_> {
             // The decision depended on words that are not known here.
             Kind::NoInformation if bp == 0 => return None,
             Kind::NoInformation => (true, Some(bp.wrapping_add(8))),
-            Kind::Deref | Kind::Signal | Kind::Slow => return None,
+            Kind::Deref | Kind::Signal | Kind::Slow | Kind::Goroutine => return None,
         };
         if let Some(address) = returns_at {
             if address < sp || !address.is_multiple_of(8) {
@@ -170,7 +170,7 @@ fn save_unusual(words: &mut [Seen], len: usize, fresh: &Fresh) -> Option<usize> 
             let len = save(words, len, fresh, first)?;
             save(words, len, fresh, second)
         }
-        // An interrupted frame, found through a signal frame, may lie on another stack.
+        // An interrupted frame, found through a signal frame, may lie on another stack, and a goroutine's does.
         _ => None,
     }
 }

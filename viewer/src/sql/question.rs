@@ -50,8 +50,18 @@ fn one<'c>(connection: &'c Connection, text: &str) -> Result<Statement<'c>, Erro
     match connection.prepare(text) {
         Err(rusqlite::Error::MultipleStatement) => Err(Error::Statements),
         Ok(statement) if statement.column_count() == 0 => Err(Error::Statements),
+        Err(error) if error.to_string().contains("no such table") => {
+            Err(Error::NoTable { error, tables: tables(connection)? })
+        }
         other => Ok(other?),
     }
+}
+
+/// The names of all tables.
+fn tables(connection: &Connection) -> Result<String, Error> {
+    let names = "select group_concat(name, ', ')
+        from (select name from sqlite_schema where type = 'table' order by name)";
+    Ok(connection.query_row(names, [], |row| row.get(0))?)
 }
 
 fn write(out: &mut dyn Write, statement: &mut Statement, form: Form) -> Result<(), Error> {

@@ -16,6 +16,9 @@ const WIDTH: usize = 12;
 const ADVICE: &str =
     "Build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer; assembly needs .cfi directives.";
 
+const ADVICE_FOR_MADE_CODE: &str =
+    "Code made at run time needs frame pointers, as of java -XX:+PreserveFramePointer.";
+
 /// Writes a row for each file and what to do about it, or nothing if no stacks end this way.
 ///
 /// ```text
@@ -38,11 +41,19 @@ pub(super) fn early_ends_footnote(
     let header = format!("{:>10}  in code without unwind information", "on stacks");
     writeln!(out, "{}", style.paint(Role::Detail, header))?;
     let whole = metric.rank(metric.of(&loaded.profile.total));
+    let (mut has_file, mut has_made_code) = (false, false);
     for end in ends.iter().take(FILES) {
         let module = end.module.and_then(|module| loaded.tables.modules.get(module.index()));
         let file = module.map_or("code that is in no file", |module| file_name(&module.path));
+        let is_made = module.is_none_or(|module| module.path.starts_with("[anonymous code"));
+        (has_file, has_made_code) = (has_file || !is_made, has_made_code || is_made);
         let share = percent(metric.rank(end.cost), whole);
         writeln!(out, "{share:>10}  {}", fit(&escape(file), style.room(WIDTH)))?;
     }
-    writeln!(out, "{:WIDTH$}{}", "", style.paint(Role::Detail, ADVICE))
+    for (advice, _) in
+        [(ADVICE, has_file), (ADVICE_FOR_MADE_CODE, has_made_code)].iter().filter(|(_, fits)| *fits)
+    {
+        writeln!(out, "{:WIDTH$}{}", "", style.paint(Role::Detail, advice))?;
+    }
+    Ok(())
 }

@@ -238,6 +238,8 @@ fn sampled(loaded: &Loaded, cpu: &CpuSummary) -> &'static str {
     let follows = metadata.options.iter().all(|(name, value)| name != "follow" || value == "true");
     if cpu.is_system_wide {
         "all processes"
+    } else if metadata.command.is_empty() && follows {
+        "the recorded processes and what they started"
     } else if metadata.command.is_empty() {
         "the recorded processes"
     } else if follows {

@@ -1,0 +1,31 @@
+//! Java's virtual machine, whose interpreter calls C.
+
+use crate::harness::{World, installed, record, skip, wait};
+use std::path::Path;
+
+/// Check that stacks go on through the interpreter to where the thread began, with one frame for each Java method.
+#[test]
+fn stacks_go_on_through_the_interpreter() {
+    if installed("javac").is_none() || cfg!(not(target_arch = "x86_64")) {
+        return skip("Java", "not installed, or not this processor");
+    }
+    let world = World::new();
+    let mut compile = world.command("javac");
+    compile.arg("-d").arg(world.path(""));
+    compile.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/java/Deep.java"));
+    let compiled = wait(&world, compile);
+    assert_eq!(compiled.code, 0, "{}", compiled.stderr);
+    let classes = world.path("");
+
+    let interpreted = |depth: &str| {
+        let recording = record("java").args(["-Xint", "-cp"]).arg(&classes).args(["Deep", depth]);
+        let (_, capture) = recording.options(["--no-cpu"]).with_names().succeed();
+        let rows = capture.rows();
+        let row = rows.iter().find(|row| row.names().iter().any(|name| name.ends_with("Deflater_init")));
+        let row = row.unwrap_or_else(|| panic!("nobody called deflateInit: {rows:#?}"));
+        assert_eq!(row.state, "complete", "{:#}", row.value);
+        assert!(row.names().iter().any(|name| name == "start_thread"), "{:?}", row.names());
+        row.frames.iter().filter(|frame| frame.module.starts_with("[anonymous code")).count()
+    };
+    assert_eq!(interpreted("60") - interpreted("10"), 50);
+}
