@@ -20,7 +20,7 @@ use super::call_graph::CallGraph;
 use super::places::{Place, module_of, source_files};
 use crate::analysis::{Amount, Cost, LabelId};
 use crate::loaded::Loaded;
-use crate::text::escape;
+use crate::text::{caveats, escape, scope};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -83,7 +83,11 @@ fn head(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     if !command.is_empty() {
         writeln!(out, "cmd: {}", escape(&command))?;
     }
-    writeln!(out, "desc: File: {}\npositions: line", escape(&loaded.source.file))?;
+    writeln!(out, "desc: File: {}", scope(loaded))?;
+    for caveat in caveats(loaded) {
+        writeln!(out, "desc: Note: {caveat}")?;
+    }
+    writeln!(out, "positions: line")?;
     for (name, what, _) in events(loaded) {
         writeln!(out, "event: {name} : {what}")?;
     }

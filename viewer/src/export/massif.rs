@@ -9,6 +9,7 @@
 //! Times are in milliseconds. Sizes are those requested: the allocator's overhead is unknown. Like massif's own file,
 //! ours ends with what was not freed: by the processes still running, or else by the last one that ended.
 
+use super::creator_and_caveats;
 use super::events::{Events, Weight, end, observe};
 use crate::analysis::{Birth, Cutoff, Death, End, Life, Metric, Shown, Tree, Watch};
 use crate::format::count;
@@ -35,7 +36,7 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, events: &dyn Events) -
     let timeline = observe(loaded, events, Timeline::new(loaded))?.finish();
     let command = loaded.tables.metadata.command.join(" ");
     let command = if command.is_empty() { loaded.source.file.clone() } else { command };
-    writeln!(out, "desc: {}", super::CREATOR)?;
+    writeln!(out, "desc: {}", creator_and_caveats(loaded))?;
     writeln!(out, "cmd: {}", escape(&command))?;
     writeln!(out, "time_unit: ms")?;
     let peak = &loaded.profile.peak;
