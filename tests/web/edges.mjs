@@ -7,7 +7,7 @@ const [, program, page, work, totals] = process.argv.slice(2);
 const VIEWS = ["overview", "flame", "tree", "treemap", "graph", "stacks", "spectrum", "threads", "marks", "map", "retained", "function"];
 const browser = new Browser(program);
 const text = (selector) => browser.evaluate(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? null`);
-const fragment = () => browser.evaluate("location.hash");
+const fragment = () => browser.fragment();
 
 /** Keys in tables that a search has left without rows do nothing, and break nothing. */
 async function lookAtNothing() {
