@@ -79,11 +79,23 @@ async function lookThroughANarrowWindow() {
   }
 }
 
+/** In a low window, as at 200 % zoom, views keep their room and the page scrolls. */
+async function lookThroughALowWindow() {
+  await browser.send("Emulation.setDeviceMetricsOverride", { width: 720, height: 450, deviceScaleFactor: 2, mobile: false });
+  for (const view of VIEWS) {
+    await browser.press(`#tab-${view}`);
+    await browser.evaluate("document.querySelector('main').scrollIntoView({ block: 'end' })");
+    const { top, bottom } = await browser.evaluate("(({ top, bottom }) => ({ top, bottom }))(document.querySelector('main').getBoundingClientRect())");
+    assert.ok(Math.min(bottom, 450) - Math.max(top, 0) > 250, `${view} is from ${top} to ${bottom}`);
+  }
+}
+
 await browser.withoutFaults(async () => {
   await browser.open(page);
   await lookAtNothing();
   await walkThroughTheTreemap();
   await lookThroughANarrowWindow();
+  await lookThroughALowWindow();
   await browser.open(work);
   await lookAtUnits();
   // Of totals nobody knows what single blocks were.

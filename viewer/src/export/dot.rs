@@ -164,7 +164,8 @@ impl<'a> Drawing<'a> {
             "  f{} -> f{} [label={} penwidth={:.2} weight={}]",
             caller.0,
             callee.0,
-            quoted(&format!(" {}", self.number(amount))),
+            // No-break spaces are not stripped, so the number does not begin below a thick arrow.
+            quoted(&format!("\u{a0}\u{a0}{}", self.number(amount))),
             1.0 + 4.0 * share,
             1 + (share * 100.0) as u32,
         )
