@@ -1,9 +1,10 @@
 // Looks at a page where there is little: no room, no rows, no measure of its own. Usage: node edges.mjs ASSETS BROWSER PAGE WORK TOTALS
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { Browser } from "./browser.mjs";
 
-const [, program, page, work, totals] = process.argv.slice(2);
+const [assets, program, page, work, totals] = process.argv.slice(2);
 const VIEWS = ["overview", "flame", "tree", "treemap", "graph", "stacks", "spectrum", "threads", "marks", "map", "retained", "function"];
 const browser = new Browser(program);
 const text = (selector) => browser.evaluate(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? null`);
@@ -90,6 +91,31 @@ async function lookThroughALowWindow() {
   }
 }
 
+/** A table that is too long to be laid out shows the rows that keys lead to. */
+async function walkThroughALongTable() {
+  const modules = ["dom.js", "table.js"].map((name) => readFileSync(`${assets}/${name}`, "utf8").replace(/^import .*$|^export /gm, ""));
+  await browser.send("Page.navigate", { url: "about:blank" });
+  const walked = await browser.evaluate(`(() => {
+    ${modules.join("")}
+    const rows = Array.from({ length: 1_000_000 }, (_, index) => index);
+    const long = new VirtualTable({ name: "long", label: "long", columns: [{ key: "name", title: "" }], cell: String });
+    document.body.append(long.element);
+    long.scroller.style = "height: 300px; overflow: auto; position: relative";
+    long.space.style.position = "relative";
+    long.body.style = "position: absolute; top: 0";
+    long.body.className += " drawn";
+    document.head.append(el("style", {}, ".drawn .row { height: 24px }"));
+    long.show(rows, null);
+    const sight = long.scroller.getBoundingClientRect();
+    return [0, 11, 500_000, 500_012, 499_000, 999_999, 0].map((index) => {
+      long.reveal(index);
+      const row = long.body.querySelector(".active")?.getBoundingClientRect();
+      return row !== undefined && row.top > sight.top - 24 && row.bottom < sight.bottom + 24 ? index : -1;
+    });
+  })()`);
+  assert.deepEqual(walked, [0, 11, 500_000, 500_012, 499_000, 999_999, 0]);
+}
+
 await browser.withoutFaults(async () => {
   await browser.open(page);
   await lookAtNothing();
@@ -104,4 +130,5 @@ await browser.withoutFaults(async () => {
     await browser.press(`#tab-${view}`);
     assert.match(await text("main"), /Not known: an aggregated recording/, view);
   }
+  await walkThroughALongTable();
 });

@@ -48,6 +48,7 @@ export class Timeline {
     canvas.addEventListener("pointerdown", (event) => this.down(event));
     canvas.addEventListener("pointermove", (event) => this.move(event));
     canvas.addEventListener("pointerup", (event) => this.up(event));
+    canvas.addEventListener("pointercancel", () => (this.drag = null));
     canvas.addEventListener("pointerleave", () => this.hover(null));
     canvas.addEventListener("dblclick", () => this.page.resetCursors());
     new ResizeObserver(() => this.draw()).observe(this.element);
