@@ -9,7 +9,8 @@ use crate::support::Made;
 use crate::support::fixtures::{rich, sampled, small, told, worked};
 use crate::support::golden::check_golden;
 use capture::{
-    Action, Counter, CounterKind, Ended, Event, Lost, MarkKind, NodeId, Process, ProcessId, Sample, Summary, TaskId,
+    Action, Counter, CounterKind, Ended, Event, Lost, MarkKind, NodeId, Process, ProcessId, Sample, Summary,
+    TaskId,
 };
 use proptest::prelude::*;
 use serde_json::Value;
