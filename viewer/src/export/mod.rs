@@ -115,3 +115,9 @@ fn creator_and_caveats(loaded: &Loaded) -> String {
     let parts: Vec<String> = [CREATOR.to_owned()].into_iter().chain(caveats(loaded)).collect();
     parts.join("; ")
 }
+
+/// The command that was recorded or, if that is unknown, the name of the capture.
+fn command(loaded: &Loaded) -> String {
+    let command = loaded.tables.metadata.command.join(" ");
+    if command.is_empty() { loaded.source.file.clone() } else { command }
+}
