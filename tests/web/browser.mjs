@@ -114,6 +114,12 @@ export class Browser {
     })`);
   }
 
+  /** The view in the page's address, which follows within a tenth of a second. */
+  async fragment() {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    return this.evaluate("location.hash");
+  }
+
   async click(x, y, count = 1) {
     for (const type of ["mouseMoved", "mousePressed", "mouseReleased"]) await this.send("Input.dispatchMouseEvent", { type, x, y, button: type === "mouseMoved" ? "none" : "left", clickCount: count });
     await this.settled();

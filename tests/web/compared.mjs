@@ -92,7 +92,7 @@ await browser.withoutFaults(async () => {
   await browser.screenshot(join(pictures, "compared.png"));
   // The way from there leads to its box, which is as wide as it was before.
   await browser.press("[data-grown='-9000'] button");
-  assert.match(await browser.evaluate("location.hash"), /view=flame.*focus=\d+/);
+  assert.match(await browser.fragment(), /view=flame.*focus=\d+/);
   assert.ok((await text(".crumbs strong")).includes(`${bytes(-9000)}  (${bytes(12000)} → ${bytes(3000)})`), await text(".crumbs"));
   assert.ok((await text(".details tr.chosen")).includes(`${bytes(12000)} → ${bytes(3000)}`), await text(".details"));
   await browser.key("Escape");
@@ -106,11 +106,11 @@ await browser.withoutFaults(async () => {
   for (const view of ["treemap", "stacks", "function", "tree"]) await browser.press(`#tab-${view}`);
   // The newer capture alone, and back: the address says so.
   await browser.key("c");
-  assert.match(await browser.evaluate("location.hash"), /against=0/);
+  assert.match(await browser.fragment(), /against=0/);
   assert.ok((await text(".table.tree .rows .row")).startsWith(bytes(now.peak_bytes)), await text(".table.tree"));
   assert.equal(await browser.evaluate("document.querySelector('#against').getAttribute('aria-pressed')"), "false");
   await browser.press("#against");
-  assert.doesNotMatch(await browser.evaluate("location.hash"), /against/);
+  assert.doesNotMatch(await browser.fragment(), /against/);
   // What only the newer one has is not compared.
   await browser.evaluate("(() => { const select = document.querySelector('#metric'); select.value = 'live'; select.dispatchEvent(new Event('change')); })()");
   await browser.settled();

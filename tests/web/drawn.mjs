@@ -85,7 +85,7 @@ async function followABox() {
   assert.ok(name, "some function is known");
   await browser.evaluate("document.querySelector('.drawing .known').dispatchEvent(new MouseEvent('click', { bubbles: true }))");
   await browser.settled();
-  assert.match(await browser.evaluate("location.hash"), /view=function.*function=\d+/);
+  assert.match(await browser.fragment(), /view=function.*function=\d+/);
   if (/^[ -~]+$/.test(name)) assert.equal(await browser.evaluate("document.querySelector('.function-view h2').textContent"), name);
   await browser.press("#tab-graph");
 }
@@ -170,7 +170,7 @@ await browser.withoutFaults(async () => {
       await choose("#least", "10");
       const some = (await boxes()).length;
       assert.ok(some > 0 && some <= all, `${some} of ${all}`);
-      assert.match(await browser.evaluate("location.hash"), /least=10/);
+      assert.match(await browser.fragment(), /least=10/);
       await choose("#least", "0.1");
     }
     await zoom();

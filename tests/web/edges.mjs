@@ -1,13 +1,14 @@
 // Looks at a page where there is little: no room, no rows, no measure of its own. Usage: node edges.mjs ASSETS BROWSER PAGE WORK TOTALS
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { Browser } from "./browser.mjs";
 
-const [, program, page, work, totals] = process.argv.slice(2);
+const [assets, program, page, work, totals] = process.argv.slice(2);
 const VIEWS = ["overview", "flame", "tree", "treemap", "graph", "stacks", "spectrum", "threads", "marks", "map", "retained", "function"];
 const browser = new Browser(program);
 const text = (selector) => browser.evaluate(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? null`);
-const fragment = () => browser.evaluate("location.hash");
+const fragment = () => browser.fragment();
 
 /** Keys in tables that a search has left without rows do nothing, and break nothing. */
 async function lookAtNothing() {
@@ -79,11 +80,48 @@ async function lookThroughANarrowWindow() {
   }
 }
 
+/** In a low window, as at 200 % zoom, views keep their room and the page scrolls. */
+async function lookThroughALowWindow() {
+  await browser.send("Emulation.setDeviceMetricsOverride", { width: 720, height: 450, deviceScaleFactor: 2, mobile: false });
+  for (const view of VIEWS) {
+    await browser.press(`#tab-${view}`);
+    await browser.evaluate("document.querySelector('main').scrollIntoView({ block: 'end' })");
+    const { top, bottom } = await browser.evaluate("(({ top, bottom }) => ({ top, bottom }))(document.querySelector('main').getBoundingClientRect())");
+    assert.ok(Math.min(bottom, 450) - Math.max(top, 0) > 250, `${view} is from ${top} to ${bottom}`);
+  }
+}
+
+/** A table that is too long to be laid out shows the rows that keys lead to. */
+async function walkThroughALongTable() {
+  const modules = ["dom.js", "table.js"].map((name) => readFileSync(`${assets}/${name}`, "utf8").replace(/^import .*$|^export /gm, ""));
+  await browser.send("Page.navigate", { url: "about:blank" });
+  const walked = await browser.evaluate(`(() => {
+    ${modules.join("")}
+    const rows = Array.from({ length: 1_000_000 }, (_, index) => index);
+    const long = new VirtualTable({ name: "long", label: "long", columns: [{ key: "name", title: "" }], cell: String });
+    document.body.append(long.element);
+    long.scroller.style = "height: 300px; overflow: auto; position: relative";
+    long.space.style.position = "relative";
+    long.body.style = "position: absolute; top: 0";
+    long.body.className += " drawn";
+    document.head.append(el("style", {}, ".drawn .row { height: 24px }"));
+    long.show(rows, null);
+    const sight = long.scroller.getBoundingClientRect();
+    return [0, 11, 500_000, 500_012, 499_000, 999_999, 0].map((index) => {
+      long.reveal(index);
+      const row = long.body.querySelector(".active")?.getBoundingClientRect();
+      return row !== undefined && row.top > sight.top - 24 && row.bottom < sight.bottom + 24 ? index : -1;
+    });
+  })()`);
+  assert.deepEqual(walked, [0, 11, 500_000, 500_012, 499_000, 999_999, 0]);
+}
+
 await browser.withoutFaults(async () => {
   await browser.open(page);
   await lookAtNothing();
   await walkThroughTheTreemap();
   await lookThroughANarrowWindow();
+  await lookThroughALowWindow();
   await browser.open(work);
   await lookAtUnits();
   // Of totals nobody knows what single blocks were.
@@ -92,4 +130,5 @@ await browser.withoutFaults(async () => {
     await browser.press(`#tab-${view}`);
     assert.match(await text("main"), /Not known: an aggregated recording/, view);
   }
+  await walkThroughALongTable();
 });

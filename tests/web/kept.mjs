@@ -15,7 +15,7 @@ const most = expected.reduce((best, json) => (json.held.blocks > best.held.block
 
 const browser = new Browser(program);
 const text = (selector) => browser.evaluate(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? null`);
-const fragment = () => browser.evaluate("location.hash");
+const fragment = () => browser.fragment();
 const rows = (table) => browser.evaluate(`Number(document.querySelector(".table.${table}").getAttribute("aria-rowcount")) - 1`);
 const cells = (table, row) => browser.evaluate(`[...document.querySelectorAll(".table.${table} .rows .row")[${row}].children].map((cell) => cell.textContent)`);
 const names = () => browser.evaluate("[...document.querySelectorAll('.table.kept .rows .row')].map((row) => row.children[5].textContent)");

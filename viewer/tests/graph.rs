@@ -2,8 +2,10 @@
 
 use crate::support::Made;
 use capture::{Action, Area, AreaKind, Ended, Process, ProcessId, StringId, ThreadId};
+use viewer::analysis::{Amount, Profile};
 use viewer::graph::{Scanned, WhichScan};
-use viewer::query::Selected;
+use viewer::query::{Lens, Query, Selected};
+use viewer::suppression::Suppressions;
 use viewer::{Error, Moments, Naming};
 
 const HEAP: u64 = 0x5555_0000_0000;
@@ -119,6 +121,27 @@ fn memory_is_what_it_was_mapped_for() {
     );
     assert_eq!(retained.several.bytes, 0);
     assert!(!scanned.is_partial);
+}
+
+/// Check that what was unreachable takes the place of what leaked, and of all that is shown beside it.
+#[test]
+fn unreachable_blocks_take_the_place_of_leaks() {
+    let (mut made, process) = made(Process::default());
+    made.event(ThreadId(1), Action::ReallocBegin { address: HEAP + 0x10, serial: 1 });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.memprof");
+    made.write(&path);
+    let leaked = Moments::open(&path).unwrap().profile(&Query::default()).unwrap();
+    assert_eq!(leaked.processes[1].in_realloc, Amount { blocks: 1, bytes: 1000 });
+    let (lens, rules) = (Lens::default(), Suppressions::default());
+    let Profile { sites, total, processes, .. } =
+        Moments::open(&path).unwrap().unreachable(&lens, &rules, Naming::Stored).unwrap().profile;
+    // Four blocks of the first process, and two of the other one, in which the rest of its blocks lies.
+    let amount = |blocks, bytes| Amount { blocks, bytes };
+    assert_eq!(total.leaked, amount(6, 4 * 32 + 2 * 1000));
+    let of_first = sites.iter().filter(|site| site.process == process);
+    assert_eq!(of_first.fold(Amount::ZERO, |sum, site| sum + site.cost.leaked), amount(4, 4 * 32));
+    assert!(processes.iter().all(|process| process.in_realloc.is_zero()));
 }
 
 /// Check that of processes whose first blocks are not known all memory holds, since it may be theirs.

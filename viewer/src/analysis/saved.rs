@@ -130,3 +130,29 @@ impl<'de, K: Copy + Deserialize<'de>> Deserialize<'de> for Heap<K> {
         Ok(heap)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::hash::Seed;
+    use super::super::lineage::inherit;
+    use super::*;
+    use capture::Process;
+
+    /// Check that a state whose process descends from one that the capture does not have belongs to another capture.
+    #[test]
+    fn unknown_parents_do_not_fit() {
+        let saved = |child: usize, parent: usize, known: usize| {
+            let new = || ProcessState::new(Seed::random(), &Process::default());
+            let mut processes: Vec<ProcessState> = (0..3).map(|_| new()).collect();
+            processes[parent].lineage.note_fork(1);
+            inherit(&mut processes, ProcessId::from_index(parent), ProcessId::from_index(child), 1);
+            processes.truncate(known);
+            let sites = Sites::new(Seed::random(), 0, false);
+            Saved { counters: Counters::default(), sites, processes, threads: Vec::new() }
+        };
+        for (child, parent, known, expected) in [(1, 0, 2, true), (1, 2, 3, true), (1, 2, 2, false)] {
+            let tables = Tables { processes: vec![Process::default(); known], ..Tables::default() };
+            assert_eq!(saved(child, parent, known).fits(&tables), expected, "{child} of {parent}");
+        }
+    }
+}

@@ -15,12 +15,12 @@
 //! of a function is charged once for each stack, however often it is on it; a viewer that adds up the calls of a
 //! recursive function shows more, as with callgrind's own files.
 
-use super::CREATOR;
 use super::call_graph::CallGraph;
 use super::places::{Place, module_of, source_files};
+use super::{CREATOR, command};
 use crate::analysis::{Amount, Cost, LabelId};
 use crate::loaded::Loaded;
-use crate::text::escape;
+use crate::text::{caveats, escape, scope};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -79,11 +79,12 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
 
 fn head(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     writeln!(out, "# callgrind format\nversion: 1\ncreator: {CREATOR}")?;
-    let command = loaded.tables.metadata.command.join(" ");
-    if !command.is_empty() {
-        writeln!(out, "cmd: {}", escape(&command))?;
+    writeln!(out, "cmd: {}", escape(&command(loaded)))?;
+    writeln!(out, "desc: File: {}", scope(loaded))?;
+    for caveat in caveats(loaded) {
+        writeln!(out, "desc: Note: {caveat}")?;
     }
-    writeln!(out, "desc: File: {}\npositions: line", escape(&loaded.source.file))?;
+    writeln!(out, "positions: line")?;
     for (name, what, _) in events(loaded) {
         writeln!(out, "event: {name} : {what}")?;
     }

@@ -6,7 +6,7 @@ use super::call_graph::CallGraph;
 use crate::analysis::{Amount, LabelId, Metric, Share};
 use crate::format::{count, percent};
 use crate::loaded::Loaded;
-use crate::text::{Units, escape};
+use crate::text::{Units, caveats, escape, scope};
 use capture::{NodeId, ProcessId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -126,7 +126,8 @@ impl<'a> Drawing<'a> {
             0 => String::new(),
             hidden => format!("\n{} of {} functions are not shown", count(hidden as u64), count(all as u64)),
         };
-        let title = quoted(&format!("{}\n{what}{hidden}", escape(&self.loaded.source.file)));
+        let caveats: String = caveats(self.loaded).iter().map(|caveat| format!("\n{caveat}")).collect();
+        let title = quoted(&format!("{}\n{what}{hidden}{caveats}", scope(self.loaded)));
         // The exact number, for verification.
         writeln!(out, "// total {}", self.rank(self.total))?;
         writeln!(out, "digraph memory {{\n  label={title} labelloc=t labeljust=l fontname=\"sans-serif\"")?;
@@ -163,7 +164,8 @@ impl<'a> Drawing<'a> {
             "  f{} -> f{} [label={} penwidth={:.2} weight={}]",
             caller.0,
             callee.0,
-            quoted(&format!(" {}", self.number(amount))),
+            // No-break spaces are not stripped, so the number does not begin below a thick arrow.
+            quoted(&format!("\u{a0}\u{a0}{}", self.number(amount))),
             1.0 + 4.0 * share,
             1 + (share * 100.0) as u32,
         )

@@ -20,7 +20,7 @@ use super::xml::xml;
 use crate::analysis::{Kind, Metric, Tree};
 use crate::format::{counted, percent};
 use crate::loaded::Loaded;
-use crate::text::Units;
+use crate::text::{Units, caveats, scope};
 use std::io::{self, Write};
 
 const WIDTH: f64 = 1200.0;
@@ -64,8 +64,13 @@ pub fn flamegraph(
         Ok(())
     })?;
     let amount = units.pair(tree.node(Tree::ROOT).total).0;
-    let title = format!("{} · {} · {amount}", loaded.source.file, metric.name());
-    head(out, &title, total, rows, tree.len() - shown)?;
+    let title = format!("{} · {} · {amount}", scope(loaded), metric.name());
+    let hidden = match tree.len() - shown {
+        0 => None,
+        hidden => Some(format!("{} too narrow to be drawn", counted(hidden as u64, "box"))),
+    };
+    let notes: Vec<String> = hidden.into_iter().chain(caveats(loaded)).collect();
+    head(out, &title, &notes.join("; "), total, rows)?;
     // By depth, where the next box begins.
     let mut next = vec![0_i64];
     walk(tree, names, metric, least, |depth, id| {
@@ -92,12 +97,8 @@ pub fn flamegraph(
     writeln!(out, "</g>\n</svg>")
 }
 
-fn head(out: &mut dyn Write, title: &str, total: i64, rows: usize, hidden: usize) -> io::Result<()> {
+fn head(out: &mut dyn Write, title: &str, notes: &str, total: i64, rows: usize) -> io::Result<()> {
     let height = HEAD + rows * ROW + 8;
-    let hidden = match hidden {
-        0 => String::new(),
-        hidden => format!("{} too narrow to be drawn", counted(hidden as u64, "box")),
-    };
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>")?;
     writeln!(
         out,
@@ -116,7 +117,7 @@ fn head(out: &mut dyn Write, title: &str, total: i64, rows: usize, hidden: usize
         "<text id=\"reset\" class=\"button\" x=\"1040\" y=\"16\" visibility=\"hidden\">all of it</text>"
     )?;
     writeln!(out, "<text id=\"search\" class=\"button\" x=\"1140\" y=\"16\">search</text>")?;
-    writeln!(out, "<text id=\"details\" x=\"4\" y=\"38\">{}</text>", xml(&hidden))?;
+    writeln!(out, "<text id=\"details\" x=\"4\" y=\"38\">{}</text>", xml(notes))?;
     writeln!(out, "<g id=\"boxes\" data-total=\"{total}\">")
 }
 

@@ -21,6 +21,7 @@
 //! another reached its peak, heaptrack's peak is higher than ours. Its *temporary* differs from ours: it considers
 //! allocations of all threads together.
 
+use super::command;
 use super::events::{Events, Weight, end, observe};
 use crate::analysis::{Birth, Death, End, LabelId, Life, Watch, resident_sums};
 use crate::loaded::Loaded;
@@ -35,9 +36,7 @@ use std::vec;
 /// Writes all allocations and frees.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, events: &dyn Events) -> Result<(), Error> {
     writeln!(out, "v 10400 3")?;
-    let command = loaded.tables.metadata.command.join(" ");
-    let command = if command.is_empty() { &loaded.source.file } else { &command };
-    writeln!(out, "X {}", escape(command))?;
+    writeln!(out, "X {}", escape(&command(loaded)))?;
     writeln!(out, "I {PAGE:x} 0")?;
     let mut writer = observe(loaded, events, Writer::new(out, loaded))?;
     writer.pass(end(loaded));

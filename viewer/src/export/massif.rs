@@ -10,6 +10,7 @@
 //! ours ends with what was not freed: by the processes still running, or else by the last one that ended.
 
 use super::events::{Events, Weight, end, observe};
+use super::{command, creator_and_caveats};
 use crate::analysis::{Birth, Cutoff, Death, End, Life, Metric, Shown, Tree, Watch};
 use crate::format::count;
 use crate::loaded::Loaded;
@@ -33,10 +34,8 @@ const THRESHOLD: i64 = 100;
 /// Writes the timeline and the peak.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, events: &dyn Events) -> Result<(), Error> {
     let timeline = observe(loaded, events, Timeline::new(loaded))?.finish();
-    let command = loaded.tables.metadata.command.join(" ");
-    let command = if command.is_empty() { loaded.source.file.clone() } else { command };
-    writeln!(out, "desc: {}", super::CREATOR)?;
-    writeln!(out, "cmd: {}", escape(&command))?;
+    writeln!(out, "desc: {}", creator_and_caveats(loaded))?;
+    writeln!(out, "cmd: {}", escape(&command(loaded)))?;
     writeln!(out, "time_unit: ms")?;
     let peak = &loaded.profile.peak;
     let mut number = 0;

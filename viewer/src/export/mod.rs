@@ -51,6 +51,7 @@ use crate::analysis::{Metric, Share};
 use crate::loaded::Loaded;
 use crate::open::Error;
 use crate::query::Module;
+use crate::text::caveats;
 use std::io::Write;
 
 /// What to export, and how much of it.
@@ -108,3 +109,15 @@ pub fn export(
 
 /// The program and its version, for formats that say who wrote them.
 pub(crate) const CREATOR: &str = concat!("sysprof-memprof ", env!("CARGO_PKG_VERSION"));
+
+/// The same with what to know about the numbers, for formats with one line for both.
+fn creator_and_caveats(loaded: &Loaded) -> String {
+    let parts: Vec<String> = [CREATOR.to_owned()].into_iter().chain(caveats(loaded)).collect();
+    parts.join("; ")
+}
+
+/// The command that was recorded or, if that is unknown, the name of the capture.
+fn command(loaded: &Loaded) -> String {
+    let command = loaded.tables.metadata.command.join(" ");
+    if command.is_empty() { loaded.source.file.clone() } else { command }
+}

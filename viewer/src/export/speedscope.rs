@@ -7,22 +7,28 @@ use super::CREATOR;
 use super::places::{module_of, places};
 use crate::analysis::{LabelId, Metric, Site};
 use crate::loaded::Loaded;
+use crate::text::{caveats, scope};
 use serde_json::to_writer;
 use std::io::{self, Write};
 
-/// Writes all metrics, this one first.
+/// Writes the metrics that the capture has any of, this one first.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, first: Metric) -> io::Result<()> {
     write!(
         out,
         "{{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"{CREATOR}\","
     )?;
-    let active = Metric::ALL.into_iter().position(|metric| metric == first).unwrap_or(0);
+    // Readers page through all of them, so those that the capture has none of are left out.
+    let has_any = |metric: Metric| loaded.profile.sites.iter().any(|site| weight(metric, site) != 0);
+    let metrics = Metric::ALL.into_iter().filter(|&metric| metric == first || has_any(metric));
+    let metrics: Vec<Metric> = metrics.collect();
+    let active = metrics.iter().position(|metric| *metric == first).unwrap_or(0);
     write!(out, "\"activeProfileIndex\":{active},\"name\":")?;
-    to_writer(&mut *out, &loaded.source.file)?;
+    let name: Vec<String> = [scope(loaded)].into_iter().chain(caveats(loaded)).collect();
+    to_writer(&mut *out, &name.join("; "))?;
     write!(out, ",\"shared\":{{\"frames\":[")?;
     frames(out, loaded)?;
     write!(out, "]}},\"profiles\":[")?;
-    for (index, metric) in Metric::ALL.into_iter().enumerate() {
+    for (index, &metric) in metrics.iter().enumerate() {
         write!(out, "{}", if index > 0 { ",\n" } else { "\n" })?;
         profile(out, loaded, metric)?;
     }
@@ -44,8 +50,7 @@ fn frames(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
 }
 
 fn profile(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> io::Result<()> {
-    let weight = |site: &Site| metric.rank(metric.of(&site.cost));
-    let sites = || loaded.profile.sites.iter().filter(|site| weight(site) != 0);
+    let sites = || loaded.profile.sites.iter().filter(|site| weight(metric, site) != 0);
     let (name, unit) = (metric.name(), if metric.counts_blocks() { "none" } else { "bytes" });
     let total = metric.rank(metric.of(&loaded.profile.total));
     write!(out, "{{\"type\":\"sampled\",\"name\":\"{name}\",\"unit\":\"{unit}\",\"startValue\":0,")?;
@@ -61,7 +66,11 @@ fn profile(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> io::Result<(
     }
     write!(out, "],\"weights\":[")?;
     for (index, site) in sites().enumerate() {
-        write!(out, "{}{}", if index > 0 { "," } else { "" }, weight(site))?;
+        write!(out, "{}{}", if index > 0 { "," } else { "" }, weight(metric, site))?;
     }
     write!(out, "]}}")
+}
+
+fn weight(metric: Metric, site: &Site) -> i64 {
+    metric.rank(metric.of(&site.cost))
 }

@@ -54,12 +54,17 @@ pub(super) fn relative(error: i64, number: i64) -> String {
     }
 }
 
-/// What to know about the numbers of a sampled capture.
+/// That the numbers of a sampled capture are estimates; none for an exact one.
+pub(super) fn sampled(loaded: &Loaded) -> Option<String> {
+    let interval = i64::try_from(loaded.profile.sampling?.interval()).unwrap_or(i64::MAX);
+    Some(format!("sampled, one in {}: numbers are estimates", format::bytes(interval)))
+}
+
+/// The same, where numbers have errors.
 pub(super) fn note(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    let Some(sampling) = loaded.profile.sampling else { return Ok(()) };
-    let interval = format::bytes(i64::try_from(sampling.interval()).unwrap_or(i64::MAX));
-    let text = format!("sampled, one in {interval}: numbers are estimates, ± is one standard error");
-    writeln!(out, "{}", style.paint(Role::Detail, text))
+    sampled(loaded).map_or(Ok(()), |text| {
+        writeln!(out, "{}", style.paint(Role::Detail, format!("{text}, ± is one standard error")))
+    })
 }
 
 #[cfg(test)]

@@ -43,10 +43,7 @@ pub(super) fn headline(
             format!("{hits}{}", traced_size(loaded, amount))
         }
     };
-    let file = escape(&loaded.source.file);
-    let heap = loaded.heap_name().map_or(String::new(), |heap| format!(", heap {}", escape(heap)));
-    let span = span(profile.span);
-    writeln!(out, "{}", style.paint(Role::Heading, format!("{file}{heap}{span}: {numbers}")))?;
+    writeln!(out, "{}", style.paint(Role::Heading, format!("{}: {numbers}", scope(loaded))))?;
     if let Some(seen) = &loaded.seen {
         hidden(out, loaded, seen, metric, style)?;
     }
@@ -76,6 +73,12 @@ pub fn unsampled_texts(loaded: &Loaded) -> Vec<String> {
         ));
     }
     texts
+}
+
+/// What the numbers are about: the file, the heap if it is one of the program's own, and the part of the time.
+pub(crate) fn scope(loaded: &Loaded) -> String {
+    let heap = loaded.heap_name().map_or(String::new(), |heap| format!(", heap {}", escape(heap)));
+    format!("{}{heap}{}", escape(&loaded.source.file), span(loaded.profile.span))
 }
 
 /// The part of the capture that the numbers are about, unless it is the whole.
@@ -239,6 +242,13 @@ fn part_after_end(loaded: &Loaded) -> Option<String> {
             after_end(to, end).map(|_| part)
         }
     }
+}
+
+/// What documents without room for more say of their numbers: the filter, whether they are estimates, and the warnings.
+pub(crate) fn caveats(loaded: &Loaded) -> Vec<String> {
+    let filter = loaded.seen.as_ref().and_then(|seen| seen.filter.as_ref());
+    let filter = filter.map(|filter| format!("only: {}", escape(filter)));
+    filter.into_iter().chain(estimate::sampled(loaded)).chain(warning_texts(loaded)).collect()
 }
 
 /// Why numbers may be too low, as far as events are missing.

@@ -54,7 +54,7 @@ pub use escape::{columns, escape, fit};
 pub use failed::failed;
 pub use frees::{by_others, frees, frees_of_functions, what_became};
 pub use function::function;
-pub(crate) use headline::warning_texts;
+pub(crate) use headline::{caveats, scope, warning_texts};
 pub use headline::{subject, unsampled_texts};
 pub use history::history;
 pub use holder::{UNREACHABLE, class_name, cycles, holder_name, kept_by, led_to, unreachable_too};

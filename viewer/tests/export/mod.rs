@@ -9,12 +9,13 @@ use crate::support::Made;
 use crate::support::fixtures::{rich, sampled, small, told, worked};
 use crate::support::golden::check_golden;
 use capture::{
-    Action, Counter, CounterKind, Ended, Event, MarkKind, NodeId, Process, ProcessId, Sample, Summary, TaskId,
+    Action, Counter, CounterKind, Ended, Event, Lost, MarkKind, NodeId, Process, ProcessId, Sample, Summary,
+    TaskId,
 };
 use proptest::prelude::*;
 use serde_json::Value;
 use viewer::analysis::Metric;
-use viewer::query::{Grouping, Lens, Module, Query};
+use viewer::query::{Grouping, Lens, Module, Part, Query};
 use viewer::{Error, Events, ExportOptions, Format, Loaded, Moments, Naming};
 
 /// A capture, counted, its events and its samples.
@@ -122,6 +123,36 @@ fn what_is_seen_is_exported() {
         for format in with_sums().filter(|format| !format.holds_events()) {
             check_sums(&case, format);
         }
+    }
+}
+
+/// Check that formats with room for a text say which part of the capture their numbers are about, and why these are estimates or
+/// too low.
+#[test]
+fn numbers_come_with_their_caveats() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = sampled();
+    let lost = Lost { reason: "the ring was full".to_owned(), events: 7, advice: String::new() };
+    made.tables.summary.as_mut().unwrap().lost.push(lost);
+    let path = folder.path().join("app.memprof");
+    made.write(&path);
+    let query = Query { part: Part::At("5ms".parse().unwrap()), ..Query::default() };
+    let lens = Lens { filter: Some("main and not quit".parse().unwrap()), ..Lens::default() };
+    let seen = |query, lens| {
+        let loaded = Moments::open(&path).unwrap().seen(query, lens, Naming::Stored).unwrap();
+        Case { loaded, events: made.events.clone(), samples: Vec::new() }
+    };
+    let (part, whole) = (seen(&query, &lens), seen(&Query::default(), &Lens::default()));
+    let numbers = ["sampled, one in 64.0 KiB: numbers are estimates", "7 events lost (the ring was full)"];
+    for format in [Format::Pprof, Format::Callgrind, Format::Dot, Format::Flamegraph, Format::Speedscope] {
+        let text = text(format, exported(&part, format, Metric::Live));
+        for what in ["app.memprof at 5.00 ms", "only: main and not quit"].iter().chain(&numbers) {
+            assert!(text.contains(what), "{} says {what}: {text}", format.name());
+        }
+    }
+    for format in [Format::Massif, Format::Firefox] {
+        let text = text(format, exported(&whole, format, Metric::Peak));
+        assert!(numbers.iter().all(|what| text.contains(what)), "{}: {text}", format.name());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::samples::Work;
 use crate::analysis::LabelId;
-use crate::export::CREATOR;
+use crate::export::creator_and_caveats;
 use crate::export::events::{end, sample_interval};
 use crate::export::places::is_kernels;
 use crate::loaded::Loaded;
@@ -75,7 +75,7 @@ impl<'a> Tracks<'a> {
         let started = Duration::from_nanos(loaded.tables.metadata.started_unix_ns);
         let started = ReferenceTimestamp::from_duration_since_unix_epoch(started);
         let interval = SamplingInterval::from_nanos(sample_interval(loaded));
-        let mut profile = Profile::new(CREATOR, started, interval);
+        let mut profile = Profile::new(&creator_and_caveats(loaded), started, interval);
         profile.set_symbolicated(true);
         let user = profile.add_category("User", CategoryColor::Yellow);
         let kernel = profile.add_category("Kernel", CategoryColor::Orange);

@@ -20,6 +20,7 @@ use super::CREATOR;
 use super::protobuf::Message;
 use crate::analysis::{Amount, Cost, Metric, Site, Span, call_of_row};
 use crate::loaded::Loaded;
+use crate::text::{caveats, scope};
 use capture::{SizeUnit, Tables};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -132,11 +133,8 @@ impl<W: Write> Writer<'_, W> {
     }
 
     fn comments(&mut self) -> Vec<i64> {
-        let mut comments = vec![CREATOR.to_owned()];
-        comments.extend(self.loaded.source.cut.as_ref().map(|cut| format!("the capture is cut: {cut}")));
-        let lost = self.loaded.lost_events();
-        comments.extend((lost > 0).then(|| format!("events lost: {lost}")));
-        comments.iter().map(|comment| self.string(comment)).collect()
+        let comments = [CREATOR.to_owned(), scope(self.loaded)].into_iter().chain(caveats(self.loaded));
+        comments.collect::<Vec<_>>().iter().map(|comment| self.string(comment)).collect()
     }
 
     fn sample(&mut self, site: &Site) -> io::Result<()> {

@@ -106,7 +106,7 @@ export class GraphView {
     const remark = page.canAsk ? page.isCompared() && TEXT.graph.alone : TEXT.graph.whole;
     // The first line names the file; the others say what is drawn, and how much of it.
     const [, ...head] = Array.from(this.svg.querySelectorAll(".graph > text"), (line) => line.textContent);
-    fill(this.said, `${head.join(", ")}. `, isEmpty ? TEXT.graph.nothing : TEXT.graph.open, remark && ` ${remark}`);
+    fill(this.said, `${head.join("; ")}. `, isEmpty ? TEXT.graph.nothing : TEXT.graph.open, remark && ` ${remark}`);
     fill(this.holder, this.svg);
     this.begin();
   }

@@ -213,8 +213,8 @@ function processes({ data }) {
     el("h2", {}, TEXT.processes.title),
     el(
       "table",
-      { class: "list" },
-      el("thead", {}, el("tr", {}, TEXT.processes.columns.map((title, index) => el("th", { class: index > 0 && index < 6 && "number" }, title)))),
+      { class: "list", "aria-label": TEXT.processes.title },
+      el("thead", {}, el("tr", {}, TEXT.processes.columns.map((title, index) => el("th", { scope: "col", class: index > 0 && index < 6 && "number" }, title)))),
       el(
         "tbody",
         {},

@@ -16,6 +16,9 @@ const LEAST = 0.001;
 /** Number of cached results, so that going back and forth costs nothing. */
 const KEPT = 40;
 
+/** Milliseconds between two changes of the address: Chromium ignores more than 200 of them in ten seconds. */
+const BETWEEN = 100;
+
 /** Caches the most recently used results. */
 class Kept {
   constructor() {
@@ -55,6 +58,10 @@ export class Page extends Named {
     /** Whether selections can be shown without delay. */
     this.isPrepared = false;
     this.listeners = [];
+    /** The address as it was last written, when that was, and the timer of the next time. */
+    this.address = location.hash;
+    this.told = -Infinity;
+    this.telling = 0;
     /** Aborted when another page replaces this one. */
     this.left = new AbortController();
     this.seek(this.state.query);
@@ -67,6 +74,7 @@ export class Page extends Named {
 
   /** Another page replaces this one. */
   leave() {
+    if (this.telling) this.write();
     this.left.abort();
     this.listeners = [];
   }
@@ -93,13 +101,26 @@ export class Page extends Named {
     });
   }
 
-  /** Writes the view into the address. This takes the browser as long as drawing, so it is done once per frame. */
+  /** Writes the view into the address, now or as soon as that may be done again. */
   tell() {
+    if (this.telling) return;
+    const wait = this.told + BETWEEN - performance.now();
+    if (wait > 0) this.telling = setTimeout(() => this.write(), wait);
+    else this.write();
+  }
+
+  write() {
+    clearTimeout(this.telling);
+    this.telling = 0;
+    this.told = performance.now();
+    // Once something else was written there, another page is about to replace this one.
+    if (location.hash !== this.address) return;
     try {
       history.replaceState(null, "", toFragment(this.state, this.first) || "#");
     } catch {
       // Some browsers do not allow history for pages from files; the page works without.
     }
+    this.address = location.hash;
   }
 
   /** The time of a boundary, precise enough to tell it from the previous one. */

@@ -30,7 +30,7 @@ export class SpectrumView {
   chart(title, help) {
     const canvas = el("canvas", { role: "img" });
     const list = el("details", { class: "same-numbers" });
-    return { title, canvas, list, element: el("section", { class: "card" }, el("h2", {}, title, el("span", { class: "quiet" }, ` ${help} ${TEXT.function.whole}`)), canvas, list) };
+    return { title, canvas, list, element: el("section", { class: "card" }, el("h2", {}, title, el("span", { class: "quiet" }, ` ${help}, ${TEXT.function.whole}.`)), canvas, list) };
   }
 
   update() {
@@ -107,7 +107,9 @@ export class SpectrumView {
         context.fillRect(left + 2, y(marked[place]), slot - 4, bottom - y(marked[place]));
       }
       context.fillStyle = themed("quiet");
-      if ((place - first) % every === 0) context.fillText(name(place), left + slot / 2, bottom + 13);
+      if ((place - first) % every !== 0) continue;
+      const text = name(place);
+      context.fillText(text, Math.min(left + slot / 2, width - context.measureText(text).width / 2), bottom + 13);
     }
     if (marked && marked.some((value) => value > 0)) {
       context.textAlign = "right";

@@ -83,7 +83,9 @@ export class StacksView {
     const matches = (row) => !page.matches || (this.by === "stack" ? page.stackMatches(row.node) : page.matches[row.label] === 1);
     this.rows = this.rows.filter(matches);
     const { key, falling } = this.sort;
-    const compare = key === "name" || key === "call" ? (a, b) => natural(this.text(a, key), this.text(b, key)) : (a, b) => Math.abs(a[key]) - Math.abs(b[key]);
+    const isText = key === "name" || key === "call";
+    if (isText) for (const row of this.rows) row.text = this.text(row, key);
+    const compare = isText ? (a, b) => natural(a.text, b.text) : (a, b) => Math.abs(a[key]) - Math.abs(b[key]);
     this.rows.sort((a, b) => (falling ? compare(b, a) : compare(a, b)));
     for (const button of this.tools.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.by === this.by));
     const noun = this.by === "stack" ? TEXT.nouns.stack : TEXT.nouns.function;

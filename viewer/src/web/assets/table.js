@@ -61,13 +61,16 @@ export class VirtualTable {
     fill(this.head, cells);
   }
 
+  /** By how many pixels the table is scrolled for each row: by its height, or less if it is too long for that. */
+  get step() {
+    const { clientHeight } = this.scroller;
+    const { length } = this.rows;
+    return length * HEIGHT <= HIGHEST ? HEIGHT : (HIGHEST - clientHeight) / (length - clientHeight / HEIGHT);
+  }
+
   /** The index of the first visible row. */
   get top() {
-    const { scrollTop, clientHeight } = this.scroller;
-    const all = this.rows.length * HEIGHT;
-    if (all <= HIGHEST) return Math.floor(scrollTop / HEIGHT);
-    const share = scrollTop / Math.max(HIGHEST - clientHeight, 1);
-    return Math.floor(share * (this.rows.length - clientHeight / HEIGHT));
+    return Math.floor(this.scroller.scrollTop / this.step);
   }
 
   draw() {
@@ -123,10 +126,10 @@ export class VirtualTable {
   /** Activates a row, and scrolls it into view. */
   reveal(index) {
     this.active = index;
-    const top = this.active * HEIGHT;
-    const { scrollTop, clientHeight } = this.scroller;
-    if (top < scrollTop) this.scroller.scrollTop = top;
-    else if (top + HEIGHT > scrollTop + clientHeight) this.scroller.scrollTop = top + HEIGHT - clientHeight;
+    const { step, scroller } = this;
+    const [atTop, atBottom] = [index * step, (index + 1 - scroller.clientHeight / HEIGHT) * step];
+    if (atTop < scroller.scrollTop) scroller.scrollTop = atTop;
+    else if (atBottom > scroller.scrollTop) scroller.scrollTop = atBottom;
     this.draw();
   }
 }

@@ -198,9 +198,9 @@ export const TEXT = {
   },
   spectrum: {
     sizes: "Sizes",
-    sizesHelp: "What was asked for, by powers of two.",
+    sizesHelp: "What was asked for, by powers of two",
     lives: "Lifetimes",
-    livesHelp: "Of blocks that were freed or resized.",
+    livesHelp: "Of blocks that were freed or resized",
     neverFreed: "never freed",
     sizeColumns: ["size", "allocations", "bytes", "share", "temporary", "never freed", "bytes of these"],
     lifeColumns: ["lifetime", "blocks", "bytes", "share"],

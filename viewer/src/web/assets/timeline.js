@@ -48,6 +48,7 @@ export class Timeline {
     canvas.addEventListener("pointerdown", (event) => this.down(event));
     canvas.addEventListener("pointermove", (event) => this.move(event));
     canvas.addEventListener("pointerup", (event) => this.up(event));
+    canvas.addEventListener("pointercancel", () => (this.drag = null));
     canvas.addEventListener("pointerleave", () => this.hover(null));
     canvas.addEventListener("dblclick", () => this.page.resetCursors());
     new ResizeObserver(() => this.draw()).observe(this.element);
@@ -194,9 +195,10 @@ export class Timeline {
     const values = track.values(state.unit);
     context.fillStyle = themed("rate");
     for (let slice = 0; slice < data.slices; slice++) {
-      const left = this.x(data.time(slice));
-      const right = this.x(data.time(slice + 1));
-      context.fillRect(left, y(values[slice]), Math.max(right - left - 0.25, 0.5), bottom - y(values[slice]));
+      // On whole pixels: edges within one would show as stripes where slices are narrow.
+      const left = Math.round(this.x(data.time(slice)));
+      const right = Math.round(this.x(data.time(slice + 1)));
+      context.fillRect(left, y(values[slice]), Math.max(right - left, 1), bottom - y(values[slice]));
     }
   }
 

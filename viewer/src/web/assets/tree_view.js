@@ -145,7 +145,7 @@ export class TreeView {
     const mark = hasChildren ? (this.openNodes.has(node) ? "▾" : "▸") : "";
     const isMatch = page.matches && page.matches[tree.label[node]];
     const isProcess = page.data.describe(tree.label[node]).kind === PROCESS;
-    return [indent, isProcess && swatch(name), el("span", { class: "mark", "aria-hidden": "true" }, mark), el("span", { class: `${className}${isMatch ? " match" : ""}`, title: name }, short)];
+    return [indent, el("span", { class: "mark", "aria-hidden": "true" }, mark), isProcess && swatch(name), el("span", { class: `${className}${isMatch ? " match" : ""}`, title: name }, short)];
   }
 
   hasChildren(node) {
