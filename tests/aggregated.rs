@@ -76,8 +76,8 @@ fn pools_have_totals_in_words() {
     assert_eq!(totals("cache"), [1, 4096, 1, 4096, 0, 0]);
     let remarks = aggregated.info()["remarks"].to_string();
     for expected in [
-        "Heap arena of the program's own: 13 allocations of 1.33 KiB, 3 frees, at most 1.27 KiB held, 10 blocks of 1.03 KiB left. ",
-        "Heap cache of the program's own: 1 allocation of 4.00 KiB, 1 free, at most 4.00 KiB held, 0 blocks of 0 B left. ",
+        "Pool arena: 13 allocations of 1.33 KiB, 3 frees, at most 1.27 KiB held, 10 blocks of 1.03 KiB left. ",
+        "Pool cache: 1 allocation of 4.00 KiB, 1 free, at most 4.00 KiB held, 0 blocks of 0 B left. ",
     ] {
         assert!(remarks.contains(expected), "{expected} in {remarks}");
     }

@@ -131,7 +131,7 @@ fn run_and_check_in_one() {
 #[test]
 fn idle_filters_are_told_of() {
     let (_, capture) = record(c("keeps_some").build()).with_names().succeed();
-    let idle = "the filter `leakey` selects no stack";
+    let idle = "the filter `leakey` matches no stack";
     for format in ["text", "json", "junit"] {
         let ran = capture.show(&["check", "--max-leaked", "0", "--filter", "leakey", "--format", format]);
         assert_eq!((ran.code, ran.text().contains(idle)), (0, true), "{format}: {}", ran.text());

@@ -117,7 +117,7 @@ fn a_program_that_aborts_for_want_of_memory_says_who_asked() {
     assert!(info.text().contains("1 (see: failed)"), "{}", info.text());
     let check = capture.show(&["check", "--max-failed", "0"]);
     assert_eq!(
-        (check.code, check.text().contains("FAIL  failed  1, at most 0")),
+        (check.code, check.text().contains("FAIL  failed  1, limit 0")),
         (1, true),
         "{}",
         check.text()

@@ -211,7 +211,7 @@ impl Requests {
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
         match words.as_slice() {
             ["detach", pid] => match pid.parse().map_or(Detached::Unknown, |pid| self.host.close(pid)) {
-                Detached::Done => Ok(format!("process {pid} goes on unrecorded")),
+                Detached::Done => Ok(format!("process {pid} continues unrecorded")),
                 Detached::Shared { with } => Err(format!(
                     "process {pid} was forked by process {with} and is recorded with it: end both with \
                      sysprof-memprof detach {with}"

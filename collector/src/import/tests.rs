@@ -114,9 +114,9 @@ fn strings_before_version_three_have_no_length() {
 #[test]
 fn damage_is_told_with_its_line() {
     for (bytes, reason) in [
-        ("", "nothing that can be imported"),
-        ("hello\n", "nothing that can be imported"),
-        ("v 10400\n", "nothing that can be imported"),
+        ("", "cannot be imported"),
+        ("hello\n", "cannot be imported"),
+        ("v 10400\n", "cannot be imported"),
         ("v 10400 9\n", "line 1: this version"),
         ("v 10400 3\ns 9 short\n", "line 2: a string is not as long"),
         ("v 10400 3\ni 1 1\n", "line 2: an address"),
@@ -126,7 +126,7 @@ fn damage_is_told_with_its_line() {
         ("v 10400 3\n\n- ffffffffffffffff\n", "line 3: it refers"),
         ("v 10400 3\nc x\n", "line 2: a number"),
         ("v 10400 3\nq 1\n", "line 2: it begins"),
-        ("\u{1f}\u{8b}\u{8}", "nothing that can be imported"),
+        ("\u{1f}\u{8b}\u{8}", "cannot be imported"),
     ] {
         let error = import_bytes(bytes.as_bytes()).err().unwrap_or_else(|| panic!("{bytes:?} is taken"));
         assert!(error.contains(reason), "{bytes:?}: {error}");

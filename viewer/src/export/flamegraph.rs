@@ -96,7 +96,7 @@ fn head(out: &mut dyn Write, title: &str, total: i64, rows: usize, hidden: usize
     let height = HEAD + rows * ROW + 8;
     let hidden = match hidden {
         0 => String::new(),
-        hidden => format!("{} too narrow to be drawn", counted(hidden as u64, "box")),
+        hidden => format!("{} too narrow to draw", counted(hidden as u64, "box")),
     };
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>")?;
     writeln!(
@@ -113,7 +113,7 @@ fn head(out: &mut dyn Write, title: &str, total: i64, rows: usize, hidden: usize
     writeln!(out, "<text x=\"4\" y=\"16\" font-size=\"13\">{}</text>", xml(title))?;
     writeln!(
         out,
-        "<text id=\"reset\" class=\"button\" x=\"1040\" y=\"16\" visibility=\"hidden\">all of it</text>"
+        "<text id=\"reset\" class=\"button\" x=\"1040\" y=\"16\" visibility=\"hidden\">reset zoom</text>"
     )?;
     writeln!(out, "<text id=\"search\" class=\"button\" x=\"1140\" y=\"16\">search</text>")?;
     writeln!(out, "<text id=\"details\" x=\"4\" y=\"38\">{}</text>", xml(&hidden))?;

@@ -40,7 +40,7 @@ pub(super) fn early_ends_footnote(
     let whole = metric.rank(metric.of(&loaded.profile.total));
     for end in ends.iter().take(FILES) {
         let module = end.module.and_then(|module| loaded.tables.modules.get(module.index()));
-        let file = module.map_or("code that is in no file", |module| file_name(&module.path));
+        let file = module.map_or("code outside any file", |module| file_name(&module.path));
         let share = percent(metric.rank(end.cost), whole);
         writeln!(out, "{share:>10}  {}", fit(&escape(file), style.room(WIDTH)))?;
     }

@@ -58,7 +58,7 @@ pub(super) fn relative(error: i64, number: i64) -> String {
 pub(super) fn note(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
     let Some(sampling) = loaded.profile.sampling else { return Ok(()) };
     let interval = format::bytes(i64::try_from(sampling.interval()).unwrap_or(i64::MAX));
-    let text = format!("sampled, one in {interval}: numbers are estimates, ± is one standard error");
+    let text = format!("sampled, one per {interval}: numbers are estimates, ± is one standard error");
     writeln!(out, "{}", style.paint(Role::Detail, text))
 }
 
