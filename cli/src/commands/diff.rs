@@ -71,9 +71,9 @@ pub(crate) struct Arguments {
     /// Maximum rows, or children in a tree; the rest is summed up [default: 20; none in JSON]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Exit with 1 if call stacks grew by more than this many bytes in total: 65536, 64K, 1M
+    /// Exit with 1 if stacks grew by more than this many bytes in total: 65536, 64K, 1M
     ///
-    /// Only growth counts: what other call stacks shrank by is not subtracted, so that one leak does not pass because
+    /// Only growth counts: what other stacks shrank by is not subtracted, so that one leak does not pass because
     /// another is gone. A function that changed its name or caller therefore counts as growth; `check --baseline`
     /// compares totals instead. If stacks are selected, only those count.
     #[arg(long, value_name = "SIZE", value_parser = size)]

@@ -73,7 +73,6 @@ fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         let number = profile.processes.iter().filter(|process| process.ended == Ended::Running);
         let number = number.filter(|process| process.seen).count();
         let processes = counted(number as u64, "process");
-        let which = if number == 1 { "was" } else { "were" };
         writeln!(
             out,
             "  including {} in {processes} still running: not leaked yet",
