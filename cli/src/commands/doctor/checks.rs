@@ -210,7 +210,7 @@ fn captures() -> Check {
             let free = system.f_bavail.saturating_mul(system.f_frsize);
             Check::good(name, format!("captures can be written here, {} free", bytes(free.cast_signed())))
         }
-        Err(error) => Check::note(name, format!("free space is not known: {error}")),
+        Err(error) => Check::note(name, format!("free space is unknown: {error}")),
     }
 }
 
