@@ -33,7 +33,7 @@ fn limits_are_exact() {
     let ran = capture.show(&["check", "--max-leaked", "50", "--filter", "not leaky"]);
     assert_eq!(ran.code, 0, "{}{}", ran.text(), ran.stderr);
     let ran = capture.show(&["check"]);
-    assert!(ran.code == 2 && ran.stderr.contains("there is no rule"), "{}", ran.stderr);
+    assert!(ran.code == 2 && ran.stderr.contains("no rule given"), "{}", ran.stderr);
 }
 
 /// Check that a capture passes with itself as the baseline, that it exceeds a smaller one, and that JSON and `JUnit`

@@ -31,10 +31,10 @@ pub(crate) enum Keeps {
 }
 
 /// Why a scan would be useless in these recordings.
-const TOTALS_ONLY: &str = "this recording is aggregated: it does not know single blocks, so a scan could not tell what keeps them. \
+const TOTALS_ONLY: &str = "this recording is aggregated and has no individual blocks, so it cannot be scanned. \
     Record without --aggregate";
-const SAMPLES_ONLY: &str = "this recording knows only some blocks: what keeps a block may be one of the others. Record without \
-    --sample";
+const SAMPLES_ONLY: &str = "this recording is sampled: a block may be kept by one that is unknown, so it cannot be scanned. \
+    Record without --sample";
 
 impl Keeps {
     /// What is kept of a recording with these options.
