@@ -141,13 +141,13 @@ fn views_of_blocks_say_what_to_record() {
     for arguments in [&["report", "--cpu"][..], &["report", "--allocator"], &["lines", "--by", "traced"]] {
         let ran = capture.show(arguments);
         assert!(
-            ran.code == 0 && ran.text().contains("record without --aggregate for that"),
+            ran.code == 0 && ran.text().contains("record without --aggregate"),
             "{}",
             ran.text()
         );
     }
     let start = capture.show(&["report", "--at", "start"]);
-    assert!(start.text().contains("no snapshot up to the moment asked for"), "{}", start.text());
+    assert!(start.text().contains("no snapshot at or before that moment"), "{}", start.text());
     for (statement, code) in [("select count(*) from stacks", 0), ("select count(*) from blocks", 2)] {
         let mut tool = capture.world().tool(["query"]);
         tool.arg(capture.file()).arg(statement);

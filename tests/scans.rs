@@ -186,7 +186,7 @@ fn busy_programs_are_scanned_often() {
 fn recordings_without_blocks_refuse() {
     let server = Service::new(1);
     for (option, why) in
-        [(["--sample", "1M"], "only some blocks"), (["--aggregate", "--every=1h"], "aggregated")]
+        [(["--sample", "1M"], "is sampled"), (["--aggregate", "--every=1h"], "aggregated")]
     {
         let collector = server.attach_with(&[&option[..], &["--output", "it.memprof"]].concat());
         let ran = server.run("scan", &[]);

@@ -33,7 +33,6 @@ export const TEXT = {
     address: "address",
     allocation: "allocation",
     block: "block",
-    call: "call",
     event: "event",
     failedAllocation: "failed allocation",
     function: "function",
