@@ -140,11 +140,7 @@ fn views_of_blocks_say_what_to_record() {
     }
     for arguments in [&["report", "--cpu"][..], &["report", "--allocator"], &["lines", "--by", "traced"]] {
         let ran = capture.show(arguments);
-        assert!(
-            ran.code == 0 && ran.text().contains("record without --aggregate"),
-            "{}",
-            ran.text()
-        );
+        assert!(ran.code == 0 && ran.text().contains("record without --aggregate"), "{}", ran.text());
     }
     let start = capture.show(&["report", "--at", "start"]);
     assert!(start.text().contains("no snapshot at or before that moment"), "{}", start.text());

@@ -185,9 +185,7 @@ fn busy_programs_are_scanned_often() {
 #[test]
 fn recordings_without_blocks_refuse() {
     let server = Service::new(1);
-    for (option, why) in
-        [(["--sample", "1M"], "is sampled"), (["--aggregate", "--every=1h"], "aggregated")]
-    {
+    for (option, why) in [(["--sample", "1M"], "is sampled"), (["--aggregate", "--every=1h"], "aggregated")] {
         let collector = server.attach_with(&[&option[..], &["--output", "it.memprof"]].concat());
         let ran = server.run("scan", &[]);
         assert!(ran.code == 1 && ran.stderr.contains(why), "{} {}", ran.code, ran.stderr);
