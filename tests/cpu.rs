@@ -217,7 +217,7 @@ fn work_of_short_threads_is_known_to_be_missing() {
         [&["report", "--cpu"][..], &["report", "--cpu", "--tree"], &["report", "--allocator"], &["info"]]
     {
         let ran = short.show(options);
-        assert!(ran.text().contains("no sample tells of "), "{options:?}: {}", ran.text());
+        assert!(ran.text().contains(" CPU time has no samples: "), "{options:?}: {}", ran.text());
     }
     let note = cpu["note"].as_str().expect("it is said");
     assert!(note.contains("--frequency") && note.contains("--system"), "{note}");

@@ -119,7 +119,7 @@ fn calls_by_size(events: &[Event]) -> HashMap<u64, (u64, u64)> {
     calls
 }
 
-/// Check that a target whose collector is killed soon goes on unrecorded, and ends as it would have; and that the
+/// Check that a target whose collector is killed soon continues unrecorded, and ends as it would have; and that the
 /// capture opens and says that it was cut.
 #[test]
 fn target_survives_its_collector() {

@@ -26,7 +26,7 @@ impl Lasting {
     fn wait_for_its_end(&self) {
         wait_for("the capture", || self.running.stderr().contains("Wrote"));
         assert!(
-            self.running.stderr().contains("the program goes on unrecorded"),
+            self.running.stderr().contains("the program continues unrecorded"),
             "{}",
             self.running.stderr()
         );

@@ -112,12 +112,12 @@ fn a_program_that_aborts_for_want_of_memory_says_who_asked() {
     );
     let text = capture.show(&["failed"]);
     assert!(text.text().contains("malloc of 2.00 TiB failed after"), "{}", text.text());
-    assert!(text.text().contains("no memory (ENOMEM)\n  the process held "), "{}", text.text());
+    assert!(text.text().contains("out of memory (ENOMEM)\n  the process held "), "{}", text.text());
     let info = capture.show(&["info"]);
     assert!(info.text().contains("1 (see: failed)"), "{}", info.text());
     let check = capture.show(&["check", "--max-failed", "0"]);
     assert_eq!(
-        (check.code, check.text().contains("FAIL  failed  1, at most 0")),
+        (check.code, check.text().contains("FAIL  failed  1, limit 0")),
         (1, true),
         "{}",
         check.text()

@@ -127,10 +127,10 @@ fn other_files_are_refused() {
     let file = world.write("notes.txt", "v is for version\n");
     let there = world.write("there.memprof", "mine");
     for (arguments, reason) in [
-        (&["import", "notes.txt"][..], "nothing that can be imported"),
+        (&["import", "notes.txt"][..], "cannot be imported"),
         (&["import", "gone.zst"], "No such file"),
         (&["import", "notes.txt", "-o", "there.memprof"], "--force"),
-        (&["import", "notes.txt", "-o", "there.memprof", "--force"], "nothing that can be imported"),
+        (&["import", "notes.txt", "-o", "there.memprof", "--force"], "cannot be imported"),
     ] {
         let ran = wait(&world, world.tool(arguments));
         assert!(ran.code == 2 && ran.stderr.contains(reason), "{arguments:?}: {} {}", ran.code, ran.stderr);

@@ -63,7 +63,7 @@ fn growth_fails_over_its_limit() {
     assert_eq!(["1M", "2M"].map(|limit| gate(&from, limit).0), [0, 0]);
     let (code, said) = gate(&from, "1000K");
     let expected =
-        "error: call stacks grew by 1.00 MiB, more than --fail-over 1000 KiB; others shrank by 1.00 MiB";
+        "error: stacks grew by 1.00 MiB, more than --fail-over 1000 KiB; others shrank by 1.00 MiB";
     assert!(code == 1 && said.contains(expected), "{code} {said}");
     assert_eq!(["1000K", "2M"].map(|limit| gate("start", limit).0), [1, 0]);
 }

@@ -528,7 +528,7 @@ fn daemon_records_when_asked() {
         let ran = server.run("snapshot", &["now"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         fs::remove_file(server.world.path("now.memprof")).unwrap();
-        asked("stop", 0, "goes on unrecorded");
+        asked("stop", 0, "continues unrecorded");
         server.wait_until_it_has_left();
         wait_for("the recording's end", || descriptors() == idle);
     }

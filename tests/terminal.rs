@@ -105,6 +105,8 @@ fn views_take_a_terminal_and_give_it_back() {
     terminal.press("?");
     terminal.shows("any other key: back");
     terminal.press("Escape");
+    // Read together, the two would be one key: Alt with q.
+    wait_for("the help to be gone", || !terminal.screen().contains("any other key: back"));
     terminal.press("q");
     terminal.shows("left with 0");
     terminal.shows(" icanon");
@@ -127,7 +129,7 @@ fn scans_are_looked_at_in_a_terminal() {
     terminal.shows("3.28 KiB");
     (0..4).for_each(|_| terminal.press("Tab"));
     terminal.shows("14.6 KiB");
-    terminal.shows("with what they lead to");
+    terminal.shows(", total ");
 }
 
 /// Views that run in a terminal, with their pid.

@@ -75,7 +75,7 @@ fn process_that_executes_itself_can_be_attached_to() {
         let info = info(&server.world, "it.memprof");
         assert_exact_so_far(&info, 1);
         assert_eq!(info["processes"][0]["ended"], "exec", "{:#}", info["processes"]);
-        assert!(ran.stderr.contains("executed another program, which goes on unrecorded"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("called exec; the new program is not recorded"), "{}", ran.stderr);
         server.work();
     }
     server.stop();

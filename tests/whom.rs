@@ -82,11 +82,11 @@ fn processes_are_recorded_by_name() {
     pair.says(&["top", name], 2, &format!("2 processes are called {name}: {one}, {two}"));
     pair.says(&["mark", name, "middle"], 0, "marked middle");
     pair.says(&["snapshot", name, "both"], 0, "both.memprof");
-    pair.says(&["detach", &two], 0, "goes on unrecorded");
+    pair.says(&["detach", &two], 0, "continues unrecorded");
     wait_for("the end of its recording", || pair.states() == ["recorded", "dormant"]);
     pair.says(&["mark", name, "late"], 0, "marked late");
     pair.says(&["snapshot", name, "now"], 0, "now.memprof");
-    pair.says(&["detach", name], 0, &format!("process {one} goes on unrecorded"));
+    pair.says(&["detach", name], 0, &format!("process {one} continues unrecorded"));
     assert_eq!(collector.wait().code, 0);
 
     for (file, marks) in [("all.memprof", 4), ("both.memprof", 2)] {
@@ -121,7 +121,7 @@ fn forked_processes_are_detached_from_with_their_parent() {
     let why = format!("was forked by process {parent} and is recorded with it");
     assert!(ran.code == 1 && ran.stderr.contains(&why), "{}", ran.stderr);
     let ran = wait(&world, world.tool(["detach", &name]));
-    assert_eq!((ran.code, ran.stderr.matches("goes on unrecorded").count()), (0, 3), "{}", ran.stderr);
+    assert_eq!((ran.code, ran.stderr.matches("continues unrecorded").count()), (0, 3), "{}", ran.stderr);
     assert_eq!(collector.wait().code, 0);
     page.stop();
     assert_eq!(running.wait().code, 5);
@@ -145,7 +145,7 @@ fn daemon_records_by_name() {
     for command in [&["mark", name, "here"][..], &["snapshot", name, "now"], &["serve", name]] {
         pair.says(command, 2, &choice);
     }
-    pair.says(&["stop", "4194303", name], 1, &format!("process {two} goes on unrecorded"));
+    pair.says(&["stop", "4194303", name], 1, &format!("process {two} continues unrecorded"));
     wait_for("the end of the recordings", || pair.states() == ["dormant", "dormant"]);
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.wait().code, 0);

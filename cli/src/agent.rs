@@ -57,9 +57,7 @@ fn no_place(error: NoPlace) -> Error {
         _ => "another folder",
     };
     let folder = folder.display();
-    anyhow!(
-        "{CHOICE} names {folder}, which cannot hold the agent: {reason}. Let it name {other}, or unset it."
-    )
+    anyhow!("{CHOICE} is {folder}, which cannot hold the agent: {reason}. Set it to {other}, or unset it.")
 }
 
 #[cfg(test)]

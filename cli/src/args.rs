@@ -66,7 +66,7 @@ Exit codes:
   of run: the target's own, or 128+N if signal N killed it
   0       success
   1       something failed; `check` or `run --check` found a rule broken, or
-          `diff` found call stacks that grew by more than --fail-over
+          `diff` found stacks that grew by more than --fail-over
   2       the capture cannot tell what `check`, `run --check` or
           `diff --fail-over` ask; wrong usage, a file that is not a capture,
           a program that cannot be recorded, an output that cannot be written

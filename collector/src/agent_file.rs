@@ -58,22 +58,22 @@ pub struct Unusable {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// Its parent does not exist, like `/run/user/UID` without a login.
-    #[error("there is no such folder")]
+    #[error("no such folder")]
     Absent,
     /// Code cannot be mapped from there.
-    #[error("it is mounted noexec")]
+    #[error("mounted noexec")]
     Noexec,
     /// It belongs to somebody else, is open to others, or is a link.
-    #[error("it is not safe: {0}")]
+    #[error("not safe: {0}")]
     Unsafe(&'static str),
     /// `LD_PRELOAD` is a list separated by colons and spaces, and `$` starts a variable in it.
-    #[error("its name has a space, colon or $ sign, which LD_PRELOAD cannot hold")]
+    #[error("its name has a space, colon or $, which LD_PRELOAD does not allow")]
     Unspeakable,
     /// This process may not open more files.
-    #[error("this process may not open more files")]
+    #[error("too many open files")]
     Files,
     /// Files of this process may not grow as large as the agent.
-    #[error("the agent is larger than files of this process may become")]
+    #[error("the agent exceeds the limit on file sizes")]
     Large,
     /// No space is left, or none for this user.
     #[error("{0}")]
@@ -104,7 +104,7 @@ pub struct NoPlace {
 
 impl fmt::Display for NoPlace {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(text, "found no private folder from which the agent could be loaded:")?;
+        write!(text, "found no private folder to load the agent from:")?;
         for Unusable { folder, reason } in &self.tried {
             write!(text, "\n  {}: {reason}", folder.display())?;
         }
@@ -113,9 +113,9 @@ impl fmt::Display for NoPlace {
             () if is_any(|reason| *reason == Reason::Files) => MORE_FILES,
             () if is_any(|reason| *reason == Reason::Large) => LARGER_FILES,
             () if is_any(|reason| matches!(reason, Reason::Full(_))) => {
-                "Make room in one of them, or name a folder elsewhere in SYSPROF_MEMPROF_DIR."
+                "Free space in one of them, or set SYSPROF_MEMPROF_DIR to another folder."
             }
-            () => "Name a folder on a file system without noexec in SYSPROF_MEMPROF_DIR.",
+            () => "Set SYSPROF_MEMPROF_DIR to a folder on a file system without noexec.",
         };
         write!(text, "\n{advice}")
     }

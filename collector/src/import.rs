@@ -68,8 +68,7 @@ pub enum ImportError {
     },
     /// The file is of no known format.
     #[error(
-        "{file} is nothing that can be imported: give a file of heaptrack (heaptrack.NAME.PID.zst or .gz) or of perf \
-         (perf.data)"
+        "{file} cannot be imported: give a file of heaptrack (heaptrack.NAME.PID.zst or .gz) or perf (perf.data)"
     )]
     Unknown {
         /// The file.

@@ -31,10 +31,10 @@ pub(crate) enum Keeps {
 }
 
 /// Why a scan would be useless in these recordings.
-const TOTALS_ONLY: &str = "this recording is aggregated: it does not know single blocks, so a scan could not tell what keeps them. \
+const TOTALS_ONLY: &str = "this recording is aggregated and has no individual blocks, so it cannot be scanned. \
     Record without --aggregate";
-const SAMPLES_ONLY: &str = "this recording knows only some blocks: what keeps a block may be one of the others. Record without \
-    --sample";
+const SAMPLES_ONLY: &str = "this recording is sampled: a block may be kept by one that is unknown, so it cannot be scanned. \
+    Record without --sample";
 
 impl Keeps {
     /// What is kept of a recording with these options.
@@ -211,7 +211,7 @@ impl Requests {
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
         match words.as_slice() {
             ["detach", pid] => match pid.parse().map_or(Detached::Unknown, |pid| self.host.close(pid)) {
-                Detached::Done => Ok(format!("process {pid} goes on unrecorded")),
+                Detached::Done => Ok(format!("process {pid} continues unrecorded")),
                 Detached::Shared { with } => Err(format!(
                     "process {pid} was forked by process {with} and is recorded with it: end both with \
                      sysprof-memprof detach {with}"

@@ -81,10 +81,10 @@ impl Reason {
             }
             Reason::DebugFileRefused => "Install the debug symbols of exactly this version of the file.",
             Reason::KernelRestricted => "Record as root, or set the sysctl kernel.kptr_restrict to 0.",
-            Reason::NoMapping => "The code was in no file that is known: it may have been gone at once.",
-            Reason::Untold => "Have the compiler at run time write a perf map: docs/symbols.md says how.",
+            Reason::NoMapping => "The code was in no known file; it may be gone already.",
+            Reason::Untold => "Have the JIT compiler write a perf map: docs/symbols.md says how.",
             Reason::SeveralFunctions => {
-                "Have the compiler at run time keep its code: docs/symbols.md says how."
+                "Have the JIT compiler keep its code in place: docs/symbols.md says how."
             }
         }
     }

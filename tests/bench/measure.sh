@@ -106,8 +106,8 @@ trouble() {
             no("lost.events", "events lost")
             no("lost.gaps", "gaps")
             no("stacks.incomplete", "stacks incomplete")
-            no("stacks.truncated", "stacks cut off")
-            no("totals.conflicts", "blocks ended unseen")
+            no("stacks.truncated", "stacks truncated")
+            no("totals.conflicts", "frees without a record")
             no("overhead.agent_allocations", "allocations by the agent itself")
             if (fact["totals.allocations"] < least) print fact["totals.allocations"] + 0, "of", least, "allocations"
         }' | paste -sd, | sed 's/,/, /g'

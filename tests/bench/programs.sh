@@ -6,7 +6,7 @@
 #   dormant     with the agent, while nobody records
 #   libunwind   with a preloaded library that takes stacks and forgets them
 #   recorded    under run
-#   bare        the same without samples of the CPU, which heaptrack does not take either
+#   bare        the same without CPU samples, which heaptrack does not take either
 #   sampled     under run --sample 512K
 #   heaptrack, raw
 
@@ -123,7 +123,7 @@ table_of_programs() {
 
 CPU time inside the program, ns. *native* is an allocation and its free; the others are added to that by a preloaded
 library that does nothing (*hook*), by the agent while nobody records (*dormant*), by libunwind's `unw_backtrace` alone,
-and by recording. *malloc*, *free* and *both* are without samples of the CPU, which heaptrack does not take either;
+and by recording. *malloc*, *free* and *both* are without CPU samples, which heaptrack does not take either;
 *with CPU* is both with them. The last column is ours : heaptrack's. heaptrack keeps 64 frames of a stack, so its figures
 for 200 are those for 64.
 

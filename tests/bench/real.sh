@@ -109,7 +109,7 @@ head_of_real() {
     cat <<'END_OF_HEAD'
 
 Whole programs, each as a ratio to the program alone. CPU times count all processes that take part, ours and heaptrack's
-too, from start to complete file. Bare is what compares with --raw: without names and without samples of the processors.
+too, from start to complete file. Bare is what compares with --raw: without names and without CPU samples.
 
 | program | M allocations | CPU alone | recorded | bare | sampled | heaptrack | its --raw | wall alone | recorded | heaptrack | capture, MB | : heaptrack's | collector, MiB |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|

@@ -36,7 +36,7 @@ pub(crate) fn can_sample() -> bool {
     let finding = ran.text().lines().find(|line| line.contains("CPU samples")).unwrap_or_default();
     let can = finding.contains("cpu-clock") || finding.contains("cycles");
     if !can {
-        skip("samples of the CPU", "the kernel does not permit them");
+        skip("CPU samples", "the kernel does not permit them");
     }
     can
 }

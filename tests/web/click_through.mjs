@@ -78,10 +78,10 @@ async function lookAtTheTree() {
   assert.ok(first[0].includes(bytes(totals.peak_bytes)), first[0]);
   const rows = () => browser.evaluate("Number(document.querySelector('.table.tree').getAttribute('aria-rowcount'))");
   const before = await rows();
-  await browser.evaluate("[...document.querySelectorAll('.tree-view .tools button')].find((button) => button.textContent === 'Close all').click()");
+  await browser.evaluate("[...document.querySelectorAll('.tree-view .tools button')].find((button) => button.textContent === 'Collapse all').click()");
   await browser.settled();
   assert.equal(await rows(), 2);
-  await browser.evaluate("[...document.querySelectorAll('.tree-view .tools button')].find((button) => button.textContent === 'Open all').click()");
+  await browser.evaluate("[...document.querySelectorAll('.tree-view .tools button')].find((button) => button.textContent === 'Expand all').click()");
   await browser.settled();
   assert.ok((await rows()) >= before);
   // Activating an open row closes it; the keys do the same.
@@ -171,7 +171,7 @@ const rowsOf = (outline) => outline.slice(outline.indexOf("\n\n")).trimEnd();
 async function copyTheTree() {
   await browser.send("Browser.grantPermissions", { permissions: ["clipboardReadWrite", "clipboardSanitizedWrite"] });
   await browser.press("#tab-tree");
-  await browser.evaluate("[...document.querySelectorAll('.tree-view .tools button')].find((button) => button.textContent === 'Open all').click()");
+  await browser.evaluate("[...document.querySelectorAll('.tree-view .tools button')].find((button) => button.textContent === 'Expand all').click()");
   await choose("peak");
   await browser.key("Y");
   assert.equal(rowsOf(await copied()), rowsOf(expected.copied));

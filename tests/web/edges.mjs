@@ -128,7 +128,7 @@ await browser.withoutFaults(async () => {
   await browser.open(totals);
   for (const view of ["spectrum", "threads"]) {
     await browser.press(`#tab-${view}`);
-    assert.match(await text("main"), /Not known: an aggregated recording/, view);
+    assert.match(await text("main"), /Unknown: an aggregated recording/, view);
   }
   await walkThroughALongTable();
 });

@@ -46,9 +46,9 @@ async function lookAtIt(json) {
   assert.ok(head.includes(sized(json.held)), head);
   if (json.held.blocks === 0) return;
   const isLost = json.unreachable.blocks > 0;
-  assert.ok(head.includes(isLost ? sized(json.unreachable) : "all of it reachable"), head);
+  assert.ok(head.includes(isLost ? sized(json.unreachable) : "all reachable"), head);
   assert.equal(head.includes("Not all blocks are known"), json.scan.is_partial);
-  assert.ok(head.includes("cursors, the range of time, measures and marks change nothing here"), head);
+  assert.ok(head.includes("cursors, range, measures and marks have no effect here"), head);
   await lookAtTheTree(json, isLost);
   await lookAtTheTables(json, isLost);
   await lookAtTheFlameGraph();
@@ -57,13 +57,13 @@ async function lookAtIt(json) {
 
 async function lookAtTheTree(json, isLost) {
   await part("tree");
-  await press("Open all");
+  await press("Expand all");
   const [held, reachable] = [await cells("kept", 0), await cells("kept", 1)];
   assert.deepEqual([held[0], held[1]], [bytes(json.held.bytes), "100 %"]);
   assert.ok(held[5].endsWith("[Held]") && reachable[5].endsWith("[Reachable]"), `${held} ${reachable}`);
   assert.equal(reachable[0], bytes(json.reachable.bytes));
   const all = await rows("kept");
-  await press("Close all");
+  await press("Collapse all");
   assert.equal(await rows("kept"), 1);
   // The keys open and close as in the other trees.
   await browser.evaluate("document.querySelector('.table.kept').focus()");
@@ -75,7 +75,7 @@ async function lookAtTheTree(json, isLost) {
   if (largest) assert.ok((await names()).some((name) => name.includes(largest.name)), await names());
   for (const key of ["ArrowLeft", "ArrowLeft", "ArrowLeft"]) await browser.key(key);
   assert.equal(await rows("kept"), 1);
-  await press("Open all");
+  await press("Expand all");
   assert.equal(await rows("kept"), all);
   // In blocks the numbers are those of blocks.
   await browser.key("u");
@@ -132,7 +132,7 @@ async function lookAtTheTables(json, isLost) {
     const lost = await cells("kept-unreachable", 0);
     assert.deepEqual([lost[0], lost[1], lost[5]], [bytes(claimed.bytes), ofLost, cycles ? count(cycles) : ""]);
     await unfold(json.unreachable_stacks);
-  } else assert.ok((await text(".retained-holder")).includes("Every block can be reached"));
+  } else assert.ok((await text(".retained-holder")).includes("All blocks are reachable"));
 }
 
 /** Beside what no single root keeps stands which ones do together. */
@@ -243,7 +243,7 @@ async function search() {
 async function copy() {
   await browser.send("Browser.grantPermissions", { permissions: ["clipboardReadWrite", "clipboardSanitizedWrite"] });
   await part("tree");
-  await press("Open all");
+  await press("Expand all");
   await browser.key("y");
   await browser.until("document.querySelector('.said').textContent !== ''");
   const lines = (await browser.evaluate("navigator.clipboard.readText()")).trimEnd().split("\n");

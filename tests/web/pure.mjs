@@ -319,7 +319,7 @@ test("a copy ends with how many rows it leaves out", () => {
   };
   const copied = (rows) => outlineOf(page, Array.from({ length: rows }, (_, node) => ({ node, indent: 0 }))).rows;
   assert.equal(copied(2000).length, 2000);
-  assert.deepEqual([copied(2001).length, copied(2001)[2000].name, copied(3000)[2000].name], [2001, "1 more row left out", "1,000 more rows left out"]);
+  assert.deepEqual([copied(2001).length, copied(2001)[2000].name, copied(3000)[2000].name], [2001, "1 more row omitted", "1,000 more rows omitted"]);
 });
 
 test("squares fill their rectangle in proportion and do not overlap", () => {

@@ -26,7 +26,7 @@ const coloursIn = (...strips) =>
 await browser.withoutFaults(async () => {
   await browser.open(page);
   const warnings = await browser.evaluate("[...document.querySelectorAll('.warnings li')].map((line) => line.textContent)");
-  for (const said of ["a quarter of the work has no samples", "30 of 100 samples have stacks that go on beyond what was copied"]) {
+  for (const said of ["a quarter of the work has no samples", "30 of 100 samples have truncated stacks"]) {
     assert.ok(warnings.some((warning) => warning.includes(said)), `${said} in ${warnings.join("; ")}`);
   }
   const tracks = (await browser.evaluate("document.querySelector('canvas.timeline').dataset.tracks")).split(", ");

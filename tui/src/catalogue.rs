@@ -3,10 +3,10 @@
 use viewer::format::counted;
 
 pub(crate) const READING: &str = "reading …";
-pub(crate) const COUNTING: &str = "counting …  (what is shown is the last answer)";
+pub(crate) const COUNTING: &str = "counting …  (showing the last answer)";
 pub(crate) const WAITING: &str = "waiting for the first numbers …";
 pub(crate) const PAUSED: &str = "PAUSED  ";
-pub(crate) const NO_STACK_YET: &str = "nothing was allocated so far";
+pub(crate) const NO_STACK_YET: &str = "nothing allocated so far";
 pub(crate) const NOTHING: &str = "nothing";
 
 pub(crate) const EVENTS_WERE_LOST: &str = "events were lost: see 1";
@@ -14,17 +14,16 @@ pub(crate) const A_MOMENT: &str = "a moment";
 pub(crate) const FOCUSED: &str = "focused";
 pub(crate) const ESTIMATED: &str = "estimated from samples";
 
-pub(crate) const BEGUN_ANEW: &str =
-    "another recording has taken the place of this one: it is shown from now on";
+pub(crate) const BEGUN_ANEW: &str = "the recording was replaced: showing the new one";
 
 pub(crate) const SELECT_A_FUNCTION: &str = "select a function first";
 pub(crate) const NOT_ENDED: &str = "not ended";
-pub(crate) const NO_SOURCE: &str = "the source of this is not known";
-pub(crate) const NO_MARK: &str = "there is no mark";
-pub(crate) const NOTHING_DURING: &str = "these marks are moments, during which nothing is allocated";
+pub(crate) const NO_SOURCE: &str = "no source line known here";
+pub(crate) const NO_MARK: &str = "no marks";
+pub(crate) const NOTHING_DURING: &str = "these marks are moments without a duration";
 pub(crate) const NOT_GROUPED: &str = "not grouped";
-pub(crate) const NO_FLAME_GRAPH: &str = "this page has no flame graph: take a name in .md or .txt";
-pub(crate) const TOO_LONG_TO_COPY: &str = "it is longer than terminals take";
+pub(crate) const NO_FLAME_GRAPH: &str = "no flame graph on this page: use a name in .md or .txt";
+pub(crate) const TOO_LONG_TO_COPY: &str = "too long for the terminal's clipboard";
 
 /// What commands say of rows beyond their limits, and what is said here instead.
 pub(crate) const NOT_SHOWN_BY_COMMAND: &str = " not shown (--limit)";
@@ -32,61 +31,57 @@ pub(crate) const NOT_SHOWN: &str = " not shown";
 
 pub(crate) const STILL_ALLOCATED: &str = "still allocated at the end";
 pub(crate) const FREED_AT_ONCE: &str = "freed by the thread that allocated it, before its next allocation";
-pub(crate) const NO_STACKS_OF_FREES: &str = "This recording has no stacks of frees, so it does not tell who frees whose blocks: run --free-stacks records \
-     them. Which threads free blocks of others, page 0 shows without.";
-pub(crate) const NO_PAGES_OF_SAMPLES: &str = "This recording has samples of blocks, so which pages have none is not known: record without --sample \
-     for that.";
-pub(crate) const PAGES_ARE_WHOLE: &str =
-    "all blocks of a page count, so these numbers are of all stacks, whatever was chosen";
+pub(crate) const NO_STACKS_OF_FREES: &str = "This recording has no stacks of frees: record them with run --free-stacks. Page 0 shows which threads free blocks \
+     of others even without.";
+pub(crate) const NO_PAGES_OF_SAMPLES: &str =
+    "This recording is sampled, so which pages have no block is unknown: record without --sample.";
+pub(crate) const PAGES_ARE_WHOLE: &str = "all blocks of a page count: these numbers ignore the selection";
 pub(crate) const ALLOCATED_BY: &str = "allocated by";
 pub(crate) const FREED_BY: &str = "freed by";
-pub(crate) const MEANING_OF_OTHERS: &str =
-    "by others: by another thread than the one that had allocated them";
+pub(crate) const MEANING_OF_OTHERS: &str = "by others: not by the thread that allocated";
 pub(crate) const BY_OTHERS: &str = "by others";
-pub(crate) const INNERMOST_LINES: &str =
-    "The innermost line of each stack that is not the standard library's";
-pub(crate) const MARKS: &str = "Enter: all pages about what was allocated during the regions of a name";
+pub(crate) const INNERMOST_LINES: &str = "The innermost line of each stack outside the standard library";
+pub(crate) const MARKS: &str = "Enter: limit all pages to allocations during this mark's regions";
 
-pub(crate) const NO_SCAN: &str = "This recording has no scan of a process' memory, which tells what keeps it: run --scan-at-exit makes \
-     one of each process at its end, scan PID one of a process while it is recorded.";
-pub(crate) const CHOOSE_A_SCAN: &str = "Enter: what kept memory alive in this process, then";
-pub(crate) const SCANS_ARE_WHOLE: &str = "this is for other pages: a scan is whole";
-pub(crate) const NO_OTHER_SCAN: &str = "there is no other scan there";
-pub(crate) const KEEPS_NOTHING_ALONE: &str = "it keeps nothing alone, so it is not in the tree";
-pub(crate) const SORTED_AS_THEY_ARE: &str = "s sorts the tree: here the largest come first";
-pub(crate) const NOT_SORTED: &str = "s sorts functions and trees: what stands here has its order";
-pub(crate) const ALL_REACHABLE: &str = "Every block can be reached.";
+pub(crate) const NO_SCAN: &str = "This recording has no memory scan, which shows what keeps blocks alive: run --scan-at-exit scans each process at its \
+     end, scan PID a process while it is recorded.";
+pub(crate) const CHOOSE_A_SCAN: &str = "Enter: what kept memory alive in this process at that moment";
+pub(crate) const SCANS_ARE_WHOLE: &str = "not on this page: a scan is always whole";
+pub(crate) const NO_OTHER_SCAN: &str = "no other scan in that direction";
+pub(crate) const KEEPS_NOTHING_ALONE: &str = "it keeps nothing alone: not in the tree";
+pub(crate) const SORTED_AS_THEY_ARE: &str = "only the tree can be sorted: this list is largest first";
+pub(crate) const NOT_SORTED: &str = "only functions and trees can be sorted";
+pub(crate) const ALL_REACHABLE: &str = "All blocks are reachable.";
 pub(crate) const REACHABLE: &str = "[Reachable]";
 pub(crate) const SEVERAL: &str =
-    "No single root keeps these: several do together. What each of them leads to, which counts for each:";
-pub(crate) const IN_ALL: &str = "in all";
+    "No single root keeps these, several do together. What each of them leads to, counted for each:";
+pub(crate) const IN_ALL: &str = "total";
 pub(crate) const REFERS_TO: &str = "refers to";
 pub(crate) const WHICH_CLASSES: &str =
-    "blocks that begin with an object of a class of C++ that has virtual functions: others are not known";
-pub(crate) const STOOD_STILL: &str = "stood still";
-pub(crate) const TOO_DEEP: &str = "deeper in the tree than is shown";
+    "blocks that begin with a C++ object with virtual functions: other classes are not known";
+pub(crate) const STOOD_STILL: &str = "stopped for";
+pub(crate) const TOO_DEEP: &str = "deeper in the tree than shown";
 pub(crate) const HOW_TO_SEE_DEEPER: &str =
-    "What lies deeper than 500 rows is in the other lists: Tab turns to stacks, each with what keeps it.";
-pub(crate) const SEE_BY_CHOOSING: &str = "f, F and t choose which stacks there are";
+    "Rows deeper than 500 are in the other lists: Tab shows stacks, each with what keeps it.";
+pub(crate) const SEE_BY_CHOOSING: &str = "f, F and t choose stacks";
 pub(crate) const SEE_BY_COMMAND: &str = "sysprof-memprof retained --json has all";
-pub(crate) const COPY_BY_WRITING: &str = "W writes more of them into a file";
-pub(crate) const COPY_BY_CHOOSING: &str = "close some, or choose fewer";
-pub(crate) const GIVEN_UP: &str = "nobody waits for it any more";
+pub(crate) const COPY_BY_WRITING: &str = "W writes more to a file";
+pub(crate) const COPY_BY_CHOOSING: &str = "close some, or choose fewer stacks";
+pub(crate) const GIVEN_UP: &str = "cancelled";
 pub(crate) const NO_SCAN_SHORT: &str = "no scan";
 
-pub(crate) const ABOUT_THIS_RANGE: &str = "All pages are about this range; w: about everything again";
-pub(crate) const ABOUT_ANOTHER_PART: &str =
-    "All pages are about another part of the time: see above; w: about everything again";
+pub(crate) const ABOUT_THIS_RANGE: &str = "All pages show this range only; w: everything again";
+pub(crate) const ABOUT_ANOTHER_PART: &str = "All pages show another range, see above; w: everything again";
 pub(crate) const ABOUT_EVERYTHING: &str =
-    "r: pages about this range   a: about the cursor's moment   d: what changed";
+    "r: limit pages to this range   a: to the cursor's moment   d: what changed";
 
 pub(crate) const SEARCH: &str = "Search: ";
 pub(crate) const FILTER: &str = "Only stacks with: ";
-pub(crate) const FILE: &str = "Write into: ";
+pub(crate) const FILE: &str = "Write to: ";
 
 pub(crate) const MOUSE: [&str; 2] = [
-    "The mouse selects, a second click does what Enter does, the wheel scrolls, and a drag over the",
-    "timeline chooses a range. Shift lets the terminal select text.",
+    "A click selects, a second click is Enter, the wheel scrolls, and dragging over the timeline",
+    "selects a range. Hold Shift to select text of the terminal.",
 ];
 
 /// Stacks left out for want of room.
@@ -105,7 +100,7 @@ pub(crate) fn callers_of(function: &str) -> String {
 
 /// Functions that are taken out of stacks.
 pub(crate) fn taken_out(functions: usize) -> String {
-    format!("{functions} taken out")
+    format!("{functions} removed")
 }
 
 /// A page with nothing to show.
@@ -125,7 +120,7 @@ pub(crate) fn compared(before: &str, after: &str, metric: &str) -> String {
 
 /// A search without a hit.
 pub(crate) fn not_found(sought: &str) -> String {
-    format!("nothing has `{sought}` in its name")
+    format!("no name contains `{sought}`")
 }
 
 /// The order of rows was changed.
@@ -135,7 +130,7 @@ pub(crate) fn sorted_by(what: &str) -> String {
 
 /// Leaks hidden by suppression rules.
 pub(crate) fn left_out_by_rules(bytes: &str, blocks: i64) -> String {
-    format!("{bytes} in {} left out by rules", counted(blocks, "block"))
+    format!("{bytes} in {} suppressed", counted(blocks, "block"))
 }
 
 /// Sum over the blocks of several stacks.
@@ -160,12 +155,12 @@ pub(crate) fn warning(text: &str) -> String {
 
 /// Choices that have no effect on a scan.
 pub(crate) fn unheeded(chosen: &str) -> String {
-    format!("not for scans, which are whole: {chosen}  (u, w: undo)")
+    format!("ignored, scans are always whole: {chosen}  (u, w: undo)")
 }
 
 /// Rows too deep in a tree to be shown.
 pub(crate) fn hidden(rows: usize) -> String {
-    format!("it goes deeper: {} not shown", counted(rows as u64, "more row"))
+    format!("{} deeper, not shown", counted(rows as u64, "more row"))
 }
 
 /// Rows left out of a list, and how to see them.
@@ -175,12 +170,12 @@ pub(crate) fn not_shown(rows: usize, way: &str) -> String {
 
 /// Rows left out of a copy, and how to get them.
 pub(crate) fn not_copied(rows: usize, way: &str) -> String {
-    format!("{} left out: {way}", counted(rows as u64, "more row"))
+    format!("{} omitted: {way}", counted(rows as u64, "more row"))
 }
 
 /// The part of some allocations that was never freed.
 pub(crate) fn never_freed(left: &str, all: &str) -> String {
-    format!("{left} of {all} allocated were never freed")
+    format!("{left} of {all} allocated was never freed")
 }
 
 /// What a number of stacks freed.
@@ -214,17 +209,17 @@ pub(crate) fn more_regions(rows: usize) -> String {
 
 /// The blocks of a stack.
 pub(crate) fn own_and_retained(own: &str, retained: &str) -> String {
-    format!("{own} of its own, {retained} retained")
+    format!("own {own}, retained {retained}")
 }
 
 /// A stack's unreachable blocks.
 pub(crate) fn own_and_in_all(own: &str, all: &str) -> String {
-    format!("{own} of its own, {all} with what they lead to")
+    format!("own {own}, total {all}")
 }
 
 /// What a root keeps alive.
 pub(crate) fn kept_by_root(retained: &str) -> String {
-    format!("{retained} retained by it alone: what it refers to stands under roots")
+    format!("{retained} retained by it alone; the list of roots shows what it refers to")
 }
 
 /// What a root refers to, and what it retains.
@@ -244,12 +239,12 @@ pub(crate) fn copied(text: &str) -> String {
 
 /// A text could not be copied.
 pub(crate) fn cannot_copy(error: &dyn std::error::Error) -> String {
-    format!("cannot copy: {error}; W writes into a file")
+    format!("cannot copy: {error}; W writes to a file")
 }
 
 /// A file was written.
 pub(crate) fn wrote(text: &str, file: &str) -> String {
-    format!("wrote {} into {file}", lines(text))
+    format!("wrote {} to {file}", lines(text))
 }
 
 /// A file could not be written.
@@ -258,7 +253,7 @@ pub(crate) fn cannot_write(file: &str, error: &dyn std::error::Error) -> String 
 }
 
 /// How to find source that is not on this machine.
-pub(crate) const ELSEWHERE: &str = "not on this machine; --path-map says where it is";
+pub(crate) const ELSEWHERE: &str = "not on this machine (see --path-map)";
 
 /// Source that is not on this machine.
 pub(crate) fn not_here(file: &str) -> String {
@@ -272,7 +267,7 @@ pub(crate) fn back_from(file: &str, seconds: u64) -> String {
 
 /// The editor failed.
 pub(crate) fn editor_ended(status: &dyn std::fmt::Display) -> String {
-    format!("the editor ended with {status}")
+    format!("the editor failed: {status}")
 }
 
 /// The editor could not be started.

@@ -33,7 +33,7 @@ pub enum Error {
     #[error(transparent)]
     Unknown(#[from] Unknown),
     /// The range that was asked for ends before it begins.
-    #[error("the range ends after {}, before it begins after {}: give the earlier moment first", duration(*.to), duration(*.from))]
+    #[error("the range ends at {}, before it begins at {}: give the earlier moment first", duration(*.to), duration(*.from))]
     Backwards {
         /// Its beginning, nanoseconds since the start of the recording.
         from: u64,
@@ -42,8 +42,8 @@ pub enum Error {
     },
     /// The capture is aggregated, and the question is about single blocks.
     #[error(
-        "{file} is aggregated: it has totals of each stack at its snapshots, and no {wanted}. Record without --aggregate for \
-         that. Where this is too large, --sample makes it smaller, and attach and daemon bound it by --max-size and --keep"
+        "{file} is aggregated: it has totals per stack at snapshots, but no {wanted}. Record without --aggregate; if that is too \
+         large, --sample makes it smaller, and attach and daemon limit it by --max-size and --keep"
     )]
     Aggregated {
         /// The file, as the user named it.
@@ -52,7 +52,7 @@ pub enum Error {
         wanted: &'static str,
     },
     /// The capture does not have the scan that was asked for.
-    #[error("{file} {}: sysprof-memprof scan PID makes one while a process is recorded, --scan-at-exit one at its end", scans(*.count, .which))]
+    #[error("{file} {}: sysprof-memprof scan PID scans a process that is recorded, run --scan-at-exit each process at its end", scans(*.count, .which))]
     NotScanned {
         /// The file, as the user named it.
         file: String,
@@ -69,10 +69,10 @@ pub enum Error {
 /// Which scans there are instead.
 fn scans(count: usize, which: &WhichScan) -> String {
     match (count, which) {
-        (0, _) | (_, WhichScan::Last) => "has no scan of a process' memory".into(),
-        (_, WhichScan::Of(_)) => "has no scan of this process, but of others, which info lists".into(),
-        (1, WhichScan::Number(number)) => format!("has one scan, no number {number}"),
-        (count, WhichScan::Number(number)) => format!("has {count} scans, no number {number}"),
+        (0, _) | (_, WhichScan::Last) => "has no memory scan".into(),
+        (_, WhichScan::Of(_)) => "has no scan of this process, only of others (info lists them)".into(),
+        (1, WhichScan::Number(number)) => format!("has one scan, and no number {number}"),
+        (count, WhichScan::Number(number)) => format!("has {count} scans, and no number {number}"),
     }
 }
 
@@ -113,7 +113,7 @@ pub fn dump(
     style: &Style,
 ) -> Result<LookedUp, Error> {
     let Listed { reader, source, tables, names, looked_up } = Listed::open(path, naming, options)?;
-    refuse_aggregated(&tables, &source, "single events")?;
+    refuse_aggregated(&tables, &source, "individual events")?;
     let mut dump = Dump::new(out, &tables, &names, options, *style);
     each_event(&reader, &source, |event| dump.event(event))?;
     Ok(looked_up)
@@ -130,7 +130,7 @@ pub fn dump_json(
     options: DumpOptions,
 ) -> Result<LookedUp, Error> {
     let Listed { reader, source, tables, names, looked_up } = Listed::open(path, naming, options)?;
-    refuse_aggregated(&tables, &source, "single events")?;
+    refuse_aggregated(&tables, &source, "individual events")?;
     let mut dump = json::Dump::new(out, &tables, &names, options, &source.file)?;
     each_event(&reader, &source, |event| dump.event(event))?;
     Ok(looked_up)
@@ -190,7 +190,7 @@ fn dump_readings<T>(
     write: impl Fn(&mut SampleDump<'_>, &T) -> io::Result<()>,
 ) -> Result<LookedUp, Error> {
     let Listed { reader, source, tables, names, looked_up } = Listed::open(path, naming, options)?;
-    refuse_aggregated(&tables, &source, "samples of the CPU and no hits of tracepoints")?;
+    refuse_aggregated(&tables, &source, "CPU samples and no tracepoint hits")?;
     let mut dump = SampleDump { out, tables: &tables, names: &names, options, is_json };
     let mut written = dump.first(document, &source.file);
     let read = read(&reader, &mut |some| {

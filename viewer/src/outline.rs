@@ -44,10 +44,7 @@ impl FromStr for Form {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|form| form.name() == name)
-            .ok_or_else(|| format!("there is no form `{name}`"))
+        Self::ALL.into_iter().find(|form| form.name() == name).ok_or_else(|| format!("unknown form `{name}`"))
     }
 }
 

@@ -46,12 +46,12 @@ impl Sources {
         // A capture's path may name anything: only regular files are opened, since opening a pipe would block until
         // someone writes to it.
         if !fs::metadata(path)?.is_file() {
-            return refused("it is no regular file");
+            return refused("not a regular file");
         }
         let mut bytes = Vec::new();
         File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MOST_BYTES {
-            return refused("it is longer than any source file");
+            return refused("too long for a source file");
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -84,6 +84,6 @@ mod tests {
         for (path, line) in [("/build/a.c", 0), ("/build/a.c", 3), ("/build/b.c", 1), ("/builder/a.c", 1)] {
             assert_eq!(sources.line(path, line), None, "{path}:{line}");
         }
-        assert!(Sources::read(folder.path()).unwrap_err().to_string().contains("no regular file"));
+        assert!(Sources::read(folder.path()).unwrap_err().to_string().contains("not a regular file"));
     }
 }

@@ -61,12 +61,12 @@ fn rules_are_checked() {
         "#,
     );
     let expected = "\
-ok    peak         200 B, at most 200 B
-FAIL  leaked       130 B, at most 129 B
-ok    leaked       30 B, at most 30 B: b
-FAIL  allocations  3, at most 2: b
-FAIL  growth       30 B, at most 29 B: after the free
-ok    growth       200 B, at most 1.00 KiB
+ok    peak         200 B, limit 200 B
+FAIL  leaked       130 B, limit 129 B
+ok    leaked       30 B, limit 30 B: b
+FAIL  allocations  3, limit 2: b
+FAIL  growth       30 B, limit 29 B: after the free
+ok    growth       200 B, limit 1.00 KiB
 ";
     assert_eq!(text_of(&report), expected);
     assert_eq!(report.outcome(), Outcome::Broken);
@@ -94,11 +94,7 @@ fn baselines_are_compared() {
         [("peak", 200, 238), ("leaked", 130, 154), ("allocations", 5, 5), ("temporary", 0, 0)]
     );
     assert_eq!(limits[4..6], [("peak", 200, 300), ("leaked", 100, 150)]);
-    assert!(
-        text_of(&report).contains("200 B, at most 238 B (200 B before, and 19 %)"),
-        "{}",
-        text_of(&report)
-    );
+    assert!(text_of(&report).contains("200 B, limit 238 B (baseline 200 B + 19 %)"), "{}", text_of(&report));
     let error = Rules::from_toml("baseline = \"gone.memprof\"", Path::new("rules.toml")).unwrap().0;
     assert!(error.check(&file, Naming::Stored).unwrap_err().to_string().contains("gone.memprof"));
 }
@@ -115,7 +111,7 @@ fn results_can_be_read() {
 <testsuites tests="2" failures="1" errors="0">
   <testsuite name="sysprof-memprof check" tests="2" failures="1" errors="0">
     <testcase classname="app.memprof" name="leaked of a &lt;b&gt; &amp; &quot;c&quot;�">
-      <failure message="leaked: 130 B, at most 129 B"/>
+      <failure message="leaked: 130 B, limit 129 B"/>
     </testcase>
     <testcase classname="app.memprof" name="peak"/>
   </testsuite>
@@ -125,7 +121,7 @@ fn results_can_be_read() {
 
     let mut report = check("max-peak = 1");
     (report.verdicts[0].actual, report.verdicts[0].limit) = ((1 << 20) + 1, 1 << 20);
-    let expected = "FAIL  peak  1.00 MiB (1,048,577 bytes), at most 1.00 MiB (1,048,576 bytes)\n";
+    let expected = "FAIL  peak  1.00 MiB (1,048,577 bytes), limit 1.00 MiB (1,048,576 bytes)\n";
     assert_eq!(text_of(&report), expected);
 }
 
@@ -146,8 +142,8 @@ fn incomplete_captures_are_not_judged() {
     };
     let report = judged("max-peak = 199\nmax-leaked = 130");
     let expected = "\
-FAIL  peak    200 B, at most 199 B
-?     leaked  130 B, at most 130 B; cannot be told: the capture lacks 12 events
+FAIL  peak    200 B, limit 199 B
+?     leaked  130 B, limit 130 B; undecided: the capture lost 12 events
 ";
     assert!(text_of(&report).ends_with(expected), "{}", text_of(&report));
     assert_eq!(report.outcome(), Outcome::Broken);
@@ -176,7 +172,7 @@ FAIL  peak    200 B, at most 199 B
 /// for other than functions, is not.
 #[test]
 fn filters_that_select_nothing_are_told_of() {
-    let warning = "the filter `rendr*` selects no stack of the capture, so what it finds is 0";
+    let warning = "the filter `rendr*` matches no stack of the capture: its numbers are 0";
     let of = |filter: &str, part: &str| {
         check(&format!("[[rule]]\nfilter = \"{filter}\"\n{part}\nmax-allocations = 10"))
     };
@@ -374,8 +370,7 @@ fn processes_that_go_on_are_told_of() {
         let (rules, _) = Rules::from_toml(rules, Path::new("rules.toml")).unwrap();
         text_of(&rules.check(&file, Naming::Stored).unwrap())
     };
-    let warning =
-        "warning: 4.88 KiB in the capture are of processes that were still running: not leaked yet\n";
+    let warning = "warning: 4.88 KiB in the capture is in processes still running: not leaked yet\n";
     let text = said("max-leaked = 0");
     assert!(text.starts_with(warning) && text.contains("FAIL  leaked"), "{text}");
     assert!(!said("max-peak = \"1M\"").contains("warning"));
@@ -395,7 +390,7 @@ fn invalid_frees_are_limited() {
         (text_of(&report), report.outcome())
     };
     let good = made();
-    assert_eq!(judged(&good, 0), ("ok    invalid-frees  0, at most 0\n".to_owned(), Outcome::Kept));
+    assert_eq!(judged(&good, 0), ("ok    invalid-frees  0, limit 0\n".to_owned(), Outcome::Kept));
     let mut twice = Made::new();
     let (process, thread) = twice.process("app");
     let stack = twice.stack("main");
@@ -403,15 +398,14 @@ fn invalid_frees_are_limited() {
     twice.free(thread, 0x1000);
     twice.free(thread, 0x1000);
     twice.end(process, thread, Ended::Exited(0));
-    assert_eq!(judged(&twice, 0), ("FAIL  invalid-frees  1, at most 0\n".to_owned(), Outcome::Broken));
+    assert_eq!(judged(&twice, 0), ("FAIL  invalid-frees  1, limit 0\n".to_owned(), Outcome::Broken));
     assert_eq!(judged(&twice, 1).1, Outcome::Kept);
     let mut attached = good;
     attached.tables.processes[0].attached = true;
-    let untold =
-        "?     invalid-frees  0, at most 0; cannot be told: 1 process had lived before the recording\n";
+    let untold = "?     invalid-frees  0, limit 0; undecided: 1 process started before the recording\n";
     assert_eq!(judged(&attached, 0), (untold.to_owned(), Outcome::Untold));
     let (text, outcome) = judged(&crate::support::fixtures::sampled(), 0);
-    assert!(text.contains("cannot be told: the capture is sampled"), "{text}");
+    assert!(text.contains("undecided: the capture is sampled"), "{text}");
     assert_eq!(outcome, Outcome::Untold);
 }
 
@@ -428,11 +422,11 @@ fn failed_calls_are_limited() {
         (text_of(&report), report.outcome())
     };
     let silent = made();
-    let untold = "?     failed  0, at most 0; cannot be told: the recording does not tell of them\n";
+    let untold = "?     failed  0, limit 0; undecided: the capture does not record them\n";
     assert_eq!(judged(&silent, 0), (untold.to_owned(), Outcome::Untold));
     let mut good = made();
     good.tables.metadata.options.push((capture::FAILED_CALLS.to_owned(), "true".to_owned()));
-    assert_eq!(judged(&good, 0), ("ok    failed  0, at most 0\n".to_owned(), Outcome::Kept));
+    assert_eq!(judged(&good, 0), ("ok    failed  0, limit 0\n".to_owned(), Outcome::Kept));
     let mut bad = Made::new();
     bad.tables.metadata.options = good.tables.metadata.options.clone();
     let (process, thread) = bad.process("app");
@@ -441,6 +435,6 @@ fn failed_calls_are_limited() {
         bad.event(thread, Action::AllocFailed { size: 1 << 40, alignment: 0, error, stack });
     }
     bad.end(process, thread, Ended::Exited(0));
-    assert_eq!(judged(&bad, 1), ("FAIL  failed  2, at most 1\n".to_owned(), Outcome::Broken));
+    assert_eq!(judged(&bad, 1), ("FAIL  failed  2, limit 1\n".to_owned(), Outcome::Broken));
     assert_eq!(judged(&bad, 2).1, Outcome::Kept);
 }

@@ -109,7 +109,7 @@ fn copies_of_cut_files_say_so() {
         assert_eq!(copy.event_count(), cut.event_count(), "{length}");
         let summary = copy.tables().summary.as_ref().unwrap();
         assert!(
-            summary.remarks.iter().any(|remark| remark.contains("without its end")),
+            summary.remarks.iter().any(|remark| remark.contains("incomplete capture")),
             "{length}: {summary:?}"
         );
         copies += 1;

@@ -48,19 +48,19 @@ fn text_of(loaded: &Loaded, limit: usize) -> String {
 fn rows_say_who_asked_for_how_much() {
     let loaded = wanting().loaded("app.memprof");
     let expected = "\
-app.memprof: 4 calls that got no memory
+app.memprof: 4 failed allocations
 
 malloc of -8 B failed after 7.00 ms in app (1000), thread 5001
   the process held 4.00 KiB in 2 blocks
     wrong  w.c:15
     main  m.c:14
 
-2 calls of calloc for 3.00 GiB to 1.00 TiB failed after 4.00 ms to 6.00 ms in app (1000), thread 5000, thread 5001: no memory (ENOMEM)
-  the process held 3.91 KiB in 1 block at the first, 4.00 KiB in 2 blocks at the last
+2 calls to calloc for 3.00 GiB to 1.00 TiB failed after 4.00 ms to 6.00 ms in app (1000), thread 5000, thread 5001: out of memory (ENOMEM)
+  the process held 3.91 KiB in 1 block at the first failure, 4.00 KiB in 2 blocks at the last
     table  t.c:15
     main  m.c:14
 
-posix_memalign of 100 B failed after 2.00 ms in app (1000), thread 5000: no such alignment: 3 (EINVAL)
+posix_memalign of 100 B failed after 2.00 ms in app (1000), thread 5000: invalid alignment 3 (EINVAL)
   the process held 0 B in 0 blocks
     aligned  a.c:17
     main  m.c:14
@@ -76,22 +76,22 @@ posix_memalign of 100 B failed after 2.00 ms in app (1000), thread 5000: no such
 fn summaries_lead_to_them() {
     let loaded = wanting().loaded("app.memprof");
     let summary = written(|out| text::summary(out, &loaded, "memprof", &Style::default()));
-    let line = "\nfailed        3 calls got no memory, the largest for 1.00 TiB; 1 call asked for an alignment that is none\n";
+    let line = "\nfailed        3 allocations, the largest of 1.00 TiB; 1 call with an invalid alignment\n";
     assert!(summary.contains(line), "{summary}");
     assert!(summary.contains("\n  memprof failed app.memprof "), "{summary}");
     assert!(summary.contains("\nallocations   2, 4.00 KiB\n"), "{summary}");
     let info = written(|out| text::info(out, &loaded, None, &Style::default()));
-    assert!(info.contains("\n  calls that got no memory    4 (see: failed)\n"), "{info}");
-    assert!(info.contains("\nCalls that got no memory\n"), "{info}");
+    assert!(info.contains("\n  failed allocations          4 (see: failed)\n"), "{info}");
+    assert!(info.contains("\nFailed allocations\n"), "{info}");
     let row = info.lines().find(|line| line.contains("calloc")).unwrap_or_default();
     let words: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(words.join(" "), "2 calloc 1.00 TiB 6.00 ms 4.00 KiB table (t.c:15) < main");
     let mut none = Made::new();
     none.process("app");
     let loaded = none.loaded("old.memprof");
-    assert!(text_of(&loaded, 10).contains("the recording does not tell of them"), "{}", text_of(&loaded, 10));
+    assert!(text_of(&loaded, 10).contains("the capture does not record them"), "{}", text_of(&loaded, 10));
     let info = written(|out| text::info(out, &loaded, None, &Style::default()));
-    assert!(info.contains("\n  calls that got no memory    not told by this recording\n"), "{info}");
+    assert!(info.contains("\n  failed allocations          not recorded\n"), "{info}");
     let summary = written(|out| text::summary(out, &loaded, "memprof", &Style::default()));
     assert!(!summary.contains("failed"), "{summary}");
 }

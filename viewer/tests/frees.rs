@@ -365,10 +365,10 @@ fn pairs_are_written() {
     };
     let expected = "\
 a.memprof: 427 B in 6 allocations
-  freed: 350 B in 4 blocks, 25.0 % of them by others: by another thread than the one that had allocated them
-  resized by realloc, which makes another block of one: 7 B in 1 block
+  freed: 350 B in 4 blocks, 25.0 % by others (not the thread that allocated)
+  resized by realloc, which counts as a new block: 7 B in 1 block
   never freed: 70 B in 1 block
-  lifetime: half of those that were freed lived so long at most
+  lifetime: median of the freed blocks
 
      bytes      blocks   by others    lifetime  allocated by
      307 B           4      25.0 %     < 10 ms  make (m.c:14) < main

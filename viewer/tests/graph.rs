@@ -184,7 +184,7 @@ fn scans_are_listed() {
     let text = String::from_utf8(out).unwrap();
     let (_, scans) = text.split_once("\nScans\n").unwrap();
     let expected = "
-    scan       after       pid    searched   stood still  name
+    scan       after       pid    searched   stopped for  name
        1     21.0 ms      1000         0 B        500 µs  app
        2     23.0 ms      1001         0 B        500 µs  other
 ";
@@ -199,7 +199,7 @@ fn scans_are_numbered() {
     assert_eq!((last.number, last.count, last.scan.process != process), (2, 2, true));
     let error = |made: &Made, which| graph(made, which).unwrap_err().to_string();
     assert!(
-        error(&made, WhichScan::Number(3)).contains("has 2 scans, no number 3"),
+        error(&made, WhichScan::Number(3)).contains("has 2 scans, and no number 3"),
         "{}",
         error(&made, WhichScan::Number(3))
     );
@@ -209,12 +209,9 @@ fn scans_are_numbered() {
     assert!(matches!(of("nobody").unwrap_err(), Error::Unknown(_)));
     made.tables.scans.truncate(1);
     let other = WhichScan::Of(Selected::Id(1001));
-    assert!(error(&made, other).contains("has no scan of this process, but of others"));
+    assert!(error(&made, other).contains("has no scan of this process, only of others"));
     made.tables.scans.clear();
-    assert!(
-        error(&made, WhichScan::Last)
-            .contains("app.memprof has no scan of a process' memory: sysprof-memprof scan")
-    );
+    assert!(error(&made, WhichScan::Last).contains("app.memprof has no memory scan: sysprof-memprof scan"));
 }
 
 /// Check that the graphs of several scans, of one process too, are those of each alone.

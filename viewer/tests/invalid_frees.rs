@@ -111,11 +111,11 @@ fn views_say_what_was_there() {
     for line in [
         "app.memprof: 4 invalid frees\n",
         "0x1000 freed twice, after 6.00 ms by app (1000), thread 5000\n    oops  o.c:14\n    main  m.c:14\n",
-        "\n  freed first after 5.00 ms by thread 5001\n    drop  d.c:14\n",
+        "\n  first freed after 5.00 ms by thread 5001\n    drop  d.c:14\n",
         "\n  a block of 64 B, allocated after 4.00 ms by thread 5000\n    make  m.c:14\n",
-        "0x2000 freed after realloc had moved it",
+        "0x2000 freed after realloc moved it",
         "\n  moved to 0x3000 after",
-        "\n  16 bytes behind 0x4000, where the block begins\n",
+        "\n  16 bytes past 0x4000, the start of the block\n",
         "\n1 more invalid free not shown (--limit)\n",
         "\nNext\n  memprof run --free-stacks",
     ] {
@@ -124,7 +124,7 @@ fn views_say_what_was_there() {
     let mut out = Vec::new();
     text::summary(&mut out, &loaded, "memprof", &Style::default()).unwrap();
     let summary = String::from_utf8(out).unwrap();
-    assert!(summary.contains("\ninvalid       4 frees of what was no live block\n"), "{summary}");
+    assert!(summary.contains("\ninvalid       4 frees of addresses without a live block\n"), "{summary}");
     assert!(summary.contains("\n  memprof invalid-frees app.memprof "), "{summary}");
     let mut out = Vec::new();
     json::invalid_frees(&mut out, &loaded, (&rows, more)).unwrap();

@@ -454,7 +454,7 @@ fn what_is_left_out_is_said() {
     );
     let shown = report("\"\u{1b}\"", Metric::Allocations);
     assert!(shown.contains("only: \"\\u{1b}\"; not shown: 15 B in 2 allocations"), "{shown}");
-    assert!(shown.ends_with("Nothing to show: what was chosen has no allocations.\n"), "{shown}");
+    assert!(shown.ends_with("Nothing to show: this selection has no allocations.\n"), "{shown}");
 }
 
 fn lenses() -> impl Strategy<Value = Lens> {
@@ -535,7 +535,7 @@ fn groups_of_processes_hide_nothing() {
             let options = ReportOptions { shape, ..ReportOptions::default() };
             text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
             let text = String::from_utf8(out).unwrap();
-            let told = " allocated, with nothing of this (--by bytes)";
+            let told = " allocated memory, but none of this (--by bytes)";
             let line = text.lines().find(|line| line.ends_with(told)).unwrap_or_else(|| panic!("{text}"));
             assert!(line.starts_with("9 more "), "{line}");
             let outline = viewer::outline::outline(&loaded, &options);

@@ -220,7 +220,7 @@ fn chains_of_reallocs_are_followed() {
     assert!(ReallocRow { steps: 3, ..slow }.advice().is_none());
     assert!(ReallocRow { last_bytes: 10, ..slow }.advice().is_none());
     let text = written(|out| text::reallocs(out, &loaded, &rows, 20, &Style::default()));
-    assert!(text.starts_with("app.memprof: 10 resizes in 2 chains, 460 B copied at most\n"), "{text}");
+    assert!(text.starts_with("app.memprof: 10 resizes in 2 chains, up to 460 B copied\n"), "{text}");
 }
 
 /// Check that a vector's growth is a chain, also of one that is never freed; and that none are: messages of which the next one is taken
@@ -275,7 +275,7 @@ fn vectors_grow_without_realloc() {
     };
     assert_eq!(rows, [row(push, 5, 128, 4 + 8 + 16 + 32 + 64), row(leak, 4, 64, 4 + 8 + 16 + 32)]);
     let text = written(|out| text::reallocs(out, &loaded, &rows, 20, &Style::default()));
-    assert!(text.contains("as vectors of C++ grow: reserve 128 B at once"), "{text}");
+    assert!(text.contains("like a C++ vector: reserve 128 B up front"), "{text}");
 }
 
 /// Check whose blocks keep which pages: of one that is full of others' blocks nothing would come back, and of a page with a
@@ -373,7 +373,7 @@ fn freed_pages_lie_under_the_highest_block() {
     assert_eq!((highest.address, highest.size, highest.node), (BASE + 10 * PAGE + 0x20, 40, keep));
     let text = written(|out| text::pages(out, &loaded, &found, 9, &Style { color: false, width: Some(100) }));
     for line in [
-        "malloc_trim(0) would give back about 40.0 KiB",
+        "malloc_trim(0) would return about 40.0 KiB",
         "  40.0 KiB  12.0 KiB  4.00 KiB  56.0 KiB      40 B  keep (k.c:14) < main",
     ] {
         assert!(text.contains(line), "{text}");
@@ -381,7 +381,7 @@ fn freed_pages_lie_under_the_highest_block() {
     // What is glibc's alone is not said of other allocators.
     loaded.tables.modules.push(Module { path: "/lib/libjemalloc.so.2".to_owned(), ..Module::default() });
     let text = written(|out| text::pages(out, &loaded, &found, 9, &Style { color: false, width: Some(100) }));
-    assert!(text.contains("freed: 52.0 KiB more in pages without a block, as far as jemalloc"), "{text}");
+    assert!(text.contains("freed: another 52.0 KiB in pages without a block, unless jemalloc"), "{text}");
     assert!(!text.contains("malloc_trim") && !text.contains("highest block"), "{text}");
     assert_eq!(pages(table(true, Ended::Exited(0)).1.freed()), [6, 3]);
     assert_eq!(pages(table(false, Ended::Exec).1.freed()), [0, 0]);
@@ -421,8 +421,8 @@ fn turns_of_an_address_are_told() {
     ];
     let shown: Vec<String> = turns(0x1000, 100).iter().map(|line| line.trim_start().to_owned()).collect();
     assert_eq!(shown, all);
-    assert_eq!(turns(0x1000, 2)[0], "4 earlier turns not shown (--limit)");
-    assert_eq!(turns(0x9000, 2), ["Nothing to show: no recorded block held this address."]);
+    assert_eq!(turns(0x1000, 2)[0], "4 earlier events not shown (--limit)");
+    assert_eq!(turns(0x9000, 2), ["Nothing to show: no recorded block was at this address."]);
 }
 
 /// Check that of a range the blocks are told that were allocated in it, as far as they ended in it.

@@ -133,7 +133,7 @@ fn moments_have_names() {
     assert_eq!(numbers(&at(&path, "end-101ms")), numbers(&at(&path, "100ms")));
     assert_eq!(at(&path, "peak-1h").total, Cost::default());
     let error = Moments::open(&path).unwrap().profile(&Query::of(Part::At("loaded".parse().unwrap())));
-    let expected = "the capture has no mark `loaded`; it has none. A moment may also be a time such as 12.5s, a share such as 50%, \
+    let expected = "the capture has no mark `loaded`; it has none. A moment can also be a time (12.5s), a share (50%), \
                     start, end or peak";
     assert_eq!(error.unwrap_err().to_string(), expected);
 }
@@ -191,16 +191,16 @@ fn what_is_after_the_end_is_said() {
         String::from_utf8(out).unwrap()
     };
     let when = |text: &str| text.parse().unwrap();
-    let said = "warning: 1 min 00 s is after the end of the recording: this is what was there at its end, after 201 ms";
+    let said = "warning: 1 min 00 s is after the end of the recording: this is its end, after 201 ms";
     for (part, expected) in [
         (Part::At(when("60s")), said),
         (
             Part::Range(when("0"), when("60s")),
-            "warning: this part reaches beyond the end of the recording, which was after 201 ms",
+            "warning: this range extends beyond the end of the recording, 201 ms",
         ),
         (
             Part::Range(when("50s"), when("60s")),
-            "warning: this part begins after the end of the recording, which was after 201 ms",
+            "warning: this range begins after the end of the recording, 201 ms",
         ),
     ] {
         let text = report(part);
@@ -391,11 +391,7 @@ fn samples_on_a_boundary_count_once() {
 fn timelines_end_with_what_is_held() {
     for (ended, held, said) in [
         (Ended::Running, 100, "100 B in 1 block held at the end;"),
-        (
-            Ended::Exited(0),
-            0,
-            "0 B in 0 blocks held at the end, and 100 B in 1 block by ended processes before their end;",
-        ),
+        (Ended::Exited(0), 0, "0 B in 0 blocks held at the end, 100 B in 1 block left by ended processes;"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let mut made = Made::new();

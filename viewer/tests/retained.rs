@@ -68,14 +68,14 @@ fn the_text_says_what_keeps_what() {
     let style = Style::default();
     let text = |limit| written(|out, loaded, scanned| text::retained(out, loaded, scanned, limit, &style));
     let expected = r"
-app.memprof at 0 ns: app (1000) held 214 B in 9 blocks, 79 B in 4 blocks of it unreachable
-warning: 4.00 KiB of memory could not be read: what is held only from there counts as unreachable
-warning: 1 pointer had no room: what is held only from there counts as unreachable
-warning: 40 B in 1 block of what seems unreachable was freed later: it was held in another form
-warning: 3 B in 1 block not looked at: they lie in others
-  scan 2 of 3: the process stood still for 2.50 ms while 5.00 MiB were searched
-  retained: what nobody could reach without these blocks; whatever looks like a pointer counts as one
-  not all blocks are known: memory outside of those that are holds others as if it were in use
+app.memprof at 0 ns: app (1000) held 214 B in 9 blocks, 79 B in 4 blocks unreachable
+warning: 4.00 KiB of memory could not be read: blocks referenced only from there count as unreachable
+warning: 1 pointer dropped for lack of room: blocks referenced only that way count as unreachable
+warning: 40 B in 1 block that seems unreachable was freed later: its address was stored in another form
+warning: 3 B in 1 block skipped: inside other blocks
+  scan 2 of 3: the process was stopped for 2.50 ms while 5.00 MiB were searched
+  retained: memory reachable only through these blocks; anything that looks like a pointer counts as one
+  not all blocks are known: memory outside known blocks counts as in use, so more may be unreachable
 
     retained    share          own      blocks  stack
        120 B   88.9 %        100 B           1  insert (i.c:16) < main
@@ -92,7 +92,7 @@ By root
          0 B      0 %         10 B           1  stack of main
          0 B      0 %         10 B           1  stack of \u{1b}[31mworker
         15 B   11.1 %          0 B           0  several roots
-                                                what each leads to, which counts for each:
+                                                what each of them leads to, counted for each:
                                                 15 B from cache
                                                 15 B from stack of main
                                                 15 B from stack of \u{1b}[31mworker
@@ -100,16 +100,16 @@ By root
 By class
     retained    share          own      blocks  class
         35 B   25.9 %         30 B           3  List<\u{1b}[31mint>
-                                                32 B in 2 blocks more cannot be reached
+                                                another 32 B in 2 blocks unreachable
          0 B      0 %          0 B           0  Name
-                                                7 B in 1 block more cannot be reached
+                                                another 7 B in 1 block unreachable
 
 Unreachable
-  each with what it alone leads to: a program that freed these as it frees others would free all
-      in all    share          own      blocks  stack
+  total: these blocks and all that is unreachable with them; each block counts once
+       total    share          own      blocks  stack
         47 B   59.5 %         40 B           1  drop (d.c:14) < main
         32 B   40.5 %         16 B           1  push (p.c:14) < main
-                                                1 of these in a cycle of blocks that hold each other
+                                                1 of these in reference cycles
 ";
     assert_eq!(text(3), expected[1..]);
     for hidden in [
@@ -193,7 +193,7 @@ fn other_roots_are_counted() {
         "97 B from [root 3]",
         "96 B from [root 4]",
         "95 B or less from each of 3 others",
-        "1,000 others not followed: there are too many",
+        "1,000 others not followed (too many)",
     ];
     assert_eq!(lines(8, 1000), expected);
 }

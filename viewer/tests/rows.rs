@@ -187,7 +187,7 @@ fn what_was_not_seen_is_told() {
     let mut out = Vec::new();
     text::summary(&mut out, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
     let summary = String::from_utf8(out).unwrap();
-    assert!(summary.contains("1 block ended without a recorded free"), "{summary}");
+    assert!(summary.contains("1 block without a recorded free"), "{summary}");
     assert!(summary.contains("  still running when the recording ended: 1 worker, 2 worker, "), "{summary}");
     assert!(summary.contains(", 10 worker and 2 more\n"), "{summary}");
 }
@@ -298,8 +298,8 @@ fn the_largest_processes_are_listed() {
 fn reports_of_samples_say_what_is_missing() {
     for (refused, truncated, expected) in [
         ("", 10, vec![]),
-        ("", 11, vec!["warning: 11 of 100 samples have stacks that go on"]),
-        ("no sample tells of most", 0, vec!["warning: no sample tells of most"]),
+        ("", 11, vec!["warning: 11 of 100 samples have truncated stacks"]),
+        ("most CPU time has no samples", 0, vec!["warning: most CPU time has no samples"]),
         ("no sample", 99, vec!["warning: no sample", "warning: 99 of 100 samples have"]),
     ] {
         let mut made = Made::new();
@@ -334,7 +334,7 @@ fn pages_are_noted_where_they_are_more_than_the_heap() {
     for (process, length, in_hook, expected) in [
         ("app", 0x1000, false, None),
         ("app", 0x9000, true, None),
-        ("app", 0x9000, false, Some("not seen\n")),
+        ("app", 0x9000, false, Some("not recorded\n")),
         ("python3.11", 0x9000, false, Some("set PYTHONMALLOC=malloc\n")),
     ] {
         let mut made = Made::new();
@@ -420,9 +420,9 @@ fn nameless_inside_of_a_wrapper_is_passed_over() {
 #[test]
 fn addresses_without_memory_are_told_apart() {
     for (resident, expected) in [
-        (None, "more than its peak; what"),
-        (Some(5 << 30), "more than its peak; what"),
-        (Some(3 << 30), "mostly addresses without memory (3.00 GiB were resident in all); what"),
+        (None, "more than its peak; allocations"),
+        (Some(5 << 30), "more than its peak; allocations"),
+        (Some(3 << 30), "mostly reserved, not resident (peak RSS 3.00 GiB in all); allocations"),
     ] {
         let mut made = Made::new();
         let stack = made.stack("main");
@@ -441,7 +441,7 @@ fn addresses_without_memory_are_told_apart() {
         text::summary(&mut summary, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
         let summary = String::from_utf8(summary).unwrap();
         assert!(
-            summary.contains(&format!("beside the heap, {expected} lies in them is not seen")),
+            summary.contains(&format!("outside the heap, {expected} inside are not recorded")),
             "{summary}"
         );
     }
@@ -453,12 +453,12 @@ fn addresses_without_memory_are_told_apart() {
 fn samples_that_were_not_chosen_are_there() {
     let options = ReportOptions { metric: Metric::Cpu, ..ReportOptions::default() };
     for (samples, is_service, expected) in [
-        (0, false, "Nothing to show: this capture has no samples of the CPU.\n"),
-        (0, true, "no samples of the CPU. attach, record and daemon take them with --cpu.\n"),
+        (0, false, "Nothing to show: this capture has no CPU samples.\n"),
+        (0, true, "no CPU samples. attach, record and daemon take them with --cpu.\n"),
         (
             1010,
             true,
-            "Nothing to show: what was chosen has none of the 1,010 samples of the CPU. These have a thread, a stack and a time, but no size",
+            "Nothing to show: this selection has none of the 1,010 CPU samples. These have a thread, a stack and a time, but no size",
         ),
     ] {
         let mut made = Made::new();

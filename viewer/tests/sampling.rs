@@ -127,7 +127,7 @@ fn timelines_have_errors() {
     text::timeline(&mut out, &loaded, &timeline, &text::Style::default()).unwrap();
     let out = String::from_utf8(out).unwrap();
     assert!(out.contains("a.memprof: peak ≈") && out.lines().next().unwrap().contains(" ± "), "{out}");
-    let sums = out.lines().find(|line| line.contains(" a step")).unwrap();
+    let sums = out.lines().find(|line| line.contains(" per step")).unwrap();
     assert!(sums.starts_with('≈') && sums.contains(" allocations of ≈"), "{sums}");
 }
 

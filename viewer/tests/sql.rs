@@ -81,7 +81,7 @@ fn answers_have_three_forms() {
     let statement = "select 1 as a, 2 as b, 3 as a";
     assert_eq!(answer(small(), statement, Form::Text).unwrap(), "a\tb\ta\n1\t2\t3\n");
     let error = answer(small(), statement, Form::Json).unwrap_err().to_string();
-    assert!(error.contains("two columns are called a"), "{error}");
+    assert!(error.contains("two columns are named a"), "{error}");
 }
 
 /// Check that what is no question is refused with a reason, and that a question changes nothing.

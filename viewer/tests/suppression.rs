@@ -192,7 +192,7 @@ fn use_of_rules_is_shown() {
     let text = String::from_utf8(out).unwrap();
     let text = text.split_once(": ").unwrap().1;
     let expected = "20 B in 1 block, still allocated at exit
-  beside it 100 B in 1 block suppressed, by the rules at the end
+  not included: 100 B in 1 block suppressed by the rules below
 
 20 B (100 %) in 1 block from malloc
     f  f.c:11
@@ -201,7 +201,7 @@ fn use_of_rules_is_shown() {
 Suppressions
      bytes      blocks      stacks  rule
      100 B           1           1  cache  (list:1)
-       0 B           0           0  never\\u{1b}  (list:2, hid nothing)
+       0 B           0           0  never\\u{1b}  (list:2, unused)
 ";
     assert_eq!(text, expected);
 

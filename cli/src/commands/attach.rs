@@ -42,7 +42,7 @@ Examples:
   sysprof-memprof attach 4711 --cpu
   # For days: keep the last five full captures of 1 GiB each
   sysprof-memprof attach 4711 --max-size 1G --keep 5
-  # For days: keep totals of stacks, no single events
+  # For days: keep totals per stack, no individual events
   sysprof-memprof attach 4711 --aggregate
   # Set marks, for diff --from 'snapshot 1' --to 'snapshot 2'
   sysprof-memprof attach 4711 --snapshot-every 10m")]

@@ -244,7 +244,7 @@ impl Requests {
         let (session, series) = held.sessions.remove(&pid).ok_or_else(|| not_recorded(pid))?;
         let capture = session.output().display().to_string();
         held.finish(session, series);
-        Ok(format!("process {pid} goes on unrecorded; {capture} will be complete in a moment"))
+        Ok(format!("process {pid} continues unrecorded; {capture} will be complete in a moment"))
     }
 
     fn snapshot(&self, pid: u32, file: &Path) -> Answer {

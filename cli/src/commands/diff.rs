@@ -38,7 +38,7 @@ Examples:
       --group-by file
 
 Exit code:
-  1  call stacks grew by more than --fail-over
+  1  stacks grew by more than --fail-over
   2  the capture cannot tell: events were lost, a file is incomplete, or numbers
      are estimates whose errors exceed what is left")]
 pub(crate) struct Arguments {
@@ -71,9 +71,9 @@ pub(crate) struct Arguments {
     /// Maximum rows, or children in a tree; the rest is summed up [default: 20; none in JSON]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Exit with 1 if call stacks grew by more than this many bytes in total: 65536, 64K, 1M
+    /// Exit with 1 if stacks grew by more than this many bytes in total: 65536, 64K, 1M
     ///
-    /// Only growth counts: what other call stacks shrank by is not subtracted, so that one leak does not pass because
+    /// Only growth counts: what other stacks shrank by is not subtracted, so that one leak does not pass because
     /// another is gone. A function that changed its name or caller therefore counts as growth; `check --baseline`
     /// compares totals instead. If stacks are selected, only those count.
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -98,7 +98,7 @@ pub(crate) struct Arguments {
 /// Prints the difference.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if arguments.fail_over.is_some() && arguments.by.is_some_and(|metric| !metric.is_of_memory()) {
-        return Err(Failure::usage(anyhow!("--fail-over is about memory: it takes another --by")));
+        return Err(Failure::usage(anyhow!("--fail-over is about memory: give another --by")));
     }
     let naming = arguments.symbols.naming(arguments.no_symbolize);
     let open = |file: &PathBuf| view::moments(file, arguments.symbols.no_cache);
@@ -154,15 +154,14 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 /// Reports what --fail-over found, if there is anything to report.
 fn tell(growth: &Growth) {
     if let Some(doubt) = growth.doubt {
-        message::warning(&format!("{doubt}, so the captures cannot tell whether --fail-over is exceeded"));
+        message::warning(&format!("cannot tell whether --fail-over is exceeded: {doubt}"));
     } else if growth.outcome() == check::Outcome::Broken {
         let (mut grown, mut limit) = (bytes(growth.grown), bytes(growth.limit));
         if grown == limit {
             (grown, limit) = (counted(growth.grown, "byte"), counted(growth.limit, "byte"));
         }
         let less = bytes(growth.grown.saturating_sub(growth.sum));
-        let text =
-            format!("call stacks grew by {grown}, more than --fail-over {limit}; others shrank by {less}");
+        let text = format!("stacks grew by {grown}, more than --fail-over {limit}; others shrank by {less}");
         message::error(&anyhow::Error::msg(text));
     }
 }

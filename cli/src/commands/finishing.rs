@@ -25,7 +25,7 @@ impl Finishing {
     /// Starts finishing. If it `tells`, the result is reported as soon as it is known.
     pub(super) fn start(session: Session, tells: bool, quiet: bool) -> anyhow::Result<Finishing> {
         if !quiet {
-            message::note("time is up: the recording ends, and the program goes on unrecorded");
+            message::note("time is up: the recording ends, and the program continues unrecorded");
         }
         let names = Arc::<NameSearch>::default();
         let search = names.clone();

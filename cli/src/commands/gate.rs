@@ -48,7 +48,7 @@ impl Gate {
         let is_fine = code == 0 && outcome == 0;
         if is_fine && self.removes {
             let removed = fs::remove_file(&finished.path);
-            debug!("all rules are kept, so nobody needs {}: {removed:?}", finished.path.display());
+            debug!("all rules hold, removing {}: {removed:?}", finished.path.display());
         } else {
             view::after_recording(finished, quiet);
         }
@@ -62,7 +62,7 @@ impl Gate {
             let _ = stderr.lock().write_all(&text);
         } else {
             for filter in &report.idle {
-                message::warning(&format!("the filter `{filter}` selects no stack, so what it finds is 0"));
+                message::warning(&format!("the filter `{filter}` matches no stack: its numbers are 0"));
             }
         }
         if quiet && !is_fine {

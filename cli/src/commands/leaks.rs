@@ -26,7 +26,7 @@ Examples:
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// Only blocks that nobody could reach when their process was scanned, see `scan` and `run --scan-at-exit`
+    /// Only blocks that were unreachable when their process was scanned, see `scan` and `run --scan-at-exit`
     #[arg(long, conflicts_with_all = ["at", "from", "to", "process", "heap", "thread", "size", "module", "during", "older_than"])]
     unreachable: bool,
     /// Maximum number of stacks; the rest is summed up [default: 20; none in JSON]

@@ -59,7 +59,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         moments.lives(&query, None, naming, |tables| Pages::new(with_ended, tables)).map_err(|error| match error {
             // The usual advice, to record samples, would not help here.
             Error::Aggregated { file, .. } => Failure::usage(anyhow!(
-                "{file} is aggregated, so where blocks lie is not known; record without --aggregate, and without --sample"
+                "{file} is aggregated, so the addresses of blocks are unknown: record without --aggregate and --sample"
             )),
             error => view::failure(error),
         })?;
@@ -67,7 +67,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if loaded.profile.sampling.is_some() {
         let file = arguments.capture.file.display();
         return Err(Failure::usage(anyhow!(
-            "{file} has samples of blocks, so which pages have none is not known; record without --sample"
+            "{file} is sampled, so which pages have no block is unknown: record without --sample"
         )));
     }
     let table = watch.finish();

@@ -37,7 +37,7 @@ pub(super) struct WhichBlocks {
     /// Only processes with this pid or name; may be repeated
     #[arg(long, value_name = "PROCESS")]
     process: Vec<Selected>,
-    /// Blocks of this heap of the program's own, instead of the allocator's; `info` lists them
+    /// Blocks of this pool instead of the allocator's; `info` lists pools
     #[arg(long, value_name = "NAME")]
     pub(super) heap: Option<String>,
     /// Hits of this tracepoint, if several were recorded; `info` lists them [default: the first]

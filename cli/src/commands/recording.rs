@@ -133,7 +133,7 @@ pub(crate) struct Recording {
     /// Keep totals of each stack at snapshots instead of every event, so that the capture does not grow with activity
     ///
     /// The capture then tells what each stack allocated, freed and held up to a snapshot and between two, but nothing
-    /// about single blocks. Snapshots are taken at the interval --every, at marks, and when a process ends. The CPU
+    /// about individual blocks. Snapshots are taken at the interval --every, at marks, and when a process ends. The CPU
     /// is not sampled.
     #[arg(help_heading = "Snapshots", long, conflicts_with_all = ["sample", "system"])]
     aggregate: bool,

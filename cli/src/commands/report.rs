@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     /// Show CPU samples; short for --by cpu
     #[arg(long, conflicts_with = "by")]
     cpu: bool,
-    /// Show the time that functions spend in malloc and free, beside what they allocate
+    /// Show the time that functions spend in malloc and free, and what they allocate
     #[arg(long, conflicts_with_all = ["by", "cpu", "shape", "min"])]
     allocator: bool,
     /// Show a call tree, from the root inwards

@@ -59,13 +59,15 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 
 /// Without recorded page faults, no memory would seem touched.
 fn not_recorded(loaded: &Loaded) -> Failure {
+    let file = &loaded.source.file;
     let refused = loaded.tables.summary.as_ref().map_or("", |summary| &summary.faults.refused);
-    let why = if refused.is_empty() { "page faults were not recorded" } else { refused };
+    if !refused.is_empty() {
+        return Failure::usage(anyhow!("{file}: {refused}"));
+    }
     // The two options exclude each other, so this one cannot be advised.
     let is_aggregated = loaded.tables.metadata.aggregate().is_some();
-    let without = if is_aggregated { ", without --aggregate," } else { "" };
+    let without = if is_aggregated { ", without --aggregate" } else { "" };
     Failure::usage(anyhow!(
-        "{}: {why}, so what is resident is not known; `sysprof-memprof run --faults`{without} records them",
-        loaded.source.file
+        "{file}: page faults were not recorded: record with `sysprof-memprof run --faults`{without}"
     ))
 }

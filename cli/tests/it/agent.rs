@@ -131,11 +131,7 @@ fn unusable_private_folders_are_named() {
     chmod(&folder, 0o777);
     let shown = world.run(["preload-path"]);
     assert!(shown.stdout.starts_with(world.path("tmp").to_str().unwrap()), "{shown:?}");
-    assert!(
-        shown.stderr.contains("run/sysprof-memprof cannot hold the agent: it is not safe"),
-        "{}",
-        shown.stderr
-    );
+    assert!(shown.stderr.contains("run/sysprof-memprof cannot hold the agent: not safe"), "{}", shown.stderr);
 
     let script = format!(
         "mount -t tmpfs -o noexec,mode=700 tmpfs '{}' && exec {TOOL} preload-path",
@@ -162,8 +158,8 @@ fn chosen_folder_is_taken_alone() {
     assert!(shown(&chosen).stdout.starts_with(chosen.to_str().unwrap()));
     let refused = shown(Path::new("/no/such/place/chosen"));
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
-    let expected = "SYSPROF_MEMPROF_DIR names /no/such/place/chosen, which cannot hold the agent: there is no such folder. Let it \
-                    name a folder whose parent is there, or unset it.";
+    let expected = "SYSPROF_MEMPROF_DIR is /no/such/place/chosen, which cannot hold the agent: no such folder. Set it \
+                    to a folder whose parent is there, or unset it.";
     assert!(refused.stderr.contains(expected), "{}", refused.stderr);
 
     let folder = world.path("mounted").display().to_string();
@@ -174,7 +170,7 @@ fn chosen_folder_is_taken_alone() {
     let mounted =
         ran(world.command("unshare").args(unshare).env("SYSPROF_MEMPROF_DIR", &folder).output().unwrap());
     let expected = format!(
-        "SYSPROF_MEMPROF_DIR names {folder}, which cannot hold the agent: it is mounted noexec. Let it name a folder on another \
+        "SYSPROF_MEMPROF_DIR is {folder}, which cannot hold the agent: mounted noexec. Set it to a folder on another \
          file system, or unset it."
     );
     match mounted.code {

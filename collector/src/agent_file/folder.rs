@@ -31,7 +31,7 @@ impl PrivateFolder {
     /// Opens `path`, creating its last component if missing.
     pub(super) fn open(path: &Path) -> Result<PrivateFolder, Reason> {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(Reason::Unsafe("it is no folder of its own"));
+            return Err(Reason::Unsafe("it is not a folder of its own"));
         };
         // Parents may be reached through links, as /tmp is on some systems: what counts is where they lead.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -159,7 +159,7 @@ fn check_above(above: &Stat) -> Result<(), Reason> {
         return Err(Reason::Unsafe("the folder above it belongs to another user"));
     }
     if mode.intersects(Mode::WGRP | Mode::WOTH) && !mode.contains(Mode::SVTX) {
-        return Err(Reason::Unsafe("others may rename it, since they can write to the folder above it"));
+        return Err(Reason::Unsafe("others may rename it: they can write to the folder above it"));
     }
     Ok(())
 }

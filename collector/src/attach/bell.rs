@@ -115,11 +115,7 @@ impl Bell {
         let file = File::from(file);
         let mut magic = [0; 8];
         file.read_exact_at(&mut magic, 8)?;
-        if magic == MAGIC.to_ne_bytes() {
-            Ok(Bell { file })
-        } else {
-            Err(io::Error::other("it is no doorbell"))
-        }
+        if magic == MAGIC.to_ne_bytes() { Ok(Bell { file }) } else { Err(io::Error::other("not a doorbell")) }
     }
 
     /// Device and inode, which identify it in the maps of processes.
@@ -159,13 +155,13 @@ impl Bell {
 fn check(stat: &Stat) -> io::Result<()> {
     let mode = Mode::from_raw_mode(stat.st_mode);
     let why = if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        "it is no regular file"
+        "not a regular file"
     } else if mode.intersects(Mode::WGRP | Mode::WOTH) {
-        "others may write to it"
+        "writable by others"
     } else if stat.st_nlink != 1 {
-        "it has another name, too"
+        "it has several names (hard links)"
     } else if stat.st_size != BYTES as i64 {
-        "it has not the size of a page"
+        "its size is not one page"
     } else {
         return Ok(());
     };

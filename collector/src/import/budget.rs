@@ -4,7 +4,7 @@
 const TABLES: (u64, u64) = (256 << 20, 64);
 
 /// The error for a file that needs more.
-pub(super) const SPENT: &str = "its tables are larger than those of any recording of its length";
+pub(super) const SPENT: &str = "its tables are too large for a file of this size";
 
 /// The memory that may still be taken.
 #[derive(Debug)]

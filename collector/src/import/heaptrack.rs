@@ -45,7 +45,7 @@ pub(super) fn begin<R: Read>(lines: &mut Lines<R>) -> Result<(), Wrong> {
     match words.next().and_then(hex) {
         Some(1..=3) if is_version && words.next().is_none() => Ok(()),
         Some(_) if is_version => {
-            Err(lines.wrong("this version of heaptrack's format is not known: versions 1 to 3 are"))
+            Err(lines.wrong("unknown version of heaptrack's format: 1 to 3 are supported"))
         }
         _ => Err(Wrong::Unknown),
     }
@@ -121,7 +121,7 @@ impl Heaptrack {
             [kind] => (*kind, &[][..]),
             [kind, b' ', rest @ ..] => (*kind, rest),
             [b'#', ..] => return Ok(()),
-            _ => return Err(lines.wrong("it begins with no word that is known")),
+            _ => return Err(lines.wrong("unknown kind of line")),
         };
         match kind {
             b's' => {
@@ -187,7 +187,7 @@ impl Heaptrack {
             b'A' => self.row.attached = true,
             // Leak rules serve heaptrack's own sums, comments its readers.
             b'S' | b'#' => {}
-            _ => return Err(lines.wrong("it begins with no word that is known")),
+            _ => return Err(lines.wrong("unknown kind of line")),
         }
         Ok(())
     }
@@ -267,8 +267,8 @@ impl Heaptrack {
         let mut row = std::mem::take(&mut self.row);
         row.end = Some(ProcessEnd { ended: Ended::Unknown, time: self.time });
         writer.update_process(self.process, row)?;
-        let remark = "Imported from a file of heaptrack, which does not say which thread did something, which block was \
-                      freed, and when within some ten milliseconds.";
+        let remark = "Imported from a heaptrack file, which does not record threads, which block was freed, or times finer than some ten \
+                       milliseconds.";
         let remarks = vec![remark.into()];
         writer.finish(&Summary { duration_ns: self.time, remarks, ..Summary::default() })?;
         Ok(self.imported)
@@ -276,12 +276,12 @@ impl Heaptrack {
 }
 
 const NO_STRING: &str =
-    "a string is not as long as it says. Files of heaptrack before version 1.1 are not read.";
-const NO_ADDRESS: &str = "an address refers to names that did not come before it";
-const NO_STACK: &str = "a stack refers to what did not come before it";
-const NO_KIND: &str = "an allocation refers to a stack that did not come before it";
-const NO_EVENT: &str = "it refers to an allocation that did not come before it";
-const NO_TIME: &str = "a number is missing";
+    "a string has another length than stated. Files of heaptrack before version 1.1 are not supported.";
+const NO_ADDRESS: &str = "an address refers to undefined names";
+const NO_STACK: &str = "a stack refers to an undefined stack or address";
+const NO_KIND: &str = "an allocation refers to an undefined stack";
+const NO_EVENT: &str = "it refers to an undefined allocation";
+const NO_TIME: &str = "missing number";
 
 /// An entry by its number, counted from 1.
 fn entry<T>(table: &[T], number: u64) -> Option<&T> {

@@ -31,7 +31,7 @@ impl<R: Read> Lines<R> {
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
         } else if read as u64 == LONGEST {
-            return Err(self.wrong("the line is longer than any that is written"));
+            return Err(self.wrong("the line is too long"));
         }
         Ok(read > 0)
     }

@@ -99,7 +99,7 @@ pub(super) fn import<S: Sink>(data: PerfData, mut writer: Writer<S>) -> Result<I
         let (kind, misc) = read(&file, place, &mut record)?;
         reading.record((kind, misc), time, &record, &mut writer).map_err(|problem| match problem {
             Problem::Short => {
-                Wrong::Malformed(Place::Byte(place), "a record ends before what it says. Record again.")
+                Wrong::Malformed(Place::Byte(place), "a record is too short for its contents. Record again.")
             }
             Problem::Spent => Wrong::Malformed(Place::Byte(place), SPENT),
             Problem::Write(error) => Wrong::Write(error),
@@ -129,11 +129,11 @@ fn places(file: &File, header: &Header) -> Result<Vec<(u64, u64)>, Wrong> {
         match kind {
             kind::COMPRESSED | kind::COMPRESSED2 => {
                 return Err(wrong(
-                    "it is compressed: record without -z, or turn it into a plain one with `perf inject`",
+                    "compressed records are not supported: record without -z, or decompress with `perf inject`",
                 ));
             }
             kind::AUXTRACE => {
-                return Err(wrong("it holds a trace of a processor (such as Intel PT), which is not read"));
+                return Err(wrong("processor traces (such as Intel PT) are not supported"));
             }
             kind if kind < kind::FIRST_OF_PERF => {
                 let is_sample = kind == kind::SAMPLE;
@@ -317,9 +317,7 @@ impl Reading {
         self.summary.has_kernel = self.stacks.has_kernel;
         self.summary.truncated = self.stacks.truncated;
         self.summary.incomplete = self.stacks.incomplete;
-        let mut remarks = vec![
-            "Imported from a file of perf: there are samples of the processors, and no allocations.".into(),
-        ];
+        let mut remarks = vec!["Imported from a perf file: it has CPU samples, but no allocations.".into()];
         if layouts.len() > 1 {
             remarks.push("Samples of several events are counted together.".into());
         }

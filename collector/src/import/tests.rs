@@ -114,19 +114,19 @@ fn strings_before_version_three_have_no_length() {
 #[test]
 fn damage_is_told_with_its_line() {
     for (bytes, reason) in [
-        ("", "nothing that can be imported"),
-        ("hello\n", "nothing that can be imported"),
-        ("v 10400\n", "nothing that can be imported"),
-        ("v 10400 9\n", "line 1: this version"),
-        ("v 10400 3\ns 9 short\n", "line 2: a string is not as long"),
+        ("", "cannot be imported"),
+        ("hello\n", "cannot be imported"),
+        ("v 10400\n", "cannot be imported"),
+        ("v 10400 9\n", "line 1: unknown version"),
+        ("v 10400 3\ns 9 short\n", "line 2: a string has another length"),
         ("v 10400 3\ni 1 1\n", "line 2: an address"),
         ("v 10400 3\nt 1 0\n", "line 2: a stack"),
         ("v 10400 3\na 1 1\n", "line 2: an allocation"),
         ("v 10400 3\n+ 0\n", "line 2: it refers"),
         ("v 10400 3\n\n- ffffffffffffffff\n", "line 3: it refers"),
-        ("v 10400 3\nc x\n", "line 2: a number"),
-        ("v 10400 3\nq 1\n", "line 2: it begins"),
-        ("\u{1f}\u{8b}\u{8}", "nothing that can be imported"),
+        ("v 10400 3\nc x\n", "line 2: missing number"),
+        ("v 10400 3\nq 1\n", "line 2: unknown kind of line"),
+        ("\u{1f}\u{8b}\u{8}", "cannot be imported"),
     ] {
         let error = import_bytes(bytes.as_bytes()).err().unwrap_or_else(|| panic!("{bytes:?} is taken"));
         assert!(error.contains(reason), "{bytes:?}: {error}");
@@ -158,7 +158,7 @@ fn endless_lines_are_refused() {
     let mut bytes = b"v 10400 3\ns ".to_vec();
     bytes.resize(bytes.len() + (3 << 20), b'x');
     let error = import_bytes(&bytes).err().unwrap();
-    assert!(error.contains("line 2: the line is longer"), "{error}");
+    assert!(error.contains("line 2: the line is too long"), "{error}");
 }
 
 proptest! {

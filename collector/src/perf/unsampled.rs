@@ -56,14 +56,16 @@ pub(super) fn note(told: Told, ran: Ran, options: CpuOptions) -> Option<String> 
     // due.
     let why = match missing <= period.saturating_mul(told.threads + 1) || told.lost > 0 {
         true => format!(
-            "a thread or process has its first sample after {} of work, and many ended sooner (a higher --frequency samples more of \
+            "a thread or process gets its first sample after {} of work, and many ended sooner (a higher --frequency samples more of \
              them, --system all)",
             milliseconds(period_ns)
         ),
-        false => "others had the processor while samples were due, as happens in virtual machines".to_owned(),
+        false => {
+            "the processor was taken away while samples were due, as happens in virtual machines".to_owned()
+        }
     };
     Some(format!(
-        "no sample tells of {} of the {} that processors worked for the program: {why}",
+        "{} of {} CPU time has no samples: {why}",
         milliseconds(scaled(ran.ran_ns, missing, ran.counted)),
         milliseconds(ran.ran_ns),
     ))
@@ -148,7 +150,7 @@ mod tests {
             Told { weight: 1500 * MILLISECOND, ..told(500, 0) },
             Ran { counted: 6000 * MILLISECOND, ran_ns: 2000 * MILLISECOND },
         );
-        assert!(clock.starts_with("no sample tells of 1.50 s of the 2.00 s that"), "{clock}");
+        assert!(clock.starts_with("1.50 s of 2.00 s CPU time has no samples: "), "{clock}");
         assert!(clock.contains("after 1.0 ms of work"), "{clock}");
         assert_eq!(cycles, Some(clock));
     }

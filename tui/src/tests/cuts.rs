@@ -49,12 +49,12 @@ fn copies_say_what_they_leave_out() {
             let last = text.lines().last().unwrap_or_default();
             let left = rows.saturating_sub(2_000);
             let thousands = format!("{},{:03}", left / 1_000, left % 1_000);
-            let said = format!("{thousands} more rows left out: W writes more of them into a file");
+            let said = format!("{thousands} more rows omitted: W writes more to a file");
             assert_eq!(last.contains(&said) && last.ends_with(cell), left > 0, "{page}: {last}");
-            assert!(!text.lines().rev().skip(1).any(|line| line.contains("left out")), "{page}");
+            assert!(!text.lines().rev().skip(1).any(|line| line.contains("omitted")), "{page}");
         }
         let text = copied(user.press("W<Back><Back>txt<Enter>"));
-        assert!(!text.contains("left out"), "{page}");
+        assert!(!text.contains("omitted"), "{page}");
         let numbers = text.lines().filter(|line| line.contains(" %")).count() as u64;
         assert_eq!(numbers, if page == "6" { 5_000 } else { rows }, "{page}");
     }

@@ -157,7 +157,7 @@ fn nothing_has_all_pages() {
         }
     }
     let mut user = User::new(&small(), 80, 24);
-    assert!(user.press("3fnobody<Enter>").screen().contains("what was chosen has no allocations"));
+    assert!(user.press("3fnobody<Enter>").screen().contains("this selection has no allocations"));
     assert!(user.press("4").screen().contains("Nothing to show"));
     assert!(user.press("u").screen().contains("Everything"), "undone");
 }

@@ -152,11 +152,11 @@ fn scans_are_chosen() {
     user.press("iiiii/worker<Enter><Enter>");
     assert_eq!((user.model.page, user.model.scan()), (Page::Retained, Some(2)));
     assert!(
-        user.screen().contains("worker (1001) held 1000 B in 1 block, all of it reachable"),
+        user.screen().contains("worker (1001) held 1000 B in 1 block, all reachable"),
         "{}",
         user.screen()
     );
-    assert!(user.press("iiii").screen().contains("Every block can be reached."), "{}", user.screen());
+    assert!(user.press("iiii").screen().contains("All blocks are reachable."), "{}", user.screen());
     user.press("<Back><Back><Back><Back><Back>");
     assert_eq!((user.model.page, user.model.scan()), (Page::Scans, Some(1)));
     let asked =
@@ -174,11 +174,11 @@ fn choices_for_other_pages_are_refused() {
     let whole = user.press("Ko").screen();
     for key in "fFtgmMr".chars() {
         user.press(&key.to_string());
-        assert!(user.model.notice.take().is_some_and(|notice| notice.contains("other pages")), "{key}");
+        assert!(user.model.notice.take().is_some_and(|notice| notice.contains("not on this page")), "{key}");
         assert!(user.model.prompt.is_none() && user.screen() == whole, "{key}");
     }
     user.press("3fpush<Enter>K");
-    assert!(user.screen().contains("not for scans, which are whole: only push"), "{}", user.screen());
+    assert!(user.screen().contains("ignored, scans are always whole: only push"), "{}", user.screen());
     let numbers = |screen: &str| screen.lines().filter(|line| line.contains(" B ")).count();
     assert!(numbers(&user.screen()) > 0 && user.screen().contains("insert"), "{}", user.screen());
     user.press("u");
@@ -269,7 +269,7 @@ fn another_recording_has_no_old_scans() {
         user.replace(&program());
         user.press("D").press("K,");
         for page in ["K", "i", "i", "i", "i"] {
-            assert!(user.press(page).screen().contains("has no scan"), "{keys}: {}", user.screen());
+            assert!(user.press(page).screen().contains("has no memory scan"), "{keys}: {}", user.screen());
         }
         assert!(user.press("i").screen().contains("no scan"), "{keys}: {}", user.screen());
     }
@@ -281,7 +281,7 @@ fn captures_without_scans_say_how_to_get_one() {
     let mut user = User::new(&program(), 40, 20);
     for page in ["K", "i", "i", "i", "i"] {
         let words = user.press(page).screen().split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("run --scan-at-exit makes one of each process at its end"), "{words}");
+        assert!(words.contains("run --scan-at-exit scans each process at its end"), "{words}");
         let (_, sentence) = words.split_once(" This recording").expect("it is below the titles");
         assert!(sentence.contains("while it is recorded."), "{words}");
     }
@@ -344,7 +344,7 @@ fn copies_have_all_numbers() {
     let mut user = User::new(&scanned(), 40, 20);
     user.press("Koy");
     let Some(Effect::Copy(text)) = user.effects.last() else { panic!("nothing was copied") };
-    assert!(text.contains("warning: 40 B in 1 block of what seems unreachable was freed later"), "{text}");
+    assert!(text.contains("warning: 40 B in 1 block that seems unreachable was freed later"), "{text}");
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = text.lines().map(words).collect();
     for line in [
@@ -408,8 +408,8 @@ fn list(length: u64) -> Made {
 fn deep_trees_end_in_a_row() {
     let mut user = User::new(&list(3000), 100, 30);
     user.press("Ko<End>");
-    assert!(user.screen().contains("it goes deeper: 1 more row not shown"), "{}", user.screen());
-    assert!(user.screen().contains("Tab turns to stacks, each with what keeps it"), "{}", user.screen());
+    assert!(user.screen().contains("1 more row deeper, not shown"), "{}", user.screen());
+    assert!(user.screen().contains("Tab shows stacks, each with what keeps it"), "{}", user.screen());
     let kept = kept(&user);
     let last = kept.tree.len() as u32 - 1;
     assert_eq!((kept.tree.len(), kept.own(last)), (502, Amount::ZERO));

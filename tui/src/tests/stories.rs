@@ -87,10 +87,10 @@ fn owners_of_blocks_are_found_from_both_sides() {
 fn pages_are_of_a_moment() {
     let mut user = user();
     let screen = user.press("p").screen();
-    assert!(screen.contains("at 80.0 ms: 82.2 KiB in 41 blocks, on 23 pages"), "{screen}");
+    assert!(screen.contains("at 80.0 ms: 82.2 KiB in 41 blocks on 23 pages"), "{screen}");
     let at_peak = screen.lines().nth(2).unwrap().to_owned();
     let screen = user.press("fparse<Enter>").screen();
-    assert!(screen.contains("whatever was chosen") && screen.contains("read_file"), "{screen}");
+    assert!(screen.contains("ignore the selection") && screen.contains("read_file"), "{screen}");
     user.press("u5<Home>ap");
     assert_ne!(user.screen().lines().nth(2).unwrap(), at_peak, "{}", user.screen());
 }
@@ -476,7 +476,7 @@ fn a_function_has_lines_sizes_and_lifetimes() {
 fn sources_that_have_moved_are_shown() {
     let mut user = user();
     user.press("l");
-    assert!(user.screen().contains("not on this machine; --path-map"), "{}", user.screen());
+    assert!(user.screen().contains("not on this machine (see --path-map"), "{}", user.screen());
     let mut user = self::user();
     let lines: Vec<String> = (1..40).map(|number| format!("line {number} of r")).collect();
     user.put_source("r.c", &lines.join("\n"));

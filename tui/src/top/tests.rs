@@ -181,7 +181,7 @@ fn odd_readings_can_be_drawn() {
     let nothing =
         Reading { hidden: (0, Change::default()), process: "a\u{1b}[31mb".to_owned(), ..reading(0, 0) };
     user.0.take(nothing);
-    assert!(user.screen().contains("nothing was allocated so far"), "{}", user.screen());
+    assert!(user.screen().contains("nothing allocated so far"), "{}", user.screen());
     assert!(!user.screen().contains('\u{1b}'));
     let other = Reading { loaded: Arc::new(small().loaded("x")), rows: Vec::new(), ..reading(1, 0) };
     user.0.take(other);

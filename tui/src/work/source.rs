@@ -44,7 +44,7 @@ mod tests {
         std::fs::write(&path, "int main() {\n\treturn \u{1b}[1m0;\n}\n").unwrap();
         let source = SourceText::read(&path);
         assert_eq!(source.lines, ["int main() {", "    return \\u{1b}[1m0;", "}"]);
-        assert!(SourceText::read(folder.path()).reason.unwrap().contains("no regular file"));
+        assert!(SourceText::read(folder.path()).reason.unwrap().contains("not a regular file"));
         assert!(SourceText::read(&folder.path().join("b.c")).reason.is_some());
     }
 }

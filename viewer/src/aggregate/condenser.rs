@@ -116,8 +116,7 @@ impl Condenser {
         let mut remarks: Vec<String> =
             self.pools.iter().take(POOLS).map(|pool| remark(pool, tables.string(pool.name))).collect();
         if let rest @ 1.. = self.pools.len().saturating_sub(POOLS) {
-            remarks
-                .push(format!("{} of the program's own had blocks, too.", counted(rest as u64, "more heap")));
+            remarks.push(format!("{} also had blocks.", counted(rest as u64, "more pool")));
         }
         remarks
     }
@@ -143,7 +142,7 @@ impl Condenser {
 fn remark(pool: &PoolProfile, name: &str) -> String {
     let left = pool.leaked + pool.uncertain;
     format!(
-        "Heap {name} of the program's own: {} of {}, {}, at most {} held, {} of {} left. Of its stacks and moments nothing is kept.",
+        "Pool {name}: {} of {}, {}, at most {} held, {} of {} left. Its stacks and moments are not recorded.",
         counted(pool.allocated.blocks, "allocation"),
         bytes(pool.allocated.bytes),
         counted(pool.freed.blocks, "free"),

@@ -61,12 +61,12 @@ impl Metric {
     pub fn what(self) -> &'static str {
         match self {
             Metric::Peak | Metric::Allocations | Metric::Bytes => "allocations",
-            Metric::Leaked => "block that was still allocated at the end",
+            Metric::Leaked => "blocks still allocated at the end",
             Metric::Live => "live blocks",
             Metric::Temporary => "temporary allocations",
             Metric::Frees => "stacks of frees (record with --free-stacks)",
-            Metric::Cpu => "samples of the CPU",
-            Metric::Traced => "hits of a tracepoint (record with --trace)",
+            Metric::Cpu => "CPU samples",
+            Metric::Traced => "tracepoint hits (record with --trace)",
         }
     }
 
@@ -119,9 +119,7 @@ impl FromStr for Metric {
 
 /// Not the name of a metric.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "there is no `{0}` to report by: use peak, leaked, live, allocations, bytes, temporary, frees, cpu or traced"
-)]
+#[error("unknown measure `{0}`: use peak, leaked, live, allocations, bytes, temporary, frees, cpu or traced")]
 pub struct UnknownMetric(String);
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ impl FromStr for Share {
 
 /// The text is not a share.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no share of the total: give a number from 0 to 100, as in `1%`")]
+#[error("`{0}` is not a share of the total: give a number from 0 to 100, as in `1%`")]
 pub struct ShareError(String);
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl File {
         rules.suppressions.older_than_ns = match self.older_than.as_deref().map(str::parse) {
             None => None,
             Some(Ok(When { anchor: Anchor::Time(age), offset: 0 })) => Some(age),
-            Some(_) => return Err("`older-than` is a time, as in \"10s\"".to_owned()),
+            Some(_) => return Err("`older-than` must be a time, as in \"10s\"".to_owned()),
         };
         let limits = [
             (Measure::Peak, self.max_peak),
@@ -110,7 +110,7 @@ impl File {
             rules.sections.push(section.map_err(|what| format!("rule {name}: {what}"))?);
         }
         if has_age && rules.sections.iter().any(|section| section.limits.has(Measure::Unreachable)) {
-            return Err("`max-unreachable` cannot be together with `older-than`: what nobody can reach is leaked at any age".to_owned());
+            return Err("`max-unreachable` cannot be combined with `older-than`: unreachable blocks are leaked at any age".to_owned());
         }
         Ok(rules)
     }
@@ -128,7 +128,7 @@ impl RuleTable {
             (None, from, to) => {
                 Part::Range(from.unwrap_or(Anchor::Start.into()), to.unwrap_or(Anchor::End.into()))
             }
-            _ => return Err("`at` cannot be together with `from` or `to`".to_owned()),
+            _ => return Err("`at` cannot be combined with `from` or `to`".to_owned()),
         };
         let filter = self.filter.map(|text| text.parse()).transpose();
         let tolerance = share("tolerance", self.tolerance.as_deref())?;
@@ -145,11 +145,11 @@ impl RuleTable {
             (Measure::Growth, self.max_growth),
         ])?;
         if limits.is_empty() && tolerance.is_none() {
-            return Err("it has no limit: give it `max-peak`, `max-leaked`, `max-unreachable`, `max-allocations`, `max-bytes`, `max-temporary` or `max-growth`".to_owned());
+            return Err("no limit given: use `max-peak`, `max-leaked`, `max-unreachable`, `max-allocations`, `max-bytes`, `max-temporary` or `max-growth`".to_owned());
         }
         if part != Part::Whole && limits.has(Measure::Unreachable) {
             return Err(
-                "`max-unreachable` is about the last scan, and cannot be together with `at`, `from` or `to`"
+                "`max-unreachable` is about the last scan, and cannot be combined with `at`, `from` or `to`"
                     .to_owned(),
             );
         }
@@ -171,7 +171,7 @@ fn limits(limits: impl IntoIterator<Item = (Measure, Option<Number>)>) -> Result
             Some(Number::Text(text)) => {
                 let wrong = || {
                     format!(
-                        "`max-{}`: `{text}` is no number: write it like 4096, \"64K\" or \"1M\"",
+                        "`max-{}`: `{text}` is not a number: write it like 4096, \"64K\" or \"1M\"",
                         measure.name()
                     )
                 };
@@ -241,16 +241,16 @@ mod tests {
     fn mistakes_are_named() {
         for (text, expected) in [
             ("max-peek = 1", "unknown field `max-peek`"),
-            ("max-peak = \"1X\"", "`max-peak`: `1X` is no number"),
+            ("max-peak = \"1X\"", "`max-peak`: `1X` is not a number"),
             ("max-peak = -1", "max-peak"),
             ("tolerance = \"5%\"", "needs a `baseline`"),
-            ("older-than = \"peak\"", "`older-than` is a time"),
-            ("[[rule]]\nname = \"a\"", "rule a: it has no limit"),
+            ("older-than = \"peak\"", "`older-than` must be a time"),
+            ("[[rule]]\nname = \"a\"", "rule a: no limit given"),
             (
                 "[[rule]]\nfilter = \"a and\"\nmax-peak = 1",
-                "rule number 1: `filter`: a name is missing at column 6",
+                "rule number 1: `filter`: missing name at column 6",
             ),
-            ("[[rule]]\nat = \"1s\"\nto = \"2s\"\nmax-peak = 1", "cannot be together"),
+            ("[[rule]]\nat = \"1s\"\nto = \"2s\"\nmax-peak = 1", "cannot be combined"),
             ("[[rule]]\nfrom = \"\"\nmax-peak = 1", "`from`: "),
             ("max-peak", "rules.toml: TOML parse error"),
         ] {

@@ -42,11 +42,11 @@ impl Growth {
         let doubt = if sure > limit {
             None
         } else if grown > limit {
-            Some("numbers are estimates, and the growth is within two standard errors")
+            Some("the growth is an estimate within two standard errors of the limit")
         } else if !compared.is_complete() {
-            Some("events are missing")
+            Some("events were lost")
         } else if grown.saturating_add(uncertain) > limit {
-            Some("blocks were alive across a gap or a pause, and may be leaked or not")
+            Some("blocks live across a gap or a pause may have leaked")
         } else {
             None
         };

@@ -196,9 +196,8 @@ impl Sum {
     fn verdict(&self, section: &Section, measure: Measure, limit: i64, error: i64) -> Verdict {
         let actual = self.number(measure);
         let is_near = actual.abs_diff(limit) < error.unsigned_abs().saturating_mul(2);
-        let estimated = || {
-            format!("it is an estimate, within two standard errors ({}) of its limit", measure.text(error))
-        };
+        let estimated =
+            || format!("an estimate within two standard errors ({}) of the limit", measure.text(error));
         let doubt = match is_near && actual > limit {
             true => Some(estimated()),
             false => self.doubt(measure, actual, limit).or_else(|| is_near.then(estimated)),
@@ -231,7 +230,7 @@ impl Sum {
         }
         let uncertain = self.cost.uncertain.bytes;
         if measure == Measure::Leaked && actual.saturating_add(uncertain) > limit {
-            return Some(format!("{} more may be leaked or not", bytes(uncertain)));
+            return Some(format!("another {} may have leaked", bytes(uncertain)));
         }
         if measure == Measure::InvalidFrees {
             return self.unseen_frees.clone();
@@ -246,9 +245,9 @@ impl Sum {
     fn missing(&self, which: &str) -> Option<String> {
         match (self.is_cut, self.lost) {
             (true, _) => Some(format!("{which} is incomplete")),
-            (false, 0) if self.lacks_names => Some(format!("{which} lacks names of functions")),
+            (false, 0) if self.lacks_names => Some(format!("{which} lacks function names")),
             (false, 0) => None,
-            (false, lost) => Some(format!("{which} lacks {}", counted(lost, "event"))),
+            (false, lost) => Some(format!("{which} lost {}", counted(lost, "event"))),
         }
     }
 }
@@ -354,29 +353,27 @@ impl<'a> Sums<'a> {
         let Some((_, loaded)) = self.parts.first() else { return Vec::new() };
         let mut warnings = Vec::new();
         if let Some(cut) = &loaded.source.cut {
-            warnings.push(format!("{which} is incomplete ({cut}); numbers are up to there"));
+            warnings.push(format!("{which} is incomplete ({cut}); numbers cover the part before that"));
         }
         let lost = loaded.lost_events();
         if lost > 0 {
-            warnings.push(format!("{which} lacks {lost} events that were lost, so its numbers are too low"));
+            warnings.push(format!("{which} lost {lost} events, so its numbers are too low"));
         }
         let uncertain = loaded.profile.total.uncertain;
         if !uncertain.is_zero() {
             let bytes = bytes(uncertain.bytes);
-            warnings.push(format!("{bytes} in {which} may be leaked or not: their free may have been lost"));
+            warnings.push(format!("{bytes} in {which} may have leaked: the free may have been lost"));
         }
         let mut whole = self.parts.iter().filter(|(part, _)| *part == Part::Whole);
         let running = whole.next().map_or(Amount::ZERO, |(_, loaded)| loaded.profile.still_running());
         if self.rules.asks_for_leaks() && !running.is_zero() {
             let bytes = bytes(running.bytes);
-            warnings
-                .push(format!("{bytes} in {which} are of processes that were still running: not leaked yet"));
+            warnings.push(format!("{bytes} in {which} is in processes still running: not leaked yet"));
         }
         if loaded.profile.sampling.is_some() {
             warnings.push(format!("{which} is sampled, so its numbers are estimates"));
         }
-        let idle =
-            |filter| format!("the filter `{filter}` selects no stack of {which}, so what it finds is 0");
+        let idle = |filter| format!("the filter `{filter}` matches no stack of {which}: its numbers are 0");
         warnings.extend(self.idle.iter().map(idle));
         warnings
     }
@@ -389,13 +386,13 @@ fn unseen_frees(loaded: &Loaded) -> Option<String> {
     }
     let attached = loaded.tables.processes.iter().filter(|process| process.attached).count();
     let processes = counted(attached as u64, "process");
-    (attached > 0).then(|| format!("{processes} had lived before the recording"))
+    (attached > 0).then(|| format!("{processes} started before the recording"))
 }
 
 /// Why failed calls may have been missed.
 fn unseen_failures(loaded: &Loaded) -> Option<String> {
     if !loaded.tables.metadata.tells_failed_calls() {
-        return Some("the recording does not tell of them".to_owned());
+        return Some("the capture does not record them".to_owned());
     }
     loaded.profile.sampling.map(|_| "the capture is sampled".to_owned())
 }

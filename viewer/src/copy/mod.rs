@@ -101,11 +101,11 @@ fn write<S: Sink>(
     let mut summary =
         tables.summary.clone().unwrap_or_else(|| Summary { duration_ns: last, ..Summary::default() });
     if let Some(cut) = cut {
-        summary.remarks.push(format!("This is a copy of a capture without its end: {cut}."));
+        summary.remarks.push(format!("Copied from an incomplete capture: {cut}."));
     }
     if reader.skipped() > 0 {
         let chunks = crate::format::counted(reader.skipped(), "chunk");
-        summary.remarks.push(format!("This is a copy without {chunks} that only a later version can read."));
+        summary.remarks.push(format!("Copied without {chunks} that only a newer version can read."));
     }
     writer.finish(&summary)
 }

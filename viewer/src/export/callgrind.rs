@@ -32,19 +32,19 @@ const EVENTS: [Event; 11] = [
     ("PeakBlocks", "blocks held at the peak", |cost| cost.peak.blocks),
     ("LeakedBytes", "bytes still allocated at the end", |cost| cost.leaked.bytes),
     ("LeakedBlocks", "blocks still allocated at the end", |cost| cost.leaked.blocks),
-    ("LiveBytes", "bytes never freed, for whatever reason", |cost| cost.live().bytes),
-    ("LiveBlocks", "blocks never freed, for whatever reason", |cost| cost.live().blocks),
+    ("LiveBytes", "bytes never freed, for any reason", |cost| cost.live().bytes),
+    ("LiveBlocks", "blocks never freed, for any reason", |cost| cost.live().blocks),
     ("AllocatedBytes", "bytes of all allocations", |cost| cost.allocated.bytes),
     ("Allocations", "allocations", |cost| cost.allocated.blocks),
     ("TemporaryBytes", "bytes of temporary allocations", |cost| cost.temporary.bytes),
     ("Temporary", "temporary allocations", |cost| cost.temporary.blocks),
-    ("Cpu", "samples of the processors", |cost| cost.cpu.blocks),
+    ("Cpu", "CPU samples", |cost| cost.cpu.blocks),
 ];
 
 /// Two more if the stacks of frees were recorded.
 const FREES: [Event; 2] = [
-    ("FreedHereBytes", "bytes of blocks freed here, whoever allocated them", |cost| cost.frees.bytes),
-    ("FreesHere", "blocks freed here, whoever allocated them", |cost| cost.frees.blocks),
+    ("FreedHereBytes", "bytes of blocks freed here, wherever allocated", |cost| cost.frees.bytes),
+    ("FreesHere", "blocks freed here, wherever allocated", |cost| cost.frees.blocks),
 ];
 
 fn events(loaded: &Loaded) -> impl Iterator<Item = Event> {

@@ -54,7 +54,7 @@ pub(super) fn sample_interval(loaded: &Loaded) -> u64 {
 /// Shows the life of every block of the counted heap to an observer, and returns it. Whatever a growing file has
 /// received since it was counted is left out.
 pub(crate) fn observe<W: Watch>(loaded: &Loaded, events: &dyn Events, watch: W) -> Result<W, Error> {
-    refuse_aggregated(&loaded.tables, &loaded.source, "lives of single blocks")?;
+    refuse_aggregated(&loaded.tables, &loaded.source, "lifetimes of individual blocks")?;
     let mut load = Load::watched(&loaded.tables, watch);
     let of_pool = loaded.heap.map(PoolEvents::of);
     if of_pool.is_some() {

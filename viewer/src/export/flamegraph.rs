@@ -67,7 +67,7 @@ pub fn flamegraph(
     let title = format!("{} · {} · {amount}", scope(loaded), metric.name());
     let hidden = match tree.len() - shown {
         0 => None,
-        hidden => Some(format!("{} too narrow to be drawn", counted(hidden as u64, "box"))),
+        hidden => Some(format!("{} too narrow to draw", counted(hidden as u64, "box"))),
     };
     let notes: Vec<String> = hidden.into_iter().chain(caveats(loaded)).collect();
     head(out, &title, &notes.join("; "), total, rows)?;
@@ -114,7 +114,7 @@ fn head(out: &mut dyn Write, title: &str, notes: &str, total: i64, rows: usize) 
     writeln!(out, "<text x=\"4\" y=\"16\" font-size=\"13\">{}</text>", xml(title))?;
     writeln!(
         out,
-        "<text id=\"reset\" class=\"button\" x=\"1040\" y=\"16\" visibility=\"hidden\">all of it</text>"
+        "<text id=\"reset\" class=\"button\" x=\"1040\" y=\"16\" visibility=\"hidden\">reset zoom</text>"
     )?;
     writeln!(out, "<text id=\"search\" class=\"button\" x=\"1140\" y=\"16\">search</text>")?;
     writeln!(out, "<text id=\"details\" x=\"4\" y=\"38\">{}</text>", xml(notes))?;

@@ -74,19 +74,19 @@ impl Format {
     /// Which programs open it, for help texts.
     pub fn what(self) -> &'static str {
         match self {
-            Format::Folded => "a line per stack, for flamegraph.pl, inferno and scripts",
-            Format::Flamegraph => "a flame graph in an SVG file, for browsers",
+            Format::Folded => "one line per stack, for flamegraph.pl, inferno and scripts",
+            Format::Flamegraph => "an SVG flame graph, for browsers",
             Format::Speedscope => "for speedscope.app",
-            Format::Pprof => "a compressed protocol buffer, for go tool pprof, Pyroscope and others",
+            Format::Pprof => "gzipped protobuf, for go tool pprof, Pyroscope and others",
             Format::Firefox => "allocations, samples and marks over time, for profiler.firefox.com",
             Format::Callgrind => "for KCachegrind and callgrind_annotate",
             Format::Dot => "a call graph, for Graphviz",
-            Format::Massif => "what was held over time and at the peak, for ms_print and massif-visualizer",
+            Format::Massif => "the heap over time and at the peak, for ms_print and massif-visualizer",
             Format::Heaptrack => "every allocation, for heaptrack_print and heaptrack_gui",
             Format::Syscap => "every allocation, sample and mark, and counters, for GNOME Sysprof",
-            Format::SymbolOrder => "functions by heat, for ld.lld --symbol-ordering-file",
-            Format::Csv => "a row per stack, for spreadsheets and scripts",
-            Format::Json => "all stacks, each caller once, for scripts",
+            Format::SymbolOrder => "functions, hottest first, for ld.lld --symbol-ordering-file",
+            Format::Csv => "one row per stack, for spreadsheets and scripts",
+            Format::Json => "all stacks as a table of callers, for scripts",
         }
     }
 
@@ -143,7 +143,7 @@ impl FromStr for Format {
 
 /// The word is not the name of a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no format `{0}`: use one of {all}", all = Format::ALL.map(Format::name).join(", "))]
+#[error("unknown format `{0}`: use one of {all}", all = Format::ALL.map(Format::name).join(", "))]
 pub struct UnknownFormat(String);
 
 #[cfg(test)]

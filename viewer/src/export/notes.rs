@@ -71,7 +71,7 @@ pub(super) fn told(loaded: &Loaded) -> Vec<Note> {
             from: region.from,
             to: region.to,
             name: tables.string(name.name).to_owned(),
-            text: if region.has_ended { String::new() } else { "nobody has ended it".to_owned() },
+            text: if region.has_ended { String::new() } else { "not ended".to_owned() },
         }));
     }
     notes.extend(tables.processes.iter().enumerate().filter_map(|(place, row)| {
@@ -90,8 +90,8 @@ fn how(ended: Ended) -> String {
         Ended::Unknown => String::new(),
         Ended::Exited(code) => format!("with exit code {code}"),
         Ended::Signaled(signal) => format!("killed by signal {signal}"),
-        Ended::Exec => "another program begins".to_owned(),
-        Ended::Running => "the recording ends before it".to_owned(),
+        Ended::Exec => "replaced by another program".to_owned(),
+        Ended::Running => "still running when the recording ended".to_owned(),
     }
 }
 
@@ -127,7 +127,7 @@ impl Happenings {
                     Some(parent) if row.forked => {
                         format!("{}, forked from {}", process_name(row), parent.pid)
                     }
-                    _ if row.attached => format!("{}, which ran before", process_name(row)),
+                    _ if row.attached => format!("{}, already running", process_name(row)),
                     _ => process_name(row),
                 };
                 let (from, to) = (at.time, at.time);
@@ -185,7 +185,7 @@ fn gap(
 }
 
 fn pause(process: Option<ProcessId>, when: std::ops::Range<u64>) -> Note {
-    let text = "the program wanted nothing recorded".to_owned();
+    let text = "paused by the program".to_owned();
     let note = Note::new(NoteKind::Recording, process, "pause", text);
     Note { from: when.start, to: when.end, ..note }
 }

@@ -54,7 +54,7 @@ pub(super) fn write(
     let by = metric.name();
     writeln!(out, "# Functions{whose} by {by}, hottest first, for ld.lld --symbol-ordering-file.")?;
     if unknown > 0 {
-        writeln!(out, "# There was code without a name that a linker knows, too.")?;
+        writeln!(out, "# Some code had no name that a linker knows.")?;
     }
     order.into_iter().try_for_each(|(_, name)| writeln!(out, "{name}"))
 }

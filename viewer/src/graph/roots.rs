@@ -146,7 +146,7 @@ impl<'t> Roots<'t> {
                 Some(name) if !name.is_empty() => format!("stack of thread {} ({name})", area.tid),
                 _ => format!("stack of thread {}", area.tid),
             },
-            AreaKind::Heap => "heap outside of known blocks".into(),
+            AreaKind::Heap => "heap outside known blocks".into(),
             AreaKind::Anonymous | AreaKind::Left => "mapped memory".into(),
             AreaKind::Other if path.is_empty() => "shared memory".into(),
             AreaKind::Other => format!("mapped {}", file_name(path)),

@@ -134,7 +134,7 @@ impl Moments {
 
     /// What processes held at these scans, by the scans' indices, and the profile of the whole capture.
     fn frozen(&mut self, places: &[usize]) -> Result<(Profile, BTreeMap<usize, Frozen>), Error> {
-        self.needs_blocks("single blocks")?;
+        self.needs_blocks("individual blocks")?;
         let tables = self.reader.tables();
         let scans = places.iter().filter_map(|place| Some((*place, tables.scans.get(*place)?)));
         let mut load = Load::watched(tables, Freezer::new(tables, scans));

@@ -104,8 +104,7 @@ impl Moments {
         let Some((place, mark)) = tables.marks.iter().enumerate().find(|(_, mark)| of_name(mark)) else {
             let there = tables.marks.iter().map(|mark| tables.string(mark.name).to_owned());
             let mut unknown = Unknown::new("mark", name, there);
-            unknown.others +=
-                ". A moment may also be a time such as 12.5s, a share such as 50%, start, end or peak";
+            unknown.others += ". A moment can also be a time (12.5s), a share (50%), start, end or peak";
             return Err(unknown.into());
         };
         let (id, time) = (MarkId::from_index(place), mark.time);

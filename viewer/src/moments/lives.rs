@@ -19,7 +19,7 @@ impl Moments {
     /// [`Error::Aggregated`] if it needs something that an aggregated capture does not have.
     pub(crate) fn be_ready_for(&mut self, lens: &Lens) -> Result<(), Error> {
         if lens.asks_for_threads() {
-            self.needs_blocks("threads of single blocks")?;
+            self.needs_blocks("threads of individual blocks")?;
             self.tell_threads_apart();
         }
         Ok(())
@@ -60,7 +60,7 @@ impl Moments {
     ) -> Result<Loaded, Error> {
         let by_threads = lens.asks_for_threads();
         if by_threads {
-            self.needs_blocks("threads of single blocks")?;
+            self.needs_blocks("threads of individual blocks")?;
             self.tell_threads_apart();
         }
         let (profile, young) = match suppressions.older_than_ns {
@@ -115,7 +115,7 @@ impl Moments {
         limit: usize,
         naming: Naming,
     ) -> Result<(Loaded, Vec<InvalidFreeRow>, u64), Error> {
-        self.needs_blocks("frees of single blocks")?;
+        self.needs_blocks("frees of individual blocks")?;
         let query = Query::default();
         let profile = self.profile(&query)?;
         if profile.anomalies().unmatched_frees == 0 {
@@ -133,7 +133,7 @@ impl Moments {
         selection: Option<Selection<'f>>,
         watch: impl FnOnce(&Tables) -> W,
     ) -> Result<(Profile, W), Error> {
-        self.needs_blocks("lives of single blocks")?;
+        self.needs_blocks("lifetimes of individual blocks")?;
         self.choose(query.heap.as_deref())?;
         let span = self.span(&query.part)?;
         let during = self.positions_in(&query.filter.during)?;

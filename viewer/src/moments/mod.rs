@@ -122,7 +122,7 @@ impl Moments {
         self.prepare()?;
         let span = self.span(&query.part)?;
         if query.filter.divides_stacks() {
-            self.needs_blocks("threads, sizes and regions of single blocks")?;
+            self.needs_blocks("threads, sizes and regions of individual blocks")?;
         }
         if !query.filter.threads.is_empty() {
             add_idle_threads(self.reader.tables_mut());
@@ -256,7 +256,7 @@ impl Moments {
     /// Selects a heap by its name.
     fn choose(&mut self, name: Option<&str>) -> Result<(), Error> {
         if name.is_some() {
-            self.needs_blocks("single blocks of heaps of the program's own (info has their totals)")?;
+            self.needs_blocks("individual blocks of pools (info has their totals)")?;
         }
         let strings = &self.reader.tables().strings;
         // Each name is in a file once. A name that is missing belongs to no pool.

@@ -66,7 +66,7 @@ impl Moments {
 
     /// The error for a caller who gave up.
     pub(super) fn given_up() -> Error {
-        let source = io::Error::new(io::ErrorKind::Interrupted, "nobody waits for it any more");
+        let source = io::Error::new(io::ErrorKind::Interrupted, "cancelled");
         Error::Io { action: "read the events".to_owned(), source }
     }
 

@@ -116,7 +116,7 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
 
 /// The text is not a range of sizes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no range of sizes: write it like 64, 64..4K or 1M..")]
+#[error("`{0}` is not a range of sizes: write it like 64, 64..4K or 1M..")]
 pub struct SizesError(String);
 
 /// Something that the capture does not have.

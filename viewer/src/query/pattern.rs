@@ -100,7 +100,7 @@ impl FromStr for Pattern {
 
 /// The pattern is empty, which matches no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a name is missing: give a function, with * for any letters")]
+#[error("missing name: give a function, with * for any characters")]
 pub struct EmptyPattern;
 
 #[cfg(test)]

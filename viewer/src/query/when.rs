@@ -102,8 +102,8 @@ fn nanoseconds(text: &str) -> Option<u64> {
 /// The text is not a moment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no moment: give a time such as 12.5s, a share such as 50%, start, end, peak, or the name of a mark, perhaps \
-     with a time added or subtracted, as in peak+1s or end-10s"
+    "`{0}` is not a moment: give a time (12.5s), a share (50%), start, end, peak or the name of a mark, optionally with a \
+     time added or subtracted (peak+1s, end-10s)"
 )]
 pub struct WhenError(String);
 

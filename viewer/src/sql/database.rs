@@ -30,7 +30,7 @@ pub enum Error {
     #[error("give one statement, such as \"select count(*) from blocks\"")]
     Statements,
     /// Two columns have the same name, in a form that refers to values by name.
-    #[error("two columns are called {0}: give one another name, as in \"{0} as other\"")]
+    #[error("two columns are named {0}: rename one, as in \"{0} as other\"")]
     SameName(String),
 }
 

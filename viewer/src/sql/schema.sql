@@ -77,7 +77,7 @@ create table failed_allocations (
     call text not null,           -- malloc, calloc, operator new, mmap …
     size integer not null,        -- what was asked for; -1 too where a product does not fit
     alignment integer,            -- null where none was asked for
-    error text,                   -- ENOMEM, EINVAL (no such alignment) …; null where it is not known
+    error text,                   -- ENOMEM, EINVAL (invalid alignment) …; null where it is not known
     stack integer not null references stacks
 );
 

@@ -36,7 +36,7 @@ const fn rule(library: &'static str, function: &'static str, why: &'static str) 
     BuiltIn { library, function, why }
 }
 
-const LOADER: &str = "tables of the loader, and what system libraries make when they are loaded";
+const LOADER: &str = "tables of the loader, and what system libraries allocate when loaded";
 const STREAMS: &str = "buffers of open streams";
 const EXIT: &str = "the list of exit handlers";
 const LOCALE: &str = "locales are loaded once";
@@ -44,8 +44,8 @@ const ZONE: &str = "time zones are loaded once";
 const CONVERSION: &str = "character conversions are loaded once";
 const NAMES: &str = "name services are loaded once";
 const ENVIRONMENT: &str = "the environment may be pointed to";
-const THREADS: &str = "stacks of threads are kept for the next one";
-const EXCEPTIONS: &str = "room for exceptions when memory is out";
+const THREADS: &str = "thread stacks are kept for the next thread";
+const EXCEPTIONS: &str = "reserve for exceptions when out of memory";
 
 /// The rules. Names are those of glibc 2.35 to 2.41 and of GCC 11 to 15.
 pub(super) const RULES: &[BuiltIn] = &[

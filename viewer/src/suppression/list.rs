@@ -12,7 +12,7 @@ use crate::query::Pattern;
 /// The line is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{file}:{line}: `{text}` is no suppression: write `leak:` and a part of a name, or # before a comment"
+    "{file}:{line}: `{text}` is not a suppression: write `leak:` and a part of a name, or # before a comment"
 )]
 pub struct ListError {
     file: String,

@@ -24,14 +24,12 @@ fn pages_text(loaded: &Loaded) -> Option<String> {
     // Many programs reserve terabytes of address space at start.
     let how = match most_resident(loaded).filter(|resident| *resident < pages / 2) {
         Some(resident) => {
-            format!("mostly addresses without memory ({} were resident in all)", bytes(resident))
+            format!("mostly reserved, not resident (peak RSS {} in all)", bytes(resident))
         }
         None => "more than its peak".to_owned(),
     };
-    let mut text = format!(
-        "up to {} of pages were mapped beside the heap, {how}; what lies in them is not seen",
-        bytes(pages)
-    );
+    let mut text =
+        format!("up to {} mapped outside the heap, {how}; allocations inside are not recorded", bytes(pages));
     // CPython keeps small objects in arenas of its own unless told otherwise.
     let names = loaded.tables.processes.iter().map(process_name);
     if names.zip(&loaded.profile.processes).any(|(name, process)| process.seen && name.starts_with("python"))

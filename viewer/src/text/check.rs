@@ -1,11 +1,11 @@
 //! `check`: one line per rule.
 //!
 //! ```text
-//! ok    peak         1.20 MiB, at most 512 MiB
-//! FAIL  leaked       1.50 KiB, at most 0 B
-//! FAIL  allocations  1,200, at most 1,050 (1,000 before, and 5 %)
-//! ok    growth       0 B, at most 64.0 KiB: the parser keeps nothing
-//! ?     leaked       0 B, at most 0 B; cannot be told: the capture lacks 12 events
+//! ok    peak         1.20 MiB, limit 512 MiB
+//! FAIL  leaked       1.50 KiB, limit 0 B
+//! FAIL  allocations  1,200, limit 1,050 (baseline 1,000 + 5 %)
+//! ok    growth       0 B, limit 64.0 KiB: the parser keeps nothing
+//! ?     leaked       0 B, limit 0 B; undecided: the capture lost 12 events
 //! ```
 
 use super::escape::escape;
@@ -51,11 +51,11 @@ pub(crate) fn result(verdict: &Verdict) -> String {
     }
     let baseline = verdict.baseline.map_or(String::new(), |(before, tolerance)| {
         let before = number(before);
-        format!(" ({before} before, and {} %)", tolerance.as_percent())
+        format!(" (baseline {before} + {} %)", tolerance.as_percent())
     });
     let doubt = match (verdict.outcome(), &verdict.doubt) {
-        (Outcome::Untold, Some(doubt)) => format!("; cannot be told: {doubt}"),
+        (Outcome::Untold, Some(doubt)) => format!("; undecided: {doubt}"),
         _ => String::new(),
     };
-    format!("{actual}, at most {limit}{baseline}{doubt}")
+    format!("{actual}, limit {limit}{baseline}{doubt}")
 }

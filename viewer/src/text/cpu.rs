@@ -65,7 +65,7 @@ pub fn allocator(
     let unit = CpuUnit::of(loaded);
     writeln!(
         out,
-        "{} of {} are in the allocator ({}); {} of these in hooks of the recording",
+        "{} of {} in the allocator ({}), {} of these in the agent's hooks",
         count(sum.blocks),
         counted(total.blocks.unsigned_abs(), "sample"),
         percent(sum.blocks, total.blocks),

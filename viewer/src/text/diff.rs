@@ -92,7 +92,7 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
     let ((grown, grown_spread), (shrunk, shrunk_spread)) = diff.gross_with_spread(metric);
     writeln!(
         out,
-        "  {} before, {} after; stacks that grew: {}, that shrank: {}",
+        "  {} before, {} after; {} in stacks that grew, {} in stacks that shrank",
         sizes.or_count(from, metric.of(&diff.before_spread)),
         sizes.or_count(to, metric.of(&diff.after_spread)),
         sizes.change_or_count(grown, grown_spread),
@@ -149,7 +149,7 @@ fn doubts(out: &mut dyn Write, compared: &Compared, style: &Style) -> io::Result
     }
     // Not "of it": what became uncertain may be from before, and then is not part of the change.
     let text = format!(
-        "warning: {} in {} {} uncertain: alive across {}, so their free may have been lost",
+        "warning: {} in {} {} uncertain: live across {}, so the free may have been lost",
         signed_bytes(uncertain.bytes),
         signed(uncertain.blocks),
         if uncertain.blocks.abs() == 1 { "block" } else { "blocks" },
@@ -202,13 +202,13 @@ fn matched(out: &mut dyn Write, diff: &Diff, metric: Metric, units: Units) -> io
     let parts = sums.iter().map(|(matched, before, after)| {
         let how = match matched {
             Match::Same => "by function and line",
-            Match::Alike => "by function alone",
-            Match::Alone => "in one of them only",
+            Match::Alike => "by function only",
+            Match::Alone => "unmatched",
         };
         format!("{} {how}", percent(before.saturating_add(*after), all))
     });
     let what = if metric.is_of_memory() { "bytes" } else { units.heads().1 };
-    writeln!(out, "  matched, in {what}: {}", parts.collect::<Vec<_>>().join(", "))
+    writeln!(out, "  matched ({what}): {}", parts.collect::<Vec<_>>().join(", "))
 }
 
 /// Explains a poor match when one of the captures, or both, lacks names.
@@ -219,8 +219,8 @@ fn nameless(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
         let (part, all) = (metric.rank(part), metric.rank(metric.of(all)));
         if part > all / 2 {
             let text = format!(
-                "warning: {}: of {} nobody knows which function it is, so it matches nothing of the other capture; names are looked up \
-                 where its programs are (info says why they are missing)",
+                "warning: {}: {} is in functions without names, and matches nothing in the other capture; names are looked up where \
+                 its programs are (info says why they are missing)",
                 escape(&side.source.file),
                 percent(part, all)
             );
@@ -451,8 +451,8 @@ fn noun(metric: Metric, number: i64) -> &'static str {
         Metric::Temporary => "temporary allocations",
         Metric::Frees if is_one => "free",
         Metric::Frees => "frees",
-        Metric::Cpu => "samples of the CPU",
-        Metric::Traced => "hits of a tracepoint",
+        Metric::Cpu => "CPU samples",
+        Metric::Traced => "tracepoint hits",
     }
 }
 

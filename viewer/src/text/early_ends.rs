@@ -44,7 +44,7 @@ pub(super) fn early_ends_footnote(
     let (mut has_file, mut has_made_code) = (false, false);
     for end in ends.iter().take(FILES) {
         let module = end.module.and_then(|module| loaded.tables.modules.get(module.index()));
-        let file = module.map_or("code that is in no file", |module| file_name(&module.path));
+        let file = module.map_or("code outside any file", |module| file_name(&module.path));
         let is_made = module.is_none_or(|module| module.path.starts_with("[anonymous code"));
         (has_file, has_made_code) = (has_file || !is_made, has_made_code || is_made);
         let share = percent(metric.rank(end.cost), whole);

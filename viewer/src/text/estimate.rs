@@ -57,7 +57,7 @@ pub(super) fn relative(error: i64, number: i64) -> String {
 /// That the numbers of a sampled capture are estimates; none for an exact one.
 pub(super) fn sampled(loaded: &Loaded) -> Option<String> {
     let interval = i64::try_from(loaded.profile.sampling?.interval()).unwrap_or(i64::MAX);
-    Some(format!("sampled, one in {}: numbers are estimates", format::bytes(interval)))
+    Some(format!("sampled, one per {}: numbers are estimates", format::bytes(interval)))
 }
 
 /// The same, where numbers have errors.

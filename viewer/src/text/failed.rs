@@ -1,7 +1,7 @@
 //! `failed`: calls that should have returned memory and returned none.
 //!
 //! ```text
-//! operator new of 1.00 TiB failed after 27.9 ms in app (4082), thread 4082: no memory (ENOMEM)
+//! operator new of 1.00 TiB failed after 27.9 ms in app (4082), thread 4082: out of memory (ENOMEM)
 //!   the process held 3.91 KiB in 12 blocks
 //!     make_table  table.cpp:6
 //!     main  table.cpp:13
@@ -27,8 +27,8 @@ const THREADS: usize = 3;
 pub fn failed(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> io::Result<()> {
     let file = escape(&loaded.source.file);
     let part = span(loaded.profile.span);
-    let calls = counted(loaded.profile.failed_calls(), "call");
-    let title = format!("{file}{part}: {calls} that got no memory");
+    let calls = counted(loaded.profile.failed_calls(), "failed allocation");
+    let title = format!("{file}{part}: {calls}");
     writeln!(out, "{}", style.paint(Role::Heading, title))?;
     limits(out, loaded)?;
     warnings(out, loaded, style)?;
@@ -58,12 +58,11 @@ pub(super) fn failed_text(loaded: &Loaded) -> Option<String> {
     let largest = largest.max_by_key(|size| (i64::try_from(*size).is_ok(), *size));
     let mut texts = Vec::new();
     if refused > 0 {
-        let most =
-            largest.map_or(String::new(), |most| format!(", the largest for {}", size_asked_for(most)));
-        texts.push(format!("{} got no memory{most}", counted(refused, "call")));
+        let most = largest.map_or(String::new(), |most| format!(", the largest of {}", size_asked_for(most)));
+        texts.push(format!("{}{most}", counted(refused, "allocation")));
     }
     if invalid > 0 {
-        texts.push(format!("{} asked for an alignment that is none", counted(invalid, "call")));
+        texts.push(format!("{} with an invalid alignment", counted(invalid, "call")));
     }
     (!texts.is_empty()).then(|| texts.join("; "))
 }
@@ -72,21 +71,18 @@ pub(super) fn failed_text(loaded: &Loaded) -> Option<String> {
 fn limits(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     let Loaded { profile, tables, .. } = loaded;
     if !tables.metadata.tells_failed_calls() {
-        writeln!(
-            out,
-            "  the recording does not tell of them: an earlier version made it, or it was imported"
-        )?;
+        writeln!(out, "  the capture does not record them: an earlier version made it, or it was imported")?;
     }
     if profile.sampling.is_some() {
         writeln!(
             out,
-            "  the capture is sampled: of failed calls for less than 128 KiB only some were noticed"
+            "  the capture is sampled: of failed calls for less than 128 KiB, only some are recorded"
         )?;
     }
     if profile.snapshots.is_some() {
         writeln!(
             out,
-            "  the capture is aggregated: times and what was held are those of snapshots; threads and single sizes are not kept"
+            "  the capture is aggregated: times and held memory are those of snapshots; threads and individual sizes are not kept"
         )?;
     }
     Ok(())
@@ -97,18 +93,18 @@ fn one(out: &mut dyn Write, loaded: &Loaded, row: &Failure, style: &Style) -> io
     let what = match (row.calls, row.sizes) {
         (1, _) => format!("{call} of {} failed", size_asked_for(row.bytes)),
         (calls, Some((least, most))) if least == most => {
-            format!("{} of {call} for {} failed", counted(calls, "call"), size_asked_for(most))
+            format!("{} to {call} for {} failed", counted(calls, "call"), size_asked_for(most))
         }
         (calls, Some((least, most))) => {
             format!(
-                "{} of {call} for {} to {} failed",
+                "{} to {call} for {} to {} failed",
                 counted(calls, "call"),
                 size_asked_for(least),
                 size_asked_for(most)
             )
         }
         (calls, None) => {
-            format!("{} of {call} for {} together failed", counted(calls, "call"), size_asked_for(row.bytes))
+            format!("{} to {call} for {} in total failed", counted(calls, "call"), size_asked_for(row.bytes))
         }
     };
     let what = style.paint(Role::Heading, what);
@@ -123,7 +119,7 @@ fn one(out: &mut dyn Write, loaded: &Loaded, row: &Failure, style: &Style) -> io
     writeln!(out, "{what} {when}{process}{}{}", threads(loaded, row), reason(row))?;
     let held = match row.calls {
         1 => held(row.held_first),
-        _ => format!("{} at the first, {} at the last", held(row.held_first), held(row.held_last)),
+        _ => format!("{} at the first failure, {} at the last", held(row.held_first), held(row.held_last)),
     };
     writeln!(out, "  the process held {held}")?;
     stack(out, loaded, row.node, style)
@@ -149,10 +145,10 @@ fn threads(loaded: &Loaded, row: &Failure) -> String {
 fn reason(row: &Failure) -> String {
     let what = match row.reason {
         Reason::Unknown => return String::new(),
-        Reason::NoMemory => "no memory".to_owned(),
-        Reason::Locked => "the limit of locked memory".to_owned(),
-        Reason::Alignment => format!("no such alignment: {}", count(row.alignment)),
-        Reason::Overflow => "the size does not fit".to_owned(),
+        Reason::NoMemory => "out of memory".to_owned(),
+        Reason::Locked => "over the limit of locked memory".to_owned(),
+        Reason::Alignment => format!("invalid alignment {}", count(row.alignment)),
+        Reason::Overflow => "size overflow".to_owned(),
     };
     format!(": {what} ({})", row.reason.name().unwrap_or_default())
 }

@@ -97,7 +97,7 @@ impl<S: Copy> Written<'_, S> {
             return Ok(());
         }
         let sum = more.iter().fold(Amount::ZERO, |sum, (_, parcel)| sum + parcel.blocks);
-        let text = format!("{} of {} (--json)", counted(more.len() as u64, self.noun), bytes(sum.bytes));
+        let text = format!("{}, {} (--json)", counted(more.len() as u64, self.noun), bytes(sum.bytes));
         writeln!(out, "{:WIDTH$}    {}", "", style.paint(Role::Detail, text))
     }
 }
@@ -147,7 +147,7 @@ fn what_it_does<S>(party: Party<S>) -> &'static str {
         Party::Freed(_) => "freed by ",
         Party::Resized(_) => "resized by ",
         Party::ToNothing => "freed by realloc to size 0",
-        Party::Unseen => "freed, which was not recorded",
+        Party::Unseen => "freed without a record",
         Party::Left => "never freed",
     }
 }
@@ -171,23 +171,20 @@ fn explained<S: Copy>(rows: &[FreesRow<S>], side: Side) -> Vec<String> {
     let by_others = match by_others(&freed) {
         none if none.is_empty() => none,
         share => {
-            format!(", {share} of them by others: by another thread than the one that had allocated them")
+            format!(", {share} by others (not the thread that allocated)")
         }
     };
     let mut lines = vec![format!("freed: {}{by_others}", told(&freed))];
     for (what, parcel) in [
-        (
-            "resized by realloc, which makes another block of one",
-            sum(&|party| matches!(party, Party::Resized(_))),
-        ),
-        ("freed, which was not recorded", sum(&|party| matches!(party, Party::Unseen))),
+        ("resized by realloc, which counts as a new block", sum(&|party| matches!(party, Party::Resized(_)))),
+        ("freed without a record", sum(&|party| matches!(party, Party::Unseen))),
         ("never freed", sum(&|party| matches!(party, Party::Left))),
     ] {
         if !parcel.blocks.is_zero() {
             lines.push(format!("{what}: {}", told(&parcel)));
         }
     }
-    lines.push("lifetime: half of those that were freed lived so long at most".to_owned());
+    lines.push("lifetime: median of the freed blocks".to_owned());
     lines
 }
 

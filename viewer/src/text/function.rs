@@ -41,7 +41,7 @@ pub fn function(
     writeln!(out, "\n{}", style.paint(Role::Detail, format!("{}line", columns.header())))?;
     for line in lines.iter().take(limit) {
         let step = Step { label: line.label, file: line.file, line: line.line, inlined: false };
-        let at = place(loaded, &step).unwrap_or_else(|| "[line not known]".to_owned());
+        let at = place(loaded, &step).unwrap_or_else(|| "[unknown line]".to_owned());
         let text = line.file.zip(line.line).and_then(|(file, line)| {
             let text = sources.line(loaded.tables.string(file), line)?;
             Some(escape(text.trim()).into_owned())
@@ -57,8 +57,8 @@ pub fn function(
     let ages = detail.shape.ages.iter().map(|(age, amount)| (age.to_string(), *amount));
     classes(out, "lifetime", ages.collect(), style)?;
     let Some(frees) = &detail.frees else { return Ok(()) };
-    parties(out, loaded, &frees.ends, "its blocks", limit, style)?;
-    parties(out, loaded, &frees.owners, "blocks that it frees", limit, style)
+    parties(out, loaded, &frees.ends, "what became of its blocks", limit, style)?;
+    parties(out, loaded, &frees.owners, "whose blocks it frees", limit, style)
 }
 
 /// `     1,234   12.3 %    45.6 KiB    ≤ 64 B  ██████`.

@@ -27,7 +27,7 @@ pub(super) fn headline(
         Metric::Peak => format!("{size} in {}, held {}", counted("block"), when_held(profile)),
         Metric::Leaked | Metric::Live => {
             let left = match loaded.reach {
-                Some(_) => "that nobody could reach when memory was scanned".to_owned(),
+                Some(_) => "unreachable when memory was scanned".to_owned(),
                 None => format!("still allocated {}", when_left(profile.span)),
             };
             format!("{size} in {}, {left}", counted("block"))
@@ -36,7 +36,7 @@ pub(super) fn headline(
         Metric::Allocations => format!("{} of {size}", counted("allocation")),
         Metric::Temporary => format!("{} of {size}", counted("temporary allocation")),
         Metric::Frees => format!("{} of {size}", counted("free")),
-        Metric::Cpu => format!("{} of the CPU, {}", plain(amount.blocks, "sample"), cpu_time(loaded, amount)),
+        Metric::Cpu => format!("{}, {}", plain(amount.blocks, "CPU sample"), cpu_time(loaded, amount)),
         Metric::Traced => {
             let name = loaded.traced().map_or("a tracepoint", |traced| traced.name.as_str());
             let hits = format!("{} of {}", plain(amount.blocks, "hit"), escape(name));
@@ -67,7 +67,7 @@ pub fn unsampled_texts(loaded: &Loaded) -> Vec<String> {
     }
     if cpu.truncated > cpu.samples / 10 {
         texts.push(format!(
-            "{} of {} have stacks that go on beyond what was copied of them, below [truncated stack]: --cpu-stack 60K copies most",
+            "{} of {} have truncated stacks, below [truncated stack]: --cpu-stack 60K copies the most",
             count(cpu.truncated),
             plain(cpu.samples, "sample")
         ));
@@ -94,7 +94,7 @@ fn when_held(profile: &Profile) -> String {
     match profile.span {
         Span::At(_) => "then".to_owned(),
         Span::Whole => format!("at the peak after {}", duration(profile.peak.time)),
-        Span::Range { .. } => format!("at the peak of that time, after {}", duration(profile.peak.time)),
+        Span::Range { .. } => format!("at the peak of this range, after {}", duration(profile.peak.time)),
     }
 }
 
@@ -102,7 +102,7 @@ fn when_left(span: Span) -> &'static str {
     match span {
         Span::Whole => "at exit",
         Span::At(_) => "then",
-        Span::Range { .. } => "at its end of what was allocated in it",
+        Span::Range { .. } => "at the end of this range, which allocated them",
     }
 }
 
@@ -166,7 +166,7 @@ pub(super) fn warnings(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> i
 /// What numbers are about, for a sentence that says that there are none.
 pub fn subject(loaded: &Loaded) -> &'static str {
     match (&loaded.seen, loaded.profile.span) {
-        (Some(_), _) => "what was chosen",
+        (Some(_), _) => "this selection",
         (None, Span::Whole) => "this capture",
         (None, _) => "this part of the capture",
     }
@@ -179,16 +179,14 @@ pub(super) fn nothing(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> i
     if metric == Metric::Cpu && samples > 0 {
         return writeln!(
             out,
-            "Nothing to show: what was chosen has none of the {} of the CPU. These have a thread, a stack and a time, but no size and no \
-             heap.",
-            plain(samples, "sample")
+            "Nothing to show: this selection has none of the {}. These have a thread, a stack and a time, but no size \
+             and no heap.",
+            plain(samples, "CPU sample")
         );
     }
     let metadata = &loaded.tables.metadata;
     let advice = match metric {
-        _ if is_sampled && metadata.aggregate().is_some() => {
-            " It is aggregated: record without --aggregate for that."
-        }
+        _ if is_sampled && metadata.aggregate().is_some() => " It is aggregated: record without --aggregate.",
         // Only `run` samples without being told.
         Metric::Cpu if metadata.command.is_empty() => " attach, record and daemon take them with --cpu.",
         _ => "",
@@ -204,12 +202,12 @@ pub(super) fn snapshot_note(out: &mut dyn Write, loaded: &Loaded, style: &Style)
     let text = match loaded.profile.span {
         Span::Whole => return Ok(()),
         Span::At(at) if at.position == 0 => {
-            "  aggregated: there is no snapshot up to the moment asked for, so this is the start of the recording"
+            "  aggregated: no snapshot at or before that moment; this is the start of the recording"
         }
-        Span::At(_) => "  aggregated: this is the last snapshot that is not after the moment asked for",
+        Span::At(_) => "  aggregated: this is the last snapshot at or before that moment",
         Span::Range { .. } => {
-            "  aggregated: these are the last snapshots that are not after the moments asked for; what is still \
-             allocated is what stacks have grown by"
+            "  aggregated: these are the last snapshots at or before those moments; 'still allocated' is the growth of each \
+             stack between them"
         }
     };
     writeln!(out, "{}", style.paint(Role::Detail, text))
@@ -219,9 +217,8 @@ pub(super) fn snapshot_note(out: &mut dyn Write, loaded: &Loaded, style: &Style)
 /// displayed as the same time, since people copy the end from there.
 pub(super) fn after_end(at: Instant, end: u64) -> Option<String> {
     let (asked, ended) = (duration(at.time), duration(end));
-    (at.time > end && asked != ended).then(|| {
-        format!("{asked} is after the end of the recording: this is what was there at its end, after {ended}")
-    })
+    (at.time > end && asked != ended)
+        .then(|| format!("{asked} is after the end of the recording: this is its end, after {ended}"))
 }
 
 /// The same for the part that is shown.
@@ -230,15 +227,11 @@ fn part_after_end(loaded: &Loaded) -> Option<String> {
     match loaded.profile.span {
         Span::Whole => None,
         Span::At(at) => after_end(at, end),
-        Span::Range { from, .. } if from.time > end => Some(format!(
-            "this part begins after the end of the recording, which was after {}",
-            duration(end)
-        )),
+        Span::Range { from, .. } if from.time > end => {
+            Some(format!("this range begins after the end of the recording, {}", duration(end)))
+        }
         Span::Range { to, .. } => {
-            let part = format!(
-                "this part reaches beyond the end of the recording, which was after {}",
-                duration(end)
-            );
+            let part = format!("this range extends beyond the end of the recording, {}", duration(end));
             after_end(to, end).map(|_| part)
         }
     }
@@ -284,39 +277,40 @@ pub(crate) fn warning_texts(loaded: &Loaded) -> Vec<String> {
     let anomalies = profile.anomalies();
     let mut warnings = Vec::from_iter(part_after_end(loaded));
     if let Some(cut) = &loaded.source.cut {
-        warnings.push(format!("the file is incomplete ({}); numbers are up to there", escape(cut)));
+        warnings
+            .push(format!("the file is incomplete ({}); numbers cover the part before that", escape(cut)));
     }
     warnings.extend(counted_losses(loaded.lost()));
     if anomalies.conflicts > 0 {
         let blocks = counted(anomalies.conflicts, "block");
         warnings.push(format!(
-            "{blocks} ended without a recorded free, since their addresses were given out again: freed by a function that is \
-             not recorded, or the order of two threads' events is ambiguous; in query their end is 'displaced'"
+            "{blocks} without a recorded free, whose addresses were allocated again: freed by a function that is not \
+             recorded, or two threads' events are in an ambiguous order; query calls them 'displaced'"
         ));
     }
     if profile.stray_events > 0 {
         let events = counted(profile.stray_events, "event");
-        warnings.push(format!("{events} of unknown threads or ended processes not counted"));
+        warnings.push(format!("{events} from unknown threads or ended processes not counted"));
     }
     if profile.stray_samples > 0 {
         let samples = counted(profile.stray_samples, "sample");
-        warnings.push(format!("{samples} of unknown processes not counted"));
+        warnings.push(format!("{samples} from unknown processes not counted"));
     }
     if let Some(cpu) = loaded.tables.summary.as_ref().map(|summary| &summary.cpu).filter(|cpu| cpu.lost > 0) {
-        let samples = counted(cpu.lost, "sample");
+        let samples = counted(cpu.lost, "CPU sample");
         warnings.push(format!(
-            "{samples} of the CPU lost: the kernel had no room for them; take a lower --frequency or a smaller --cpu-stack"
+            "{samples} lost: the kernel's buffer was full; use a lower --frequency or a smaller --cpu-stack"
         ));
     }
     if let Some(trace) =
         loaded.tables.summary.as_ref().map(|summary| &summary.trace).filter(|trace| trace.lost > 0)
     {
-        let hits = counted(trace.lost, "hit");
-        warnings.push(format!("{hits} of tracepoints lost: the kernel had no room for them"));
+        let hits = counted(trace.lost, "tracepoint hit");
+        warnings.push(format!("{hits} lost: the kernel's buffer was full"));
     }
     if loaded.source.unknown_chunks > 0 {
         let chunks = counted(loaded.source.unknown_chunks, "chunk");
-        warnings.push(format!("{chunks} of a newer version skipped"));
+        warnings.push(format!("{chunks} from a newer version skipped"));
     }
     warnings
 }

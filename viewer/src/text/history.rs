@@ -27,17 +27,13 @@ pub fn history(
     style: &Style,
 ) -> io::Result<()> {
     let file = escape(&loaded.source.file);
-    let turns = counted(entries.len() as u64 + forgotten, "turn");
-    writeln!(
-        out,
-        "{}",
-        style.paint(Role::Heading, format!("{file}: {turns} of blocks that hold {address:#x}"))
-    )?;
+    let turns = counted(entries.len() as u64 + forgotten, "event");
+    writeln!(out, "{}", style.paint(Role::Heading, format!("{file}: {turns} of blocks at {address:#x}")))?;
     warnings(out, loaded, style)?;
     if entries.is_empty() {
-        return writeln!(out, "Nothing to show: no recorded block held this address.");
+        return writeln!(out, "Nothing to show: no recorded block was at this address.");
     }
-    rest(out, style, usize::try_from(forgotten).unwrap_or(usize::MAX), "earlier turn")?;
+    rest(out, style, usize::try_from(forgotten).unwrap_or(usize::MAX), "earlier event")?;
     for entry in entries {
         let time = format!("{:>6}.{:09}", entry.at.time / 1_000_000_000, entry.at.time % 1_000_000_000);
         let who = who(loaded, entry);
@@ -74,9 +70,9 @@ fn what(entry: &Entry) -> String {
         Turn::ResizedFrom { address, size } => format!("resized {address:#x} {size} -> {block}"),
         Turn::ResizedTo { address, size } => format!("resized {block} -> {address:#x} {size}"),
         Turn::Freed => format!("freed {block}"),
-        Turn::Displaced => format!("ended unseen {block}"),
+        Turn::Displaced => format!("freed without a record {block}"),
         Turn::Left => format!("never freed {block}"),
-        Turn::Uncertain => format!("perhaps never freed {block}"),
-        Turn::AtExec => format!("alive at exec {block}"),
+        Turn::Uncertain => format!("possibly never freed {block}"),
+        Turn::AtExec => format!("live at exec {block}"),
     }
 }

@@ -10,13 +10,13 @@ use crate::loaded::Loaded;
 
 /// What rows of unreachable blocks mean.
 pub const UNREACHABLE: &str =
-    "each with what it alone leads to: a program that freed these as it frees others would free all";
+    "total: these blocks and all that is unreachable with them; each block counts once";
 
 /// The holder of blocks that no single root keeps.
 pub(super) const SEVERAL: &str = "several roots";
 
 /// The heading of the roots that lead to them.
-pub(super) const LED_TO: &str = "what each leads to, which counts for each:";
+pub(super) const LED_TO: &str = "what each of them leads to, counted for each:";
 
 /// Most roots that are named for what several keep together: the first ones, where space is short.
 const NAMED: usize = 5;
@@ -69,8 +69,7 @@ pub fn led_to(several: &Several, names: &[String], style: &Style, used: usize) -
         format!("{} or less from each of {others}", bytes(amount.bytes))
     });
     let unknown = several.not_followed as u64;
-    let unknown =
-        (unknown > 0).then(|| format!("{} not followed: there are too many", counted(unknown, "other")));
+    let unknown = (unknown > 0).then(|| format!("{} not followed (too many)", counted(unknown, "other")));
     named.iter().map(line).chain(most).chain(unknown).collect()
 }
 
@@ -92,13 +91,12 @@ pub fn class_name(loaded: &Loaded, row: &ClassRow, style: &Style, used: usize) -
 /// How much of a class is unreachable, in addition to what its row counts.
 pub fn unreachable_too(row: &ClassRow) -> Option<String> {
     let Amount { blocks, bytes: size } = row.unreachable;
-    (blocks > 0).then(|| format!("{} in {} more cannot be reached", bytes(size), counted(blocks, "block")))
+    (blocks > 0).then(|| format!("another {} in {} unreachable", bytes(size), counted(blocks, "block")))
 }
 
 /// How many unreachable blocks of a stack are on a cycle.
 pub fn cycles(row: &UnreachableRow) -> Option<String> {
-    (row.cycles > 0)
-        .then(|| format!("{} of these in a cycle of blocks that hold each other", count(row.cycles)))
+    (row.cycles > 0).then(|| format!("{} of these in reference cycles", count(row.cycles)))
 }
 
 fn name_of_root(root: RootId, names: &[String], style: &Style, used: usize) -> String {

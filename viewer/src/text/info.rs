@@ -44,7 +44,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, limit: Option<usize>, style: &
     section(out, "CPU", cpu(loaded), style)?;
     section(out, "Page faults", faults(loaded), style)?;
     section(out, "Tracepoints", traced(loaded), style)?;
-    section(out, "Order and losses", losses(loaded), style)?;
+    section(out, "Losses and anomalies", losses(loaded), style)?;
     section(out, "Cost of the recording", cost(loaded), style)?;
     processes(out, loaded, limit, style)?;
     marks(out, loaded, limit, style)?;
@@ -114,7 +114,7 @@ fn recording(loaded: &Loaded) -> Facts {
         facts.push(fact("command", escape(&metadata.command.join(" "))));
     }
     let version = match metadata.tool_version.as_str() {
-        "" => "an unknown version".to_owned(),
+        "" => "unknown version".to_owned(),
         version => format!("version {}", escape(version)),
     };
     facts.push(fact("recorded by", version));
@@ -124,7 +124,7 @@ fn recording(loaded: &Loaded) -> Facts {
     facts.push(fact("threads", count(thread_count(&loaded.tables))));
     if let Some(sampling) = loaded.profile.sampling {
         let interval = i64::try_from(sampling.interval()).unwrap_or(i64::MAX);
-        facts.push(fact("sampled", format!("one in {}", bytes(interval))));
+        facts.push(fact("sampled", format!("one per {}", bytes(interval))));
     }
     let pauses = loaded.profile.pauses();
     if pauses.pauses > 0 {
@@ -132,9 +132,12 @@ fn recording(loaded: &Loaded) -> Facts {
     }
     if let Some((every, snapshots)) = metadata.aggregate().zip(loaded.profile.snapshots) {
         let (first, last) = (duration(snapshots.first), duration(snapshots.last));
-        facts.push(fact("aggregated", "totals of each stack at snapshots, no single blocks"));
-        let shown =
-            format!("{}, from {first} to {last}, at first each {}", count(snapshots.count), duration(every));
+        facts.push(fact("aggregated", "totals per stack at snapshots, no individual blocks"));
+        let shown = format!(
+            "{}, from {first} to {last}, initially every {}",
+            count(snapshots.count),
+            duration(every)
+        );
         facts.push(fact("snapshots", shown));
     }
     let options = metadata.options.iter().filter(|(name, _)| name != AGGREGATE && name != FAILED_CALLS);
@@ -154,9 +157,9 @@ fn heap(loaded: &Loaded) -> Facts {
         fact("temporary", amount(total.temporary, spread.temporary)),
         fact("peak", format!("{} after {}", amount(peak.held, spread.peak), duration(peak.time))),
         fact(left(loaded), amount(total.leaked, spread.leaked)),
-        fact("of it still running", amount(profile.still_running(), profile.still_running_spread())),
+        fact("in running processes", amount(profile.still_running(), profile.still_running_spread())),
         fact("uncertain", amount(total.uncertain, spread.uncertain)),
-        fact("alive at exec", amount(total.at_exec, spread.at_exec)),
+        fact("live at exec", amount(total.at_exec, spread.at_exec)),
     ]
 }
 
@@ -170,11 +173,11 @@ fn pages(loaded: &Loaded) -> Facts {
     let own = loaded.profile.own_pages;
     vec![
         fact("mmap", amount(totals.mapped)),
-        fact("of it by the allocator", amount(totals.in_hook)),
+        fact("mmap by the allocator", amount(totals.in_hook)),
         fact("munmap", amount(totals.unmapped)),
         fact("mremap", amount(totals.remapped)),
         fact("brk", amount(totals.breaks)),
-        fact("most beside allocators", format!("{} after {}", bytes(own.bytes), duration(own.time))),
+        fact("peak outside the heap", format!("{} after {}", bytes(own.bytes), duration(own.time))),
     ]
 }
 
@@ -182,8 +185,8 @@ fn stacks(loaded: &Loaded) -> Facts {
     let share = state_share(&loaded.profile, &stack_states(&loaded.tables));
     let complete = percent(share.complete_allocations, share.allocations);
     vec![
-        fact("different", count(share.distinct)),
-        fact("complete", format!("{}, {complete} of the allocations", count(share.complete))),
+        fact("distinct", count(share.distinct)),
+        fact("complete", format!("{}, {complete} of allocations", count(share.complete))),
         fact("truncated", count(share.truncated)),
         fact("incomplete", count(share.incomplete)),
         fact("addresses", count(loaded.addresses())),
@@ -202,15 +205,15 @@ fn cpu(loaded: &Loaded) -> Facts {
         let kernel = if cpu.has_kernel { "with" } else { "without" };
         facts.extend([
             fact("samples", count(cpu.samples)),
-            fact("of", format!("{whose}, {kernel} the kernel")),
-            fact("event", format!("{}, {} times a second", escape(&cpu.event), cpu.frequency)),
+            fact("sampled", format!("{whose}, {kernel} the kernel")),
+            fact("event", format!("{}, {} Hz", escape(&cpu.event), cpu.frequency)),
             fact("samples lost", count(cpu.lost)),
             fact("throttled", count(cpu.throttled)),
-            fact("records too late", count(cpu.late)),
-            fact("stacks cut off", count(cpu.truncated)),
+            fact("late records", count(cpu.late)),
+            fact("stacks truncated", count(cpu.truncated)),
             fact("stacks incomplete", count(cpu.incomplete)),
-            fact("error of their times", duration(cpu.clock_error_ns)),
-            fact("CPU of the sampler", duration(cpu.cost_ns)),
+            fact("clock error", duration(cpu.clock_error_ns)),
+            fact("CPU in the sampler", duration(cpu.cost_ns)),
         ]);
     }
     if !cpu.refused.is_empty() {
@@ -224,10 +227,10 @@ fn cpu(loaded: &Loaded) -> Facts {
     let others = rss.len().saturating_sub(RESIDENT);
     facts.extend(rss.iter().take(RESIDENT).map(|(peak, pid)| {
         let size = bytes(i64::try_from(peak.value).unwrap_or(i64::MAX));
-        fact(&format!("most resident, {pid}"), format!("{size} after {}", duration(peak.time)))
+        fact(&format!("peak RSS of {pid}"), format!("{size} after {}", duration(peak.time)))
     }));
     if others > 0 {
-        facts.push(fact("less resident", counted(others as u64, "process")));
+        facts.push(fact("smaller peak RSS", counted(others as u64, "process")));
     }
     facts
 }
@@ -243,7 +246,7 @@ fn sampled(loaded: &Loaded, cpu: &CpuSummary) -> &'static str {
     } else if metadata.command.is_empty() {
         "the recorded processes"
     } else if follows {
-        "the target and what it started"
+        "the target and its descendants"
     } else {
         "the target"
     }
@@ -258,10 +261,10 @@ fn faults(loaded: &Loaded) -> Facts {
     if faults.is_recorded {
         let pages = faults.faults.saturating_mul(faults.page_bytes);
         facts.extend([
-            fact("page faults", format!("{} (see the command resident)", count(faults.faults))),
+            fact("page faults", format!("{} (see: resident)", count(faults.faults))),
             fact("pages touched", bytes(i64::try_from(pages).unwrap_or(i64::MAX))),
             fact("faults lost", count(faults.lost)),
-            fact("faults without stack", count(faults.without_stack)),
+            fact("faults without a stack", count(faults.without_stack)),
             fact("huge pages", escape(&faults.huge_pages)),
         ]);
     }
@@ -313,13 +316,13 @@ fn failures(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -
             stack_line(loaded, row.node, style, 64),
         ]
     });
-    table(out, "Calls that got no memory", columns, shown, style)?;
+    table(out, "Failed allocations", columns, shown, style)?;
     more(out, hidden, "more stack")
 }
 
 fn failed(loaded: &Loaded) -> String {
     match loaded.profile.failed_calls() {
-        0 if !loaded.tables.metadata.tells_failed_calls() => "not told by this recording".to_owned(),
+        0 if !loaded.tables.metadata.tells_failed_calls() => "not recorded".to_owned(),
         0 => count(0),
         calls => format!("{} (see: failed)", count(calls)),
     }
@@ -335,13 +338,13 @@ fn losses(loaded: &Loaded) -> Facts {
         fact("frees in gaps", count(gaps.frees)),
         fact("frees of inherited blocks", count(anomalies.inherited_frees)),
         fact("frees of unknown blocks", unknown_blocks(loaded, anomalies.unmatched_frees)),
-        fact("of blocks from before", count(anomalies.frees_from_before)),
-        fact("the same after a gap", count(anomalies.lost_allocations)),
+        fact("frees of earlier blocks", count(anomalies.frees_from_before)),
+        fact("frees after a gap", count(anomalies.lost_allocations)),
         fact("blocks ended by a gap", count(anomalies.lost_frees)),
         fact("frees after a pause", count(anomalies.paused_allocations)),
         fact("blocks ended by a pause", count(anomalies.paused_frees)),
-        fact("calls that got no memory", failed(loaded)),
-        fact("blocks ended unseen", count(anomalies.conflicts)),
+        fact("failed allocations", failed(loaded)),
+        fact("frees without a record", count(anomalies.conflicts)),
         fact("stray events", count(loaded.profile.stray_events)),
     ];
     for lost in loaded.tables.summary.iter().flat_map(|summary| &summary.lost) {
@@ -360,13 +363,13 @@ fn cost(loaded: &Loaded) -> Facts {
     let size = |value: u64| bytes(i64::try_from(value).unwrap_or(i64::MAX));
     vec![
         fact("CPU in hooks", duration(cost.agent_cpu_ns)),
-        fact("CPU of the collector", duration(cost.collector_cpu_ns)),
-        fact("waiting for room", duration(cost.wait_ns)),
-        fact("rings left alone", duration(summary.effort.held_ns)),
-        fact("wake-ups of the collector", count(summary.effort.wake_ups)),
-        fact("memory of the collector", size(cost.collector_peak_rss)),
+        fact("CPU in the collector", duration(cost.collector_cpu_ns)),
+        fact("waiting for ring space", duration(cost.wait_ns)),
+        fact("stalled on writing", duration(summary.effort.held_ns)),
+        fact("collector wake-ups", count(summary.effort.wake_ups)),
+        fact("collector peak RSS", size(cost.collector_peak_rss)),
         fact("shared memory", size(cost.shared_memory)),
-        fact("the agent's own calls", count(cost.agent_allocations)),
+        fact("allocations by the agent", count(cost.agent_allocations)),
     ]
 }
 
@@ -384,7 +387,7 @@ fn heaps(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> 
             escape(loaded.tables.string(pool.name)).into_owned(),
         ]
     });
-    table(out, "Heaps of the program's own", columns, rows, style)
+    table(out, "Pools", columns, rows, style)
 }
 
 fn regions(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> io::Result<()> {
@@ -422,7 +425,7 @@ fn marks(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> i
 
 fn scans(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> io::Result<()> {
     let columns =
-        [("scan", 6), ("after", 10), ("pid", 8), ("searched", 10), ("stood still", 12), ("name", 0)];
+        [("scan", 6), ("after", 10), ("pid", 8), ("searched", 10), ("stopped for", 12), ("name", 0)];
     let rows = (1..).zip(&loaded.tables.scans).take(limit).map(|(number, scan): (usize, _)| {
         let process = loaded.tables.processes.get(scan.process.index());
         let pid = process.map_or("?".to_owned(), |process| process.pid.to_string());

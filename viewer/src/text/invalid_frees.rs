@@ -4,7 +4,7 @@
 //! 0x55d0c3a012c0 freed twice, after 27.9 ms by app (4082), thread 4082
 //!     close_conn  conn.c:6
 //!     main  conn.c:13
-//!   freed first after 27.8 ms by thread 4082
+//!   first freed after 27.8 ms by thread 4082
 //!     close_conn  conn.c:6
 //!     main  conn.c:11
 //!   a block of 3.91 KiB, allocated after 27.7 ms by thread 4082
@@ -52,7 +52,7 @@ pub fn invalid_frees(
     }
     rest(out, style, hidden, "more invalid free")?;
     if rows.iter().any(|row| row.free.stack == NodeId::ROOT) && !loaded.traces_frees() {
-        writeln!(out, "\nNext\n  {command} run --free-stacks -- PROGRAM    tells where it is freed, too")?;
+        writeln!(out, "\nNext\n  {command} run --free-stacks -- PROGRAM    also shows where it was freed")?;
     }
     Ok(())
 }
@@ -60,12 +60,12 @@ pub fn invalid_frees(
 /// What is not checked.
 fn limits(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     if loaded.profile.sampling.is_some() {
-        writeln!(out, "  the capture is sampled: of blocks that are no samples no free is recorded")?;
+        writeln!(out, "  the capture is sampled: frees of blocks that are not samples are not recorded")?;
     }
     if loaded.tables.processes.iter().any(|process| process.attached) {
         writeln!(
             out,
-            "  of processes that had lived before the recording, unknown blocks are taken for blocks from before"
+            "  in processes older than the recording, unknown blocks are taken for blocks allocated before it"
         )?;
     }
     Ok(())
@@ -76,8 +76,8 @@ fn one(out: &mut dyn Write, loaded: &Loaded, row: &InvalidFreeRow, style: &Style
     let InvalidFree { process, thread, address, stack: node } = *free;
     let what = match cause {
         Cause::Twice(_, Return { moved_to: None, .. }) => "freed twice",
-        Cause::Twice(_, Return { moved_to: Some(_), .. }) => "freed after realloc had moved it",
-        Cause::Inside(_) => "freed inside a block",
+        Cause::Twice(_, Return { moved_to: Some(_), .. }) => "freed after realloc moved it",
+        Cause::Inside(_) => "freed, but points inside a block",
         Cause::Unknown => "freed, but never allocated",
     };
     let process = loaded.tables.processes.get(process.index()).map_or(String::new(), |process| {
@@ -90,7 +90,7 @@ fn one(out: &mut dyn Write, loaded: &Loaded, row: &InvalidFreeRow, style: &Style
     match cause {
         Cause::Twice(block, returned) => {
             let how = match returned.moved_to {
-                None => "freed first".to_owned(),
+                None => "first freed".to_owned(),
                 Some(to) => format!("moved to {to:#x}"),
             };
             writeln!(out, "  {how} {} by {}", when(returned.at), who(loaded, returned.thread))?;
@@ -99,12 +99,12 @@ fn one(out: &mut dyn Write, loaded: &Loaded, row: &InvalidFreeRow, style: &Style
         }
         Cause::Inside(block) => {
             let offset = counted(address.saturating_sub(block.address), "byte");
-            writeln!(out, "  {offset} behind {:#x}, where the block begins", block.address)?;
+            writeln!(out, "  {offset} past {:#x}, the start of the block", block.address)?;
             self::block(out, loaded, block, style)
         }
         Cause::Unknown => writeln!(
             out,
-            "  no recorded call of this process gave it out: neither a block, nor the inside of one that lived"
+            "  no recorded call of this process returned it, and it was not inside a live block"
         ),
     }
 }

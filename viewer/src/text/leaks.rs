@@ -73,29 +73,28 @@ fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         let number = profile.processes.iter().filter(|process| process.ended == Ended::Running);
         let number = number.filter(|process| process.seen).count();
         let processes = counted(number as u64, "process");
-        let which = if number == 1 { "was" } else { "were" };
         writeln!(
             out,
-            "  of it {} in {processes} that {which} still running: not leaked yet",
+            "  including {} in {processes} still running: not leaked yet",
             estimate::held(running, profile.still_running_spread())
         )?;
     }
     let (killed, spread) = profile.killed();
     if !killed.is_zero() {
         let killed = estimate::held(killed, spread);
-        writeln!(out, "  of it {killed} where a signal ended the process, which had no chance to free it")?;
+        writeln!(out, "  including {killed} in processes killed by a signal, which could not free them")?;
     }
     if !profile.total.uncertain.is_zero() {
         let uncertain = estimate::held(profile.total.uncertain, profile.total_spread.uncertain);
         writeln!(
             out,
-            "  beside it {uncertain} uncertain: alive across {}, so their free may have been lost",
+            "  not included: {uncertain}, uncertain: live across {}, so the free may have been lost",
             interruption(profile.gaps().gaps, profile.pauses().pauses)
         )?;
     }
     if !profile.total.at_exec.is_zero() {
         let at_exec = estimate::held(profile.total.at_exec, profile.total_spread.at_exec);
-        writeln!(out, "  beside it {at_exec} alive when exec replaced {}", replaced(loaded))?;
+        writeln!(out, "  not included: {at_exec} live when exec replaced {}", replaced(loaded))?;
     }
     if let Some(suppressed) = &loaded.suppressed {
         left_out(out, suppressed)?;
@@ -106,11 +105,7 @@ fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     }
     let in_realloc = profile.processes.iter().fold(Amount::ZERO, |sum, process| sum + process.in_realloc);
     if !in_realloc.is_zero() {
-        writeln!(
-            out,
-            "  {} had a realloc begun that did not return",
-            estimate::held(in_realloc, Spread::ZERO)
-        )?;
+        writeln!(out, "  in a realloc that did not return: {}", estimate::held(in_realloc, Spread::ZERO))?;
     }
     Ok(())
 }
@@ -121,7 +116,7 @@ fn reached(out: &mut dyn Write, reach: &Reach, suppressed: Option<&Suppressed>) 
     if reach.unscanned > 0 {
         writeln!(
             out,
-            "  nothing is known of {} that left blocks and was not scanned",
+            "  not scanned: {} with blocks left, of which nothing is known",
             processes(reach.unscanned)
         )?;
     }
@@ -129,22 +124,28 @@ fn reached(out: &mut dyn Write, reach: &Reach, suppressed: Option<&Suppressed>) 
         let of = processes(reach.partial);
         writeln!(
             out,
-            "  not all blocks of {of} are known: what lies in others may hold more than was in use"
+            "  not all blocks of {of} are known: memory outside known blocks counts as in use, so more may be unreachable"
         )?;
     }
     if reach.unread > 0 {
         let unread = bytes(reach.unread.min(i64::MAX as u64).cast_signed());
-        writeln!(out, "  {unread} of memory could not be read: what is held only from there is listed, too")?;
+        writeln!(
+            out,
+            "  {unread} of memory could not be read: blocks referenced only from there are listed, too"
+        )?;
     }
     if reach.lost > 0 {
         let pointers = counted(reach.lost, "pointer");
-        writeln!(out, "  {pointers} had no room: what is held only from there is listed, too")?;
+        writeln!(
+            out,
+            "  {pointers} dropped for lack of room: blocks referenced only that way are listed, too"
+        )?;
     }
     if !reach.freed_later.is_zero() {
         let freed = estimate::held(reach.freed_later, Spread::ZERO);
         writeln!(
             out,
-            "  beside it {freed} that seemed unreachable and was freed later: it was held in another form"
+            "  not included: {freed} that seemed unreachable but was freed later: its address was stored in another form"
         )?;
     }
     suppressed.map_or(Ok(()), |suppressed| left_out(out, suppressed))
@@ -154,22 +155,22 @@ fn reached(out: &mut dyn Write, reach: &Reach, suppressed: Option<&Suppressed>) 
 fn left_out(out: &mut dyn Write, suppressed: &Suppressed) -> io::Result<()> {
     if !suppressed.total.is_zero() {
         let hidden = estimate::held(suppressed.total, suppressed.spread);
-        writeln!(out, "  beside it {hidden} suppressed, by the rules at the end")?;
+        writeln!(out, "  not included: {hidden} suppressed by the rules below")?;
     }
     if let Some(age) = suppressed.older_than_ns {
         let young = estimate::held(suppressed.young, suppressed.young_spread);
-        writeln!(out, "  beside it {young} younger than {} at the end", duration(age))?;
+        writeln!(out, "  not included: {young} younger than {} at the end", duration(age))?;
     }
     Ok(())
 }
 
-/// A row for each rule, ordered by how much it hid.
+/// A row for each rule, ordered by how much it suppressed.
 ///
 /// ```text
 /// Suppressions
 ///     bytes      blocks      stacks  rule
 ///  71.0 KiB           1           1  cache_init  (app.supp:3)
-///       0 B           0           0  old_cache  (app.supp:4, hid nothing)
+///       0 B           0           0  old_cache  (app.supp:4, unused)
 /// ```
 fn suppressions(out: &mut dyn Write, suppressed: &Suppressed, style: &Style) -> io::Result<()> {
     for program in &suppressed.unread {
@@ -188,7 +189,7 @@ fn suppressions(out: &mut dyn Write, suppressed: &Suppressed, style: &Style) -> 
     for used in uses {
         let size = estimate::marked(bytes(used.amount.bytes), used.spread.bytes_error());
         let blocks = estimate::marked(count(used.amount.blocks), used.spread.blocks_error());
-        let unused = if used.stacks == 0 { ", hid nothing" } else { "" };
+        let unused = if used.stacks == 0 { ", unused" } else { "" };
         let from = escape(&format!("({}{unused})", used.rule.origin)).into_owned();
         let rule = escape(&used.rule.text).into_owned();
         let from = style.paint(Role::Detail, from);

@@ -22,7 +22,7 @@ pub fn lifetimes(
     style: &Style,
 ) -> io::Result<()> {
     headline(out, loaded, Metric::Allocations, style)?;
-    writeln!(out, "  blocks that were not seen to end lived at least until the end\n")?;
+    writeln!(out, "  to the end: never freed, or freed without a record\n")?;
     map(out, table, style)?;
     heading(out, style, "By stack")?;
     header(out, style, &format!("{:>12}  {:>11}  {:>7}  lifetime", "blocks", "bytes", "share"))?;

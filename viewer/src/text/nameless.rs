@@ -60,7 +60,7 @@ fn what(loaded: &Loaded, nameless: &Nameless) -> String {
     let mut files: Vec<&str> = modules.map(|module| file_name(&module.path)).collect();
     files.sort_unstable();
     files.dedup();
-    let reason = nameless.reason.as_deref().unwrap_or("No name was looked up");
+    let reason = nameless.reason.as_deref().unwrap_or("Names were not looked up");
     let mut text = reason.to_owned();
     if !files.is_empty() {
         text += &format!(": {}", listed(&files, FILES));
@@ -71,7 +71,7 @@ fn what(loaded: &Loaded, nameless: &Nameless) -> String {
 fn advice(nameless: &Nameless) -> &'static str {
     match nameless.reason.as_deref().map(Reason::from_text) {
         Some(Some(reason)) => reason.advice(),
-        Some(None) => "A newer version of this program may know more.",
-        None => "Open the capture where the recorded programs are, without --no-symbolize.",
+        Some(None) => "A newer version of sysprof-memprof may know more.",
+        None => "Open the capture on the machine that has the programs, without --no-symbolize.",
     }
 }

@@ -108,7 +108,7 @@ enum Row {
 fn head(out: &mut dyn Write, loaded: &Loaded, table: &PageTable, of: &str, style: &Style) -> io::Result<()> {
     let file = escape(&loaded.source.file);
     let text = format!(
-        "{file}{}: {} in {}, on {} ({}), of which they fill {}",
+        "{file}{}: {} in {} on {} ({}), {} full",
         span(loaded.profile.span),
         bytes(table.held.bytes),
         counted(table.held.blocks, "block"),
@@ -119,8 +119,8 @@ fn head(out: &mut dyn Write, loaded: &Loaded, table: &PageTable, of: &str, style
     writeln!(out, "{}", style.paint(Role::Heading, text))?;
     warnings(out, loaded, style)?;
     let explained = [
-        "empty: bytes of these pages that no block fills, in equal parts for the stacks on each page",
-        "alone: pages with blocks of nobody else, which could go back to the system without these",
+        "empty: bytes without a block, split evenly among the stacks on each page",
+        "alone: pages with blocks of this stack only, which could be returned to the system without them",
     ];
     for line in explained {
         writeln!(out, "  {}", style.paint(Role::Detail, line))?;
@@ -157,16 +157,16 @@ fn heaps(out: &mut dyn Write, loaded: &Loaded, table: &PageTable, style: &Style)
         // Where other allocators have their heaps, and when they give memory back, is unknown.
         let freed = bytes(under + above);
         let text =
-            format!("freed: {freed} more in pages without a block, as far as {library} has them still");
+            format!("freed: another {freed} in pages without a block, unless {library} has returned them");
         return writeln!(out, "  {}\n", style.paint(Role::Detail, text));
     }
     let explained = [
         format!(
-            "freed: {} more in pages without a block, as far as glibc has them still",
+            "freed: another {} in pages without a block, unless glibc has returned them",
             bytes(under + above)
         ),
-        format!("under the highest block of a heap: malloc_trim(0) would give back about {}", bytes(under)),
-        "above it: glibc gives that back by itself, but for 128 KiB or more (M_TRIM_THRESHOLD)".to_owned(),
+        format!("under the highest block of a heap: malloc_trim(0) would return about {}", bytes(under)),
+        "above the highest block: glibc returns this by itself, except for 128 KiB or more (M_TRIM_THRESHOLD)".to_owned(),
     ];
     for line in explained {
         writeln!(out, "  {}", style.paint(Role::Detail, line))?;
@@ -183,7 +183,7 @@ fn heaps(out: &mut dyn Write, loaded: &Loaded, table: &PageTable, style: &Style)
         let rest = rest.map(|number| format!("{number:>10}")).concat();
         let stack = match heap.highest {
             Some(block) => style.paint(Role::Function, stack_line(loaded, block.node, style, 52)),
-            None => style.paint(Role::Detail, "none: all were freed".to_owned()),
+            None => style.paint(Role::Detail, "none: all freed".to_owned()),
         };
         writeln!(out, "{under}{rest}  {stack}")?;
     }

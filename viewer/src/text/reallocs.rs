@@ -25,13 +25,13 @@ pub fn reallocs(
         (sum(|row| row.chains), sum(|row| row.steps), size(sum(|row| row.copied_bytes)));
     let file = escape(&loaded.source.file);
     let text = format!(
-        "{file}: {} in {}, {copied} copied at most",
+        "{file}: {} in {}, up to {copied} copied",
         counted(steps, "resize"),
         counted(chains, "chain")
     );
     writeln!(out, "{}", style.paint(Role::Heading, text))?;
     if loaded.profile.sampling.is_some() {
-        writeln!(out, "  the capture is sampled: a block and what it is resized to are different samples")?;
+        writeln!(out, "  the capture is sampled: a block and its resized successor are separate samples")?;
     }
     warnings(out, loaded, style)?;
     writeln!(out)?;
@@ -52,11 +52,11 @@ pub fn reallocs(
         writeln!(out, "{}  {stack}", numbers.map(|number| format!("{number:>9}")).join("  "))?;
         if row.is_replaced {
             let last = size(row.last_bytes / chains);
-            let text = format!("without realloc, as vectors of C++ grow: reserve {last} at once");
+            let text = format!("grows without realloc, like a C++ vector: reserve {last} up front");
             writeln!(out, "{:77}{}", "", style.paint(Role::Detail, text))?;
         } else if let Some(advice) = row.advice() {
             let text = format!(
-                "grows by ×{:.2} a time: ask for {} at once, or double, which takes {} instead of {}",
+                "grows by ×{:.2} each time: reserve {} up front, or double: {} instead of {}",
                 advice.factor,
                 size(advice.last),
                 counted(advice.doublings, "resize"),

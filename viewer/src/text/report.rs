@@ -59,5 +59,5 @@ pub(crate) fn rowless(loaded: &Loaded, metric: Metric) -> Option<String> {
     let number = owners_without(loaded, metric);
     let noun = format!("more {}", stacks::row_noun(loaded));
     (number > 0)
-        .then(|| format!("{} allocated, with nothing of this (--by bytes)", counted(number as u64, &noun)))
+        .then(|| format!("{} allocated memory, but none of this (--by bytes)", counted(number as u64, &noun)))
 }

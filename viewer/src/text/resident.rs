@@ -27,7 +27,7 @@ pub fn resident(
     let when = match loaded.profile.span {
         Span::Whole => "at exit",
         Span::At(_) => "then",
-        Span::Range { .. } => "at its end that was not before",
+        Span::Range { .. } => "at the end of this range, and not at its start",
     };
     let total = bytes(table.sums.total());
     let title = format!("{file}{}: {total} resident {when}", span(loaded.profile.span));
@@ -54,18 +54,18 @@ fn notes(loaded: &Loaded, table: &ResidencyTable) -> Vec<String> {
         notes.push(format!("{} lost: their pages are missing here", counted(table.lost, "page fault")));
     }
     if table.beyond > 0 {
-        notes.push(format!("{} beyond those that can be followed", counted(table.beyond, "page")));
+        notes.push(format!("{} not followed (too many)", counted(table.beyond, "page")));
     }
     if table.huge_at_most > 0 {
         let most = bytes(table.huge_at_most.cast_signed());
-        notes.push(format!("up to {most} more, where the kernel made huge pages of which one fault tells"));
+        notes.push(format!("up to {most} more, where one fault mapped a huge page"));
     }
     if loaded.tables.processes.iter().any(|process| process.attached) {
-        notes.push("pages that were resident before the recording are not known".to_owned());
+        notes.push("pages that were resident before the recording are unknown".to_owned());
     }
     if loaded.profile.sampling.is_some() {
         notes.push(
-            "blocks are estimated; what lies between them is not told apart from what libc keeps".to_owned(),
+            "blocks are estimates; space between them is not distinguished from what libc keeps".to_owned(),
         );
     }
     notes
@@ -83,7 +83,7 @@ fn names(out: &mut dyn Write, table: &ResidencyTable, style: &Style) -> io::Resu
     if sums.held > 0 {
         let untouched = sums.untouched();
         let text = format!(
-            "of {} in live blocks, {} ({}) were never touched",
+            "of {} in live blocks, {} ({}) was never touched",
             bytes(sums.held),
             bytes(untouched),
             percent(untouched, sums.held)
@@ -97,13 +97,13 @@ fn names(out: &mut dyn Write, table: &ResidencyTable, style: &Style) -> io::Resu
 fn parts(sums: &ResidencySums) -> [(i64, &'static str); 8] {
     [
         (sums.blocks, "live blocks"),
-        (sums.other_blocks, "live blocks that were not asked for"),
-        (sums.free, "heap without a live block: freed, and kept by libc"),
-        (sums.slack, "between live blocks, on their pages"),
-        (sums.stacks, "stacks of threads"),
+        (sums.other_blocks, "live blocks outside the selection"),
+        (sums.free, "heap pages without a live block: freed, kept by libc"),
+        (sums.slack, "between live blocks, on the same pages"),
+        (sums.stacks, "thread stacks"),
         (sums.files, "files and shared memory"),
         (sums.anonymous, "other anonymous memory"),
-        (sums.unknown, "memory of unknown kind"),
+        (sums.unknown, "unknown memory"),
     ]
 }
 

@@ -156,11 +156,11 @@ fn unreachable(
     style: &Style,
 ) -> io::Result<()> {
     if unreachable.total.is_zero() {
-        return writeln!(out, "\nEvery block can be reached.");
+        return writeln!(out, "\nAll blocks are reachable.");
     }
     heading(out, style, "Unreachable")?;
     writeln!(out, "  {}", style.paint(Role::Detail, UNREACHABLE))?;
-    header(out, style, &titles(["in all", "share", "own", "blocks"], "stack"))?;
+    header(out, style, &titles(["total", "share", "own", "blocks"], "stack"))?;
     for row in unreachable.stacks.iter().take(limit) {
         let stack = style.paint(Role::Function, stack_line(loaded, row.node, style, WIDTH));
         writeln!(out, "{}{stack}", numbers(row.claimed, row.heads, unreachable.total, style))?;

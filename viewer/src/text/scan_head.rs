@@ -43,8 +43,8 @@ fn held(loaded: &Loaded, Scanned { scan, graph, .. }: &Scanned) -> String {
         escape(&process),
         sized(figures.blocks),
         match unreachable.blocks {
-            0 => "all of it reachable".into(),
-            _ => format!("{} of it unreachable", sized(unreachable)),
+            0 => "all reachable".into(),
+            _ => format!("{} unreachable", sized(unreachable)),
         }
     )
 }
@@ -55,27 +55,27 @@ fn missing(scanned: &Scanned) -> Vec<String> {
     if scan.unread > 0 {
         let unread = size(scan.unread);
         missing.push(format!(
-            "{unread} of memory could not be read: what is held only from there counts as unreachable"
+            "{unread} of memory could not be read: blocks referenced only from there count as unreachable"
         ));
     }
     if scan.lost > 0 {
         missing.push(format!(
-            "{} had no room: what is held only from there counts as unreachable",
+            "{} dropped for lack of room: blocks referenced only that way count as unreachable",
             counted(scan.lost, "pointer")
         ));
     }
     let freed = scanned.freed_later();
     if !freed.is_zero() {
         missing.push(format!(
-            "{} of what seems unreachable was freed later: it was held in another form",
+            "{} that seems unreachable was freed later: its address was stored in another form",
             sized(freed)
         ));
     }
     if !figures.overlapping.is_zero() {
-        missing.push(format!("{} not looked at: they lie in others", sized(figures.overlapping)));
+        missing.push(format!("{} skipped: inside other blocks", sized(figures.overlapping)));
     }
     if figures.left_out > 0 {
-        missing.push(format!("{} not looked at: there are too many", counted(figures.left_out, "pointer")));
+        missing.push(format!("{} skipped (too many)", counted(figures.left_out, "pointer")));
     }
     missing
 }
@@ -83,16 +83,16 @@ fn missing(scanned: &Scanned) -> Vec<String> {
 fn explained(Scanned { scan, number, count, is_partial, .. }: &Scanned) -> Vec<String> {
     let mut explained = vec![
         format!(
-            "scan {number} of {count}: the process stood still for {} while {} were searched",
+            "scan {number} of {count}: the process was stopped for {} while {} were searched",
             duration(scan.still_ns),
             size(scan.searched)
         ),
-        "retained: what nobody could reach without these blocks; whatever looks like a pointer counts as one"
+        "retained: memory reachable only through these blocks; anything that looks like a pointer counts as one"
             .into(),
     ];
     if *is_partial {
         explained.push(
-            "not all blocks are known: memory outside of those that are holds others as if it were in use"
+            "not all blocks are known: memory outside known blocks counts as in use, so more may be unreachable"
                 .into(),
         );
     }

@@ -25,7 +25,7 @@ pub fn sizes(
     let total = loaded.profile.total.allocated;
     writeln!(
         out,
-        "  glibc's malloc would round these up by {} in all (a model; other allocators differ)\n",
+        "  slack: glibc's malloc would round these up by {} in total (a model; other allocators differ)\n",
         bytes(slack)
     )?;
     header(

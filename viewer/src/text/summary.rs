@@ -65,14 +65,14 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
     let running = profile.still_running();
     let running = match running.is_zero() {
         true => String::new(),
-        false => format!(" ({} in processes that still ran)", bytes(running.bytes)),
+        false => format!(" ({} in processes still running)", bytes(running.bytes)),
     };
     facts.push(("leaked", estimate::held(total.leaked, spread.leaked) + &running));
     if !total.uncertain.is_zero() {
         facts.push((
             "uncertain",
             format!(
-                "{}, alive across {}",
+                "{}, live across {}",
                 estimate::held(total.uncertain, spread.uncertain),
                 interruption(profile.gaps().gaps, profile.pauses().pauses)
             ),
@@ -89,7 +89,7 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
     facts.extend(executed(loaded).map(|text| ("ended", text)));
     let invalid = profile.anomalies().unmatched_frees;
     if invalid > 0 {
-        facts.push(("invalid", format!("{} of what was no live block", counted(invalid, "free"))));
+        facts.push(("invalid", format!("{} of addresses without a live block", counted(invalid, "free"))));
     }
     facts.extend(failed_text(loaded).map(|text| ("failed", text)));
     facts.push(("lost", counted(loaded.lost_events(), "event")));
@@ -104,7 +104,7 @@ fn unnamed(loaded: &Loaded) -> Option<String> {
     let nameless = nameless(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes);
     let addresses = nameless.iter().map(|nameless| nameless.frames).sum::<u64>();
     let all = counted(loaded.addresses(), "address");
-    (!nameless.is_empty()).then(|| format!("none for {} of {all}; info says why", count(addresses)))
+    (!nameless.is_empty()).then(|| format!("missing for {} of {all}; info says why", count(addresses)))
 }
 
 /// What the recording cost.
@@ -112,9 +112,9 @@ fn cost(overhead: &Overhead) -> String {
     let (agent, collector) = (duration(overhead.agent_cpu_ns), duration(overhead.collector_cpu_ns));
     let waited = match overhead.wait_ns {
         0 => String::new(),
-        wait => format!(", {} of waiting", duration(wait)),
+        wait => format!(", {} waiting", duration(wait)),
     };
-    format!("{agent} of CPU in the program, {collector} in the collector{waited}")
+    format!("{agent} CPU in the program, {collector} in the collector{waited}")
 }
 
 fn threads(loaded: &Loaded) -> String {
@@ -154,13 +154,13 @@ fn executed(loaded: &Loaded) -> Option<String> {
         .filter(is_unrecorded)
         .map(|(_, process)| process.pid.to_string())
         .collect();
-    let text = format!("{} executed another program, which goes on unrecorded", pids.join(", "));
+    let text = format!("{} called exec; the new program is not recorded", pids.join(", "));
     (!pids.is_empty()).then_some(text)
 }
 
 fn stacks(loaded: &Loaded) -> String {
     let share = state_share(&loaded.profile, &stack_states(&loaded.tables));
-    let mut text = format!("{} different", count(share.distinct));
+    let mut text = format!("{} distinct", count(share.distinct));
     if share.distinct > 0 {
         let complete = percent(share.complete_allocations, share.allocations);
         text += &format!(", {} for {complete} of allocations", StackState::Complete.name());
@@ -173,7 +173,7 @@ fn stacks(loaded: &Loaded) -> String {
         }
     }
     if share.truncated > 0 {
-        text += "; --max-depth has them longer";
+        text += "; --max-depth records more";
     }
     if !early_ends(&loaded.profile, &loaded.tables, Metric::Bytes).is_empty() {
         text += "; info says why";
@@ -186,7 +186,7 @@ fn holders(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()
     if rows.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n{}", style.paint(Role::Heading, "Holding most at the peak"))?;
+    writeln!(out, "\n{}", style.paint(Role::Heading, "Top stacks at the peak"))?;
     for row in rows.iter().take(STACKS) {
         let peak = row.cost.peak.bytes;
         let share = percent(peak, loaded.profile.peak.held.bytes);
@@ -219,7 +219,7 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
         lines.push((format!("invalid-frees {file}"), "what was freed twice, or never allocated"));
     }
     if !loaded.profile.failures.is_empty() {
-        lines.push((format!("failed {file}"), "who asked for memory and got none, and what was held then"));
+        lines.push((format!("failed {file}"), "which allocations failed, and what was held then"));
     }
     if !total.allocated.is_zero() {
         lines.push((format!("report {file}"), "who held the memory at the peak"));
@@ -228,9 +228,9 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
             "who allocates most often, from main inwards",
         ));
     } else if !total.cpu.is_zero() {
-        lines.push((format!("report --cpu {file}"), "where the processor was: no allocation was recorded"));
+        lines.push((format!("report --cpu {file}"), "where CPU time went: no allocations were recorded"));
     } else {
-        lines.push((format!("info {file}"), "what was recorded and lost: no allocation was"));
+        lines.push((format!("info {file}"), "what was recorded and lost: no allocations were"));
     }
     // Memory held by a process that is still running is not a leak yet: its growth is what counts.
     let has_ended = loaded.profile.still_running().bytes < total.leaked.bytes;
@@ -238,13 +238,13 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
         let (from, to) = (shell_word(from), shell_word(to));
         lines.push((format!("diff {file} --from {from} --to {to}"), "what changed between these marks"));
     } else if !total.leaked.is_zero() && !has_ended {
-        lines.push((format!("diff {file} --from 10% --to end"), "what it has more of than in the beginning"));
+        lines.push((format!("diff {file} --from 10% --to end"), "what has grown since the beginning"));
     }
     if has_ended {
         lines.push((format!("leaks {file}"), "what was still allocated at the end"));
     }
     if !loaded.tables.scans.is_empty() {
-        lines.push((format!("retained {file}"), "who kept it alive, and what nobody could reach"));
+        lines.push((format!("retained {file}"), "what kept memory alive, and what was unreachable"));
     }
     let width = lines.iter().map(|(line, _)| super::escape::columns(line)).max().unwrap_or(0);
     for (line, meaning) in lines {

@@ -4,7 +4,7 @@ use super::headline::headline;
 use super::stack_line::{header, rest, stack_line};
 use super::style::Style;
 use crate::analysis::{Amount, Metric};
-use crate::format::{count, duration, percent};
+use crate::format::{count, counted, duration, percent};
 use crate::lives::TemporaryRow;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ pub fn temporary(
 ) -> io::Result<()> {
     headline(out, loaded, Metric::Temporary, style)?;
     let brief = rows.iter().fold(Amount::ZERO, |sum, row| sum + row.brief).blocks;
-    writeln!(out, "  brief, freed within {}: {}\n", duration(limit_ns), count(brief))?;
+    writeln!(out, "  brief: freed within {}, {}\n", duration(limit_ns), counted(brief, "allocation"))?;
     let rows: Vec<&TemporaryRow> =
         rows.iter().filter(|row| !row.immediate.is_zero() || !row.brief.is_zero()).collect();
     header(

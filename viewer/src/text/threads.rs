@@ -51,7 +51,7 @@ pub fn threads(
     }
     rest(out, style, table.threads.len().saturating_sub(limit), "more thread")?;
     if table.crossing.is_empty() {
-        return writeln!(out, "\nEvery block that was freed was freed by the thread that allocated it.");
+        return writeln!(out, "\nEvery free was by the thread that allocated the block.");
     }
     heading(out, style, "Allocated by one thread, freed by another")?;
     header(out, style, &format!("{:>11}  {:>11}  threads", "blocks", "bytes"))?;
@@ -75,7 +75,7 @@ pub fn threads(
         };
         writeln!(out, "{:26}{} → {}{freed}", "", name(loaded, row.from), name(loaded, row.to))?;
     }
-    rest(out, style, table.crossing.len().saturating_sub(limit), "more way")
+    rest(out, style, table.crossing.len().saturating_sub(limit), "more pair")
 }
 
 /// `worker (5001)`, with the process if there are several.

@@ -68,7 +68,7 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline, style
     let about = if profile.sampling.is_some() && !held.is_zero() { "about " } else { "" };
     writeln!(
         out,
-        "\n{}, {}; {about}{} in {} held at the end{}; {} a step",
+        "\n{}, {}; {about}{} in {} held at the end{}; {} per step",
         calls(total.allocated, total_spread.allocated, "allocation"),
         calls(total.freed, total_spread.freed, "free"),
         bytes(held.bytes),
@@ -89,7 +89,7 @@ fn left(profile: &Profile) -> String {
     if profile.span != Span::Whole || left.is_zero() {
         return String::new();
     }
-    format!(", and {} by ended processes before their end", estimate::held(left, spread))
+    format!(", {} left by ended processes", estimate::held(left, spread))
 }
 
 /// A one-row drawing of something apart from the heap.
@@ -102,9 +102,9 @@ fn strip(out: &mut dyn Write, track: &Track, timeline: &Timeline, style: &Style)
         Some(top) => {
             let sum = track.steps.iter().fold(0_i64, |sum, step| sum.saturating_add(step.blocks));
             let all = top.saturating_mul(i64::try_from(timeline.buckets.len()).unwrap_or(i64::MAX));
-            format!("{name}, busy for {} of the time", percent(sum, all))
+            format!("{name}, busy {} of the time", percent(sum, all))
         }
-        None => format!("{name}, at most {} a step", count(most)),
+        None => format!("{name}, at most {} per step", count(most)),
     };
     writeln!(out, "{:>12}{}", "", style.paint(Role::Detail, name))?;
     writeln!(out, "{:>12}{}", "", style.paint(Role::Value, line.trim_end()))
@@ -127,7 +127,7 @@ fn of_disks(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::Re
         .map(|(process, time)| format!("{} {}", escape(&name(*process)), duration(*time)))
         .collect();
     let more = if timeline.beside.disks.len() > 5 { " …" } else { "" };
-    writeln!(out, "disks worked for {}{more}", each.join(", "))
+    writeln!(out, "disk time of {}{more}", each.join(", "))
 }
 
 /// The largest sizes of processes that the kernel reported in this time.
@@ -137,12 +137,12 @@ fn of_kernel(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::R
         resident(&loaded.counters, kind, &loaded.tables.processes, ends).into_iter().max()
     };
     let Some(rss) = most(CounterKind::Rss) else { return Ok(()) };
-    let mut text = format!("at most {} resident", bytes(rss));
+    let mut text = format!("at most {} resident (RSS)", bytes(rss));
     if let Some(pss) = most(CounterKind::Pss) {
-        text += &format!(", {} with shared pages in parts", bytes(pss));
+        text += &format!(", {} proportional (PSS)", bytes(pss));
     }
     if let Some(swap) = most(CounterKind::Swap).filter(|swap| *swap > 0) {
-        text += &format!(", {} swapped out", bytes(swap));
+        text += &format!(", {} swapped", bytes(swap));
     }
     writeln!(out, "{text}")
 }

@@ -52,7 +52,7 @@ pub fn top_header(reading: &Reading) -> [String; 3] {
         known.push(counted(reading.unknown_frees, "unknown free"));
     }
     if let Some(interval) = reading.sample_interval {
-        known.push(format!("estimates, one sample in {}", bytes(interval.cast_signed())));
+        known.push(format!("estimates, one sample per {}", bytes(interval.cast_signed())));
     }
     [
         format!(

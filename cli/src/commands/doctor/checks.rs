@@ -62,7 +62,7 @@ fn libc() -> Check {
         Ok(output) if output.status.success() => {
             Check::good("C library", String::from_utf8_lossy(&output.stdout).trim().to_string())
         }
-        _ => Check::note("C library", "getconf does not tell"),
+        _ => Check::note("C library", "unknown to getconf"),
     }
 }
 
@@ -117,7 +117,7 @@ fn clock() -> Check {
     let source = read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     match source.as_str() {
         "tsc" => Check::good("clock", "tsc"),
-        "" => Check::note("clock", "the kernel does not tell its clock source"),
+        "" => Check::note("clock", "the kernel's clock source is unknown"),
         other => Check::note("clock", format!("{other}; time stamps cost more than with tsc")),
     }
 }
@@ -174,7 +174,7 @@ fn memory_accesses() -> Check {
         Some(source) => format!("not recorded, though this processor could sample them ({source})"),
         None => String::from("not available: this processor, or virtual machine, does not sample addresses"),
     };
-    Check::note("memory accesses", format!("{finding}; run --faults tells who touched memory first"))
+    Check::note("memory accesses", format!("{finding}; run --faults shows who touched memory first"))
 }
 
 fn address_space() -> Check {
@@ -210,7 +210,7 @@ fn captures() -> Check {
             let free = system.f_bavail.saturating_mul(system.f_frsize);
             Check::good(name, format!("captures can be written here, {} free", bytes(free.cast_signed())))
         }
-        Err(error) => Check::note(name, format!("free space is not known: {error}")),
+        Err(error) => Check::note(name, format!("free space is unknown: {error}")),
     }
 }
 

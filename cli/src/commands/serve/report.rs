@@ -82,7 +82,7 @@ impl Report {
     ) -> Result<Arc<Vec<u8>>, Failure> {
         // Relaxed: a hint; a client that waited for others may have left.
         if gone.load(Ordering::Relaxed) {
-            return Err(Failure::usage(anyhow!("nobody waits for it any more")));
+            return Err(Failure::usage(anyhow!("cancelled")));
         }
         if range.is_none() {
             self.follow();

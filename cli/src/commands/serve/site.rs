@@ -53,19 +53,19 @@ impl Answer {
 
     /// For a request about data that no longer exists.
     fn outdated() -> Self {
-        Self::error("409 Conflict", "the recording has gone on since, or has no such thing")
+        Self::error("409 Conflict", "outdated: the recording has grown since, or has no such item")
     }
 
     fn to_nobody() -> Self {
-        Self::error("503 Service Unavailable", "nobody waits for it any more")
+        Self::error("503 Service Unavailable", "cancelled")
     }
 
     /// For a refused request.
     pub(super) fn refusal(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Malformed => Self::error("400 Bad Request", "this is no request"),
-            Refusal::TooLong => Self::error("431 Request Header Fields Too Large", "the request is too long"),
-            Refusal::Method => Self::error("405 Method Not Allowed", "here is only something to be read"),
+            Refusal::Malformed => Self::error("400 Bad Request", "malformed request"),
+            Refusal::TooLong => Self::error("431 Request Header Fields Too Large", "request too long"),
+            Refusal::Method => Self::error("405 Method Not Allowed", "only GET is allowed"),
         }
     }
 }
@@ -80,11 +80,10 @@ impl Site {
     /// Answers a request. Long work is given up when `gone` is set.
     pub(super) fn answer(&self, request: &Request, gone: &Arc<AtomicBool>) -> Answer {
         if !self.hosts.contains(&request.host) {
-            return Answer::error("421 Misdirected Request", "this server has another name");
+            return Answer::error("421 Misdirected Request", "wrong Host header");
         }
         let (path, words) = request.parts();
-        let nothing =
-            || Answer::error("404 Not Found", "there is nothing here: use the address that was printed");
+        let nothing = || Answer::error("404 Not Found", "not found: use the address that was printed");
         let Some((token, name)) = path.strip_prefix('/').and_then(|path| path.split_once('/')) else {
             return nothing();
         };
@@ -112,7 +111,7 @@ impl Site {
 
     fn data_of<'a>(&self, words: impl Iterator<Item = (&'a str, &'a str)>, gone: &Arc<AtomicBool>) -> Answer {
         let Some(DataQuestion { range }) = DataQuestion::of(words) else {
-            return Answer::error("400 Bad Request", "from and to are numbers of nanoseconds");
+            return Answer::error("400 Bad Request", "`from` and `to` must be nanoseconds");
         };
         let Some(mut report) = turn(&self.report, gone) else { return Answer::to_nobody() };
         match report.data(range, gone) {
@@ -123,7 +122,7 @@ impl Site {
 
     fn scan_of<'a>(&self, words: impl Iterator<Item = (&'a str, &'a str)>, gone: &Arc<AtomicBool>) -> Answer {
         let Some(question) = ScanQuestion::of(words) else {
-            return Answer::error("400 Bad Request", "a scan has a number and a time");
+            return Answer::error("400 Bad Request", "a scan needs a number and a time");
         };
         let Some(mut report) = turn(&self.report, gone) else { return Answer::to_nobody() };
         match report.scan(question, gone) {
@@ -139,7 +138,7 @@ impl Site {
         gone: &Arc<AtomicBool>,
     ) -> Answer {
         let Some(GraphQuestion { range, slices, query }) = GraphQuestion::of(words) else {
-            return Answer::error("400 Bad Request", "this asks for no drawing");
+            return Answer::error("400 Bad Request", "malformed drawing request");
         };
         let Some(mut report) = turn(&self.report, gone) else { return Answer::to_nobody() };
         let graph = match report.graph(range, slices, &query, gone) {

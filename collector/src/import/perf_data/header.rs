@@ -50,7 +50,7 @@ pub(super) enum Bad {
 
 impl From<Short> for Bad {
     fn from(_: Short) -> Bad {
-        Bad::What("the file ends inside what it says of its events. Record again.")
+        Bad::What("the file ends inside its list of events. Record again.")
     }
 }
 
@@ -61,7 +61,9 @@ impl Header {
         let mut fields = Fields(&bytes);
         fields.u64()?;
         if fields.u64()? == PIPE {
-            return Err(Bad::What("it was written to a pipe: record with `perf record -o FILE`"));
+            return Err(Bad::What(
+                "recordings written to a pipe are not supported: record with `perf record -o FILE`",
+            ));
         }
         let each = fields.u64()?;
         let mut section = || Ok::<_, Short>((fields.u64()?, fields.u64()?));
@@ -98,7 +100,7 @@ impl Header {
 
     fn read_events(&mut self, file: &File, each: u64, (from, length): (u64, u64)) -> Result<(), Bad> {
         if !(48 + 16..=4096).contains(&each) || length / each > MOST.0 {
-            return Err(Bad::What("its list of events is not one of perf"));
+            return Err(Bad::What("malformed list of events"));
         }
         let (mut left, bytes) = (MOST.1, part(file, from, length / each * each)?);
         for (event, bytes) in bytes.chunks_exact(each as usize).enumerate() {
@@ -106,7 +108,7 @@ impl Header {
             self.layouts.push(Layout::parse(attributes)?);
             let mut identifiers = Fields(identifiers);
             let (from, length) = (identifiers.u64()?, identifiers.u64()?);
-            left = left.checked_sub(length / 8).ok_or(Bad::What("its list of events is not one of perf"))?;
+            left = left.checked_sub(length / 8).ok_or(Bad::What("malformed list of events"))?;
             let bytes = part(file, from, length)?;
             let (words, _) = bytes.as_chunks::<8>();
             self.identifiers.extend(words.iter().map(|word| (u64::from_le_bytes(*word), event)));
@@ -116,7 +118,9 @@ impl Header {
         };
         let are_told_apart = first.has_identifier();
         if !are_told_apart && !others.iter().all(|other| other.is_like(first)) {
-            return Err(Bad::What("it has several events that cannot be told apart: record them one by one"));
+            return Err(Bad::What(
+                "it has several events, but no ids that tell their samples apart: record one event at a time",
+            ));
         }
         Ok(())
     }

@@ -138,7 +138,7 @@ fn other_files_say_what_to_do() {
         (longer, "perf record -o FILE"),
         (file(&[record(81, 0, &words(&[0]))]), "without -z"),
         (file(&[record(71, 0, &words(&[0]))]), "Intel PT"),
-        (file(&[record(9, 0, &words(&[1]))]), "ends before what it says"),
+        (file(&[record(9, 0, &words(&[1]))]), "too short for its contents"),
         (b"PERFILE2".to_vec(), "ends inside"),
     ] {
         let error = import_bytes(&bytes).err().unwrap();

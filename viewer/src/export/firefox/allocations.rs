@@ -92,7 +92,7 @@ impl Writer<'_, '_> {
         held.step(time, |process, holding| {
             let handle = tracks.process_handle(process, over);
             let counter = *counters.entry(process).or_insert_with(|| {
-                let what = "Bytes that were allocated and not freed";
+                let what = "Live bytes";
                 tracks.profile.add_counter(handle, "malloc", "Memory", what)
             });
             tracks.profile.add_counter_sample(counter, at(over), holding.change as f64, holding.changes);

@@ -19,10 +19,8 @@ pub(super) fn add(tracks: &mut Tracks<'_>, loaded: &Loaded) {
     let mut counters: HashMap<Quantity, Counter> = HashMap::new();
     for reading in Readings::new(&loaded.counters) {
         let (process, name, category, what) = match reading.of {
-            Quantity::Resident(process) => {
-                (process, "rss", "Memory", "Resident memory, as the kernel counts it")
-            }
-            Quantity::Work(process) => (process, "processCPU", "CPU", "Processor time"),
+            Quantity::Resident(process) => (process, "rss", "Memory", "Resident memory (RSS)"),
+            Quantity::Work(process) => (process, "processCPU", "CPU", "CPU time"),
             // The profile has no tracks for the machine.
             Quantity::Busy(_) => continue,
         };

@@ -45,7 +45,7 @@ impl Happened {
             self.keep(note);
         }
         let more = self.more.map(|(note, count)| {
-            let text = format!("{} like this one are left out", counted(count, "note"));
+            let text = format!("{} like this omitted", counted(count, "note"));
             Note { from: note.to, text, ..note }
         });
         self.notes.extend(more);

@@ -133,19 +133,13 @@ fn define(loaded: &Loaded, counted: Counted, number: u32, frame: &mut Frame) {
         row.map_or_else(String::new, |row| format!("{} ({})", process_name(row), row.pid))
     };
     let (category, name, what) = match counted {
-        Counted::Held(process) => {
-            ("Memory", format!("Heap of {}", of(process)), "Bytes that were allocated and not freed")
-        }
+        Counted::Held(process) => ("Memory", format!("Heap of {}", of(process)), "Live bytes"),
         Counted::Read(Quantity::Resident(process)) => {
             ("Memory", format!("RSS of {}", of(process)), "Resident memory in bytes")
         }
-        Counted::Read(Quantity::Work(process)) => {
-            ("CPU of processes", of(process), "Per cent of a processor that it used")
-        }
+        Counted::Read(Quantity::Work(process)) => ("CPU of processes", of(process), "Percent of one CPU"),
         // Sysprof looks for these words.
-        Counted::Read(Quantity::Busy(cpu)) => {
-            ("CPU Percent", format!("Total CPU {cpu}"), "Per cent that the processor worked")
-        }
+        Counted::Read(Quantity::Busy(cpu)) => ("CPU Percent", format!("Total CPU {cpu}"), "Percent busy"),
     };
     let is_share = matches!(counted, Counted::Read(Quantity::Work(_) | Quantity::Busy(_)));
     frame.short_text(category, 32).short_text(&name, 32).short_text(what, 52);

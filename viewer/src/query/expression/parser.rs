@@ -51,11 +51,11 @@ impl Parser<'_> {
     fn take(&mut self, offset: usize, token: Token) -> Result<(), SyntaxError> {
         match token {
             Token::Term(_) | Token::Open | Token::Not if self.after_operand => {
-                Err(self.wrong(offset, "an operator is missing", "write `and` or `or` before this"))
+                Err(self.wrong(offset, "missing operator", "write `and` or `or` before this"))
             }
             Token::And | Token::Or | Token::Close if !self.after_operand => Err(self.wrong(
                 offset,
-                "a name is missing",
+                "missing name",
                 "write a function, or `module:` and a file, before this",
             )),
             Token::Term(term) => self.term(offset, term),
@@ -86,7 +86,7 @@ impl Parser<'_> {
             return Err(self.wrong(
                 offset,
                 "too many names",
-                "an expression has at most 64; * stands for any letters",
+                "at most 64 are allowed; * matches any characters",
             ));
         }
         if known.is_none() {
@@ -107,7 +107,7 @@ impl Parser<'_> {
         self.apply(1);
         match self.waiting.pop() {
             Some(Waiting::Open(_)) => Ok(()),
-            _ => Err(self.wrong(offset, "a bracket too many", "nothing is open here")),
+            _ => Err(self.wrong(offset, "unmatched `)`", "there is no `(` for it")),
         }
     }
 
@@ -126,11 +126,11 @@ impl Parser<'_> {
     fn finish(mut self) -> Result<Expression, SyntaxError> {
         if !self.after_operand {
             let advice = "write a function, as in `parse*`, or `module:` and a file";
-            return Err(self.wrong(self.text.chars().count(), "a name is missing", advice));
+            return Err(self.wrong(self.text.chars().count(), "missing name", advice));
         }
         self.apply(1);
         if let Some(Waiting::Open(offset)) = self.waiting.pop() {
-            return Err(self.wrong(offset, "a bracket that does not end", "the `)` is missing"));
+            return Err(self.wrong(offset, "unclosed `(`", "add the `)`"));
         }
         Ok(Expression { text: self.text.to_owned(), terms: self.terms, formula: self.formula })
     }
@@ -170,18 +170,18 @@ mod tests {
     #[test]
     fn mistakes_are_pointed_at() {
         for (text, column, what) in [
-            ("", 1, "a name is missing"),
-            ("foo and", 8, "a name is missing"),
-            ("foo and )", 9, "a name is missing"),
-            ("foo bar", 5, "an operator is missing"),
-            ("foo not bar", 5, "an operator is missing"),
-            ("(foo", 1, "a bracket that does not end"),
-            ("foo)", 4, "a bracket too many"),
-            ("é and \"foo", 7, "a quote that does not end"),
-            ("foo or \"\"", 8, "an empty name"),
-            ("foo and modul:libc", 9, "there is no field `modul`"),
-            ("module: libc", 8, "a name is missing"),
-            ("()", 2, "a name is missing"),
+            ("", 1, "missing name"),
+            ("foo and", 8, "missing name"),
+            ("foo and )", 9, "missing name"),
+            ("foo bar", 5, "missing operator"),
+            ("foo not bar", 5, "missing operator"),
+            ("(foo", 1, "unclosed `(`"),
+            ("foo)", 4, "unmatched `)`"),
+            ("é and \"foo", 7, "unclosed quote"),
+            ("foo or \"\"", 8, "empty name"),
+            ("foo and modul:libc", 9, "unknown field `modul`"),
+            ("module: libc", 8, "missing name"),
+            ("()", 2, "missing name"),
         ] {
             let error = parse(text).unwrap_err();
             assert_eq!(error.column(), column, "{error}");

@@ -5,7 +5,7 @@ use std::fmt;
 /// The text is not an expression.
 ///
 /// ```text
-/// there is no field `modul` at column 9: use function, module, file, process, thread or call
+/// unknown field `modul` at column 9: use function, module, file, process, thread or call
 ///   foo and modul:libc
 ///           ^
 /// ```

@@ -62,14 +62,15 @@ impl<'a> Tokens<'a> {
             return Ok(Token::Term(Term { field: Field::Function, pattern: Pattern::glob(&word) }));
         };
         let Some(field) = Field::from_name(field) else {
-            let advice = "use function, module, file, process, thread or call; a name with a colon in it stands in quotes";
-            return Err(SyntaxError::new(self.text, start, &format!("there is no field `{field}`"), advice));
+            let advice =
+                "use function, module, file, process, thread or call; quote a name that has a colon in it";
+            return Err(SyntaxError::new(self.text, start, &format!("unknown field `{field}`"), advice));
         };
         let pattern = match (name, self.letters.peek()) {
             ("", Some('"')) => self.quoted()?,
             ("", _) => {
                 let advice = "write it right after the colon, as in `module:libc*`";
-                return Err(SyntaxError::new(self.text, self.offset, "a name is missing", advice));
+                return Err(SyntaxError::new(self.text, self.offset, "missing name", advice));
             }
             (name, _) => Pattern::glob(name),
         };
@@ -98,14 +99,14 @@ impl<'a> Tokens<'a> {
                 Some('\\') => name.extend(self.letter()),
                 Some(letter) => name.push(letter),
                 None => {
-                    let advice = "the other \" is missing";
-                    return Err(SyntaxError::new(self.text, start, "a quote that does not end", advice));
+                    let advice = "add the closing \"";
+                    return Err(SyntaxError::new(self.text, start, "unclosed quote", advice));
                 }
             }
         }
         if name.is_empty() {
-            let advice = "a function has at least one letter";
-            return Err(SyntaxError::new(self.text, start, "an empty name", advice));
+            let advice = "a name has at least one character";
+            return Err(SyntaxError::new(self.text, start, "empty name", advice));
         }
         Ok(Pattern::literal(&name))
     }

@@ -86,7 +86,7 @@ impl FromStr for Grouping {
 
 /// The word is not the name of a grouping.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no group `{0}`: use module, namespace, file, line, process, executable, command or thread")]
+#[error("unknown group `{0}`: use module, namespace, file, line, process, executable, command or thread")]
 pub struct UnknownGrouping(String);
 
 /// What identifies a group.

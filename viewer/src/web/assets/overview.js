@@ -244,7 +244,7 @@ function remarks({ data }) {
   const { remarks: said, unrecorded, nameless, totals } = data.info;
   const all = [
     ...said,
-    ...(totals.failed_calls > 0 ? [TEXT.remarks.failed(counted(totals.failed_calls, TEXT.nouns.call))] : []),
+    ...(totals.failed_calls > 0 ? [TEXT.remarks.failed(counted(totals.failed_calls, TEXT.nouns.failedAllocation))] : []),
     ...(unrecorded.length ? [TEXT.remarks.unrecorded(unrecorded)] : []),
     ...nameless.slice(0, REASONS).map((row) => TEXT.remarks.nameless(counted(row.addresses, TEXT.nouns.address), row.reason)),
   ];
