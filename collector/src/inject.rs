@@ -16,6 +16,7 @@
 //! Differences from a preloaded agent: words that no relocation covers, such as copies of `&malloc` that the program
 //! made itself, stay as they were, and so do the dynamic loader's own allocations.
 
+pub(crate) mod arch;
 mod breakpoints;
 mod host;
 pub(crate) mod late;
@@ -29,8 +30,6 @@ pub(crate) mod threads;
 #[expect(unsafe_code, reason = "ptrace")]
 pub(crate) mod tracee;
 mod wake;
-#[cfg_attr(test, expect(unsafe_code, reason = "a struct of numbers that are all zero"))]
-mod way_back;
 mod words;
 
 pub use refusal::Refusal;

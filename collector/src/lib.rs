@@ -60,7 +60,6 @@ mod glob;
 #[expect(unsafe_code, reason = "asks libc for a group")]
 mod group;
 mod image;
-#[cfg_attr(not(target_arch = "x86_64"), path = "inject/elsewhere.rs")]
 pub mod inject;
 mod known_images;
 mod listener;

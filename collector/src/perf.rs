@@ -52,7 +52,6 @@ mod walk;
 pub use again::{Again, unwind_again};
 pub(crate) use batch::{Batch, Samples};
 pub(crate) use enter::Entered;
-#[cfg(target_arch = "x86_64")]
 pub(crate) use event::open;
 pub use event::{Probe, probe};
 pub(crate) use files::{FileId, Files};

@@ -16,7 +16,6 @@
 mod areas;
 mod classes;
 mod ended;
-#[cfg_attr(not(target_arch = "x86_64"), path = "scan/elsewhere.rs")]
 mod hold;
 mod mappings;
 mod pages;

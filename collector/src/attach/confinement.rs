@@ -58,7 +58,6 @@ fn has_filters(pid: u32) -> bool {
 }
 
 /// The filters of the process's first thread.
-#[cfg(target_arch = "x86_64")]
 fn filters(pid: u32) -> io::Result<Vec<Vec<Instruction>>> {
     use crate::inject::tracee::Tracee;
     use std::time::{Duration, Instant};
@@ -74,12 +73,6 @@ fn filters(pid: u32) -> io::Result<Vec<Vec<Instruction>>> {
         filters.push(filter.into_iter().map(Instruction::from_bytes).collect());
     }
     Ok(filters)
-}
-
-/// On other architectures we stop no threads of other processes.
-#[cfg(not(target_arch = "x86_64"))]
-fn filters(_: u32) -> io::Result<Vec<Vec<Instruction>>> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! The target process of an injection, and what is known about it and the agent's hooks.
 
+use super::arch::way_back;
 use super::linkage::{Function, Linkage, Loaded, Module, Slot, protection};
 use super::memory::Memory;
 use super::refusal::{self, Refusal};
-use super::way_back;
-use procfs::process::{MMPermissions, MemoryMap, MemoryMaps, Process};
+use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps, Process};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io::{self, Read};
@@ -72,7 +72,7 @@ pub(super) struct Host {
     pub(super) change: u64,
     pub(super) leave: u64,
     pub(super) answer: u64,
-    /// Address of the instructions in libc by which signal handlers return.
+    /// Address of the instructions by which signal handlers return.
     pub(super) restorer: u64,
     /// How long to wait for calls.
     pub(super) patience: Duration,
@@ -182,10 +182,11 @@ impl Host {
 
     fn find_restorer(&self) -> Option<u64> {
         let libc = self.module(LIBC)?;
-        let is_code = |map: &&MemoryMap| {
-            map.perms.contains(MMPermissions::EXECUTE) && libc.range.contains(&map.address.0)
+        let may_have = |map: &&MemoryMap| match way_back::IS_IN_LIBC {
+            true => map.perms.contains(MMPermissions::EXECUTE) && libc.range.contains(&map.address.0),
+            false => map.pathname == MMapPath::Vdso,
         };
-        self.maps.iter().filter(is_code).find_map(|map| {
+        self.maps.iter().filter(may_have).find_map(|map| {
             let (start, end) = map.address;
             let at = way_back::restorer(&self.memory.bytes(start, end - start)?)?;
             Some(start + at as u64)

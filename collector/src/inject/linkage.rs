@@ -3,11 +3,11 @@
 //!
 //! Everything is read from the process's memory, so it does not matter if its files have been replaced since.
 
+use super::arch::{ABSOLUTE, IN_TABLE, LAZY, MACHINE};
 use super::memory::Memory;
 use object::elf::{
     DT_GNU_HASH, DT_JMPREL, DT_NULL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_STRSZ, DT_STRTAB, DT_SYMTAB,
-    EM_X86_64, PT_DYNAMIC, PT_GNU_RELRO, PT_LOAD, R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT,
-    STT_FUNC, STT_GNU_IFUNC,
+    PT_DYNAMIC, PT_GNU_RELRO, PT_LOAD, STT_FUNC, STT_GNU_IFUNC,
 };
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps};
 use std::collections::HashMap;
@@ -115,7 +115,7 @@ impl<'m> Linkage<'m> {
     pub(super) fn read(memory: &'m Memory, module: &Module) -> Option<Linkage<'m>> {
         let start = module.range.start;
         let header = memory.bytes(start, 64)?;
-        let is_ours = header.starts_with(b"\x7fELF\x02\x01") && half(&header, 18)? == EM_X86_64;
+        let is_ours = header.starts_with(b"\x7fELF\x02\x01") && half(&header, 18)? == MACHINE;
         if !is_ours {
             return None;
         }
@@ -124,7 +124,8 @@ impl<'m> Linkage<'m> {
         let (headers, _) = headers.as_chunks::<PROGRAM_HEADER>();
         let of_kind = |kind: u32| headers.iter().find(move |header| quarter(*header, 0) == Some(kind));
         let first = word(of_kind(PT_LOAD)?, 16)?;
-        let bias = start.wrapping_sub(first & !0xfff);
+        let page = rustix::param::page_size() as u64;
+        let bias = start.wrapping_sub(first & !(page - 1));
         let dynamic = bias.wrapping_add(word(of_kind(PT_DYNAMIC)?, 16)?);
         let length = word(of_kind(PT_DYNAMIC)?, 40)?.min(MOST_ENTRIES * ENTRY as u64);
         let dynamic = memory.bytes(dynamic, length)?;
@@ -148,7 +149,7 @@ impl<'m> Linkage<'m> {
         Some(Linkage {
             memory,
             // The loader rounds both ends down to pages.
-            relro: relro & !0xfff..relro.wrapping_add(relro_length) & !0xfff,
+            relro: relro & !(page - 1)..relro.wrapping_add(relro_length) & !(page - 1),
             bias,
             symbols: address(DT_SYMTAB)?,
             texts: memory.bytes(texts, length)?,
@@ -238,7 +239,7 @@ impl<'m> Linkage<'m> {
                 let Some((offset, kind, symbol)) = symbolic(relocation) else { continue };
                 let found = known.entry(symbol).or_insert_with(|| self.meant(symbol, functions));
                 let Some((function, is_foreign)) = *found else { continue };
-                let is_lazy = kind == R_X86_64_JUMP_SLOT && is_foreign;
+                let is_lazy = kind == LAZY && is_foreign;
                 let address = self.bias.wrapping_add(offset);
                 // An unaligned word would not be written atomically.
                 if address.is_multiple_of(8) {
@@ -273,8 +274,8 @@ pub(super) fn protection(maps: &MemoryMaps, address: u64) -> Option<MMPermission
 fn symbolic(relocation: &[u8; RELOCATION]) -> Option<(u64, u32, u32)> {
     let (kind, symbol) = (quarter(relocation, 8)?, quarter(relocation, 12)?);
     let is_plain = match kind {
-        R_X86_64_JUMP_SLOT | R_X86_64_GLOB_DAT => true,
-        R_X86_64_64 => word(relocation, 16)? == 0,
+        LAZY | IN_TABLE => true,
+        ABSOLUTE => word(relocation, 16)? == 0,
         _ => false,
     };
     (is_plain && symbol != 0).then_some((word(relocation, 0)?, kind, symbol))

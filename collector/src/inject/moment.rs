@@ -5,15 +5,15 @@
 //! locks is on the thread's stack, which requires a stack that can be unwound to its root. Whatever is unknown, such
 //! as unnamed functions of a stripped libc, counts as bad: there will be another moment, or another thread.
 
+use super::arch::{OLD_WAITS, Registers};
 use super::linkage::{Function, Linkage, Module};
 use super::memory::Memory;
 use crate::modules::VDSO;
 use crate::perf::{Files, Mapping, Space, View};
-use libc::user_regs_struct;
 use procfs::process::{MMPermissions, MMapPath, MemoryMaps};
 use std::fmt;
 use std::ops::Range;
-use unwind::{CodeAddress, End, Registers, Scratch, StackSample, unwind_sample};
+use unwind::{CodeAddress, End, Scratch, StackSample, unwind_sample};
 
 /// Most bytes of a stack that are copied.
 pub(super) const STACK: usize = 256 << 10;
@@ -37,7 +37,7 @@ const WAITING: &str = "nanosleep clock_nanosleep usleep sleep thrd_sleep poll pp
     pthread_mutex_clocklock pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_barrier_wait cnd_wait cnd_timedwait thrd_join \
     mtx_lock";
 /// System calls in which programs wait for something from outside, while libc holds no lock.
-const WAITS: [i64; 29] = [
+const WAITS: [i64; 25] = [
     libc::SYS_read,
     libc::SYS_readv,
     libc::SYS_pread64,
@@ -51,17 +51,13 @@ const WAITS: [i64; 29] = [
     libc::SYS_accept,
     libc::SYS_accept4,
     libc::SYS_connect,
-    libc::SYS_poll,
     libc::SYS_ppoll,
-    libc::SYS_select,
     libc::SYS_pselect6,
-    libc::SYS_epoll_wait,
     libc::SYS_epoll_pwait,
     libc::SYS_epoll_pwait2,
     libc::SYS_io_getevents,
     libc::SYS_nanosleep,
     libc::SYS_clock_nanosleep,
-    libc::SYS_pause,
     libc::SYS_rt_sigtimedwait,
     libc::SYS_rt_sigsuspend,
     libc::SYS_wait4,
@@ -84,6 +80,8 @@ pub(super) enum Bad {
     Narrow,
     /// It ignores the signal by which calls return to us.
     Deaf,
+    /// Its vector registers are in a mode of their own, in which libraries cannot run.
+    Streaming,
 }
 
 impl fmt::Display for Bad {
@@ -94,6 +92,7 @@ impl fmt::Display for Bad {
             Bad::Locked => "it was in the loader, in the allocator, or beginning or ending",
             Bad::Call => "it was in a system call that may be the loader's or the allocator's",
             Bad::Narrow => "its stack is too small",
+            Bad::Streaming => "it was in the processor's streaming mode",
             Bad::Deaf => "its process ignores SIGSEGV, which tells of the end of a call",
         })
     }
@@ -211,15 +210,14 @@ impl Ground {
     }
 
     /// Fails for a thread that must not load anything now. `stack` is the thread's stack from the stack pointer on.
-    pub(super) fn check(&mut self, registers: &user_regs_struct, stack: &[u8]) -> Result<(), Refused> {
-        let call = Some(registers.orig_rax.cast_signed()).filter(|call| *call >= 0);
-        let room = self.writable.iter().find(|range| range.contains(&registers.rsp));
-        if room.is_none_or(|range| registers.rsp - range.start < ROOM && !stack_grows(range, &self.writable))
-        {
+    pub(super) fn check(&mut self, registers: &Registers, stack: &[u8]) -> Result<(), Refused> {
+        let (call, pointer) = (registers.system_call(), registers.stack());
+        let room = self.writable.iter().find(|range| range.contains(&pointer));
+        if room.is_none_or(|range| pointer - range.start < ROOM && !stack_grows(range, &self.writable)) {
             return Err(Bad::Narrow.into());
         }
-        let start = Registers { ip: CodeAddress::Exact(registers.rip), sp: registers.rsp, bp: registers.rbp };
-        let sample = StackSample { registers: start, link: None, stack, max_depth: MOST_FRAMES };
+        let (start, link) = (registers.start(), registers.link());
+        let sample = StackSample { registers: start, link, stack, max_depth: MOST_FRAMES };
         let view = View { space: &self.space, files: &self.files, pid: self.pid };
         let mut codes = Vec::new();
         let end = unwind_sample(&sample, &view, &mut self.scratch, |frame| codes.push(frame.code()));
@@ -298,7 +296,7 @@ fn judge(places: &[Place], call: Option<i64>) -> Result<(), Bad> {
     }
     // A wait restarted after an interruption does not say what kind it is.
     let is_futex = matches!(call, Some(libc::SYS_futex | libc::SYS_restart_syscall));
-    if call.is_some_and(|call| !is_futex && !WAITS.contains(&call)) {
+    if call.is_some_and(|call| !is_futex && !WAITS.contains(&call) && !OLD_WAITS.contains(&call)) {
         return Err(Bad::Call);
     }
     let is_in_libc = !matches!(places.first(), None | Some(Place::Elsewhere));
@@ -355,8 +353,8 @@ mod tests {
             ("frees by a tail call", &[NAMELESS, APP, NAMELESS, NAMED, APP], None, Err(Bad::Locked)),
             ("loads", &[APP, Place::Loader, APP, NAMELESS, NAMED, APP], None, Err(Bad::Locked)),
             ("begins", &[NAMELESS, NAMELESS], None, Err(Bad::Locked)),
-            ("polls", &[NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_poll), Ok(())),
-            ("polls, nameless", &[NAMELESS, NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_poll), Ok(())),
+            ("polls", &[NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_ppoll), Ok(())),
+            ("polls, nameless", &[NAMELESS, NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_ppoll), Ok(())),
             ("maps", &[NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_mmap), Err(Bad::Call)),
             ("grows the heap", &[NAMELESS, MALLOC, APP], Some(libc::SYS_read), Err(Bad::Locked)),
             (

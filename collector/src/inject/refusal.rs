@@ -34,10 +34,6 @@ pub enum Refusal {
     /// It is not a dynamically linked program for this processor.
     #[error("it is statically linked, or not for this processor: it cannot load a library")]
     Static,
-    /// Injection is not supported on this processor.
-    #[error("that works on x86-64 only: start it with the agent preloaded, or with `sysprof-memprof run`")]
-    #[cfg(not(target_arch = "x86_64"))]
-    Processor,
     /// Its C library is not glibc.
     #[error("its C library is not glibc")]
     NotGlibc,
@@ -146,7 +142,6 @@ fn why_forbidden() -> &'static str {
 }
 
 /// Fails for processes where it is clear in advance that this will not work.
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nobody is injected there"))]
 pub(super) fn check(pid: u32) -> Result<(), Refusal> {
     let status =
         fs::read_to_string(format!("/proc/{pid}/status")).map_err(|error| Refusal::of(pid, error))?;

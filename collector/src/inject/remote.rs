@@ -1,83 +1,43 @@
 //! Calls functions in another process.
 //!
 //! ```text
-//!   stopped thread ── registers, vectors, signal mask are saved; below its red zone go an area and a return address
+//!   stopped thread ── registers, vectors, signal mask are saved; below its red zone go an area and room for a frame
 //!        │ runs the function, all signals blocked but one
 //!        ▼
-//!   returns to an address that is never mapped: it faults, and we are told of the SIGSEGV, which it does not get
+//!   returns to where it stops, see `arch`: on x86-64 an address that is never mapped, at which it faults
 //!        │
 //!        ▼
 //!   its state is restored, and a system call that we interrupted is restarted
 //! ```
 //!
-//! So a call costs a single stop, whatever the function does. A stop takes two context switches, and waits for a
-//! processor when they are busy.
+//! So on x86-64 a call costs a single stop, whatever the function does. A stop takes two context switches, and waits
+//! for a processor when they are busy.
 //!
 //! A call that does not return, because its file is on a disk that does not answer, or because another thread holds
-//! the loader's lock for ever, is left alone: the thread gets a way back of its own, see [`super::way_back`].
+//! the loader's lock for ever, is left alone: the thread gets a way back of its own, see `arch::way_back`.
 
+use super::arch::{RESUME, RETURNS_BY_FAULT, Registers, can_call, take_back, way_back};
 use super::breakpoints::Ready;
 use super::late::is_late;
 use super::memory::Memory;
 use super::moment::{Bad, Ground, Refused, STACK};
 use super::threads::task;
-use super::tracee::{Mask, Stop, Tracee};
-use super::way_back::{self, ALIGNMENT, BEHIND, FRAME};
+use super::tracee::{Mask, Stop, Tracee, Vectors};
 use crate::log::debug;
-use libc::user_regs_struct;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// The red zone of the x86-64 calling convention, and a margin.
+/// The red zone below a stack pointer, and a margin.
 const RED_ZONE: u64 = 256;
 /// Bytes in the stopped thread's stack for arguments passed by address.
 pub(super) const AREA: usize = 4096;
-/// Where functions return to: the start of the kernel's half of the address space, where nothing is ever mapped.
-const NOWHERE: u64 = 0xffff_8000_0000_0000;
+/// Alignment of what is above them.
+const ALIGNMENT: u64 = 64;
 /// How long a thread that is in a call may take to stop.
 const STOPS: Duration = Duration::from_millis(200);
 /// As signal sets.
 const SIGTRAP: Mask = 1 << (libc::SIGTRAP - 1);
 const SIGSEGV: Mask = 1 << (libc::SIGSEGV - 1);
-/// The direction and single-step flags.
-const DIRECTION: u64 = 0x400;
-const STEPS: u64 = 0x100;
-/// Results of system calls that the kernel restarts, in its internal numbering: after any handler, or after handlers
-/// that ask for it.
-const RESTART: [i64; 2] = [-512, -513];
-/// The same; restarted only if no handler ran.
-const RESTART_ALONE: i64 = -514;
-const RESTART_BLOCK: i64 = -516;
-const CUT: i64 = -(libc::EINTR as i64);
-/// Calls that end with `EINTR` even if no handler ran, and can be repeated as they are: sends and receives end so on
-/// a socket with a timeout, before the first byte; an interrupted connect can be waited for again.
-const REPEATED: [i64; 25] = [
-    libc::SYS_epoll_wait,
-    libc::SYS_epoll_pwait,
-    libc::SYS_epoll_pwait2,
-    libc::SYS_rt_sigtimedwait,
-    libc::SYS_semop,
-    libc::SYS_semtimedop,
-    libc::SYS_io_getevents,
-    libc::SYS_recvfrom,
-    libc::SYS_recvmsg,
-    libc::SYS_accept,
-    libc::SYS_accept4,
-    libc::SYS_recvmmsg,
-    libc::SYS_read,
-    libc::SYS_readv,
-    libc::SYS_preadv2,
-    libc::SYS_io_uring_enter,
-    libc::SYS_connect,
-    libc::SYS_sendto,
-    libc::SYS_sendmsg,
-    libc::SYS_sendmmsg,
-    libc::SYS_sendfile,
-    libc::SYS_splice,
-    libc::SYS_write,
-    libc::SYS_writev,
-    libc::SYS_pwritev2,
-];
 
 /// Why a function has not returned.
 #[derive(Debug)]
@@ -109,8 +69,8 @@ pub(super) struct Patience<'m> {
 pub(super) struct Caller {
     pid: u32,
     thread: Tracee,
-    registers: user_regs_struct,
-    vectors: Vec<u8>,
+    registers: Registers,
+    vectors: Vectors,
     mask: Mask,
     /// Somebody has sent it a SIGSEGV meanwhile.
     is_sent: bool,
@@ -130,7 +90,7 @@ pub(super) fn look(pid: u32, thread: u32, memory: &Memory, deadline: Instant) ->
         return Ok(None);
     }
     let registers = tracee.registers()?;
-    let stack = memory.bytes_up_to(registers.rsp, STACK);
+    let stack = memory.bytes_up_to(registers.stack(), STACK);
     go_on(pid, &tracee, registers)?;
     Ok(Some(Stood { registers, stack }))
 }
@@ -138,23 +98,21 @@ pub(super) fn look(pid: u32, thread: u32, memory: &Memory, deadline: Instant) ->
 /// A copy of a thread's state.
 #[derive(Debug)]
 pub(super) struct Stood {
-    pub(super) registers: user_regs_struct,
+    pub(super) registers: Registers,
     pub(super) stack: Vec<u8>,
 }
 
 impl Stood {
     /// True if the thread was in a system call.
     pub(super) fn waits(&self) -> bool {
-        self.registers.orig_rax.cast_signed() >= 0
+        self.registers.system_call().is_some()
     }
 }
 
 /// Resumes a thread that was interrupted in a system call, so that the call does not report the interruption.
-pub(crate) fn go_on(pid: u32, thread: &Tracee, mut registers: user_regs_struct) -> io::Result<()> {
-    if is_cut(&registers) && !has_signal(pid, thread.id(), thread.mask()?) {
-        let call = registers.orig_rax;
-        again(&mut registers, call);
-        return thread.set_registers(registers);
+pub(crate) fn go_on(pid: u32, thread: &Tracee, mut registers: Registers) -> io::Result<()> {
+    if registers.repeat_cut() && !has_signal(pid, thread.id(), thread.mask()?) {
+        return thread.set_registers(&registers);
     }
     Ok(())
 }
@@ -165,22 +123,6 @@ pub(super) fn go_on_unseen(thread: &Tracee) {
         // A thread's own number leads to its files under /proc, too.
         let _ = thread.registers().and_then(|registers| go_on(thread.id(), thread, registers));
     }
-}
-
-fn is_cut(registers: &user_regs_struct) -> bool {
-    registers.rax.cast_signed() == CUT && REPEATED.contains(&registers.orig_rax.cast_signed())
-}
-
-/// Makes the thread repeat the system call that it just came from.
-fn again(registers: &mut user_regs_struct, call: u64) {
-    registers.rax = call;
-    registers.orig_rax = u64::MAX;
-    registers.rip = registers.rip.wrapping_sub(2);
-}
-
-/// True if the thread has returned from a call, which leaves this stack pointer.
-fn has_returned(registers: &user_regs_struct, stack: u64) -> bool {
-    (registers.rip, registers.rsp) == (NOWHERE, stack)
 }
 
 /// True while an unblocked signal is pending for the thread, or for its whole process.
@@ -206,7 +148,7 @@ fn hindrance(pid: u32, thread: u32, blocked: Mask) -> Option<Bad> {
         return Some(Bad::Handler);
     }
     // The fault at the end of a call would reset the ignored signal to its default.
-    (ignored & SIGSEGV != 0).then_some(Bad::Deaf)
+    (RETURNS_BY_FAULT && ignored & SIGSEGV != 0).then_some(Bad::Deaf)
 }
 
 impl Caller {
@@ -229,7 +171,7 @@ impl Caller {
         }
         let mut check = |tracee: &Tracee| {
             let registers = tracee.registers()?;
-            let stack = memory.bytes_up_to(registers.rsp, STACK);
+            let stack = memory.bytes_up_to(registers.stack(), STACK);
             io::Result::Ok((registers, ground.check(&registers, &stack)))
         };
         let mut since = Instant::now();
@@ -242,9 +184,11 @@ impl Caller {
             (registers, checked) = check(&tracee)?;
         }
         let pid = ground.pid();
+        let (vectors, mask) = (tracee.vectors()?, tracee.mask()?);
         let bad = match checked {
             Err(Refused { bad, .. }) => Some(bad),
-            Ok(()) => hindrance(pid, thread, tracee.mask()?),
+            Ok(()) if !can_call(&vectors.bytes) => Some(Bad::Streaming),
+            Ok(()) => hindrance(pid, thread, mask),
         };
         if let Some(bad) = bad {
             if tracee.is_stopped() {
@@ -252,7 +196,9 @@ impl Caller {
             }
             return Ok(Err(bad));
         }
-        let (vectors, mask) = (tracee.vectors()?, tracee.mask()?);
+        if !registers.prepare(&mut tracee)? {
+            return Ok(Err(Bad::Call));
+        }
         tracee.set_mask(!SIGSEGV)?;
         Ok(Ok(Caller {
             pid,
@@ -276,21 +222,12 @@ impl Caller {
         if self.is_left {
             return Err(Failed::Late);
         }
-        let mut registers = self.registers;
-        // The stack pointer as after a call instruction.
-        let stack = self.frame();
-        self.thread.poke(stack, NOWHERE)?;
-        [registers.rdi, registers.rsi] = arguments;
-        registers.rip = function;
-        registers.rsp = stack;
-        // No variadic argument is in a vector register.
-        registers.rax = 0;
-        registers.orig_rax = u64::MAX;
-        registers.eflags &= !(DIRECTION | STEPS);
-        self.thread.set_registers(registers)?;
-        let result = self.run(stack.wrapping_add(8), patience);
+        let (stack, restorer) = (self.frame(), patience.restorer);
+        let calling = self.registers.calling(&self.thread, function, arguments, stack, restorer)?;
+        self.thread.set_registers(&calling)?;
+        let result = self.run(stack, patience);
         if matches!(result, Ok(_) | Err(Failed::Signal(_))) {
-            self.thread.set_registers(self.restored())?;
+            self.thread.set_registers(&self.restored())?;
         }
         result
     }
@@ -300,10 +237,9 @@ impl Caller {
         self.thread.id()
     }
 
-    /// Address for its vector registers on a way back.
+    /// Address of what a way back takes above the area.
     fn saved(&self) -> u64 {
-        let room = self.vectors.len().next_multiple_of(8) + BEHIND + 4;
-        self.registers.rsp.wrapping_sub(RED_ZONE + room as u64) & !(ALIGNMENT - 1)
+        self.registers.stack().wrapping_sub(RED_ZONE + way_back::room(&self.vectors)) & !(ALIGNMENT - 1)
     }
 
     /// Address of the [`AREA`] bytes.
@@ -311,9 +247,9 @@ impl Caller {
         self.saved().wrapping_sub(AREA as u64)
     }
 
-    /// Address at which calls find their return address, with room above it for a way back.
+    /// The stack pointer of calls, with room above it for a way back.
     fn frame(&self) -> u64 {
-        self.area().wrapping_sub(FRAME as u64 + 8)
+        self.area().wrapping_sub(way_back::FRAME)
     }
 
     /// Writes to the beginning of the area, padded with zeros to a multiple of 8 bytes.
@@ -336,17 +272,17 @@ impl Caller {
         (address..).step_by(8).zip(words).try_for_each(|(at, word)| self.thread.poke(at, word))
     }
 
-    /// Runs the thread until it has returned, which leaves this stack pointer. If that takes too long, the call is
-    /// abandoned rather than broken off: it may hold locks.
+    /// Runs the thread until the function that was called with this stack pointer has returned. If that takes too
+    /// long, the call is abandoned rather than broken off: it may hold locks.
     fn run(&mut self, stack: u64, patience: &Patience<'_>) -> Result<u64, Failed> {
         let mut deadline = Some(Instant::now() + patience.time);
-        self.thread.go_on()?;
+        self.thread.resume(RESUME)?;
         loop {
             let Some(stop) = self.thread.wait_for(deadline)? else {
                 let registers = self.interrupt()?;
-                if registers.is_some_and(|registers| has_returned(&registers, stack)) {
-                    self.thread.forget_signal();
-                    return Ok(registers.map_or(0, |registers| registers.rax));
+                if let Some(result) = registers.and_then(|registers| registers.result(stack, patience.restorer)) {
+                    take_back(&mut self.thread)?;
+                    return Ok(result);
                 }
                 match self.leave(patience) {
                     Ok(()) => return Err(Failed::Late),
@@ -355,24 +291,28 @@ impl Caller {
                 }
                 deadline = None;
                 if self.thread.is_stopped() {
-                    self.thread.go_on()?;
+                    self.thread.resume(RESUME)?;
                 }
                 continue;
             };
             match stop {
                 // These signals cannot be blocked; they stop the other threads.
-                Stop::Interrupted | Stop::Signal(libc::SIGSTOP) => self.thread.go_on()?,
+                Stop::Interrupted | Stop::Signal(libc::SIGSTOP) => self.thread.resume(RESUME)?,
                 Stop::Signal(libc::SIGSEGV) if self.thread.is_signal_sent()? => {
                     self.thread.forget_signal();
                     self.is_sent = true;
-                    self.thread.go_on()?;
+                    self.thread.resume(RESUME)?;
                 }
-                Stop::Signal(signal) => {
-                    let registers = self.thread.registers()?;
-                    self.thread.forget_signal();
-                    if signal == libc::SIGSEGV && has_returned(&registers, stack) {
-                        return Ok(registers.rax);
+                Stop::Signal(_) | Stop::SystemCall => {
+                    if let Some(result) = self.thread.registers()?.result(stack, patience.restorer) {
+                        take_back(&mut self.thread)?;
+                        return Ok(result);
                     }
+                    let Stop::Signal(signal) = stop else {
+                        self.thread.resume(RESUME)?;
+                        continue;
+                    };
+                    self.thread.forget_signal();
                     return Err(Failed::Signal(signal));
                 }
             }
@@ -381,7 +321,7 @@ impl Caller {
 
     /// Stops it wherever it is. Returns its registers, or `None` if the kernel does not let it stop: then it runs no
     /// code of its own either.
-    fn interrupt(&mut self) -> io::Result<Option<user_regs_struct>> {
+    fn interrupt(&mut self) -> io::Result<Option<Registers>> {
         self.thread.interrupt()?;
         let stop = self.thread.wait_for(Some(Instant::now() + STOPS))?;
         stop.map(|_| self.thread.registers()).transpose()
@@ -390,10 +330,10 @@ impl Caller {
     /// Abandons it in a call, with a way back: when the call returns, the thread resumes in its old state, with the
     /// signals blocked that it had blocked.
     fn leave(&mut self, patience: &Patience<'_>) -> io::Result<()> {
-        let (saved, frame) = (self.saved(), self.frame());
-        let bytes = way_back::frame(patience.restorer, &self.restored(), self.mask, saved);
-        self.put(patience.memory, saved, &way_back::vectors(&self.vectors))?;
-        self.put(patience.memory, frame, &bytes)?;
+        let places = [self.saved(), self.frame()];
+        let (registers, vectors) = (self.restored(), &self.vectors);
+        let parts = way_back::parts(patience.restorer, &registers, self.mask, vectors, places)?;
+        parts.iter().try_for_each(|(at, bytes)| self.put(patience.memory, *at, bytes))?;
         self.is_left = true;
         if self.thread.is_stopped() {
             // Meanwhile it receives its signals: stopping a service that does not answer should not require SIGKILL.
@@ -405,24 +345,9 @@ impl Caller {
         Ok(())
     }
 
-    /// The registers with which it resumes its old work. The kernel restarts interrupted system calls only on its own
-    /// way back from them, and this is another way.
-    fn restored(&self) -> user_regs_struct {
-        let mut registers = self.registers;
-        let (call, result) = (registers.orig_rax, registers.rax.cast_signed());
-        registers.orig_rax = u64::MAX;
-        if call.cast_signed() < 0 {
-            return registers;
-        }
-        let ends_at_handlers = matches!(result, RESTART_ALONE | RESTART_BLOCK) || is_cut(&self.registers);
-        if ends_at_handlers && has_signal(self.pid, self.thread.id(), self.mask) {
-            registers.rax = CUT.cast_unsigned();
-        } else if result == RESTART_BLOCK {
-            again(&mut registers, libc::SYS_restart_syscall.cast_unsigned());
-        } else if ends_at_handlers || RESTART.contains(&result) {
-            again(&mut registers, call);
-        }
-        registers
+    /// The registers with which it resumes its old work.
+    fn restored(&self) -> Registers {
+        self.registers.resumed(|| has_signal(self.pid, self.thread.id(), self.mask))
     }
 }
 
@@ -436,7 +361,7 @@ impl Drop for Caller {
             return;
         }
         if self.thread.is_stopped() {
-            let _ = self.thread.set_registers(self.restored());
+            let _ = self.thread.set_registers(&self.restored());
             let _ = self.thread.set_vectors(&mut self.vectors);
             let _ = self.thread.set_mask(self.mask);
             if self.is_sent {

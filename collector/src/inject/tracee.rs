@@ -4,24 +4,24 @@
 //! happens in one thread of ours, as the kernel requires; when that thread ends, its tracees are free, whatever
 //! happened. A tracee that has not stopped cannot be released, and is kept until it has.
 
+use super::arch::{self, Registers};
 use super::late;
 use super::remote::go_on_unseen;
-use libc::{c_int, c_long, c_uint, c_void, iovec, pid_t, user_regs_struct};
+use libc::{c_int, c_long, c_uint, c_void, iovec, pid_t};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
 /// Bytes of the largest vector state: AMX needs 11 KiB.
 const VECTOR: usize = 16 << 10;
-/// `NT_X86_XSTATE`
-const XSTATE: usize = 0x202;
+/// Marks stops at system calls.
+const OPTIONS: usize = libc::PTRACE_O_TRACESYSGOOD as usize;
+const SYSTEM_CALL: c_int = libc::SIGTRAP | 0x80;
 /// How long to wait actively: a stop takes microseconds, and meanwhile a thread stands still.
 const SOON: Duration = Duration::from_millis(2);
 const NAP: Duration = Duration::from_micros(200);
 /// Threads stop within this time, except in the worst places of the kernel.
 const LONG: Duration = Duration::from_millis(200);
-/// Offset of the debug registers in `struct user`.
-const DEBUG_REGISTERS: usize = std::mem::offset_of!(libc::user, u_debugreg);
 
 /// `PTRACE_SECCOMP_GET_FILTER`
 const SECCOMP_GET_FILTER: c_uint = 0x420c;
@@ -38,6 +38,17 @@ pub(crate) enum Stop {
     Interrupted,
     /// A signal is about to be delivered.
     Signal(c_int),
+    /// It begins or ends a system call, and was resumed so as to stop there.
+    SystemCall,
+}
+
+/// A thread's vector registers and related state.
+#[derive(Clone, Debug)]
+pub(crate) struct Vectors {
+    /// Which set of registers it is.
+    pub(super) set: usize,
+    /// As the processor or the kernel saves them.
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// A seized thread.
@@ -53,7 +64,7 @@ impl Tracee {
     /// Makes us the thread's tracer; the thread keeps running.
     pub(crate) fn seize(thread: u32) -> io::Result<Tracee> {
         let thread = thread.cast_signed();
-        request(libc::PTRACE_SEIZE, thread, 0, 0)?;
+        request(libc::PTRACE_SEIZE, thread, 0, OPTIONS)?;
         Ok(Tracee { thread, stop: None, is_gone: false, has_breakpoint: false })
     }
 
@@ -69,7 +80,7 @@ impl Tracee {
             match self.wait(deadline)? {
                 None => return Ok(false),
                 Some(Stop::Interrupted) => return Ok(true),
-                Some(Stop::Signal(_)) => {
+                Some(Stop::Signal(_) | Stop::SystemCall) => {
                     self.forget_breakpoint();
                     self.go(self.signal())?;
                 }
@@ -97,9 +108,9 @@ impl Tracee {
         self.has_breakpoint
     }
 
-    /// Resumes it, with the signal that it stopped for.
-    pub(crate) fn go_on(&mut self) -> io::Result<()> {
-        self.go(self.signal())
+    /// Resumes it by this request, with the signal that it stopped for.
+    pub(crate) fn resume(&mut self, request: c_uint) -> io::Result<()> {
+        self.go_by(request, self.signal())
     }
 
     /// Waits for its next stop, indefinitely if there is no deadline.
@@ -149,19 +160,8 @@ impl Tracee {
 
     /// Sets its hardware breakpoint to an instruction, or clears it.
     fn set_breakpoint(&mut self, address: Option<u64>) -> io::Result<()> {
-        let thread = self.thread;
-        let set = |register: usize, value: u64| {
-            let place = DEBUG_REGISTERS + 8 * register;
-            request(libc::PTRACE_POKEUSER, thread, place, value as usize).map(drop)
-        };
-        set(7, 0)?;
-        self.has_breakpoint = false;
-        if let Some(address) = address {
-            set(0, address)?;
-            // Enables the first breakpoint, for this thread, on execution.
-            set(7, 1)?;
-            self.has_breakpoint = true;
-        }
+        arch::set_breakpoint(self, address)?;
+        self.has_breakpoint = address.is_some();
         Ok(())
     }
 
@@ -171,8 +171,12 @@ impl Tracee {
     }
 
     fn go(&mut self, signal: c_int) -> io::Result<()> {
+        self.go_by(libc::PTRACE_CONT, signal)
+    }
+
+    fn go_by(&mut self, how: c_uint, signal: c_int) -> io::Result<()> {
         self.stop = None;
-        request(libc::PTRACE_CONT, self.thread, 0, signal as usize).map(drop)
+        request(how, self.thread, 0, signal as usize).map(drop)
     }
 
     /// Waits for its next stop; `None` if there was none by the deadline.
@@ -204,6 +208,7 @@ impl Tracee {
                 self.stop = Some(match status >> 8 {
                     // No other events were asked for.
                     EVENT_STOP => Stop::Interrupted,
+                    _ if status == SYSTEM_CALL => Stop::SystemCall,
                     _ => Stop::Signal(status),
                 });
                 Ok(self.stop)
@@ -226,34 +231,63 @@ impl Tracee {
     /// The stop that it is in.
     fn ask(&self) -> Option<Stop> {
         let info = self.signal_info().ok()?;
-        Some(if info.si_code >> 8 == EVENT_STOP { Stop::Interrupted } else { Stop::Signal(info.si_signo) })
+        Some(match info.si_code {
+            SYSTEM_CALL => Stop::SystemCall,
+            code if code >> 8 == EVENT_STOP => Stop::Interrupted,
+            _ => Stop::Signal(info.si_signo),
+        })
     }
 
     /// Its registers. Only for a stopped thread, like everything below.
-    pub(crate) fn registers(&self) -> io::Result<user_regs_struct> {
-        let mut registers = std::mem::MaybeUninit::<user_regs_struct>::zeroed();
-        request(libc::PTRACE_GETREGS, self.thread, 0, registers.as_mut_ptr().expose_provenance())?;
-        // SAFETY: all zeros are valid, and so is what the kernel wrote.
-        Ok(unsafe { registers.assume_init() })
+    pub(crate) fn registers(&self) -> io::Result<Registers> {
+        Registers::of(self)
     }
 
-    pub(crate) fn set_registers(&self, mut registers: user_regs_struct) -> io::Result<()> {
-        let place = (&raw mut registers).expose_provenance();
-        request(libc::PTRACE_SETREGS, self.thread, 0, place).map(drop)
+    pub(crate) fn set_registers(&self, registers: &Registers) -> io::Result<()> {
+        registers.put(self)
     }
 
-    /// Its vector registers and related state, as the processor saves them.
-    pub(crate) fn vectors(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; VECTOR];
+    /// Its vector registers and related state.
+    pub(crate) fn vectors(&self) -> io::Result<Vectors> {
+        let mut result = Err(io::ErrorKind::Unsupported.into());
+        for set in arch::VECTOR_SETS {
+            let mut bytes = vec![0; VECTOR];
+            result = self.get(set, &mut bytes).map(|length| {
+                bytes.truncate(length);
+                Vectors { set, bytes }
+            });
+            if result.is_ok() {
+                break;
+            }
+        }
+        result
+    }
+
+    pub(crate) fn set_vectors(&self, vectors: &mut Vectors) -> io::Result<()> {
+        self.set(vectors.set, &mut vectors.bytes)
+    }
+
+    /// A set of registers, by the number of its note in core files; returns how many bytes it has.
+    fn get(&self, set: usize, bytes: &mut [u8]) -> io::Result<usize> {
         let mut place = iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-        request(libc::PTRACE_GETREGSET, self.thread, XSTATE, (&raw mut place).expose_provenance())?;
-        bytes.truncate(place.iov_len);
-        Ok(bytes)
+        request(libc::PTRACE_GETREGSET, self.thread, set, (&raw mut place).expose_provenance())?;
+        Ok(place.iov_len)
     }
 
-    pub(crate) fn set_vectors(&self, bytes: &mut [u8]) -> io::Result<()> {
+    pub(super) fn set(&self, set: usize, bytes: &mut [u8]) -> io::Result<()> {
         let mut place = iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-        request(libc::PTRACE_SETREGSET, self.thread, XSTATE, (&raw mut place).expose_provenance()).map(drop)
+        request(libc::PTRACE_SETREGSET, self.thread, set, (&raw mut place).expose_provenance()).map(drop)
+    }
+
+    /// The first words of a set of registers.
+    pub(super) fn words<const COUNT: usize>(&self, set: usize) -> io::Result<[u64; COUNT]> {
+        let mut bytes = [[0; 8]; COUNT];
+        self.get(set, bytes.as_flattened_mut())?;
+        Ok(bytes.map(u64::from_le_bytes))
+    }
+
+    pub(super) fn set_words<const COUNT: usize>(&self, set: usize, words: &[u64; COUNT]) -> io::Result<()> {
+        self.set(set, words.map(u64::to_le_bytes).as_flattened_mut())
     }
 
     /// The signals that it blocks.
@@ -290,6 +324,18 @@ impl Tracee {
     /// Writes a word of its memory, whatever the protection.
     pub(crate) fn poke(&self, address: u64, word: u64) -> io::Result<()> {
         request(libc::PTRACE_POKEDATA, self.thread, address as usize, word as usize).map(drop)
+    }
+
+    /// A word of its memory.
+    #[cfg(target_arch = "aarch64")]
+    pub(super) fn peek(&self, address: u64) -> io::Result<u64> {
+        request(libc::PTRACE_PEEKDATA, self.thread, address as usize, 0).map(c_long::cast_unsigned)
+    }
+
+    /// Writes a word of the kernel's `struct user` of it.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn poke_user(&self, offset: usize, word: u64) -> io::Result<()> {
+        request(libc::PTRACE_POKEUSER, self.thread, offset, word as usize).map(drop)
     }
 
     /// Its number.
@@ -406,8 +452,9 @@ mod tests {
         fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten().find_map(|task| {
             let call = fs::read_to_string(task.path().join("syscall")).ok()?;
             let number: c_long = call.split(' ').next()?.parse().ok()?;
-            let waits = [libc::SYS_epoll_wait, libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2];
-            waits.contains(&number).then(|| task.file_name().to_str()?.parse().ok())?
+            let waits = [libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2];
+            let is_wait = waits.contains(&number) || arch::OLD_WAITS.contains(&number);
+            is_wait.then(|| task.file_name().to_str()?.parse().ok())?
         })
     }
 

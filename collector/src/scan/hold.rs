@@ -2,10 +2,10 @@
 
 use super::areas::Stack;
 use crate::inject::Refusal;
+use crate::inject::arch::{Registers, vector_registers};
 use crate::inject::remote::go_on;
 use crate::inject::threads::threads;
 use crate::inject::tracee::Tracee;
-use libc::user_regs_struct;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
@@ -16,14 +16,12 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// Another thread of ours that injects the agent or looks for new libraries has finished by then.
 const BUSY: Duration = Duration::from_secs(3);
 const NAP: Duration = Duration::from_millis(10);
-/// The state saved by `fxsave` begins with the last x87 instruction and the like, which does not matter.
-const LAST_INSTRUCTION: usize = 32;
 
 /// A stopped thread.
 #[derive(Debug)]
 struct Still {
     tracee: Tracee,
-    registers: user_regs_struct,
+    registers: Registers,
     /// All its registers that can hold an address.
     words: Vec<u64>,
 }
@@ -119,8 +117,8 @@ impl Hold {
     pub(super) fn stacks(&self) -> Vec<Stack> {
         let still = self.threads.iter().map(|(tid, Still { registers, .. })| Stack {
             tid: *tid,
-            pointer: registers.rsp,
-            thread_pointer: Some(registers.fs_base),
+            pointer: registers.stack(),
+            thread_pointer: Some(registers.thread_pointer()),
         });
         let late = self.late.iter().filter_map(|tracee| {
             let pointer = pointer_in_kernel(self.pid, tracee.id())?;
@@ -157,13 +155,9 @@ impl Drop for Hold {
 impl Still {
     fn of(tracee: Tracee) -> io::Result<Still> {
         let registers = tracee.registers()?;
-        let r = &registers;
-        let mut words = vec![
-            r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13,
-            r.r14, r.r15, r.fs_base, r.gs_base,
-        ];
-        let vectors = tracee.vectors().unwrap_or_default();
-        let (vectors, _) = vectors.get(LAST_INSTRUCTION..).unwrap_or_default().as_chunks();
+        let mut words = registers.addresses();
+        let vectors = tracee.vectors().map(|vectors| vectors.bytes).unwrap_or_default();
+        let (vectors, _) = vector_registers(&vectors).as_chunks();
         words.extend(vectors.iter().map(|word| u64::from_le_bytes(*word)));
         Ok(Still { tracee, registers, words })
     }

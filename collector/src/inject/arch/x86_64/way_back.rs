@@ -13,19 +13,24 @@
 //!   └───────────────┴───────────────────────────────┴──────┴─────────┴──────────┘
 //! ```
 
-use super::tracee::Mask;
+use super::{Registers, at};
+use crate::inject::tracee::{Mask, Vectors};
 use libc::user_regs_struct;
 use std::arch::x86_64::__cpuid_count;
+use std::io;
+use std::mem::offset_of;
+
+/// `mov $15, %rax; syscall`
+const RESTORER: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+/// They lie in libc.
+pub(in crate::inject) const IS_IN_LIBC: bool = true;
+/// Distance from a call's return address to the text above its frame.
+pub(in crate::inject) const FRAME: u64 = BYTES as u64 + 8;
 
 /// Bytes of the frame: a return address and `struct ucontext`, rounded up to a multiple of 16.
-pub(super) const FRAME: usize = 320;
-/// Required alignment of the vector state.
-pub(super) const ALIGNMENT: u64 = 64;
+const BYTES: usize = 320;
 /// Bytes that follow the vector state.
-pub(super) const BEHIND: usize = 4;
-
-/// `mov $15, %rax; syscall`, by which libc returns from handlers.
-const RESTORER: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+const BEHIND: usize = 4;
 /// `UC_FP_XSTATE`, `UC_SIGCONTEXT_SS`, `UC_STRICT_RESTORE_SS`
 const FLAGS: u64 = 7;
 /// Invalid flags for an alternate stack, so that the thread keeps the one that it has.
@@ -40,22 +45,63 @@ const LEAST: usize = 576;
 /// AMX tiles, for which a thread has room only if it uses them.
 const TILES: u64 = 3 << 17;
 
-/// Offset in libc's code of the instructions that handlers return to.
-pub(super) fn restorer(code: &[u8]) -> Option<usize> {
+/// The general registers in the order of a signal frame.
+const GENERAL: [usize; 18] = [
+    at!(r8),
+    at!(r9),
+    at!(r10),
+    at!(r11),
+    at!(r12),
+    at!(r13),
+    at!(r14),
+    at!(r15),
+    at!(rdi),
+    at!(rsi),
+    at!(rbp),
+    at!(rbx),
+    at!(rdx),
+    at!(rax),
+    at!(rcx),
+    at!(rsp),
+    at!(rip),
+    at!(eflags),
+];
+
+/// Offset in code of the instructions that handlers return to.
+pub(in crate::inject) fn restorer(code: &[u8]) -> Option<usize> {
     code.windows(RESTORER.len()).position(|bytes| bytes == RESTORER)
 }
 
+/// Bytes above the text that a way back takes.
+pub(in crate::inject) fn room(vectors: &Vectors) -> u64 {
+    (vectors.bytes.len().next_multiple_of(8) + BEHIND + 4) as u64
+}
+
+/// What is to be written, and where, so that a call returns to this state: the vectors go `above` the text, and the
+/// frame begins at the call's return address.
+///
+/// # Errors
+/// None.
+pub(in crate::inject) fn parts(
+    restorer: u64,
+    registers: &Registers,
+    mask: Mask,
+    vectors: &Vectors,
+    [above, frame]: [u64; 2],
+) -> io::Result<Vec<(u64, Vec<u8>)>> {
+    let bytes = self::frame(restorer, registers, mask, above);
+    Ok(vec![(above, self::vectors(&vectors.bytes)), (frame, bytes.to_vec())])
+}
+
 /// A frame that restores a thread's state, with these vectors.
-pub(super) fn frame(restorer: u64, registers: &user_regs_struct, mask: Mask, vectors: u64) -> [u8; FRAME] {
-    let user_regs_struct { r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, .. } =
-        *registers;
-    let user_regs_struct { rcx, rsp, rip, eflags, cs, ss, .. } = *registers;
+fn frame(restorer: u64, Registers(words): &Registers, mask: Mask, vectors: u64) -> [u8; BYTES] {
     let head = [restorer, FLAGS, 0, 0, NO_STACK, 0];
-    let general = [r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, eflags];
+    let general = GENERAL.map(|at| words[at]);
+    let segments = words[at!(cs)] & 0xffff | (words[at!(ss)] & 0xffff) << 48;
     // The fault's error, trap, old mask and address are zero: there was none.
-    let others = [cs & 0xffff | (ss & 0xffff) << 48, 0, 0, 0, 0, vectors];
+    let others = [segments, 0, 0, 0, 0, vectors];
     let words = head.into_iter().chain(general).chain(others).chain([0; 8]).chain([mask]);
-    let mut bytes = [0; FRAME];
+    let mut bytes = [0; BYTES];
     for (place, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
         *place = word.to_le_bytes();
     }
@@ -63,7 +109,7 @@ pub(super) fn frame(restorer: u64, registers: &user_regs_struct, mask: Mask, vec
 }
 
 /// The vector state in signal frame format, from that which ptrace returns.
-pub(super) fn vectors(given: &[u8]) -> Vec<u8> {
+fn vectors(given: &[u8]) -> Vec<u8> {
     let bits = |at: usize| {
         let word = given.get(at..).and_then(|rest| rest.first_chunk());
         word.map_or(0, |word| u64::from_le_bytes(*word))
@@ -99,10 +145,10 @@ mod tests {
     /// Check that the parts of a frame are where the kernel looks for them.
     #[test]
     fn frames_are_laid_out_as_signals_are() {
-        // SAFETY: a struct of integers, for which all bits may be zero.
-        let mut registers: user_regs_struct = unsafe { std::mem::zeroed() };
-        (registers.r8, registers.rsp, registers.rip, registers.eflags) = (8, 0x7000, 0x4000, 0x246);
-        (registers.cs, registers.ss) = (0x33, 0x2b);
+        let mut registers = Registers(Default::default());
+        let given = [(at!(r8), 8), (at!(rsp), 0x7000), (at!(rip), 0x4000), (at!(eflags), 0x246)];
+        let segments = [(at!(cs), 0x33), (at!(ss), 0x2b)];
+        given.into_iter().chain(segments).for_each(|(at, word)| registers.0[at] = word);
         let bytes = frame(0x1234, &registers, 5, 0x9000);
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
         let context = |offset: usize| word(8 + offset);
