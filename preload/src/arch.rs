@@ -13,7 +13,7 @@ use core::arch::global_asm;
 // first access may allocate.
 global_asm!(
     ".pushsection .tdata.sysprof_memprof,\"awT\",@progbits",
-    ".balign 64",
+    ".balign {alignment}",
     ".globl sysprof_memprof_tls",
     ".hidden sysprof_memprof_tls",
     ".type sysprof_memprof_tls,@object",
@@ -24,8 +24,13 @@ global_asm!(
     ".zero 16",
     ".size sysprof_memprof_tls, 64",
     ".popsection",
+    alignment = const ALIGNMENT,
     undrawn = const crate::sampler::UNDRAWN,
 );
+
+/// A line of the cache where the loader grants it: into a running process it loads no library whose block is aligned
+/// to more than the thread's own, which is 16 bytes at least.
+const ALIGNMENT: usize = if cfg!(target_arch = "x86_64") { 64 } else { 16 };
 
 /// The calling thread's block.
 #[inline(always)]

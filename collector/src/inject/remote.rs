@@ -280,7 +280,9 @@ impl Caller {
         loop {
             let Some(stop) = self.thread.wait_for(deadline)? else {
                 let registers = self.interrupt()?;
-                if let Some(result) = registers.and_then(|registers| registers.result(stack, patience.restorer)) {
+                if let Some(result) =
+                    registers.and_then(|registers| registers.result(stack, patience.restorer))
+                {
                     take_back(&mut self.thread)?;
                     return Ok(result);
                 }

@@ -4,7 +4,7 @@
 //! happens in one thread of ours, as the kernel requires; when that thread ends, its tracees are free, whatever
 //! happened. A tracee that has not stopped cannot be released, and is kept until it has.
 
-use super::arch::{self, Registers};
+use super::arch::{self, Registers, SystemCall};
 use super::late;
 use super::remote::go_on_unseen;
 use libc::{c_int, c_long, c_uint, c_void, iovec, pid_t};
@@ -58,6 +58,8 @@ pub(crate) struct Tracee {
     stop: Option<Stop>,
     is_gone: bool,
     has_breakpoint: bool,
+    /// The system call that it was in when it was asked to stop.
+    before: Option<SystemCall>,
 }
 
 impl Tracee {
@@ -65,11 +67,14 @@ impl Tracee {
     pub(crate) fn seize(thread: u32) -> io::Result<Tracee> {
         let thread = thread.cast_signed();
         request(libc::PTRACE_SEIZE, thread, 0, OPTIONS)?;
-        Ok(Tracee { thread, stop: None, is_gone: false, has_breakpoint: false })
+        Ok(Tracee { thread, stop: None, is_gone: false, has_breakpoint: false, before: None })
     }
 
     /// Asks it to stop.
-    pub(crate) fn interrupt(&self) -> io::Result<()> {
+    pub(crate) fn interrupt(&mut self) -> io::Result<()> {
+        if self.stop.is_none() {
+            self.before = arch::system_call_of(self.id());
+        }
         request(libc::PTRACE_INTERRUPT, self.thread, 0, 0).map(drop)
     }
 
@@ -324,6 +329,12 @@ impl Tracee {
     /// Writes a word of its memory, whatever the protection.
     pub(crate) fn poke(&self, address: u64, word: u64) -> io::Result<()> {
         request(libc::PTRACE_POKEDATA, self.thread, address as usize, word as usize).map(drop)
+    }
+
+    /// The system call that it was in when it was asked to stop, as far as that matters here.
+    #[cfg(target_arch = "aarch64")]
+    pub(super) fn before(&self) -> Option<SystemCall> {
+        self.before
     }
 
     /// A word of its memory.

@@ -14,11 +14,13 @@
 //! registers.
 
 use super::mappings::Mapping;
-use crate::inject::arch::RED_ZONE;
 use capture::AreaKind;
 use std::collections::HashSet;
 use std::ops::Range;
 
+/// Bytes below the stack pointer that are in use, on x86-64. 64-bit ARM has none: there an old pointer in them may keep
+/// a block.
+const RED_ZONE: u64 = 128;
 const PAGE: u64 = 4096;
 
 /// A piece of memory that is searched.

@@ -81,7 +81,7 @@ impl Hold {
             }
         }
         // If a thread is ending, the wait below notices.
-        tracees.iter().for_each(|tracee| drop(tracee.interrupt()));
+        tracees.iter_mut().for_each(|tracee| drop(tracee.interrupt()));
         let deadline = Instant::now() + PATIENCE;
         for mut tracee in tracees {
             match tracee.wait_interrupted(deadline) {

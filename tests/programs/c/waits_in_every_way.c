@@ -150,6 +150,7 @@ static void *allocate(void *unused) {
   for (uint64_t calls = 0; !get(&page->stop); calls++) {
     set(&page->threads[0].mallocs_begun, calls + 1);
     void *block = malloc(1100 + calls % 7);
+    __asm__ volatile("" ::"r"(block) : "memory");
     set(&page->threads[0].mallocs_done, calls + 1);
     free(block);
     if (calls % 1000 == 0) usleep(2000);

@@ -143,7 +143,7 @@ fn numbers_come_with_their_caveats() {
         Case { loaded, events: made.events.clone(), samples: Vec::new() }
     };
     let (part, whole) = (seen(&query, &lens), seen(&Query::default(), &Lens::default()));
-    let numbers = ["sampled, one in 64.0 KiB: numbers are estimates", "7 events lost (the ring was full)"];
+    let numbers = ["sampled, one per 64.0 KiB: numbers are estimates", "7 events lost (the ring was full)"];
     for format in [Format::Pprof, Format::Callgrind, Format::Dot, Format::Flamegraph, Format::Speedscope] {
         let text = text(format, exported(&part, format, Metric::Live));
         for what in ["app.memprof at 5.00 ms", "only: main and not quit"].iter().chain(&numbers) {

@@ -10,7 +10,6 @@
 pub(in crate::inject) mod way_back;
 
 use super::{CUT, REPEATED};
-use crate::inject::memory::Memory;
 use crate::inject::tracee::{Stop, Tracee};
 use libc::{c_uint, user_regs_struct};
 use object::elf::{
@@ -28,8 +27,6 @@ pub(in crate::inject) const ABSOLUTE: u32 = R_AARCH64_ABS64;
 pub(in crate::inject) const IN_TABLE: u32 = R_AARCH64_GLOB_DAT;
 pub(in crate::inject) const LAZY: u32 = R_AARCH64_JUMP_SLOT;
 
-/// Bytes below the stack pointer that are in use.
-pub(crate) const RED_ZONE: u64 = 0;
 /// The vector registers: those of SVE, or `NT_PRFPREG` where there are none.
 pub(in crate::inject) const VECTOR_SETS: [usize; 2] = [NT_ARM_SVE as usize, 2];
 /// A call ends with a system call.
@@ -49,8 +46,6 @@ const SUPERVISOR_CALL: u32 = 0xd400_0001;
 const FLAGS: u64 = 1 << 21 | 3 << 10;
 /// No system call.
 const NONE: i32 = -1;
-/// Bytes below the stack pointer where the frame of a handler that has just returned would lie.
-const HANDLERS: u64 = 16 << 10;
 /// A thread comes to its next system call, or out of it, within this time.
 const SOON: Duration = Duration::from_millis(200);
 /// Breaks at one instruction of four bytes outside the kernel.
@@ -76,6 +71,17 @@ enum Place {
     Elsewhere,
 }
 
+/// A system call that a thread waits in.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::inject) struct SystemCall {
+    number: i64,
+    /// Its first argument.
+    first: u64,
+    stack: u64,
+    /// The address of the instruction that follows.
+    end: u64,
+}
+
 /// A stopped thread's registers: x0 to x30, sp, pc and pstate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Registers {
@@ -97,9 +103,7 @@ impl Registers {
             _ => Place::Elsewhere,
         };
         let mut registers = Registers { words, thread_pointer, place, cut: None };
-        if registers.is_cut() && !registers.comes_from_a_handler(thread) {
-            registers.cut = Some(first_argument(thread, words[CALL])?);
-        }
+        registers.cut = thread.before().filter(|call| registers.is_end_of(call)).map(|call| call.first);
         Ok(registers)
     }
 
@@ -148,20 +152,15 @@ impl Registers {
         first.is_some()
     }
 
-    fn is_cut(&self) -> bool {
+    /// True if this system call has just ended, as a signal makes it end.
+    fn is_end_of(&self, call: &SystemCall) -> bool {
+        let is_here = (call.stack, call.end) == (self.words[SP], self.words[PC]);
+        let number = self.words[CALL].cast_signed();
         self.place == Place::After
             && self.words[0] == CUT
-            && REPEATED.contains(&self.words[CALL].cast_signed())
-    }
-
-    /// True if the thread may have returned from a signal's handler rather than from the system call itself: below
-    /// its stack lies a frame that restores these registers. A program in which that is left from an earlier handler
-    /// knows that this call can be interrupted.
-    fn comes_from_a_handler(&self, thread: &Tracee) -> bool {
-        let Ok(memory) = Memory::of(thread.id()) else { return true };
-        let below = memory.bytes(self.words[SP].saturating_sub(HANDLERS), HANDLERS).unwrap_or_default();
-        let here = [self.words[SP].to_le_bytes(), self.words[PC].to_le_bytes()].concat();
-        below.as_chunks::<8>().0.windows(2).any(|pair| pair.as_flattened() == here)
+            && is_here
+            && call.number == number
+            && REPEATED.contains(&number)
     }
 
     /// The thread is to call functions. One that stands before a system call is led into it, past whatever the kernel
@@ -241,14 +240,16 @@ pub(in crate::inject) fn take_back(thread: &mut Tracee) -> io::Result<()> {
     Ok(())
 }
 
-/// The first argument of a system call from which a thread has just returned. The kernel keeps it, and tells it of a
-/// thread in a call: for a moment this one seems to be.
-fn first_argument(thread: &Tracee, call: u64) -> io::Result<u64> {
-    thread.set(NT_ARM_SYSTEM_CALL as usize, &mut (call as i32).to_le_bytes())?;
-    let told = std::fs::read_to_string(format!("/proc/{}/syscall", thread.id()));
-    thread.set(NT_ARM_SYSTEM_CALL as usize, &mut NONE.to_le_bytes())?;
-    let first = told?.split(' ').nth(1).and_then(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok());
-    first.ok_or_else(|| io::Error::other("the kernel does not tell the arguments of a system call"))
+/// The system call that a thread is waiting in, if it is in one. Asked just before the thread is stopped: its first
+/// argument is lost when the call ends with `EINTR`. So a call that begins only then ends so for the program, too.
+pub(in crate::inject) fn system_call_of(thread: u32) -> Option<SystemCall> {
+    let told = std::fs::read_to_string(format!("/proc/{thread}/syscall")).ok()?;
+    let mut words = told.split_ascii_whitespace();
+    let number = words.next()?.parse().ok()?;
+    let words: Vec<u64> =
+        words.map_while(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()).collect();
+    let &[first, .., stack, end] = words.as_slice() else { return None };
+    Some(SystemCall { number, first, stack, end })
 }
 
 /// Sets a thread's hardware breakpoint to an instruction, or clears it.

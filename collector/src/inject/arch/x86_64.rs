@@ -18,8 +18,6 @@ pub(in crate::inject) const ABSOLUTE: u32 = R_X86_64_64;
 pub(in crate::inject) const IN_TABLE: u32 = R_X86_64_GLOB_DAT;
 pub(in crate::inject) const LAZY: u32 = R_X86_64_JUMP_SLOT;
 
-/// Bytes below the stack pointer that are in use.
-pub(crate) const RED_ZONE: u64 = 128;
 /// The vector registers and related state: `NT_X86_XSTATE`.
 pub(in crate::inject) const VECTOR_SETS: [usize; 1] = [0x202];
 /// A call ends with a fault, which would reset a SIGSEGV that the process ignores to its default.
@@ -181,6 +179,14 @@ impl Registers {
 pub(in crate::inject) fn take_back(thread: &mut Tracee) -> io::Result<()> {
     thread.forget_signal();
     Ok(())
+}
+
+/// What has to be known of a thread's system call before the thread is stopped.
+pub(in crate::inject) type SystemCall = ();
+
+/// Nothing has to be.
+pub(in crate::inject) fn system_call_of(_thread: u32) -> Option<SystemCall> {
+    None
 }
 
 /// Sets a thread's hardware breakpoint to an instruction, or clears it.

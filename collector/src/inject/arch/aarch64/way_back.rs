@@ -86,12 +86,13 @@ fn records(vectors: &Vectors) -> Option<Vec<u8>> {
         let registers = bytes.get(VECTORS..)?;
         return simd(registers.get(..SIMD)?, registers.get(SIMD..SIMD + 8)?);
     }
-    let length = usize::from(short(LENGTH)?);
+    let length = Some(usize::from(short(LENGTH)?)).filter(|length| *length >= 16)?;
     // 32 vectors, and 17 predicates with a bit for each of their bytes.
     let end = VECTORS + 32 * length + 17 * length / 8;
     let registers = bytes.get(VECTORS..end)?;
     let status = bytes.get(end.next_multiple_of(16)..)?.get(..8)?;
-    let low: Vec<u8> = registers[..32 * length].chunks(length.max(1)).flat_map(|vector| &vector[..16]).copied().collect();
+    let low: Vec<u8> =
+        registers[..32 * length].chunks(length).flat_map(|vector| &vector[..16]).copied().collect();
     let mut records = simd(&low, status)?;
     let size = u32::try_from((VECTORS + registers.len()).next_multiple_of(16)).ok()?;
     let begun = records.len();
@@ -128,7 +129,10 @@ mod tests {
     fn frames_are_laid_out_as_signals_are() {
         let context = size_of::<libc::siginfo_t>();
         let machine = context + offset_of!(libc::ucontext_t, uc_mcontext);
-        assert_eq!(STACK_FLAGS, context + offset_of!(libc::ucontext_t, uc_stack) + offset_of!(libc::stack_t, ss_flags));
+        assert_eq!(
+            STACK_FLAGS,
+            context + offset_of!(libc::ucontext_t, uc_stack) + offset_of!(libc::stack_t, ss_flags)
+        );
         assert_eq!(MASK, context + offset_of!(libc::ucontext_t, uc_sigmask));
         assert_eq!(REGISTERS, machine + offset_of!(libc::mcontext_t, regs));
         assert_eq!(REGISTERS + 8 * super::super::SP, machine + offset_of!(libc::mcontext_t, sp));
