@@ -18,9 +18,9 @@ const MOST: usize = 64 << 20;
 const MOST_OBJECTS: usize = 16 << 20;
 /// Alignment of the blocks that allocators return.
 const BLOCKS_BEGIN: u64 = 16;
-/// Of the words that hold their own address, only those at this alignment are noted: they could begin a thread's
+/// Of the words that hold their own address, only those at this alignment are noted: they could be in a thread's
 /// control block.
-pub(super) const ALIGNMENT: u64 = 64;
+pub(super) const ALIGNMENT: u64 = if cfg!(target_arch = "aarch64") { 16 } else { 64 };
 /// Words covered by a place.
 const WORDS: usize = 64;
 
