@@ -123,7 +123,7 @@ fn freed_pages_are_what_trimming_gives_back() {
         );
         assert_eq!(number(first, "freed_above_bytes"), 0, "{first:#}");
         let text = capture.show(&["pages", "--at", "end"]);
-        assert!(text.text().contains("malloc_trim(0) would give back about 18."), "{}", text.text());
+        assert!(text.text().contains("malloc_trim(0) would return about 18."), "{}", text.text());
     }
 }
 
@@ -151,5 +151,5 @@ fn growing_step_by_step_is_seen() {
     assert_eq!((number("chains"), number("resizes"), number("longest")), (1, 32, 32), "{grow:#}");
     assert_eq!((number("first_bytes"), number("last_bytes"), number("doublings")), (1000, 33_000, 6));
     let text = capture.show(&["reallocs"]);
-    assert!(text.text().contains("or double, which takes 6 resizes instead of 32"), "{}", text.text());
+    assert!(text.text().contains("or double: 6 resizes instead of 32"), "{}", text.text());
 }

@@ -134,9 +134,10 @@ async function keepTheFlameGraph() {
   const folder = mkdtempSync(join(pictures, "kept-"));
   await browser.send("Page.setDownloadBehavior", { behavior: "allow", downloadPath: folder });
   await browser.press("#save");
-  const kept = () => readdirSync(folder).filter((name) => name.endsWith(".svg"));
-  for (const end = Date.now() + 60_000; kept().length === 0 && Date.now() < end; ) await new Promise((resolve) => setTimeout(resolve, 20));
-  const svg = readFileSync(join(folder, kept()[0]), "utf8");
+  // The file is there, empty, before the browser has written it.
+  const kept = () => readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8")).find((text) => text.trimEnd().endsWith("</svg>"));
+  for (const end = Date.now() + 60_000; !kept() && Date.now() < end; ) await new Promise((resolve) => setTimeout(resolve, 20));
+  const svg = kept() ?? "";
   const { wrong, titles } = await browser.evaluate(`(() => {
     const read = new DOMParser().parseFromString(${JSON.stringify(svg)}, "image/svg+xml");
     return { wrong: read.querySelector("parsererror") !== null, titles: [...read.querySelectorAll("g > title")].map((title) => title.textContent) };
