@@ -135,7 +135,7 @@ async function keepTheFlameGraph() {
   await browser.send("Page.setDownloadBehavior", { behavior: "allow", downloadPath: folder });
   await browser.press("#save");
   // The file is there, empty, before the browser has written it.
-  const kept = () => readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8")).find((text) => text.trimEnd().endsWith("</svg>"));
+  const kept = () => readdirSync(folder).filter((name) => name.endsWith(".svg")).map((name) => readFileSync(join(folder, name), "utf8")).find((text) => text.trimEnd().endsWith("</svg>"));
   for (const end = Date.now() + 60_000; !kept() && Date.now() < end; ) await new Promise((resolve) => setTimeout(resolve, 20));
   const svg = kept() ?? "";
   const { wrong, titles } = await browser.evaluate(`(() => {
