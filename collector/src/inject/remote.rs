@@ -184,11 +184,10 @@ impl Caller {
             (registers, checked) = check(&tracee)?;
         }
         let pid = ground.pid();
-        let (vectors, mask) = (tracee.vectors()?, tracee.mask()?);
         let bad = match checked {
             Err(Refused { bad, .. }) => Some(bad),
-            Ok(()) if !can_call(&vectors.bytes) => Some(Bad::Streaming),
-            Ok(()) => hindrance(pid, thread, mask),
+            Ok(()) if !can_call(&tracee.vectors()?.bytes) => Some(Bad::Streaming),
+            Ok(()) => hindrance(pid, thread, tracee.mask()?),
         };
         if let Some(bad) = bad {
             if tracee.is_stopped() {
@@ -196,6 +195,7 @@ impl Caller {
             }
             return Ok(Err(bad));
         }
+        let (vectors, mask) = (tracee.vectors()?, tracee.mask()?);
         if !registers.prepare(&mut tracee)? {
             return Ok(Err(Bad::Call));
         }
