@@ -43,3 +43,8 @@ const REPEATED: [i64; 24] = [
     libc::SYS_writev,
     libc::SYS_pwritev2,
 ];
+
+/// Offset in code of the instructions that signal handlers return to.
+pub(super) fn restorer(code: &[u8]) -> Option<usize> {
+    code.windows(way_back::RESTORER.len()).position(|bytes| bytes == way_back::RESTORER)
+}

@@ -1,6 +1,6 @@
 //! The target process of an injection, and what is known about it and the agent's hooks.
 
-use super::arch::way_back;
+use super::arch::{restorer, way_back};
 use super::linkage::{Function, Linkage, Loaded, Module, Slot, protection};
 use super::memory::Memory;
 use super::refusal::{self, Refusal};
@@ -188,7 +188,7 @@ impl Host {
         };
         self.maps.iter().filter(may_have).find_map(|map| {
             let (start, end) = map.address;
-            let at = way_back::restorer(&self.memory.bytes(start, end - start)?)?;
+            let at = restorer(&self.memory.bytes(start, end - start)?)?;
             Some(start + at as u64)
         })
     }

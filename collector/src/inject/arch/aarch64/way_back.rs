@@ -110,11 +110,6 @@ fn simd(vectors: &[u8], status: &[u8]) -> Option<Vec<u8>> {
     (vectors.len() == SIMD).then(|| [&head, status, vectors].concat())
 }
 
-/// Offset in code of the instructions that handlers return to.
-pub(in crate::inject) fn restorer(code: &[u8]) -> Option<usize> {
-    code.windows(RESTORER.len()).position(|bytes| bytes == RESTORER)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,7 +21,7 @@ use std::io;
 use std::mem::offset_of;
 
 /// `mov $15, %rax; syscall`
-const RESTORER: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+pub(in crate::inject) const RESTORER: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 /// They lie in libc.
 pub(in crate::inject) const IS_IN_LIBC: bool = true;
 /// Distance from a call's return address to the text above its frame.
@@ -66,11 +66,6 @@ const GENERAL: [usize; 18] = [
     at!(rip),
     at!(eflags),
 ];
-
-/// Offset in code of the instructions that handlers return to.
-pub(in crate::inject) fn restorer(code: &[u8]) -> Option<usize> {
-    code.windows(RESTORER.len()).position(|bytes| bytes == RESTORER)
-}
 
 /// Bytes above the text that a way back takes.
 pub(in crate::inject) fn room(vectors: &Vectors) -> u64 {
@@ -141,6 +136,7 @@ fn length_of(kept: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inject::arch::restorer;
 
     /// Check that the parts of a frame are where the kernel looks for them.
     #[test]
