@@ -1,12 +1,13 @@
 //! Merges many rings into one order.
 //!
 //! Each ring is in order. Between rings, time orders: an allocation's time is taken after the call and a free's
-//! before it, so along a chain free → reuse time increases. Nothing later than the *watermark*, a moment before the
-//! sweep began, is merged: a record with an earlier time was committed before its successors took their times, so the
-//! sweep has seen everything it depends on.
+//! before it, each behind whatever its thread had seen, so time increases along both chains: allocation → hand-over →
+//! free, and free → reuse. Nothing later than the *watermark*, a moment before the sweep began, is merged: a record
+//! with an earlier time was committed before its successors took their times, so the sweep has seen everything it
+//! depends on. A test (`merge/tests/interleavings`) tries every order of the steps of some threads and of a sweep.
 //!
-//! Times have a resolution of some nanoseconds, so two records may have the same one. Then records that end a block
-//! come before those that begin one, which is how an address passes from one thread to another.
+//! Times have a resolution of some nanoseconds, so two records may have the same one. Then records that begin a block
+//! come before those that end one: see [`Rank`].
 //!
 //! The stream with the earliest record contributes everything up to the next stream's turn, as one slice:
 //!

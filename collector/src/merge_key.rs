@@ -35,15 +35,19 @@ impl MergeKey {
 pub(crate) const LATEST: u64 = (1 << 62) - 2;
 
 /// The order of records with the same time.
+///
+/// A block may end as soon as another thread has been handed its address, but before that address can be another
+/// block's, a whole free, a whole allocation and the walk of a stack pass. So if two threads did something with one
+/// address within the resolution of the clock, then it was the former.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Rank {
-    /// A block or mapping ends.
-    End,
-    /// Neither.
+    /// Nothing depends on a block or mapping, and it may be what introduces the thread.
     Other,
     /// A block or mapping begins.
     Begin,
+    /// A block or mapping ends, or all that there are become a child's, too.
+    End,
     /// A process ends: after everything it did.
     Last,
 }
@@ -53,14 +57,17 @@ impl Rank {
         match shape.opcode {
             None if shape.words == 1 => Rank::End,
             None => Rank::Begin,
-            Some(Opcode::FreeLong | Opcode::ReallocBegin | Opcode::Unmap | Opcode::ReportFree) => Rank::End,
+            Some(Opcode::AllocLong | Opcode::ReallocEnd | Opcode::Map | Opcode::ReportAlloc) => Rank::Begin,
             Some(
-                Opcode::AllocLong
-                | Opcode::ReallocEnd
-                | Opcode::Map
-                | Opcode::ReportAlloc
-                | Opcode::ReportRealloc,
-            ) => Rank::Begin,
+                Opcode::FreeLong
+                | Opcode::TracedFree
+                | Opcode::ReallocBegin
+                | Opcode::Unmap
+                | Opcode::Remap
+                | Opcode::ReportFree
+                | Opcode::ReportRealloc
+                | Opcode::Fork,
+            ) => Rank::End,
             Some(_) => Rank::Other,
         }
     }

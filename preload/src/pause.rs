@@ -11,7 +11,6 @@
 //! costs them no extra check. Events of the process and its threads are still recorded, and so are marks.
 
 use crate::arch;
-use crate::clock;
 use crate::guard::Busy;
 use crate::process;
 use crate::thread_local::Attention;
@@ -35,7 +34,7 @@ pub(crate) fn tell() {
         return;
     }
     if let Some(mut busy) = Busy::enter_to_tell() {
-        busy.state().emit(Record::Pause, clock::before(), 0, 0);
+        busy.state().emit(Record::Pause, 0, 0);
     }
 }
 
@@ -70,9 +69,9 @@ pub(crate) fn apply(busy: &mut Busy) {
         let is_paused = IS_PAUSED.load(Ordering::Acquire);
         if is_paused {
             process::silence();
-            busy.state().emit(Record::Pause, clock::before(), 0, 0);
+            busy.state().emit(Record::Pause, 0, 0);
         } else {
-            busy.state().emit(Record::Resume, clock::after(), 0, 0);
+            busy.state().emit(Record::Resume, 0, 0);
             process::listen();
         }
         if IS_PAUSED.load(Ordering::Acquire) == is_paused {

@@ -4,7 +4,6 @@
 //! are kept here, so a pool may be created before there is a recording; each process reports a name once, before the
 //! first block of the pool.
 
-use crate::clock;
 use crate::guard::Busy;
 use crate::process;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -108,7 +107,7 @@ fn tell(busy: &mut Busy, pool: &Pool, number: u32) -> bool {
         to.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
     }
     let name = bytes.get(..pool.length.load(Ordering::Relaxed) as usize).unwrap_or(&[]);
-    let is_told = busy.state().tell(Named::Pool(number), name, clock::before());
+    let is_told = busy.state().tell(Named::Pool(number), name);
     if is_told {
         // Release pairs with the Acquire load in `is_told`.
         pool.told.store(process::epoch(), Ordering::Release);

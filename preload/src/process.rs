@@ -565,12 +565,13 @@ fn next_epoch() -> u32 {
 }
 
 /// Counts a thread that has got a ring, before its first event, and returns the counter: while it is 1, there are no
-/// events that another thread's could depend on.
+/// events that another thread's could depend on, and so none needs a fence.
 #[cold]
 pub(crate) fn count_thread() -> &'static AtomicU32 {
     // There is a page: a thread gets its ring after the process got its slot.
     let threads = page().map_or(&NO_EPOCH, |page| &page.threads);
-    // Relaxed here and where it is read: a thread that has seen anything done after this has seen this.
+    // Relaxed here and where it is read: a thread that has seen anything done after this has seen this, since x86-64
+    // keeps the order of loads. Elsewhere time is the kernel's clock, which does not ask for this count.
     threads.fetch_add(1, Ordering::Relaxed);
     threads
 }

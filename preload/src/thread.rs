@@ -137,7 +137,7 @@ pub(crate) fn leave_for_good(busy: &mut Busy) {
         // Both halves must be in one ring; the hook that records the second half gets here, too.
         return;
     }
-    state.emit(Record::End, clock::before(), 0, 0);
+    state.emit(Record::End, 0, 0);
     state.entry.release();
     local.leave_session();
     Public::disown(local);
@@ -170,7 +170,7 @@ impl ThreadState {
             session,
             producer: producer.with_bell(session.bell()),
             entry,
-            last: clock::before(),
+            last: clock::now(process::uses_tsc(), false),
             realloc_serial: 0,
             is_reallocating: false,
             sampler,
@@ -195,9 +195,24 @@ impl ThreadState {
         }
     }
 
-    /// Writes a record of an event that counts as so many allocations and frees.
-    // Cost of the short forms: see `allocation` and `free`; everything else comes through here.
-    pub(crate) fn emit(&mut self, record: Record, time: u64, allocations: u64, frees: u64) {
+    /// Now, as records have it: whatever another thread of the process could have done before, its record has an
+    /// earlier time.
+    // Cost: a load and a compare, and the counter: behind a fence if another thread records, too.
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        // Relaxed: see `process::count_thread`.
+        clock::now(self.uses_tsc, self.threads.load(Ordering::Relaxed) <= 1)
+    }
+
+    /// Writes a record of an event that happens now and counts as so many allocations and frees. Returns its time.
+    // Cost of the short forms: see `allocation` and `free_in_short`; everything else comes through here.
+    pub(crate) fn emit(&mut self, record: Record, allocations: u64, frees: u64) -> u64 {
+        let time = self.now();
+        self.emit_at(record, time, allocations, frees);
+        time
+    }
+
+    fn emit_at(&mut self, record: Record, time: u64, allocations: u64, frees: u64) {
         if matches!(record, Record::Exit { .. } | Record::End) {
             // Perhaps the last thing that can be reported, so a gap ends here, in the spare words if need be.
             self.end_gap(time);
@@ -214,10 +229,7 @@ impl ThreadState {
     // Cost: the time, three shifts and tests, two stores, the second of which publishes.
     #[inline(always)]
     pub(crate) fn allocation(&mut self, address: u64, size: u64, alignment: u64, stack: u32) -> bool {
-        // A block that another thread's free gave back must not seem reused before that free. With only one thread,
-        // the order in the ring is the order of events.
-        // Relaxed: see `process::count_thread`.
-        let time = clock::now(self.uses_tsc, self.threads.load(Ordering::Relaxed) > 1);
+        let time = self.now();
         // If the clock went backwards, the difference wraps and is far too long.
         let delta = time.wrapping_sub(self.last);
         let is_short = !self.in_gap && delta < DELTA_LIMIT && alignment == 0;
@@ -240,14 +252,14 @@ impl ThreadState {
     #[inline(never)]
     fn allocation_in_full(&mut self, address: u64, size: u64, alignment: u64, stack: u32, time: u64) {
         match address {
-            0 => self.failure(size, alignment, errno::get(), stack, time),
-            _ => self.emit(Record::Alloc { address, size, alignment, stack }, time, 1, 0),
+            0 => self.failure(size, alignment, errno::get(), stack),
+            _ => self.emit_at(Record::Alloc { address, size, alignment, stack }, time, 1, 0),
         }
     }
 
     /// Records a call that returned no memory. `error` is what the call left in `errno`, or returned.
     #[cold]
-    pub(crate) fn failure(&mut self, size: u64, alignment: u64, error: c_int, stack: u32, time: u64) {
+    pub(crate) fn failure(&mut self, size: u64, alignment: u64, error: c_int, stack: u32) {
         if size == 0 {
             // For size 0, a null pointer is a correct answer.
             return;
@@ -255,7 +267,7 @@ impl ThreadState {
         // Any other value was there before the call: not all allocators set it.
         let is_set = matches!(error, libc::ENOMEM | libc::EINVAL | libc::EAGAIN | libc::EOVERFLOW);
         let error = if is_set { error as u32 } else { 0 };
-        self.emit(Record::AllocFailed { size, alignment, error, stack }, time, 0, 0);
+        self.emit(Record::AllocFailed { size, alignment, error, stack }, 0, 0);
     }
 
     /// Records that a block is about to be freed, now, if that takes one word and there is known to be room. Returns
@@ -266,7 +278,7 @@ impl ThreadState {
         if !self.frees_in_short || self.in_gap {
             return None;
         }
-        let time = clock::now(true, false);
+        let time = self.now();
         // If the clock went backwards, the difference wraps and is far too long.
         let delta = time.wrapping_sub(self.last);
         if delta >= DELTA_LIMIT {
@@ -319,7 +331,7 @@ impl ThreadState {
     /// Begins a gap: from here to the next record nothing can be reported.
     #[cold]
     pub(crate) fn begin_gap(&mut self) {
-        self.add_to_gap(clock::before(), 0, 0);
+        self.add_to_gap(self.now(), 0, 0);
     }
 
     /// Reports what was lost in a gap, and the pause or resumption that was not reported in it.
@@ -423,7 +435,7 @@ impl ThreadState {
     pub(crate) fn tell_nested(&mut self, local: &ThreadLocal) {
         sys::without_signals(|| {
             let [allocations, frees] = local.take_nested();
-            let time = clock::before();
+            let time = self.now();
             self.add_to_gap(time, u64::from(allocations), u64::from(frees));
             self.settle(time);
         });

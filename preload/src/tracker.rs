@@ -78,7 +78,7 @@ pub(crate) fn failed_to_map(length: usize, error: c_int, kind: u32, caller: Call
 
 fn tell_failed(busy: &mut Busy, size: usize, alignment: usize, error: c_int, kind: u32, caller: Caller) {
     let stack = busy.state().stack(caller, kind);
-    busy.state().failure(size as u64, alignment as u64, error, stack, clock::after());
+    busy.state().failure(size as u64, alignment as u64, error, stack);
 }
 
 /// Whether the end of a block was recorded in the usual way.
@@ -128,15 +128,14 @@ pub(crate) fn freeing(address: usize, caller: Caller) {
 pub(crate) fn freeing_otherwise(address: usize, caller: Caller) {
     let Some(mut busy) = Busy::enter(Call::Free, caller) else { return missed_free(address) };
     if sampler::has_allocated_since(&mut busy, address) {
-        busy.state().emit(Record::Unsampled, clock::before(), 0, 0);
+        busy.state().emit(Record::Unsampled, 0, 0);
     }
     let address = address as u64;
     let record = match process::traces_frees() {
         true => Record::TracedFree { address, stack: busy.state().stack(caller, 0) },
         false => Record::Free { address },
     };
-    let time = clock::before();
-    busy.state().emit(record, time, 0, 1);
+    let time = busy.state().emit(record, 0, 1);
     if thread::is_followed_by_timed(time) {
         Attention::Timed.call(busy.local());
     }
@@ -187,7 +186,7 @@ fn begin_realloc(address: usize, caller: Caller) -> Option<u16> {
     state.realloc_serial = state.realloc_serial.wrapping_add(1);
     let serial = state.realloc_serial;
     state.is_reallocating = true;
-    state.emit(Record::ReallocBegin { address: address as u64, serial }, clock::before(), 0, 1);
+    state.emit(Record::ReallocBegin { address: address as u64, serial }, 0, 1);
     Some(serial)
 }
 
@@ -231,17 +230,19 @@ impl Realloc {
         state.is_reallocating = false;
         match (self.serial, block) {
             (Some(serial), Some((address, size, stack))) => {
-                state.emit(Record::ReallocEnd { serial, address, size, stack }, clock::after(), 1, 0);
+                state.emit(Record::ReallocEnd { serial, address, size, stack }, 1, 0);
             }
             // The beginning was not recorded, so the block is new to the recording.
             (None, Some((address, size, stack))) => {
                 let _ = state.allocation(address, size, 0, stack);
             }
             (Some(serial), None) if matches!(outcome, Reallocated::Failed) => {
-                state.emit(Record::ReallocFailed { serial }, clock::after(), 0, 0);
+                state.emit(Record::ReallocFailed { serial }, 0, 0);
             }
             // Freed, or the new block is no sample.
-            (Some(serial), None) => state.emit(Record::ReallocFreed { serial }, clock::after(), 0, 0),
+            (Some(serial), None) => {
+                state.emit(Record::ReallocFreed { serial }, 0, 0);
+            }
             (None, None) => {}
         }
     }
@@ -275,7 +276,7 @@ fn end_unwanted(serial: u16, outcome: Reallocated) {
             Reallocated::Failed => Record::ReallocFailed { serial },
             Reallocated::Block(..) | Reallocated::Freed => Record::ReallocFreed { serial },
         };
-        state.emit(record, clock::after(), 0, 0);
+        state.emit(record, 0, 0);
     }
 }
 
@@ -350,7 +351,7 @@ pub(crate) fn broke(address: usize, caller: Caller) {
 pub(crate) fn forking() -> u32 {
     let Some(mut busy) = Busy::enter_to_tell().filter(|_| process::follows_forks()) else { return 0 };
     let fork = process::next_fork();
-    busy.state().emit(Record::Fork { fork }, clock::before(), 0, 0);
+    busy.state().emit(Record::Fork { fork }, 0, 0);
     fork
 }
 
@@ -364,7 +365,7 @@ pub(crate) fn joining() {
 /// Records something about the process itself.
 pub(crate) fn note(record: Record) {
     let Some(mut busy) = Busy::enter_to_tell().filter(|_| process::is_itself()) else { return };
-    busy.state().emit(record, clock::after(), 0, 0);
+    busy.state().emit(record, 0, 0);
 }
 
 /// The process exits, with a code if that is known. This takes a ring, so even a process that has done nothing else
@@ -372,7 +373,7 @@ pub(crate) fn note(record: Record) {
 pub(crate) fn exiting(code: Option<i32>) {
     let Some(mut busy) = Busy::enter_to_tell().filter(|_| process::is_itself()) else { return };
     if let Some(code) = code {
-        busy.state().emit(Record::Exit { code }, clock::after(), 0, 0);
+        busy.state().emit(Record::Exit { code }, 0, 0);
     }
 }
 
@@ -380,7 +381,7 @@ pub(crate) fn exiting(code: Option<i32>) {
 pub(crate) fn marked(kind: MarkKind, name: &[u8]) {
     match Busy::enter_to_tell() {
         Some(mut busy) => {
-            busy.state().tell(Named::Mark(kind), name, clock::after());
+            busy.state().tell(Named::Mark(kind), name);
         }
         None if process::is_recorded() => process::lose(Loss::Nested, 1),
         None => {}
@@ -392,7 +393,7 @@ pub(crate) fn reported(pool: u32, address: usize, size: usize, caller: Caller) {
     report(pool, |state| {
         let stack = state.stack(caller, shared_ring::pseudo::REPORT_ALLOC);
         let record = Record::ReportAlloc { pool, address: address as u64, size: size as u64, stack };
-        state.emit(record, clock::after(), 1, 0);
+        state.emit(record, 1, 0);
     });
 }
 
@@ -401,14 +402,14 @@ pub(crate) fn reported_again(pool: u32, old: usize, address: usize, size: usize,
     report(pool, |state| {
         let stack = state.stack(caller, shared_ring::pseudo::REPORT_REALLOC);
         let (old, address, size) = (old as u64, address as u64, size as u64);
-        state.emit(Record::ReportRealloc { pool, old, address, size, stack }, clock::after(), 1, 1);
+        state.emit(Record::ReportRealloc { pool, old, address, size, stack }, 1, 1);
     });
 }
 
 /// The program reports that a block of a pool is about to be freed.
 pub(crate) fn report_ends(pool: u32, address: usize) {
     report(pool, |state| {
-        state.emit(Record::ReportFree { pool, address: address as u64 }, clock::before(), 0, 1);
+        state.emit(Record::ReportFree { pool, address: address as u64 }, 0, 1);
     });
 }
 
@@ -425,5 +426,5 @@ fn other(record: impl FnOnce(&mut ThreadState) -> Record) {
     let Some(mut busy) = Busy::enter(Call::Other, Caller::here()) else { return };
     let state = busy.state();
     let record = record(state);
-    state.emit(record, clock::after(), 0, 0);
+    state.emit(record, 0, 0);
 }

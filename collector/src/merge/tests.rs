@@ -1,3 +1,5 @@
+mod interleavings;
+
 use super::*;
 use crate::batch::Part;
 use crate::item::What;
@@ -87,22 +89,39 @@ fn time_orders_up_to_the_watermark() {
     );
 }
 
-/// Check that at equal times the end of a block precedes the beginning of the next at its address, in short and long
-/// form.
+/// Check that at equal times the beginning of a block precedes all that may end it or pass it on to a child, in short
+/// and long form.
 #[test]
-fn frees_come_first_in_a_tie() {
-    for odd in [0, 1] {
-        let block = BLOCK + odd;
-        check(&[&[(5, alloc(block))], &[(5, free(block))]], 5, &[(1, 5), (0, 5)], 0);
-        check(&[&[(5, free(block))], &[(5, alloc(block))]], 5, &[(0, 5), (1, 5)], 0);
+fn beginnings_come_first_in_a_tie() {
+    let (old, pool, stack) = (BLOCK, 1, 0);
+    for address in [BLOCK, BLOCK + 1] {
+        let ends = [
+            free(address),
+            Record::TracedFree { address, stack },
+            Record::ReallocBegin { address, serial: 1 },
+            Record::ReportFree { pool, address },
+            Record::ReportRealloc { pool, old, address, size: 1, stack },
+            Record::Unmap { address, length: 1 },
+            Record::Fork { fork: 1 },
+        ];
+        let begins = [
+            alloc(address),
+            Record::ReallocEnd { serial: 1, address, size: 1, stack },
+            Record::ReportAlloc { pool, address, size: 1, stack },
+            Record::Map { address, length: 1, stack, in_hook: false },
+        ];
+        for (begin, end) in begins.into_iter().flat_map(|begin| ends.map(|end| (begin, end))) {
+            check(&[&[(5, begin)], &[(5, end)]], 5, &[(0, 5), (1, 5)], 0);
+            check(&[&[(5, end)], &[(5, begin)]], 5, &[(1, 5), (0, 5)], 0);
+        }
     }
 }
 
-/// Check that a ring keeps its own order even where its times are equal.
+/// Check that a ring keeps its own order even where its times are equal and its end of a block comes first.
 #[test]
 fn one_ring_keeps_its_order() {
-    let records = [(5, alloc(BLOCK)), (5, free(BLOCK))];
-    check(&[&records, &[(5, alloc(BLOCK))]], 5, &[(0, 5), (0, 5), (1, 5)], 0);
+    let records = [(5, free(BLOCK)), (5, alloc(BLOCK)), (5, free(BLOCK))];
+    check(&[&records, &[(5, free(BLOCK))]], 5, &[(0, 5), (0, 5), (0, 5), (1, 5)], 0);
 }
 
 /// Check that a process starts before its records of that time, and ends after them.

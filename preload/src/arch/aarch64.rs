@@ -96,7 +96,7 @@ pub(crate) fn ticks() -> u64 {
 
 /// See [`ticks`].
 #[inline(always)]
-pub(crate) fn ticks_after() -> u64 {
+pub(crate) fn ordered_ticks() -> u64 {
     0
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn ticks() -> u64 {
 
 /// The time stamp counter, read after everything before it.
 #[inline(always)]
-pub(crate) fn ticks_after() -> u64 {
+pub(crate) fn ordered_ticks() -> u64 {
     // SAFETY: no preconditions on x86-64.
     unsafe { core::arch::x86_64::_mm_lfence() };
     ticks()

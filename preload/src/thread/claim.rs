@@ -8,7 +8,7 @@
 //! matters: when all rings are taken, and each time when twice as many would be used as ever before.
 
 use super::{LONGEST, SPARE};
-use crate::process::{Loss, Session};
+use crate::process::{self, Loss, Session};
 use crate::{clock, sys};
 use core::sync::atomic::{AtomicU32, Ordering};
 use shared_ring::record::{Record, encode};
@@ -104,7 +104,8 @@ fn take_back(session: &Session, slot: u32, tid: u32) -> bool {
 fn end(session: &Session, ring: usize, entry: &'static RingEntry) {
     let mut producer =
         Producer::new(session.segment.ring(ring), &entry.front.head, session.control.tail(ring));
-    let records = [Record::Time { time: clock::before() }, Record::End].map(|record| encode(record, 0));
+    let time = clock::now(process::uses_tsc(), false);
+    let records = [Record::Time { time }, Record::End].map(|record| encode(record, 0));
     let length = records.iter().map(|(_, length)| length).sum();
     // If there is no room, the next owner's record implies the same.
     if session.open_ring(ring)

@@ -18,7 +18,6 @@
 
 use super::ThreadState;
 use super::memory::Public;
-use crate::clock;
 use crate::guard::Busy;
 use crate::process::{self, Loss};
 use crate::thread_local::{Attention, ThreadLocal, fence};
@@ -106,14 +105,15 @@ impl ThreadState {
     fn tell_missed(&mut self, note: Note) {
         let address = note.address as u64;
         if note.size == FREED {
-            return self.emit(Record::Free { address }, clock::before(), 0, 1);
+            self.emit(Record::Free { address }, 0, 1);
+            return;
         }
         let stack = self.accessors.labels.pseudo(pseudo::NOT_TAKEN);
         let (size, alignment) = (note.size as u64, note.alignment as u64);
         if note.address == FAILED {
-            let record = Record::AllocFailed { size, alignment, error: 0, stack };
-            return self.emit(record, clock::after(), 0, 0);
+            self.emit(Record::AllocFailed { size, alignment, error: 0, stack }, 0, 0);
+        } else {
+            self.emit(Record::Alloc { address, size, alignment, stack }, 1, 0);
         }
-        self.emit(Record::Alloc { address, size, alignment, stack }, clock::after(), 1, 0);
     }
 }

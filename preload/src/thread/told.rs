@@ -6,10 +6,11 @@ use shared_ring::name::Named;
 use shared_ring::record::DELTA_LIMIT;
 
 impl ThreadState {
-    /// Records a name; false when there was no room for it. That makes no gap, since no block is concerned, but it is
+    /// Records a name, now; false when there was no room for it. That makes no gap, since no block is concerned, but it is
     /// counted.
     #[cold]
-    pub(crate) fn tell(&mut self, named: Named, name: &[u8], time: u64) -> bool {
+    pub(crate) fn tell(&mut self, named: Named, name: &[u8]) -> bool {
+        let time = self.now();
         let (_, length) = named.encode(name, 0);
         // Including a time before it.
         let need = length + 2;
