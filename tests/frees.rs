@@ -1,6 +1,6 @@
 //! Who frees: stacks of frees on request, and frees of blocks that no longer exist.
 
-use crate::harness::{c, cpp, record};
+use crate::harness::{World, c, cpp, record, wait};
 use serde_json::Value;
 
 /// Check that each free has its stack if requested, whichever call it comes from, and none otherwise; and that
@@ -170,5 +170,36 @@ fn a_block_that_is_freed_twice_is_told() {
         assert_eq!(told, if with_stacks { expected } else { [None, None] }, "{free:#}");
         let text = capture.show(&["invalid-frees"]);
         assert_eq!(text.text().contains("run --free-stacks"), !with_stacks, "{}", text.text());
+    }
+}
+
+/// Check that a free of what is no block, and which the program dies of, is told with its stack, whatever the address;
+/// and that the program dies where it dies alone, with samples, too.
+#[test]
+fn a_free_that_kills_the_program_is_told() {
+    let program = c("dies_in_free").build();
+    for which in ["twice", "far", "low", "odd", "high", "noncanonical"] {
+        let world = World::new();
+        let mut alone = world.command(&program);
+        alone.arg(which);
+        let alone = wait(&world, alone);
+        assert_eq!((alone.code, alone.text()), (128 + 11, "libc.so.6"), "{which}: {}", alone.stderr);
+        for (options, resizes) in
+            [(&["--free-stacks"][..], &[][..]), (&[], &["resizes"]), (&["--sample", "1M"], &[])]
+        {
+            let recording = record(&program).options(options).arg(which).args(resizes).with_names();
+            let (ran, capture) = recording.run();
+            let what = format!("{which} {options:?} {resizes:?}");
+            assert_eq!((ran.code, ran.text()), (alone.code, alone.text()), "{what}: {}", ran.stderr);
+            let info = capture.info();
+            assert_eq!(info["lost"]["events"], 0, "{what}");
+            if options.is_empty() || options[0] == "--sample" {
+                continue;
+            }
+            let invalid = capture.json(&["invalid-frees"]);
+            let frees = invalid["frees"].as_array().unwrap();
+            assert_eq!(frees.len(), 1, "{what}: {invalid:#}");
+            assert_eq!(frees[0]["stack"][0]["function"], "guilty", "{what}: {invalid:#}");
+        }
     }
 }

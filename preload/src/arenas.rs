@@ -45,14 +45,18 @@ pub(crate) fn may_give_back(address: u64) -> bool {
     if c_library::is_musl() {
         return !is_on_main_stack(address) && !c_library::is_on_own_stack(address);
     }
+    is_below_break(address) || is_in_arena(address)
+}
+
+/// True below the end of the heap.
+pub(crate) fn is_below_break(address: u64) -> bool {
     let place: *const u64 = arch::weak!("__curbrk").cast();
     // SAFETY: null, or a variable of libc.
-    let is_below_break = unsafe { place.as_ref() }.is_some_and(|end| address < *end);
-    is_below_break || is_in_arena(address)
+    unsafe { place.as_ref() }.is_some_and(|end| address < *end)
 }
 
 /// True on the main thread's stack; the kernel leaves more room than this below it.
-fn is_on_main_stack(address: u64) -> bool {
+pub(crate) fn is_on_main_stack(address: u64) -> bool {
     // SAFETY: reads a word that the kernel passed at the start: the place of the program's name, at the end of the
     // stack.
     let top = unsafe { libc::getauxval(libc::AT_EXECFN) };

@@ -6,6 +6,7 @@
 //! reading, or `dlclose` changes that number and so invalidates all of them.
 
 use crate::arch;
+use crate::mapped_blocks;
 use crate::modules;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -58,6 +59,7 @@ impl KnownPages {
         if !arch::is_readable(address & !7) {
             return false;
         }
+        mapped_blocks::watch();
         if let Some(place) = self.place(address) {
             place.store(word, Ordering::Relaxed);
         }

@@ -91,6 +91,8 @@ mod linkage;
 mod linked;
 #[expect(unsafe_code, reason = "asks the dynamic loader for modules, and reads its list")]
 mod loader;
+#[cfg_attr(test, expect(unsafe_code, reason = "its test allocates by libc"))]
+mod mapped_blocks;
 #[expect(unsafe_code, reason = "lends out mapped modules, and owns the memory of the tables")]
 mod modules;
 mod pause;

@@ -4,7 +4,8 @@
 //! where it ends, and asking (`pthread_getattr_np`, `/proc/self/maps`) allocates, locks or opens files. So the reader
 //! keeps a few ranges of pages that are known to be readable. A range begins at the page of a walk's stack pointer
 //! and grows upwards as walks reach further; each new page is asked of the kernel once. On a stack in a block of
-//! libc's allocator, which may be unmapped unnoticed ([`crate::arenas`]), each walk asks anew.
+//! libc's allocator, which may be unmapped unnoticed ([`crate::arenas`]), each walk asks anew. As soon as anything but
+//! a thread's own stack is kept, frees of large blocks are watched ([`crate::mapped_blocks`]).
 //!
 //! When a program is about to forbid asking ([`crate::sandbox`]), its stack is learned as a whole. The main stack may
 //! grow later, but the kernel keeps the addresses below it free of everything else: whatever lies above one of its
@@ -12,7 +13,9 @@
 
 use crate::arch;
 use crate::arenas;
+use crate::mapped_blocks;
 use crate::sandbox::{self, Need};
+use crate::sys;
 use unwind::{Memory, SavedWord, SavedWords};
 
 const PAGE: u64 = 4096;
@@ -64,7 +67,7 @@ impl Range {
 
     /// Grows until it contains the word, if the word lies on the same stack and all pages up to it can be read. Pages
     /// that `others` contain need not be asked about.
-    fn grow(&mut self, address: u64, others: &[Range]) -> bool {
+    fn grow(&mut self, address: u64, others: &[Range], own: &mut OwnStack) -> bool {
         let last = address.wrapping_add(7);
         if self.end == 0 || address < self.start || last.saturating_sub(self.end) > LARGEST_FRAME {
             return false;
@@ -73,6 +76,7 @@ impl Range {
             if let Some(other) = others.iter().find(|other| other.start <= self.end && self.end < other.end) {
                 self.end_at(other.end);
             } else if self.is_readable_behind() {
+                own.keep(self.end);
                 self.end_at(self.end.wrapping_add(PAGE));
             } else {
                 return false;
@@ -93,6 +97,44 @@ impl Range {
     }
 }
 
+/// The stack that libc has given a thread, as far as its pages are known to be readable. It stays as long as the
+/// thread.
+#[derive(Debug, Default)]
+struct OwnStack {
+    /// The last pages of it; empty for the first thread, whose stack is known by its address.
+    known: Option<Range>,
+}
+
+impl OwnStack {
+    /// Has frees of large blocks watched if this page, which is about to be remembered, is not part of the stack.
+    #[cold]
+    fn keep(&mut self, page: u64) {
+        if !self.has(page) {
+            mapped_blocks::watch();
+        }
+    }
+
+    /// True when all pages from this one to the end of the stack can be read, where libc keeps what it knows about the
+    /// thread, and our block with it: below its stack a thread has a page that it may not touch.
+    fn has(&mut self, page: u64) -> bool {
+        if arenas::is_on_main_stack(page) {
+            return true;
+        }
+        let known = self.known.get_or_insert_with(|| {
+            let last = core::ptr::from_ref(arch::thread_local()).addr() as u64 & !(PAGE - 1);
+            let is_first = sys::thread_id() == sys::process_id();
+            if is_first { Range::default() } else { Range::new(last, last.wrapping_add(PAGE)) }
+        });
+        if page >= known.end || known.start.saturating_sub(page) > LARGEST_FRAME {
+            return false;
+        }
+        while page < known.start && arch::is_readable(known.start.wrapping_sub(PAGE)) {
+            known.start = known.start.wrapping_sub(PAGE);
+        }
+        page >= known.start
+    }
+}
+
 /// Number of words that are compared without a check of how many are left.
 const BLOCK: usize = 16;
 
@@ -108,6 +150,7 @@ pub(crate) struct StackReader {
     others: [Range; RANGES - 1],
     /// The stack that was learned as a whole.
     learned: Range,
+    own: OwnStack,
 }
 
 impl StackReader {
@@ -123,7 +166,8 @@ impl StackReader {
     /// Forgets everything, since pages may have been unmapped.
     pub(crate) fn forget(&mut self) {
         // Nobody unmaps the stack that a thread is running on.
-        *self = Self { learned: self.learned, ..Self::default() };
+        let own = core::mem::take(&mut self.own);
+        *self = Self { learned: self.learned, own, ..Self::default() };
     }
 
     /// Asks about all pages around `sp`, since that will not be possible later.
@@ -169,6 +213,9 @@ impl StackReader {
         let start = sp & !(PAGE - 1);
         self.here = next.unwrap_or(Range::new(start, start.wrapping_add(PAGE)));
         let is_lasting = next.is_some() || !arenas::may_give_back(sp);
+        if next.is_none() && is_lasting {
+            self.own.keep(start);
+        }
         self.kept = if is_lasting { self.here } else { Range::default() };
     }
 
@@ -201,12 +248,12 @@ impl StackReader {
         let known = self.others.iter().find(|other| other.contains(address)).copied();
         // An earlier piece of this stack becomes part of it again.
         let is_near = known.is_none_or(|other| other.start.wrapping_sub(self.here.end) < LARGEST_GAP);
-        if (is_near && self.here.grow(address, &self.others)) || known.is_some() {
+        if (is_near && self.here.grow(address, &self.others, &mut self.own)) || known.is_some() {
             return true;
         }
         // The frame that a signal interrupted lies on another stack.
         let others = self.others;
-        if self.others.iter_mut().any(|other| other.grow(address, &others)) {
+        if self.others.iter_mut().any(|other| other.grow(address, &others, &mut self.own)) {
             return true;
         }
         let start = address & !(PAGE - 1);
@@ -217,7 +264,8 @@ impl StackReader {
             return arch::is_readable(address.wrapping_add(7) & !(PAGE - 1));
         }
         let mut other = Range::new(start, start.wrapping_add(PAGE));
-        let is_whole = other.grow(address, &others);
+        self.own.keep(start);
+        let is_whole = other.grow(address, &others, &mut self.own);
         self.others.rotate_right(1);
         if let Some(first) = self.others.first_mut() {
             *first = other;

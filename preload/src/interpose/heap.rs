@@ -7,7 +7,7 @@ use crate::bootstrap;
 use crate::errno;
 use crate::filter;
 use crate::guard::{self, Busy, Inside};
-use crate::modules;
+use crate::mapped_blocks;
 use crate::process;
 use crate::real;
 use crate::sampler::{self, Candidate};
@@ -291,7 +291,7 @@ pub(super) unsafe fn reallocate<A: Allocator>(
     }
     let candidate = sampler::candidate(size);
     if A::is_plain() {
-        note_mapped(block);
+        mapped_blocks::release(block.addr());
     }
     // SAFETY: the shim's arguments.
     let caller = unsafe { Caller::of_entry(entry, bp) };
@@ -445,26 +445,12 @@ shim!(
     free_aligned_sized, 1, 2, release::<Library>
 );
 
-/// Notes that libc is about to unmap a block, if it mapped the block on its own: no hook of ours is called for that,
-/// and a stack may lie there.
-// Cost: a load of a word that `free` will load anyway, and a compare.
-#[inline(always)]
-fn note_mapped(block: Pointer) {
-    /// The flag in a chunk's header of glibc's malloc.
-    const IS_MMAPPED: usize = 2;
-    // SAFETY: a block of libc is preceded by its chunk's header, which `free` reads, too.
-    let header = unsafe { block.cast::<usize>().wrapping_sub(1).read() };
-    if header & IS_MMAPPED != 0 {
-        modules::note_unmapping();
-    }
-}
-
 /// The function that will free a block.
 #[inline(always)]
 fn next_free<A: Allocator>(block: Pointer) -> Free {
     match A::plain_free() {
         Some(free) => {
-            note_mapped(block);
+            mapped_blocks::release(block.addr());
             free
         }
         None => free_marked::<A>,
