@@ -1,6 +1,6 @@
 //! What programs report about themselves: marks, pools, and when they want to be recorded.
 
-use crate::harness::{Capture, World, c, cpp, record, rust, wait};
+use crate::harness::{Capture, World, c, cpp, library, record, rust, wait};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -65,6 +65,21 @@ fn programs_that_never_start_are_known() {
     let info = capture.info();
     assert_eq!((&info["totals"]["allocations"], &info["processes"][0]["exit"]), (&json!(0), &json!(0)));
     assert_eq!(info["pauses"], 1);
+}
+
+/// Check that of a program that never starts its recording nothing is recorded, however early it allocates: by the
+/// initialization of the C++ runtime, and by that of a library that begins before all others.
+#[test]
+fn programs_that_begin_paused_are_so_from_the_first_call() {
+    let first = library("allocates_first").build();
+    for (program, first) in [(cpp("every_new").build(), None), (c("allocates_once").build(), Some(first))] {
+        let recording = record(&program).options(["--paused"]);
+        let recording = if let Some(first) = first { recording.env("LD_PRELOAD", first) } else { recording };
+        let (_, capture) = recording.succeed();
+        let of_blocks = |kind: &str| matches!(kind, "alloc" | "free" | "realloc_begin" | "realloc_end");
+        let events: Vec<_> = capture.events().into_iter().filter(|event| of_blocks(&event.kind)).collect();
+        assert!(events.is_empty(), "{}: {events:?}", program.display());
+    }
 }
 
 /// Check that marks are among the allocations where they were set, with the given names: cut at 255 bytes, with

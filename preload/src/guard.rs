@@ -341,7 +341,13 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     if local.is_within_allocator(arch::stack_pointer()) {
         return None;
     }
-    adopt(local, call)
+    let busy = adopt(local, call)?;
+    if !process::is_recording() {
+        // The process has just joined a recording that begins paused.
+        busy.give_up();
+        return None;
+    }
+    Some(busy)
 }
 
 /// Sets up the thread's state, and claims a slot for its process if need be.
