@@ -102,6 +102,16 @@ fn own_malloc_is_recorded() {
     }
 }
 
+/// Check that functions of an allocator are recorded however long they are.
+#[test]
+fn huge_functions_of_an_allocator_are_recorded() {
+    let (ran, capture) =
+        record(c("huge_malloc").flags(["-O0", "-rdynamic", "-fno-builtin"]).build()).succeed();
+    assert_eq!(ran.stderr, "");
+    let row = capture.row_of_size(1001);
+    assert_eq!((row.number("allocations"), row.number("frees")), (100, 100), "{row:?}");
+}
+
 /// Allocations and frees of blocks of some sizes in `has_an_allocator_inside`.
 const INSIDE: [(u64, u64, u64); 3] = [(1001, 100, 50), (1002, 100, 50), (1088, 100, 50)];
 

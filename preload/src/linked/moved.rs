@@ -17,8 +17,6 @@ use unwind::instruction::{Flow, Instruction, LONGEST};
 pub(super) const JUMP: usize = 5;
 /// Room for what is moved.
 pub(super) const ROOM: usize = 56;
-/// Longer functions are left alone.
-pub(super) const LONGEST_FUNCTION: usize = 1 << 16;
 
 /// `int3`, which is also used as padding between functions.
 const BREAKPOINT: u8 = 0xcc;

@@ -85,6 +85,8 @@ impl Plan {
     /// Notes a function. If it has several names, the first counts.
     fn note(&mut self, function: Function, symbol: &Symbol) {
         let address = self.code.tables().bias().wrapping_add(symbol.value);
+        // Without a size nobody knows what belongs to it.
+        self.is_whole &= symbol.size != 0 || !symbol.is_function();
         if !has_code(&symbol) || self.all.iter().take(self.count).any(|other| other.address == address) {
             return;
         }
@@ -120,7 +122,7 @@ impl Plan {
         let mut changes = [Change::NOTHING; PLACES];
         for (place, Found { function, address, size }) in self.all.iter().take(self.count).enumerate() {
             let bytes = moved::bytes_of(*size);
-            let code = self.code.bytes(*address, bytes).filter(|_| *size <= moved::LONGEST_FUNCTION)?;
+            let code = self.code.bytes(*address, bytes)?;
             let moved = moved::beginning(code, *size, *address, page.moved(place).addr() as u64)?;
             page.fill(place, function.hook, moved);
             let to = moved::jump(*address, page.entry(place))?;
