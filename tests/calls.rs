@@ -199,3 +199,23 @@ fn events_are_in_order_and_have_owners() {
     assert_eq!(info["threads"], 1);
     assert!(pid > 0 && events.iter().all(|event| event.pid == pid && event.tid == pid));
 }
+
+/// Check that what an allocator, or libc on its behalf, allocates in the middle of a call does not end as a block that
+/// nobody has allocated, preloaded or linked, with stacks of frees or without.
+#[test]
+fn what_an_allocator_keeps_is_freed_in_vain() {
+    let allocator = cpp_library("allocator_with_objects").build();
+    let program = c("allocates_in_turn").flags(["-fno-builtin"]);
+    let linked = program.clone().with(&allocator).build();
+    for options in [&[][..], &["--free-stacks"]] {
+        let preloaded = record(program.build()).env("LD_PRELOAD", &allocator).options(options);
+        for recording in [preloaded, record(&linked).options(options)] {
+            let (_, capture) = recording.succeed();
+            for (size, calls) in [(1234, 100), (2345, 100)] {
+                let row = capture.row_of_size(size);
+                assert_eq!((row.number("allocations"), row.number("frees")), (calls, calls), "{row:?}");
+            }
+            assert_eq!(capture.number("/totals/unmatched_frees"), 0, "{options:?}");
+        }
+    }
+}

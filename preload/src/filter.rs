@@ -59,6 +59,24 @@ const NO_BLOCK: *mut Leaf = core::ptr::without_provenance_mut(2);
 
 static FILTER: Filter = Filter::new();
 
+/// Blocks that an allocator got from itself, or that libc got from it, in the middle of a call that it served. They
+/// are not recorded, and so neither are their ends, whoever frees them and when.
+static INNER: Filter = Filter::new();
+
+/// Adds such a block.
+#[cold]
+pub(crate) fn add_inner(address: usize) {
+    // If there is no memory, the end of the block contradicts the rest of the recording.
+    let _ = INNER.start_shared() && INNER.add(address);
+}
+
+/// Removes such a block, which is about to end or turns out to be what the outer call returns; false for any other.
+// Cost: a load and a test as long as there was no such block.
+#[inline(always)]
+pub(crate) fn take_inner(address: usize) -> bool {
+    !INNER.directory.load(Ordering::Relaxed).is_null() && INNER.take(address)
+}
+
 /// Makes room for samples; false when there is no memory.
 #[cold]
 pub(crate) fn start() -> bool {
@@ -142,6 +160,22 @@ impl Filter {
         }
         self.directory.store(directory, Ordering::Relaxed);
         !directory.is_null()
+    }
+
+    /// The same for threads that come at once.
+    fn start_shared(&self) -> bool {
+        const BYTES: usize = REGIONS * size_of::<Leaf>();
+        if self.directory.load(Ordering::Relaxed).is_null() {
+            let fresh = sys::map_sparse(BYTES).cast::<Leaf>();
+            let null = core::ptr::null_mut();
+            // Relaxed: a new directory contains only zeros, and its leaves are published on their own.
+            let first = self.directory.compare_exchange(null, fresh, Ordering::Relaxed, Ordering::Relaxed);
+            if first.is_err() && !fresh.is_null() {
+                // SAFETY: mapped above and not published.
+                unsafe { sys::unmap(fresh.cast(), BYTES) };
+            }
+        }
+        !self.directory.load(Ordering::Relaxed).is_null()
     }
 
     fn change(&self, from: *mut Leaf, to: *mut Leaf) {

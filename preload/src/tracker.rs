@@ -165,6 +165,8 @@ pub(crate) fn begin_timed() -> Option<u64> {
 #[derive(Debug)]
 pub(crate) struct Realloc {
     address: usize,
+    /// The block is one of [`filter::add_inner`].
+    is_inner: bool,
     /// The end of the old block must be recorded.
     is_wanted: bool,
     /// Serial of the recorded beginning; `None` when that was not recorded.
@@ -173,10 +175,15 @@ pub(crate) struct Realloc {
 
 /// A `realloc` of a block is about to happen.
 #[inline(always)]
-pub(crate) fn reallocating(address: usize, caller: Caller) -> Realloc {
+pub(crate) fn reallocating(address: usize, is_inner: bool, caller: Caller) -> Realloc {
     // From here on the address may be another block's, so the filter forgets it before the call, not after.
-    let is_wanted = filter::take(address);
-    Realloc { address, is_wanted, serial: if is_wanted { begin_realloc(address, caller) } else { None } }
+    let is_wanted = !is_inner && filter::take(address);
+    Realloc {
+        address,
+        is_inner,
+        is_wanted,
+        serial: if is_wanted { begin_realloc(address, caller) } else { None },
+    }
 }
 
 fn begin_realloc(address: usize, caller: Caller) -> Option<u16> {
@@ -205,6 +212,9 @@ impl Realloc {
     /// A `realloc` has returned. `candidate` is the new block's, `None` when that block is not to be recorded.
     #[inline(always)]
     pub(crate) fn end(self, candidate: Option<Candidate>, outcome: Reallocated, kind: u32, caller: Caller) {
+        if self.is_inner && matches!(outcome, Reallocated::Failed) {
+            filter::add_inner(self.address);
+        }
         if self.is_wanted || candidate.is_some() {
             self.record_end(candidate, outcome, kind, caller);
         }
@@ -285,10 +295,14 @@ fn end_unwanted(serial: u16, outcome: Reallocated) {
 #[cold]
 #[inline(never)]
 fn missed_allocation(address: usize, size: usize, alignment: usize) {
+    let local = arch::thread_local();
     if address == FAILED {
         missed_failure(size, alignment);
     } else if !sampler::samples() {
-        missed::note(arch::thread_local(), Note { address, size, alignment });
+        if !local.is_busy() && local.is_within_allocator(arch::stack_pointer()) && process::is_wanted() {
+            filter::add_inner(address);
+        }
+        missed::note(local, Note { address, size, alignment });
     }
 }
 

@@ -386,7 +386,8 @@ fn delete_by(
 ) {
     let local = crate::arch::thread_local();
     local.kind_hint.set(0);
-    if !block.is_null() && filter::take(block.addr()) {
+    let address = block.addr();
+    if address != 0 && !filter::take_inner(address) && filter::take(address) {
         // SAFETY: the wrapper passes the stack pointer at the entry of the export.
         let caller = unsafe { Caller::of_entry(entry, bp) };
         tracker::freeing(block.addr(), caller);

@@ -188,7 +188,13 @@ fn announced(local: &ThreadLocal, size: usize, alignment: usize) -> Option<(u32,
 /// Calls the next allocator, marking it as at work if it may call hooks of ours.
 #[inline(always)]
 fn marked<A: Allocator>(next: impl FnOnce() -> Option<Pointer>) -> Option<Pointer> {
-    if A::is_plain() { next() } else { guarded(next) }
+    if A::is_plain() { next() } else { guarded(next).inspect(|block| note_returned(*block)) }
+}
+
+/// Notes that an allocator returns a block, which an inner call of its own may have returned before.
+#[inline(always)]
+fn note_returned(block: Pointer) {
+    let _ = filter::take_inner(block.addr());
 }
 
 /// Calls the next allocator, marking it as at work.
@@ -295,8 +301,12 @@ pub(super) unsafe fn reallocate<A: Allocator>(
     }
     // SAFETY: the shim's arguments.
     let caller = unsafe { Caller::of_entry(entry, bp) };
-    let begun = tracker::reallocating(block.addr(), caller);
+    let is_inner = !A::is_plain() && filter::take_inner(block.addr());
+    let begun = tracker::reallocating(block.addr(), is_inner, caller);
     let result = guarded(|| next(block)).unwrap_or(null_mut());
+    if !A::is_plain() {
+        note_returned(result);
+    }
     let outcome = match (result.is_null(), size) {
         (false, size) => Reallocated::Block(result.addr(), size),
         // What size 0 means is up to the next allocator; a null pointer then says that it freed the block.
@@ -338,8 +348,12 @@ pub(super) unsafe extern "C" fn posix_memalign_body<A: Allocator>(
     let announced = if local.kind_hint.get() == 0 { None } else { announced(local, size, alignment) };
     // SAFETY: passed on unchanged.
     let result = guarded(|| unsafe { A::posix_memalign(place, alignment, size) });
-    if result == Some(0) && announced.is_some() {
+    if result == Some(0) && !A::is_plain() {
         // SAFETY: the call succeeded, so the pointer was written.
+        note_returned(unsafe { place.read() });
+    }
+    if result == Some(0) && announced.is_some() {
+        // SAFETY: as above.
         local.hinted_block.set(hinted(unsafe { place.read() }.addr()));
     }
     match (result, candidate) {
@@ -465,14 +479,34 @@ pub(super) unsafe extern "C" fn release<A: Allocator>(block: Pointer, entry: *co
     }
     // Each path ends in a jump.
     if filter::takes_all() {
-        // SAFETY: the caller passes a block, and the shim's arguments.
-        unsafe { release_recorded(block, entry, bp, next_free::<A>(block)) };
+        match A::plain_free() {
+            Some(free) => {
+                mapped_blocks::release(block.addr());
+                // SAFETY: the caller passes a block, and the shim's arguments.
+                unsafe { release_recorded(block, entry, bp, free) };
+            }
+            // SAFETY: as above.
+            None => unsafe { release_unless_inner::<A>(block, entry, bp) },
+        }
     } else if A::MAY_REST && process::is_at_rest(arch::thread_local()) {
         // SAFETY: passed on unchanged.
         let _ = unsafe { A::free(block) };
     } else {
         // SAFETY: as in the first branch.
         unsafe { release_sample::<A>(block, entry, bp) };
+    }
+}
+
+/// The same for a block of an allocator that calls itself.
+// Cost: that of `take_inner` more.
+#[inline(never)]
+unsafe fn release_unless_inner<A: Allocator>(block: Pointer, entry: *const u64, bp: u64) {
+    if filter::take_inner(block.addr()) {
+        // SAFETY: passed on unchanged.
+        unsafe { free_marked::<A>(block) };
+    } else {
+        // SAFETY: the caller passes a block, and the shim's arguments.
+        unsafe { release_recorded(block, entry, bp, free_marked::<A>) };
     }
 }
 

@@ -264,7 +264,7 @@ unsafe extern "C" fn body<const INDEX: usize>(
         }
         Free { block } => {
             let block = argument(&all, block);
-            if block != 0 && filter::take(block) {
+            if block != 0 && !filter::take_inner(block) && filter::take(block) {
                 // SAFETY: the shim passes the stack pointer at the entry of the function.
                 tracker::freeing(block, unsafe { Caller::of_entry(entry, bp) });
             }
