@@ -55,6 +55,7 @@ mod told;
 mod by_hand;
 mod footprint;
 mod go;
+mod guard_pages;
 mod java;
 mod made_code;
 mod modules;

@@ -1,9 +1,10 @@
 //! Memory for calls that come before the next allocator is known, since `dlsym` itself may allocate.
 //!
-//! A bump arena of 64 KiB whose blocks are never given back. Each block is preceded by its size, for `realloc` and
+//! A bump arena of 64 KiB between inaccessible pages, whose blocks are never given back. Each block is preceded by its size, for `realloc` and
 //! `malloc_usable_size`. When the arena is used up, callers get a null pointer, as from any allocator that is out of
 //! memory.
 
+use crate::sys::{self, GUARD};
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -12,17 +13,26 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 const SIZE: usize = 64 << 10;
 const HEADER: usize = 16;
 
+/// Among our variables, so that its address is a constant for `free`. What is never touched takes no memory.
 #[repr(C, align(4096))]
-struct Arena(UnsafeCell<[u8; SIZE]>);
+struct Arena {
+    before: UnsafeCell<[u8; GUARD]>,
+    blocks: UnsafeCell<[u8; SIZE]>,
+    behind: UnsafeCell<[u8; GUARD]>,
+}
 
 // SAFETY: an atomic counter hands every byte out to one caller only.
 unsafe impl Sync for Arena {}
 
-static ARENA: Arena = Arena(UnsafeCell::new([0; SIZE]));
+static ARENA: Arena = Arena {
+    before: UnsafeCell::new([0; GUARD]),
+    blocks: UnsafeCell::new([0; SIZE]),
+    behind: UnsafeCell::new([0; GUARD]),
+};
 static USED: AtomicUsize = AtomicUsize::new(0);
 
 fn start() -> usize {
-    ARENA.0.get().addr()
+    ARENA.blocks.get().addr()
 }
 
 /// True for blocks of this arena.
@@ -38,6 +48,13 @@ pub(crate) fn allocate(size: usize, alignment: usize) -> *mut c_void {
     let (Some(need), true) = (size.checked_add(HEADER + alignment), alignment <= 4096) else {
         return null_mut();
     };
+    if USED.load(Ordering::Relaxed) == 0 {
+        // Several threads may do this. Where pages are larger, there are no guards.
+        for guard in [ARENA.before.get(), ARENA.behind.get()] {
+            // SAFETY: nobody uses what lies there.
+            let _ = unsafe { sys::close(guard.cast(), GUARD) };
+        }
+    }
     // Relaxed: the counter only hands out bytes; nothing is published through it.
     let from = USED.fetch_add(need.next_multiple_of(16), Ordering::Relaxed);
     if from.checked_add(need).is_none_or(|end| end > SIZE) {
@@ -45,7 +62,7 @@ pub(crate) fn allocate(size: usize, alignment: usize) -> *mut c_void {
     }
     let block = (start() + from + HEADER).next_multiple_of(alignment);
     let offset = block - start();
-    let pointer = ARENA.0.get().cast::<u8>().wrapping_add(offset);
+    let pointer = ARENA.blocks.get().cast::<u8>().wrapping_add(offset);
     // SAFETY: HEADER bytes before the block belong to it alone, and are aligned to 16.
     unsafe { pointer.wrapping_sub(HEADER).cast::<usize>().write(size) };
     pointer.cast()

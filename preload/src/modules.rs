@@ -94,6 +94,7 @@ pub(crate) fn prepare() -> bool {
     if let Some(found) = loader::find(prepare as *const () as u64) {
         OWN[0].store(found.start, Ordering::Relaxed);
         OWN[1].store(found.end, Ordering::Relaxed);
+        sys::guard_behind(found.end);
     }
     true
 }

@@ -63,7 +63,8 @@ pub(crate) enum Need {
 // Addresses and lengths are typical of the agent's own; no filter can see what they point to.
 const CALLS: &[(Need, Call)] = &[
     (Need::Probe, call(libc::SYS_rt_sigprocmask, [u64::MAX, 1 << 46, 0, 8, 0, 0])),
-    (Need::Map, call(libc::SYS_mmap, [0, 1 << 20, 3, PRIVATE, u64::MAX, 0])),
+    (Need::Map, call(libc::SYS_mmap, [0, 1 << 20, 0, PRIVATE, u64::MAX, 0])),
+    (Need::Map, call(libc::SYS_mmap, [1 << 46, 1 << 20, 3, PRIVATE | libc::MAP_FIXED as u64, u64::MAX, 0])),
     (Need::Map, call(libc::SYS_munmap, [1 << 46, 1 << 20, 0, 0, 0, 0])),
     (Need::Map, call(libc::SYS_mprotect, [1 << 46, 1 << 20, 3, 0, 0, 0])),
     (Need::Map, call(libc::SYS_madvise, [1 << 46, 1 << 20, libc::MADV_DONTDUMP as u64, 0, 0, 0])),

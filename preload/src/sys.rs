@@ -7,7 +7,7 @@ use crate::sandbox::{self, Need};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -15,16 +15,24 @@ use rustix::thread::futex;
 use rustix::thread::{MembarrierCommand, membarrier};
 use shared_ring_futex::word;
 
-/// Zeroed private memory, or null.
+/// Inaccessible bytes on either side of all memory of ours, so that a program which runs past its own memory dies there,
+/// as it would where we map nothing. A multiple of the size of any page.
+pub(crate) const GUARD: usize = 1 << 16;
+/// The same on both sides.
+const GUARDS: usize = 2 * GUARD;
+
+/// Zeroed private memory between guards, or null.
 pub(crate) fn map_private(bytes: usize) -> *mut c_void {
     if !sandbox::allows(Need::Map) {
         return null_mut();
     }
-    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-    let both = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
-    let map = || unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, both, flags) }.ok();
-    let start = beside_the_program(bytes, map).unwrap_or(null_mut());
+    let Some(start) = reserve(bytes) else { return null_mut() };
+    // SAFETY: reserved just now.
+    if !unsafe { open(start, bytes) } {
+        // SAFETY: nobody knows it.
+        unsafe { unmap(start, bytes) };
+        return null_mut();
+    }
     // No memory of programs has both kinds of advice; by them the collector recognizes ours, which holds copies of
     // the program's addresses but keeps no block alive. The advice for random access has no effect on memory without
     // a file.
@@ -57,12 +65,37 @@ fn advise(start: *mut c_void, bytes: usize, advice: &[Advice]) {
     }
 }
 
-/// Reserves address space without memory.
+/// Reserves address space without memory, between guards.
 pub(crate) fn reserve(bytes: usize) -> Option<*mut c_void> {
+    let whole = bytes.checked_add(GUARDS)?;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
-    let map = || unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, ProtFlags::empty(), flags) }.ok();
-    beside_the_program(bytes, map)
+    let map = || unsafe { rustix::mm::mmap_anonymous(null_mut(), whole, ProtFlags::empty(), flags) }.ok();
+    beside_the_program(whole, map).map(|start| start.wrapping_byte_add(GUARD))
+}
+
+/// Makes the addresses behind an image of ours inaccessible, as far as nobody else has them, since its last bytes are
+/// its variables.
+#[cold]
+pub(crate) fn guard_behind(end: u64) {
+    // Where pages are larger, this is refused, or right.
+    let place = core::ptr::without_provenance_mut((end as usize).next_multiple_of(4096));
+    let sizes = (0..=4).map(|times| GUARD >> times);
+    let _ = sizes.into_iter().any(|bytes| guard_at(place, bytes));
+}
+
+fn guard_at(place: *mut c_void, bytes: usize) -> bool {
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED_NOREPLACE;
+    // SAFETY: a new mapping that replaces none.
+    let map = || unsafe { rustix::mm::mmap_anonymous(place, bytes, ProtFlags::empty(), flags) }.ok();
+    let Some(mapped) = beside_the_program(bytes, map) else { return false };
+    if mapped != place {
+        // Kernels that do not know the flag treat the address as a hint.
+        // SAFETY: mapped just now, and nobody knows it.
+        let _ = unsafe { rustix::mm::munmap(mapped, bytes) };
+        address_space::shrink(bytes);
+    }
+    true
 }
 
 /// Maps zeroed private memory at a place, in one step.
@@ -90,12 +123,16 @@ pub(crate) unsafe fn map_shared_at(
     unsafe { rustix::mm::mmap(start, bytes, access, flags, file, 0) }.is_ok()
 }
 
-/// The first page of a file, mapped for reading.
+/// The first page of a file, mapped for reading between guards.
 pub(crate) fn map_page_of(file: &OwnedFd) -> Option<*mut c_void> {
-    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-    let map =
-        || unsafe { rustix::mm::mmap(null_mut(), 4096, ProtFlags::READ, MapFlags::SHARED, file, 0) }.ok();
-    beside_the_program(4096, map)
+    let start = reserve(4096)?;
+    // SAFETY: reserved just now.
+    let is_mapped = unsafe { map_shared_at(start, 4096, ProtFlags::READ, file.as_fd()) };
+    if !is_mapped {
+        // SAFETY: nobody knows it.
+        unsafe { unmap(start, 4096) };
+    }
+    is_mapped.then_some(start)
 }
 
 /// Replaces pages that others read by zeros.
@@ -114,8 +151,8 @@ fn map_over(start: *mut c_void, bytes: usize, access: ProtFlags) -> bool {
     unsafe { rustix::mm::mmap_anonymous(start, bytes, access, flags) }.is_ok()
 }
 
-/// Moves pages of ours over others in one step. False when that failed; the pages that were to move are unmapped
-/// then.
+/// Moves pages of [`map_page_of`] over others in one step. False when that failed; the pages that were to move are
+/// unmapped then.
 pub(crate) fn move_over(from: *mut c_void, to: *mut c_void, bytes: usize) -> bool {
     // SAFETY: nobody knows `from` yet, and the pages at `to` stay readable; every bit pattern is valid for those who
     // read them.
@@ -124,8 +161,12 @@ pub(crate) fn move_over(from: *mut c_void, to: *mut c_void, bytes: usize) -> boo
         // SAFETY: as above.
         unsafe { unmap(from, bytes) };
     } else {
-        // What was mapped there is gone.
-        address_space::shrink(bytes);
+        // What was mapped there is gone. The guards go one by one: anybody may map something between them now.
+        for guard in [from.wrapping_byte_sub(GUARD), from.wrapping_byte_add(bytes)] {
+            // SAFETY: a guard of ours, whose memory has moved.
+            let _ = unsafe { rustix::mm::munmap(guard, GUARD) };
+        }
+        address_space::shrink(bytes.saturating_add(GUARDS));
     }
     moved.is_ok()
 }
@@ -211,7 +252,7 @@ pub(crate) fn is_gone(thread: u32) -> bool {
     sandbox::allows(Need::Threads) && arch::probe_any_thread(thread) == -i64::from(libc::ESRCH)
 }
 
-/// Unmaps memory of [`map_private`] or [`map_sparse`].
+/// Unmaps memory of [`map_private`] or [`map_sparse`], with its guards.
 ///
 /// # Safety
 /// Nothing refers to the memory any more.
@@ -219,9 +260,10 @@ pub(crate) unsafe fn unmap(start: *mut c_void, bytes: usize) {
     if !sandbox::allows(Need::Map) {
         return;
     }
+    let whole = bytes.saturating_add(GUARDS);
     // SAFETY: the caller vouches for it; on failure the memory stays mapped, which is harmless.
-    if unsafe { rustix::mm::munmap(start, bytes) }.is_ok() {
-        address_space::shrink(bytes);
+    if unsafe { rustix::mm::munmap(start.wrapping_byte_sub(GUARD), whole) }.is_ok() {
+        address_space::shrink(whole);
     }
 }
 
@@ -245,6 +287,15 @@ pub(crate) fn map_wiped_on_fork(bytes: usize) -> *mut c_void {
 pub(crate) unsafe fn open(start: *mut c_void, bytes: usize) -> bool {
     // SAFETY: the caller vouches for the range.
     unsafe { rustix::mm::mprotect(start, bytes, MprotectFlags::READ | MprotectFlags::WRITE) }.is_ok()
+}
+
+/// Makes memory inaccessible.
+///
+/// # Safety
+/// The memory is ours, and nobody uses it.
+pub(crate) unsafe fn close(start: *mut c_void, bytes: usize) -> bool {
+    // SAFETY: the caller vouches for the range.
+    unsafe { rustix::mm::mprotect(start, bytes, MprotectFlags::empty()) }.is_ok()
 }
 
 /// Does something that no signal handler of this thread may see half done.

@@ -55,6 +55,7 @@ pub const CALLS: &[AgentCall] = &[
     needed("fcntl", libc::SYS_fcntl, [FILE, libc::F_DUPFD_CLOEXEC as u64, FILE, 0, 0, 0]),
     needed("fcntl", libc::SYS_fcntl, [FILE, libc::F_GET_SEALS as u64, 0, 0, 0, 0]),
     needed("fstat", libc::SYS_fstat, [FILE, PLACE, 0, 0, 0, 0]),
+    needed("mmap", libc::SYS_mmap, [0, SIZE, 0, PRIVATE, u64::MAX, 0]),
     needed("mmap", libc::SYS_mmap, [0, SIZE, READ_WRITE, PRIVATE, u64::MAX, 0]),
     needed("mmap", libc::SYS_mmap, [PLACE, SIZE, 0, SHARED, FILE, 0]),
     needed("mprotect", libc::SYS_mprotect, [PLACE, SIZE, READ_WRITE, 0, 0, 0]),

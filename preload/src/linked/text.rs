@@ -1,6 +1,7 @@
 //! Changes to the program's own code.
 
 use super::moved::{JUMP, ROOM};
+use crate::sys::GUARD;
 use core::ffi::c_void;
 use rustix::fs::{Mode, OFlags};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
@@ -8,11 +9,15 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 /// Most functions that can be redirected to us.
 pub(super) const PLACES: usize = 128;
 const BYTES: usize = PLACES * size_of::<Place>();
+/// With a guard on either side.
+const WHOLE: usize = BYTES.next_multiple_of(GUARD) + 2 * GUARD;
 
-/// The page is this far below the module, or twice as far, and so on, since other libraries may lie below.
-const STEP: usize = 1 << 16;
+/// The page is this far below the module, or twice as far, and so on, since other libraries may lie below. With the
+/// guard behind it, it must end where the module begins.
+const STEP: usize = 1 << 17;
+const _: () = assert!(BYTES.next_multiple_of(GUARD) + GUARD <= STEP);
 /// The largest distance is the smallest one times 2 to this power: no jump reaches further than 2 GiB.
-const DOUBLINGS: u32 = 14;
+const DOUBLINGS: u32 = 13;
 
 /// For one function: the way to its hook, and its moved beginning.
 #[repr(C, align(8))]
@@ -35,18 +40,22 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// A new page below `address`, the start of the program: the memory above may grow.
+    /// A new page below `address`, the start of the program: the memory above may grow. Between guards, as all memory
+    /// of ours, within which it is writable until it is finished.
     pub(super) fn below(address: usize) -> Option<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
         (0..=DOUBLINGS).find_map(|times| {
             let start = (address & !(STEP - 1)).checked_sub(STEP << times)?;
-            let hint = core::ptr::without_provenance_mut(start);
+            let hint = core::ptr::without_provenance_mut(start.checked_sub(GUARD)?);
             // SAFETY: a new mapping that replaces none.
-            let mapped =
-                unsafe { rustix::mm::mmap_anonymous(hint, BYTES, ProtFlags::READ | ProtFlags::WRITE, flags) };
-            let page = Self { start: mapped.ok()?.cast() };
+            let mapped = unsafe { rustix::mm::mmap_anonymous(hint, WHOLE, ProtFlags::empty(), flags) };
+            let page = Self { start: mapped.ok()?.wrapping_byte_add(GUARD).cast() };
+            let flags = MprotectFlags::READ | MprotectFlags::WRITE;
             // Kernels that do not know the flag treat the address as a hint.
-            if page.start.addr() == start {
+            if page.start.addr() == start
+                // SAFETY: our own mapping.
+                && unsafe { rustix::mm::mprotect(page.start.cast(), BYTES, flags) }.is_ok()
+            {
                 Some(page)
             } else {
                 page.give_up();
@@ -86,7 +95,7 @@ impl Page {
     /// Unmaps the page, when nothing leads there.
     pub(super) fn give_up(self) {
         // SAFETY: our own mapping, to which nobody refers.
-        let _ = unsafe { rustix::mm::munmap(self.start.cast(), BYTES) };
+        let _ = unsafe { rustix::mm::munmap(self.start.wrapping_byte_sub(GUARD).cast(), WHOLE) };
     }
 
     fn place(&self, index: usize) -> *mut Place {
