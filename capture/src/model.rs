@@ -313,7 +313,7 @@ pub struct Symbolized {
     /// Why there is no name, as text for the user, when `names` is empty or has no function.
     pub reason: Option<StringId>,
     /// Linkage name of the function that owns the code, such as `_ZN4Pool4growEm`, where it differs from the readable
-    /// name.
+    /// name; `main` for a function without a name that is known to be that.
     pub linkage: Option<StringId>,
     /// Where the function that owns the code begins, as an address of its file, if it has no name but unwind tables
     /// tell.

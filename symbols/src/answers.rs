@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 /// Changes whenever the same files would give another answer for an address, or answers are stored differently.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// Most answers kept for one module. Asking for more takes long anyway.
 const MOST_ANSWERS: usize = 1 << 13;
 /// Most bytes of the answers of one module.

@@ -3,11 +3,12 @@
 use crate::Reason;
 use crate::arena::Arena;
 use crate::compression::inflate;
+use crate::dynamic::Dynamic;
 use crate::image::Image;
 use crate::xz;
 use gimli::RunTimeEndian;
 use object::elf;
-use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader, Sym, SymbolTable};
+use object::read::elf::{Dyn, ElfFile, FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
 use object::{
     CompressedData, CompressionFormat, Endianness, Object, ObjectKind, ObjectSection, SectionIndex,
 };
@@ -16,18 +17,30 @@ use object::{
 const LONGEST_NAME: usize = 1 << 16;
 /// Most sections of a file; executables have some dozens.
 const MOST_SECTIONS: usize = 1 << 16;
+/// Most entries of a dynamic section; linkers write about thirty, and one for each needed library.
+const MOST_DYNAMIC: usize = 1 << 12;
 /// Most notes looked at in one section or segment; linkers write two or three.
 const MOST_NOTES: usize = 64;
 
 /// A parsed file. Nothing is guaranteed except that reading it cannot go wrong.
 pub(crate) struct Elf<'a> {
     file: object::File<'a>,
+    tables: Tables<'a>,
+    length: usize,
+}
+
+/// What the headers say.
+struct Tables<'a> {
     sections: Vec<Section<'a>>,
+    /// Whether there are section headers. Without them each loaded segment counts as a section without a name.
+    has_headers: bool,
     segments: Vec<CodeRange>,
+    /// Where `.eh_frame_hdr` is, if a segment has to tell.
+    unwind_header: Option<u64>,
+    dynamic: Dynamic,
     /// Address of the file's first byte, as if it were mapped with the rest.
     origin: u64,
     build_id: &'a [u8],
-    length: usize,
 }
 
 /// A section as its header describes it.
@@ -73,28 +86,27 @@ impl<'a> Elf<'a> {
             object::File::Elf64(elf) => tables(elf, bytes),
             _ => None,
         };
-        let (sections, segments, origin, build_id) = tables.ok_or(Reason::UnreadableElf)?;
-        Ok(Elf { file, sections, segments, origin, build_id, length: bytes.len() })
+        Ok(Elf { file, tables: tables.ok_or(Reason::UnreadableElf)?, length: bytes.len() })
     }
 
     /// Contents of the build-id note, empty without one.
     pub(crate) fn build_id(&self) -> &'a [u8] {
-        self.build_id
+        self.tables.build_id
     }
 
     /// The sections that hold code.
     pub(crate) fn code_sections(&self) -> impl Iterator<Item = &Section<'a>> {
-        self.sections.iter().filter(|section| section.is_code)
+        self.tables.sections.iter().filter(|section| section.is_code)
     }
 
     /// The sections that hold variables.
     pub(crate) fn data_sections(&self) -> impl Iterator<Item = &Section<'a>> {
-        self.sections.iter().filter(|section| section.is_data)
+        self.tables.sections.iter().filter(|section| section.is_data)
     }
 
     /// The address of the file's first byte, if it is mapped as the rest is.
     pub(crate) fn origin(&self) -> u64 {
-        self.origin
+        self.tables.origin
     }
 
     /// Whether the instructions are in this file; a debug file only says where they are in the binary.
@@ -102,15 +114,20 @@ impl<'a> Elf<'a> {
         self.code_sections().next().is_none() || self.code_sections().any(|section| !section.data.is_empty())
     }
 
+    /// Whether the file has section headers.
+    pub(crate) fn has_section_headers(&self) -> bool {
+        self.tables.has_headers
+    }
+
     /// The executable segments.
     pub(crate) fn code_segments(&self) -> &[CodeRange] {
-        &self.segments
+        &self.tables.segments
     }
 
     /// The first address that holds code.
     pub(crate) fn code_start(&self) -> u64 {
         let sections = self.code_sections().map(|section| section.address);
-        let segments = self.segments.iter().map(|segment| segment.address);
+        let segments = self.tables.segments.iter().map(|segment| segment.address);
         sections.min().or(segments.min()).unwrap_or(0)
     }
 
@@ -196,7 +213,9 @@ impl<'a> Elf<'a> {
 
     /// The file's contents from this address to the end of its section; none where it has none.
     pub(crate) fn bytes_at(&self, address: u64) -> Option<&'a [u8]> {
-        let mapped = self.sections.iter().filter(|section| section.address != 0);
+        let mapped = self.tables.sections.iter();
+        // With headers, sections that are not loaded are at address 0.
+        let mapped = mapped.filter(|section| section.address != 0 || !self.has_section_headers());
         let holding = mapped.filter_map(|section| {
             let offset = address.checked_sub(section.address)?;
             section.data.get(usize::try_from(offset).ok()?..)
@@ -204,25 +223,54 @@ impl<'a> Elf<'a> {
         holding.into_iter().find(|bytes| !bytes.is_empty())
     }
 
+    /// `.eh_frame_hdr` and `.eh_frame`, each with its address, if they are in this file; they may be followed by other
+    /// contents of their segment.
+    pub(crate) fn unwind_tables(&self) -> Option<[(&'a [u8], u64); 2]> {
+        if let Some(head) = self.table_at(b".eh_frame_hdr") {
+            return Some([head, self.table_at(b".eh_frame")?]);
+        }
+        let address = self.tables.unwind_header?;
+        let head = self.bytes_at(address)?;
+        // The usual encoding: relative to the place itself.
+        let (place, distance) = (address.checked_add(4)?, self.word(head.get(4..8)?)?.cast_signed());
+        let rows = place.checked_add_signed(i64::from(distance as i32))?;
+        Some([(head, address), (self.bytes_at(rows)?, rows)])
+    }
+
     /// Contents and address of a section that is loaded into memory; none where it is absent or not in this file.
-    pub(crate) fn table_at(&self, name: &[u8]) -> Option<(&'a [u8], u64)> {
+    fn table_at(&self, name: &[u8]) -> Option<(&'a [u8], u64)> {
         let section = self.section(name)?;
         (!section.data.is_empty() && section.address != 0).then_some((section.data, section.address))
     }
 
     /// Where a 64-bit program is entered; none for a library, which may have an entry of another name.
     pub(crate) fn program_entry(&self) -> Option<u64> {
-        let word = |bytes: &[u8; 8]| {
-            if self.file.is_little_endian() { u64::from_le_bytes(*bytes) } else { u64::from_be_bytes(*bytes) }
-        };
-        let is_pie = || {
-            let (words, _) = self.section(b".dynamic")?.data.as_chunks::<8>();
-            let (entries, _) = words.as_chunks::<2>();
-            let flags = entries.iter().find(|[tag, _]| word(tag).cast_signed() == elf::DT_FLAGS_1)?;
-            Some(word(&flags[1]) & u64::from(elf::DF_1_PIE) != 0)
-        };
-        let is_program = self.file.kind() == ObjectKind::Executable || is_pie() == Some(true);
+        let is_pie = || self.tables.dynamic.flag(elf::DT_FLAGS_1, elf::DF_1_PIE.into());
+        let is_program = self.file.kind() == ObjectKind::Executable || is_pie();
         (self.file.is_64() && is_program).then(|| self.file.entry())
+    }
+
+    /// What the dynamic loader reads.
+    pub(crate) fn dynamic(&self) -> &Dynamic {
+        &self.tables.dynamic
+    }
+
+    /// The number that some bytes hold, at most eight, in the file's byte order.
+    pub(crate) fn word(&self, bytes: &[u8]) -> Option<u64> {
+        let mut word = [0; 8];
+        if self.file.is_little_endian() {
+            word.get_mut(..bytes.len())?.copy_from_slice(bytes);
+            Some(u64::from_le_bytes(word))
+        } else {
+            let start = word.len().checked_sub(bytes.len())?;
+            word[start..].copy_from_slice(bytes);
+            Some(u64::from_be_bytes(word))
+        }
+    }
+
+    /// True for code of 64-bit ARM.
+    pub(crate) fn is_aarch64(&self) -> bool {
+        self.file.architecture() == object::Architecture::Aarch64
     }
 
     /// Size of an address in bytes.
@@ -241,65 +289,78 @@ impl<'a> Elf<'a> {
     }
 
     fn symbols_of(&self, kind: Kind) -> Vec<ElfSymbol<'a>> {
-        let mut symbols = Vec::new();
         match &self.file {
-            object::File::Elf32(elf) => {
-                self.collect(elf, elf.elf_symbol_table(), kind, &mut symbols);
-                self.collect(elf, elf.elf_dynamic_symbol_table(), kind, &mut symbols);
-            }
-            object::File::Elf64(elf) => {
-                self.collect(elf, elf.elf_symbol_table(), kind, &mut symbols);
-                self.collect(elf, elf.elf_dynamic_symbol_table(), kind, &mut symbols);
-            }
-            _ => {}
+            object::File::Elf32(elf) => self.collect(elf, kind),
+            object::File::Elf64(elf) => self.collect(elf, kind),
+            _ => Vec::new(),
         }
-        symbols
     }
 
     fn section(&self, name: &[u8]) -> Option<&Section<'a>> {
-        self.sections.iter().find(|section| section.name == name)
+        self.tables.sections.iter().find(|section| section.name == name)
     }
 
     fn collect<E: FileHeader<Endian = Endianness>>(
         &self,
         file: &ElfFile<'a, E>,
-        table: &SymbolTable<'a, E>,
         kind: Kind,
-        symbols: &mut Vec<ElfSymbol<'a>>,
-    ) {
+    ) -> Vec<ElfSymbol<'a>> {
         let endian = file.endian();
-        let Some(strings) = self.sections.get(table.string_section().0).map(|section| section.data) else {
-            return;
-        };
-        for (index, symbol) in table.enumerate() {
-            let size = symbol.st_size(endian).into();
-            let is_function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
-            let has_size = |of: u8| symbol.st_type() == of && size > 0;
-            let is_wanted = match kind {
-                Kind::Code => is_function || has_size(elf::STT_NOTYPE),
-                Kind::Variable => has_size(elf::STT_OBJECT),
-            };
-            if !is_wanted {
-                continue;
-            }
-            let Ok(Some(section)) = table.symbol_section(endian, symbol, index) else { continue };
-            if !self.sections.get(section.0).is_some_and(|section| kind.is_in(section)) {
-                continue;
-            }
-            let name = strings.get(symbol.st_name(endian) as usize..).map_or(&[][..], until_nul);
-            if name.is_empty() {
-                continue;
-            }
-            symbols.push(ElfSymbol {
-                name: without_version(name),
-                address: symbol.st_value(endian).into(),
-                size,
-                is_function,
-                is_local: symbol.st_bind() == elf::STB_LOCAL,
-                section: section.0,
-            });
+        let mut symbols = Vec::new();
+        for table in [file.elf_symbol_table(), file.elf_dynamic_symbol_table()] {
+            let strings = self.tables.sections.get(table.string_section().0);
+            let Some(strings) = strings.map(|section| section.data) else { continue };
+            symbols.extend(table.enumerate().filter_map(|(index, symbol)| {
+                let section = || table.symbol_section(endian, symbol, index).ok()?.map(|section| section.0);
+                named(symbol, endian, kind, strings, section)
+            }));
         }
+        if !self.has_section_headers() {
+            let (table, strings) = self.tables.dynamic.symbols::<E>(self, endian);
+            symbols.extend(table.iter().filter_map(|symbol| {
+                let section = || self.section_at(symbol.st_value(endian).into());
+                named(symbol, endian, kind, strings, section)
+            }));
+        }
+        symbols.retain(|symbol| {
+            self.tables.sections.get(symbol.section).is_some_and(|section| kind.is_in(section))
+        });
+        symbols
     }
+
+    /// The index of the section around an address.
+    fn section_at(&self, address: u64) -> Option<usize> {
+        self.tables.sections.iter().position(|section| (section.address..section.end()).contains(&address))
+    }
+}
+
+/// A symbol as it is in a table, if it is of the wanted kind.
+fn named<'a, S: Sym<Endian = Endianness>>(
+    symbol: &S,
+    endian: Endianness,
+    kind: Kind,
+    strings: &'a [u8],
+    section: impl FnOnce() -> Option<usize>,
+) -> Option<ElfSymbol<'a>> {
+    let size = symbol.st_size(endian).into();
+    let is_function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
+    let has_size = |of: u8| symbol.st_type() == of && size > 0;
+    let is_wanted = match kind {
+        Kind::Code => is_function || has_size(elf::STT_NOTYPE),
+        Kind::Variable => has_size(elf::STT_OBJECT),
+    };
+    if !is_wanted || symbol.st_shndx(endian) == elf::SHN_UNDEF {
+        return None;
+    }
+    let name = strings.get(symbol.st_name(endian) as usize..).map_or(&[][..], until_nul);
+    (!name.is_empty()).then_some(ElfSymbol {
+        name: without_version(name),
+        address: symbol.st_value(endian).into(),
+        size,
+        is_function,
+        is_local: symbol.st_bind() == elf::STB_LOCAL,
+        section: section()?,
+    })
 }
 
 /// What a symbol names.
@@ -325,8 +386,6 @@ impl Section<'_> {
         self.address.saturating_add(self.size)
     }
 }
-
-type Tables<'a> = (Vec<Section<'a>>, Vec<CodeRange>, u64, &'a [u8]);
 
 fn tables<'a, E: FileHeader<Endian = Endianness>>(
     file: &ElfFile<'a, E>,
@@ -359,26 +418,53 @@ fn tables<'a, E: FileHeader<Endian = Endianness>>(
             data: header.data(endian, bytes).unwrap_or(&[]),
         });
     }
-    let (mut segments, mut origin) = (Vec::new(), None);
+    // Sections first: in a debug file the offsets of segments lead elsewhere.
+    let has_headers = !headers.is_empty();
+    let (mut segments, mut origin, mut unwind_header) = (Vec::new(), None, None);
     for header in file.elf_program_headers().iter().take(MOST_SECTIONS) {
-        if header.p_type(endian) == elf::PT_LOAD && header.p_flags(endian) & elf::PF_X != 0 {
-            segments.push(CodeRange {
-                address: header.p_vaddr(endian).into(),
-                size: header.p_memsz(endian).into(),
-            });
+        let (address, size) = (header.p_vaddr(endian).into(), header.p_memsz(endian).into());
+        let is_code = header.p_flags(endian) & elf::PF_X != 0;
+        match header.p_type(endian) {
+            elf::PT_LOAD => {
+                if is_code {
+                    segments.push(CodeRange { address, size });
+                }
+                origin.get_or_insert(address.wrapping_sub(header.p_offset(endian).into()));
+                if !has_headers {
+                    let data = header.data(endian, bytes).unwrap_or(&[]);
+                    let (name, index) = (&[][..], sections.len());
+                    sections.push(Section { name, index, address, size, is_code, is_data: !is_code, data });
+                }
+            }
+            elf::PT_GNU_EH_FRAME if !has_headers => unwind_header = Some(address),
+            _ => {}
         }
-        if header.p_type(endian) == elf::PT_LOAD && origin.is_none() {
-            origin = Some(header.p_vaddr(endian).into().wrapping_sub(header.p_offset(endian).into()));
-        }
-        // Sections first: in a debug file the offsets of segments lead elsewhere.
         if build_id.is_empty()
-            && headers.is_empty()
+            && !has_headers
             && let Ok(Some(notes)) = header.notes(endian, bytes)
         {
             build_id = find_build_id(notes, endian).unwrap_or(build_id);
         }
     }
-    Some((sections, segments, origin.unwrap_or(0), build_id))
+    let dynamic = Dynamic::new(dynamic_entries(file, headers, bytes));
+    let origin = origin.unwrap_or(0);
+    Some(Tables { sections, has_headers, segments, unwind_header, dynamic, origin, build_id })
+}
+
+/// Tags and values of the dynamic section.
+fn dynamic_entries<'a, E: FileHeader<Endian = Endianness>>(
+    file: &ElfFile<'a, E>,
+    headers: &SectionTable<'a, E>,
+    bytes: &'a [u8],
+) -> Vec<(i64, u64)> {
+    let endian = file.endian();
+    let entries = if headers.is_empty() {
+        file.elf_program_headers().iter().find_map(|header| header.dynamic(endian, bytes).ok().flatten())
+    } else {
+        headers.dynamic(endian, bytes).ok().flatten().map(|(entries, _)| entries)
+    };
+    let entries = entries.unwrap_or(&[]).iter().take(MOST_DYNAMIC);
+    entries.map(|entry| (entry.d_tag(endian).into(), entry.d_val(endian).into())).collect()
 }
 
 fn find_build_id<'a, E: FileHeader>(

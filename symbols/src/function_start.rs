@@ -10,6 +10,7 @@
 
 use crate::elf::Elf;
 use gimli::{BaseAddresses, EhFrame, EhFrameOffset, UnwindSection};
+use std::ops::Range;
 
 /// Version and encodings as all linkers write them: 32-bit offsets, in the list relative to the header's address.
 const HEAD: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
@@ -18,17 +19,31 @@ const BEFORE_LIST: usize = 12;
 
 /// The first address of the function that covers an address, in a file linked with unwind tables. Cold code that the
 /// compiler moved out of a function counts as a function of its own.
-// Cost: a search in the list, and the parsing of one row.
 pub(crate) fn function_start(binary: &Elf<'_>, address: u64) -> Option<u64> {
-    let (head, head_address) = binary.table_at(b".eh_frame_hdr")?;
-    let (rows, rows_address) = binary.table_at(b".eh_frame")?;
-    let is_little = matches!(binary.endian(), gimli::RunTimeEndian::Little);
-    let (list, _) = head.strip_prefix(&HEAD).and_then(|_| head.get(BEFORE_LIST..))?.as_chunks::<8>();
+    last_function(binary, address)
+        .filter(|function| function.contains(&address))
+        .map(|function| function.start)
+}
+
+/// Whether code may go on from one address to a later one without a function that begins or ends between them.
+pub(crate) fn is_one_function(binary: &Elf<'_>, from: u64, to: u64) -> bool {
+    let function = last_function(binary, to);
+    function == last_function(binary, from)
+        && function.is_none_or(|function| function.contains(&from) == function.contains(&to))
+}
+
+/// The last function that begins at or before an address.
+// Cost: a search in the list, and the parsing of one row.
+fn last_function(binary: &Elf<'_>, address: u64) -> Option<Range<u64>> {
+    let [(head, head_address), (rows, rows_address)] = binary.unwind_tables()?;
+    let (count, list) = head.strip_prefix(&HEAD).and(head.get(BEFORE_LIST - 4..))?.split_at_checked(4)?;
+    let count = usize::try_from(binary.word(count)?).ok()?;
+    let (list, _) = list.as_chunks::<8>();
+    let list = &list[..count.min(list.len())];
     // The first half of an entry is where a function begins, the second where its row is.
     let half = |entry: &[u8; 8], at: usize| {
-        let bytes = [entry[at], entry[at + 1], entry[at + 2], entry[at + 3]];
-        let offset = if is_little { i32::from_le_bytes(bytes) } else { i32::from_be_bytes(bytes) };
-        head_address.wrapping_add_signed(offset.into())
+        let offset = binary.word(&entry[at..at + 4]).unwrap_or(0) as u32;
+        head_address.wrapping_add_signed(offset.cast_signed().into())
     };
     let after = list.partition_point(|entry| half(entry, 0) <= address);
     let row = half(list.get(after.checked_sub(1)?)?, 4).checked_sub(rows_address)?;
@@ -39,5 +54,5 @@ pub(crate) fn function_start(binary: &Elf<'_>, address: u64) -> Option<u64> {
     let row = EhFrameOffset(usize::try_from(row).ok()?);
     let row = table.fde_from_offset(&bases, row, EhFrame::cie_from_offset).ok()?;
     let start = row.initial_address();
-    (address.checked_sub(start)? < row.len()).then_some(start)
+    Some(start..start.saturating_add(row.len()))
 }

@@ -12,7 +12,7 @@
 //! - **One big module at a time.** An opened module may hold some hundred megabytes of inflated sections; the caller
 //!   decides how many are open at once.
 //!
-//! Not supported: binaries without section headers, and names of Swift, whose demangler exists in C++ only.
+//! Not supported: names of Swift, whose demangler exists in C++ only.
 //!
 //! ```no_run
 //! use symbols::{ModuleFile, Symbolizer};
@@ -43,9 +43,11 @@ mod vmlinux;
 mod debug_files;
 mod debuginfod;
 mod demangle;
+mod dynamic;
 mod elf;
 mod function_start;
 mod lines;
+mod main_function;
 mod resolver;
 mod selection;
 mod shift;

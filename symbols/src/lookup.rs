@@ -9,7 +9,8 @@ pub struct Lookup {
     /// Innermost inlined function first; the last one is the function that owns the code. A frame may have a line
     /// and no function.
     pub frames: Vec<SourceFrame>,
-    /// Linkage name of the function that owns the code, where it differs from the name that its frame shows.
+    /// Linkage name of the function that owns the code, where it differs from the name that its frame shows; `main`
+    /// for the function without a name whose address the program's entry passes to the C library.
     pub linkage: Option<String>,
     /// Where the function that owns the code begins in its file according to the unwind tables, if it has no name:
     /// this tells it from others.

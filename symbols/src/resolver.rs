@@ -5,10 +5,11 @@ use crate::arena::Arena;
 use crate::debug_files::{DebugFile, Home, Search};
 use crate::demangle::demangle;
 use crate::elf::Elf;
-use crate::function_start::function_start;
+use crate::function_start::{function_start, is_one_function};
 use crate::identity::FileIdentity;
 use crate::inflated::Inflated;
 use crate::lines::{LineFrame, Lines};
+use crate::main_function::main_function;
 use crate::shift::Shift;
 use crate::symbolizer::Places;
 use crate::table::{Covering, SymbolTable};
@@ -33,6 +34,8 @@ pub(crate) struct Resolver<'a> {
     expected: Vec<u64>,
     debug_files: DebugFiles,
     cache: Option<Cache>,
+    /// Where main begins, if the program's entry tells.
+    main: OnceCell<Option<u64>>,
     demangle: bool,
 }
 
@@ -71,6 +74,9 @@ impl<'a> Files<'a> {
 /// The function that a program's header names as its entry, as C libraries call it.
 const ENTRY: &str = "_start";
 
+/// The function whose address the entry passes to the C library, as crt1.o calls it.
+const MAIN: &str = "main";
+
 /// The return trampoline of signal handlers in C libraries. Its symbol is local, so a stripped library has no name
 /// for it.
 const TRAMPOLINE: &str = "__restore_rt";
@@ -107,6 +113,7 @@ impl<'a> Resolver<'a> {
             expected: Vec::new(),
             debug_files: search.outcome,
             cache: places.options.cache.clone(),
+            main: OnceCell::new(),
             demangle: places.options.demangle,
         }
     }
@@ -216,7 +223,10 @@ impl<'a> Resolver<'a> {
     /// is the same whether or not debug information is installed, and captures of two machines compare. DWARF
     /// calls `malloc` of glibc `__libc_malloc`.
     pub(crate) fn lookup(&self, address: u64) -> Lookup {
-        let symbol = self.symbols().find(address);
+        let symbol = self
+            .symbols()
+            .find(address)
+            .filter(|symbol| symbol.is_exact || is_one_function(&self.files.binary, symbol.start, address));
         let lines = self.line_frames(address, symbol);
         let mut linkage = lines.last().and_then(|owner| owner.function.clone());
         let mut frames: Vec<SourceFrame> = lines.into_iter().map(|frame| self.source_frame(frame)).collect();
@@ -246,6 +256,8 @@ impl<'a> Resolver<'a> {
             linkage.filter(|name| shown.is_some_and(|shown| shown != name) && *name == printable(name));
         let reason = shown.is_none().then(|| self.nameless());
         let start = start.filter(|_| reason.is_some());
+        let main = || *self.main.get_or_init(|| main_function(&self.files.binary));
+        let linkage = linkage.or_else(|| (start.is_some() && start == main()).then(|| MAIN.to_owned()));
         Lookup { frames, linkage, start, reason }
     }
 

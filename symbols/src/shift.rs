@@ -34,14 +34,14 @@ impl Shift {
     /// Pairs sections by name (the n-th of a name with the n-th), or, in files without section headers, the n-th
     /// executable segments. Addresses outside all sections map to none, even from a file to itself.
     pub(crate) fn between(from: &Elf<'_>, to: &Elf<'_>) -> Shift {
-        let mut ranges = pairs(from.code_sections(), to.code_sections());
-        if from.code_sections().next().is_none() || to.code_sections().next().is_none() {
-            for (segment, target) in from.code_segments().iter().zip(to.code_segments()) {
-                let end = segment.address.saturating_add(segment.size);
-                ranges.push(Moved { start: segment.address, end, to: target.address });
-            }
+        if from.has_section_headers() && to.has_section_headers() {
+            return Shift::of(pairs(from.code_sections(), to.code_sections()));
         }
-        Shift::of(ranges)
+        let segments = from.code_segments().iter().zip(to.code_segments());
+        Shift::of(Vec::from_iter(segments.map(|(segment, target)| {
+            let end = segment.address.saturating_add(segment.size);
+            Moved { start: segment.address, end, to: target.address }
+        })))
     }
 
     /// As [`Self::between`], for the addresses of variables.

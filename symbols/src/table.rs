@@ -5,7 +5,8 @@
 //! 1. A symbol with a size that contains the address. Of several the one that starts last; of several that start
 //!    at one address (aliases) the best name, see [`Preference`].
 //! 2. A function without a size that starts before, if no other symbol starts between and both lie in one section:
-//!    hand-written assembly, `_start` of old systems.
+//!    hand-written assembly, `_start` of old systems. It ends earlier where the unwind tables list another function,
+//!    which only a stripped file has without a symbol ([`crate::function_start`]).
 //! 3. None. A gap behind a symbol with a size belongs to no symbol.
 //!
 //! Variables, which all have a size, are found by the first rule alone. Labels count if they have a size. The rule is
@@ -38,6 +39,8 @@ pub(crate) struct SymbolTable<'a> {
 pub(crate) struct Covering<'a> {
     /// As in the file, mangled.
     pub(crate) name: &'a [u8],
+    /// Where the symbol begins.
+    pub(crate) start: u64,
     /// The symbol has a size and the address lies within it.
     pub(crate) is_exact: bool,
 }
@@ -184,7 +187,7 @@ fn place<'a>(
 
 impl<'a> Placed<'a> {
     fn covering(&self) -> Covering<'a> {
-        Covering { name: self.preference.name, is_exact: self.is_sized }
+        Covering { name: self.preference.name, start: self.start, is_exact: self.is_sized }
     }
 
     /// Greater is better: starts later, then the preferred name.
@@ -321,7 +324,7 @@ mod tests {
     fn size_counts_whichever_table_gives_it() {
         for symbols in [[symbol("f", 80, 0), symbol("f", 80, 10)], [symbol("f", 80, 10), symbol("f", 80, 0)]]
         {
-            assert_eq!(table(&symbols).find(85), Some(Covering { name: b"f", is_exact: true }));
+            assert_eq!(table(&symbols).find(85), Some(Covering { name: b"f", start: 80, is_exact: true }));
         }
     }
 

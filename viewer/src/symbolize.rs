@@ -213,6 +213,9 @@ impl<'a> Texts<'a> {
         } else if let Some(known) = self.tables.symbols[frame.index()].as_mut() {
             // Captures before format 1.8 do not have it.
             known.start = known.start.or(lookup.start);
+            if let (None, Some(name)) = (known.linkage, lookup.linkage) {
+                known.linkage = Some(self.string(name));
+            }
         }
         is_named
     }

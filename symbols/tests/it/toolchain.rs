@@ -37,14 +37,22 @@ impl Workshop {
 
     /// As [`Self::compile`], for flags that some systems do not support.
     pub(crate) fn try_compile(&self, name: &str, source: &str, flags: &str) -> bool {
+        self.try_compile_with("gcc", name, source, flags)
+    }
+
+    /// The same with another compiler, which may be missing.
+    pub(crate) fn try_compile_with(&self, compiler: &str, name: &str, source: &str, flags: &str) -> bool {
         let extension = if source.trim_start().starts_with('.') { "s" } else { "c" };
         let file = format!("{name}.source.{extension}");
         fs::write(self.path(&file), source).unwrap();
-        let mut command = Command::new("gcc");
+        let mut command = Command::new(compiler);
         command.current_dir(self.directory.path()).args(flags.split_whitespace()).args(["-o", name, &file]);
-        let output = command.output().expect("the tests need gcc");
+        let output = match command.output() {
+            Err(error) if compiler != "gcc" && error.kind() == std::io::ErrorKind::NotFound => return false,
+            output => output.expect("the tests need gcc"),
+        };
         if !output.status.success() {
-            println!("gcc {flags}: {}", String::from_utf8_lossy(&output.stderr));
+            println!("{compiler} {flags}: {}", String::from_utf8_lossy(&output.stderr));
         }
         output.status.success()
     }

@@ -54,7 +54,6 @@ mod frames;
 mod functions;
 mod inverted;
 mod lines;
-mod main_function;
 mod metric;
 mod nameless;
 mod names;

@@ -6,7 +6,7 @@
 //! | only the file, and where in it the function begins | `<in libx.so.1+0x4a2b0>` |
 //! | only the file | `<in libx.so.1>` |
 //! | only what memory it is in | `<in heap>`, `<in stack of thread 12>`, `<in anonymous code (JIT?)>` |
-//! | only the file, and its place on the stack is main's | `<main of prog>` |
+//! | only the file, and that the program's entry passes it to the C library as main | `<main of prog>` |
 //! | nothing | `???` |
 //! | the function, and another file has one of that name | `name [libx.so.1]` |
 //!
@@ -16,7 +16,6 @@
 //! table.
 
 use super::diff::without_templates;
-use super::main_function::nameless_mains;
 use super::noise::is_noise;
 use super::process_name::process_name;
 use super::same_file::representatives;
@@ -24,7 +23,7 @@ use super::short_name::short_name;
 use super::short_path::ShortPaths;
 use capture::{Frame, FrameId, ModuleId, ProcessId, Pseudo, StringId, Symbolized, Tables, ThreadId};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Index of a [`Label`].
@@ -270,14 +269,12 @@ struct Builder<'a> {
     labels: Vec<Label>,
     known: HashMap<Key<'a>, LabelId>,
     steps: Vec<Step>,
-    mains: HashSet<FrameId>,
 }
 
 impl<'a> Builder<'a> {
     fn new(tables: &'a Tables) -> Self {
         let files = representatives(tables);
-        let mains = nameless_mains(tables);
-        Self { tables, files, labels: Vec::new(), known: HashMap::new(), steps: Vec::new(), mains }
+        Self { tables, files, labels: Vec::new(), known: HashMap::new(), steps: Vec::new() }
     }
 
     fn frame(&mut self, id: FrameId) -> Range<u32> {
@@ -288,7 +285,6 @@ impl<'a> Builder<'a> {
                 let label = self.label(Key::Marker(pseudo), Kind::Marker(pseudo));
                 self.steps.push(Step { label, file: None, line: None, inlined: false });
             }
-            Frame::Code { module: Some(module), .. } if self.mains.contains(&id) => self.main(module),
             Frame::Code { module, .. } => self.code(module, self.tables.symbol(id)),
         }
         start..self.place()
@@ -296,29 +292,20 @@ impl<'a> Builder<'a> {
 
     fn code(&mut self, module: Option<ModuleId>, symbol: Option<&'a Symbolized>) {
         let module = module.and_then(|module| self.files.get(module.index()).copied());
-        let reason = symbol.and_then(|symbol| symbol.reason);
-        let start = symbol.and_then(|symbol| symbol.start);
         let names = symbol.map_or(&[][..], |symbol| &symbol.names);
         for (depth, name) in names.iter().enumerate() {
             let inlined = depth + 1 < names.len();
             let linkage = symbol.filter(|_| !inlined).and_then(|symbol| symbol.linkage);
             let label = match name.function.filter(|&function| !self.tables.string(function).is_empty()) {
                 Some(function) => self.function(function, module, linkage),
-                None => self.nameless(module, start, reason),
+                None => self.nameless(module, symbol),
             };
             self.steps.push(Step { label, file: name.file, line: name.line, inlined });
         }
         if names.is_empty() {
-            let label = self.nameless(module, start, reason);
+            let label = self.nameless(module, symbol);
             self.steps.push(Step { label, file: None, line: None, inlined: false });
         }
-    }
-
-    fn main(&mut self, module: ModuleId) {
-        let module = self.files.get(module.index()).copied().unwrap_or(module);
-        let tables = self.tables;
-        let label = self.label(Key::Main(&tables.modules[module.index()].path), Kind::InModule(module));
-        self.steps.push(Step { label, file: None, line: None, inlined: false });
     }
 
     fn function(
@@ -338,16 +325,15 @@ impl<'a> Builder<'a> {
         id
     }
 
-    fn nameless(
-        &mut self,
-        module: Option<ModuleId>,
-        start: Option<u64>,
-        reason: Option<StringId>,
-    ) -> LabelId {
+    fn nameless(&mut self, module: Option<ModuleId>, symbol: Option<&'a Symbolized>) -> LabelId {
         let tables = self.tables;
+        let (start, reason) = symbol.map_or((None, None), |symbol| (symbol.start, symbol.reason));
+        let linkage = symbol.and_then(|symbol| symbol.linkage).map(|linkage| tables.string(linkage));
         match module.map(|module| (module, tables.modules[module.index()].path.as_str())) {
             Some((module, path)) if !path.is_empty() => {
-                self.label(Key::InModule(place(path), start), Kind::InModule(module))
+                let key =
+                    if linkage == Some("main") { Key::Main(path) } else { Key::InModule(place(path), start) };
+                self.label(key, Kind::InModule(module))
             }
             _ => {
                 let text = reason.map_or("", |reason| tables.string(reason));

@@ -119,6 +119,25 @@ mod tests {
         );
     }
 
+    /// Check that a function without a name that is known to be main is shown as main of its file, while one that is
+    /// called so keeps its name.
+    #[test]
+    fn main_without_a_name_is_main_of_its_file() {
+        let mut tables = Tables { strings: vec!["main".to_owned()], ..Tables::default() };
+        tables.modules = vec![Module { path: "/bin/app".to_owned(), ..Module::default() }];
+        let main = Some(StringId(0));
+        for (index, (function, linkage)) in [(None, main), (None, None), (main, None)].into_iter().enumerate()
+        {
+            let frame = FrameId::from_index(index);
+            tables.frames.push(Frame::Code { module: Some(ModuleId(0)), address: 1, exact: false });
+            let names = vec![SourceFrame { function, ..SourceFrame::default() }];
+            tables.symbols.push(Some(Symbolized { frame, names, linkage, ..Symbolized::default() }));
+        }
+        let names = Names::new(&tables);
+        let name = |index| names.label(names.steps(FrameId::from_index(index))[0].label).name.as_str();
+        assert_eq!([0, 1, 2].map(name), ["<main of app>", "<in app>", "main"]);
+    }
+
     /// Check that the suffix outlives the shortening of a name.
     #[test]
     fn short_names_keep_their_suffix() {
