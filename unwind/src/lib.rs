@@ -61,6 +61,7 @@ mod sample;
 
 mod cfi;
 mod clone;
+mod epilogue;
 mod expression;
 mod frame_pointer;
 mod go;

@@ -12,13 +12,19 @@
 //! it like the registers of a frame that a signal interrupted: in a signal frame, here at an address where nothing is
 //! mapped.
 //!
+//! Below the stack pointer nothing is copied, but a table may say that the caller's rbp is there: at the end of a
+//! function, where the register has it again, or in a leaf function that keeps it in the red zone, where it is unknown.
+//!
 //! The steps are those of [`walk()`](crate::walk()). What differs is where things are: stack words in the copy,
 //! tables and code in files. And the rules of a module are cached by its own addresses, so that all processes that
 //! map it share them.
 
 use crate::arch::{self, SignalContext};
 use crate::rules::{Learned, evaluate, learn};
-use crate::{CodeAddress, End, Frame, Memory, Modules, Registers, Rule, Rules, Scratch, SharedRules, step};
+use crate::{
+    CodeAddress, End, Frame, Kind, Memory, Modules, Registers, Rule, Rules, Scratch, SharedRules, epilogue,
+    step,
+};
 
 /// What was copied from a thread when it was sampled.
 #[derive(Clone, Copy, Debug)]
@@ -57,12 +63,13 @@ pub fn unwind_sample(
         return End::Broken;
     }
     let link = sample.link.filter(|_| !arch::PUSHES_RETURN_ADDRESS);
-    let mut memory = Copied { start: start.sp, stack: sample.stack, link, is_beyond: false };
+    let mut memory = Copied { start: start.sp, stack: sample.stack, link, below: None, is_beyond: false };
     let mut rules = SampleRules { modules, scratch, tag: 0 };
     let mut frame = Frame::sampled(start, link.and(REGISTERS));
-    for _ in 0..sample.max_depth {
+    for depth in 0..sample.max_depth {
         let Some((rule, _)) = rules.rule(frame.code()) else { return End::Broken };
         visit(frame);
+        memory.below = (depth == 0 && reads_below(rule)).then(|| callers_bp(start, modules));
         frame = match step(rule, frame, &mut memory, &mut rules) {
             Ok(caller) => caller,
             // Frame pointers that lead out of the copy are no proof that there is a caller, but a function's table
@@ -74,6 +81,24 @@ pub fn unwind_sample(
     End::Truncated
 }
 
+/// No frame pointer: no word has an odd address, so a walk ends if it needs this one.
+const UNKNOWN: u64 = 1;
+
+/// Whether leaving a frame by `rule` may take the caller's rbp from below the stack pointer.
+fn reads_below(rule: Rule) -> bool {
+    arch::PUSHES_RETURN_ADDRESS
+        && match rule.kind() {
+            Some(Kind::SpSavesBp) => rule.cfa_offset().wrapping_add(rule.bp_offset()) < 0,
+            Some(Kind::Slow) => true,
+            _ => false,
+        }
+}
+
+/// The caller's rbp if the table says that it was saved below the stack pointer.
+fn callers_bp(start: Registers, modules: &impl Modules) -> u64 {
+    if epilogue::has_callers_bp(start.ip.address(), modules) { start.bp } else { UNKNOWN }
+}
+
 /// Where a walk finds the copied registers: in the kernel's half of addresses, where no program has a stack.
 const NOWHERE: u64 = 1 << 63;
 const REGISTERS: Option<SignalContext> = SignalContext::at(NOWHERE);
@@ -83,6 +108,8 @@ struct Copied<'a> {
     start: u64,
     stack: &'a [u8],
     link: Option<u64>,
+    /// The caller's rbp for the frame that is left, where a word below the copy is said to hold it.
+    below: Option<u64>,
     /// A word above the copy was needed.
     is_beyond: bool,
 }
@@ -93,7 +120,8 @@ impl Memory for Copied<'_> {
             let slot = REGISTERS.and_then(|registers| registers.slot(arch::RETURN_ADDRESS));
             return self.link.filter(|_| slot == Some(address));
         }
-        let offset = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        let Some(offset) = address.checked_sub(self.start) else { return self.below };
+        let offset = usize::try_from(offset).ok()?;
         let word = self.stack.get(offset..).and_then(|rest| rest.first_chunk());
         self.is_beyond |= word.is_none();
         word.map(|bytes| u64::from_le_bytes(*bytes))

@@ -149,6 +149,107 @@ fn samples_have_these_frames() {
     assert!(SharedRules::new(&kept).find(CodeAddress::Exact(CODE)).is_some());
 }
 
+/// A module with tables and the instructions of its first function.
+#[cfg(target_arch = "x86_64")]
+struct WithCode<'a> {
+    process: Process<'a>,
+    code: &'a [u8],
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Modules for WithCode<'_> {
+    fn find(&self, address: u64) -> Option<Sections<'_>> {
+        self.process.find(address)
+    }
+
+    fn is_code(&self, address: u64) -> bool {
+        self.process.is_code(address)
+    }
+
+    fn code(&self, address: u64) -> Option<[u8; 16]> {
+        let rest = self.code.get(usize::try_from(address.checked_sub(CODE)?).ok()?..)?;
+        let mut bytes = [0xcc; 16];
+        bytes.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        Some(bytes)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl SampledModules for WithCode<'_> {
+    fn kept(&self, address: u64) -> Option<(SharedRules<'_>, u64)> {
+        self.process.kept(address)
+    }
+}
+
+/// Check that a sample at the end of a function, where the table still says that rbp is saved in a word that was
+/// popped, goes on with the register, and that a register which the function restores later is not believed.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn popped_frame_pointers_are_in_their_register() {
+    // The CFA is rsp + 8, and rbp at CFA - 16, in the second by an expression; the CFA is rbp + 16, and rbp is at
+    // CFA - 16; the CFA is rsp + 8; the root.
+    let instructions: [&[u8]; 5] =
+        [b"\x86\x02", b"\x10\x06\x02\x77\x78", b"\x0c\x06\x10\x86\x02", b"", b"\x07\x10"];
+    let functions: Vec<Function<'_>> = (0..)
+        .zip(instructions)
+        .map(|(place, instructions)| Function {
+            start: place * 0x10,
+            length: 0x10,
+            instructions,
+            signal: false,
+        })
+        .collect();
+    let tables = Segment::build(&functions, Layout::Indexed);
+    let (by_bp, by_sp, root) = (CODE + 0x28, CODE + 0x38, CODE + 0x48);
+    for (code, is_callers) in [
+        (&b"\xc3"[..], true),
+        (b"\xf3\xc3", true),
+        (b"\xf2\xc3", true),
+        (b"\xc2\x08\x00", true),
+        // pop %r12; ret, and such a pop by a pop of r13, which is called as rbp without its prefix
+        (b"\x41\x5c\x41\x5d\xc3", true),
+        (b"\xc5\xf8\x77\xc3", true),
+        // A jump to a function that saves rbp, and to one that is found by name.
+        (b"\xeb\x00\x55\x48\x89\xe5", true),
+        (b"\xff\x25\x00\x00\x00\x00", true),
+        // mov -8(%rsp),%rbp; ret
+        (b"\x48\x8b\x6c\x24\xf8\xc3", false),
+        (b"\x5d\xc3", false),
+        (b"\xc9\xc3", false),
+        (b"\x89\xc5\xc3", false),
+        (b"\xff\xe0", false),
+        (b"\xeb\xfe", false),
+        (b"\xe8\x00\x00\x00\x00\xc3", false),
+        (b"", false),
+    ] {
+        for at in [0, 0x10] {
+            let shifted = [&[0xcc; 0x10][..at], code].concat();
+            let process =
+                WithCode { process: Process { tables: &tables, kept: &[], bias: 0 }, code: &shifted };
+            let frames = |returns: u64| {
+                // The frame of the caller, whose rbp leads to its end.
+                let stack = words(&[returns, root, 7, 9, root]);
+                let ip = CodeAddress::Exact(CODE + at as u64);
+                let registers = Registers { ip, sp: SP, bp: SP + 24 };
+                let sample = StackSample { registers, link: None, stack: &stack, max_depth: 9 };
+                let mut seen = Vec::new();
+                let end = unwind_sample(&sample, &process, &mut Scratch::new(), |frame| {
+                    seen.push(frame.code().address());
+                });
+                (seen, end)
+            };
+            let start = CODE + at as u64;
+            let expected = match is_callers {
+                true => (Vec::from([start, by_bp, root]), End::Root),
+                false => (Vec::from([start, by_bp]), End::Broken),
+            };
+            assert_eq!(frames(by_bp), expected, "{code:x?} at {at}");
+            // A caller that does not need rbp is left in any case.
+            assert_eq!(frames(by_sp), (Vec::from([start, by_sp, root]), End::Root), "{code:x?} at {at}");
+        }
+    }
+}
+
 /// Check that a frame which needs a register that was not copied ends the walk, and does not count as continuing
 /// beyond the copy.
 #[test]
