@@ -29,6 +29,7 @@ mod code;
 mod files;
 mod huge;
 mod kernel;
+mod memory;
 mod regions;
 mod space;
 mod trace;

@@ -29,6 +29,8 @@ pub(crate) struct Object {
     pub(crate) start: u64,
     /// The end of that range.
     pub(crate) end: u64,
+    /// Its `.eh_frame_hdr`; 0 if the loader does not tell or there is none.
+    pub(crate) eh_frame_hdr: u64,
 }
 
 /// What glibc returns for an address: `struct dl_find_object` of `dlfcn.h`.
@@ -84,6 +86,7 @@ pub(crate) fn find(address: u64) -> Option<Object> {
     let mut found: DlFindObject = unsafe { core::mem::zeroed() };
     // SAFETY: documented to be callable with any address, from anywhere, without lock or allocation.
     let result = unsafe { function(core::ptr::without_provenance_mut(address as usize), &raw mut found) };
-    let DlFindObject { map_start, map_end, link_map, .. } = found;
-    (result == 0).then(|| Object { link_map, start: map_start.addr() as u64, end: map_end.addr() as u64 })
+    let DlFindObject { map_start, map_end, link_map, eh_frame, .. } = found;
+    let (start, end) = (map_start.addr() as u64, map_end.addr() as u64);
+    (result == 0).then(|| Object { link_map, start, end, eh_frame_hdr: eh_frame.addr() as u64 })
 }

@@ -19,7 +19,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use shared_ring::module_log::{Described, Module};
 use table::{Entry, MAX_MODULES, Mapping, NONE, Table};
-use unwind::module::Image;
+use unwind::module::{CodeRanges, Image, Tables};
 use unwind::{Modules, Sections, SharedRules, SharedSlot, Text};
 
 /// Slots of the process-wide rule table.
@@ -164,7 +164,7 @@ fn is_there(entry: &Entry) -> bool {
 }
 
 fn mapping(object: &Object) -> Mapping {
-    let Object { link_map, start, end } = *object;
+    let Object { link_map, start, end, .. } = *object;
     Mapping { link_map: link_map.addr() as u64, start, end }
 }
 
@@ -212,6 +212,8 @@ fn identity(module: &Module<'_>) -> u64 {
 ///
 /// For a module that is mapped with holes, the start of the mapping according to the loader is that of one segment.
 /// Then the image begins at the load bias or, for a program at fixed addresses, at the page of its program headers.
+///
+/// If no segment contains the headers, there is only what the loader knows of the module.
 fn read_image(found: &Object, address: u64) -> Option<(u64, Image)> {
     // SAFETY: the loader's description of a loaded module, which contains a frame of ours.
     let bias = unsafe { found.link_map.as_ref() }.map_or(0, |map| map.address);
@@ -219,11 +221,38 @@ fn read_image(found: &Object, address: u64) -> Option<(u64, Image)> {
     let headers = unsafe { libc::getauxval(libc::AT_PHDR) };
     // Headers are read piece by piece, mostly from the same page.
     let mut known = 0;
-    [found.start, bias, headers & !4095].into_iter().filter(|start| *start != 0).find_map(|start| {
+    let mut has_headers = false;
+    let starts = [found.start, bias, headers & !4095].into_iter();
+    let described = starts.filter(|start| *start != 0).find_map(|start| {
         let image =
             Image::parse(start, |from, buffer: &mut [u8]| read_mapped(&mut known, from, buffer)).ok()?;
+        has_headers |= image.bias == bias;
         image.code.contains(address).then_some((start, image))
-    })
+    });
+    // With headers, the address is in a part of the module that is not code.
+    let by_loader = || Some((found.start, image_of_loader(found, bias)?));
+    described.or_else(|| if has_headers { None } else { by_loader() })
+}
+
+/// A module whose headers are not mapped, as the loader describes it: its whole mapping may be code, and where the
+/// segment around its unwind tables begins and ends is where pages can be read.
+#[cold]
+fn image_of_loader(found: &Object, bias: u64) -> Option<Image> {
+    let mapped = found.start..found.end;
+    let hdr = found.eh_frame_hdr;
+    let page = hdr & !4095;
+    if !mapped.contains(&hdr) || !arch::is_readable(page) {
+        return None;
+    }
+    let (mut start, mut end) = (page, page.wrapping_add(4096));
+    while start > mapped.start && arch::is_readable(start.wrapping_sub(4096)) {
+        start = start.wrapping_sub(4096);
+    }
+    while end < mapped.end && arch::is_readable(end) {
+        end = end.wrapping_add(4096);
+    }
+    let tables = Some(Tables { hdr, segment: start.max(mapped.start)..end.min(mapped.end) });
+    Some(Image { bias, code: CodeRanges::of(mapped.clone()), mapped, tables, build_id: None })
 }
 
 /// Serial of the module that an address lies in; 0 for none.

@@ -86,7 +86,7 @@ fn is_new_process(sp: u64, memory: &mut impl Memory) -> bool {
 
 /// Whether the code before `returns` may be the call that created a frame without a table. True if it cannot be read.
 fn follows_a_call(returns: u64, rules: &mut impl Rules) -> bool {
-    let Some(before) = rules.modules().code(returns.wrapping_sub(16)) else { return true };
+    let Some(before) = rules.modules().code_before(returns) else { return true };
     match arch::call_before(returns, &before) {
         Some(Call::Direct(target)) => {
             let Some((rule, _)) = rules.rule(CodeAddress::Exact(target)) else { return false };

@@ -116,6 +116,13 @@ pub struct CodeRanges {
 }
 
 impl CodeRanges {
+    /// One range.
+    pub fn of(range: Range<u64>) -> Self {
+        let mut ranges = Self::default();
+        ranges.push(range);
+        ranges
+    }
+
     /// The ranges, in the order of the program headers.
     pub fn as_slice(&self) -> &[Range<u64>] {
         self.ranges.get(..self.len).unwrap_or(&[])

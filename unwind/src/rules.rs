@@ -90,7 +90,10 @@ pub(crate) fn learn(address: CodeAddress, modules: &impl Modules, scratch: &mut 
                 .unwrap_or(Rule::NO_INFORMATION),
             rule => rule,
         },
-        None => leaf(address, modules).or_else(|| go::rule(address, modules)).unwrap_or(Rule::NO_INFORMATION),
+        None => leaf(address, modules)
+            .or_else(|| go::rule(address, modules))
+            .or_else(|| way_out::rule_of_straight_code(address, modules))
+            .unwrap_or(Rule::NO_INFORMATION),
     };
     let text = if rule == Rule::NO_INFORMATION { modules.text(lookup) } else { None };
     let rule = text.and_then(|text| way_out::rule(text, address)).unwrap_or(rule);

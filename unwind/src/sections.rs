@@ -52,4 +52,18 @@ pub trait Modules {
         let _ = address;
         None
     }
+
+    /// The 16 bytes before `address`; where a mapping begins less than 16 bytes before it, zeros stand for the rest.
+    fn code_before(&self, address: u64) -> Option<[u8; 16]> {
+        if let Some(before) = self.code(address.checked_sub(16)?) {
+            return Some(before);
+        }
+        let page = address & !4095;
+        let length =
+            usize::try_from(address.wrapping_sub(page)).ok().filter(|length| (1..16).contains(length))?;
+        let first = self.code(page)?;
+        let mut before = [0; 16];
+        before.get_mut(16_usize.wrapping_sub(length)..)?.copy_from_slice(first.get(..length)?);
+        Some(before)
+    }
 }

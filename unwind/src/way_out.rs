@@ -29,7 +29,7 @@
 
 use crate::arch::{self, Call};
 use crate::instruction::{Flow, Instruction};
-use crate::{CodeAddress, Kind, Rule, Text};
+use crate::{CodeAddress, Kind, Modules, Rule, Text};
 
 /// Most instructions that are read for one rule: at most 30 µs, once.
 const INSTRUCTIONS: usize = 2048;
@@ -71,6 +71,40 @@ pub(crate) fn rule(text: Text<'_>, address: CodeAddress) -> Option<Rule> {
     match search.found {
         None if search.is_start => Some(Rule::END),
         found => found,
+    }
+}
+
+/// The rule for a frame in code that belongs to no module, if nothing but the end of its function follows: small
+/// functions that only pass a call on, such as those that Python makes to show profilers the functions of scripts.
+///
+/// ```text
+///  sub $8,%rsp │ call *%rcx │ add $8,%rsp │ ret
+/// ```
+///
+/// If the call does not return, other code follows, whose end rarely keeps the stack as the ABI demands: that is checked.
+// Cost: a tenth of a microsecond; most code is told apart by its bytes.
+#[cold]
+pub(crate) fn rule_of_straight_code(address: CodeAddress, modules: &impl Modules) -> Option<Rule> {
+    if !cfg!(target_arch = "x86_64") {
+        return None;
+    }
+    let ip = address.address();
+    let code = modules.code(ip).filter(|code| code.contains(&RETURN))?;
+    let is_return = matches!(address, CodeAddress::Return(_));
+    if is_return {
+        arch::call_before(ip, &modules.code_before(ip)?)?;
+    }
+    let (mut state, mut rest) = (State::START, &code[..]);
+    loop {
+        let instruction = Instruction::at(rest)?;
+        match instruction.flow {
+            Flow::Next => state = state.after(instruction, rest)?,
+            // Before its only call, a function may be anywhere.
+            Flow::CallAny if !is_return => {}
+            Flow::End if instruction.opcode == Some(RETURN) => return state.rule(is_return),
+            _ => return None,
+        }
+        rest = rest.get(instruction.length..)?;
     }
 }
 
@@ -176,6 +210,10 @@ impl Search<'_> {
 }
 
 impl State {
+    /// Where a path begins.
+    const START: State =
+        State { is_from_bp: false, depth: 0, popped_bp: None, written: LARGEST_FRAME.wrapping_neg() };
+
     /// The state after an instruction that continues with the next one; `None` if it is unknown.
     fn after(self, instruction: Instruction, code: &[u8]) -> Option<State> {
         let Some(opcode) = instruction.opcode else { return Some(self) };
@@ -359,10 +397,9 @@ struct Ways {
 
 impl Ways {
     fn new(from: usize) -> Self {
-        let start =
-            State { is_from_bp: false, depth: 0, popped_bp: None, written: LARGEST_FRAME.wrapping_neg() };
-        let mut ways = Self { waiting: [(0, start); WAYS], count: 0, places: [(0, 0); PLACES], known: 0 };
-        ways.add(from, start);
+        let waiting = [(0, State::START); WAYS];
+        let mut ways = Self { waiting, count: 0, places: [(0, 0); PLACES], known: 0 };
+        ways.add(from, State::START);
         ways
     }
 

@@ -210,11 +210,12 @@ impl<'a> Texts<'a> {
             let linkage = lookup.linkage.map(|name| self.string(name));
             self.tables.symbols[frame.index()] =
                 Some(Symbolized { frame, names, reason, linkage, start: lookup.start });
-        } else if let Some(known) = self.tables.symbols[frame.index()].as_mut() {
-            // Captures before format 1.8 do not have it.
-            known.start = known.start.or(lookup.start);
-            if let (None, Some(name)) = (known.linkage, lookup.linkage) {
-                known.linkage = Some(self.string(name));
+        } else {
+            let linkage = lookup.linkage.map(|name| self.string(name));
+            if let Some(known) = self.tables.symbols[frame.index()].as_mut() {
+                // Captures before format 1.8 do not have it.
+                known.start = known.start.or(lookup.start);
+                known.linkage = known.linkage.or(linkage);
             }
         }
         is_named

@@ -6,6 +6,7 @@
 //! again if they are needed once more.
 
 use super::code::Code;
+use super::memory::CodePages;
 use crate::modules::VDSO;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, OnceCell};
@@ -52,6 +53,8 @@ pub(crate) struct Files {
     files: Vec<File>,
     /// Number of files that were parsed.
     pub(super) opened: Cell<u64>,
+    /// Code outside of files.
+    pages: CodePages,
 }
 
 impl Default for Files {
@@ -64,6 +67,7 @@ impl Default for Files {
             ids: FxHashMap::default(),
             files: Vec::new(),
             opened: Cell::new(0),
+            pages: CodePages::default(),
         }
     }
 }
@@ -103,6 +107,11 @@ impl Files {
             code
         });
         code.as_ref().ok()
+    }
+
+    /// The 16 bytes of code at an address of a process that no file holds.
+    pub(super) fn memory(&self, pid: u32, address: u64) -> Option<[u8; 16]> {
+        if self.are_of_a_file { None } else { self.pages.sixteen(pid, address, self.round) }
     }
 
     /// Every sample up to now has been processed: closes files if too many are open.

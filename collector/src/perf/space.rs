@@ -98,8 +98,10 @@ impl Modules for View<'_> {
 
     fn code(&self, address: u64) -> Option<[u8; 16]> {
         let (start, mapping) = self.space.find(address)?;
-        let code = self.files.code(mapping.file?, self.pid)?;
-        code.sixteen(address.wrapping_sub(start).wrapping_add(mapping.offset))
+        match mapping.file.and_then(|file| self.files.code(file, self.pid)) {
+            Some(code) => code.sixteen(address.wrapping_sub(start).wrapping_add(mapping.offset)),
+            None => self.files.memory(self.pid, address),
+        }
     }
 }
 

@@ -200,7 +200,7 @@ fn find_known(address: u64) -> Option<Object> {
     let found = Known::from_words(found.words);
     if found.is_listed() {
         let link_map = core::ptr::with_exposed_provenance_mut(found.map as usize);
-        return Some(Object { link_map, start: found.start, end: found.end });
+        return Some(Object { link_map, start: found.start, end: found.end, eh_frame_hdr: 0 });
     }
     KNOWN.slots().forget(|words| Known::from_words(*words) == found);
     // The place may belong to another module by now, whose successors were not seen yet.

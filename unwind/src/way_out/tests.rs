@@ -25,6 +25,57 @@ fn sp(cfa: i32) -> Option<Rule> {
     Some(Rule::new(Kind::Sp, cfa, 0))
 }
 
+/// Code that is mapped alone, beginning at a page.
+struct Made(Vec<u8>);
+
+impl crate::Modules for Made {
+    fn find(&self, _: u64) -> Option<Sections<'_>> {
+        None
+    }
+
+    fn is_code(&self, address: u64) -> bool {
+        (CODE..CODE + 4096).contains(&address)
+    }
+
+    fn code(&self, address: u64) -> Option<[u8; 16]> {
+        let mut page = self.0.clone();
+        page.resize(4096, 0);
+        page.get(usize::try_from(address.checked_sub(CODE)?).ok()?..)?.first_chunk().copied()
+    }
+}
+
+/// Check that functions made at run time which only pass a call on are understood at each of their instructions, also
+/// where their page begins with them, and that nothing is made of calls in the middle of others.
+#[test]
+fn functions_that_pass_a_call_on_are_understood() {
+    let check = |code: &[u8], interrupted: &[(u64, Option<Rule>)], returns: (u64, Option<Rule>)| {
+        let made = Made(code.to_vec());
+        for (at, expected) in interrupted {
+            assert_eq!(
+                rule_of_straight_code(CodeAddress::Exact(CODE + at), &made),
+                *expected,
+                "{code:x?} {at}"
+            );
+        }
+        let (at, expected) = returns;
+        assert_eq!(rule_of_straight_code(CodeAddress::Return(CODE + at), &made), expected, "{code:x?}");
+    };
+    // sub $8,%rsp; call *%rcx; add $8,%rsp; ret, and with endbr64 in front
+    let python = b"\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3";
+    check(python, &[(0, sp(8)), (4, sp(16)), (6, sp(16)), (10, sp(8))], (6, sp(16)));
+    let marked = [b"\xf3\x0f\x1e\xfa", &python[..]].concat();
+    check(&marked, &[(0, sp(8)), (4, sp(8)), (8, sp(16)), (10, sp(16)), (14, sp(8))], (10, sp(16)));
+    // push %rbp; mov %rsp,%rbp; call *%rcx; pop %rbp; ret
+    let popped = Some(Rule::new(Kind::SpSavesBp, 16, -16));
+    check(b"\x55\x48\x89\xe5\xff\xd1\x5d\xc3", &[(4, popped), (6, popped), (7, sp(8))], (6, popped));
+    // Not behind a call.
+    check(b"\x90\x90\x48\x83\xc4\x08\xc3", &[], (2, None));
+    // A direct call on the way, which may not return; a jump; a frame that the ABI does not allow.
+    check(b"\xe8\0\0\0\0\x48\x83\xc4\x08\xc3", &[(0, None)], (5, sp(16)));
+    check(b"\xff\xd1\x74\x01\x90\x48\x83\xc4\x08\xc3", &[(2, None)], (2, None));
+    check(b"\xff\xd1\xc3", &[(0, sp(8))], (2, None));
+}
+
 /// Check that each way in which compilers release a frame is understood, from a call on.
 #[test]
 fn frames_are_given_back_in_known_ways() {
