@@ -2,12 +2,12 @@
 //! stopped meanwhile.
 //!
 //! ```text
-//!  hold ────── all threads stop, their registers are read ──────────────────────┐
+//!  Held ────── all threads stop, their registers are read ──────────────────────┐
 //!  mappings ── what lies where, as /proc tells ─► areas: what is to be searched │ the process
 //!  pages ───── which pages of that there are ──► reading: copies of them        │ stands still
 //!  words ───── which words are addresses ──► found, packed                      │
 //!  classes ─── of which classes objects are, by their first words               │
-//!  hold ────── all threads go on ───────────────────────────────────────────────┘
+//!  Held ────── all threads go on ───────────────────────────────────────────────┘
 //! ```
 //!
 //! The agent's own memory in the process is not searched: it holds copies of the program's addresses. The writer's
@@ -16,7 +16,6 @@
 mod areas;
 mod classes;
 mod ended;
-mod hold;
 mod mappings;
 mod pages;
 #[expect(unsafe_code, reason = "copies the memory of another process")]
@@ -29,11 +28,10 @@ pub(crate) use areas::Place;
 pub(crate) use words::Found;
 
 use crate::clock::Clock;
-use crate::inject::{Refusal, late};
+use crate::inject::{Held, Refusal};
 use crate::numbers;
 use capture::AreaKind;
 use classes::Classes;
-use hold::Hold;
 use mappings::Mapping;
 use reading::Reading;
 use std::time::Duration;
@@ -81,30 +79,14 @@ impl Scanned {
 ///
 /// # Errors
 /// Why it cannot be stopped.
-pub(crate) fn scan(
-    pid: u32,
-    clock: Clock,
-    is_searched: impl FnOnce() + Send + 'static,
-) -> Result<Scanned, Refusal> {
-    // A thread of its own: tracees belong to the thread that traces them, and are freed when it ends.
-    let work = move || {
-        let scanned = work(pid, &clock, is_searched);
-        late::settle();
-        scanned
-    };
-    let thread = std::thread::Builder::new().name("scan".into()).spawn(work).map_err(Refusal::System)?;
-    let crashed = || Refusal::System(std::io::Error::other("the thread that scans has crashed"));
-    thread.join().unwrap_or_else(|_| Err(crashed()))
-}
-
-fn work(pid: u32, clock: &Clock, is_searched: impl FnOnce()) -> Result<Scanned, Refusal> {
+pub(crate) fn scan(pid: u32, clock: Clock, is_searched: impl FnOnce()) -> Result<Scanned, Refusal> {
     // Allocates everything before any thread is stopped.
     let mut reading = Reading::of(pid).map_err(|error| Refusal::of(pid, error))?;
     let mut found = Found::default();
     let mut classes = Classes::of_process(pid);
-    let hold = Hold::on(pid)?;
+    let held = Held::on(pid)?;
     let begun = clock.now();
-    let searched = search(pid, &hold, &mut reading, &mut found, &mut classes);
+    let searched = search(pid, &held, &mut reading, &mut found, &mut classes);
     let ended = clock.now();
     let searched = searched.map(|mut places| {
         for place in places.iter_mut().filter(|place| place.tid != 0) {
@@ -114,7 +96,7 @@ fn work(pid: u32, clock: &Clock, is_searched: impl FnOnce()) -> Result<Scanned, 
         places
     });
     is_searched();
-    let still = hold.let_go();
+    let still = held.let_go();
     let places = searched.map_err(|error| Refusal::of(pid, error))?;
     let time = begun + ended.saturating_sub(begun) / 2;
     let Reading { searched, unread, .. } = reading;
@@ -124,13 +106,14 @@ fn work(pid: u32, clock: &Clock, is_searched: impl FnOnce()) -> Result<Scanned, 
 /// Searches everything that has to be searched, and returns what that was.
 fn search(
     pid: u32,
-    hold: &Hold,
+    held: &Held,
     reading: &mut Reading,
     found: &mut Found,
     classes: &mut Classes,
 ) -> std::io::Result<Vec<Place>> {
     let mappings = Mapping::all(pid)?;
-    let stacks: Vec<areas::Stack> = hold.stacks();
+    let threads = held.threads();
+    let stacks: Vec<areas::Stack> = threads.iter().map(areas::Stack::of).collect();
     let mut places = areas::of(pid, &mappings, &stacks, |start| reading.image(start));
     let constants = areas::constants(&mappings, |start| reading.image(start));
     // musl makes heap blocks from the unused ends of modules' pages.
@@ -148,7 +131,8 @@ fn search(
     for place in &places {
         let may_have_blocks = may_have_blocks(&place);
         if place.kind == AreaKind::Stack {
-            found.note(place.start, hold.registers(place.tid), &targets);
+            let thread = threads.iter().find(|thread| thread.tid == place.tid);
+            found.note(place.start, thread.map_or(&[], |thread| &thread.words), &targets);
         }
         if place.is_there {
             reading.each(place.start..place.end, |start, words| {

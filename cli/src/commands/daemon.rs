@@ -14,6 +14,7 @@
 use super::parts::{self, Limits, Series};
 use super::recording::{Kind, Recording};
 use super::snapshot::by_time;
+use super::supervise;
 use super::whom::{self, Whom, whom};
 use crate::exit::{self, FAILED, Failure, Outcome};
 use crate::log::debug;
@@ -88,6 +89,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let folder = std::path::absolute(&arguments.folder).context("cannot name the folder")?;
     output::check(&folder.join("capture.memprof"), true)?;
     lift_limits();
+    supervise::start_tracer();
     // Must precede the first thread, which inherits the signal mask.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     if let Err(error) = make_doorbell() {

@@ -62,6 +62,13 @@ pub(crate) enum Supervised {
     GoesOn,
 }
 
+/// Starts the process that traces for this one, which must have no other threads and children yet.
+pub(crate) fn start_tracer() {
+    if let Err(error) = collector::inject::start_tracer() {
+        debug!("there is no tracer: {error}");
+    }
+}
+
 /// Waits for the end of the target, and of its descendants if requested.
 pub(crate) fn until_end(
     child: Child,

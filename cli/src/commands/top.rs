@@ -12,6 +12,7 @@ mod subject;
 
 use super::interactive;
 use super::recording::Recording;
+use super::supervise;
 use super::view;
 use super::whom::{Whom, whom};
 use crate::exit::{Failure, Outcome};
@@ -141,6 +142,7 @@ impl Sort {
 /// Shows the process until the user leaves or it ends.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     lift_limits();
+    supervise::start_tracer();
     // Shells make background jobs ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let mut subject = Subject::open(arguments, &signals)?;

@@ -5,10 +5,10 @@
 //! checked first where the kernel shows them: to root, through `ptrace`, which stops the process's first thread for a
 //! moment. Filters that cannot be read are assumed harmless, as those of containers are.
 
+use crate::inject;
 use crate::log::debug;
 use shared_ring::bpf::Instruction;
 use shared_ring::system_calls::{Answer, CALLS};
-use std::io;
 
 /// Calls that a process may not make but would have to when recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,10 +24,11 @@ impl Confinement {
         if !has_filters(pid) {
             return None;
         }
-        // Tracees belong to a thread, and are released when it ends.
-        let asked = std::thread::scope(|scope| scope.spawn(|| filters(pid)).join());
-        match asked.unwrap_or_else(|_| Err(io::Error::other("the thread has crashed"))) {
-            Ok(filters) => Confinement::by(&filters),
+        match inject::filters(pid) {
+            Ok(filters) => {
+                let program = |filter: Vec<_>| filter.into_iter().map(Instruction::from_bytes).collect();
+                Confinement::by(&filters.into_iter().map(program).collect::<Vec<_>>())
+            }
             Err(error) => {
                 debug!("filters of process {pid} cannot be seen: {error}");
                 None
@@ -55,24 +56,6 @@ impl Confinement {
 fn has_filters(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"))
-}
-
-/// The filters of the process's first thread.
-fn filters(pid: u32) -> io::Result<Vec<Vec<Instruction>>> {
-    use crate::inject::tracee::Tracee;
-    use std::time::{Duration, Instant};
-    /// A thread that has not stopped by then is deep in the kernel, and is left alone.
-    const PATIENCE: Duration = Duration::from_millis(100);
-    let mut thread = Tracee::seize(pid)?;
-    thread.interrupt()?;
-    if !thread.wait_interrupted(Instant::now() + PATIENCE)? {
-        return Err(io::ErrorKind::TimedOut.into());
-    }
-    let mut filters = Vec::new();
-    while let Some(filter) = thread.filter(filters.len())? {
-        filters.push(filter.into_iter().map(Instruction::from_bytes).collect());
-    }
-    Ok(filters)
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use super::breakpoints::Ready;
 use super::host::Host;
 use super::late;
 use super::moment::{Bad, Ground};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, is_ours, unseized};
 use super::remote::{AREA, Caller, Failed, Patience, Stood, look};
 use super::threads::idlest;
+use super::tracer::is_abandoned;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
@@ -38,7 +39,7 @@ impl Host {
         let failed = |error| Refusal::of(pid, error);
         let mut last = Bad::Dark;
         let (mut chances, mut ready) = (CHANCES, None);
-        while Instant::now() < deadline {
+        while Instant::now() < deadline && !is_abandoned() {
             late::let_go();
             let threads = idlest(pid).map_err(failed)?;
             // One that has not stopped may be in the loader. No thread is used then, so none is stopped.
@@ -55,7 +56,9 @@ impl Host {
             let mut is_loading = false;
             for thread in threads {
                 let stood = look(pid, thread, &self.memory, Instant::now() + STOPS);
-                let Some(stood) = stood.map(Some).or_else(ended).map_err(failed)? else { continue };
+                let Some(stood) = stood.map(Some).or_else(|error| ended(pid, thread, error))? else {
+                    continue;
+                };
                 // Checked while the thread runs on: reading unwind tables takes longer than a thread should be
                 // stopped.
                 let check = |stood: Stood| (ground.check(&stood.registers, &stood.stack), !stood.waits());
@@ -81,7 +84,7 @@ impl Host {
             for (_, thread) in good.into_iter().filter(|_| !is_loading) {
                 let deadline = Instant::now() + STOPS;
                 let stopped = Caller::stop(thread, ground, &self.memory, ready.as_ref(), deadline).map(Some);
-                match stopped.or_else(ended).map_err(failed)? {
+                match stopped.or_else(|error| ended(pid, thread, error))? {
                     Some(Ok(caller)) => return Ok(caller),
                     Some(Err(bad)) => last = bad,
                     None => {}
@@ -209,9 +212,13 @@ fn questions<'n>(names: impl Iterator<Item = &'n [u8]>, address: u64) -> (Vec<u8
     (bytes, names.len())
 }
 
-/// A thread that has ended is neither good nor bad.
-fn ended<T>(error: std::io::Error) -> std::io::Result<Option<T>> {
-    if error.raw_os_error() == Some(libc::ESRCH) { Ok(None) } else { Err(error) }
+/// A thread that has ended, or that another tracer of ours is about to release, is neither good nor bad.
+fn ended<T>(pid: u32, thread: u32, error: std::io::Error) -> Result<Option<T>, Refusal> {
+    match unseized(pid, thread, error) {
+        None => Ok(None),
+        Some(Refusal::Traced { by }) if is_ours(by) => Ok(None),
+        Some(refusal) => Err(refusal),
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,19 @@
 //! Why the agent cannot be loaded into a process.
 
+use serde::{Deserialize, Serialize, Serializer};
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A tracer of ours has finished by then, whether it injects the agent, holds a process, or puts back what a command
+/// that was killed has left.
+const BUSY: Duration = Duration::from_secs(3);
+const NAP: Duration = Duration::from_millis(10);
 
 /// Why the agent cannot be loaded into a process now.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Serialize, Deserialize)]
 pub enum Refusal {
     /// No process has this pid, or none any more.
     #[error("there is no process {pid}")]
@@ -61,6 +69,7 @@ pub enum Refusal {
     )]
     Unreachable {
         /// The agent's file.
+        #[serde(serialize_with = "legible")]
         path: PathBuf,
     },
     /// The loader refused the agent.
@@ -114,7 +123,7 @@ pub enum Refusal {
     },
     /// The system refused something.
     #[error("{0}")]
-    System(io::Error),
+    System(#[serde(with = "system_error")] io::Error),
 }
 
 impl Refusal {
@@ -125,6 +134,63 @@ impl Refusal {
             (io::ErrorKind::PermissionDenied, _) => Refusal::Forbidden,
             _ => Refusal::System(error),
         }
+    }
+}
+
+/// Tries until no tracer of ours is in the way, or for so long that it is not about to finish.
+pub(super) fn once_free<T>(mut attempt: impl FnMut() -> Result<T, Refusal>) -> Result<T, Refusal> {
+    let deadline = Instant::now() + BUSY;
+    loop {
+        match attempt() {
+            // No thread is stopped while this waits: the failed attempt was dropped.
+            Err(Refusal::Traced { by }) if is_ours(by) && Instant::now() < deadline => {
+                std::thread::sleep(NAP);
+            }
+            result => return result,
+        }
+    }
+}
+
+/// True for a thread of a process that executes what this one executes.
+pub(super) fn is_ours(thread: u32) -> bool {
+    let executes = |process: &dyn std::fmt::Display| fs::metadata(format!("/proc/{process}/exe"));
+    match (executes(&thread), executes(&"self")) {
+        (Ok(theirs), Ok(own)) => (theirs.dev(), theirs.ino()) == (own.dev(), own.ino()),
+        _ => false,
+    }
+}
+
+/// Why a thread could not be seized; `None` if it is gone.
+pub(super) fn unseized(pid: u32, thread: u32, error: io::Error) -> Option<Refusal> {
+    let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).unwrap_or_default();
+    let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map_or("", str::trim);
+    match value("TracerPid:").parse() {
+        _ if status.is_empty() || value("State:").starts_with(['Z', 'X']) => None,
+        Ok(by) if by != 0 => Some(Refusal::Traced { by }),
+        _ => match Refusal::of(pid, error) {
+            Refusal::NoProcess { .. } => None,
+            refusal => Some(refusal),
+        },
+    }
+}
+
+/// A path is only shown.
+fn legible<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+/// A system's error as its number, or the text of one that has none.
+mod system_error {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::io;
+
+    pub(super) fn serialize<S: Serializer>(error: &io::Error, serializer: S) -> Result<S::Ok, S::Error> {
+        error.raw_os_error().ok_or_else(|| error.to_string()).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(deserializer: D) -> Result<io::Error, D::Error> {
+        let error = Result::<i32, String>::deserialize(deserializer)?;
+        Ok(error.map_or_else(io::Error::other, io::Error::from_raw_os_error))
     }
 }
 

@@ -14,6 +14,7 @@
 //! registers.
 
 use super::mappings::Mapping;
+use crate::inject::Thread;
 use capture::AreaKind;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -49,6 +50,13 @@ pub(super) struct Stack {
     pub(super) pointer: u64,
     /// Where its thread-local memory begins; `None` for a thread that has not stopped.
     pub(super) thread_pointer: Option<u64>,
+}
+
+impl Stack {
+    pub(super) fn of(thread: &Thread) -> Stack {
+        let &Thread { tid, pointer, thread_pointer, .. } = thread;
+        Stack { tid, pointer, thread_pointer }
+    }
 }
 
 /// A module's image in memory, by offsets from its first page.

@@ -1,11 +1,14 @@
-//! A process whose threads are all stopped until this is dropped.
+//! A process whose threads are all stopped: [`Held`] in the process that has asked for it, [`Hold`] in the one that
+//! traces.
 
-use super::areas::Stack;
-use crate::inject::Refusal;
-use crate::inject::arch::{Registers, vector_registers};
-use crate::inject::remote::go_on;
-use crate::inject::threads::threads;
-use crate::inject::tracee::Tracee;
+use super::arch::{Registers, vector_registers};
+use super::late;
+use super::refusal::{Refusal, once_free, unseized};
+use super::remote::go_on;
+use super::threads::threads;
+use super::tracee::Tracee;
+use super::tracer::{Job, Link, ask};
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
@@ -13,9 +16,55 @@ use std::time::{Duration, Instant};
 
 /// Threads stop within this time, except in the worst places of the kernel.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Another thread of ours that injects the agent or looks for new libraries has finished by then.
-const BUSY: Duration = Duration::from_secs(3);
-const NAP: Duration = Duration::from_millis(10);
+
+/// What is known of a thread that is held.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Thread {
+    /// Its number in our namespace.
+    pub(crate) tid: u32,
+    /// Its stack pointer.
+    pub(crate) pointer: u64,
+    /// `None` for one that waits in the kernel and has not stopped.
+    pub(crate) thread_pointer: Option<u64>,
+    /// All its registers that can hold an address.
+    pub(crate) words: Vec<u64>,
+}
+
+/// A process all of whose threads are stopped until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    threads: Vec<Thread>,
+    link: Link,
+}
+
+impl Held {
+    /// Stops all threads of a process.
+    pub(crate) fn on(pid: u32) -> Result<Held, Refusal> {
+        ask(Job::Hold { pid }).map(|(threads, link)| Held { threads, link })
+    }
+
+    pub(crate) fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    /// Resumes all threads; returns how long they were stopped.
+    pub(crate) fn let_go(self) -> Duration {
+        self.link.end().unwrap_or_default()
+    }
+}
+
+pub(super) fn serve(pid: u32, link: &Link) {
+    match Hold::on(pid) {
+        Ok(hold) => {
+            if link.send(&Ok::<_, Refusal>(hold.threads())).is_ok() {
+                link.has_news(None);
+            }
+            let _ = link.send(&hold.let_go());
+        }
+        Err(refusal) => drop(link.send(&Err::<(), _>(refusal))),
+    }
+    late::settle();
+}
 
 /// A stopped thread.
 #[derive(Debug)]
@@ -28,7 +77,7 @@ struct Still {
 
 /// All threads of a process.
 #[derive(Debug)]
-pub(super) struct Hold {
+struct Hold {
     pid: u32,
     /// By thread number in our namespace.
     threads: HashMap<u32, Still>,
@@ -39,17 +88,8 @@ pub(super) struct Hold {
 
 impl Hold {
     /// Stops all threads of a process.
-    pub(super) fn on(pid: u32) -> Result<Hold, Refusal> {
-        let deadline = Instant::now() + BUSY;
-        loop {
-            match Hold::try_on(pid) {
-                // No thread is stopped while this waits: the failed attempt was dropped.
-                Err(Refusal::Traced { by }) if is_ours(by) && Instant::now() < deadline => {
-                    std::thread::sleep(NAP);
-                }
-                result => return result,
-            }
-        }
+    fn on(pid: u32) -> Result<Hold, Refusal> {
+        once_free(|| Hold::try_on(pid))
     }
 
     fn try_on(pid: u32) -> Result<Hold, Refusal> {
@@ -77,7 +117,7 @@ impl Hold {
         for thread in new {
             match Tracee::seize(*thread) {
                 Ok(tracee) => tracees.push(tracee),
-                Err(error) => self.without(*thread, error)?,
+                Err(error) => unseized(self.pid, *thread, error).map_or(Ok(()), Err)?,
             }
         }
         // If a thread is ending, the wait below notices.
@@ -97,43 +137,23 @@ impl Hold {
         Ok(())
     }
 
-    /// A thread could not be seized: either it is gone, or this is why the process cannot be stopped.
-    fn without(&self, thread: u32, error: io::Error) -> Result<(), Refusal> {
-        let status =
-            fs::read_to_string(format!("/proc/{}/task/{thread}/status", self.pid)).unwrap_or_default();
-        let value =
-            |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map_or("", str::trim);
-        match value("TracerPid:").parse() {
-            _ if status.is_empty() || value("State:").starts_with(['Z', 'X']) => Ok(()),
-            Ok(by) if by != 0 => Err(Refusal::Traced { by }),
-            _ => match Refusal::of(self.pid, error) {
-                Refusal::NoProcess { .. } => Ok(()),
-                refusal => Err(refusal),
-            },
-        }
-    }
-
-    /// The threads' stack pointers.
-    pub(super) fn stacks(&self) -> Vec<Stack> {
-        let still = self.threads.iter().map(|(tid, Still { registers, .. })| Stack {
+    /// All threads whose stack pointers are known.
+    fn threads(&self) -> Vec<Thread> {
+        let still = self.threads.iter().map(|(tid, Still { registers, words, .. })| Thread {
             tid: *tid,
             pointer: registers.stack(),
             thread_pointer: Some(registers.thread_pointer()),
+            words: words.clone(),
         });
         let late = self.late.iter().filter_map(|tracee| {
             let pointer = pointer_in_kernel(self.pid, tracee.id())?;
-            Some(Stack { tid: tracee.id(), pointer, thread_pointer: None })
+            Some(Thread { tid: tracee.id(), pointer, thread_pointer: None, words: Vec::new() })
         });
         still.chain(late).collect()
     }
 
-    /// The words in a thread's registers.
-    pub(super) fn registers(&self, thread: u32) -> &[u64] {
-        self.threads.get(&thread).map_or(&[], |still| &still.words)
-    }
-
     /// Resumes all threads; returns how long they were stopped.
-    pub(super) fn let_go(mut self) -> Duration {
+    fn let_go(mut self) -> Duration {
         self.release();
         self.since.elapsed()
     }
@@ -168,11 +188,6 @@ fn pointer_in_kernel(pid: u32, thread: u32) -> Option<u64> {
     let call = fs::read_to_string(format!("/proc/{pid}/task/{thread}/syscall")).ok()?;
     let pointer = call.split_ascii_whitespace().rev().nth(1)?;
     u64::from_str_radix(pointer.strip_prefix("0x")?, 16).ok()
-}
-
-/// True for a thread of this process.
-fn is_ours(thread: u32) -> bool {
-    fs::exists(format!("/proc/self/task/{thread}")).unwrap_or(false)
 }
 
 #[cfg(test)]

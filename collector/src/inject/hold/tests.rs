@@ -1,5 +1,4 @@
 use super::*;
-use crate::inject::late;
 use crate::launch::reap;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};
@@ -39,9 +38,9 @@ fn threads_stand_still_and_go_on() {
     traced(|| {
         let hold = Hold::on(pid).unwrap();
         assert_eq!(state(pid), 't');
-        let [stack] = hold.stacks()[..] else { panic!("it has one thread") };
-        assert_eq!(stack.tid, pid);
-        assert!(hold.registers(pid).contains(&stack.pointer) && hold.registers(1).is_empty());
+        let [thread] = &hold.threads()[..] else { panic!("it has one thread") };
+        assert_eq!(thread.tid, pid);
+        assert!(thread.words.contains(&thread.pointer));
         assert!(hold.let_go() > Duration::ZERO);
     });
     assert_ne!(state(pid), 't');

@@ -1,0 +1,106 @@
+//! An agent in a process that was not preloaded.
+
+use super::host::Host;
+use super::late;
+use super::refusal::{Refusal, once_free};
+use super::tracer::{End, Job, Link, ask};
+use crate::launch::descendants;
+use crate::log::debug;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How often new libraries are looked for.
+const PACE: Duration = Duration::from_secs(1);
+
+/// An agent in a process that was not preloaded; removed on drop.
+#[derive(Debug)]
+pub struct Injection {
+    pid: u32,
+    link: Option<Link>,
+}
+
+impl Injection {
+    /// Loads the agent's file into a process and puts its hooks in front of the allocator's functions. One of the
+    /// process's threads is stopped for some milliseconds, at a good moment, for which this waits until `patience`
+    /// runs out.
+    ///
+    /// # Errors
+    /// Why the agent cannot be loaded.
+    pub fn new(pid: u32, agent: &Path, patience: Duration) -> Result<Injection, Refusal> {
+        let ((), link) = ask(Job::Inject { pid, agent: agent.into(), patience })?;
+        Ok(Injection { pid, link: Some(link) })
+    }
+
+    /// The process that has the agent.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Redirects the process past the agent again. Its library stays loaded.
+    ///
+    /// # Errors
+    /// Why that could not be done: the process still calls the agent, which does nothing.
+    pub fn end(mut self) -> Result<(), Refusal> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<(), Refusal> {
+        self.link.take().map_or(Ok(()), |link| link.end().map_err(Refusal::System)?)
+    }
+}
+
+impl Drop for Injection {
+    fn drop(&mut self) {
+        let _ = self.finish();
+    }
+}
+
+pub(super) fn serve(pid: u32, agent: &Path, patience: Duration, link: &Link) {
+    let worked = work(pid, agent, patience, link);
+    late::settle();
+    let _ = link.send(&worked);
+}
+
+/// Without an order to end, because nobody is left who could give it, the process stays as it is: as if it had been
+/// preloaded.
+fn work(pid: u32, agent: &Path, patience: Duration, link: &Link) -> Result<(), Refusal> {
+    let mut host = once_free(|| Host::new(pid, agent, patience))?;
+    host.load(Instant::now() + patience)?;
+    if link.send(&Ok::<(), Refusal>(())).is_err() {
+        return Ok(());
+    }
+    let mut due = Instant::now() + PACE;
+    while !link.has_news(Some(until(due))) {
+        late::let_go();
+        if Instant::now() < due {
+            continue;
+        }
+        match host.follow() {
+            Ok(()) => {}
+            Err(Refusal::NoProcess { .. }) => return Ok(()),
+            Err(refusal) => debug!("cannot follow what process {pid} loads: {refusal}"),
+        }
+        due = Instant::now() + PACE;
+    }
+    if link.receive::<End>().is_err() {
+        return Ok(());
+    }
+    // Processes forked meanwhile have copies of the changed words.
+    let children = descendants(pid);
+    let restored = host.restore();
+    for child in children {
+        if let Err(refusal) = host.in_child(child.pid).and_then(|mut host| host.restore()) {
+            debug!("child {} of process {pid}: {refusal}", child.pid);
+        }
+    }
+    match restored {
+        Err(Refusal::NoProcess { .. }) => Ok(()),
+        restored => restored,
+    }
+}
+
+/// The time until the next look for new libraries, or for late threads to release.
+fn until(due: Instant) -> Duration {
+    let wait = due.saturating_duration_since(Instant::now());
+    if late::is_any() { wait.min(late::PACE) } else { wait }
+}
