@@ -86,7 +86,7 @@ fn process_without_the_agent_is_recorded() {
             server.maps()
         );
         assert_eq!(server.descriptors(), descriptors);
-        assert_eq!(server.row()["state"], "not attachable");
+        assert_eq!(server.row()["state"], "bypassed");
         server.work();
         let now = (server.kilobytes("VmSize:"), server.maps().lines().count());
         let (size, maps) = *settled.get_or_insert(now);

@@ -41,6 +41,7 @@ mod words;
 
 pub(crate) use filters::filters;
 pub(crate) use hold::{Held, Thread};
+pub(crate) use host::is_injected;
 pub use injection::Injection;
 pub use refusal::Refusal;
 pub use tracer::start_tracer;

@@ -144,8 +144,12 @@ pub(crate) fn close_held() {
     for place in &HELD {
         let number = place.swap(0, Ordering::Relaxed);
         if number != 0 {
-            // SAFETY: a copy of the parent's descriptor, which nobody else here knows.
-            drop(unsafe { OwnedFd::from_raw_fd(number) });
+            // Fork copies descriptors before memory: one that the parent opened in between is not open here.
+            // SAFETY: only asked about, and nothing else here closes descriptors yet.
+            if rustix::io::fcntl_getfd(unsafe { BorrowedFd::borrow_raw(number) }).is_ok() {
+                // SAFETY: a copy of the parent's descriptor, which nobody else here knows.
+                drop(unsafe { OwnedFd::from_raw_fd(number) });
+            }
         }
     }
 }

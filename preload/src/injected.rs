@@ -4,10 +4,11 @@
 //! the collector changes the words through which modules call, and restores them at the end. It calls these functions
 //! in a thread that holds no lock.
 
+use crate::dynamic::Dynamic;
 use crate::got::{self, Change};
 use crate::guard::Busy;
 use crate::loader::LinkMap;
-use crate::{arch, doorbell, lifecycle, modules, process, real};
+use crate::{arch, doorbell, lifecycle, modules, process, real, search_scope};
 use core::ffi::{CStr, c_char, c_int, c_void};
 
 /// Ready to be called through the doorbell.
@@ -39,7 +40,12 @@ pub(crate) unsafe extern "C" fn sysprof_memprof_injected(agent: *const c_char) -
     real::resolve_from_program();
     #[cfg(not(test))]
     crate::interpose::find_cxx();
-    if doorbell::uncover() { READY } else { NO_DOORBELL }
+    if !doorbell::uncover() {
+        return NO_DOORBELL;
+    }
+    // From now on libraries are bound to this one as they are loaded, before they make any call.
+    search_scope::precede_others(true);
+    READY
 }
 
 /// True when symbol lookup finds this library before libc, as when it was preloaded; libraries that are loaded later
@@ -102,6 +108,7 @@ pub(crate) unsafe extern "C" fn sysprof_memprof_change(changes: *const Change, c
 /// in the recording's memory.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) extern "C" fn sysprof_memprof_withdrawn() -> c_int {
+    search_scope::precede_others(false);
     let is_done = process::withdraw();
     if is_done {
         doorbell::cover();
@@ -129,7 +136,9 @@ pub(crate) fn look_up(name: &CStr) -> *mut c_void {
     // SAFETY: reads a number.
     let entry = unsafe { libc::getauxval(libc::AT_ENTRY) } as usize;
     let executable = modules::around(core::ptr::without_provenance(entry));
-    if found.is_null() || executable.is_none() || modules::around(found) != executable {
+    let is_ours = modules::is_own(found.addr() as u64);
+    let is_stub = executable.is_some() && modules::around(found) == executable;
+    if found.is_null() || !(is_ours || is_stub) {
         return found;
     }
     // SAFETY: a null name means the executable, which is loaded.
@@ -137,14 +146,22 @@ pub(crate) fn look_up(name: &CStr) -> *mut c_void {
     // SAFETY: in glibc a handle is such a description. The descriptions form the loader's list, which begins with the
     // modules of the program's start; these are never unloaded.
     while let Some(module) = unsafe { map.as_ref() } {
-        // A search in a module also covers those that it needs, each of which has its own turn.
-        let behind = if Some(map) == executable { core::ptr::null_mut() } else { find_in(module, name) };
-        if !behind.is_null() && modules::around(behind) == Some(map) {
-            return behind;
+        let is_passed_over = Some(map) == executable || modules::is_own(module.dynamic.addr() as u64);
+        if is_ours && !is_passed_over {
+            // This library precedes the others: the program would find the first definition behind it.
+            if let Some(behind) = Dynamic::of(module).function(name) {
+                return behind;
+            }
+        } else if !is_passed_over {
+            // A search in a module also covers those that it needs, each of which has its own turn.
+            let behind = find_in(module, name);
+            if !behind.is_null() && modules::around(behind) == Some(map) {
+                return behind;
+            }
         }
         map = module.next;
     }
-    found
+    if is_ours { core::ptr::null_mut() } else { found }
 }
 
 /// What a search in a module, and in those that it needs, finds.

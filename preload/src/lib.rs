@@ -111,6 +111,8 @@ mod real;
 mod reservation;
 mod sampler;
 mod sandbox;
+#[expect(unsafe_code, reason = "reorders a list of the loader's, in its callback")]
+mod search_scope;
 #[expect(unsafe_code, reason = "owns the memory of slots")]
 mod seqlock;
 mod signal_stacks;

@@ -11,7 +11,7 @@
 //!  └────────────┴────────┴────────────────┴──────────────┘
 //!
 //!   attach                                 dormant process 4711
-//!   lock the file, listen beside it
+//!   lock, listen beside it        
 //!   pid = 4711
 //!   generation += 1  (release) ──────────► (acquire) changed?
 //!                                          pid is ours: connect, say Hello
@@ -27,6 +27,9 @@ use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 pub const BYTES: usize = 4096;
 /// Name of the file in its run folder.
 pub const FILE: &str = "doorbell";
+/// Name of the file beside it that whoever rings has locked. Only its owner may open it: a lock on the doorbell itself
+/// could be taken by all who may read that.
+pub const LOCK: &str = "doorbell.lock";
 /// Name of the socket beside it.
 pub const SOCKET: &str = "attach";
 /// Identifies a page of this version; never changes.
@@ -66,7 +69,7 @@ impl Doorbell {
         self.magic.load(Ordering::Relaxed) == MAGIC
     }
 
-    /// Calls a process. Only one process may ring at a time: the one that holds the lock on the file.
+    /// Calls a process. Only one process may ring at a time: the one that holds the lock.
     pub fn ring(&self, pid: u32) {
         self.pid.store(pid, Ordering::Relaxed);
         let before = self.generation.load(Ordering::Relaxed);

@@ -16,7 +16,8 @@ const WIDTH: usize = 60;
 /// List processes that have the agent preloaded
 ///
 /// Dormant ones can be recorded with `attach`. One that is not attachable found no doorbell, the file by which it is
-/// called, when it started: `ps`, `preload-path` and `install-agent` make it, if it is missing.
+/// called, when it started: `ps`, `preload-path` and `install-agent` make it, if it is missing. One that is bypassed got
+/// its agent when it was attached to before; `attach` works as it did then.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// List only these: pids, or names, each for all processes of that name
@@ -74,6 +75,7 @@ impl Row<'_> {
         let (state, collector) = match state {
             State::Dormant => ("dormant", None),
             State::Recorded(by) => ("recorded", Some(*by)),
+            State::Bypassed => ("bypassed", None),
             State::Deaf => ("not attachable", None),
         };
         Row { pid: *pid, uid: *uid, state, collector, since_seconds: since.as_secs_f64(), command }

@@ -80,6 +80,18 @@ pub(crate) fn until_end(
     let period = if progress.is_wanted() { PERIOD } else { IDLE };
     let mut status = None;
     loop {
+        // Before the first signal, too: one that came before signals were caught is lost.
+        for ended in reap() {
+            debug!("{} ended: {}", ended.pid, ended.status);
+            session.note_exit(ended.pid, ended.status);
+            if ended.pid == child.pid() {
+                status = Some(ended.status);
+            }
+        }
+        let is_up = options.end.is_some_and(|end| Instant::now() >= end);
+        if status.is_some() && (is_up || !(options.wait_children && has_children())) {
+            break;
+        }
         let rest =
             options.end.map_or(period, |end| end.saturating_duration_since(Instant::now()).min(period));
         if rest.is_zero() && status.is_none() {
@@ -87,15 +99,7 @@ pub(crate) fn until_end(
             return Ok(Supervised::GoesOn);
         }
         match signals.next_or(session.failure_alarm(), rest).context("cannot wait for signals")? {
-            Some(Received { signal: Signal::Child, .. }) => {
-                for ended in reap() {
-                    debug!("{} ended: {}", ended.pid, ended.status);
-                    session.note_exit(ended.pid, ended.status);
-                    if ended.pid == child.pid() {
-                        status = Some(ended.status);
-                    }
-                }
-            }
+            Some(Received { signal: Signal::Child, .. }) => {}
             Some(Received { signal: Signal::Snapshot, .. }) => snapshot::take(&session.requests()),
             // Once only descendants are left, a signal is meant to end the waiting.
             Some(_) if status.is_some() => break,
@@ -108,10 +112,6 @@ pub(crate) fn until_end(
         }
         tell_failure(session, &mut progress);
         progress.show(|| session.progress());
-        let is_up = options.end.is_some_and(|end| Instant::now() >= end);
-        if status.is_some() && (is_up || !(options.wait_children && has_children())) {
-            break;
-        }
     }
     progress.clear();
     let status = status.ok_or_else(|| io::Error::other("lost track of the target"))?;

@@ -8,7 +8,9 @@ use rustix::fs::{
     renameat_with, unlinkat,
 };
 use rustix::io::Errno;
-use shared_ring::doorbell::{BYTES, Doorbell, FILE, MAGIC};
+use rustix::process::{Gid, Uid};
+use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
+use shared_ring::doorbell::{BYTES, Doorbell, FILE, LOCK, MAGIC};
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -124,20 +126,6 @@ impl Bell {
         Ok((metadata.dev(), metadata.ino()))
     }
 
-    /// Keeps others from calling; false when somebody is calling now. Closing the file releases the lock.
-    pub(super) fn lock(&self) -> io::Result<bool> {
-        match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(true),
-            Err(Errno::WOULDBLOCK) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Lets others call again.
-    pub(super) fn unlock(&self) -> io::Result<()> {
-        Ok(flock(&self.file, FlockOperation::Unlock)?)
-    }
-
     /// Calls the process with this pid in its own namespace.
     pub(super) fn ring(&self, pid: u32) -> io::Result<()> {
         let mut word = [0; 4];
@@ -149,6 +137,54 @@ impl Bell {
         self.file.write_all_at(&pid.to_ne_bytes(), 4)?;
         self.file.write_all_at(&page.generation().to_ne_bytes(), 0)
     }
+}
+
+/// Keeps others from calling as long as it exists.
+#[derive(Debug)]
+pub(super) struct Lock(OwnedFd);
+
+impl Lock {
+    /// Locks the doorbell in a folder; `None` when somebody else is calling now.
+    pub(super) fn take(folder: &OwnedFd) -> io::Result<Option<Lock>> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file =
+            as_owner(folder, || openat(folder, LOCK, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600)))?;
+        if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+            return Err(io::Error::other("its lock is not a regular file"));
+        }
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Lock(file))),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A child that is just being started has the descriptor, too.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+/// Runs `act` as the owner of a folder if we are root, so that the result belongs to that owner. File systems of
+/// another user namespace cannot hold files of users that it does not map, such as us. A short-lived thread takes the
+/// owner's identity.
+pub(super) fn as_owner<T: Send>(
+    folder: &OwnedFd,
+    act: impl FnOnce() -> rustix::io::Result<T> + Send,
+) -> io::Result<T> {
+    let owner = fstat(folder)?;
+    if !rustix::process::geteuid().is_root() || owner.st_uid == 0 {
+        return Ok(act()?);
+    }
+    let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
+    let acted = std::thread::scope(|scope| {
+        let become_owner =
+            move || set_thread_res_gid(gid, gid, gid).and_then(|()| set_thread_res_uid(uid, uid, uid));
+        scope.spawn(move || become_owner().and_then(|()| act())).join()
+    });
+    Ok(acted.unwrap_or(Err(Errno::IO))?)
 }
 
 /// Fails unless the file is a regular one with a single link, one page long, and writable by its owner alone.
@@ -200,10 +236,24 @@ mod tests {
     fn callers_exclude_each_other() {
         let folder = tempfile::tempdir().unwrap();
         make_in(folder.path()).unwrap();
-        let (one, two) = (bell_in(folder.path()).unwrap(), bell_in(folder.path()).unwrap());
-        assert!(one.lock().unwrap() && !two.lock().unwrap());
+        let opened = open_folder(folder.path()).unwrap();
+        let one = Lock::take(&opened).unwrap();
+        assert!(one.is_some() && Lock::take(&opened).unwrap().is_none());
         drop(one);
-        assert!(two.lock().unwrap());
+        assert!(Lock::take(&opened).unwrap().is_some());
+    }
+
+    /// Check that whoever may only read the doorbell cannot keep others from calling.
+    #[test]
+    fn readers_cannot_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        make_in(folder.path()).unwrap();
+        let reader = File::open(folder.path().join(FILE)).unwrap();
+        flock(&reader, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let lock = Lock::take(&open_folder(folder.path()).unwrap()).unwrap();
+        assert!(lock.is_some());
+        let mode = std::fs::metadata(folder.path().join(LOCK)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o600, "nobody else can open the file that is locked");
     }
 
     /// Check that a foreign file in the doorbell's place is not rung, and is replaced by the folder's owner.

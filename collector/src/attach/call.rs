@@ -1,7 +1,7 @@
 //! Calls a dormant process, and gives it the memory of its recording.
 
 use super::Refusal;
-use super::bell::{Bell, open_folder};
+use super::bell::{Bell, Lock, as_owner, open_folder};
 use super::confinement::Confinement;
 use super::hindrance::{Hindrance, room};
 use super::preloaded::{Mapped, Preloaded, State, preloaded_one};
@@ -14,10 +14,8 @@ use crate::peer::Peer;
 use crate::process::Info;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, chownat, fchmod, fstat, openat, unlinkat};
-use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
-use rustix::process::{Gid, Uid};
-use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
+use rustix::process::Uid;
 use shared_ring::PROTOCOL_VERSION;
 use shared_ring::doorbell::SOCKET;
 use shared_ring::handshake::{Hello, MESSAGE, Purpose, Verdict};
@@ -64,11 +62,11 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
     let (mut has_called, mut is_taken, mut is_busy) = (false, false, false);
     let mut unwoken = None;
     while Instant::now() < deadline && is_there(pid) {
-        if !bell.lock().map_err(system)? {
+        let Some(lock) = Lock::take(&folder).map_err(system)? else {
             is_taken = true;
             std::thread::sleep(AGAIN);
             continue;
-        }
+        };
         has_called = true;
         let socket = Beside::listen(&folder, process.uid).map_err(system)?;
         let until = deadline.min(Instant::now() + AT_ONCE);
@@ -96,7 +94,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
         }
         unwoken = refusal;
         drop(socket);
-        bell.unlock().map_err(system)?;
+        drop(lock);
         // Longer than the interval at which others look.
         std::thread::sleep(AGAIN * 2);
     }
@@ -171,7 +169,7 @@ fn find(pid: u32) -> Result<Preloaded, Refusal> {
     let process = found?.ok_or(Refusal::NotPreloaded { pid })?;
     match process.state {
         State::Recorded(by) if by != std::process::id() => Err(Refusal::Recorded { pid, by }),
-        State::Deaf => Err(Refusal::NoDoorbell { pid }),
+        State::Deaf | State::Bypassed => Err(Refusal::NoDoorbell { pid }),
         // Recorded by us: a recording that has just ended, which the process has yet to notice.
         State::Recorded(_) | State::Dormant => Ok(process),
     }
@@ -227,11 +225,7 @@ impl<'f> Beside<'f> {
         let name = SocketAddrUnix::new(name)?;
         let is_root = rustix::process::geteuid().is_root();
         let owner = fstat(folder)?;
-        if is_root && owner.st_uid != 0 {
-            as_owner(&owner, || rustix::net::bind(&socket, &name))?;
-        } else {
-            rustix::net::bind(&socket, &name)?;
-        }
+        as_owner(folder, || rustix::net::bind(&socket, &name))?;
         let beside = Beside { folder, socket };
         if is_root && owner.st_uid != uid {
             give(folder, &owner, uid)?;
@@ -253,20 +247,6 @@ fn give(folder: &OwnedFd, owner: &Stat, uid: u32) -> io::Result<()> {
         return Err(io::Error::other("somebody has taken the socket away"));
     }
     Ok(chownat(&file, "", Some(Uid::from_raw(uid)), None, AtFlags::EMPTY_PATH)?)
-}
-
-/// Runs `act` as the owner of a folder, so that the result belongs to that owner. File systems of another user
-/// namespace cannot hold files of users that it does not map, such as us. A short-lived thread takes the owner's
-/// identity.
-fn as_owner(owner: &Stat, act: impl FnOnce() -> rustix::io::Result<()> + Send) -> io::Result<()> {
-    let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
-    let acted = std::thread::scope(|scope| {
-        let become_owner =
-            move || set_thread_res_gid(gid, gid, gid).and_then(|()| set_thread_res_uid(uid, uid, uid));
-        scope.spawn(move || become_owner().and_then(|()| act())).join()
-    });
-    let acted = acted.unwrap_or(Err(Errno::IO));
-    Ok(acted?)
 }
 
 impl Drop for Beside<'_> {

@@ -8,6 +8,7 @@
 //! | `…/doorbell`, shared, read-only | when it can be called | |
 //! | `memfd:sysprof-memprof-control` | read-only: recorded by the process that has the same one writable | writable |
 
+use crate::inject::is_injected;
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -49,6 +50,8 @@ pub enum State {
     Recorded(u32),
     /// It found no doorbell when it began.
     Deaf,
+    /// It got its agent from an earlier recording, and calls past it since: it gets it again when it is attached to.
+    Bypassed,
 }
 
 /// The interesting parts of a process's maps.
@@ -104,6 +107,7 @@ fn describe(pid: u32, maps: Maps, collectors: &HashMap<u64, u32>) -> Option<Prel
         (Some(by), _) => State::Recorded(by),
         // Its collector is gone; the process will notice by itself.
         (None, Some(_)) => State::Dormant,
+        (None, None) if maps.agent.as_ref().is_some_and(|agent| is_injected(pid, agent)) => State::Bypassed,
         (None, None) => State::Deaf,
     };
     let recorded = collector.and_then(|by| age_of_segment(by, &maps.segments));

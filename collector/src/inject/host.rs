@@ -320,6 +320,19 @@ fn contents(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// True if a process got its agent from us, and not from its start: then symbol search finds libc first. False if its
+/// memory cannot be read, and so nothing be injected either.
+pub(crate) fn is_injected(pid: u32, agent: &Path) -> bool {
+    let libc_precedes = || {
+        let (memory, maps) = (Memory::of(pid).ok()?, maps(pid).ok()?);
+        let modules = Module::all(&maps);
+        let executable = Linkage::read(&memory, modules.first()?)?;
+        let is_libc = |path: &PathBuf| path.file_name().is_some_and(|name| name == LIBC);
+        executable.search_order().find(|path| path == agent || is_libc(path)).map(|path| path != agent)
+    };
+    libc_precedes() == Some(true)
+}
+
 fn maps(pid: u32) -> Result<MemoryMaps, Refusal> {
     let maps = Process::new(pid.cast_signed()).and_then(|process| process.maps());
     maps.map_err(|error| match error {

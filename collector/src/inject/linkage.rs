@@ -6,8 +6,8 @@
 use super::arch::{ABSOLUTE, IN_TABLE, LAZY, MACHINE};
 use super::memory::Memory;
 use object::elf::{
-    DT_GNU_HASH, DT_JMPREL, DT_NULL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_STRSZ, DT_STRTAB, DT_SYMTAB,
-    PT_DYNAMIC, PT_GNU_RELRO, PT_LOAD, STT_FUNC, STT_GNU_IFUNC,
+    DT_DEBUG, DT_GNU_HASH, DT_JMPREL, DT_NULL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_STRSZ, DT_STRTAB,
+    DT_SYMTAB, PT_DYNAMIC, PT_GNU_RELRO, PT_LOAD, STT_FUNC, STT_GNU_IFUNC,
 };
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps};
 use std::collections::HashMap;
@@ -22,6 +22,13 @@ const RELOCATION: usize = 24;
 /// Limits on dynamic entries and on symbols, beyond which tables are not trusted.
 const MOST_ENTRIES: u64 = 1024;
 const MOST_SYMBOLS: u64 = 1 << 22;
+/// The same on the loader's list of modules.
+const MOST_MODULES: usize = 1 << 14;
+/// Offsets in the loader's `struct r_debug` of its list, and in `struct link_map` of a module's name and of the next
+/// module.
+const LIST: u64 = 8;
+const NAME: u64 = 8;
+const NEXT: u64 = 24;
 
 /// A loaded file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +94,8 @@ pub(super) struct Linkage<'m> {
     symbols: u64,
     texts: Vec<u8>,
     hash: Option<u64>,
+    /// In an executable: what the loader tells debuggers.
+    debug: Option<u64>,
     /// Address and size in bytes of each relocation table.
     relocations: [(u64, u64); 2],
     /// What the loader makes read-only when it is done.
@@ -154,6 +163,7 @@ impl<'m> Linkage<'m> {
             symbols: address(DT_SYMTAB)?,
             texts: memory.bytes(texts, length)?,
             hash: address(DT_GNU_HASH),
+            debug: value(DT_DEBUG),
             relocations: [table(DT_RELA, DT_RELASZ), table(DT_JMPREL, DT_PLTRELSZ)],
         })
     }
@@ -163,6 +173,14 @@ impl<'m> Linkage<'m> {
         self.relro.is_empty()
             || protection(maps, self.relro.start)
                 .is_some_and(|protection| !protection.contains(MMPermissions::WRITE))
+    }
+
+    /// The paths of all modules, in the order in which the loader searches them: for an executable.
+    pub(super) fn search_order(&self) -> impl Iterator<Item = PathBuf> {
+        let first = self.debug.and_then(|debug| self.memory.word(debug.wrapping_add(LIST)));
+        let next = |map: &u64| self.memory.word(map.wrapping_add(NEXT));
+        let maps = std::iter::successors(first, next).take_while(|map| *map != 0).take(MOST_MODULES);
+        maps.map_while(|map| Some(self.memory.text(self.memory.word(map.wrapping_add(NAME))?).into()))
     }
 
     /// All functions that the module exports.

@@ -127,7 +127,8 @@ impl Host {
         let mut path = self.agent.as_os_str().as_bytes().to_vec();
         path.push(0);
         let mut caller = self.caller_with(&mut ground, &path, deadline)?;
-        let flags = u64::from((libc::RTLD_NOW | libc::RTLD_LOCAL).cast_unsigned());
+        // In the global scope, so that it can be moved there (`preload/src/search_scope.rs`).
+        let flags = u64::from((libc::RTLD_NOW | libc::RTLD_GLOBAL).cast_unsigned());
         let area = caller.area();
         let handle = self.call(&mut caller, open, [area, flags])?;
         if handle == 0 {

@@ -10,6 +10,7 @@
 //! | `swapping` | jumps to a function with the first two arguments swapped |
 //! | `list_exec` | makes a list of variable arguments |
 //! | `vfork_call` | the system call, which returns twice |
+//! | `resolver_shim` | an indirect function |
 //! | `syscall_shim`, `dlopen_shim` | jump on, except for calls that must be inspected |
 
 /// An export that consists of this assembly only.

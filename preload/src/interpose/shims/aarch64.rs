@@ -343,6 +343,19 @@ macro_rules! syscall_shim {
 }
 pub(crate) use syscall_shim;
 
+/// An indirect function (`STT_GNU_IFUNC`): whoever looks for it calls this, under the loader's lock.
+macro_rules! resolver_shim {
+    ($(#[$doc:meta])* $name:ident => $resolver:path) => {
+        $crate::interpose::shims::naked_export! {
+            $(#[$doc])* $name,
+            concat!(".type ", stringify!($name), ", %gnu_indirect_function"),
+            "b {resolver}",
+            resolver = sym $resolver,
+        }
+    };
+}
+pub(crate) use resolver_shim;
+
 macro_rules! dlopen_shim {
     ($(#[$doc:meta])* $name:ident, $may_bind:path => $body:path, else $next:path, $find:path) => {
         $crate::interpose::shims::naked_export! {
