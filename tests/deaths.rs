@@ -1,6 +1,6 @@
 //! Whichever side dies, the other one goes on, and what was recorded stays.
 
-use crate::harness::{Event, Page, Recording, World, c, record, skip, wait, wait_for};
+use crate::harness::{Event, Page, Recording, World, c, library, record, skip, wait, wait_for};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, set_child_subreaper, waitpid,
@@ -56,6 +56,37 @@ fn process_killed_in_silence_ends_when_it_is_killed() {
     let killed = killed.expect("it was killed");
     // The recording begins before the timer of a second does.
     assert!(killed["end_time_ns"].as_u64() > Some(1_000_000_000), "{killed:#}");
+}
+
+/// Check that the ends of children are known which a program kills and reaps at once.
+#[test]
+fn ends_of_killed_children_are_known() {
+    if !kernel_tells_ends() {
+        return skip("ends of killed children", "the kernel forgets them when they are reaped");
+    }
+    let (ran, capture) = record(c("kills_its_children").build()).run();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let info = capture.info();
+    let processes = info["processes"].as_array().expect("a list");
+    let killed = |signal: i32| processes.iter().filter(|process| process["signal"] == signal).count();
+    assert_eq!((killed(15), killed(9)), (5, 5), "{info:#}");
+}
+
+/// True since Linux 6.15.
+fn kernel_tells_ends() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split('.').map_while(|part| part.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(15))
+}
+
+/// Check that `run` ends with a target that was killed before its signals were caught.
+#[test]
+fn target_that_dies_early_is_not_waited_for() {
+    let world = World::new();
+    let mut command = world.tool(["run", "-o", "it.memprof", "--", "true"]);
+    command.env("LD_PRELOAD", library("kills_what_it_forks").build());
+    let ran = wait(&world, command);
+    assert_eq!(ran.code, 128 + 9, "{}", ran.stderr);
 }
 
 /// A cgroup with a memory limit, removed when dropped.

@@ -1,8 +1,8 @@
 //! Programs that were started without the agent, and get it when attached to.
 
 use crate::harness::{
-    Fixture, Page, Running, Service, World, agent, assert_exact, attach, c, info, library, number, skip,
-    start, wait, wait_for,
+    Event, Fixture, Page, Running, Service, World, agent, assert_exact, attach, c, info, library, number,
+    skip, start, wait, wait_for,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -41,6 +41,21 @@ impl Program {
     fn attach(&self, more: &[&str]) -> Running {
         let options = ["--patience", "100s", "--output", "it.memprof"];
         attach(&self.world, &self.pid(), &[&options, more].concat())
+    }
+
+    /// True while one of its threads has a tracer.
+    fn is_traced(&self) -> bool {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid())).expect("it runs");
+        let is_traced = |thread: std::fs::DirEntry| {
+            let status = std::fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+            status.lines().any(|line| line.strip_prefix("TracerPid:").is_some_and(|by| by.trim() != "0"))
+        };
+        threads.flatten().any(is_traced)
+    }
+
+    fn is_recorded(&self) -> bool {
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", self.pid())).expect("it runs");
+        maps.contains("memfd:sysprof-memprof")
     }
 
     fn end(self) -> String {
@@ -132,6 +147,88 @@ fn children_are_led_past_it() {
         assert!(!maps.contains("memfd:sysprof") && !maps.contains("doorbell"), "{maps}");
     }
     program.end();
+}
+
+/// Check that a library is covered before its first call, its constructor's: what it copies and frees then is
+/// recorded, and so is the first that the program has from it.
+#[test]
+fn libraries_are_bound_as_they_come() {
+    let lender = library("works_when_loaded").flags(["-O1", "-Wl,-z,lazy"]).build();
+    let program = Program::start(&c("opens_when_told").flags(["-O1"]), &[&lender]);
+    // Twice: in between, the program finds libc first, as it did before.
+    for is_first in [true, false] {
+        let collector = program.attach(&["--force"]);
+        program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 10);
+        program.page.go();
+        program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 20);
+        collector.signal(Signal::INT);
+        assert_eq!(collector.wait().code, 0);
+        let info = info(&program.world, "it.memprof");
+        for field in ["/totals/unmatched_frees", "/lost/events", "/overhead/agent_allocations"] {
+            assert_eq!(number(&info, field), 0, "{field}: {info:#}");
+        }
+        // What the loader keeps of the library, and what is lent just now.
+        assert!(number(&info, "/totals/running_blocks") < 20, "{info:#}");
+        let mut dump = program.world.tool(["dump", "--json"]);
+        dump.arg(program.world.path("it.memprof"));
+        let dumped = wait(&program.world, dump);
+        let events: Vec<Event> = dumped.text().lines().skip(1).map(Event::from_json).collect();
+        let made = |size: u64, function: &str| {
+            let is_it = |event: &&Event| {
+                event.call == "malloc"
+                    && event.size == size
+                    && event.stack.iter().any(|name| name == function)
+            };
+            events.iter().filter(is_it).count()
+        };
+        assert_eq!(made(24, "copy"), if is_first { 10 } else { 0 }, "those of its constructor");
+        assert!(made(1405, "lend") > 0, "{:?}", events.last());
+        if is_first {
+            // The last call may not be over.
+            let rest = made(40, "copy") - 10 * made(1405, "lend");
+            assert!(rest <= 10, "{rest}");
+        }
+    }
+    program.end();
+}
+
+/// Check that a program is neither ended nor disturbed when `attach` is killed while it traces the program, whether
+/// alone or with its group; and that the program can be attached to at once.
+#[test]
+fn killed_attach_disturbs_nobody() {
+    let program = Program::start(&c("waits_in_every_way").flags(["-O1", "-pthread"]), &[]);
+    for kill in 0..40 {
+        let options = ["--patience", "100s", "--output", "it.memprof", "--force", "--no-symbolize"];
+        let collector = attach(&program.world, &program.pid(), &options);
+        wait_for("the tracer", || program.is_traced() || program.is_recorded());
+        // At another moment each time.
+        std::thread::sleep(Duration::from_micros(kill * 400));
+        collector.signal(Signal::KILL);
+        collector.wait();
+        wait_for("the end of tracing", || !program.is_traced());
+        program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 100);
+    }
+    let collector = program.attach(&["--no-symbolize", "--force"]);
+    program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 1000);
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    assert_eq!(program.end(), "0 cut short, 0 too early");
+}
+
+/// Check the same of a collector that is killed while it scans the program.
+#[test]
+fn killed_scan_disturbs_nobody() {
+    let program = Program::start(&c("waits_in_every_way").flags(["-O1", "-pthread"]), &[]);
+    for _ in 0..10 {
+        let collector = program.attach(&["--no-symbolize", "--force"]);
+        let scan = start(&program.world, program.world.tool(["scan", &program.pid()]));
+        wait_for("the scan", || program.is_traced());
+        collector.signal(Signal::KILL);
+        (collector.wait(), scan.wait());
+        wait_for("the end of the scan", || !program.is_traced());
+        program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 100);
+    }
+    assert_eq!(program.end(), "0 cut short, 0 too early");
 }
 
 /// Check that threads which wait in system calls do not notice that they were stopped.
@@ -352,6 +449,8 @@ fn deaf_process_is_refused() {
     let ran = wait(world, world.tool(["attach", &pid, "-o", "no.memprof"]));
     assert!(ran.code == 2 && ran.stderr.contains("cannot be called"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("cannot be injected"), "it has the agent: {}", ran.stderr);
+    let ran = wait(world, world.tool(["ps", "--json", &pid]));
+    assert!(ran.text().contains("\"not attachable\""), "{}", ran.text());
     program.end();
 }
 

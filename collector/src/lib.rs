@@ -77,6 +77,8 @@ mod socket;
 mod strangers;
 mod successors;
 mod unrecorded;
+#[expect(unsafe_code, reason = "ioctl")]
+mod wait_status;
 mod watcher;
 
 mod crowd;

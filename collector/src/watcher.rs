@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::image::{End, Image, ImageId};
 use crate::numbers::Roll;
 use crate::occupant::Occupant;
-use crate::process;
+use crate::wait_status::wait_status;
 use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{CreateFlags, Event, EventData, EventFlags};
@@ -49,9 +49,9 @@ struct Watched {
     image: Arc<Image>,
     told: u32,
     pid: u32,
-    /// Reports the end of the process as long as it is open; None while none can be opened: the process then counts as
+    /// Reports the end of the process as long as it is open, and how it ended; None while none can be opened: the process then counts as
     /// running, since it may still write.
-    _pidfd: Option<Arc<OwnedFd>>,
+    pidfd: Option<Arc<OwnedFd>>,
 }
 
 /// What the thread knows.
@@ -168,7 +168,7 @@ impl Watch {
             }
             Request::Watched { image, pidfd } => {
                 let (told, pid) = (image.info.own_pid, image.info.pid);
-                self.all.insert((image.id, 0), Watched { image, told, pid, _pidfd: Some(pidfd) });
+                self.all.insert((image.id, 0), Watched { image, told, pid, pidfd: Some(pidfd) });
             }
             Request::Exec { image, slot } => {
                 if self.all.contains_key(&(image, slot)) {
@@ -194,7 +194,7 @@ impl Watch {
         if pidfd.is_none() {
             self.unheard.insert(place);
         }
-        self.all.insert(place, Watched { image, told, pid, _pidfd: pidfd });
+        self.all.insert(place, Watched { image, told, pid, pidfd });
     }
 
     /// Ends those that have executed another program; who that is, another image tells.
@@ -229,9 +229,9 @@ impl Watch {
             }
             let place = (ImageId((number >> 32) as u32), number as u32);
             // One that is not known yet is reported again.
-            if let Some(Watched { image, told, pid, .. }) = self.all.remove(&place) {
+            if let Some(Watched { image, told, pid, pidfd }) = self.all.remove(&place) {
                 self.execing.remove(&place);
-                image.gone(place.1, told, process::zombie_status(pid));
+                image.gone(place.1, told, wait_status(pidfd.as_deref(), pid));
             }
         }
     }
@@ -276,7 +276,7 @@ pub(crate) fn end_by_now(image: &Image, pid: u32) -> End {
     let mut descriptors = [PollFd::new(&pidfd, PollFlags::IN)];
     match poll(&mut descriptors, Some(&Timespec::default())) {
         Ok(0) | Err(_) => End::Running,
-        Ok(_) => End::Gone(process::zombie_status(pid)),
+        Ok(_) => End::Gone(wait_status(Some(&pidfd), pid)),
     }
 }
 

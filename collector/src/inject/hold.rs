@@ -4,7 +4,7 @@
 use super::arch::{Registers, vector_registers};
 use super::late;
 use super::refusal::{Refusal, once_free, unseized};
-use super::remote::go_on;
+use super::remote::{go_on, go_on_with_signal};
 use super::threads::threads;
 use super::tracee::Tracee;
 use super::tracer::{Job, Link, ask};
@@ -126,7 +126,7 @@ impl Hold {
         for mut tracee in tracees {
             match tracee.wait_interrupted(deadline) {
                 Ok(true) => {
-                    if let Ok(still) = Still::of(tracee) {
+                    if let Ok(still) = Still::of(self.pid, tracee) {
                         self.threads.insert(still.tracee.id(), still);
                     }
                 }
@@ -160,7 +160,7 @@ impl Hold {
 
     fn release(&mut self) {
         for (_, Still { tracee, registers, .. }) in self.threads.drain() {
-            let _ = go_on(self.pid, &tracee, registers);
+            let _ = go_on_with_signal(self.pid, &tracee, registers);
         }
     }
 }
@@ -173,8 +173,10 @@ impl Drop for Hold {
 }
 
 impl Still {
-    fn of(tracee: Tracee) -> io::Result<Still> {
+    fn of(pid: u32, tracee: Tracee) -> io::Result<Still> {
         let registers = tracee.registers()?;
+        // Now, and not only when it resumes: we may be killed before that.
+        go_on(pid, &tracee, registers)?;
         let mut words = registers.addresses();
         let vectors = tracee.vectors().map(|vectors| vectors.bytes).unwrap_or_default();
         let (vectors, _) = vector_registers(&vectors).as_chunks();

@@ -90,8 +90,9 @@ pub(super) fn look(pid: u32, thread: u32, memory: &Memory, deadline: Instant) ->
         return Ok(None);
     }
     let registers = tracee.registers()?;
-    let stack = memory.bytes_up_to(registers.stack(), STACK);
+    // First, as we may be killed at any time.
     go_on(pid, &tracee, registers)?;
+    let stack = memory.bytes_up_to(registers.stack(), STACK);
     Ok(Some(Stood { registers, stack }))
 }
 
@@ -110,8 +111,18 @@ impl Stood {
 }
 
 /// Resumes a thread that was interrupted in a system call, so that the call does not report the interruption.
-pub(crate) fn go_on(pid: u32, thread: &Tracee, mut registers: Registers) -> io::Result<()> {
+pub(super) fn go_on(pid: u32, thread: &Tracee, mut registers: Registers) -> io::Result<()> {
     if registers.repeat_cut() && !has_signal(pid, thread.id(), thread.mask()?) {
+        return thread.set_registers(&registers);
+    }
+    Ok(())
+}
+
+/// The same just before it resumes, for a thread that was made ready to [`go_on`] when it stopped: if a signal has come
+/// meanwhile, the call reports that.
+pub(super) fn go_on_with_signal(pid: u32, thread: &Tracee, registers: Registers) -> io::Result<()> {
+    let mut repeating = registers;
+    if repeating.repeat_cut() && has_signal(pid, thread.id(), thread.mask()?) {
         return thread.set_registers(&registers);
     }
     Ok(())
