@@ -58,6 +58,7 @@ mod go;
 mod guard_pages;
 mod java;
 mod made_code;
+mod mapped_files;
 mod modules;
 mod names;
 mod options;

@@ -186,8 +186,8 @@ fn each_reason_is_said() {
 
     let mut reasons = vec![
         ("No symbols in binary file", "program"),
-        ("Binary file was deleted or replaced", "libreplaced.so"),
-        ("Binary file was deleted or replaced", "libgone.so"),
+        ("Binary file was replaced or changed", "libreplaced.so"),
+        ("Binary file was deleted or moved", "libgone.so"),
         ("Unreadable ELF file", "libdamaged.so"),
         ("Address has no corresponding symbol in file", "liblends_by_unnamed_code.so"),
         ("Address has no corresponding symbol in file", "libstripped.so"),

@@ -8,6 +8,7 @@
 //! Some programs map code of files without the loader: node does that with its own. Such code is attributed to that
 //! file as usual.
 
+use crate::mapped_file::Identity;
 use crate::modules::module_of;
 use crate::numbers;
 use crate::perf::Files;
@@ -69,7 +70,7 @@ enum Holder {
     /// Memory, with its label.
     Memory(String),
     /// A file, and the offset in it where the region begins.
-    File { path: PathBuf, inode: u64, offset: u64 },
+    File { path: PathBuf, identity: Identity, offset: u64 },
 }
 
 /// Where an address lies.
@@ -77,8 +78,10 @@ pub(crate) struct Found {
     pub(crate) module: ModuleId,
     /// Subtract this from the process's address to get the module's.
     pub(crate) bias: u64,
-    /// The file, if there is one.
-    pub(crate) file: Option<ModuleFile>,
+    /// The file, if there is one, or why it cannot be opened.
+    pub(crate) file: Option<Result<ModuleFile, Reason>>,
+    /// The file itself, unless it was given away before.
+    pub(crate) handle: Option<Arc<File>>,
 }
 
 impl AnonymousCode {
@@ -89,12 +92,12 @@ impl AnonymousCode {
     /// The module that contains an address; `None` if nothing is known of it.
     pub(crate) fn find(&mut self, address: u64, writer: &mut Writer) -> Result<Option<Found>, Error> {
         match self.region(address) {
-            Some(Region { addresses, holder: Holder::File { path, inode, offset } }) => {
+            Some(Region { addresses, holder: Holder::File { path, identity, offset } }) => {
                 let path = path.as_os_str().as_bytes();
-                let mapped = self.files.mapped(path, inode, self.pid, (addresses.start, offset));
-                let Some((file, bias)) = mapped else { return Ok(None) };
-                let row = module_of(&file);
-                Ok(Some(Found { module: writer.module(row)?, bias, file: Some(file) }))
+                let mapped = self.files.mapped(path, identity, self.pid, (addresses.start, offset));
+                let Some((mut known, bias)) = mapped else { return Ok(None) };
+                let (module, handle) = (writer.module(module_of(&known.file))?, known.handle.take());
+                Ok(Some(Found { module, bias, file: Some(known.source()), handle }))
             }
             region => {
                 // Without a region, the list is a moment old or the process is gone.
@@ -108,7 +111,7 @@ impl AnonymousCode {
                 if !self.modules.contains(&module) {
                     self.modules.push(module);
                 }
-                Ok(Some(Found { module, bias: 0, file: None }))
+                Ok(Some(Found { module, bias: 0, file: None, handle: None }))
             }
         }
     }
@@ -230,7 +233,7 @@ fn region(pid: u32, map: &MemoryMap) -> Option<Region> {
         MMapPath::Stack => Holder::Memory(format!("stack of thread {pid}")),
         MMapPath::TStack(tid) => Holder::Memory(format!("stack of thread {tid}")),
         MMapPath::Path(path) if !is_memory(path) => {
-            Holder::File { path: path.clone(), inode: map.inode, offset: map.offset }
+            Holder::File { path: path.clone(), identity: Identity::of_map(map), offset: map.offset }
         }
         _ => Holder::Memory(ANONYMOUS.to_owned()),
     };
@@ -289,7 +292,7 @@ mod tests {
         let code = own_memory_has_words as *const () as u64;
         let found = anonymous.find(code, &mut writer).unwrap().unwrap();
         let own = std::fs::read_link("/proc/self/exe").unwrap();
-        let file = found.file.expect("our code is in a file");
+        let file = found.file.expect("our code is in a file").unwrap();
         assert_eq!(file.path, own);
         let symbols = symbols::Symbolizer::default().open(&file).unwrap();
         let lookup = symbols.lookup(code.wrapping_sub(found.bias));

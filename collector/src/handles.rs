@@ -5,13 +5,18 @@
 //! only once.
 
 use rustc_hash::FxHashMap;
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::fs::{File, Metadata, OpenOptions};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 /// By device and inode, which no other file can get meanwhile.
 type Held = FxHashMap<(u64, u64), Weak<File>>;
+
+/// Roots held at present, by mount and inode: one folder may be mounted in many places, and each leads to other files.
+static ROOTS: LazyLock<Mutex<Held>> = LazyLock::new(Mutex::default);
 
 /// Files held at present. Shared, since several threads read what `/proc` says about processes.
 static HELD: LazyLock<Mutex<Held>> = LazyLock::new(Mutex::default);
@@ -20,16 +25,46 @@ static HELD: LazyLock<Mutex<Held>> = LazyLock::new(Mutex::default);
 pub(crate) fn hold(path: &Path) -> Option<Arc<File>> {
     // Most are held already, and need not be opened.
     let known = place(&path.metadata().ok()?);
-    if let Some(same) = held().get(&known).and_then(Weak::upgrade) {
+    if let Some(same) = held(&HELD).get(&known).and_then(Weak::upgrade) {
         return Some(same);
     }
-    let flags = libc::O_PATH | libc::O_CLOEXEC;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let file = open(path)?;
     // Perhaps another one by now.
     let place = place(&file.metadata().ok()?);
-    let mut held = held();
-    if let Some(same) = held.get(&place).and_then(Weak::upgrade) {
+    Some(hold_once(&HELD, place, file))
+}
+
+/// A handle of the root of a process, through which its files are found after it has ended; `None` if it is our root.
+pub(crate) fn hold_root(pid: u32) -> Option<Arc<File>> {
+    static OURS: LazyLock<Option<(u64, u64)>> = LazyLock::new(|| mount(CWD, Path::new("/")));
+    let path = format!("/proc/{pid}/root");
+    let theirs = mount(CWD, Path::new(&path)).filter(|theirs| Some(*theirs) != *OURS)?;
+    if let Some(same) = held(&ROOTS).get(&theirs).and_then(Weak::upgrade) {
         return Some(same);
+    }
+    let root = open(Path::new(&path))?;
+    let theirs = mount(root.as_fd(), Path::new(""))?;
+    Some(hold_once(&ROOTS, theirs, root))
+}
+
+/// Mount and inode of a folder. Each mount namespace has mounts of its own, even of the same folders.
+fn mount(folder: BorrowedFd<'_>, path: &Path) -> Option<(u64, u64)> {
+    let wanted = StatxFlags::MNT_ID | StatxFlags::INO;
+    let found = statx(folder, path, AtFlags::EMPTY_PATH, wanted).ok()?;
+    let is_told = StatxFlags::from_bits_retain(found.stx_mask).contains(wanted);
+    is_told.then_some((found.stx_mnt_id, found.stx_ino))
+}
+
+fn open(path: &Path) -> Option<File> {
+    let flags = libc::O_PATH | libc::O_CLOEXEC;
+    OpenOptions::new().read(true).custom_flags(flags).open(path).ok()
+}
+
+/// Enters a handle, unless there is one.
+fn hold_once(table: &Mutex<Held>, place: (u64, u64), file: File) -> Arc<File> {
+    let mut held = held(table);
+    if let Some(same) = held.get(&place).and_then(Weak::upgrade) {
+        return same;
     }
     let file = Arc::new(file);
     held.insert(place, Arc::downgrade(&file));
@@ -37,15 +72,15 @@ pub(crate) fn hold(path: &Path) -> Option<Arc<File>> {
     if held.len() == held.capacity() {
         held.retain(|_, file| file.strong_count() != 0);
     }
-    Some(file)
+    file
 }
 
 fn place(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-fn held() -> MutexGuard<'static, Held> {
-    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+fn held(table: &Mutex<Held>) -> MutexGuard<'_, Held> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -76,6 +111,6 @@ mod tests {
             std::fs::write(&path, "").unwrap();
             drop(hold(&path).unwrap());
         }
-        assert!(held().len() < 1000);
+        assert!(held(&HELD).len() < 1000);
     }
 }

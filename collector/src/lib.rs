@@ -65,6 +65,8 @@ mod known_images;
 mod listener;
 mod listening_socket;
 mod liveness;
+#[expect(unsafe_code, reason = "maps a file to see how the kernel lists it")]
+mod mapped_file;
 #[expect(unsafe_code, reason = "maps the memory that is shared with agents")]
 mod memory;
 mod out_of_memory;

@@ -2,19 +2,20 @@
 //! the capture's tables.
 
 use crate::anonymous_code::{AnonymousCode, Told};
-use crate::handles::hold;
+use crate::mapped_file::{Holder, Identity, MappedFile};
 use crate::process::Info;
 use crate::stacks::CodeFrame;
 use capture::{Error, Module, ModuleId, StringId, Writer};
-use procfs::process::{MMapPath, MemoryMap};
 use rustc_hash::FxHashMap;
 use shared_ring::Segment;
-use shared_ring::module_log::{Described, Function, ModuleLog};
-use std::fs::File;
+use shared_ring::module_log::{self, Described, Function, ModuleLog};
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use symbols::ModuleFile;
+use symbols::{ModuleFile, Reason};
 
 /// The name captures use for the kernel's own code in each process.
 pub(crate) const VDSO: &str = "[vdso]";
@@ -80,8 +81,8 @@ pub(crate) struct Modules {
     next: u32,
     /// Code frames added since they were last taken.
     pub(crate) new_frames: Vec<CodeFrame>,
-    /// Modules added since they were last taken, and where to open them.
-    pub(crate) new_files: Vec<(ModuleId, ModuleFile)>,
+    /// Modules added since they were last taken, and where to open them, or why they cannot be opened.
+    pub(crate) new_files: Vec<(ModuleId, Result<ModuleFile, Reason>)>,
     /// Handles of files added since they were last taken.
     pub(crate) new_handles: Vec<(ModuleId, Arc<File>)>,
     anonymous: AnonymousCode,
@@ -117,9 +118,7 @@ impl Modules {
         }
         let found = match segment.modules().read(serial) {
             Ok(Some(entry)) => Some(match entry.described() {
-                Described::Module(module) => {
-                    Known::Module(self.add(module.path, module.build_id, writer)?, module.bias)
-                }
+                Described::Module(module) => Known::Module(self.add(&module, writer)?, module.bias),
                 Described::Function(function) => add_function(function, writer)?,
             }),
             // Not filled in, or impossible: its addresses stay without a module.
@@ -136,9 +135,8 @@ impl Modules {
         writer: &mut Writer,
     ) -> Result<Option<(ModuleId, u64)>, Error> {
         let Some(found) = self.anonymous.find(address, writer)? else { return Ok(None) };
-        if let Some(file) = found.file {
-            self.new_files.push((found.module, file));
-        }
+        self.new_files.extend(found.file.map(|file| (found.module, file)));
+        self.new_handles.extend(found.handle.map(|handle| (found.module, handle)));
         Ok(Some((found.module, found.bias)))
     }
 
@@ -157,66 +155,59 @@ impl Modules {
         Ok(())
     }
 
-    fn add(&mut self, path: &[u8], build_id: &[u8], writer: &mut Writer) -> Result<ModuleId, Error> {
-        let name = (!build_id.is_empty()).then(|| (build_id.to_vec(), path.to_vec()));
+    fn add(&mut self, described: &module_log::Module<'_>, writer: &mut Writer) -> Result<ModuleId, Error> {
+        let build_id = described.build_id.to_vec();
+        let name = (!build_id.is_empty()).then(|| (build_id.clone(), described.path.to_vec()));
         if let Some(known) = name.as_ref().and_then(|name| self.known.get(name)) {
             return Ok(known);
         }
-        let path = String::from_utf8_lossy(path).into_owned();
         // The loader lists the vdso under the name in its own headers.
-        if path.starts_with("linux-vdso") || path.starts_with("linux-gate") {
-            let module = Module { path: VDSO.into(), build_id: build_id.to_vec(), ..Module::default() };
+        if described.path.starts_with(b"linux-vdso") || described.path.starts_with(b"linux-gate") {
+            let module = Module { path: VDSO.into(), build_id, ..Module::default() };
             let id = writer.module(module)?;
-            self.new_files.push((id, ModuleFile::at(VDSO)));
+            self.new_files.push((id, Ok(ModuleFile::at(VDSO))));
             return Ok(id);
         }
-        let path = path.strip_suffix(" (deleted)").map(str::to_owned).unwrap_or(path);
-        let absolute =
-            if Path::new(&path).is_absolute() { PathBuf::from(&path) } else { self.info.folder.join(&path) };
-        // In a container the same path means another file than it does to us.
-        let inside = PathBuf::from(format!("/proc/{}/root{}", self.info.pid, absolute.display()));
-        let metadata = std::fs::metadata(&inside).or_else(|_| std::fs::metadata(&absolute)).ok();
-        let module = Module {
-            path: absolute.to_string_lossy().into_owned(),
-            build_id: build_id.to_vec(),
-            device: metadata.as_ref().map_or(0, MetadataExt::dev),
-            inode: metadata.as_ref().map_or(0, MetadataExt::ino),
-            modified_ns: metadata.as_ref().map_or(0, |metadata| {
-                (metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec()).unsigned_abs()
-            }),
+        let mapped = self.mapped(described);
+        let holder =
+            Holder { pid: self.info.pid, program: self.info.program.as_ref(), root: self.info.root.as_ref() };
+        let found = holder.find(&mapped);
+        let metadata = found.as_ref().ok().and_then(|handle| handle.metadata().ok());
+        let modified = |metadata: &Metadata| match described.file.modified_ns {
+            0 => (metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec()).unsigned_abs(),
+            described => described,
         };
         let file = ModuleFile {
-            path: absolute,
-            build_id: module.build_id.clone(),
-            device: module.device,
-            inode: module.inode,
-            modified_ns: module.modified_ns,
+            path: mapped.path,
+            build_id,
+            device: metadata.as_ref().map_or(0, MetadataExt::dev),
+            inode: metadata.as_ref().map_or(0, MetadataExt::ino),
+            modified_ns: metadata.as_ref().map_or(0, modified),
         };
-        let id = writer.module(module)?;
-        let handle = self.hold(&inside, &file.path, metadata.is_none());
-        if let Some(name) = name.filter(|_| handle.is_some()) {
+        let id = writer.module(module_of(&file))?;
+        if let Some(name) = name.filter(|_| found.is_ok()) {
             self.known.put(name, id);
         }
-        self.new_handles.extend(handle.map(|handle| (id, handle)));
+        let file = match &found {
+            // Another copy of the file may be had, which the build id proves.
+            Err(reason) if file.build_id.is_empty() => Err(*reason),
+            _ => Ok(file),
+        };
         self.new_files.push((id, file));
+        self.new_handles.extend(found.ok().map(|handle| (id, handle)));
         Ok(id)
     }
 
-    /// A handle of a mapped file: by its path or, if that no longer leads to the file, through the process that maps
-    /// it.
-    fn hold(&self, inside: &Path, path: &Path, is_gone: bool) -> Option<Arc<File>> {
-        let program = self.info.executable.to_string_lossy();
-        if Path::new(program.trim_end_matches(" (deleted)")) == path {
-            return self.info.program.clone();
+    /// The file of a module: as the agent saw it, or as far as can be seen now.
+    fn mapped(&self, described: &module_log::Module<'_>) -> MappedFile {
+        let module_log::MappedFile { device, inode, modified_ns } = described.file;
+        let path = Path::new(OsStr::from_bytes(described.path));
+        if inode != 0 {
+            let identity = Identity { device, inode };
+            return MappedFile { path: path.to_owned(), identity, is_gone: modified_ns == 0 };
         }
-        if !is_gone {
-            return hold(inside).or_else(|| hold(path));
-        }
-        let maps = procfs::process::Process::new(self.info.pid as i32).ok()?.maps().ok()?;
-        let deleted = PathBuf::from(format!("{} (deleted)", path.display()));
-        let is_it = |map: &&MemoryMap| matches!(&map.pathname, MMapPath::Path(mapped) if *mapped == deleted);
-        let (start, end) = maps.iter().find(is_it)?.address;
-        hold(Path::new(&format!("/proc/{}/map_files/{start:x}-{end:x}", self.info.pid)))
+        MappedFile::at(self.info.pid, described.start)
+            .unwrap_or_else(|| MappedFile::listed(&self.info.folder.join(path), Identity::default()))
     }
 
     /// Notes a frame that will need a name.

@@ -1,6 +1,6 @@
 //! What `/proc` says about a process, read while it waits for our answer and therefore exists.
 
-use crate::handles::hold;
+use crate::handles::{hold, hold_root};
 use crate::{command_line, namespace, numbers};
 use procfs::process::Process;
 use rustc_hash::FxHashMap;
@@ -28,6 +28,8 @@ pub(crate) struct Info {
     pub(crate) executable: PathBuf,
     /// The executable itself, whatever becomes of its path.
     pub(crate) program: Option<Arc<File>>,
+    /// Its root, if that is not ours: paths of its files begin there, also when it is gone.
+    pub(crate) root: Option<Arc<File>>,
     /// Command line.
     pub(crate) command: Vec<String>,
     /// Working directory, for relative names of libraries.
@@ -53,6 +55,7 @@ impl Info {
             start_ticks: stat.start_ticks,
             executable: std::fs::read_link(&executable).unwrap_or_default(),
             program: hold(&executable),
+            root: hold_root(pid),
             command: command_line::read(pid),
             folder: std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default(),
             attached: false,

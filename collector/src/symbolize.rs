@@ -86,13 +86,14 @@ fn source(module: Option<ModuleId>, pipeline: &Pipeline) -> Source {
     }
 }
 
-fn of_file(file: Option<&ModuleFile>) -> Source {
+fn of_file(file: Option<&Result<ModuleFile, Reason>>) -> Source {
     match file {
-        Some(file) if file.path.as_os_str() == VDSO => {
+        Some(Err(reason)) => Source::None(*reason),
+        Some(Ok(file)) if file.path.as_os_str() == VDSO => {
             vdso().map_or(Source::None(Reason::FileMissing), Source::Image)
         }
-        Some(file) => Source::File(file.clone()),
-        None => Source::None(Reason::FileMissing),
+        Some(Ok(file)) => Source::File(file.clone()),
+        None => Source::None(Reason::FileUnknown),
     }
 }
 

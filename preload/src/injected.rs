@@ -8,7 +8,7 @@ use crate::dynamic::Dynamic;
 use crate::got::{self, Change};
 use crate::guard::Busy;
 use crate::loader::LinkMap;
-use crate::{arch, doorbell, lifecycle, modules, process, real, search_scope};
+use crate::{arch, doorbell, lifecycle, modules, process, real, sandbox, search_scope};
 use core::ffi::{CStr, c_char, c_int, c_void};
 
 /// Ready to be called through the doorbell.
@@ -37,6 +37,7 @@ pub(crate) unsafe extern "C" fn sysprof_memprof_injected(agent: *const c_char) -
     if !process::hear_in(folder) {
         return NO_DOORBELL;
     }
+    sandbox::learn_late();
     real::resolve_from_program();
     #[cfg(not(test))]
     crate::interpose::find_cxx();

@@ -4,6 +4,7 @@
 //! increments a generation, which tells threads that their caches are stale. Addresses of another module that is
 //! loaded there later get new ids, since they belong to another description.
 
+mod mappings;
 mod table;
 
 use crate::arch;
@@ -17,7 +18,8 @@ use crate::sys;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use shared_ring::module_log::{Described, Module};
+use mappings::Mappings;
+use shared_ring::module_log::{Described, MappedFile, Module};
 use table::{Entry, MAX_MODULES, Mapping, NONE, Table};
 use unwind::module::{CodeRanges, Image, Tables};
 use unwind::{Modules, Sections, SharedRules, SharedSlot, Text};
@@ -136,6 +138,12 @@ pub(crate) fn around(address: *const c_void) -> Option<*mut LinkMap> {
 /// The entry of the module around `address`, which is described if need be.
 #[cold]
 fn entry(address: u64) -> Option<Entry> {
+    entry_by(address, None)
+}
+
+/// The same, with the mappings if they have been read already.
+#[cold]
+fn entry_by(address: u64, mappings: Option<&Mappings>) -> Option<Entry> {
     if FOREIGN.has(address) {
         return None;
     }
@@ -144,9 +152,9 @@ fn entry(address: u64) -> Option<Entry> {
         // libc unloads modules of its own, for example those for character sets, and calls no hook of ours for it.
         Some(_) => {
             forget_unloaded();
-            describe(address)
+            describe(address, mappings)
         }
-        None => describe(address),
+        None => describe(address, mappings),
     }
 }
 
@@ -171,20 +179,32 @@ fn mapping(object: &Object) -> Mapping {
 /// Reads the mapped image around `address` and makes an entry for it.
 #[cold]
 #[inline(never)]
-fn describe(address: u64) -> Option<Entry> {
+fn describe(address: u64, mappings: Option<&Mappings>) -> Option<Entry> {
     let found = loader::find(address)?;
     let (load_address, image) = read_image(&found, address)?;
     let code = image.code.as_slice();
     let start = code.iter().map(|range| range.start).min()?;
     let end = code.iter().map(|range| range.end).max()?;
     let session = process::session()?;
+    let read;
+    let mappings = match mappings {
+        Some(mappings) => mappings,
+        None => {
+            read = Mappings::read(load_address.max(address));
+            &read
+        }
+    };
+    // Code may have been moved to memory without a file, for the sake of huge pages.
+    let file = mappings.file(load_address).or_else(|| mappings.file(address));
+    let (file, path) = file.unwrap_or_else(|| (MappedFile::default(), path_of(&found)));
     let module = Module {
         start: load_address,
         end: end.max(found.end),
         bias: image.bias,
         slot: process::slot_index(),
         build_id: image.build_id.as_ref().map_or(&[], |id| id.as_bytes()),
-        path: path_of(&found),
+        file,
+        path,
     };
     // The part around `start` is what later checks compare. In a module that is mapped with holes it may differ from
     // the part around the address.
@@ -200,7 +220,7 @@ fn describe(address: u64) -> Option<Entry> {
 /// Identifies a module: if two have the same identity, the description of one is true of the other. `NONE` without a
 /// build id, since it may be another file.
 fn identity(module: &Module<'_>) -> u64 {
-    let Module { start, end, bias, slot: _, build_id, path } = *module;
+    let Module { start, end, bias, slot: _, build_id, file: _, path } = *module;
     if build_id.is_empty() {
         return NONE;
     }
@@ -315,7 +335,7 @@ impl Executable {
     }
 }
 
-/// The path of a module. Allocates nothing.
+/// The path of a module as the loader has it, where the kernel does not say. Allocates nothing.
 fn path_of(found: &Object) -> &'static [u8] {
     // SAFETY: the loader's description of a loaded module, which contains a frame of ours.
     let Some(map) = (unsafe { found.link_map.as_ref() }) else { return &[] };
@@ -358,26 +378,29 @@ pub(crate) fn forget_unloaded() {
 
 /// Describes all modules that the loader has now, so that even a process that dies at once leaves their descriptions.
 pub(crate) fn describe_loaded() {
-    extern "C" fn each(info: *mut libc::dl_phdr_info, _size: usize, _data: *mut c_void) -> c_int {
+    extern "C" fn each(info: *mut libc::dl_phdr_info, _size: usize, mappings: *mut c_void) -> c_int {
         // SAFETY: the loader passes a valid description.
         let info = unsafe { &*info };
+        // SAFETY: it passes on what it was given below, which lives until it returns.
+        let mappings: Option<&Mappings> = unsafe { mappings.cast::<Mappings>().as_ref() };
         for index in 0..usize::from(info.dlpi_phnum) {
             // SAFETY: the loader says that there are so many program headers.
             let header = unsafe { &*info.dlpi_phdr.wrapping_add(index) };
             if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0 {
-                let _ = entry(info.dlpi_addr.wrapping_add(header.p_vaddr));
+                let _ = entry_by(info.dlpi_addr.wrapping_add(header.p_vaddr), mappings);
                 break;
             }
         }
         0
     }
+    let mut mappings = Mappings::read(u64::MAX);
     #[expect(
         clippy::disallowed_methods,
         reason = "not in a hook: the constructor may take the loader's lock"
     )]
     // SAFETY: the callback keeps nothing and makes no call of the loader that takes its lock.
     unsafe {
-        libc::dl_iterate_phdr(Some(each), core::ptr::null_mut())
+        libc::dl_iterate_phdr(Some(each), (&raw mut mappings).cast())
     };
 }
 

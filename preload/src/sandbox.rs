@@ -12,6 +12,7 @@
 //! | futex | the collector finds events by itself; threads wait for room by polling |
 //! | process ids, signal stacks, threads | their answers count as unknown |
 //! | limits of memory | what the agent maps from then on counts against the program's limit |
+//! | reading the list of mappings | the collector reads it, or libraries that are loaded from then on have no names |
 //! | reading files | programs are started with the agent, also those that refuse it |
 //! | the time stamp counter, by `prctl` | the thread is not recorded any longer, nor are threads without a ring; their events are counted |
 //! | whatever begins a recording | programs are started without the agent, since the filter stays |
@@ -57,6 +58,8 @@ pub(crate) enum Need {
     Limits = 512,
     /// Beginning a recording: none of [`system_calls::CALLS`] is deadly.
     Begin = 1024,
+    /// Finding out which files are mapped.
+    Mappings = 2048,
 }
 
 /// All calls of the agent that may still come in a recorded process.
@@ -90,6 +93,10 @@ const CALLS: &[(Need, Call)] = &[
     (Need::Files, call(libc::SYS_openat, [AT_FDCWD, 1 << 46, libc::O_CLOEXEC as u64, 0, 0, 0])),
     (Need::Files, call(libc::SYS_pread64, [FILE, 1 << 46, 64, 0, 0, 0])),
     (Need::Files, call(libc::SYS_close, [FILE, 0, 0, 0, 0, 0])),
+    (Need::Mappings, call(libc::SYS_openat, [AT_FDCWD, 1 << 46, libc::O_CLOEXEC as u64, 0, 0, 0])),
+    (Need::Mappings, call(libc::SYS_read, [FILE, 1 << 46, 1 << 20, 0, 0, 0])),
+    (Need::Mappings, call(libc::SYS_newfstatat, [AT_FDCWD, 1 << 46, 1 << 46, 0, 0, 0])),
+    (Need::Mappings, call(libc::SYS_close, [FILE, 0, 0, 0, 0, 0])),
 ];
 
 const AT_FDCWD: u64 = libc::AT_FDCWD as u64;
@@ -235,6 +242,16 @@ pub(crate) fn learn() {
     use rustix::process::{TimeStampCounterReadability, time_stamp_counter_readability};
     if time_stamp_counter_readability() == Ok(TimeStampCounterReadability::RaiseSIGSEGV) {
         FORBIDDEN.fetch_or(Need::Counter as u32, Ordering::Relaxed);
+    }
+}
+
+/// Finds out whether the process had a filter before this library was loaded. Nobody has seen that filter, so the
+/// collector has to find out which files are mapped.
+#[cold]
+pub(crate) fn learn_late() {
+    use rustix::thread::{SecureComputingMode, secure_computing_mode};
+    if secure_computing_mode() != Ok(SecureComputingMode::Disabled) {
+        FORBIDDEN.fetch_or(Need::Mappings as u32, Ordering::Relaxed);
     }
 }
 

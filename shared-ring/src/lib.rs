@@ -85,4 +85,4 @@ pub use geometry::Geometry;
 pub use segment::Segment;
 
 /// Version of everything in this crate that two processes share. Both sides must have the same one.
-pub const PROTOCOL_VERSION: u32 = 8;
+pub const PROTOCOL_VERSION: u32 = 9;

@@ -8,18 +8,23 @@
 //!  word 1   start of the mapping
 //!  word 2   end of the mapping
 //!  word 3   load bias: address in the process − address in the file
-//!  word 4   process slot (32) │ bytes of build id (16) │ bytes of path (16)
-//!  word 5…  build id, then path, packed
+//!  word 4   device of the mapped file
+//!  word 5   inode of the mapped file
+//!  word 6   time of its last modification
+//!  word 7   process slot (32) │ bytes of build id (16) │ bytes of path (16)
+//!  word 8…  build id, then path, packed
 //! ```
 //!
-//! A function has no place in memory: words 1 to 3 are 0, and its name and file take the place of a module's build id
+//! A function has no place in memory: words 1 to 6 are 0, and its name and file take the place of a module's build id
 //! and path. The address of a pc in it is its line, see [`crate::pc_table::Pc::of_line`].
 
 use crate::error::Corrupt;
 use crate::name::MAX_NAME;
 use crate::primitive::{AtomicU64, Ordering};
 
-const HEADER: usize = 5;
+const HEADER: usize = 8;
+/// The word with the slot and the lengths.
+const SIZES: usize = HEADER - 1;
 const FILLED: u64 = 1 << 63;
 /// Longest path that is stored; longer ones are cut off.
 pub const MAX_PATH: usize = 4096;
@@ -39,8 +44,22 @@ pub struct Module<'a> {
     pub slot: u32,
     /// GNU build id; empty for none.
     pub build_id: &'a [u8],
+    /// The mapped file; its path may lead elsewhere by now.
+    pub file: MappedFile,
     /// Path as the process knows it.
     pub path: &'a [u8],
+}
+
+/// Which file is mapped, as the kernel lists it (`/proc/PID/maps`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MappedFile {
+    /// Device, which `stat` gives differently on some file systems (btrfs, overlayfs).
+    pub device: u64,
+    /// Inode; 0 if it is not known which file is mapped.
+    pub inode: u64,
+    /// When it was last modified, in nanoseconds since the Unix epoch; 0 if the path did not lead to it when the
+    /// module was described.
+    pub modified_ns: u64,
 }
 
 /// A function that an interpreter runs.
@@ -64,14 +83,16 @@ pub enum Described<'a> {
 }
 
 impl Described<'_> {
-    /// Words 1 to 3, the slot, and the two texts.
-    fn parts(&self) -> ([u64; 3], u32, &[u8], &[u8]) {
+    /// Words 1 to 6, the slot, and the two texts.
+    fn parts(&self) -> ([u64; 6], u32, &[u8], &[u8]) {
         match self {
-            Described::Module(Module { start, end, bias, slot, build_id, path }) => {
-                ([*start, *end, *bias], *slot, cut(build_id, MAX_BUILD_ID), cut(path, MAX_PATH))
+            Described::Module(Module { start, end, bias, slot, build_id, file, path }) => {
+                let MappedFile { device, inode, modified_ns } = *file;
+                let words = [*start, *end, *bias, device, inode, modified_ns];
+                (words, *slot, cut(build_id, MAX_BUILD_ID), cut(path, MAX_PATH))
             }
             Described::Function(Function { slot, name, file }) => {
-                ([0; 3], *slot, cut(name, MAX_NAME), cut(file, MAX_NAME))
+                ([0; 6], *slot, cut(name, MAX_NAME), cut(file, MAX_NAME))
             }
         }
     }
@@ -100,6 +121,7 @@ pub struct Entry {
     start: u64,
     end: u64,
     bias: u64,
+    file: MappedFile,
     slot: u32,
     /// Serial of the description after this one.
     pub next: u32,
@@ -120,6 +142,7 @@ impl Entry {
             bias: self.bias,
             slot: self.slot,
             build_id: first,
+            file: self.file,
             path: second,
         })
     }
@@ -133,7 +156,7 @@ impl ModuleLog<'_> {
     /// called before words are touched, with the number of words that must be accessible, and returns whether they
     /// are.
     pub fn append(&self, described: Described<'_>, open: impl Fn(usize) -> bool) -> Option<u32> {
-        let ([from, to, bias], slot, first, second) = described.parts();
+        let ([from, to, bias, device, inode, modified], slot, first, second) = described.parts();
         let length = HEADER + (first.len() + second.len()).div_ceil(8);
         // Relaxed: the words are published by the Release store below; the counter only hands out room.
         let start = self.next.fetch_add(length as u64, Ordering::Relaxed) as usize;
@@ -144,7 +167,7 @@ impl ModuleLog<'_> {
         let sizes = u64::from(slot) << 32 | (first.len() as u64) << 16 | second.len() as u64;
         let mut bytes = first.iter().chain(second);
         let (header, text) = words.split_at(HEADER);
-        let fields = [length as u64, from, to, bias, sizes];
+        let fields = [length as u64, from, to, bias, device, inode, modified, sizes];
         for (word, value) in header.iter().zip(fields) {
             word.store(value, Ordering::Relaxed);
         }
@@ -181,7 +204,7 @@ impl ModuleLog<'_> {
         let words = words.get(..length).ok_or(Corrupt::Module)?;
         let (header, text) = words.split_at_checked(HEADER).ok_or(Corrupt::Module)?;
         let field = |index: usize| header.get(index).map_or(0, |word| word.load(Ordering::Relaxed));
-        let sizes = field(4);
+        let sizes = field(SIZES);
         let lengths @ [first, second] = [(sizes >> 16 & 0xFFFF) as usize, (sizes & 0xFFFF) as usize];
         let most = if field(2) == 0 { [MAX_NAME; 2] } else { [MAX_BUILD_ID, MAX_PATH] };
         if first > most[0] || second > most[1] || (first + second).div_ceil(8) > text.len() {
@@ -193,6 +216,7 @@ impl ModuleLog<'_> {
             start: field(1),
             end: field(2),
             bias: field(3),
+            file: MappedFile { device: field(4), inode: field(5), modified_ns: field(6) },
             slot: (sizes >> 32) as u32,
             next: serial.saturating_add(length as u32),
         };
@@ -227,7 +251,8 @@ mod tests {
                 if *is_function {
                     Described::Function(Function { slot: 4, name: first, file: second })
                 } else {
-                    Described::Module(Module { start: index, end: 2, bias: 3, slot: 4, build_id: first, path: second })
+                    let file = MappedFile { device: 5, inode: 6 + index, modified_ns: 7 };
+                    Described::Module(Module { start: index, end: 2, bias: 3, slot: 4, build_id: first, file, path: second })
                 }
             }).collect();
             let mut serials = Vec::new();
@@ -269,7 +294,15 @@ mod tests {
             (first.len(), second.len())
         };
         let function = Function { slot: 0, name: &long, file: &long };
-        let module = Module { start: 1, end: 2, bias: 0, slot: 0, build_id: &long, path: &long };
+        let module = Module {
+            start: 1,
+            end: 2,
+            bias: 0,
+            slot: 0,
+            build_id: &long,
+            file: MappedFile::default(),
+            path: &long,
+        };
         assert_eq!(kept(Described::Function(function)), (MAX_NAME, MAX_NAME));
         assert_eq!(kept(Described::Module(module)), (MAX_BUILD_ID, MAX_PATH));
     }
@@ -277,7 +310,7 @@ mod tests {
     /// Check that a full log refuses further descriptions and reports that it is full.
     #[test]
     fn full_log_refuses() {
-        let words: Vec<AtomicU64> = (0..16).map(|_| AtomicU64::new(0)).collect();
+        let words: Vec<AtomicU64> = (0..22).map(|_| AtomicU64::new(0)).collect();
         let next = AtomicU64::new(1);
         let log = ModuleLog { words: &words, next: &next };
         let module = Described::Module(Module {
@@ -286,10 +319,11 @@ mod tests {
             bias: 0,
             slot: 0,
             build_id: &[],
+            file: MappedFile::default(),
             path: b"0123456789",
         });
         assert_eq!(log.append(module, |_| true), Some(1));
-        assert_eq!(log.append(module, |_| true), Some(8));
+        assert_eq!(log.append(module, |_| true), Some(11));
         assert!(!log.is_full());
         assert_eq!(log.append(module, |_| true), None);
         assert!(log.is_full());

@@ -65,6 +65,7 @@ pub const CALLS: &[AgentCall] = &[
     wanted("munmap", libc::SYS_munmap, [PLACE, SIZE, 0, 0, 0, 0]),
     wanted("close", libc::SYS_close, [FILE, 0, 0, 0, 0, 0]),
     wanted("prctl", libc::SYS_prctl, [libc::PR_GET_TSC as u64, PLACE, 0, 0, 0, 0]),
+    wanted("prctl", libc::SYS_prctl, [libc::PR_GET_SECCOMP as u64, 0, 0, 0, 0, 0]),
     wanted("prlimit64", libc::SYS_prlimit64, [0, libc::RLIMIT_AS as u64, 0, PLACE, 0, 0]),
     wanted("getpid", libc::SYS_getpid, [0; 6]),
     wanted("gettid", libc::SYS_gettid, [0; 6]),

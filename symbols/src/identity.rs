@@ -39,11 +39,11 @@ impl ModuleFile {
         } else if !build_id.is_empty() {
             self.build_id == build_id
         } else {
-            // The mapped file had a build id and this one has none: it is the same file only if the inode proves it.
+            // The mapped file had a build id and this one has none: it is the same file only if inode and time prove it.
             self.inode != 0
                 && same(self.device, file.device)
                 && self.inode == file.inode
-                && same(self.modified_ns, file.modified_ns)
+                && self.modified_ns == file.modified_ns
         };
         if is_this { Ok(()) } else { Err(Reason::FileReplaced) }
     }
@@ -90,6 +90,7 @@ mod tests {
             ((b"id", 1, 2, 3), b"other", false),
             ((b"id", 1, 2, 3), b"", true),
             ((b"id", 1, 9, 3), b"", false),
+            ((b"id", 1, 2, 0), b"", false),
             ((b"id", 0, 0, 0), b"", false),
             ((b"", 1, 2, 3), b"id", true),
             ((b"", 1, 2, 3), b"", true),

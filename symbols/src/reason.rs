@@ -6,11 +6,14 @@
 #[non_exhaustive]
 pub enum Reason {
     /// The path no longer exists.
-    #[error("Binary file was deleted or replaced")]
+    #[error("Binary file was deleted or moved")]
     FileMissing,
-    /// The path leads to another file than the mapped one, whose names would be wrong.
-    #[error("Binary file was deleted or replaced")]
+    /// The path leads to another file than the mapped one, or its contents are others by now: names would be wrong.
+    #[error("Binary file was replaced or changed")]
     FileReplaced,
+    /// Neither the process nor the kernel could say which file was mapped. Never returned by a lookup in a file.
+    #[error("Which binary file was mapped is not known")]
+    FileUnknown,
     /// The system refused to open the file.
     #[error("Permission denied")]
     PermissionDenied,
@@ -47,9 +50,10 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Reason; 12] = [
+    pub const ALL: [Reason; 13] = [
         Reason::FileMissing,
         Reason::FileReplaced,
+        Reason::FileUnknown,
         Reason::PermissionDenied,
         Reason::FileUnreadable,
         Reason::UnreadableElf,
@@ -73,6 +77,7 @@ impl Reason {
             Reason::FileMissing | Reason::FileReplaced => {
                 "Name a folder that has the recorded build, or its debug file, with --debug-dir; or record again."
             }
+            Reason::FileUnknown => "Build with --build-id, by which a file is recognized.",
             Reason::PermissionDenied => "Record as the owner of the process, or as root.",
             Reason::FileUnreadable => "Check that the path leads to a regular file on a healthy disk.",
             Reason::UnreadableElf => "Check the file with `readelf -aW`, or install it again.",

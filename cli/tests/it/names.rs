@@ -34,7 +34,7 @@ fn views_look_up_what_the_recording_did_not() {
     world.compile("keeper", PROGRAM, &["-O0", "-DOTHER"]);
     let replaced = world.run(["report", "x.memprof"]).stdout;
     assert!(!replaced.contains("keep_some"), "{replaced}");
-    assert!(replaced.contains("Binary file was deleted or replaced: keeper"), "{replaced}");
+    assert!(replaced.contains("Binary file was replaced or changed: keeper"), "{replaced}");
 }
 
 /// Check that names that the capture has are not looked for: there is nothing to say.

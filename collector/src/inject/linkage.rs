@@ -5,6 +5,7 @@
 
 use super::arch::{ABSOLUTE, IN_TABLE, LAZY, MACHINE};
 use super::memory::Memory;
+use crate::mapped_file::{Identity, MappedFile};
 use object::elf::{
     DT_DEBUG, DT_GNU_HASH, DT_JMPREL, DT_NULL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_STRSZ, DT_STRTAB,
     DT_SYMTAB, PT_DYNAMIC, PT_GNU_RELRO, PT_LOAD, STT_FUNC, STT_GNU_IFUNC,
@@ -54,13 +55,11 @@ impl Module {
         let mut has_code = Vec::new();
         for map in maps {
             let MMapPath::Path(path) = &map.pathname else { continue };
-            let goes_on = modules.last().is_some_and(|last| last.inode == map.inode && last.path == *path);
+            // Upgraded libraries are there still, under the paths that they had.
+            let MappedFile { path, .. } = MappedFile::listed(path, Identity::of_map(map));
+            let goes_on = modules.last().is_some_and(|last| last.inode == map.inode && last.path == path);
             if map.offset == 0 && !(goes_on && is_next(&modules, map)) {
-                modules.push(Module {
-                    path: path.clone(),
-                    inode: map.inode,
-                    range: map.address.0..map.address.1,
-                });
+                modules.push(Module { path, inode: map.inode, range: map.address.0..map.address.1 });
                 has_code.push(false);
             } else if !goes_on {
                 continue;

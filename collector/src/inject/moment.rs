@@ -8,6 +8,7 @@
 use super::arch::{OLD_WAITS, Registers};
 use super::linkage::{Function, Linkage, Module};
 use super::memory::Memory;
+use crate::mapped_file::Identity;
 use crate::modules::VDSO;
 use crate::perf::{Files, Mapping, Space, View};
 use procfs::process::{MMPermissions, MMapPath, MemoryMaps};
@@ -177,8 +178,10 @@ impl Ground {
                 continue;
             }
             let file = match &map.pathname {
-                MMapPath::Path(path) => files.id(path.as_os_str().as_encoded_bytes(), &[], map.inode),
-                MMapPath::Vdso => files.id(VDSO.as_bytes(), &[], 0),
+                MMapPath::Path(path) => {
+                    files.id(path.as_os_str().as_encoded_bytes(), &[], Identity::of_map(&map))
+                }
+                MMapPath::Vdso => files.id(VDSO.as_bytes(), &[], Identity::default()),
                 _ => None,
             };
             space.map(map.address.0, Mapping { end: map.address.1, offset: map.offset, file });

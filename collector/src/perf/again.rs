@@ -8,6 +8,7 @@ use super::files::{FileId, Files};
 use super::registers::{HAS_LINK, Start};
 use super::space::{Mapping, Space, View};
 use super::stacks::marker;
+use crate::mapped_file::Identity;
 use crate::options::{DEFAULT_DEPTH, MAX_DEPTH};
 use capture::{Error, Frame, ModuleId, NodeId, Pseudo, Reader, StackCopy, Tables};
 use std::path::Path;
@@ -45,7 +46,9 @@ pub fn unwind_again(file: &Path, mut visit: impl FnMut(&Again)) -> Result<(), Er
     let modules: Vec<Option<FileId>> = tables
         .modules
         .iter()
-        .map(|module| files.id(module.path.as_bytes(), &module.build_id, module.inode))
+        .map(|module| {
+            files.id(module.path.as_bytes(), &module.build_id, Identity { device: 0, inode: module.inode })
+        })
         .collect();
     let option = tables.metadata.options.iter().find(|(name, _)| name == OPTION);
     let max_depth =

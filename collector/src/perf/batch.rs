@@ -1,15 +1,16 @@
 //! What the sampler sends to the writer. Ids are the sampler's own, dense, and defined before they are used.
 
+use super::files::KnownFile;
 use super::registers::Start;
 use capture::{Pseudo, Region, Tracepoint};
 use std::sync::mpsc::Receiver;
-use symbols::{ModuleFile, Reason};
+use symbols::Reason;
 
 /// What happened since the last batch.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// New files with code, by id.
-    pub(super) modules: Vec<ModuleFile>,
+    pub(super) modules: Vec<KnownFile>,
     /// New kernel frames, by id.
     pub(super) kernel: Vec<KernelFrame>,
     /// New stacks, by id. Id 0 is the empty stack and never appears here.

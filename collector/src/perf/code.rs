@@ -1,7 +1,9 @@
 //! A file with code, parsed once for all processes that map it.
 
 use object::Endianness;
-use object::elf::{FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD, SHN_UNDEF, SHT_DYNSYM, Sym64};
+use object::elf::{
+    ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID, PF_X, PT_GNU_EH_FRAME, PT_LOAD, SHN_UNDEF, SHT_DYNSYM, Sym64,
+};
 use object::read::elf::{FileHeader, ProgramHeader, Sym};
 use symbols::{Binary, ModuleFile, Reason};
 use unwind::{Sections, SharedRules, SharedSlot, Text};
@@ -68,6 +70,15 @@ impl Code {
         let build_id = parsed.build_id.map_or_else(Vec::new, |id| id.as_bytes().to_vec());
         let file = ModuleFile { build_id, ..ModuleFile::at(path) };
         Code::new(Bytes::Copy(image), file)
+    }
+
+    /// What is mapped of a file that cannot be opened; `None` if it has another build id. It has no names.
+    pub(super) fn copy(bytes: Vec<u8>, build_id: &[u8], path: &str) -> Option<Code> {
+        let found = note(&bytes).unwrap_or_default();
+        if !build_id.is_empty() && found != build_id {
+            return None;
+        }
+        Code::new(Bytes::Copy(bytes), ModuleFile { build_id: found, ..ModuleFile::at(path) }).ok()
     }
 
     fn new(bytes: Bytes, file: ModuleFile) -> Result<Code, Reason> {
@@ -163,6 +174,21 @@ fn headers(bytes: &[u8]) -> Option<(Vec<Segment>, Option<u64>)> {
         }
     }
     Some((segments, hdr))
+}
+
+/// The build id that a segment holds: there are no sections in memory.
+fn note(bytes: &[u8]) -> Option<Vec<u8>> {
+    let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
+    let endian = header.endian().ok()?;
+    let headers = header.program_headers(endian, bytes).ok()?.iter().take(MOST_HEADERS);
+    headers.filter_map(|header| header.notes(endian, bytes).ok()?).find_map(|mut notes| {
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() == ELF_NOTE_GNU && note.n_type(endian) == NT_GNU_BUILD_ID {
+                return Some(note.desc().to_vec());
+            }
+        }
+        None
+    })
 }
 
 /// The code of musl, which has no tables. musl is recognised by the exported symbol that leads debuggers to its

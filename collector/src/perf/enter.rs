@@ -4,6 +4,7 @@
 //! tasks of a decided image are forgotten with it.
 
 use super::batch::{self, Batch, Copied, Image, KernelFrame, Step, Task, ThreadName};
+use super::files::KnownFile;
 use super::kernel::KERNEL;
 use super::owners::{Decided, Owners};
 use super::registers::Start;
@@ -21,7 +22,6 @@ use capture::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::time::Instant;
-use symbols::ModuleFile;
 
 /// Most thread names that are kept, for threads whose name could not be read from `/proc`.
 const MOST_NAMES: usize = 1 << 16;
@@ -211,6 +211,7 @@ impl Entered {
                 let anonymous = self.anonymous.entry(pid).or_insert_with(|| AnonymousCode::new(pid));
                 let (module, bias) = match anonymous.find(address, writer)? {
                     Some(found) => {
+                        found.handle.into_iter().for_each(|handle| addresses.hold(found.module, handle));
                         found.file.map(|file| addresses.files.entry(found.module).or_insert(file));
                         (Some(found.module), found.bias)
                     }
@@ -350,9 +351,10 @@ fn code(code: Frame, writer: &mut Writer, addresses: &mut Addresses) -> Result<F
     Ok(frame)
 }
 
-fn module(file: ModuleFile, writer: &mut Writer, addresses: &mut Addresses) -> Result<ModuleId, Error> {
-    let id = writer.module(module_of(&file))?;
-    addresses.files.entry(id).or_insert(file);
+fn module(mut known: KnownFile, writer: &mut Writer, addresses: &mut Addresses) -> Result<ModuleId, Error> {
+    let id = writer.module(module_of(&known.file))?;
+    known.handle.take().into_iter().for_each(|handle| addresses.hold(id, handle));
+    addresses.files.entry(id).or_insert_with(|| known.source());
     Ok(id)
 }
 

@@ -7,10 +7,16 @@
 
 use super::code::Code;
 use super::memory::CodePages;
+use crate::mapped_file::{Holder, Identity, MappedFile};
 use crate::modules::VDSO;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, OnceCell};
+use std::ffi::OsStr;
+use std::fs::File as Handle;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use symbols::{ModuleFile, Reason};
 
 /// Most distinct files; any beyond have no names and no tables.
@@ -30,16 +36,40 @@ pub(super) struct Key {
     pub(super) path: String,
     /// Empty if it has none.
     pub(super) build_id: Vec<u8>,
-    /// 0 if a build id is known instead.
-    pub(super) inode: u64,
+    /// Unknown if a build id is known instead.
+    pub(super) identity: Identity,
 }
 
 struct File {
     key: Key,
+    /// Its path led nowhere, or to another file, when it was first heard of.
+    is_gone: bool,
     /// Opened when the first sample needs it.
     code: OnceCell<Result<Code, Reason>>,
+    /// Found at the same time, until it is taken.
+    handle: Cell<Option<Arc<Handle>>>,
+    /// Why only what the process has in memory is known.
+    missing: Cell<Option<Reason>>,
     /// The last round that needed it.
     needed: Cell<u64>,
+}
+
+/// What a recording keeps of a file, to look names up in it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KnownFile {
+    /// As the capture stores it.
+    pub(crate) file: ModuleFile,
+    /// Why it cannot be opened.
+    pub(crate) reason: Option<Reason>,
+    /// The file itself, whatever becomes of its path.
+    pub(crate) handle: Option<Arc<Handle>>,
+}
+
+impl KnownFile {
+    /// Where to open it, or why it cannot be opened.
+    pub(crate) fn source(self) -> Result<ModuleFile, Reason> {
+        self.reason.map_or(Ok(self.file), Err)
+    }
 }
 
 /// The files.
@@ -80,18 +110,27 @@ impl Files {
     }
 
     /// The file that a mapping names; `None` for memory that no file holds.
-    pub(crate) fn id(&mut self, path: &[u8], build_id: &[u8], inode: u64) -> Option<FileId> {
-        let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+    pub(crate) fn id(&mut self, path: &[u8], build_id: &[u8], identity: Identity) -> Option<FileId> {
+        let MappedFile { path, is_gone, .. } =
+            MappedFile::listed(Path::new(OsStr::from_bytes(path)), identity);
+        let path = path.as_os_str().as_bytes();
         if path != VDSO.as_bytes() && (!path.starts_with(b"/") || path.starts_with(b"//")) {
             return None;
         }
         let key =
-            Key { path: String::from_utf8_lossy(path).into_owned(), build_id: build_id.to_vec(), inode };
+            Key { path: String::from_utf8_lossy(path).into_owned(), build_id: build_id.to_vec(), identity };
         if let Some(known) = self.ids.get(&key) {
             return Some(*known);
         }
         let id = FileId(u32::try_from(self.files.len()).ok().filter(|_| self.files.len() < MOST)?);
-        self.files.push(File { key: key.clone(), code: OnceCell::new(), needed: Cell::new(0) });
+        self.files.push(File {
+            key: key.clone(),
+            is_gone,
+            code: OnceCell::new(),
+            handle: Cell::new(None),
+            missing: Cell::new(None),
+            needed: Cell::new(0),
+        });
         self.ids.insert(key, id);
         Some(id)
     }
@@ -102,7 +141,7 @@ impl Files {
         file.needed.set(self.round);
         let code = file.code.get_or_init(|| {
             self.opened.set(self.opened.get() + 1);
-            let code = if self.are_of_a_file { open_now(&file.key) } else { open(&file.key, pid) };
+            let code = if self.are_of_a_file { open_now(&file.key) } else { file.open(pid) };
             self.open.set(self.open.get() + usize::from(code.is_ok()));
             code
         });
@@ -130,6 +169,7 @@ impl Files {
     }
 
     /// What the kernel said about the file.
+    #[cfg(test)]
     pub(super) fn key(&self, id: FileId) -> Option<&Key> {
         self.files.get(id.0 as usize).map(|file| &file.key)
     }
@@ -139,41 +179,73 @@ impl Files {
     pub(crate) fn mapped(
         &mut self,
         path: &[u8],
-        inode: u64,
+        identity: Identity,
         pid: u32,
         (start, offset): (u64, u64),
-    ) -> Option<(ModuleFile, u64)> {
-        let id = self.id(path, &[], inode)?;
-        let bias = self.code(id, pid)?.bias(start, offset);
+    ) -> Option<(KnownFile, u64)> {
+        let id = self.id(path, &[], identity)?;
+        let bias = self.code(id, pid).map_or(start.wrapping_sub(offset), |code| code.bias(start, offset));
         Some((self.file(id, pid), bias))
     }
 
-    /// What is known about the file, as far as it was opened.
-    pub(crate) fn file(&self, id: FileId, pid: u32) -> ModuleFile {
-        let Some(key) = self.key(id) else { return ModuleFile::default() };
-        match self.code(id, pid) {
-            Some(code) => code.file.clone(),
-            None => {
-                ModuleFile { build_id: key.build_id.clone(), inode: key.inode, ..ModuleFile::at(&key.path) }
-            }
+    /// What is known about the file, as far as it could be opened. Its handle is given away once.
+    pub(crate) fn file(&self, id: FileId, pid: u32) -> KnownFile {
+        let Some(file) = self.files.get(id.0 as usize) else { return KnownFile::default() };
+        let Key { path, build_id, identity } = &file.key;
+        if let Some(code) = self.code(id, pid) {
+            let reason = file.missing.get().filter(|_| code.file.build_id.is_empty());
+            return KnownFile { file: code.file.clone(), reason, handle: file.handle.take() };
         }
+        let reason = file.code.get().and_then(|code| code.as_ref().err()).copied();
+        // An inode's number alone is worth nothing later, when another file may have it. A build id proves any copy.
+        let inode = if self.are_of_a_file { identity.inode } else { 0 };
+        let known = ModuleFile { build_id: build_id.clone(), inode, ..ModuleFile::at(path) };
+        KnownFile { file: known, reason: reason.filter(|_| build_id.is_empty()), handle: None }
     }
 }
 
-/// Opens a file as the process sees it, or as we see it if that fails. Refuses a file that is not the one that was
-/// mapped.
-fn open(key: &Key, pid: u32) -> Result<Code, Reason> {
-    if key.path == VDSO {
-        return own_vdso();
+impl File {
+    /// Opens the file that the process has mapped; if that cannot be had, takes what the process has in memory.
+    fn open(&self, pid: u32) -> Result<Code, Reason> {
+        let Key { path, build_id, identity } = &self.key;
+        if path == VDSO {
+            return own_vdso();
+        }
+        let holder = Holder::of(pid);
+        let mapped = MappedFile { path: path.into(), identity: *identity, is_gone: self.is_gone };
+        match self.find(holder, &mapped) {
+            Ok(handle) => {
+                let code = open_at(&self.key, &way(&handle))?;
+                self.handle.set(Some(handle));
+                Ok(code)
+            }
+            Err(reason) => {
+                self.missing.set(Some(reason));
+                let copy = holder.copy(&mapped).and_then(|bytes| Code::copy(bytes, build_id, path));
+                copy.ok_or(reason)
+            }
+        }
     }
-    let inside = PathBuf::from(format!("/proc/{pid}/root{}", key.path));
-    open_at(key, &inside).or_else(|_| open_at(key, Path::new(&key.path)))
+
+    /// The file that the process has mapped, or another one with its build id where the process sees it, or we do.
+    fn find(&self, holder: Holder<'_>, mapped: &MappedFile) -> Result<Arc<Handle>, Reason> {
+        if self.key.build_id.is_empty() {
+            return holder.find_unseen(mapped);
+        }
+        let is_it = |handle: &Arc<Handle>| open_at(&self.key, &way(handle)).is_ok();
+        holder.find_by(mapped, is_it).ok_or_else(|| holder.reason(mapped))
+    }
+}
+
+/// The path by which a handle is opened.
+fn way(handle: &Handle) -> PathBuf {
+    format!("/proc/self/fd/{}", handle.as_raw_fd()).into()
 }
 
 /// Opens a file as we see it, but only if something proves that it is the one that was mapped.
 fn open_now(key: &Key) -> Result<Code, Reason> {
-    if key.build_id.is_empty() && key.inode == 0 {
-        return Err(Reason::FileMissing);
+    if key.build_id.is_empty() && key.identity.inode == 0 {
+        return Err(Reason::FileUnknown);
     }
     if key.path == VDSO {
         // Ours may be that of another kernel.
@@ -182,7 +254,7 @@ fn open_now(key: &Key) -> Result<Code, Reason> {
             false => Err(Reason::FileReplaced),
         });
     }
-    open_at(key, Path::new(&key.path))
+    open_by(key, Path::new(&key.path), key.identity.inode)
 }
 
 /// The vDSO, from our own process.
@@ -191,8 +263,13 @@ fn own_vdso() -> Result<Code, Reason> {
     Code::vdso(image, VDSO)
 }
 
+/// Opens a file that is the mapped one unless its build id is another.
 fn open_at(key: &Key, path: &Path) -> Result<Code, Reason> {
-    let known = ModuleFile { build_id: key.build_id.clone(), inode: key.inode, ..ModuleFile::at(path) };
+    open_by(key, path, 0)
+}
+
+fn open_by(key: &Key, path: &Path, inode: u64) -> Result<Code, Reason> {
+    let known = ModuleFile { build_id: key.build_id.clone(), inode, ..ModuleFile::at(path) };
     Code::open(&known, &key.path)
 }
 
@@ -200,18 +277,25 @@ fn open_at(key: &Key, path: &Path) -> Result<Code, Reason> {
 mod tests {
     use super::*;
 
+    /// How the kernel lists a file: its file system has the same numbers for `stat`.
+    fn identity(path: &Path) -> Identity {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = std::fs::metadata(path).unwrap();
+        Identity { device: metadata.dev(), inode: metadata.ino() }
+    }
+
     /// Check that a file is opened once for all processes that map it, and that memory without a file has none.
     #[test]
     fn files_are_opened_once() {
         let mut files = Files::default();
-        let path = std::env::current_exe().unwrap().to_string_lossy().into_owned();
+        let path = std::env::current_exe().unwrap();
         for pid in 1..=100 {
-            let id = files.id(path.as_bytes(), &[], 0).unwrap();
+            let id = files.id(path.as_os_str().as_bytes(), &[], identity(&path)).unwrap();
             assert!(files.code(id, pid).is_some());
         }
         assert_eq!((files.files.len(), files.opened.get()), (1, 1));
         for path in [&b""[..], b"//anon", b"[heap]", b"[vsyscall]", b"anon_inode:x"] {
-            assert_eq!(files.id(path, &[], 0), None);
+            assert_eq!(files.id(path, &[], Identity::default()), None);
         }
     }
 
@@ -225,8 +309,10 @@ mod tests {
             std::fs::copy("/bin/true", path).unwrap();
         }
         let mut files = Files { most_open: 4, ..Files::default() };
-        let ids: Vec<FileId> =
-            paths.iter().map(|path| files.id(path.to_str().unwrap().as_bytes(), &[], 0).unwrap()).collect();
+        let ids: Vec<FileId> = paths
+            .iter()
+            .map(|path| files.id(path.as_os_str().as_bytes(), &[], identity(path)).unwrap())
+            .collect();
         let mapped = || {
             let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
             Vec::from_iter(paths.iter().map(|path| maps.contains(path.to_str().unwrap())))
@@ -243,7 +329,8 @@ mod tests {
         std::fs::remove_file(&paths[2]).unwrap();
         assert!(files.code(ids[1], own).is_some() && files.code(ids[2], own).is_none());
         assert_eq!((files.open.get(), files.opened.get()), (3, 7));
-        assert_eq!(files.file(ids[2], own).path, paths[2]);
+        let gone = files.file(ids[2], own);
+        assert_eq!((gone.file.path, gone.reason), (paths[2].clone(), Some(Reason::FileMissing)));
     }
 
     /// Check that a file with another build id than the mapped one is not read.
@@ -251,9 +338,9 @@ mod tests {
     fn other_builds_are_not_read() {
         let mut files = Files::default();
         let path = std::env::current_exe().unwrap().to_string_lossy().into_owned();
-        let id = files.id(path.as_bytes(), &[1, 2, 3], 0).unwrap();
+        let id = files.id(path.as_bytes(), &[1, 2, 3], Identity::default()).unwrap();
         assert!(files.code(id, std::process::id()).is_none());
-        assert_eq!(files.file(id, 0).build_id, [1, 2, 3]);
+        assert_eq!(files.file(id, 0).file.build_id, [1, 2, 3]);
     }
 
     /// Check that the vDSO of a capture file is taken to be ours if it is the same one, and only then.
@@ -262,7 +349,7 @@ mod tests {
         let ours = own_vdso().unwrap().file.build_id;
         for (build_id, is_ours) in [(&ours[..], true), (&[1, 2, 3], false), (&[], false)] {
             let mut files = Files::of_a_file();
-            let id = files.id(VDSO.as_bytes(), build_id, 0).unwrap();
+            let id = files.id(VDSO.as_bytes(), build_id, Identity::default()).unwrap();
             assert_eq!(files.code(id, 0).is_some(), is_ours, "{build_id:x?}");
         }
     }
@@ -271,7 +358,7 @@ mod tests {
     #[test]
     fn vdso_is_known() {
         let mut files = Files::default();
-        let id = files.id(VDSO.as_bytes(), &[], 0).unwrap();
+        let id = files.id(VDSO.as_bytes(), &[], Identity::default()).unwrap();
         assert!(files.code(id, 0).is_some_and(|code| code.sections().is_some()));
     }
 }

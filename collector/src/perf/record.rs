@@ -20,6 +20,7 @@
 //! (`event.rs`).
 
 use super::registers::{COUNT, Start};
+use crate::mapped_file::Identity;
 use perf_event_open_sys::bindings as sys;
 
 /// How samples of a ring are laid out.
@@ -131,10 +132,10 @@ pub(super) struct Map<'a> {
     /// Offset in the file at which it begins.
     pub(super) offset: u64,
     pub(super) is_code: bool,
-    /// Empty if the kernel gives an inode instead.
+    /// Empty if the kernel gives device and inode instead.
     pub(super) build_id: &'a [u8],
     /// 0 if the kernel gives a build id instead.
-    pub(super) inode: u64,
+    pub(super) identity: Identity,
     pub(super) path: &'a [u8],
 }
 
@@ -331,16 +332,16 @@ const ABI_32: u64 = sys::PERF_SAMPLE_REGS_ABI_32 as u64;
 fn map(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed> {
     let (pid, _) = (fields.u32()?, fields.u32()?);
     let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
-    let identity = fields.bytes(24)?;
+    let field = fields.bytes(24)?;
     let is_marked = misc & sys::PERF_RECORD_MISC_MMAP_BUILD_ID != 0;
-    let (build_id, inode) = match build_id(identity).filter(|_| is_marked) {
-        Some(build_id) => (build_id, 0),
-        None => (&[][..], inode(identity)?),
+    let (build_id, identity) = match build_id(field).filter(|_| is_marked) {
+        Some(build_id) => (build_id, Identity::default()),
+        None => (&[][..], identity(field)?),
     };
     let protection = fields.u32()?;
     fields.u32()?;
     let is_code = protection & libc::PROT_EXEC.cast_unsigned() != 0;
-    Ok(What::Map(Map { pid, start, length, offset, is_code, build_id, inode, path: until_nul(fields.0) }))
+    Ok(What::Map(Map { pid, start, length, offset, is_code, build_id, identity, path: until_nul(fields.0) }))
 }
 
 /// The build id in the field that identifies a mapped file; `None` if that field cannot hold one. Once the kernel has
@@ -353,11 +354,11 @@ fn build_id(identity: &[u8]) -> Option<&[u8]> {
     (!build_id.is_empty() && is_zero(&rest[..3]) && is_zero(unused)).then_some(build_id)
 }
 
-/// The inode in the same field, after the device numbers.
-fn inode(identity: &[u8]) -> Result<u64, Malformed> {
-    let mut fields = Fields(identity);
-    fields.u64()?;
-    fields.u64()
+/// Device and inode in the same field.
+fn identity(field: &[u8]) -> Result<Identity, Malformed> {
+    let mut fields = Fields(field);
+    let (major, minor) = (fields.u32()?, fields.u32()?);
+    Ok(Identity { device: rustix::fs::makedev(major, minor), inode: fields.u64()? })
 }
 
 /// What kernels write for memory without code if nobody asks for more.
@@ -366,7 +367,16 @@ fn map_of_data(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed>
     let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
     let is_code = misc & sys::PERF_RECORD_MISC_MMAP_DATA == 0;
     let path = until_nul(fields.0);
-    Ok(What::Map(Map { pid, start, length, offset, is_code, build_id: &[], inode: 0, path }))
+    Ok(What::Map(Map {
+        pid,
+        start,
+        length,
+        offset,
+        is_code,
+        build_id: &[],
+        identity: Identity::default(),
+        path,
+    }))
 }
 
 fn comm(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed> {

@@ -187,7 +187,7 @@ impl Tasks {
         if !map.is_code {
             return;
         }
-        let file = files.id(map.path, map.build_id, map.inode);
+        let file = files.id(map.path, map.build_id, map.identity);
         let mapping = Mapping { end, offset: map.offset, file };
         // The kernel maps the program itself first, then its loader.
         if std::mem::take(&mut process.is_executing) {

@@ -1,7 +1,7 @@
 //! Unwinds the user stack of one sample.
 
 use super::batch::{Copied, MappedCode, Step};
-use super::files::{FileId, Files};
+use super::files::{FileId, Files, KnownFile};
 use super::record::User;
 use super::space::{Mapping, Space, View};
 use super::stacks::marker;
@@ -18,7 +18,7 @@ pub(super) struct Walk<'a> {
     pub(super) scratch: &'a mut Scratch,
     pub(super) max_depth: usize,
     /// Modules that are new in this batch.
-    pub(super) added: &'a mut Vec<symbols::ModuleFile>,
+    pub(super) added: &'a mut Vec<KnownFile>,
 }
 
 impl Walk<'_> {

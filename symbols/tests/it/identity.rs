@@ -36,7 +36,7 @@ fn replaced_file_gives_no_names() {
             flags,
         );
         assert_eq!(workshop.symbolizer().open(&recorded).err(), Some(Reason::FileReplaced), "{flags}");
-        assert_eq!(Reason::FileReplaced.to_string(), "Binary file was deleted or replaced");
+        assert_eq!(Reason::FileReplaced.to_string(), "Binary file was replaced or changed");
     }
 }
 
@@ -80,7 +80,7 @@ fn unreadable_files_have_their_reason() {
     fs::write(workshop.path("secret"), "").unwrap();
     fs::set_permissions(workshop.path("secret"), PermissionsExt::from_mode(0o000)).unwrap();
     for (name, expected, text) in [
-        ("missing", Reason::FileMissing, "Binary file was deleted or replaced"),
+        ("missing", Reason::FileMissing, "Binary file was deleted or moved"),
         ("text", Reason::UnreadableElf, "Unreadable ELF file"),
         ("head", Reason::UnreadableElf, "Unreadable ELF file"),
         ("directory", Reason::FileUnreadable, "Binary file could not be read"),

@@ -2,6 +2,7 @@
 
 use super::Problem;
 use crate::import::budget::Budget;
+use crate::mapped_file::Identity;
 use crate::modules::module_of;
 use crate::perf::{FileId, Files, Mapping, Space};
 use capture::{Ended, Error, ModuleId, Process, ProcessEnd, ProcessId, Sink, Task, TaskId, Writer};
@@ -112,7 +113,7 @@ impl Processes {
 
     /// A process mapped code.
     pub(super) fn map<S: Sink>(&mut self, map: &Map<'_>, writer: &mut Writer<S>) -> Result<(), Problem> {
-        let file = self.files.id(map.path, map.build_id, map.inode);
+        let file = self.files.id(map.path, map.build_id, Identity { device: 0, inode: map.inode });
         let end = map.start.saturating_add(map.length);
         self.image(map.pid, writer)?;
         let Some(image) = self.by_pid.get_mut(&map.pid) else { return Ok(()) };
@@ -199,7 +200,7 @@ impl Processes {
         if let Some(known) = self.modules.get(&file) {
             return Ok(*known);
         }
-        let id = writer.module(module_of(&self.files.file(file, 0)))?;
+        let id = writer.module(module_of(&self.files.file(file, 0).file))?;
         self.modules.insert(file, id);
         Ok(id)
     }

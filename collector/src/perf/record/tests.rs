@@ -12,7 +12,7 @@ fn records_say_what_was_put_in() {
         offset: 0x3000,
         is_code: true,
         build_id: &[0xab; 20],
-        inode: 0,
+        identity: Identity::default(),
         path: b"/lib/x.so",
     });
     let stack = [1, 0, 0, 0, 0, 0, 0, 0];
@@ -50,7 +50,7 @@ fn marked_inodes_are_no_build_ids() {
         let made = made.u32(7).u32(7).u64(0x1000).u64(0x2000).u64(0x3000).bytes(identity);
         let bytes = made.u32(5).u32(2).text(b"/lib/x.so").end(5);
         match parse(&bytes, Layout::Work).map(|record| record.what) {
-            Ok(What::Map(map)) => (map.build_id.to_vec(), map.inode),
+            Ok(What::Map(map)) => (map.build_id.to_vec(), map.identity.inode),
             other => panic!("{other:?}"),
         }
     };

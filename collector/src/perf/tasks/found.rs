@@ -4,6 +4,7 @@ use super::super::batch::Image;
 use super::super::files::{FileId, Files};
 use super::super::regions::{Regions, region_of};
 use super::super::space::{Mapping, Space};
+use crate::mapped_file::Identity;
 use capture::Region;
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process};
 
@@ -65,8 +66,8 @@ impl Found {
 /// The file of a mapping.
 fn file_of(map: &MemoryMap, files: &mut Files) -> Option<FileId> {
     match &map.pathname {
-        MMapPath::Path(path) => files.id(path.as_os_str().as_encoded_bytes(), &[], map.inode),
-        MMapPath::Vdso => files.id(crate::modules::VDSO.as_bytes(), &[], 0),
+        MMapPath::Path(path) => files.id(path.as_os_str().as_encoded_bytes(), &[], Identity::of_map(map)),
+        MMapPath::Vdso => files.id(crate::modules::VDSO.as_bytes(), &[], Identity::default()),
         _ => None,
     }
 }
