@@ -40,6 +40,8 @@ pub struct Side {
     pub gaps: u64,
     /// Pauses that its programs made up to that moment.
     pub pauses: u64,
+    /// Blocks up to that moment whose addresses were allocated again without a recorded free.
+    pub conflicts: u64,
     /// What the selection of stacks left out; none when nothing was selected.
     pub seen: Option<Seen>,
 }
@@ -55,6 +57,7 @@ impl Side {
             sampling: profile.sampling,
             gaps: profile.gaps().gaps,
             pauses: profile.pauses().pauses,
+            conflicts: profile.anomalies().conflicts,
             seen,
         }
     }

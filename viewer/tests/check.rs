@@ -409,6 +409,42 @@ fn invalid_frees_are_limited() {
     assert_eq!(outcome, Outcome::Untold);
 }
 
+/// Check that where blocks were allocated again without a recorded free, nothing that depends on frees is found to be broken, nor that
+/// there is no invalid free; and that the rest is judged as usual.
+#[test]
+fn contradictions_break_no_rule() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("app.memprof");
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let stack = made.stack("main");
+    made.alloc(thread, 0x1000, 10, stack);
+    made.alloc(thread, 0x1000, 20, stack);
+    made.free(thread, 0x2000);
+    made.end(process, thread, Ended::Exited(0));
+    made.write(&file);
+    let why = "no free is recorded of 1 block whose address was allocated again";
+    let doubt = format!("; undecided: {why}");
+    let doubt = doubt.as_str();
+    for (rule, expected, outcome) in [
+        ("max-invalid-frees = 0", format!("?     invalid-frees  1, limit 0{doubt}\n"), Outcome::Untold),
+        ("max-invalid-frees = 1", format!("?     invalid-frees  1, limit 1{doubt}\n"), Outcome::Untold),
+        ("max-leaked = 0", format!("?     leaked  20 B, limit 0 B{doubt}\n"), Outcome::Untold),
+        ("max-leaked = 20", "ok    leaked  20 B, limit 20 B\n".to_owned(), Outcome::Kept),
+        ("max-peak = 10", format!("?     peak  20 B, limit 10 B{doubt}\n"), Outcome::Untold),
+        ("max-bytes = 20", "FAIL  bytes  30 B, limit 20 B\n".to_owned(), Outcome::Broken),
+        ("max-allocations = 1", "FAIL  allocations  2, limit 1\n".to_owned(), Outcome::Broken),
+    ] {
+        let (rules, _) = Rules::from_toml(rule, &folder.path().join("rules.toml")).unwrap();
+        let report = rules.check(&file, Naming::Stored).unwrap();
+        assert_eq!((text_of(&report), report.outcome()), (expected, outcome), "{rule}");
+    }
+    let loaded = made.loaded("app.memprof");
+    let mut leaks = Vec::new();
+    text::leaks(&mut leaks, &loaded, 10, &Style::default()).unwrap();
+    assert!(String::from_utf8(leaks).unwrap().contains("cannot be told which blocks are leaked"));
+}
+
 /// Check that calls which returned no memory are limited, and that it cannot be told of recordings that do not tell of them.
 #[test]
 fn failed_calls_are_limited() {

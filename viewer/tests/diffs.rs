@@ -602,6 +602,18 @@ fn growth_is_judged_by_call_stack() {
     let paused = file(&made, &folder, "paused.memprof");
     let leaked = |limit| judged(moments(&paused, "start", "end"), Metric::Leaked, limit);
     assert_eq!([leaked(99), leaked(100)], [(0, 0, Outcome::Untold), (0, 0, Outcome::Kept)]);
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let stack = made.stack("main");
+    // Its free is not recorded.
+    made.alloc(thread, 0x10, 100, stack);
+    made.alloc(thread, 0x10, 100, stack);
+    let contradictory = file(&made, &folder, "contradictory.memprof");
+    let judged = |metric| judged(moments(&contradictory, "start", "end"), metric, 0);
+    assert_eq!(
+        [judged(Metric::Live), judged(Metric::Bytes)].map(|(_, _, outcome)| outcome),
+        [Outcome::Untold, Outcome::Broken]
+    );
 }
 
 /// Check that the error of a change between moments of a sampled recording is that of the blocks that differ, whichever moment is

@@ -39,7 +39,14 @@ impl Growth {
         let became_uncertain = diff.rows.iter().map(|row| row.delta().uncertain.bytes.max(0));
         let uncertain =
             if metric == Metric::Leaked { became_uncertain.fold(0, i64::saturating_add) } else { 0 };
-        let doubt = if sure > limit {
+        let (before, after) = (&compared.before, &compared.after);
+        // Of one capture, the later side has those of the earlier one, too.
+        let has_contradictions = before.conflicts.max(after.conflicts) > 0;
+        let depends_on_frees =
+            matches!(metric, Metric::Peak | Metric::Leaked | Metric::Live | Metric::Temporary);
+        let doubt = if has_contradictions && depends_on_frees {
+            Some("blocks were allocated again without a recorded free")
+        } else if sure > limit {
             None
         } else if grown > limit {
             Some("the growth is an estimate within two standard errors of the limit")

@@ -136,7 +136,8 @@ fn compare(section: &Section, measure: Measure, now: &Sum, before: &Sum, toleran
     let error = of_limit.hypot(measure.error(&now.spread) as f64).ceil() as i64;
     let verdict = now.verdict(section, measure, limit, error);
     // Lost frees of the baseline would raise the limit.
-    let doubt = verdict.doubt.or_else(|| before.missing("the baseline"));
+    let raised = || before.contradiction(measure).map(|doubt| format!("{doubt} in the baseline"));
+    let doubt = verdict.doubt.or_else(|| before.missing("the baseline")).or_else(raised);
     Verdict { baseline: Some((earlier, tolerance)), doubt, ..verdict }
 }
 
@@ -150,6 +151,8 @@ struct Sum {
     lacks_names: bool,
     /// How reliable the unreachable amounts are.
     reach: Reach,
+    /// Blocks whose addresses were allocated again without a recorded free.
+    conflicts: u64,
     /// In the whole capture.
     invalid_frees: i64,
     /// Why there may be more of them.
@@ -168,7 +171,8 @@ impl Sum {
         };
         let is_cut = loaded.source.cut.is_some();
         let reach = loaded.reach.unwrap_or_default();
-        let invalid_frees = i64::try_from(loaded.profile.anomalies().unmatched_frees).unwrap_or(i64::MAX);
+        let anomalies = loaded.profile.anomalies();
+        let invalid_frees = i64::try_from(anomalies.unmatched_frees).unwrap_or(i64::MAX);
         Sum {
             cost,
             spread,
@@ -176,6 +180,7 @@ impl Sum {
             is_cut,
             lacks_names: false,
             reach,
+            conflicts: anomalies.conflicts,
             invalid_frees,
             unseen_frees: unseen_frees(loaded),
             failed: i64::try_from(loaded.profile.failed_calls()).unwrap_or(i64::MAX),
@@ -210,12 +215,19 @@ impl Sum {
             limit,
             baseline: None,
             doubt,
-            may_be_less: self.reach.may_be_less() || is_near,
+            may_be_less: self.reach.may_be_less() || is_near || self.contradiction(measure).is_some(),
         }
     }
 
     /// Why it is uncertain that a number is within its limit, apart from its error.
     fn doubt(&self, measure: Measure, actual: i64, limit: i64) -> Option<String> {
+        // What was not freed is held and leaked for too long, so such a number is too high if anything. An invalid
+        // free may be missing, too: it may have been taken for the one that is.
+        if let Some(contradiction) = self.contradiction(measure)
+            && (actual > limit || measure == Measure::InvalidFrees)
+        {
+            return Some(contradiction);
+        }
         if let Some(missing) = self.missing("the capture") {
             return Some(missing);
         }
@@ -239,6 +251,12 @@ impl Sum {
             return self.unseen_failures.clone();
         }
         None
+    }
+
+    /// What is known to be wrong with the frees that a measure depends on.
+    fn contradiction(&self, measure: Measure) -> Option<String> {
+        (self.conflicts > 0 && measure.depends_on_frees())
+            .then(|| format!("no free is recorded of {}", reused(self.conflicts)))
     }
 
     /// Why the numbers of the capture are uncertain as a whole.
@@ -377,6 +395,12 @@ impl<'a> Sums<'a> {
         warnings.extend(self.idle.iter().map(idle));
         warnings
     }
+}
+
+/// So many blocks whose addresses were allocated again.
+fn reused(blocks: u64) -> String {
+    let whose = if blocks == 1 { "whose address was" } else { "whose addresses were" };
+    format!("{} {whose} allocated again", counted(blocks, "block"))
 }
 
 /// Why invalid frees may have been missed.

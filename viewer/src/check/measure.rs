@@ -60,6 +60,11 @@ impl Measure {
         matches!(self, Measure::Allocations | Measure::Temporary | Measure::InvalidFrees | Measure::Failed)
     }
 
+    /// True for numbers that depend on which block was freed when.
+    pub(super) fn depends_on_frees(self) -> bool {
+        !matches!(self, Measure::Allocations | Measure::Bytes | Measure::Failed)
+    }
+
     /// The number, for measures that are part of a stack's cost.
     pub fn of(self, cost: &Cost) -> i64 {
         let Amount { blocks, bytes } = match self {

@@ -285,7 +285,8 @@ pub(crate) fn warning_texts(loaded: &Loaded) -> Vec<String> {
         let blocks = counted(anomalies.conflicts, "block");
         warnings.push(format!(
             "{blocks} without a recorded free, whose addresses were allocated again: freed by a function that is not \
-             recorded, or two threads' events are in an ambiguous order; query calls them 'displaced'"
+             recorded, or two threads' events are in an ambiguous order. So it cannot be told which blocks are leaked \
+             and which frees invalid; query calls them 'displaced'"
         ));
     }
     if profile.stray_events > 0 {

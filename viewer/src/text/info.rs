@@ -320,6 +320,12 @@ fn failures(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -
     more(out, hidden, "more stack")
 }
 
+fn unrecorded_frees(conflicts: u64) -> String {
+    let advice =
+        if conflicts > 0 { " (cannot tell what is leaked, and which frees are invalid)" } else { "" };
+    count(conflicts) + advice
+}
+
 fn failed(loaded: &Loaded) -> String {
     match loaded.profile.failed_calls() {
         0 if !loaded.tables.metadata.tells_failed_calls() => "not recorded".to_owned(),
@@ -344,7 +350,7 @@ fn losses(loaded: &Loaded) -> Facts {
         fact("frees after a pause", count(anomalies.paused_allocations)),
         fact("blocks ended by a pause", count(anomalies.paused_frees)),
         fact("failed allocations", failed(loaded)),
-        fact("frees without a record", count(anomalies.conflicts)),
+        fact("frees without a record", unrecorded_frees(anomalies.conflicts)),
         fact("stray events", count(loaded.profile.stray_events)),
     ];
     for lost in loaded.tables.summary.iter().flat_map(|summary| &summary.lost) {
