@@ -37,6 +37,7 @@ mod injected;
 mod joining;
 mod long_recordings;
 mod namespaces;
+mod order;
 mod overload;
 mod own_memory;
 mod services;

@@ -1,6 +1,7 @@
 //! Converts ticks of the agents' clock to nanoseconds since the start of the recording.
 //!
-//! Agents read the time stamp counter where it is invariant, otherwise `CLOCK_MONOTONIC_RAW`. The counter's rate is
+//! Agents read the time stamp counter where it is invariant and the same on all processors, otherwise
+//! `CLOCK_MONOTONIC_RAW`. The counter's rate is
 //! measured against `CLOCK_MONOTONIC_RAW` at the start and again every second. Each stretch between two measurements
 //! is a line that begins where the last one ended, so converted times never run backwards.
 //!
@@ -59,15 +60,20 @@ fn raw_ns() -> u64 {
 /// events.
 pub(crate) const HAS_TSC: bool = cfg!(target_arch = "x86_64");
 
-/// True when the counter runs at a constant rate on all processors, in all power states.
+/// True when the counter runs at a constant rate on all processors, in all power states, and is the same on all of
+/// them: events of two processors are ordered by it.
 fn tsc_is_invariant() -> bool {
-    HAS_TSC
-        && std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| {
-            text.lines().find(|line| line.starts_with("flags")).is_some_and(|flags| {
-                let has = |flag| flags.split_whitespace().any(|word| word == flag);
-                has("constant_tsc") && has("nonstop_tsc")
-            })
-        })
+    let read = |path| std::fs::read_to_string(path).ok();
+    let sources = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+    HAS_TSC && read("/proc/cpuinfo").is_some_and(|cpus| is_invariant(&cpus, read(sources).as_deref()))
+}
+
+/// The same by what the kernel says about processors, and which clocks it offers to itself: it compares the counters
+/// of all processors while these hand a lock to and fro, and no longer offers a counter that has gone back.
+fn is_invariant(cpus: &str, sources: Option<&str>) -> bool {
+    let has = |words: &str, wanted| words.split_whitespace().any(|word| word == wanted);
+    let flags = cpus.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    has(flags, "constant_tsc") && has(flags, "nonstop_tsc") && sources.is_none_or(|names| has(names, "tsc"))
 }
 
 fn ticks(tsc: bool) -> u64 {
@@ -234,6 +240,22 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 mod tests {
     use super::*;
     use std::time::{Duration, Instant};
+
+    /// Check that the counter is used only if it never stops, and not if the kernel has found that processors differ.
+    #[test]
+    fn counters_that_differ_are_not_used() {
+        let good = "processor\t: 0\nflags\t\t: fpu constant_tsc nonstop_tsc sse\n";
+        for (cpus, sources, expected) in [
+            (good, Some("tsc kvm-clock\n"), true),
+            (good, Some("hpet acpi_pm \n"), false),
+            (good, Some("tsc-early hpet\n"), false),
+            (good, None, true),
+            ("flags\t\t: fpu constant_tsc sse\n", Some("tsc\n"), false),
+            ("", None, false),
+        ] {
+            assert_eq!(is_invariant(cpus, sources), expected, "{cpus}{sources:?}");
+        }
+    }
 
     /// Check that a counter that restarts changes no earlier time.
     #[test]

@@ -11,6 +11,8 @@
 
 #define PLACES 64
 #define PAIRS 2
+// So many attempts before a thread lets others run.
+#define PATIENCE 500
 
 struct place {
     pthread_mutex_t lock;
@@ -117,6 +119,21 @@ static void *take_by_futex(unsigned number) {
     return block;
 }
 
+// A single place, with nothing but a load and a store on either side: each block is freed the moment it exists.
+static int give_by_place(void *block, unsigned number) {
+    if (atomic_load_explicit(&places[0].block, memory_order_acquire))
+        return 0;
+    atomic_store_explicit(&places[0].block, block, memory_order_release);
+    return 1;
+}
+
+static void *take_by_place(unsigned number) {
+    void *block = atomic_load_explicit(&places[0].block, memory_order_acquire);
+    if (block)
+        atomic_store_explicit(&places[0].block, NULL, memory_order_release);
+    return block;
+}
+
 // A pipe: addresses are written and read.
 static int give_by_pipe(void *block, unsigned number) {
     return write(ends_of_pipe[1], &block, sizeof(block)) == sizeof(block);
@@ -135,15 +152,17 @@ static const struct way {
 } ways[] = {
     {"mutex", PAIRS, give_by_mutex, take_by_mutex}, {"exchange", PAIRS, give_by_exchange, take_by_exchange},
     {"queue", PAIRS, give_by_queue, take_by_queue}, {"ring", 1, give_by_ring, take_by_ring},
-    {"futex", PAIRS, give_by_futex, take_by_futex}, {"pipe", PAIRS, give_by_pipe, take_by_pipe},
+    {"place", 1, give_by_place, take_by_place},     {"futex", PAIRS, give_by_futex, take_by_futex},
+    {"pipe", PAIRS, give_by_pipe, take_by_pipe},
 };
 static const struct way *way;
 
 static void *make(void *unused) {
     for (int number = 0; number < blocks_of_each; number++) {
         void *block = malloc(16 + number % 100);
-        while (!way->give(block, number))
-            sched_yield();
+        for (int tries = 1; !way->give(block, number); tries++)
+            if (tries % PATIENCE == 0)
+                sched_yield();
     }
     return unused;
 }
@@ -151,8 +170,9 @@ static void *make(void *unused) {
 static void *end(void *unused) {
     for (int number = 0; number < blocks_of_each; number++) {
         void *block;
-        while (!(block = way->take(number)))
-            sched_yield();
+        for (int tries = 1; !(block = way->take(number)); tries++)
+            if (tries % PATIENCE == 0)
+                sched_yield();
         // Every fourth in two steps.
         free(number % 4 ? block : realloc(block, 200));
     }
