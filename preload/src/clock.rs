@@ -50,7 +50,7 @@ mod tests {
     /// it can.
     #[test]
     fn time_rises_along_a_hand_over() {
-        const HAND_OVERS: usize = 50_000;
+        const HAND_OVERS: usize = 300_000;
         const EMPTY: u64 = 0;
         static PLACE: AtomicU64 = AtomicU64::new(EMPTY);
         let uses_tsc = cfg!(target_arch = "x86_64");

@@ -120,9 +120,11 @@ static void *take_by_futex(unsigned number) {
 }
 
 // A single place, with nothing but a load and a store on either side: each block is freed the moment it exists.
+static int has_place(unsigned number) {
+    return !atomic_load_explicit(&places[0].block, memory_order_acquire);
+}
+
 static int give_by_place(void *block, unsigned number) {
-    if (atomic_load_explicit(&places[0].block, memory_order_acquire))
-        return 0;
     atomic_store_explicit(&places[0].block, block, memory_order_release);
     return 1;
 }
@@ -144,21 +146,33 @@ static void *take_by_pipe(unsigned number) {
     return read(ends_of_pipe[0], &block, sizeof(block)) == sizeof(block) ? block : NULL;
 }
 
+static int has_any(unsigned number) {
+    return 1;
+}
+
 static const struct way {
     const char *name;
     int pairs;
+    // Waited for before a block is allocated.
+    int (*has_room)(unsigned);
     int (*give)(void *, unsigned);
     void *(*take)(unsigned);
 } ways[] = {
-    {"mutex", PAIRS, give_by_mutex, take_by_mutex}, {"exchange", PAIRS, give_by_exchange, take_by_exchange},
-    {"queue", PAIRS, give_by_queue, take_by_queue}, {"ring", 1, give_by_ring, take_by_ring},
-    {"place", 1, give_by_place, take_by_place},     {"futex", PAIRS, give_by_futex, take_by_futex},
-    {"pipe", PAIRS, give_by_pipe, take_by_pipe},
+    {"mutex", PAIRS, has_any, give_by_mutex, take_by_mutex},
+    {"exchange", PAIRS, has_any, give_by_exchange, take_by_exchange},
+    {"queue", PAIRS, has_any, give_by_queue, take_by_queue},
+    {"ring", 1, has_any, give_by_ring, take_by_ring},
+    {"place", 1, has_place, give_by_place, take_by_place},
+    {"futex", PAIRS, has_any, give_by_futex, take_by_futex},
+    {"pipe", PAIRS, has_any, give_by_pipe, take_by_pipe},
 };
 static const struct way *way;
 
 static void *make(void *unused) {
     for (int number = 0; number < blocks_of_each; number++) {
+        for (int tries = 1; !way->has_room(number); tries++)
+            if (tries % PATIENCE == 0)
+                sched_yield();
         void *block = malloc(16 + number % 100);
         for (int tries = 1; !way->give(block, number); tries++)
             if (tries % PATIENCE == 0)
