@@ -12,6 +12,7 @@
 //! Everything else comes from the collector, so that one recording has one policy. The environment is read from the
 //! process' own block instead of through `getenv`, since shells define their own.
 
+use crate::arch;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 use shared_ring::key::Key;
@@ -92,10 +93,27 @@ pub(crate) fn seed() -> Option<u64> {
 
 /// The value of a variable of the process' environment.
 pub(crate) fn variable(name: &[u8]) -> Option<&'static [u8]> {
-    // SAFETY: `environ` points to the environment for the life of the process; `lifecycle::is_ready` saw that it is
-    // set.
-    let environment = unsafe { libc_environ() };
-    value_in(environment, name)
+    value_in(environment(), name)
+}
+
+/// The process' environment: libc's, or what the kernel has passed as long as libc does not know it. So early runs the
+/// `.preinit_array` of a program, before the constructors of all libraries.
+fn environment() -> *const *const c_char {
+    // SAFETY: `environ` is null, or points to the environment for the life of the process.
+    let known = unsafe { libc_environ() };
+    let place: *const *const usize = arch::weak!("__libc_stack_end").cast();
+    // SAFETY: null, or a variable of glibc's dynamic loader, which nobody changes any more.
+    let Some(count) = unsafe { place.as_ref() }.filter(|count| known.is_null() && !count.is_null()) else {
+        return known;
+    };
+    // SAFETY: the kernel has placed the number of arguments there, then these with a null pointer behind them, then the
+    // environment.
+    count.wrapping_add(unsafe { count.read() }).wrapping_add(2).cast()
+}
+
+/// True when the environment can be read.
+pub(crate) fn has_environment() -> bool {
+    !environment().is_null()
 }
 
 /// The value of a variable in an environment list as `execve` takes it.

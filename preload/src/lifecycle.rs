@@ -60,8 +60,16 @@ pub(crate) fn is_supported() -> bool {
 
 /// True when the environment can be read and the next allocator is known.
 pub(crate) fn is_ready() -> bool {
-    // SAFETY: only checks that libc has set it.
-    real::is_resolved() && !unsafe { crate::config::libc_environ() }.is_null()
+    real::is_resolved() && crate::config::has_environment()
+}
+
+/// True unless another copy of this library, from another path, comes before this one. That one gets all calls first,
+/// and goes on to this one: it records, and this one stays at rest.
+#[cold]
+pub(crate) fn is_first_copy() -> bool {
+    // SAFETY: the name is a string. Every copy has this function.
+    let first = own_call(|| unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"sysprof_memprof_injected".as_ptr()) });
+    base_of(first) == base_of(is_first_copy as *const () as *const c_void)
 }
 
 /// Registers for the ends of threads and of the process, and prepares what walks need: everything that cannot be done

@@ -260,7 +260,10 @@ pub(crate) fn join() -> bool {
 /// Looks for the doorbell, and connects to the collector that the environment names. Runs once.
 #[cold]
 fn start() {
-    let is_able = !config::is_disabled() && crate::lifecycle::is_supported() && page_for_session();
+    let is_able = !config::is_disabled()
+        && lifecycle::is_supported()
+        && lifecycle::is_first_copy()
+        && page_for_session();
     if let Some(page) = page() {
         // Before the state: otherwise a thread that sees STARTING would take this process for a forked child of one
         // that is starting.
