@@ -31,6 +31,8 @@ use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use plan::Plan;
 use shared_ring::handshake::Inside;
+#[cfg(test)]
+pub(crate) use text::PLACES;
 
 type Pointer = *mut c_void;
 

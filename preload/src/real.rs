@@ -67,6 +67,17 @@ static IS_ASIDE: AtomicBool = AtomicBool::new(false);
 /// The next `free` if the next allocator is glibc's, null otherwise.
 static PLAIN_FREE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
+/// The next `malloc` as it was found, in its library.
+static FOUND_MALLOC: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Notes that a function now leads to us, and that what it was begins elsewhere: from now on we go on there.
+#[cold]
+pub(crate) fn note_moved(function: *mut c_void, beginning: *mut c_void) {
+    for next in ALL.iter().filter(|next| next.address.load(Ordering::Relaxed) == function) {
+        next.set(beginning);
+    }
+}
+
 /// The next `free` if it is glibc's.
 #[inline(always)]
 pub(crate) fn plain_free() -> Option<Free> {
@@ -82,6 +93,7 @@ fn find_all() {
         for next in ALL {
             next.find();
         }
+        FOUND_MALLOC.store(MALLOC.get(), Ordering::Relaxed);
         // musl's functions call each other by name, and the header of its blocks is unknown to us.
         let is_plain = !c_library::is_musl()
             && [libc::getauxval as *mut c_void, FREE.get()].into_iter().all(lifecycle::is_of_allocator);
@@ -322,7 +334,7 @@ pub(crate) extern "C" fn syscall_address() -> *mut c_void {
     SYSCALL.get()
 }
 
-/// Address of the next `malloc`.
+/// Address of the next `malloc`, in its library.
 pub(crate) fn malloc_address() -> *mut c_void {
-    MALLOC.get()
+    FOUND_MALLOC.load(Ordering::Relaxed)
 }

@@ -174,6 +174,30 @@ fn functions_of_jemalloc_are_recorded() {
     }
 }
 
+/// Check that functions which only tcmalloc or mimalloc has are recorded, each once, in a library that the program is
+/// linked with and in one that is preloaded before others, beside the functions of C for the same blocks.
+#[test]
+fn functions_of_tcmalloc_and_mimalloc_are_recorded() {
+    for (name, define) in [("libtcmalloc_minimal.so.4", "-DTCMALLOC"), ("libmimalloc.so.2", "-DMIMALLOC")] {
+        let Some(path) = system_library(name) else {
+            skip(name, "not installed");
+            continue;
+        };
+        let program = c("calls_a_family").flags(["-O1", "-fno-builtin", define]).with(&path);
+        let (ran, capture) = record(program.build()).succeed();
+        assert_eq!(ran.stderr, "");
+        for size in [13, 17, 1001, 1002, 1005, 1006, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 1015] {
+            let rows = capture.rows_of_size(size);
+            let sum = |field| rows.iter().map(|row| row.number(field)).sum::<u64>();
+            assert_eq!((sum("allocations"), sum("frees")), (100, 100), "{name}: {size} bytes");
+        }
+        assert_eq!(capture.number("/totals/unmatched_frees"), 0, "{name}");
+        assert_eq!(capture.number("/totals/conflicts"), 0, "{name}");
+        let remarks = capture.info()["remarks"].to_string();
+        assert!(!remarks.contains("not recorded"), "{name}: {remarks}");
+    }
+}
+
 /// Check that one sentence with the program's name says when an allocator inside cannot be recorded, or is not to be,
 /// and that the program runs as it does alone.
 #[test]
@@ -204,10 +228,12 @@ fn programs_with_allocators_inside_are_recorded_in_trees() {
 /// allocators from archives, which a program's malloc comes from, are exact in C++.
 #[test]
 fn statically_linked_allocators_are_recorded_or_said() {
-    for (function, name) in [("tc_malloc", "tcmalloc"), ("rpmalloc", "rpmalloc")] {
+    for (function, name) in [("TCMallocInternalMalloc", "tcmalloc"), ("rpmalloc", "rpmalloc")] {
         let define = format!("-DFUNCTION={function}");
         check_said(&c("brings_an_allocator").flags([define]).build(), name);
     }
+    let (_, capture) = record(c("brings_an_allocator").flags(["-DFUNCTION=tc_malloc"]).build()).succeed();
+    assert_eq!(capture.row_of_size(10).number("allocations"), 1);
     let program = cpp("allocates_by_new").flags(["-O1", "-fno-builtin", "-rdynamic"]);
     // In tcmalloc both forms are one function with two names.
     for (name, array_new, flags) in [

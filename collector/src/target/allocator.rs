@@ -4,7 +4,6 @@ use std::path::Path;
 
 /// Functions defined only by statically linked allocators that the agent does not know, and the allocator's name.
 const STATIC: &[(&[u8], &str)] = &[
-    (b"tc_malloc", "tcmalloc"),
     (b"TCMallocInternalMalloc", "tcmalloc"),
     (b"sn_malloc", "snmalloc"),
     (b"sn_rust_alloc", "snmalloc"),
@@ -69,8 +68,8 @@ mod tests {
     fn allocators_are_told_by_their_functions() {
         let cases: &[(&[(&str, bool)], &str)] = &[
             (&[("main", false), ("my_malloc", true)], ""),
-            (&[("tc_malloc", false)], "its own tcmalloc"),
-            (&[("tc_malloc", true), ("malloc", true)], ""),
+            (&[("TCMallocInternalMalloc", false)], "its own tcmalloc"),
+            (&[("TCMallocInternalMalloc", true), ("malloc", true)], ""),
             (&[("rpmalloc", false), ("malloc", false)], "its own rpmalloc (rpmalloc)"),
             (&[("_rjem_malloc", false)], ""),
             (&[("malloc", true)], ""),

@@ -175,8 +175,8 @@ fn bare_names_are_looked_up() {
 #[test]
 fn own_allocators_are_remarked_on() {
     let folder = tempfile::tempdir().unwrap();
-    let linked =
-        "void *tc_malloc(unsigned long n) { return (void *)n; } int main(void) { return tc_malloc(0) != 0; }";
+    let linked = "void *TCMallocInternalMalloc(unsigned long n) { return (void *)n; } \
+         int main(void) { return TCMallocInternalMalloc(0) != 0; }";
     let program = compile(folder.path(), "linked", linked, &[]);
     assert!(inspect(&program).unwrap().remarks.concat().contains("tcmalloc"));
     let sanitized = "void __asan_init(void) {} int main(void) { return 0; }";

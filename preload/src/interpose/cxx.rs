@@ -151,9 +151,17 @@ macro_rules! addresses {
     }};
 }
 
+/// Notes that a form now leads to us, and that what it was begins elsewhere: wrappers go on there.
+#[cold]
+pub(super) fn note_moved(form: *mut c_void, beginning: *mut c_void) {
+    for place in WRAPPED.iter().filter(|place| place.load(Ordering::Relaxed) == form) {
+        place.store(beginning, Ordering::Relaxed);
+    }
+}
+
 mod inside;
 
-pub(super) use inside::linked_forms;
+pub(super) use inside::{linked_forms, linked_names};
 
 /// True for an address to which a wrapped form of `new` returns.
 #[cold]

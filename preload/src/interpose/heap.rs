@@ -343,11 +343,26 @@ pub(super) unsafe extern "C" fn posix_memalign_body<A: Allocator>(
     entry: *const u64,
     bp: u64,
 ) -> c_int {
+    // SAFETY: passed on unchanged.
+    let next = || unsafe { A::posix_memalign(place, alignment, size) };
+    // SAFETY: the shim's arguments.
+    unsafe { align_at::<A>(next, place, alignment, size, entry, bp) }
+}
+
+/// Calls the next allocator for a block whose address it writes to `place`, and records the block if it is wanted.
+#[inline(always)]
+pub(super) unsafe fn align_at<A: Allocator>(
+    next: impl FnOnce() -> Option<c_int>,
+    place: *mut Pointer,
+    alignment: usize,
+    size: usize,
+    entry: *const u64,
+    bp: u64,
+) -> c_int {
     let local = arch::thread_local();
     let candidate = sampler::candidate(size);
     let announced = if local.kind_hint.get() == 0 { None } else { announced(local, size, alignment) };
-    // SAFETY: passed on unchanged.
-    let result = guarded(|| unsafe { A::posix_memalign(place, alignment, size) });
+    let result = guarded(next);
     if result == Some(0) && !A::is_plain() {
         // SAFETY: the call succeeded, so the pointer was written.
         note_returned(unsafe { place.read() });

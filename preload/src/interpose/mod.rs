@@ -50,6 +50,13 @@ pub(crate) use cxx::find_all as find_cxx;
 pub(crate) use cxx::{are_wrapped as are_forms_wrapped, is_return_from_new};
 pub(crate) use linked::{linked_functions, linked_in_libraries, linked_others};
 
+/// Notes that a function of an allocator now leads to us, and where what it was begins.
+#[cold]
+pub(crate) fn note_moved(function: *mut core::ffi::c_void, beginning: *mut core::ffi::c_void) {
+    crate::real::note_moved(function, beginning);
+    cxx::note_moved(function, beginning);
+}
+
 /// Exports that stand for functions with other names.
 const OTHER_NAMES: [&core::ffi::CStr; 8] =
     [c"mmap64", c"cfree", c"vfork", c"execv", c"execvp", c"_Exit", c"free_sized", c"free_aligned_sized"];

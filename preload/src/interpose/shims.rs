@@ -4,6 +4,7 @@
 //! | macro | function |
 //! |---|---|
 //! | `hidden_shim` | passes on its caller's stack pointer and frame pointer, as the arguments with these indices |
+//! | `wide_shim` | the same for functions with up to six arguments, as the seventh and eighth |
 //! | `announcing` | announces a kind to the hook that is called next, and jumps on |
 //! | `new_wrapper`, `delete_wrapper` | a form of `new` or `delete` that may bypass malloc, and its record |
 //! | `thrown_hook` | the personality routine of the former, which the C++ unwinder calls |

@@ -87,9 +87,13 @@ impl Plan {
         let address = self.code.tables().bias().wrapping_add(symbol.value);
         // Without a size nobody knows what belongs to it.
         self.is_whole &= symbol.size != 0 || !symbol.is_function();
-        if !has_code(&symbol) || self.all.iter().take(self.count).any(|other| other.address == address) {
+        let before = || self.all.iter().take(self.count);
+        if !has_code(&symbol) || before().any(|other| other.address == address) {
             return;
         }
+        // A hook goes on to one function.
+        let goes_on = |other: &Function| other.index != usize::MAX && other.hook == function.hook;
+        self.is_whole &= !goes_on(&function) || !before().any(|other| goes_on(&other.function));
         match self.all.get_mut(self.count) {
             Some(place) => {
                 *place = Found { function, address, size: symbol.size as usize };
@@ -108,7 +112,13 @@ impl Plan {
                 for (place, found) in self.all.iter().take(self.count).enumerate() {
                     (found.function.keep)(found.function.index, page.moved(place));
                 }
-                text::change(changes.get(..self.count).unwrap_or(&[]))
+                text::change(changes.get(..self.count).unwrap_or(&[])) && {
+                    for (place, found) in self.all.iter().take(self.count).enumerate() {
+                        let function = core::ptr::with_exposed_provenance_mut(found.address as usize);
+                        interpose::note_moved(function, page.moved(place));
+                    }
+                    true
+                }
             }
         });
         if !is_done {

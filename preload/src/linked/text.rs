@@ -7,7 +7,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 
 /// Most functions that can be redirected to us.
-pub(super) const PLACES: usize = 128;
+pub(crate) const PLACES: usize = 256;
 const BYTES: usize = PLACES * size_of::<Place>();
 /// With a guard on either side.
 const WHOLE: usize = BYTES.next_multiple_of(GUARD) + 2 * GUARD;

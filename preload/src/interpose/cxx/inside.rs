@@ -4,7 +4,7 @@
 use super::{ARE_WRAPPED, FORMS, TABLE, delete_by, record};
 use crate::interpose::shims::{announcing, delete_wrapper, new_wrapper};
 use crate::linked::Function;
-use core::ffi::c_void;
+use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 use shared_ring::pseudo;
 
@@ -42,6 +42,40 @@ announcers! {
 /// Lists the forms that a program may have inside.
 #[cold]
 pub(in crate::interpose) fn linked_forms(tell: &mut dyn FnMut(Function)) {
+    linked(&TABLE.each_ref().map(|form| form.name), tell);
+}
+
+/// Other names of the forms, in the same order: tcmalloc's.
+const NAMES: [&CStr; FORMS] = [
+    c"tc_new",
+    c"tc_newarray",
+    c"tc_new_nothrow",
+    c"tc_newarray_nothrow",
+    c"tc_new_aligned",
+    c"tc_newarray_aligned",
+    c"tc_new_aligned_nothrow",
+    c"tc_newarray_aligned_nothrow",
+    c"tc_delete",
+    c"tc_deletearray",
+    c"tc_delete_sized",
+    c"tc_deletearray_sized",
+    c"tc_delete_nothrow",
+    c"tc_deletearray_nothrow",
+    c"tc_delete_aligned",
+    c"tc_deletearray_aligned",
+    c"tc_delete_sized_aligned",
+    c"tc_deletearray_sized_aligned",
+    c"tc_delete_aligned_nothrow",
+    c"tc_deletearray_aligned_nothrow",
+];
+
+/// Lists the forms that an allocator has under names of its own.
+#[cold]
+pub(in crate::interpose) fn linked_names(tell: &mut dyn FnMut(Function)) {
+    linked(&NAMES, tell);
+}
+
+fn linked(names: &[&'static CStr; FORMS], tell: &mut dyn FnMut(Function)) {
     let new = [
         announce_new,
         announce_new_array,
@@ -67,8 +101,8 @@ pub(in crate::interpose) fn linked_forms(tell: &mut dyn FnMut(Function)) {
         sysprof_memprof_linked_delete_18,
         sysprof_memprof_linked_delete_19
     ];
-    for (index, (form, hook)) in TABLE.iter().zip(new.into_iter().chain(delete)).enumerate() {
-        tell(Function { name: form.name, hook: hook.cast(), keep: keep_linked, index });
+    for (index, (name, hook)) in names.iter().zip(new.into_iter().chain(delete)).enumerate() {
+        tell(Function { name, hook: hook.cast(), keep: keep_linked, index });
     }
 }
 

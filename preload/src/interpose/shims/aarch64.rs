@@ -18,6 +18,12 @@ macro_rules! argument {
     (5) => {
         "x5"
     };
+    (6) => {
+        "x6"
+    };
+    (7) => {
+        "x7"
+    };
 }
 pub(crate) use argument;
 
@@ -45,6 +51,14 @@ macro_rules! hidden_shim {
     };
 }
 pub(crate) use hidden_shim;
+
+/// There are registers for eight arguments.
+macro_rules! wide_shim {
+    ($name:ident, $body:path) => {
+        $crate::interpose::shims::hidden_shim!($name, 6, 7, $body);
+    };
+}
+pub(crate) use wide_shim;
 
 /// The arguments (x0 to x2) stay unchanged.
 macro_rules! announcing {

@@ -39,6 +39,28 @@ macro_rules! hidden_shim {
 }
 pub(crate) use hidden_shim;
 
+/// Further arguments lie on the stack, so this calls its body.
+macro_rules! wide_shim {
+    ($name:ident, $body:path) => {
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "sub rsp, 8", ".cfi_adjust_cfa_offset 8",
+                "push rbp", ".cfi_adjust_cfa_offset 8",
+                "lea rax, [rsp + 16]",
+                "push rax", ".cfi_adjust_cfa_offset 8",
+                "call {body}",
+                "add rsp, 24", ".cfi_adjust_cfa_offset -24",
+                "ret",
+                ".cfi_endproc",
+                body = sym $body,
+            )
+        }
+    };
+}
+pub(crate) use wide_shim;
+
 /// The arguments (rdi, rsi, rdx) stay unchanged.
 macro_rules! announcing {
     ($(#[$attribute:meta])* $function:ident $kind:expr, to $targets:ident $index:literal $find:ident) => {
