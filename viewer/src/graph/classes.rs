@@ -4,9 +4,10 @@
 //! tells. So only classes with virtual functions are found, and objects inside a larger block are not.
 
 use super::block::BlockId;
+use super::groups::{Groups, Labels};
 use super::heap_graph::{HeapGraph, UNHURRIED};
 use super::pace::Pace;
-use super::retained::{most_first, topmost};
+use super::retained::most_first;
 use crate::analysis::Amount;
 use capture::{Object, StringId};
 use std::collections::HashMap;
@@ -26,8 +27,10 @@ pub struct ClassRow {
     pub name: StringId,
     /// Its reachable blocks.
     pub own: Amount,
-    /// These, and what they keep. Classes keep each other, so these numbers add up to more than the total.
+    /// These, and what they keep together. Classes keep each other, so these numbers add up to more than the total.
     pub retained: Amount,
+    /// They may retain more: there are so many classes that it was not found out what these blocks keep together.
+    pub is_least: bool,
     /// Its unreachable blocks.
     pub unreachable: Amount,
 }
@@ -92,8 +95,8 @@ impl Classes {
 
     /// The same; `None` when the caller gives up.
     pub fn rows_at(&self, graph: &HeapGraph, pace: &Pace<'_>) -> Option<Vec<ClassRow>> {
-        let row =
-            |&name| ClassRow { name, own: Amount::ZERO, retained: Amount::ZERO, unreachable: Amount::ZERO };
+        let none = Amount::ZERO;
+        let row = |&name| ClassRow { name, own: none, retained: none, is_least: false, unreachable: none };
         let mut rows: Vec<ClassRow> = self.names.iter().map(row).collect();
         if rows.is_empty() {
             return Some(rows);
@@ -113,11 +116,11 @@ impl Classes {
             let place = graph.dominators.vertex(number) as usize;
             self.number(place).min(without) as u32
         };
-        for ((class, _), retained) in
-            topmost(graph, graph.dominators.below(pace)?, (without + 1, &label), pace)?
-        {
+        let groups = Groups::new(graph, Labels { count: without + 1, of: &label }, pace)?;
+        for ((class, _), retained) in groups.retained {
             if let Some(row) = rows.get_mut(class as usize) {
                 row.retained += retained;
+                row.is_least = groups.is_least[class as usize];
             }
         }
         rows.sort_unstable_by_key(|row| {
@@ -158,6 +161,7 @@ mod tests {
                 name: StringId(8),
                 own: amount(2, 20),
                 retained: amount(3, 25),
+                is_least: false,
                 unreachable: amount(1, 7)
             }]
         );
@@ -182,14 +186,9 @@ mod tests {
                 prop_assert_eq!(row.own, sum(ours.iter().map(|&block| size(block))));
                 let lost = (0..all.len()).filter(|&block| !all[block] && is_ours(block));
                 prop_assert_eq!(row.unreachable, sum(lost.map(size)));
-                let without: Vec<Vec<bool>> =
-                    ours.iter().map(|&one| reached(&parts, |block| block as usize == one, None)).collect();
-                let is_top = |&(place, block): &(usize, &usize)| {
-                    (0..ours.len()).all(|other| other == place || without[other][*block])
-                };
-                let gone = |left: &[bool]| sum((0..all.len()).filter(|&block| all[block] && !left[block]).map(size));
-                let tops = ours.iter().enumerate().filter(is_top);
-                prop_assert_eq!(row.retained, sum(tops.map(|(place, _)| gone(&without[place]))));
+                let left = reached(&parts, |block| is_ours(block as usize), None);
+                let gone = (0..all.len()).filter(|&block| all[block] && !left[block]);
+                prop_assert_eq!(row.retained, sum(gone.map(size)));
                 own += row.own + row.unreachable;
             }
             let objects = (0..all.len()).filter(|&block| of.get(block).is_some_and(|class| *class > 0));

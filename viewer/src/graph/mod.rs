@@ -29,6 +29,7 @@ mod components;
 mod dominators;
 #[cfg(test)]
 mod drawn;
+mod groups;
 mod heap_graph;
 mod holder;
 mod links;

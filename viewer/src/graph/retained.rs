@@ -1,11 +1,11 @@
 //! What stacks and roots retain, and what keeps their blocks.
 //!
-//! The blocks of a stack often keep each other: those of a list, or of a tree. So that nothing is counted twice, only
-//! what the *topmost* of them retain is added up: those that no other block of the stack keeps.
+//! A stack retains what is reachable only through its blocks together. These often keep each other: those of a list, or
+//! of a tree. And several of them may keep what none of them keeps alone: see [`super::groups`].
 
+use super::groups::{Groups, Labels};
 use super::heap_graph::{HeapGraph, sum};
 use super::holder::{Holder, RootId};
-use super::links::Links;
 use super::pace::Pace;
 use crate::analysis::Amount;
 use capture::NodeId;
@@ -46,11 +46,13 @@ pub struct RetainedRow {
     pub node: NodeId,
     /// The blocks.
     pub own: Amount,
-    /// These, and what they keep. Stacks keep each other, so these numbers add up to more than the total.
+    /// These, and what they keep together. Stacks keep each other, so these numbers add up to more than the total.
     pub retained: Amount,
+    /// They may retain more: there are so many stacks that it was not found out what these blocks keep together.
+    pub is_least: bool,
     /// Number of them that a root refers to.
     pub direct: i64,
-    /// What keeps the topmost of them, with what these retain, the most first.
+    /// What keeps the topmost of what they retain, with how much of it, the most first.
     pub holders: Vec<(Holder, Amount)>,
     /// Number of further holders.
     pub more_holders: usize,
@@ -62,6 +64,7 @@ impl Retained {
             node,
             own: Amount::ZERO,
             retained: Amount::ZERO,
+            is_least: false,
             direct: 0,
             holders: Vec::new(),
             more_holders: 0,
@@ -73,10 +76,11 @@ impl Retained {
                 row.own += graph.own(number);
             }
         }
-        let label = |number| graph.label(number);
-        let topmost = topmost(graph, graph.dominators.below(pace)?, (graph.labels(), &label), pace)?;
-        for ((label, above), retained) in &topmost {
+        let labels = Labels { count: graph.labels(), of: &|number| graph.label(number) };
+        let groups = Groups::new(graph, labels, pace)?;
+        for ((label, above), retained) in &groups.retained {
             if let Some(row) = stacks.get_mut(*label as usize) {
+                row.is_least = groups.is_least[*label as usize];
                 row.retained += *retained;
                 row.holders.push((graph.holder(*above), *retained));
             }
@@ -96,7 +100,7 @@ impl Retained {
             row.holders.truncate(NAMED);
         }
         stacks.sort_unstable_by_key(|row| (most_first(row.retained), row.node));
-        let roots = roots(graph, &topmost);
+        let roots = roots(graph, &groups.retained);
         let reachable = graph.held(0);
         let several = roots.iter().fold(reachable, |several, row| several - row.retained);
         Some(Self { reachable, several, roots, stacks })
@@ -108,44 +112,12 @@ pub(super) fn most_first(amount: Amount) -> Reverse<(i64, i64)> {
     Reverse((amount.bytes, amount.blocks))
 }
 
-/// What the topmost blocks of each label retain, by the label of what keeps them. There are `labels` labels, and
-/// `label` returns that of each number of the dominators.
-pub(super) fn topmost(
-    graph: &HeapGraph,
-    below: &Links,
-    (labels, label): (usize, &dyn Fn(u32) -> u32),
-    pace: &Pace<'_>,
-) -> Option<HashMap<(u32, u32), Amount>> {
-    let mut topmost: HashMap<(u32, u32), Amount> = HashMap::new();
-    // Number of occurrences of each label on the path from the top to here.
-    let mut inside = vec![0_u32; labels];
-    inside[label(0) as usize] = 1;
-    let mut way = vec![(0, below.span(0))];
-    while let Some((number, (next, end))) = way.last_mut() {
-        pace.step()?;
-        if next == end {
-            inside[label(*number) as usize] -= 1;
-            way.pop();
-            continue;
-        }
-        let (child, above) = (below.target(*next), *number);
-        *next += 1;
-        let own = label(child);
-        if inside[own as usize] == 0 {
-            *topmost.entry((own, label(above))).or_default() += graph.held(child);
-        }
-        inside[own as usize] += 1;
-        way.push((child, below.span(child)));
-    }
-    Some(topmost)
-}
-
-fn roots(graph: &HeapGraph, topmost: &HashMap<(u32, u32), Amount>) -> Vec<RootRow> {
+fn roots(graph: &HeapGraph, retained: &HashMap<(u32, u32), Amount>) -> Vec<RootRow> {
     let (first, everything) = (graph.stacks().len() as u32, graph.label(0));
     let row = |((root, blocks), label): ((RootId, &[u32]), u32)| RootRow {
         root,
         direct: sum(blocks.iter().map(|&block| graph.blocks()[block as usize].amount())),
-        retained: topmost.get(&(label, everything)).copied().unwrap_or_default(),
+        retained: retained.get(&(label, everything)).copied().unwrap_or_default(),
     };
     let mut roots: Vec<RootRow> = graph.roots().zip(first..).map(row).collect();
     roots.sort_unstable_by_key(|row| (most_first(row.retained), most_first(row.direct), row.root));
@@ -171,7 +143,15 @@ mod tests {
         let found = graph.retained();
         let row = |node, own, retained, direct, holders: &[(Holder, Amount)]| {
             let holders = holders.to_vec();
-            RetainedRow { node: NodeId(node), own, retained, direct, holders, more_holders: 0 }
+            RetainedRow {
+                node: NodeId(node),
+                own,
+                retained,
+                is_least: false,
+                direct,
+                holders,
+                more_holders: 0,
+            }
         };
         assert_eq!(
             found.stacks,
@@ -220,13 +200,8 @@ mod tests {
                 let ours: Vec<usize> =
                     (0..all.len()).filter(|&block| all[block] && parts.0[block].1 == row.node.0).collect();
                 prop_assert_eq!(row.own, sum(ours.iter().map(|&block| size(block))));
-                let without: Vec<Vec<bool>> =
-                    ours.iter().map(|&one| reached(&parts, |block| block as usize == one, None)).collect();
-                let is_top = |&(place, block): &(usize, &usize)| {
-                    (0..ours.len()).all(|other| other == place || without[other][*block])
-                };
-                let tops = ours.iter().enumerate().filter(is_top);
-                prop_assert_eq!(row.retained, sum(tops.map(|(place, _)| unreachable(&without[place]))));
+                let without = reached(&parts, |block| ours.contains(&(block as usize)), None);
+                prop_assert_eq!(row.retained, unreachable(&without));
                 let direct = |block: &&usize| parts.1.iter().any(|&(_, to)| to as usize == **block);
                 prop_assert_eq!(row.direct, ours.iter().filter(direct).count() as i64);
                 let named = sum(row.holders.iter().map(|(_, amount)| *amount));

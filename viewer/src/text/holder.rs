@@ -22,6 +22,9 @@ pub(super) const LED_TO: &str = "what each of them leads to, counted for each:";
 const NAMED: usize = 5;
 const NAMED_IN_A_LINE: usize = 3;
 
+/// Before what there are too many of to find out what the blocks of each retain together.
+const AT_LEAST: &str = "retains at least this: what blocks keep together was not computed for all of so many";
+
 /// The name of a holder, cut to the remaining columns.
 pub fn holder_name(loaded: &Loaded, holder: Holder, names: &[String], style: &Style, used: usize) -> String {
     match holder {
@@ -52,6 +55,7 @@ pub fn kept_by(
         let named = row.holders.iter().fold(row.retained, |left, (_, amount)| left - *amount);
         lines.push(format!("{} kept by {}", bytes(named.bytes), counted(row.more_holders as u64, "other")));
     }
+    lines.extend(row.is_least.then(|| format!("{AT_LEAST} stacks")));
     lines
 }
 
@@ -88,10 +92,14 @@ pub fn class_name(loaded: &Loaded, row: &ClassRow, style: &Style, used: usize) -
     fit(&escape(name), style.room(used)).into_owned()
 }
 
-/// How much of a class is unreachable, in addition to what its row counts.
+/// How much of a class is unreachable, in addition to what its row counts, and whether that is all of it.
 pub fn unreachable_too(row: &ClassRow) -> Option<String> {
     let Amount { blocks, bytes: size } = row.unreachable;
-    (blocks > 0).then(|| format!("another {} in {} unreachable", bytes(size), counted(blocks, "block")))
+    let lost =
+        (blocks > 0).then(|| format!("another {} in {} unreachable", bytes(size), counted(blocks, "block")));
+    let least = row.is_least.then(|| format!("{AT_LEAST} classes"));
+    let texts: Vec<String> = lost.into_iter().chain(least).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
 }
 
 /// How many unreachable blocks of a stack are on a cycle.

@@ -60,6 +60,7 @@ struct StackFields<'a> {
     stack: Stack<'a>,
     own: AmountFields,
     retained: AmountFields,
+    retained_is_least: bool,
     direct_blocks: i64,
     kept_by: Vec<HolderFields<'a>>,
     other_holders: usize,
@@ -86,6 +87,7 @@ struct ClassFields<'a> {
     name: &'a str,
     own: AmountFields,
     retained: AmountFields,
+    retained_is_least: bool,
     unreachable: AmountFields,
 }
 
@@ -148,6 +150,7 @@ pub fn retained(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned) -> io::
         stack: stack(loaded, row.node),
         own: row.own.into(),
         retained: row.retained.into(),
+        retained_is_least: row.is_least,
         direct_blocks: row.direct,
         kept_by: row.holders.iter().map(holder).collect(),
         other_holders: row.more_holders,
@@ -161,6 +164,7 @@ pub fn retained(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned) -> io::
         name: loaded.tables.string(row.name),
         own: row.own.into(),
         retained: row.retained.into(),
+        retained_is_least: row.is_least,
         unreachable: row.unreachable.into(),
     };
     let unreachable = |row: &UnreachableRow| HeadFields {
