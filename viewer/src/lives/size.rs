@@ -44,15 +44,21 @@ impl fmt::Display for SizeClass {
 }
 
 /// Usable bytes of the block that glibc's allocator returns for a request on 64-bit machines with default settings: a
-/// chunk has 8 bytes of overhead, is a multiple of 16 and at least 32 (`request2size` of malloc.c); from 128 KiB on
-/// it is whole pages with 16 bytes of overhead, until such a block is freed and the threshold rises. This is a model:
-/// other allocators differ, and an alignment costs more.
+/// chunk has 8 bytes of overhead, is a multiple of 16 and at least 32 (`request2size` of malloc.c). A chunk of 128 KiB
+/// or more is mapped with 8 bytes more, in whole pages, until such a block is freed and the threshold rises, or if the
+/// end of the heap has room for it. This is a model: other allocators differ, and an alignment costs more.
 pub fn usable_by_glibc(size: u64) -> u64 {
     const THRESHOLD: u64 = 128 << 10;
-    match size {
-        ..=24 => 24,
-        25..THRESHOLD => (size + 8).next_multiple_of(16) - 8,
-        _ => size.saturating_add(16).checked_next_multiple_of(4096).map_or(size, |pages| pages - 16),
+    let Some(chunk) = size.checked_add(8).and_then(|size| size.checked_next_multiple_of(16)) else {
+        return size;
+    };
+    match chunk {
+        ..=32 => 24,
+        33..THRESHOLD => chunk - 8,
+        _ => chunk
+            .checked_add(8)
+            .and_then(|size| size.checked_next_multiple_of(4096))
+            .map_or(size, |pages| pages - 16),
     }
 }
 
@@ -88,8 +94,13 @@ mod tests {
             (41, 56),
             (1000, 1000),
             (1001, 1016),
-            (131_071, 131_080),
+            (131_048, 131_048),
+            (131_049, 135_152),
             (131_072, 135_152),
+            (33 * 4096 - 24, 33 * 4096 - 16),
+            (33 * 4096 - 23, 34 * 4096 - 16),
+            (33 * 4096 - 16, 34 * 4096 - 16),
+            (33 * 4096 - 15, 34 * 4096 - 16),
             (1 << 20, (1 << 20) + 4080),
             (u64::MAX, u64::MAX),
         ] {
