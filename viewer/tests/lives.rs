@@ -387,6 +387,49 @@ fn freed_pages_lie_under_the_highest_block() {
     assert_eq!(pages(table(false, Ended::Exec).1.freed()), [0, 0]);
 }
 
+/// Check that an address has its invalid frees among its turns: a second one, one of the middle of its block, and one of an
+/// address that never was a block's; but not those of other addresses.
+#[test]
+fn turns_of_an_address_have_invalid_frees() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let (other, other_thread) = made.process("other");
+    let stack = made.stack("main > f");
+    made.alloc(thread, 0x1000, 64, stack);
+    made.free(thread, 0x1010);
+    made.free(thread, 0x1000);
+    made.free(thread, 0x1000);
+    made.free(thread, 0x5000);
+    made.free(other_thread, 0x1000);
+    made.end(other, other_thread, Ended::Exited(0));
+    made.end(process, thread, Ended::Exited(0));
+    let turns = |address| {
+        let (loaded, watch) = watched(&made, |_| History::new(address, 99));
+        let (entries, earlier) = watch.finish();
+        let document: serde_json::Value =
+            serde_json::from_str(&written(|out| json::history(out, &loaded, address, (&entries, earlier))))
+                .unwrap();
+        let turns = document["turns"].as_array().unwrap().iter();
+        let turns = turns
+            .map(|turn| format!("{} {} {}", turn["turn"], turn["address"], turn["pid"]).replace('"', ""));
+        let text =
+            written(|out| text::history(out, &loaded, address, (&entries, earlier), &Style::default()));
+        (turns.collect::<Vec<_>>(), text)
+    };
+    let (all, text) = turns(0x1000);
+    let expected = [
+        "allocated 0x1000 1000",
+        "freed_invalid 0x1010 1000",
+        "freed 0x1000 1000",
+        "freed_invalid 0x1000 1000",
+        "freed_invalid 0x1000 1001",
+    ];
+    assert_eq!(all, expected);
+    assert!(text.contains("  freed 0x1010, where no block began\n"), "{text}");
+    assert_eq!(turns(0x5000).0, ["freed_invalid 0x5000 1000"]);
+    assert_eq!(turns(0x6000).0, [""; 0]);
+}
+
 /// Check the turns of an address that is used again and again, also from within a block.
 #[test]
 fn turns_of_an_address_are_told() {

@@ -1,8 +1,8 @@
 //! What happened at one address, over all blocks that ever held it.
 
-use crate::analysis::{Birth, Death, End, Instant, Left, Life, Watch};
+use crate::analysis::{Birth, Death, End, Instant, InvalidFree, Left, Life, Watch};
 use capture::{NodeId, ProcessId, ThreadId};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// Observes a pass for blocks that hold an address. If there are very many events, the last ones are kept.
 #[derive(Debug)]
@@ -11,6 +11,8 @@ pub struct History {
     limit: usize,
     entries: VecDeque<Entry>,
     forgotten: u64,
+    /// By process, the block that holds the address, or held it last: address and size.
+    last: HashMap<ProcessId, (u64, u64)>,
 }
 
 /// An event in the life of a block.
@@ -24,9 +26,9 @@ pub struct Entry {
     pub thread: Option<ThreadId>,
     /// What.
     pub turn: Turn,
-    /// Address of the block.
+    /// Address of the block; of an invalid free, the address that was freed.
     pub address: u64,
-    /// Its size.
+    /// Its size; of an invalid free, 0.
     pub size: u64,
     /// The stack that did it; [`NodeId::ROOT`] where it was not recorded.
     pub stack: NodeId,
@@ -61,6 +63,8 @@ pub enum Turn {
     Uncertain,
     /// Its process was replaced by another program.
     AtExec,
+    /// An address was freed where no block began: again, inside of a block, or where none ever was.
+    FreedInvalid,
 }
 
 impl Turn {
@@ -75,6 +79,7 @@ impl Turn {
             Turn::Left => "left",
             Turn::Uncertain => "uncertain",
             Turn::AtExec => "at_exec",
+            Turn::FreedInvalid => "freed_invalid",
         }
     }
 }
@@ -82,7 +87,7 @@ impl Turn {
 impl History {
     /// For this address, keeping at most `limit` entries.
     pub fn new(address: u64, limit: usize) -> Self {
-        Self { address, limit: limit.max(1), entries: VecDeque::new(), forgotten: 0 }
+        Self { address, limit: limit.max(1), entries: VecDeque::new(), forgotten: 0, last: HashMap::new() }
     }
 
     /// The entries in order, and how many preceded the first one.
@@ -111,6 +116,7 @@ impl Watch for History {
         if !self.holds(address, size) {
             return;
         }
+        self.last.insert(process, (address, size));
         let turn =
             old.map_or(Turn::Allocated, |old| Turn::ResizedFrom { address: old.address, size: old.size });
         self.push(Entry { at, process, thread: Some(thread), turn, address, size, stack: node });
@@ -132,5 +138,14 @@ impl Watch for History {
             End::Left { left: Left::AtExec, .. } => (Turn::AtExec, None, NodeId::ROOT),
         };
         self.push(Entry { at: death.at, process, thread, turn, address, size, stack });
+    }
+
+    fn freed_invalid(&mut self, at: Instant, free: &InvalidFree) {
+        let &InvalidFree { process, thread, address, stack } = free;
+        let (begin, size) = self.last.get(&process).copied().unwrap_or((self.address, 1));
+        if address == self.address || address.checked_sub(begin).is_some_and(|offset| offset < size) {
+            let (thread, turn) = (Some(thread), Turn::FreedInvalid);
+            self.push(Entry { at, process, thread, turn, address, size: 0, stack });
+        }
     }
 }

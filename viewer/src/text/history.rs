@@ -74,5 +74,6 @@ fn what(entry: &Entry) -> String {
         Turn::Left => format!("never freed {block}"),
         Turn::Uncertain => format!("possibly never freed {block}"),
         Turn::AtExec => format!("live at exec {block}"),
+        Turn::FreedInvalid => format!("freed {:#x}, where no block began", entry.address),
     }
 }
