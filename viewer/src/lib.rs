@@ -39,6 +39,7 @@ pub mod sql;
 pub mod text;
 pub mod web;
 
+mod cell;
 mod compare;
 mod copy;
 mod ended;

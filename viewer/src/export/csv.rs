@@ -1,9 +1,12 @@
-//! A table with a row for each stack of each process, as in RFC 4180: lines end in CRLF, texts are quoted.
+//! A table with a row for each stack of each process, as in RFC 4180: lines end in CRLF, texts are quoted, and none
+//! is a formula.
 
 use super::folded::folded;
 use super::places::places;
 use crate::analysis::{Amount, Cost, StackState, call_of_row, stack_states};
+use crate::cell::cell;
 use crate::loaded::Loaded;
+use crate::text::escape;
 use std::io::{self, Write};
 
 /// The names of two columns, for blocks and for bytes, and the amount that they show.
@@ -39,7 +42,7 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         let name = |label| loaded.names.label(label).name.as_str();
         let process = loaded.tables.processes.get(site.process.index());
         write!(out, "{},", process.map_or(0, |process| process.pid))?;
-        quoted(out, name(loaded.names.process(site.process)))?;
+        write!(out, "{}", cell(&escape(name(loaded.names.process(site.process)))))?;
         let state = states.get(site.node.index()).copied().unwrap_or(StackState::Incomplete);
         write!(out, ",\"{}\",{}", call_of_row(&loaded.tables, site.node, &site.cost), state.name())?;
         for (_, _, amount) in columns() {
@@ -52,13 +55,7 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         stack.pop();
         stack.reverse();
         let stack: Vec<_> = stack.iter().map(|name| folded(name)).collect();
-        write!(out, ",")?;
-        quoted(out, &stack.join(";"))?;
-        write!(out, "\r\n")?;
+        write!(out, ",{}\r\n", cell(&stack.join(";")))?;
     }
     Ok(())
-}
-
-fn quoted(out: &mut dyn Write, text: &str) -> io::Result<()> {
-    write!(out, "\"{}\"", text.replace('"', "\"\""))
 }

@@ -2,6 +2,7 @@
 
 use super::Error;
 use super::database::fill;
+use crate::cell::cell;
 use crate::export::Events;
 use crate::loaded::Loaded;
 use crate::text::escape;
@@ -69,7 +70,7 @@ fn write(out: &mut dyn Write, statement: &mut Statement, form: Form) -> Result<(
     match form {
         Form::Text => writeln!(out, "{}", names.join("\t"))?,
         Form::Csv => {
-            let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+            let names: Vec<String> = names.iter().map(|name| cell(name)).collect();
             write!(out, "{}\r\n", names.join(","))?;
         }
         Form::Json => {
@@ -113,7 +114,7 @@ fn record(out: &mut dyn Write, row: &Row, columns: usize) -> Result<(), Error> {
     for column in 0..columns {
         let value = row.get_ref(column)?;
         let text = match value {
-            ValueRef::Text(_) => quoted(&shown(value)),
+            ValueRef::Text(_) => cell(&shown(value)),
             value => shown(value),
         };
         write!(out, "{}{text}", if column > 0 { "," } else { "" })?;
@@ -135,8 +136,4 @@ fn object(out: &mut dyn Write, row: &Row, names: &[String]) -> Result<(), Error>
     }
     serde_json::to_writer(&mut *out, &object).map_err(io::Error::from)?;
     Ok(writeln!(out)?)
-}
-
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
 }
