@@ -96,10 +96,14 @@ pub enum Action {
     },
     /// The program break moved (`brk`, `sbrk`).
     Break {
-        /// The new program break.
+        /// Where it was; unknown in captures of earlier versions.
+        from: Option<u64>,
+        /// Where it is now.
         address: u64,
         /// The calling stack.
         stack: NodeId,
+        /// True when the allocator itself moved it, inside a recorded call.
+        in_hook: bool,
     },
     /// First event of a process image. A child of fork inherits its parent's live blocks, known but not counted.
     ProcessStart {
@@ -182,6 +186,8 @@ pub enum Action {
     AllocFailed {
         /// Bytes that were asked for; [`u64::MAX`] where the product of count and size overflows.
         size: u64,
+        /// Count and size whose product overflows. Captures of earlier versions do not have them.
+        factors: Option<(u64, u64)>,
         /// Alignment that was asked for, possibly an invalid one; 0 where the caller gave none.
         alignment: u64,
         /// The call's error as an `errno` value (`ENOMEM`, `EINVAL` …); 0 where it is not known.

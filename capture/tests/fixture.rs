@@ -250,6 +250,12 @@ pub(crate) fn contents_before_1_8() -> Contents {
     contents
 }
 
+/// What a file of format 1.10 or 1.11 reads as: where the break was before it moved, and which product overflowed,
+/// is not recorded.
+pub(crate) fn contents_before_1_12() -> Contents {
+    Contents { events: events_of_1_10(), ..contents() }
+}
+
 /// What a file of format 1.9 reads as: failed calls are not recorded.
 pub(crate) fn contents_before_1_10() -> Contents {
     Contents { events: events_of_1_9(), ..contents() }
@@ -265,11 +271,24 @@ pub(crate) fn contents_before_1_9() -> Contents {
 /// One event of each kind, and runs of the common ones. No three lie on a line, so their times come back to the
 /// nanosecond.
 pub(crate) fn events() -> Vec<Event> {
+    let mut events = events_of_1_10();
+    for event in &mut events {
+        match &mut event.action {
+            Action::Break { from, in_hook, .. } => (*from, *in_hook) = (Some(0x5555_0000_0000), true),
+            Action::AllocFailed { size: u64::MAX, factors, .. } => *factors = Some((1 << 40, 1 << 32)),
+            _ => {}
+        }
+    }
+    events
+}
+
+/// All events in the golden files of formats 1.10 and 1.11.
+pub(crate) fn events_of_1_10() -> Vec<Event> {
     let mut events = events_of_1_9();
     let stack = NodeId(3);
     let more = [
-        Action::AllocFailed { size: 1 << 40, alignment: 0, error: 12, stack },
-        Action::AllocFailed { size: u64::MAX, alignment: 3, error: 22, stack: NodeId(5) },
+        Action::AllocFailed { size: 1 << 40, factors: None, alignment: 0, error: 12, stack },
+        Action::AllocFailed { size: u64::MAX, factors: None, alignment: 3, error: 22, stack: NodeId(5) },
         Action::Sum { kind: SumKind::Failed, stack, blocks: 2, bytes: u64::MAX },
     ];
     let more = (45..).zip(more).map(|(n, action)| Event { time: time(n), thread: ThreadId(0), action });
@@ -337,7 +356,7 @@ fn events_at(time: impl Fn(u64) -> u64) -> Vec<Event> {
     let main = [
         Action::ProcessStart { process: ProcessId(0), fork: 0 },
         Action::ThreadStart,
-        Action::Break { address: 0x5555_0002_1000, stack: NodeId(1) },
+        Action::Break { from: None, address: 0x5555_0002_1000, stack: NodeId(1), in_hook: false },
         Action::Map { address: 0x7f00_0000_0000, length: 0x2_1000, stack, in_hook: true },
         Action::Map { address: 0x7f00_0010_0000, length: 4096, stack, in_hook: false },
         Action::Remap {

@@ -95,7 +95,13 @@ fn version_1_9_reads_as_it_was_written() {
 /// Check that the golden file of format 1.10, whose sizes and placements lie in no groups, gives what was recorded in it.
 #[test]
 fn version_1_10_reads_as_it_was_written() {
-    reads_as("1.10", fixture::contents());
+    reads_as("1.10", fixture::contents_before_1_12());
+}
+
+/// Check that the golden file of format 1.11 gives what was recorded in it, and nothing of what came later.
+#[test]
+fn version_1_11_reads_as_it_was_written() {
+    reads_as("1.11", fixture::contents_before_1_12());
 }
 
 /// Check that the golden file of format 1.1 gives what was recorded in it, and nothing of what came later.

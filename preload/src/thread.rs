@@ -264,10 +264,16 @@ impl ThreadState {
             // For size 0, a null pointer is a correct answer.
             return;
         }
+        self.failure_of((size, 0), alignment, error, stack);
+    }
+
+    /// The same for a number of elements of a size, whose product overflows; 0 for the size alone.
+    #[cold]
+    pub(crate) fn failure_of(&mut self, (size, count): (u64, u64), alignment: u64, error: c_int, stack: u32) {
         // Any other value was there before the call: not all allocators set it.
         let is_set = matches!(error, libc::ENOMEM | libc::EINVAL | libc::EAGAIN | libc::EOVERFLOW);
         let error = if is_set { error as u32 } else { 0 };
-        self.emit(Record::AllocFailed { size, alignment, error, stack }, 0, 0);
+        self.emit(Record::AllocFailed { size, alignment, count, error, stack }, 0, 0);
     }
 
     /// Records that a block is about to be freed, now, if that takes one word and there is known to be room. Returns

@@ -62,6 +62,15 @@ pub(crate) fn failed(size: usize, alignment: usize, error: c_int, kind: u32, cal
     tell_failed(&mut busy, size, alignment, error, kind, caller);
 }
 
+/// The same for a number of elements of a size, whose product overflows.
+#[cold]
+#[inline(never)]
+pub(crate) fn overflowed(size: usize, count: usize, error: c_int, kind: u32, caller: Caller) {
+    let Some(mut busy) = Busy::enter(Call::Failure, caller) else { return missed_failure(usize::MAX, 0) };
+    let stack = busy.state().stack(caller, kind);
+    busy.state().failure_of((size as u64, count as u64), 0, error, stack);
+}
+
 /// The same for a call that was to map pages. An allocator's own call is part of the call that it serves, and many
 /// fail for reasons that have nothing to do with memory.
 #[cold]
@@ -354,10 +363,12 @@ pub(crate) fn remapped(old: (usize, usize), new: (usize, usize), caller: Caller)
 }
 
 /// The program break moved.
-pub(crate) fn broke(address: usize, caller: Caller) {
+pub(crate) fn broke(from: usize, address: usize, in_hook: bool, caller: Caller) {
     other(|state| Record::Break {
+        from: from as u64,
         address: address as u64,
         stack: state.stack(caller, shared_ring::pseudo::BRK),
+        in_hook,
     });
 }
 

@@ -135,9 +135,12 @@ fn escape(field: u64, delta: u64, words: &[u64]) -> Result<(u64, Record, usize),
             length: word(4),
             stack: low(5),
         },
-        Opcode::Break => Record::Break { address: word(1), stack: low(2) },
+        Opcode::Break => {
+            Record::Break { from: word(1), address: word(2), stack: high(3), in_hook: low(3) & 1 != 0 }
+        }
         Opcode::AllocFailed => {
-            Record::AllocFailed { size: word(1), alignment: word(2), error: low(3), stack: high(3) }
+            let (size, alignment, count) = (word(1), word(2), word(3));
+            Record::AllocFailed { size, alignment, count, error: low(4), stack: high(4) }
         }
         Opcode::GapBegin => Record::GapBegin,
         Opcode::Unsampled => Record::Unsampled,
@@ -188,7 +191,7 @@ mod tests {
                 8 => Record::Unmap { address, length: size },
                 9 => Record::UnmapFailed { address, length: size },
                 10 => Record::Remap { old_address: size, old_length: 3, address, length: 5, stack },
-                11 => Record::Break { address, stack },
+                11 => Record::Break { from: size, address, stack, in_hook: flag },
                 12 => Record::GapEnd { allocations: size, frees: address },
                 13 => Record::Exit { code: stack as i32 },
                 14 => Record::Fork { fork: stack },
@@ -201,7 +204,7 @@ mod tests {
                 21 => Record::ReportRealloc { pool: stack, old: size, address, size: !size, stack: log2 },
                 22 => Record::Named(Named::Pool(stack)),
                 23 => Record::TracedFree { address, stack },
-                24 => Record::AllocFailed { size, alignment: address, error: log2, stack },
+                24 => Record::AllocFailed { size, alignment: address, count: !size, error: log2, stack },
                 _ => Record::Time { time: size },
             },
         )
@@ -267,9 +270,11 @@ mod tests {
         assert_eq!(encode(realloc, 0).0[..5], [26 << 20, 2, 3, 4, 5 << 32 | 1]);
         let free = Record::TracedFree { address: 2, stack: 3 };
         assert_eq!(encode(free, 5).0[..3], [29 << 20 | 5, 2, 3]);
-        let failed = Record::AllocFailed { size: u64::MAX, alignment: 3, error: 12, stack: 4 };
-        assert_eq!(encode(failed, 5).0[..4], [30 << 20 | 5, u64::MAX, 3, 4 << 32 | 12]);
-        assert_eq!(crate::PROTOCOL_VERSION, 8, "a change of the wire needs a new version");
+        let failed = Record::AllocFailed { size: u64::MAX, alignment: 3, count: 2, error: 12, stack: 4 };
+        assert_eq!(encode(failed, 5).0[..5], [30 << 20 | 5, u64::MAX, 3, 2, 4 << 32 | 12]);
+        let moved = Record::Break { from: 2, address: 3, stack: 4, in_hook: true };
+        assert_eq!(encode(moved, 5).0[..4], [14 << 20 | 5, 2, 3, 4 << 32 | 1]);
+        assert_eq!(crate::PROTOCOL_VERSION, 9, "a change of the wire needs a new version");
     }
 
     /// Check that addresses and sizes that the short forms can't hold use the long forms.

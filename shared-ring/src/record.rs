@@ -114,7 +114,7 @@ impl Opcode {
         (Opcode::Unmap, 3),
         (Opcode::UnmapFailed, 3),
         (Opcode::Remap, 6),
-        (Opcode::Break, 3),
+        (Opcode::Break, 4),
         (Opcode::GapBegin, 1),
         (Opcode::GapEnd, 3),
         (Opcode::Exec, 1),
@@ -130,7 +130,7 @@ impl Opcode {
         (Opcode::Pool, 2),
         (Opcode::Mark, 2),
         (Opcode::TracedFree, 3),
-        (Opcode::AllocFailed, 4),
+        (Opcode::AllocFailed, 5),
     ];
 
     /// True if records of this opcode end with a name.
@@ -247,12 +247,16 @@ pub enum Record {
         /// Stack id.
         stack: u32,
     },
-    /// The program break is now here.
+    /// The program break was moved.
     Break {
-        /// The break.
+        /// Where it was.
+        from: u64,
+        /// Where it is now.
         address: u64,
         /// Stack id.
         stack: u32,
+        /// The call came from inside another hook: the allocator's own.
+        in_hook: bool,
     },
     /// From here on records of this thread were lost.
     GapBegin,
@@ -319,10 +323,12 @@ pub enum Record {
     /// A call that should have returned memory returned none. The innermost frame of the stack says which call it
     /// was, as for blocks.
     AllocFailed {
-        /// Bytes requested, as many as fit if the product of the arguments does not.
+        /// Bytes requested.
         size: u64,
         /// Alignment requested, which may be an impossible one; 0 for none.
         alignment: u64,
+        /// Number of elements of this size if the product of both overflows, otherwise 0.
+        count: u64,
         /// What the call left in `errno`, or returned instead; 0 if unknown.
         error: u32,
         /// Stack id.
@@ -405,7 +411,9 @@ pub fn encode(record: Record, delta: u64) -> ([u64; MAX_WORDS], usize) {
         Record::Remap { old_address, old_length, address, length, stack } => {
             ([first(Opcode::Remap), old_address, old_length, address, length, u64::from(stack)], 6)
         }
-        Record::Break { address, stack } => ([first(Opcode::Break), address, u64::from(stack), 0, 0, 0], 3),
+        Record::Break { from, address, stack, in_hook } => {
+            ([first(Opcode::Break), from, address, pair(stack, u32::from(in_hook)), 0, 0], 4)
+        }
         Record::Unsampled => ([first(Opcode::Unsampled), 0, 0, 0, 0, 0], 1),
         Record::Pause => ([first(Opcode::Pause), 0, 0, 0, 0, 0], 1),
         Record::Resume => ([first(Opcode::Resume), 0, 0, 0, 0, 0], 1),
@@ -423,8 +431,8 @@ pub fn encode(record: Record, delta: u64) -> ([u64; MAX_WORDS], usize) {
             let [first, second, ..] = words;
             ([first, second, 0, 0, 0, 0], length)
         }
-        Record::AllocFailed { size, alignment, error, stack } => {
-            ([first(Opcode::AllocFailed), size, alignment, pair(stack, error), 0, 0], 4)
+        Record::AllocFailed { size, alignment, count, error, stack } => {
+            ([first(Opcode::AllocFailed), size, alignment, count, pair(stack, error), 0], 5)
         }
         Record::GapBegin => ([first(Opcode::GapBegin), 0, 0, 0, 0, 0], 1),
         Record::GapEnd { allocations, frees } => ([first(Opcode::GapEnd), allocations, frees, 0, 0, 0], 3),

@@ -83,7 +83,7 @@ fn the_whole_is_that_of_all_events() {
     let mut moments = Moments::open(&file).unwrap();
     let (profile, history) = moments.history().unwrap();
     assert_eq!(profile.total, expected.total);
-    assert_eq!((profile.peak.held, profile.peak.time), (expected.peak.held, expected.peak.time));
+    assert_eq!((profile.peak.held, profile.peak.at.time), (expected.peak.held, expected.peak.at.time));
     assert_eq!(history.slices.last().map(|slice| slice.live.blocks), Some(0));
     assert!(
         history.slices.iter().any(|slice| slice.before_end && slice.live.blocks == 10),

@@ -468,7 +468,7 @@ fn failed_calls_are_limited() {
     let (process, thread) = bad.process("app");
     let stack = bad.stack("main");
     for error in [12, 22] {
-        bad.event(thread, Action::AllocFailed { size: 1 << 40, alignment: 0, error, stack });
+        bad.event(thread, Action::AllocFailed { size: 1 << 40, factors: None, alignment: 0, error, stack });
     }
     bad.end(process, thread, Ended::Exited(0));
     assert_eq!(judged(&bad, 1), ("FAIL  failed  2, limit 1\n".to_owned(), Outcome::Broken));

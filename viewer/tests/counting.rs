@@ -2,7 +2,7 @@
 
 use crate::support::Made;
 use capture::{Action, Ended, NodeId, ReallocOutcome};
-use viewer::analysis::{Amount, Anomalies, Moment};
+use viewer::analysis::{Amount, Anomalies, Instant, Moment};
 
 fn amount(blocks: i64, bytes: i64) -> Amount {
     Amount { blocks, bytes }
@@ -269,7 +269,7 @@ fn peak_is_of_the_sum() {
     made.alloc(two, 0x20, 0, x);
     made.free(two, 0x10);
     let profile = made.profile();
-    assert_eq!(profile.peak, Moment { held: amount(2, 130), position: 6, time: 6_000_000 });
+    assert_eq!(profile.peak, Moment { held: amount(2, 130), at: Instant::after(6, 6_000_000) });
     assert_eq!(profile.processes[0].peak.held.bytes, 100);
     assert_eq!(profile.processes[1].peak.held.bytes, 70);
     let shares: Vec<i64> = profile.sites.iter().map(|site| site.cost.peak.bytes).collect();
@@ -284,9 +284,11 @@ fn mappings_are_no_allocations() {
     let (_, thread) = made.process("app");
     let stack = NodeId::ROOT;
     made.event(thread, Action::Map { address: 0x1000, length: 4096, stack, in_hook: false });
-    made.event(thread, Action::Break { address: 0x1000, stack });
+    made.event(thread, Action::Break { from: Some(0), address: 0x1000, stack, in_hook: false });
     let profile = made.profile();
     assert_eq!(profile.mappings().mapped, amount(1, 4096));
+    assert_eq!(profile.mappings().breaks, amount(1, 4096));
+    assert_eq!(profile.own_pages.bytes, 2 * 4096);
     assert_eq!(profile.total, Default::default());
     assert_eq!(profile.peak, Moment::default());
 }

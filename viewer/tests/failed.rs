@@ -6,7 +6,7 @@ use viewer::text::{self, Style};
 use viewer::{Loaded, json};
 
 fn fail(made: &mut Made, thread: ThreadId, (size, alignment, error): (u64, u64, u32), stack: NodeId) {
-    made.event(thread, Action::AllocFailed { size, alignment, error, stack });
+    made.event(thread, Action::AllocFailed { size, factors: None, alignment, error, stack });
 }
 
 fn tell(made: &mut Made) {
@@ -120,4 +120,39 @@ fn document_has_all_of_them() {
     assert_eq!((&aligned["alignment"], &aligned["error"]), (&3.into(), &"EINVAL".into()));
     let described = include_str!("../JSON.md");
     crate::fields::walk(&document, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
+}
+
+/// Check that of a product that overflows both numbers are shown, and the last two of several, beside requests that were no product.
+#[test]
+fn products_that_overflow_are_shown_as_products() {
+    let product = |factors| Action::AllocFailed {
+        size: u64::MAX,
+        factors,
+        alignment: 0,
+        error: 12,
+        stack: NodeId::ROOT,
+    };
+    let shown = |factors: &[Option<(u64, u64)>]| {
+        let mut made = Made::new();
+        tell(&mut made);
+        let (_, thread) = made.process("app");
+        let stack = made.stack("main > table > calloc");
+        for factors in factors {
+            let Action::AllocFailed { size, alignment, error, .. } = product(*factors) else { continue };
+            made.event(thread, Action::AllocFailed { size, factors: *factors, alignment, error, stack });
+        }
+        made.loaded("app.memprof")
+    };
+    let one = shown(&[Some((1 << 40, 3 << 40))]);
+    let text = text_of(&one, 10);
+    assert!(text.contains("calloc of 1,099,511,627,776 × 3,298,534,883,328 B failed after"), "{text}");
+    let summary = written(|out| text::summary(out, &one, "memprof", &Style::default()));
+    let line = "failed        1 allocation, the largest of 1,099,511,627,776 × 3,298,534,883,328 B";
+    assert!(summary.contains(line), "{summary}");
+    let document: serde_json::Value = serde_json::from_str(&written(|out| json::failed(out, &one))).unwrap();
+    let overflow = &document["rows"][0]["overflow"];
+    assert_eq!((&overflow["count"], &overflow["size"]), (&(1_u64 << 40).into(), &(3_u64 << 40).into()));
+    let text = text_of(&shown(&[Some((7, u64::MAX)), Some((u64::MAX, 9)), None]), 10);
+    assert!(text.contains("3 calls to calloc for 18,446,744,073,709,551,615 × 9 B failed after"), "{text}");
+    assert!(text_of(&shown(&[None]), 10).contains("calloc of -1 B failed after"));
 }

@@ -161,7 +161,12 @@ fn unknown_blocks_may_hold_others() {
 fn own_part_of_the_heap_may_hold_blocks() {
     let (mut made, process) = made(Process::default());
     let thread = made.tables.threads.iter().position(|thread| thread.process == process).unwrap();
-    let action = Action::Break { address: HEAP + 0x1000, stack: made.stack("main > grow") };
+    let action = Action::Break {
+        from: Some(HEAP),
+        address: HEAP + 0x1000,
+        stack: made.stack("main > grow"),
+        in_hook: false,
+    };
     made.events.insert(
         4,
         capture::Event { time: made.events[3].time, thread: ThreadId::from_index(thread), action },

@@ -2,7 +2,7 @@
 
 use crate::support::Made;
 use crate::support::fixtures::rich;
-use capture::{Action, Ended, Event, MarkKind, NodeId, ProcessId, Summary, ThreadId};
+use capture::{Action, Ended, Event, MarkKind, NodeId, ProcessId, ReallocOutcome, Summary, ThreadId};
 use std::path::Path;
 use viewer::analysis::{Amount, Cost, Load, Profile, Span};
 use viewer::query::{Filter, Lens, Part, Query, Selected};
@@ -116,6 +116,50 @@ fn large_captures_are_those_of_their_events() {
     bytes[damaged.offset as usize + 60] ^= 1;
     std::fs::write(&path, bytes).unwrap();
     assert_eq!(numbers(&ask(&path, &Query::default())), numbers(&counted(&made.events[..before])));
+}
+
+/// Check that a peak within a `realloc` that moves its block is a moment that every view can show, with both blocks, and that a
+/// part of the recording can begin and end there.
+#[test]
+fn a_peak_within_a_realloc_is_a_moment() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let [hold, grow] = [made.stack("main > hold"), made.stack("main > grow")];
+    made.alloc(thread, 0x10_0000, 100_000, hold);
+    made.alloc(thread, 0x20_0000, 100, hold);
+    let outcome = ReallocOutcome::Block { address: 0x30_0000, size: 120_000, stack: grow };
+    made.realloc(thread, 1, 0x10_0000, outcome);
+    made.free(thread, 0x30_0000);
+    made.free(thread, 0x20_0000);
+    made.end(process, thread, Ended::Exited(0));
+    made.tables.summary = Some(Summary { duration_ns: 20_000_000, ..Summary::default() });
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&made, &folder);
+    let amount = |blocks, bytes| Amount { blocks, bytes };
+    let both = amount(3, 220_100);
+    let whole = ask(&path, &Query::default());
+    assert_eq!((whole.peak.held, whole.total.peak), (both, both));
+    let found = at(&path, "peak");
+    let peaks = |profile: &Profile| {
+        let mut rows: Vec<_> = profile.sites.iter().map(|site| (site.node.0, site.cost.peak)).collect();
+        rows.retain(|(_, peak)| !peak.is_zero());
+        rows.sort_by_key(|(node, _)| *node);
+        rows
+    };
+    assert_eq!((found.peak.held, found.total.live(), peaks(&found)), (both, both, peaks(&whole)));
+    assert_eq!(found.processes[process.index()].in_realloc, amount(1, 100_000));
+    let memory = Moments::open(&path).unwrap().map_at_peak(&whole, 10).unwrap().unwrap();
+    assert_eq!(memory.map.cells.iter().map(|cell| cell.held).sum::<u64>(), 220_100);
+    // A time has no inside.
+    assert_eq!(at(&path, &format!("{}ns", whole.peak.at.time)).total.live(), amount(2, 120_100));
+    let (before, after) = (between(&path, "start", "peak"), between(&path, "peak", "end"));
+    assert_eq!((before.total.allocated, before.total.freed, before.peak.held), (both, Amount::ZERO, both));
+    assert_eq!((after.total.allocated, after.total.freed, after.peak.held), (Amount::ZERO, both, both));
+    let within = between(&path, "peak", "peak");
+    assert_eq!(
+        (within.total.allocated, within.total.freed, within.peak.held),
+        (Amount::ZERO, Amount::ZERO, both)
+    );
 }
 
 /// Check that moments have names: the start, the end, the peak, shares of the time, and offsets from them.
@@ -267,10 +311,10 @@ fn peaks_are_in_their_part() {
         let (from, to) = (begin * 1_000_000 + 400_000, begin * 1_000_000 + 2_700_000);
         let profile = between(&path, &format!("{from}ns"), &format!("{to}ns"));
         for peak in [profile.peak, profile.processes[0].peak] {
-            assert!((from..=to).contains(&peak.time), "{peak:?} from {from} to {to}");
+            assert!((from..=to).contains(&peak.at.time), "{peak:?} from {from} to {to}");
         }
-        at_the_beginning += u64::from(profile.peak.time == from);
-        assert_eq!(at(&path, &format!("{from}ns")).peak.time, from);
+        at_the_beginning += u64::from(profile.peak.at.time == from);
+        assert_eq!(at(&path, &format!("{from}ns")).peak.at.time, from);
     }
     assert!(at_the_beginning > 0);
 }

@@ -127,14 +127,20 @@ fn failed_calls_are_a_table() {
     let (_, thread) = made.process("app");
     let stack = made.stack("main > grow > calloc");
     for (size, alignment, error) in [(1 << 40, 0, 12), (u64::MAX, 64, 22)] {
-        made.event(thread, Action::AllocFailed { size, alignment, error, stack });
+        made.event(thread, Action::AllocFailed { size, factors: None, alignment, error, stack });
     }
-    let statement =
-        "select process, thread, time_ns, call, size, alignment, error, stack from failed_allocations";
-    let row = |size: &str, alignment: &str, error: &str, time: u64| {
-        format!("0\t0\t{time}\tcalloc\t{size}\t{alignment}\t{error}\t{}\n", stack.0)
+    let factors = Some((1 << 40, 1 << 30));
+    made.event(thread, Action::AllocFailed { size: u64::MAX, factors, alignment: 0, error: 12, stack });
+    let statement = "select process, thread, time_ns, call, size, alignment, error, stack, count, element_size from failed_allocations";
+    let row = |size: &str, alignment: &str, error: &str, time: u64, factors: &str| {
+        format!("0\t0\t{time}\tcalloc\t{size}\t{alignment}\t{error}\t{}\t{factors}\n", stack.0)
     };
     let text = answer(made, statement, Form::Text).unwrap();
     let rows = text.split_once('\n').unwrap().1;
-    assert_eq!(rows, row("1099511627776", "", "ENOMEM", 2_000_000) + &row("-1", "64", "EINVAL", 3_000_000));
+    assert_eq!(
+        rows,
+        row("1099511627776", "", "ENOMEM", 2_000_000, "\t")
+            + &row("-1", "64", "EINVAL", 3_000_000, "\t")
+            + &row("-1", "", "ENOMEM", 4_000_000, "1099511627776\t1073741824")
+    );
 }

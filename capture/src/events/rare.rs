@@ -39,9 +39,13 @@ impl Places {
                 varint::put(record, length);
                 varint::put(record, stack.0.into());
             }
-            Action::Break { address, stack } => {
+            Action::Break { from, address, stack, in_hook } => {
                 self.put_page(record, address);
                 varint::put(record, stack.0.into());
+                if let Some(from) = from {
+                    varint::put_delta(record, address, from);
+                    varint::put(record, in_hook.into());
+                }
             }
             Action::ProcessStart { process, fork } => {
                 varint::put(record, process.0.into());
@@ -81,11 +85,15 @@ impl Places {
                 varint::put(record, kind as u64);
                 varint::put_delta(record, 0, value);
             }
-            Action::AllocFailed { size, alignment, error, stack } => {
+            Action::AllocFailed { size, factors, alignment, error, stack } => {
                 varint::put(record, size);
                 varint::put(record, alignment);
                 varint::put(record, error.into());
                 varint::put(record, stack.0.into());
+                if let Some((count, each)) = factors {
+                    varint::put(record, count);
+                    varint::put(record, each);
+                }
             }
             Action::ThreadStart
             | Action::ThreadEnd
@@ -127,10 +135,16 @@ impl Places {
                 length: varint::take(record)?,
                 stack: bounds.stack(varint::take(record)?)?,
             },
-            Kind::Break => Action::Break {
-                address: self.take_page(record)?,
-                stack: bounds.stack(varint::take(record)?)?,
-            },
+            Kind::Break => {
+                let address = self.take_page(record)?;
+                let stack = bounds.stack(varint::take(record)?)?;
+                let (from, in_hook) = if record.is_empty() {
+                    (None, false)
+                } else {
+                    (Some(varint::take_delta(record, address)?), varint::take(record)? != 0)
+                };
+                Action::Break { from, address, stack, in_hook }
+            }
             Kind::ProcessStart => Action::ProcessStart {
                 process: bounds.process(varint::take(record)?)?,
                 // 0 where the field is missing, as with all fields that a record lacks.
@@ -176,12 +190,17 @@ impl Places {
                 value: varint::take_delta(record, 0)?,
             },
             Kind::Snapshot => Action::Snapshot,
-            Kind::AllocFailed => Action::AllocFailed {
-                size: varint::take(record)?,
-                alignment: varint::take(record)?,
-                error: varint::take_u32(record)?,
-                stack: bounds.stack(varint::take(record)?)?,
-            },
+            Kind::AllocFailed => {
+                let (size, alignment) = (varint::take(record)?, varint::take(record)?);
+                let error = varint::take_u32(record)?;
+                let stack = bounds.stack(varint::take(record)?)?;
+                let factors = if record.is_empty() {
+                    None
+                } else {
+                    Some((varint::take(record)?, varint::take(record)?))
+                };
+                Action::AllocFailed { size, factors, alignment, error, stack }
+            }
             _ => return Err(Malformed("an event has an impossible kind")),
         })
     }

@@ -61,7 +61,12 @@ fn rare_action() -> impl Strategy<Value = Action> {
         (any::<[u64; 4]>(), stack()).prop_map(|([old_address, old_length, address, length], stack)| {
             Action::Remap { old_address, old_length, address, length, stack }
         }),
-        (any::<u64>(), stack()).prop_map(|(address, stack)| Action::Break { address, stack }),
+        (any::<Option<u64>>(), any::<u64>(), stack(), any::<bool>()).prop_map(
+            |(from, address, stack, in_hook)| {
+                let in_hook = in_hook && from.is_some();
+                Action::Break { from, address, stack, in_hook }
+            }
+        ),
         (process(), any::<u32>()).prop_map(|(process, fork)| Action::ProcessStart { process, fork }),
         any::<u32>().prop_map(|fork| Action::Fork { fork }),
         process().prop_map(|process| Action::ProcessEnd { process }),
@@ -88,9 +93,15 @@ fn rare_action() -> impl Strategy<Value = Action> {
         (proptest::sample::select(&FigureKind::ALL), any::<u64>())
             .prop_map(|(kind, value)| Action::Figure { kind, value }),
         Just(Action::Snapshot),
-        (any::<(u64, u64, u32)>(), stack()).prop_map(|((size, alignment, error), stack)| {
-            Action::AllocFailed { size, alignment, error, stack }
-        }),
+        (any::<(u64, Option<(u64, u64)>, u64, u32)>(), stack()).prop_map(
+            |((size, factors, alignment, error), stack)| Action::AllocFailed {
+                size,
+                factors,
+                alignment,
+                error,
+                stack,
+            }
+        ),
     ]
 }
 

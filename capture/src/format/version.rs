@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The version that this crate writes.
-pub const VERSION: Version = Version { major: 1, minor: 11 };
+pub const VERSION: Version = Version { major: 1, minor: 12 };
 
 /// A version of the format. A reader opens every minor version of the majors it knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

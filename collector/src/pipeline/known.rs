@@ -111,10 +111,14 @@ impl Known {
             Record::Remap { old_address, old_length, address, length, stack: id } => {
                 Action::Remap { old_address, old_length, address, length, stack: stack(id)? }
             }
-            Record::AllocFailed { size, alignment, error, stack: id } => {
-                Action::AllocFailed { size, alignment, error, stack: stack(id)? }
+            Record::AllocFailed { size, alignment, count, error, stack: id } => {
+                let factors = (count != 0).then_some((count, size));
+                let size = factors.map_or(size, |_| u64::MAX);
+                Action::AllocFailed { size, factors, alignment, error, stack: stack(id)? }
             }
-            Record::Break { address, stack: id } => Action::Break { address, stack: stack(id)? },
+            Record::Break { from, address, stack: id, in_hook } => {
+                Action::Break { from: Some(from), address, stack: stack(id)?, in_hook }
+            }
             Record::GapBegin => Action::GapBegin,
             Record::Unsampled => Action::Unsampled,
             Record::Pause => Action::Pause,

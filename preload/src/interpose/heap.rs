@@ -225,6 +225,34 @@ unsafe fn record(
     block
 }
 
+/// Passes on a request for so many elements of a size, the product of which overflows. It fails, and the program asked
+/// for more than a size can say, so both numbers are recorded.
+#[cold]
+#[inline(never)]
+unsafe fn allocate_overflowing<A: Allocator>(
+    next: impl FnOnce() -> Option<Pointer>,
+    (count, size): (usize, usize),
+    kind: u32,
+    entry: *const u64,
+    bp: u64,
+) -> Pointer {
+    let is_at_rest = A::MAY_REST && process::is_at_rest(arch::thread_local());
+    match guarded(next).filter(|block| !block.is_null()) {
+        None if is_at_rest => {}
+        None => {
+            // SAFETY: the shim passes the stack pointer at the entry of the export.
+            let caller = unsafe { Caller::of_entry(entry, bp) };
+            tracker::overflowed(size, count, errno::get(), kind, caller);
+        }
+        // An allocator that multiplies all the same.
+        Some(block) => {
+            // SAFETY: the shim's arguments.
+            return unsafe { allocate::<A>(|| Some(block), count.wrapping_mul(size), 0, kind, entry, bp) };
+        }
+    }
+    null_mut()
+}
+
 pub(super) unsafe extern "C" fn malloc_body<A: Allocator>(
     size: usize,
     entry: *const u64,
@@ -244,8 +272,10 @@ pub(super) unsafe extern "C" fn calloc_body<A: Allocator>(
 ) -> Pointer {
     // SAFETY: passed on unchanged.
     let next = move || unsafe { A::calloc(count, size) };
-    // An overflowing request fails.
-    let bytes = count.saturating_mul(size);
+    let Some(bytes) = count.checked_mul(size) else {
+        // SAFETY: the shim's arguments.
+        return unsafe { allocate_overflowing::<A>(next, (count, size), pseudo::CALLOC, entry, bp) };
+    };
     // SAFETY: the shim's arguments.
     unsafe { allocate::<A>(next, bytes, 0, pseudo::CALLOC, entry, bp) }
 }
@@ -271,8 +301,12 @@ pub(super) unsafe extern "C" fn reallocarray_body<A: Allocator>(
 ) -> Pointer {
     // SAFETY: passed on unchanged. libc's `reallocarray` calls `realloc`, hence the guard.
     let next = move |block| guarded(|| unsafe { A::reallocarray(block, count, size) });
-    // An overflowing request fails.
-    let bytes = count.saturating_mul(size);
+    let Some(bytes) = count.checked_mul(size) else {
+        // The block stays as it is. That of the bootstrap arena would be unknown.
+        let next = || next(if bootstrap::owns(block) { null_mut() } else { block });
+        // SAFETY: the shim's arguments.
+        return unsafe { allocate_overflowing::<A>(next, (count, size), pseudo::REALLOCARRAY, entry, bp) };
+    };
     // SAFETY: the shim's arguments.
     unsafe { reallocate::<A>(block, bytes, pseudo::REALLOCARRAY, next, entry, bp) }
 }

@@ -108,14 +108,15 @@ pub(crate) unsafe extern "C" fn mprotect(address: Pointer, length: usize, protec
 /// `int brk(void *address)`
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn brk(address: Pointer) -> c_int {
+    let before = end_of_heap(address);
     // SAFETY: passed on unchanged.
     let result = unsafe { real::brk(address) }.unwrap_or(-1);
     if result == 0 {
-        tracker::broke(end_of_heap(address), Caller::here());
+        tracker::broke(before, end_of_heap(address), in_hook(), Caller::here());
     } else {
         let error = errno::get();
         // A request to lower the break asked for no memory.
-        if let Some(more @ 1..) = address.addr().checked_sub(end_of_heap(address)) {
+        if let Some(more @ 1..) = address.addr().checked_sub(before) {
             tracker::failed_to_map(more, error, pseudo::BRK, Caller::here());
         }
     }
@@ -128,7 +129,8 @@ pub(crate) unsafe extern "C" fn sbrk(increment: isize) -> Pointer {
     // SAFETY: passed on unchanged.
     let result = unsafe { real::sbrk(increment) }.unwrap_or_else(failed);
     if result != FAILED && increment != 0 {
-        tracker::broke(end_of_heap(result.wrapping_byte_offset(increment)), Caller::here());
+        let now = end_of_heap(result.wrapping_byte_offset(increment));
+        tracker::broke(result.addr(), now, in_hook(), Caller::here());
     } else if increment > 0 && result == FAILED {
         tracker::failed_to_map(increment.unsigned_abs(), errno::get(), pseudo::BRK, Caller::here());
     }

@@ -111,7 +111,7 @@ impl ThreadState {
         let stack = self.accessors.labels.pseudo(pseudo::NOT_TAKEN);
         let (size, alignment) = (note.size as u64, note.alignment as u64);
         if note.address == FAILED {
-            self.emit(Record::AllocFailed { size, alignment, error: 0, stack }, 0, 0);
+            self.emit(Record::AllocFailed { size, alignment, count: 0, error: 0, stack }, 0, 0);
         } else {
             self.emit(Record::Alloc { address, size, alignment, stack }, 1, 0);
         }

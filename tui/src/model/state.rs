@@ -156,7 +156,7 @@ impl Model {
             self.notice = Some(reason.clone());
         }
         if let (Request::History(None), Answer::History(history)) = (&request, &answer) {
-            let peak = self.view().map_or(history.duration, |view| view.loaded.profile.peak.time);
+            let peak = self.view().map_or(history.duration, |view| view.loaded.profile.peak.at.time);
             self.time.set_duration(history.duration, peak);
         }
         self.answers.keep(request, answer);

@@ -67,6 +67,8 @@ pub struct Failure {
     pub bytes: u64,
     /// The smallest and the largest request in bytes; none in an aggregated capture.
     pub sizes: Option<(u64, u64)>,
+    /// Count and size of the last request whose product overflows, as far as they are known.
+    pub factors: Option<(u64, u64)>,
     /// The alignment that the last call asked for, 0 for none.
     pub alignment: u64,
     /// The calling threads in the order of their first calls, 16 at most; empty in an aggregated capture.
@@ -92,6 +94,7 @@ impl Failure {
         let new = more.threads.into_iter().filter(|thread| !self.threads.contains(thread));
         let new: Vec<ThreadId> = new.take(THREADS.saturating_sub(self.threads.len())).collect();
         self.threads.extend(new);
+        self.factors = more.factors.or(self.factors);
         (self.alignment, self.last, self.held_last) = (more.alignment, more.last, more.held_last);
     }
 }
@@ -143,9 +146,10 @@ impl<W: Watch> Load<'_, W> {
     /// Notes a call that returned no memory.
     #[cold]
     pub(super) fn note_failure(&mut self, process: ProcessId, event: &Event) {
-        let Action::AllocFailed { size, alignment, error, stack } = event.action else { return };
+        let Action::AllocFailed { size, factors, alignment, error, stack } = event.action else { return };
         self.add_failure((process, stack, Reason::of(error)), (1, size), |failure| Failure {
             sizes: Some((size, size)),
+            factors,
             alignment,
             threads: vec![event.thread],
             ..failure
@@ -174,6 +178,7 @@ impl<W: Watch> Load<'_, W> {
             calls,
             bytes,
             sizes: None,
+            factors: None,
             alignment: 0,
             threads: Vec::new(),
             first: at,

@@ -16,7 +16,8 @@ pub struct Mappings {
     pub unmapped: Amount,
     /// Successful `mremap` calls, and the bytes they added or, if negative, released.
     pub remapped: Amount,
-    /// Changes of the program break after the first one seen, and the bytes they added together.
+    /// Changes of the program break, and the bytes they added together. Captures of earlier versions do not say from
+    /// where the first one was.
     pub breaks: Amount,
     last_break: Option<u64>,
 }
@@ -36,11 +37,11 @@ impl Mappings {
             Action::Remap { old_length, length, .. } => {
                 self.remapped += Amount::block(length.wrapping_sub(old_length));
             }
-            Action::Break { address, .. } => {
-                if let Some(last) = self.last_break {
-                    self.breaks += Amount::block(address.wrapping_sub(last));
+            Action::Break { from, address, .. } => {
+                let last = self.last_break.replace(address);
+                if let Some(from) = from.or(last) {
+                    self.breaks += Amount::block(address.wrapping_sub(from));
                 }
-                self.last_break = Some(address);
             }
             _ => {}
         }
@@ -66,11 +67,12 @@ mod tests {
     use super::*;
     use capture::NodeId;
 
-    /// Check that a failed unmapping takes its announcement back, and that growth is counted from the first break
-    /// seen.
+    /// Check that a failed unmapping takes its announcement back, and that growth is counted from where the break was,
+    /// which the allocator moves, too; in captures of earlier versions, from the first break seen.
     #[test]
     fn every_call_has_its_total() {
         let stack = NodeId::ROOT;
+        let moved = |from, address| Action::Break { from, address, stack, in_hook: false };
         let mut totals = Mappings::default();
         for action in [
             Action::Map { address: 0x1000, length: 8192, stack, in_hook: true },
@@ -79,9 +81,9 @@ mod tests {
             Action::Unmap { address: 0x1000, length: 8192 },
             Action::Unmap { address: 0x9000, length: 1 },
             Action::UnmapFailed { address: 0x9000, length: 1 },
-            Action::Break { address: 0x5000, stack },
-            Action::Break { address: 0x7000, stack },
-            Action::Break { address: 0x6000, stack },
+            moved(None, 0x5000),
+            moved(None, 0x7000),
+            moved(None, 0x6000),
         ] {
             totals.note(&action);
         }
@@ -90,5 +92,10 @@ mod tests {
         assert_eq!(totals.remapped, Amount { blocks: 1, bytes: -3072 });
         assert_eq!(totals.unmapped, Amount { blocks: 1, bytes: 8192 });
         assert_eq!(totals.breaks, Amount { blocks: 2, bytes: 0x1000 });
+        let mut totals = Mappings::default();
+        [moved(Some(0x1000), 0x5000), moved(Some(0x9000), 0xA000)]
+            .iter()
+            .for_each(|action| totals.note(action));
+        assert_eq!(totals.breaks, Amount { blocks: 2, bytes: 0x5000 });
     }
 }

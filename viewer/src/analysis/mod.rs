@@ -136,4 +136,4 @@ pub use timeline::{Bucket, Timeline};
 pub use totals::Totals;
 pub use tracks::{Beside, Track};
 pub use tree::{Tree, TreeNode};
-pub use watch::{Birth, Death, End, Instant, InvalidFree, Left, Life, Moved, Watch};
+pub use watch::{Birth, Death, End, Instant, InvalidFree, Left, Life, Moved, Stage, Watch};

@@ -179,7 +179,7 @@ mod tests {
     /// processes whose requests are open; a completion without a request and a request that never ends do no harm.
     #[test]
     fn intervals_are_split_among_open_requests() {
-        let from = Instant { position: 0, time: 0 };
+        let from = Instant::default();
         let timeline = Timeline::between(from, 100_000, 10, None, Amount::ZERO).ended(100_000);
         let mut requests = Outstanding::new(points(), &timeline);
         let [a, b] = [Some(ProcessId(0)), Some(ProcessId(1))];
@@ -231,7 +231,7 @@ mod tests {
         /// again, never end, or come in any order.
         #[test]
         fn waits_are_those_of_all_that_is_open(hits in prop::collection::vec((0..20u64, 0..4u64, 0..3u32, any::<bool>()), 0..60)) {
-            let from = Instant { position: 0, time: 0 };
+            let from = Instant::default();
             let timeline = Timeline::between(from, 10 * LONGEST, 10, None, Amount::ZERO).ended(10 * LONGEST);
             let (mut requests, mut naive) = (Outstanding::new(points(), &timeline), Naive::default());
             let mut time = 0;
@@ -253,7 +253,7 @@ mod tests {
     /// Check that many requests open at once cost no more per hit than a few.
     #[test]
     fn many_open_requests_cost_little() {
-        let from = Instant { position: 0, time: 0 };
+        let from = Instant::default();
         let timeline = Timeline::between(from, LONGEST, 10, None, Amount::ZERO).ended(LONGEST);
         let mut requests = Outstanding::new(points(), &timeline);
         let issue = |cookie: u64| {

@@ -55,6 +55,10 @@ impl Pages {
                     self.add(address, length, is_own);
                 }
             }
+            Action::Break { from: Some(from), address, in_hook, .. } => match address.checked_sub(from) {
+                Some(more) => self.add(from, more, !in_hook),
+                None => drop(self.remove(address, from - address)),
+            },
             _ => {}
         }
     }
@@ -136,6 +140,22 @@ mod tests {
         assert_eq!(held(&unknown), 0x8000);
         assert_eq!(held(&Action::Unmap { address: 0, length: u64::MAX }), 0);
         assert_eq!(held(&map(u64::MAX, u64::MAX, false)), 0);
+    }
+
+    /// Check that what the program adds before its break is its own, also the first time, and what its allocator adds
+    /// is not.
+    #[test]
+    fn breaks_add_pages_and_remove_them() {
+        let mut pages = Pages::default();
+        let mut held = |from, address, in_hook| {
+            pages.note(&Action::Break { from, address, stack: NodeId::ROOT, in_hook });
+            pages.held
+        };
+        assert_eq!(held(Some(0x1000), 0x9000, false), 0x8000);
+        assert_eq!(held(Some(0x9000), 0xA000, true), 0x8000);
+        assert_eq!(held(Some(0xA000), 0x4000, false), 0x3000);
+        assert_eq!(held(None, 0x40000, false), 0x3000);
+        assert_eq!(held(Some(0x4000), 0x4000, false), 0x3000);
     }
 
     proptest! {

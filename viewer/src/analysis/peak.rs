@@ -21,10 +21,8 @@ use serde::{Deserialize, Serialize};
 pub struct Moment {
     /// What was held.
     pub held: Amount,
-    /// Events up to and including the one that reached it.
-    pub position: u64,
-    /// Nanoseconds since the recording began.
-    pub time: u64,
+    /// When it was reached.
+    pub at: Instant,
 }
 
 impl Moment {
@@ -32,7 +30,7 @@ impl Moment {
     pub(super) fn raise(&mut self, held: Amount, at: Instant) -> bool {
         let higher = held.bytes > self.held.bytes;
         if higher {
-            *self = Moment { held, position: at.position, time: at.time };
+            *self = Moment { held, at };
         }
         higher
     }
@@ -88,7 +86,7 @@ impl Peak {
 
     /// Sets the moment of the peak as reported by a capture, which reports the rows' shares as well.
     pub(super) fn told(&mut self, at: Instant) {
-        self.top = Moment { held: self.top.held, position: at.position, time: at.time };
+        self.top = Moment { held: self.top.held, at };
     }
 
     /// The peak so far.
@@ -115,7 +113,7 @@ impl Peak {
 
     /// Forgets every earlier maximum: what is held now is the highest so far.
     pub(super) fn restart(&mut self, sites: &mut Sites, at: Instant) {
-        self.top = Moment { held: self.held, position: at.position, time: at.time };
+        self.top = Moment { held: self.held, at };
         self.standing = false;
         self.dirty.clear();
         sites.hold_peak();

@@ -117,7 +117,7 @@ impl<K: Copy> ProcessState<K> {
 
     /// Makes this moment its peak.
     pub(super) fn hold_peak(&mut self, at: Instant) {
-        self.top = Moment { held: self.held, position: at.position, time: at.time };
+        self.top = Moment { held: self.held, at };
     }
 
     /// Begins a range of the capture: sums are reset, knowledge of blocks and events stays.

@@ -65,7 +65,7 @@ mod tests {
     /// are in none.
     #[test]
     fn times_lie_in_their_steps() {
-        let from = Instant { position: 0, time: 10_000 };
+        let from = Instant::after(0, 10_000);
         let timeline = Timeline::between(from, 40_000, 3, None, Amount::ZERO).ended(40_000);
         assert_eq!((timeline.width, timeline.buckets.len()), (10_000, 3));
         let mut track = Track::new("t", &timeline);

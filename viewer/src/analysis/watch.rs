@@ -81,8 +81,33 @@ impl Watch for () {
 pub struct Instant {
     /// Number of events up to and including this one, in merged order, which is authoritative.
     pub position: u64,
+    /// How much of the last of these events has happened.
+    pub stage: Stage,
     /// Nanoseconds since the recording began, for display.
     pub time: u64,
+}
+
+impl Instant {
+    /// After this many events.
+    pub fn after(position: u64, time: u64) -> Self {
+        Self { position, stage: Stage::Over, time }
+    }
+
+    /// Number of events that are entirely before it.
+    pub fn whole_events(self) -> u64 {
+        self.position - u64::from(self.stage == Stage::Copying)
+    }
+}
+
+/// How much of an event has happened. Most bytes are often held within a `realloc` that moves its block, and views of
+/// that moment have to show both blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Stage {
+    /// A `realloc` has its new block, and copies the old one, which still exists.
+    Copying,
+    /// All of it.
+    #[default]
+    Over,
 }
 
 /// The birth of a block.

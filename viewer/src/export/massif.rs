@@ -44,12 +44,12 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, events: &dyn Events) -
         number += 1;
         writeln!(out, "time={}\nmem_heap_B={bytes}\nmem_heap_extra_B=0\nmem_stacks_B=0", time / MILLISECOND)
     };
-    let (before, after) = timeline.split_at(timeline.partition_point(|(time, _)| *time < peak.time));
+    let (before, after) = timeline.split_at(timeline.partition_point(|(time, _)| *time < peak.at.time));
     for (time, bytes) in before {
         snapshot(out, *time, *bytes)?;
         writeln!(out, "heap_tree=empty")?;
     }
-    snapshot(out, peak.time, peak.held.bytes)?;
+    snapshot(out, peak.at.time, peak.held.bytes)?;
     writeln!(out, "heap_tree=peak")?;
     tree(out, loaded)?;
     for (time, bytes) in after {

@@ -45,6 +45,10 @@ struct EventFields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     in_hook: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    element_size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     process: Option<u32>,
@@ -150,15 +154,24 @@ impl<'a> Dump<'a> {
                 };
                 with_stack(stack, fields)
             }
-            Action::Break { address, stack } => {
-                let fields = EventFields { address: hex(address), ..self.page_call(stack, "brk") };
+            Action::Break { from, address, stack, in_hook } => {
+                let fields = EventFields {
+                    old_address: from.and_then(hex),
+                    address: hex(address),
+                    in_hook: Some(in_hook),
+                    ..self.page_call(stack, "brk")
+                };
                 with_stack(stack, fields)
             }
-            Action::AllocFailed { size, alignment, error, stack } => {
+            Action::AllocFailed { size, factors, alignment, error, stack } => {
                 let (call, size) = (Some(call_of(self.tables, stack)), Some(size));
+                let (count, element_size) = factors.unzip();
                 let alignment = Some(alignment).filter(|&alignment| alignment != 0);
                 let error = Reason::of(error).name();
-                with_stack(stack, EventFields { call, size, alignment, error, ..kind("alloc_failed") })
+                with_stack(
+                    stack,
+                    EventFields { call, size, count, element_size, alignment, error, ..kind("alloc_failed") },
+                )
             }
             Action::ProcessStart { process, fork } => {
                 let fork = Some(fork).filter(|&fork| fork != 0);

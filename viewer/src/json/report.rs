@@ -109,7 +109,7 @@ pub fn report(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions) -> 
         heap: loaded.heap_name(),
         by: options.metric.name(),
         span: SpanFields::from(loaded.profile.span),
-        peak_time_ns: loaded.profile.peak.time,
+        peak_time_ns: loaded.profile.peak.at.time,
         total: CostFields::new(loaded, &loaded.profile.total, &loaded.profile.total_spread),
         unseen: UnseenFields::new(loaded),
         body: body(loaded, options, cutoff),

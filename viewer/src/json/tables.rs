@@ -69,7 +69,7 @@ pub(crate) fn tables(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         sample_interval: loaded.profile.sampling.map(Sampling::interval),
         duration_ns: loaded.duration_ns(),
         span: SpanFields::from(loaded.profile.span),
-        peak_time_ns: loaded.profile.peak.time,
+        peak_time_ns: loaded.profile.peak.at.time,
         total: CostFields::new(loaded, &loaded.profile.total, &loaded.profile.total_spread),
     };
     let head = serde_json::to_string(&head)?;

@@ -95,7 +95,7 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io
         head: Head::new(loaded, "timeline"),
         sample_interval: profile.sampling.map(capture::Sampling::interval),
         span: SpanFields::from(profile.span),
-        peak_time_ns: profile.peak.time,
+        peak_time_ns: profile.peak.at.time,
         peak_bytes: profile.peak.held.bytes,
         peak_blocks: profile.peak.held.blocks,
         start_ns: timeline.start,

@@ -94,7 +94,7 @@ fn heap<'a>(loaded: &'a Loaded, pool: &PoolProfile) -> HeapFields<'a> {
         freed_bytes: pool.freed.bytes,
         peak_blocks: pool.peak.held.blocks,
         peak_bytes: pool.peak.held.bytes,
-        peak_time_ns: pool.peak.time,
+        peak_time_ns: pool.peak.at.time,
         leaked_blocks: pool.leaked.blocks,
         leaked_bytes: pool.leaked.bytes,
         uncertain_blocks: pool.uncertain.blocks,

@@ -67,7 +67,7 @@ impl Intervals {
         let summary = self.follower.tables().summary.as_ref();
         let end = summary.map_or(0, |summary| summary.duration_ns);
         let time = end.max(self.follower.time()).max(self.from.time);
-        Instant { position: self.follower.account().events(), time }
+        Instant::after(self.follower.account().events(), time)
     }
 
     /// When the recording began, in nanoseconds since the Unix epoch; 0 if it does not say.

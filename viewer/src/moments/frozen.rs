@@ -180,7 +180,7 @@ impl Watch for Freezer {
         let Some(followed) = self.before(process, at) else { return };
         let memory = &mut followed.memory;
         memory.pages.note(&event.action);
-        memory.has_own_break |= matches!(event.action, Action::Break { .. });
+        memory.has_own_break |= matches!(event.action, Action::Break { in_hook: false, .. });
         followed.interruptions += u64::from(matches!(event.action, Action::GapBegin | Action::Pause));
     }
 }

@@ -21,11 +21,8 @@ impl Moments {
         }
         let instant = match &when.anchor {
             Anchor::Start => START,
-            Anchor::End => Instant { position: self.end(), time: self.duration() },
-            Anchor::Peak => {
-                let peak = self.whole()?.peak;
-                Instant { position: peak.position, time: peak.time }
-            }
+            Anchor::End => Instant::after(self.end(), self.duration()),
+            Anchor::Peak => self.whole()?.peak.at,
             Anchor::Time(time) => self.at_time(*time)?,
             Anchor::Share(share) => self.at_time(part_of(*share, self.duration()))?,
             Anchor::Mark(name) => self.at_mark(name)?,
@@ -49,7 +46,7 @@ impl Moments {
             let mut snapshots = Vec::new();
             let read = self.batches(0, |position, events| {
                 let ends = (position + 1..).zip(events).filter(|(_, event)| event.action == Action::Snapshot);
-                snapshots.extend(ends.map(|(position, event)| Instant { position, time: event.time }));
+                snapshots.extend(ends.map(|(position, event)| Instant::after(position, event.time)));
                 true
             });
             self.note_damage(read)?;
@@ -78,7 +75,7 @@ impl Moments {
             });
             self.note_damage(read)?;
         }
-        Ok(Instant { position: found, time })
+        Ok(Instant::after(found, time))
     }
 
     fn has_mark(&self, name: &str) -> bool {
@@ -119,7 +116,7 @@ impl Moments {
         });
         self.note_damage(read)?;
         match found {
-            Some(position) => Ok(Instant { position, time }),
+            Some(position) => Ok(Instant::after(position, time)),
             // The file was truncated between the mark's row and its event.
             None => self.at_time(time),
         }

@@ -23,7 +23,8 @@ pub use function::{FunctionDetail, FunctionFrees};
 pub use recorded::PeakMemory;
 
 use crate::analysis::{
-    Amount, Counters, Instant, Profile, SampleSites, Span, add_idle_threads, name_threads, owners, threads,
+    Amount, Counters, Instant, Profile, SampleSites, Span, Stage, add_idle_threads, name_threads, owners,
+    threads,
 };
 use crate::loaded::{Loaded, Source};
 use crate::open::{Error, named, open_reader, refuse_aggregated};
@@ -286,7 +287,8 @@ impl Moments {
                 if to.position < from.position || (to.position == from.position && is_earlier) {
                     return Err(Error::Backwards { from: from.time, to: to.time });
                 }
-                Span::Range { from, to }
+                // What was copied does not come back.
+                Span::Range { from, to: to.max(from) }
             }
         })
     }
@@ -310,7 +312,7 @@ impl Moments {
 }
 
 /// The beginning of every capture.
-const START: Instant = Instant { position: 0, time: 0 };
+const START: Instant = Instant { position: 0, stage: Stage::Over, time: 0 };
 
 /// The tracepoint that is selected unless another one is named.
 fn first_tracepoint(tables: &Tables) -> Option<TracepointId> {

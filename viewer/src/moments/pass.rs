@@ -1,7 +1,7 @@
 //! Counts a part of a capture.
 
 use super::Moments;
-use crate::analysis::{Load, PoolEvents, Profile, Span, Watch};
+use crate::analysis::{Instant, Load, PoolEvents, Profile, Span, Watch};
 use crate::open::Error;
 use crate::query::Sieve;
 use capture::{Error as CaptureError, Event, StringId};
@@ -31,6 +31,15 @@ impl<'a, W: Watch> Pass<'a, W> {
 }
 
 impl<W: Watch> Pass<'_, W> {
+    /// Counts the events up to the copy of the `realloc` that is the last of them.
+    fn up_to_copy(&mut self, events: &[Event]) {
+        let of_pool = self.of_pool.as_ref();
+        self.load.up_to_copy(|load| match of_pool {
+            Some(pool) => events.iter().for_each(|event| load.pool_event(pool, event)),
+            None => load.events(events),
+        });
+    }
+
     /// The peak of a moment is what is held then.
     pub(super) fn hold_peak_at(&mut self, span: Span) {
         if let Span::At(_) = span {
@@ -64,8 +73,7 @@ impl Moments {
     fn first_of(&self, span: Span) -> Option<u64> {
         match span {
             Span::Whole => None,
-            Span::At(at) => Some(at.position),
-            Span::Range { from, .. } => Some(from.position),
+            Span::At(at) | Span::Range { from: at, .. } => Some(at.whole_events()),
         }
     }
 
@@ -95,26 +103,39 @@ impl Moments {
         match span {
             Span::Whole => self.replay(begin, self.end(), |events| pass.events(events)),
             Span::At(at) => {
-                let read = self.replay(begin, at.position, |events| pass.events(events));
+                let read = self.run_up_to(pass, begin, at);
                 pass.load.reach(at.time);
                 read
             }
             Span::Range { from, to } => {
-                let read = self.replay(begin, from.position, |events| pass.events(events));
+                let read = self.run_up_to(pass, begin, from);
                 pass.load.reach(from.time);
                 pass.load.begin_range();
                 read?;
-                self.replay(from.position, to.position, |events| pass.events(events))
+                if to > from {
+                    pass.load.copied();
+                }
+                self.run_up_to(pass, from.position, to)
             }
         }
+    }
+
+    /// Feeds a pass the events up to a moment.
+    fn run_up_to<W: Watch>(
+        &self,
+        pass: &mut Pass<'_, W>,
+        begin: u64,
+        to: Instant,
+    ) -> Result<(), CaptureError> {
+        self.replay(begin, to.whole_events(), |events| pass.events(events))?;
+        self.replay(begin.max(to.whole_events()), to.position, |events| pass.up_to_copy(events))
     }
 
     /// The result of a pass over a part.
     pub(super) fn end_pass<W: Watch>(&self, pass: Pass<'_, W>, span: Span) -> (Profile, W) {
         let is_cut = match span {
             Span::Whole => false,
-            Span::At(at) => at.position < self.end(),
-            Span::Range { to, .. } => to.position < self.end(),
+            Span::At(at) | Span::Range { to: at, .. } => at.whole_events() < self.end(),
         };
         let (mut profile, watch) = if is_cut { pass.load.cut() } else { pass.load.finish_watched() };
         profile.span = span;

@@ -69,11 +69,10 @@ impl Moments {
         if metadata.aggregate().is_some() || metadata.sample_interval > 0 {
             return Ok(None);
         }
-        let peak = Instant { position: whole.peak.position, time: whole.peak.time };
         let load = Load::watched(self.reader.tables(), Lying::new(self.reader.tables()));
         let mut pass = Pass::new(load, None);
-        let read = self.run(&mut pass, 0, Span::At(peak));
-        let (_, Lying { map, pages }) = self.end_pass(pass, Span::At(peak));
+        let read = self.run(&mut pass, 0, Span::At(whole.peak.at));
+        let (_, Lying { map, pages }) = self.end_pass(pass, Span::At(whole.peak.at));
         self.note_damage(read)?;
         Ok(Some(PeakMemory { map: map.finish(most), pages: pages.finish() }))
     }

@@ -10,7 +10,8 @@ use rusqlite::{Connection, Statement, params};
 
 pub(super) fn fill(to: &Connection, loaded: &Loaded, events: &dyn Events) -> Result<(), Error> {
     let insert = to.prepare("insert into blocks values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
-    let insert_failed = to.prepare("insert into failed_allocations values (null, ?, ?, ?, ?, ?, ?, ?, ?)")?;
+    let insert_failed =
+        to.prepare("insert into failed_allocations values (null, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
     let tables = &loaded.tables;
     let writer = observe(loaded, events, Writer { tables, insert, insert_failed, born: 0, result: Ok(()) })?;
     Ok(writer.result?)
@@ -69,7 +70,7 @@ impl Watch for Writer<'_> {
     }
 
     fn event(&mut self, at: Instant, event: &Event) {
-        let Action::AllocFailed { size, alignment, error, stack } = event.action else { return };
+        let Action::AllocFailed { size, factors, alignment, error, stack } = event.action else { return };
         let Some(process) = self.tables.process_of(event.thread).filter(|_| self.result.is_ok()) else {
             return;
         };
@@ -82,6 +83,8 @@ impl Watch for Writer<'_> {
             Some(alignment.cast_signed()).filter(|alignment| *alignment != 0),
             Reason::of(error).name(),
             stack.0,
+            factors.map(|(count, _)| count.cast_signed()),
+            factors.map(|(_, each)| each.cast_signed()),
         ];
         self.result = self.insert_failed.execute(row).map(drop);
     }

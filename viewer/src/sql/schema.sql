@@ -78,7 +78,9 @@ create table failed_allocations (
     size integer not null,        -- what was asked for; -1 too where a product does not fit
     alignment integer,            -- null where none was asked for
     error text,                   -- ENOMEM, EINVAL (invalid alignment) …; null where it is not known
-    stack integer not null references stacks
+    stack integer not null references stacks,
+    count integer,                -- of a product that does not fit; else null
+    element_size integer          -- likewise
 );
 
 -- The life of each block. Times are nanoseconds since the recording began.

@@ -6,9 +6,9 @@
 //! ```
 
 use super::escape::escape;
-use super::place::function;
+use super::place::chain_of;
 use super::style::{Role, Style};
-use crate::analysis::{Names, Reason, call_kind, call_of, functions_of};
+use crate::analysis::{Names, Reason, call_kind, call_of};
 use crate::format::counted;
 use crate::options::DumpOptions;
 use capture::{Action, Event, MarkKind, NodeId, ProcessId, Pseudo, ReallocOutcome, StringId, Tables};
@@ -95,8 +95,13 @@ impl<'a> Dump<'a> {
                 let text = format!("{old_address:#x} {old_length} -> {address:#x} {length}");
                 (kind(stack, "mremap"), text, Some(stack))
             }
-            Action::Break { address, stack } => (kind(stack, "brk"), format!("{address:#x}"), Some(stack)),
-            Action::AllocFailed { size, alignment, error, stack } => {
+            Action::Break { from, address, stack, in_hook } => {
+                let from = from.map_or(String::new(), |from| format!("{from:#x} -> "));
+                let who = if in_hook { " by the allocator" } else { "" };
+                (kind(stack, "brk"), format!("{from}{address:#x}{who}"), Some(stack))
+            }
+            Action::AllocFailed { size, factors, alignment, error, stack } => {
+                let size = factors.map_or(size.to_string(), |(count, each)| format!("{count} × {each}"));
                 let alignment = if alignment == 0 { String::new() } else { format!(" aligned {alignment}") };
                 let reason = Reason::of(error).name().map_or(String::new(), |name| format!(" {name}"));
                 (call(stack), format!("failed {size}{alignment}{reason}"), Some(stack))
@@ -149,13 +154,8 @@ impl<'a> Dump<'a> {
         if limit == 0 {
             return String::new();
         }
-        let mut steps = functions_of(self.tables, self.names, stack);
-        let mut text: Vec<String> =
-            steps.by_ref().take(limit).map(|(_, step)| function(self.names, &step)).collect();
-        if steps.next().is_some() {
-            text.push("…".to_owned());
-        }
-        if text.is_empty() { String::new() } else { format!("  {}", escape(&text.join(" < "))) }
+        let text = chain_of(self.tables, self.names, stack, 0, limit);
+        if text.is_empty() { text } else { format!("  {text}") }
     }
 
     /// The name of a program's mark or pool.

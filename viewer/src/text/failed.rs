@@ -53,12 +53,13 @@ pub(super) fn failed_text(loaded: &Loaded) -> Option<String> {
     let (refused, invalid) =
         (calls(|one| one.reason != Reason::Alignment), calls(|one| one.reason == Reason::Alignment));
     let largest = failures.iter().filter(|one| one.reason != Reason::Alignment);
-    let largest = largest.filter_map(|one| one.sizes).map(|(_, most)| most);
-    // Sizes that are negative as signed numbers are usually mistakes.
-    let largest = largest.max_by_key(|size| (i64::try_from(*size).is_ok(), *size));
+    let largest = largest.filter_map(|one| Some((one, one.sizes?.1)));
+    // Sizes that are negative as signed numbers are usually mistakes, and so are products that overflow.
+    let largest = largest.max_by_key(|(_, size)| (i64::try_from(*size).is_ok(), *size));
     let mut texts = Vec::new();
     if refused > 0 {
-        let most = largest.map_or(String::new(), |most| format!(", the largest of {}", size_asked_for(most)));
+        let most =
+            largest.map_or(String::new(), |(one, most)| format!(", the largest of {}", asked_for(one, most)));
         texts.push(format!("{}{most}", counted(refused, "allocation")));
     }
     if invalid > 0 {
@@ -91,16 +92,16 @@ fn limits(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
 fn one(out: &mut dyn Write, loaded: &Loaded, row: &Failure, style: &Style) -> io::Result<()> {
     let call = call_of(&loaded.tables, row.node);
     let what = match (row.calls, row.sizes) {
-        (1, _) => format!("{call} of {} failed", size_asked_for(row.bytes)),
+        (1, _) => format!("{call} of {} failed", asked_for(row, row.bytes)),
         (calls, Some((least, most))) if least == most => {
-            format!("{} to {call} for {} failed", counted(calls, "call"), size_asked_for(most))
+            format!("{} to {call} for {} failed", counted(calls, "call"), asked_for(row, most))
         }
         (calls, Some((least, most))) => {
             format!(
                 "{} to {call} for {} to {} failed",
                 counted(calls, "call"),
                 size_asked_for(least),
-                size_asked_for(most)
+                asked_for(row, most)
             )
         }
         (calls, None) => {
@@ -153,8 +154,16 @@ fn reason(row: &Failure) -> String {
     format!(": {what} ({})", row.reason.name().unwrap_or_default())
 }
 
+/// The size of a request: of a product that overflows, the last count and size.
+pub(super) fn asked_for(row: &Failure, size: u64) -> String {
+    match row.factors {
+        Some((number, each)) if size == u64::MAX => format!("{} × {} B", count(number), count(each)),
+        _ => size_asked_for(size),
+    }
+}
+
 /// A size that may be a mistake: a negative number passed as a size.
-pub(super) fn size_asked_for(size: u64) -> String {
+fn size_asked_for(size: u64) -> String {
     match i64::try_from(size) {
         Ok(size) => bytes(size),
         // The result of subtracting a larger number from a smaller one.

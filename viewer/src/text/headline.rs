@@ -93,8 +93,8 @@ pub(super) fn span(span: Span) -> String {
 fn when_held(profile: &Profile) -> String {
     match profile.span {
         Span::At(_) => "then".to_owned(),
-        Span::Whole => format!("at the peak after {}", duration(profile.peak.time)),
-        Span::Range { .. } => format!("at the peak of this range, after {}", duration(profile.peak.time)),
+        Span::Whole => format!("at the peak after {}", duration(profile.peak.at.time)),
+        Span::Range { .. } => format!("at the peak of this range, after {}", duration(profile.peak.at.time)),
     }
 }
 

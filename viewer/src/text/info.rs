@@ -4,7 +4,7 @@ use super::beside;
 use super::early_ends::early_ends_footnote;
 use super::escape::{columns, escape};
 use super::estimate;
-use super::failed::size_asked_for;
+use super::failed::asked_for;
 use super::headline::{remark_texts, span, warnings};
 use super::nameless::footnote;
 use super::stack_line::{not_shown, stack_line};
@@ -155,7 +155,7 @@ fn heap(loaded: &Loaded) -> Facts {
         fact("allocations", amount(total.allocated, spread.allocated)),
         fact("frees", amount(total.freed, spread.freed)),
         fact("temporary", amount(total.temporary, spread.temporary)),
-        fact("peak", format!("{} after {}", amount(peak.held, spread.peak), duration(peak.time))),
+        fact("peak", format!("{} after {}", amount(peak.held, spread.peak), duration(peak.at.time))),
         fact(left(loaded), amount(total.leaked, spread.leaked)),
         fact("in running processes", amount(profile.still_running(), profile.still_running_spread())),
         fact("uncertain", amount(total.uncertain, spread.uncertain)),
@@ -310,7 +310,7 @@ fn failures(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -
         [
             count(row.calls),
             call_of(&loaded.tables, row.node).to_owned(),
-            row.sizes.map_or_else(|| "?".to_owned(), |(_, most)| size_asked_for(most)),
+            row.sizes.map_or_else(|| "?".to_owned(), |(_, most)| asked_for(row, most)),
             duration(row.last.time),
             bytes(row.held_last.bytes),
             stack_line(loaded, row.node, style, 64),

@@ -61,7 +61,10 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
         ),
     ));
     let peak = profile.peak;
-    facts.push(("peak", format!("{} after {}", estimate::held(peak.held, spread.peak), duration(peak.time))));
+    facts.push((
+        "peak",
+        format!("{} after {}", estimate::held(peak.held, spread.peak), duration(peak.at.time)),
+    ));
     let running = profile.still_running();
     let running = match running.is_zero() {
         true => String::new(),

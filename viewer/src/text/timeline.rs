@@ -149,7 +149,7 @@ fn of_kernel(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::R
 
 fn peak(profile: &Profile) -> String {
     let Profile { peak, total_spread, .. } = profile;
-    format!("peak {} after {}", estimate::held(peak.held, total_spread.peak), duration(peak.time))
+    format!("peak {} after {}", estimate::held(peak.held, total_spread.peak), duration(peak.at.time))
 }
 
 /// The label of a row's lower edge, or of the upper edge of the highest row.

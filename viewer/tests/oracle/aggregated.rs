@@ -111,11 +111,11 @@ proptest! {
                 prop_assert_eq!(found.in_realloc, expected.in_realloc);
                 prop_assert_eq!(found.peak.held, expected.peak.held);
                 if !at_moment {
-                    prop_assert_eq!(found.peak.time, expected.peak.time);
+                    prop_assert_eq!(found.peak.at.time, expected.peak.at.time);
                 }
             }
             if !at_moment {
-                prop_assert_eq!(found.peak.time, expected.peak.time);
+                prop_assert_eq!(found.peak.at.time, expected.peak.at.time);
             }
         }
     }

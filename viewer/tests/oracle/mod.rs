@@ -77,7 +77,7 @@ fn action() -> impl Strategy<Value = Action> {
         4 => (1..4_u32).prop_map(|fork| Action::Fork { fork }),
         1 => process().prop_map(|process| Action::ProcessEnd { process }),
         3 => (size(), prop::sample::select(vec![0_u32, 12, 22]), node())
-            .prop_map(|(size, error, stack)| Action::AllocFailed { size, alignment: 3, error, stack }),
+            .prop_map(|(size, error, stack)| Action::AllocFailed { size, factors: None, alignment: 3, error, stack }),
         1 => Just(Action::GapBegin),
         1 => Just(Action::GapEnd { allocations: 1, frees: 2 }),
         1 => Just(Action::ThreadStart),
@@ -133,14 +133,14 @@ proptest! {
         let costs: BTreeMap<(u32, u32), Cost> =
             profile.sites.iter().map(|site| ((site.process.0, site.node.0), site.cost)).collect();
         prop_assert_eq!(costs, naive.costs);
-        prop_assert_eq!((profile.peak.held, profile.peak.time), naive.peak);
+        prop_assert_eq!((profile.peak.held, profile.peak.at.time), naive.peak);
         prop_assert_eq!(profile.stray_events, naive.strays);
         check_failures(&profile, &naive.failures)?;
         for (index, process) in profile.processes.iter().enumerate() {
             prop_assert_eq!(process.anomalies, naive.anomalies[index], "process {}", index);
             prop_assert_eq!(process.in_realloc, naive.in_realloc[index], "process {}", index);
             let (held, time) = naive.process_peaks[index];
-            prop_assert_eq!((process.peak.held, process.peak.time), (held, time), "process {}", index);
+            prop_assert_eq!((process.peak.held, process.peak.at.time), (held, time), "process {}", index);
         }
     }
 

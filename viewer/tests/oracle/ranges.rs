@@ -81,13 +81,52 @@ proptest! {
         let profile = range(&Made { tables: family(), events, ..Made::default() }, from, to);
         check_failures(&profile, &naive.failures)?;
         prop_assert_eq!(costs(&profile), with_cost(naive.costs));
-        prop_assert_eq!((profile.peak.held, profile.peak.time), naive.peak);
+        prop_assert_eq!((profile.peak.held, profile.peak.at.time), naive.peak);
         prop_assert_eq!(profile.stray_events, naive.strays);
         for (index, process) in profile.processes.iter().enumerate() {
             prop_assert_eq!(process.anomalies, naive.anomalies[index], "process {}", index);
             prop_assert_eq!(process.in_realloc, naive.in_realloc[index], "process {}", index);
-            prop_assert_eq!((process.peak.held, process.peak.time), naive.process_peaks[index], "process {}", index);
+            prop_assert_eq!((process.peak.held, process.peak.at.time), naive.process_peaks[index], "process {}", index);
         }
+    }
+
+    /// Check that the peak, within a `realloc`, too, is a moment with the same blocks row by row, and that the flows up to it and
+    /// from it on add up to those of the whole.
+    #[test]
+    fn peaks_are_moments(events in events()) {
+        let made = Made { tables: family(), events, ..Made::default() };
+        let whole = made.profile();
+        let (first, rest) = made.events.split_at(whole.peak.at.whole_events() as usize);
+        let (within, rest) = rest.split_at(whole.peak.at.position as usize - first.len());
+        let up_to_peak = || {
+            let mut load = Load::new(&made.tables);
+            first.iter().for_each(|event| load.event(event));
+            load.up_to_copy(|load| within.iter().for_each(|event| load.event(event)));
+            load
+        };
+        let mut load = up_to_peak();
+        load.hold_peak();
+        let before = load.cut().0;
+        let peaks = |profile: &Profile| -> BTreeMap<_, _> {
+            costs(profile).into_iter().map(|(site, cost)| (site, cost.peak)).filter(|(_, peak)| !peak.is_zero()).collect()
+        };
+        prop_assert_eq!(peaks(&before), peaks(&whole));
+        prop_assert_eq!(before.peak.held, whole.peak.held);
+        let mut load = up_to_peak();
+        load.begin_range();
+        load.copied();
+        rest.iter().for_each(|event| load.event(event));
+        let after = load.finish();
+        let flows = |cost: &Cost| [cost.allocated, cost.freed, cost.temporary, cost.frees];
+        let mut sums: BTreeMap<(u32, u32), [Amount; 4]> = BTreeMap::new();
+        for (site, cost) in [&before, &after].into_iter().flat_map(costs) {
+            let sum = sums.entry(site).or_default();
+            sum.iter_mut().zip(flows(&cost)).for_each(|(sum, flow)| *sum += flow);
+        }
+        sums.retain(|_, flows| *flows != [Amount::ZERO; 4]);
+        let mut expected: BTreeMap<_, _> = costs(&whole).iter().map(|(site, cost)| (*site, flows(cost))).collect();
+        expected.retain(|_, flows| *flows != [Amount::ZERO; 4]);
+        prop_assert_eq!(sums, expected);
     }
 
     /// Check that the flows of parts add up to those of the whole, row by row, and that the highest of their peaks is
@@ -128,6 +167,6 @@ proptest! {
         costs(&others).iter().for_each(|(site, cost)| *sums.entry(*site).or_default() += *cost);
         prop_assert_eq!(sums, costs(&whole));
         prop_assert_eq!(some.peak.held + others.peak.held, whole.peak.held);
-        prop_assert_eq!((some.peak.time, some.events), (whole.peak.time, whole.events));
+        prop_assert_eq!((some.peak.at.time, some.events), (whole.peak.at.time, whole.events));
     }
 }

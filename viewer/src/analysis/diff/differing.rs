@@ -12,6 +12,7 @@
 use crate::analysis::cost::Cost;
 use crate::analysis::profile::{Profile, Span};
 use crate::analysis::spread::Spread;
+use crate::analysis::watch::Instant;
 use capture::{NodeId, ProcessId};
 use std::collections::HashMap;
 
@@ -48,11 +49,11 @@ pub(super) fn spreads(
     parts.into_iter().map(|(row, parts)| (row, parts.differ())).collect()
 }
 
-/// How many events precede a moment.
-fn place(profile: &Profile) -> u64 {
+/// The moment, for its order among others.
+fn place(profile: &Profile) -> Instant {
     match profile.span {
-        Span::At(at) => at.position,
-        Span::Whole | Span::Range { .. } => u64::MAX,
+        Span::At(at) => at,
+        Span::Whole | Span::Range { .. } => Instant::after(u64::MAX, u64::MAX),
     }
 }
 

@@ -115,10 +115,10 @@ impl Slicer {
         // In forged files time may go backwards; slices stand still then.
         self.latest = self.latest.max(now.time);
         let position = now.position.saturating_sub(1);
-        self.close(Instant { position, time: self.boundary }, false, changes);
+        self.close(Instant::after(position, self.boundary), false, changes);
         let quiet = ((self.latest - 1) / self.width * self.width).min(self.detail.1);
         if quiet > self.last_end() {
-            self.close(Instant { position, time: quiet }, false, Vec::new());
+            self.close(Instant::after(position, quiet), false, Vec::new());
         }
         self.boundary = self.next_boundary();
     }
@@ -138,7 +138,7 @@ impl Slicer {
     /// Closes the open slice just before a process ends, at the event `now`.
     pub(super) fn before_end(&mut self, now: Instant, changes: Vec<(u32, Flow)>) {
         let time = now.time.clamp(self.last_end(), self.boundary);
-        self.close(Instant { position: now.position.saturating_sub(1), time }, true, changes);
+        self.close(Instant::after(now.position.saturating_sub(1), time), true, changes);
     }
 
     /// Counts a change of what is live.
@@ -170,7 +170,7 @@ impl Slicer {
     ) -> Vec<(Slice, Vec<(u32, Flow)>)> {
         if !self.open.change.is_zero() || !changes.is_empty() || self.done.is_empty() {
             let time = last.time.max(self.last_end());
-            self.close(Instant { position: last.position, time }, false, changes);
+            self.close(Instant::after(last.position, time), false, changes);
         }
         self.done.into_iter().map(|closed| (closed.slice, closed.changes)).collect()
     }

@@ -67,7 +67,7 @@ impl<W: Watch> Load<'_, W> {
                 self.peak.release(&mut self.sites, block.site, counted);
             }
             if W::LOOKS {
-                let at = Instant { position: self.events, time: self.now };
+                let at = Instant::after(self.events, self.now);
                 let end = End::Left { left, ended: state.ended, in_realloc };
                 self.watch.died(&life(&self.sites, process, block), &Death { at, end });
             }

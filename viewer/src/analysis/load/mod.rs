@@ -26,9 +26,10 @@ use super::process::{Phase, ProcessState};
 use super::profile::{PagesPeak, ProcessProfile, Profile, Site};
 use super::sites::{SiteId, Sites};
 use super::thread::ThreadState;
-use super::watch::{Birth, Instant, Watch};
+use super::watch::{Birth, Instant, Stage, Watch};
 use calls::Allocation;
 use capture::{Action, Ended, Event, ProcessId, Sampling, Tables, ThreadId};
+use realloc::Copying;
 use totals::Told;
 
 /// Tells whether a block counts.
@@ -73,6 +74,12 @@ pub struct Load<'a, W: Watch = ()> {
     stray_events: u64,
     last_time: u64,
     told: Told,
+    /// How much of the event that is being counted has happened.
+    stage: Stage,
+    /// A moving `realloc` is counted up to its copy only.
+    stops_at_copy: bool,
+    /// The rest of one.
+    copying: Option<Copying>,
 }
 
 impl<'a> Load<'a> {
@@ -113,6 +120,9 @@ impl<'a, W: Watch> Load<'a, W> {
             stray_events: 0,
             last_time: 0,
             told: Told::new(tables),
+            stage: Stage::Over,
+            stops_at_copy: false,
+            copying: None,
         }
     }
 
@@ -262,7 +272,7 @@ impl<'a, W: Watch> Load<'a, W> {
         let block = self.estimator.count(size);
         let state = &mut self.processes[process.index()];
         state.held += block.amount;
-        let at = Instant { position: self.events, time: self.now };
+        let at = Instant { stage: self.stage, ..Instant::after(self.events, self.now) };
         state.top.raise(state.held, at);
         self.peak.hold(&mut self.sites, site, block, at);
     }

@@ -30,6 +30,9 @@ impl Load<'_> {
             stray_events,
             last_time,
             mut told,
+            stage,
+            stops_at_copy,
+            copying,
         } = self;
         told.onto(tables);
         sites.grow(tables.nodes.len());
@@ -58,6 +61,9 @@ impl Load<'_> {
             stray_events,
             last_time,
             told,
+            stage,
+            stops_at_copy,
+            copying,
         }
     }
 

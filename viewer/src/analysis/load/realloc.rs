@@ -14,8 +14,17 @@ use super::Load;
 use super::calls::Allocation;
 use crate::analysis::heap::Block;
 use crate::analysis::thread::Pending;
-use crate::analysis::watch::{End, InvalidFree, Watch};
+use crate::analysis::watch::{End, InvalidFree, Stage, Watch};
 use capture::{NodeId, ProcessId, ReallocOutcome, ThreadId};
+
+/// The rest of a `realloc` of which only the new block was counted.
+#[derive(Clone, Copy)]
+pub(super) struct Copying {
+    process: ProcessId,
+    thread: ThreadId,
+    serial: u16,
+    end: End,
+}
 
 impl<W: Watch> Load<'_, W> {
     pub(super) fn realloc_begin(&mut self, process: ProcessId, thread: ThreadId, address: u64, serial: u16) {
@@ -61,10 +70,35 @@ impl<W: Watch> Load<'_, W> {
                     self.realloc_free((process, thread), pending, end);
                     self.allocate(call, old.as_ref());
                 } else {
+                    self.stage = if old.is_some() { Stage::Copying } else { Stage::Over };
                     self.allocate(call, old.as_ref());
-                    self.realloc_free((process, thread), pending, end);
+                    self.stage = Stage::Over;
+                    match pending {
+                        Some(pending) if self.stops_at_copy && old.is_some() => {
+                            // Whoever looks at this moment finds a `realloc` under way.
+                            self.threads[thread.index()].pending.push(pending);
+                            self.copying = Some(Copying { process, thread, serial, end });
+                        }
+                        pending => self.realloc_free((process, thread), pending, end),
+                    }
                 }
             }
+        }
+    }
+
+    /// Counts the next events, each of which may be a `realloc` that moves its block: up to its copy, while both
+    /// blocks exist. [`Self::copied`] counts the rest.
+    pub fn up_to_copy(&mut self, count: impl FnOnce(&mut Self)) {
+        self.stops_at_copy = true;
+        count(self);
+        self.stops_at_copy = false;
+    }
+
+    /// The rest of the `realloc` that was counted up to its copy, if the last event was one.
+    pub fn copied(&mut self) {
+        if let Some(Copying { process, thread, serial, end }) = self.copying.take() {
+            let pending = self.threads[thread.index()].take(serial);
+            self.realloc_free((process, thread), pending, end);
         }
     }
 

@@ -49,7 +49,7 @@ impl<W: Watch> Load<'_, W> {
     }
 
     pub(in crate::analysis) fn instant(&self) -> Instant {
-        Instant { position: self.events, time: self.now }
+        Instant::after(self.events, self.now)
     }
 }
 

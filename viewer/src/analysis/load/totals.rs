@@ -170,8 +170,8 @@ impl<W: Watch> Load<'_, W> {
         match kind {
             FigureKind::PeakBlocks if !is_range => state.top.held.blocks = signed,
             FigureKind::PeakBytes if !is_range => state.top.held.bytes = signed,
-            FigureKind::PeakTime if !is_range => (state.top.time, state.top.position) = (value, position),
-            FigureKind::WholePeakTime if !is_range => self.peak.told(Instant { position, time: value }),
+            FigureKind::PeakTime if !is_range => state.top.at = Instant::after(position, value),
+            FigureKind::WholePeakTime if !is_range => self.peak.told(Instant::after(position, value)),
             FigureKind::PagesPeakBytes if !is_range => self.own_pages_peak.bytes = signed,
             FigureKind::PagesPeakTime if !is_range => self.own_pages_peak.time = value,
             FigureKind::PagesBytes => self.own_pages = signed,
@@ -305,7 +305,7 @@ impl Load<'_> {
         let (top, anomalies, gaps, pages) = (state.top, state.anomalies, state.gaps, state.mappings);
         set(FigureKind::PeakBlocks, top.held.blocks.cast_unsigned());
         set(FigureKind::PeakBytes, top.held.bytes.cast_unsigned());
-        set(FigureKind::PeakTime, top.time);
+        set(FigureKind::PeakTime, top.at.time);
         set(FigureKind::InReallocBlocks, moving.blocks.cast_unsigned());
         set(FigureKind::InReallocBytes, moving.bytes.cast_unsigned());
         set(FigureKind::UnmatchedFrees, anomalies.unmatched_frees);
@@ -336,7 +336,7 @@ impl Load<'_> {
     pub(in crate::analysis) fn whole_figures(&self) -> [(FigureKind, u64); 4] {
         let PagesPeak { bytes, time } = self.own_pages_peak;
         [
-            (FigureKind::WholePeakTime, self.peak.top().time),
+            (FigureKind::WholePeakTime, self.peak.top().at.time),
             (FigureKind::PagesPeakBytes, bytes.cast_unsigned()),
             (FigureKind::PagesPeakTime, time),
             (FigureKind::PagesBytes, self.own_pages.cast_unsigned()),

@@ -112,7 +112,7 @@ fn process<'a>(row: &'a Process, profile: &ProcessProfile, is_sampled: bool) -> 
         temporary: cost.temporary.blocks,
         peak_bytes: profile.peak.held.bytes,
         peak_blocks: profile.peak.held.blocks,
-        peak_time_ns: profile.peak.time,
+        peak_time_ns: profile.peak.at.time,
         bytes_at_capture_peak: cost.peak.bytes,
         leaked_blocks: cost.leaked.blocks,
         leaked_bytes: cost.leaked.bytes,

@@ -66,7 +66,7 @@ pub(super) fn totals(loaded: &Loaded) -> Totals {
         temporary_bytes: total.temporary.bytes,
         peak_bytes: profile.peak.held.bytes,
         peak_blocks: profile.peak.held.blocks,
-        peak_time_ns: profile.peak.time,
+        peak_time_ns: profile.peak.at.time,
         leaked_blocks: total.leaked.blocks,
         leaked_bytes: total.leaked.bytes,
         running_blocks: running.blocks,

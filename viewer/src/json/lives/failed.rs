@@ -29,6 +29,7 @@ struct RowFields<'a> {
     bytes: u64,
     smallest: Option<u64>,
     largest: Option<u64>,
+    overflow: Option<FactorFields>,
     alignment: Option<u64>,
     first_ns: u64,
     last_ns: u64,
@@ -38,6 +39,13 @@ struct RowFields<'a> {
     process: Option<String>,
     threads: Vec<ThreadFields<'a>>,
     stack: Stack<'a>,
+}
+
+/// A product that overflows.
+#[derive(Serialize)]
+struct FactorFields {
+    count: u64,
+    size: u64,
 }
 
 /// Writes `failed --json`.
@@ -65,6 +73,7 @@ fn fields<'a>(loaded: &'a Loaded, row: &Failure) -> RowFields<'a> {
         bytes: row.bytes,
         smallest: row.sizes.map(|(least, _)| least),
         largest: row.sizes.map(|(_, most)| most),
+        overflow: row.factors.map(|(count, size)| FactorFields { count, size }),
         alignment: Some(row.alignment).filter(|&alignment| alignment != 0),
         first_ns: row.first.time,
         last_ns: row.last.time,
