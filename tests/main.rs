@@ -70,6 +70,7 @@ mod imports;
 mod push;
 mod serve;
 mod terminal;
+mod views;
 mod web;
 
 mod documents;

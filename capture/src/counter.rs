@@ -60,6 +60,11 @@ kinds! {
     SystemTime = 7 "system_ns",
     /// Number of threads.
     Threads = 8 "threads",
+    /// The most memory that was ever resident since the program began, as the kernel has it, bytes.
+    PeakRss = 9 "peak_rss_bytes",
+    /// At its end: the most that was ever resident in the process, with whatever programs it was before, or in any that
+    /// it has waited for; bytes.
+    FamilyPeakRss = 10 "family_peak_rss_bytes",
     /// Time that a processor of the machine was busy, nanoseconds.
     CpuBusy = 20 "cpu_busy_ns",
     /// CPU time of the collector so far, nanoseconds.

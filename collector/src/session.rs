@@ -272,9 +272,10 @@ impl Session {
         self.writing.failure.as_fd()
     }
 
-    /// Notes how a process ended that the caller started or has just waited for: from now on its pid may be reused.
-    pub fn note_exit(&self, pid: u32, status: ExitStatus) {
-        self.exits.note(pid, self.requests.clock.now(), status);
+    /// Notes how a process ended that the caller started or has just waited for, and the most memory that was resident in
+    /// it or in those that it has waited for: from now on its pid may be reused.
+    pub fn note_exit(&self, pid: u32, status: ExitStatus, peak_rss: Option<u64>) {
+        self.exits.note(pid, self.requests.clock.now(), status, peak_rss);
     }
 
     /// Ends the recording and finishes the capture. `unrecorded` names the processes that run on unrecorded. When

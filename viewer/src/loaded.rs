@@ -1,6 +1,8 @@
 //! A capture, counted and named: the input of every view.
 
-use crate::analysis::{Amount, Counters, Failure, MarkName, Names, Profile, Reason, Span, marks_by_name};
+use crate::analysis::{
+    Amount, Counters, Failure, MarkName, Names, Point, Profile, Reason, Span, marks_by_name,
+};
 use crate::graph::Reach;
 use crate::query::Seen;
 use crate::suppression::Suppressed;
@@ -62,6 +64,26 @@ pub struct MarkRow<'a> {
     pub process: Option<&'a Process>,
 }
 
+/// The most memory that was resident in a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PeakRss {
+    pub(crate) bytes: u64,
+    /// Nanoseconds since the recording began.
+    pub(crate) time: u64,
+    pub(crate) kind: PeakKind,
+}
+
+/// What a maximum is known from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PeakKind {
+    /// Read at this time.
+    At,
+    /// The kernel's maximum: reached at some time before this one.
+    Before,
+    /// The largest reading: in between there may have been more.
+    Reading,
+}
+
 impl Loaded {
     /// Adds names to what was counted.
     pub fn new(tables: Tables, profile: Profile, source: Source) -> Self {
@@ -116,6 +138,28 @@ impl Loaded {
     /// When the recording ended; none when unknown, as in a truncated file.
     pub(crate) fn ended(&self) -> Option<u64> {
         self.tables.summary.as_ref().map(|summary| summary.duration_ns).filter(|&duration| duration > 0)
+    }
+
+    /// The most memory that was resident in a process, in the whole recording; none where nothing was read.
+    ///
+    /// The kernel knows the maximum of a program up to each reading. Of a process that the recording has waited for, it
+    /// knows that up to the end, but also of programs that the process was before, and of those that it waited for.
+    pub(crate) fn peak_rss(&self, process: ProcessId) -> Option<PeakRss> {
+        let read = self.counters.peak(process, CounterKind::Rss);
+        let pid = self.tables.processes.get(process.index()).map(|row| row.pid);
+        let others = self.tables.processes.iter().enumerate().filter(|(index, _)| *index != process.index());
+        let is_alone =
+            others.into_iter().all(|(_, other)| other.parent != Some(process) && Some(other.pid) != pid);
+        let at_end = self.counters.peak(process, CounterKind::FamilyPeakRss).filter(|_| is_alone);
+        let known = [self.counters.peak(process, CounterKind::PeakRss), at_end];
+        let known = known.into_iter().flatten().max_by_key(|point| point.value);
+        let (Point { time, value: bytes }, kind) = match (read, known) {
+            (Some(read), Some(known)) if read.value >= known.value => (read, PeakKind::At),
+            (_, Some(known)) => (known, PeakKind::Before),
+            (Some(read), None) => (read, PeakKind::Reading),
+            (None, None) => return None,
+        };
+        Some(PeakRss { bytes, time, kind })
     }
 
     /// The resident size that the kernel reported last for a process, up to the moment shown.

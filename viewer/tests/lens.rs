@@ -400,6 +400,41 @@ fn groups_begin_beyond_the_allocator() {
     );
 }
 
+/// Check that in a list of functions each module has what its functions have: itself, the sum, and in total what was allocated on
+/// stacks with any of them.
+#[test]
+fn modules_in_a_list_have_what_their_functions_have() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let library = "/lib/libstdc++.so.6";
+    let stacks: [&[(&str, &str)]; 3] = [
+        &[
+            ("/bin/app", "main"),
+            (library, "std::string::reserve(unsigned long)"),
+            (library, "operator new(unsigned long)"),
+        ],
+        &[("/bin/app", "main"), ("/bin/app", "make")],
+        &[(library, "init"), (library, "operator new(unsigned long)")],
+    ];
+    for (place, functions) in stacks.into_iter().enumerate() {
+        let stack = functions.iter().fold(NodeId::ROOT, |parent, (module, function)| {
+            let frame = made.frame(Some(module), &[function]);
+            made.node(parent, frame)
+        });
+        made.alloc(thread, 0x1000 * (place as u64 + 1), 1 << place, stack);
+    }
+    made.end(process, thread, Ended::Exited(0));
+    let lens = Lens { group: Some(Grouping::Module), counts_library: true, ..Lens::default() };
+    let loaded = lens.apply(made.loaded("app.memprof"));
+    let tree = Tree::top_down(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes);
+    let mut rows: Vec<(String, i64, i64)> = functions(&tree, &loaded.names)
+        .into_iter()
+        .map(|row| (loaded.names.label(row.label).name.clone(), row.own.bytes, row.total.bytes))
+        .collect();
+    rows.sort();
+    assert_eq!(rows, [("app".to_owned(), 2, 3), ("libstdc++.so.6".to_owned(), 5, 5)]);
+}
+
 /// Check that processes are apart unless somebody wants those of one command line, or of one executable, as one, and that their
 /// sums are one then.
 #[test]
@@ -483,6 +518,7 @@ fn lenses() -> impl Strategy<Value = Lens> {
             callers,
             fold,
             group,
+            counts_library: false,
         },
     )
 }

@@ -180,6 +180,50 @@ fn blocks_between_samples_end_what_is_temporary() {
     assert_eq!(Some(temporary.blocks), weight);
 }
 
+/// Check what documents say of the errors: how many estimates are within three of them, for stacks with five, forty and hundreds
+/// of samples; and that large blocks, which are many samples, do not make the errors of a few small ones larger.
+#[test]
+fn errors_of_few_samples_are_too_small() {
+    const INTERVAL: u64 = 512 << 10;
+    let sampling = Sampling::new(INTERVAL).unwrap();
+    let mut random = Random(3);
+    // The share of runs with any sample that are within three errors; blocks are a number of a size.
+    let mut within = |blocks: &[(u64, u64)]| {
+        let (mut near, mut seen) = (0, 0);
+        for _ in 0..1000 {
+            let (mut off, mut variance) = (0.0, 0.0);
+            let mut samples = 0;
+            for &(size, number) in blocks {
+                let (weight, size) = (sampling.weight(size), size as f64);
+                off -= number as f64 * size;
+                // From one sample to the next, a geometric number of blocks is left out.
+                let mut block = 0;
+                loop {
+                    let uniform = ((random.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+                    block += (uniform.ln() / (-1.0 / weight.blocks).ln_1p()).ceil().max(1.0) as u64;
+                    if block > number {
+                        break;
+                    }
+                    samples += 1;
+                    off += weight.blocks * size;
+                    variance += weight.variance * size * size;
+                }
+            }
+            if samples > 0 {
+                seen += 1;
+                near += u64::from(off.abs() <= 3.0 * variance.sqrt().ceil());
+            }
+        }
+        near as f64 / seen as f64
+    };
+    let small = |samples: u64| (64, samples * INTERVAL / 64);
+    let found = [within(&[small(5)]), within(&[small(40)]), within(&[small(400)])];
+    let expected = [0.93..=0.985, 0.98..=0.998, 0.99..=1.0];
+    assert!(found.iter().zip(expected).all(|(found, expected)| expected.contains(found)), "{found:?}");
+    let mixed = within(&[small(3), (INTERVAL, 40)]);
+    assert!(mixed < 0.997 && mixed > 0.9, "{mixed}");
+}
+
 proptest! {
     /// Check that no events of a sampled capture, and no interval, make counting panic, and that bytes that came and
     /// went leave nothing behind.

@@ -55,6 +55,7 @@ impl LensArguments {
             callers: self.callers.iter().cloned().collect(),
             fold: self.fold.clone(),
             group: self.group_by,
+            counts_library: false,
         }
     }
 }

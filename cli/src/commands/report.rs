@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use viewer::analysis::{Metric, Share};
 use viewer::outline::{Form, outline};
-use viewer::query::Part;
+use viewer::query::{Lens, Part};
 use viewer::{ReportOptions, Shape, json, text};
 
 /// Show who allocates and who holds memory
@@ -98,7 +98,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let default = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
     let metric = if arguments.cpu { Metric::Cpu } else { arguments.by.unwrap_or(default) };
     let options = ReportOptions { metric, shape, min: arguments.min, limit: arguments.limit };
-    let loaded = arguments.capture.seen(&query, &arguments.stacks.lens())?;
+    let lens = Lens { counts_library: shape == Shape::Functions, ..arguments.stacks.lens() };
+    let loaded = arguments.capture.seen(&query, &lens)?;
     view::needs(metric, &loaded.tables, &loaded.source)?;
     view::print(|out, style| {
         match arguments.json {

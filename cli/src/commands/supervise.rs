@@ -83,7 +83,7 @@ pub(crate) fn until_end(
         // Before the first signal, too: one that came before signals were caught is lost.
         for ended in reap() {
             debug!("{} ended: {}", ended.pid, ended.status);
-            session.note_exit(ended.pid, ended.status);
+            session.note_exit(ended.pid, ended.status, ended.peak_rss);
             if ended.pid == child.pid() {
                 status = Some(ended.status);
             }

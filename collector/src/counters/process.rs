@@ -1,5 +1,7 @@
-//! `/proc/PID/stat` of each recorded process.
+//! `/proc/PID/stat` of each recorded process, and the maximum that `/proc/PID/status` has: what is resident between two
+//! readings is in no reading.
 
+use super::rollup::field;
 use super::{Reading, Round, Source};
 use capture::CounterKind;
 use procfs::process::Process;
@@ -41,11 +43,17 @@ impl Source for Stat {
                 (CounterKind::SystemTime, stat.stime.saturating_mul(self.tick)),
                 (CounterKind::Threads, stat.num_threads.max(0).unsigned_abs()),
             ];
-            for (kind, value) in values {
+            let peak = peak_rss(subject.pid).map(|peak| (CounterKind::PeakRss, peak));
+            for (kind, value) in values.into_iter().chain(peak) {
                 reading.add(Some(subject.process), kind, 0, value);
             }
         }
     }
+}
+
+/// The most that was ever resident in the program of a process, bytes.
+fn peak_rss(pid: u32) -> Option<u64> {
+    field(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmHWM:")
 }
 
 #[cfg(test)]
@@ -69,6 +77,8 @@ mod tests {
         Stat::new().read(&of(&[subject(pid), subject(alive)]), &mut reading);
         child.wait().unwrap();
         let read: Vec<_> = reading.counters.iter().filter_map(|counter| counter.process).collect();
-        assert_eq!(read, [ProcessId(alive); 6]);
+        assert_eq!(read, [ProcessId(alive); 7]);
+        let value = |kind| reading.counters.iter().find(|counter| counter.kind == kind).unwrap().value;
+        assert!(value(CounterKind::PeakRss) >= value(CounterKind::Rss) && value(CounterKind::Rss) > 100_000);
     }
 }

@@ -59,7 +59,7 @@ fn read_one(subject: &Subject, reading: &mut Reading) {
 }
 
 /// The bytes in a line like `Pss:    1234 kB`.
-fn field(text: &str, name: &str) -> Option<u64> {
+pub(super) fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }

@@ -4,6 +4,7 @@
 //! descended from the target stays below us, can be found in `/proc` by parent pids alone, and leaves its exit status
 //! to us. The only visible effect is that an orphan's `getppid()` is our pid instead of 1, as under `systemd --user`.
 
+use crate::clock::{own_usage, peak_rss_of_children};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, wait};
 use std::collections::HashMap;
@@ -18,6 +19,9 @@ pub struct Ended {
     pub pid: u32,
     /// How it ended.
     pub status: ExitStatus,
+    /// The most memory that was ever resident in it, or in any process that it has waited for, bytes; none where
+    /// another one had more before.
+    pub peak_rss: Option<u64>,
 }
 
 /// A process below another one.
@@ -43,12 +47,21 @@ pub fn reap() -> Vec<Ended> {
     let mut ended = Vec::new();
     // Stops of tracees must be left to the thread that traces them; waiting for any child would take them.
     let options = WaitOptions::NOHANG | WaitOptions::from_bits_retain(libc::__WNOTHREAD.cast_unsigned());
+    let mut highest = peak_rss_of_children();
     loop {
         match wait(options) {
             // A child traced by another thread of ours has stopped; that thread sees it for itself.
             Ok(Some((_, status))) if status.stopped() => {}
             Ok(Some((pid, status))) => {
-                ended.push(Ended { pid: number(pid), status: ExitStatus::from_raw(status.as_raw()) });
+                // Its own program comes after a copy of ours, whose memory counts as its own.
+                let most = highest.max(own_usage().peak_rss);
+                highest = highest.max(peak_rss_of_children());
+                let peak_rss = Some(highest).filter(|peak| *peak > most);
+                ended.push(Ended {
+                    pid: number(pid),
+                    status: ExitStatus::from_raw(status.as_raw()),
+                    peak_rss,
+                });
             }
             Err(Errno::INTR) => {}
             Ok(None) | Err(_) => return ended,

@@ -2,7 +2,7 @@
 
 use super::Processes;
 use crate::image::{End, Image, ImageId};
-use capture::{Ended, Error, ProcessEnd, ProcessId, ThreadId, Writer};
+use capture::{Counter, CounterKind, Ended, Error, ProcessEnd, ProcessId, ThreadId, Writer};
 use std::ops::RangeInclusive;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -66,13 +66,14 @@ impl Processes {
         Ok(Some(alive.process))
     }
 
-    /// The status from whoever reaped the process overrides what we know. `time` tells the process from a later one
+    /// The status from whoever reaped the process overrides what we know; the most memory that was resident in it, or in
+    /// those that it has waited for, is a counter. `time` tells the process from a later one
     /// with the same pid.
     pub(crate) fn note_exit(
         &mut self,
         pid: u32,
         time: u64,
-        status: ExitStatus,
+        (status, peak_rss): (ExitStatus, Option<u64>),
         writer: &mut Writer,
     ) -> Result<(), Error> {
         let Some(id) = self.images.that_had(pid, time) else { return Ok(()) };
@@ -80,6 +81,10 @@ impl Processes {
         if end.is_some_and(|end| end.ended == Ended::Exec) {
             // It continued as a program that was not recorded.
             return Ok(());
+        }
+        if let Some(value) = peak_rss {
+            let (process, kind) = (Some(id), CounterKind::FamilyPeakRss);
+            writer.counter(Counter { time, process, kind, instance: 0, value })?;
         }
         self.set_end(id, of_wait_status(status.into_raw()), None, writer)
     }

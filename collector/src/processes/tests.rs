@@ -45,7 +45,7 @@ fn pid_used_again_has_its_own_end() {
     }
     for (time, code) in [(9, 9), (17, 1), (27, 2)] {
         let status = std::os::unix::process::ExitStatusExt::from_raw(code << 8);
-        processes.note_exit(FIRST, seconds(time), status, &mut writer).unwrap();
+        processes.note_exit(FIRST, seconds(time), (status, None), &mut writer).unwrap();
     }
     writer.finish(&Summary::default()).unwrap();
     let ends = Reader::open(&path).unwrap().into_tables().processes;
@@ -94,7 +94,7 @@ fn what_ended_long_ago_is_forgotten() {
         processes.end(image.id, 0, End::Running, 0..=0, &mut writer).unwrap();
         assert_eq!(processes.running().len(), 1);
         let status = std::os::unix::process::ExitStatusExt::from_raw(7 << 8);
-        processes.note_exit(FIRST, 0, status, &mut writer).unwrap();
+        processes.note_exit(FIRST, 0, (status, None), &mut writer).unwrap();
         writer.finish(&Summary::default()).unwrap();
         let reader = Reader::open(&path).unwrap();
         let all = &reader.tables().processes;

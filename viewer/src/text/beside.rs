@@ -4,7 +4,7 @@ use super::style::{Role, Style};
 use crate::analysis::process_name;
 use crate::format::bytes;
 use crate::loaded::Loaded;
-use capture::{CounterKind, ProcessId};
+use capture::ProcessId;
 use std::io::{self, Write};
 
 /// Writes a line if more pages were mapped apart from the allocators than the heap ever held.
@@ -39,12 +39,11 @@ fn pages_text(loaded: &Loaded) -> Option<String> {
     Some(text)
 }
 
-/// The most that was resident in all processes that allocated, as far as was sampled; `None` if one of them was not
+/// The most that was resident in all processes that allocated, as far as is known; `None` if one of them was not
 /// sampled.
 fn most_resident(loaded: &Loaded) -> Option<i64> {
     let seen = loaded.profile.processes.iter().enumerate().filter(|(_, process)| process.seen);
-    let mut peaks =
-        seen.map(|(index, _)| loaded.counters.peak(ProcessId::from_index(index), CounterKind::Rss));
-    let sum = peaks.try_fold(0_u64, |sum, peak| Some(sum.saturating_add(peak?.value)))?;
+    let mut peaks = seen.map(|(index, _)| loaded.peak_rss(ProcessId::from_index(index)));
+    let sum = peaks.try_fold(0_u64, |sum, peak| Some(sum.saturating_add(peak?.bytes)))?;
     Some(i64::try_from(sum).unwrap_or(i64::MAX))
 }

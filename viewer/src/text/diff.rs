@@ -170,7 +170,7 @@ fn estimated(
         [false, true] => format!("{} is sampled", escape(&after.source.file)),
         [false, false] => return Ok(()),
     };
-    let text = format!("{which}: numbers are estimates, ± is one standard error");
+    let text = format!("{which}: numbers are estimates, {}", estimate::ERROR);
     writeln!(out, "{}", style.paint(Role::Detail, text))
 }
 

@@ -6,6 +6,9 @@ use crate::format;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
+/// What stands behind `±`. It is computed from the samples, and so is itself an estimate.
+pub(super) const ERROR: &str = "± is one standard error, too small where samples are few";
+
 /// A number of bytes with its standard error, if it has one.
 pub(super) fn bytes(amount: Amount, spread: Spread) -> String {
     let text = format::bytes(amount.bytes);
@@ -62,9 +65,8 @@ pub(super) fn sampled(loaded: &Loaded) -> Option<String> {
 
 /// The same, where numbers have errors.
 pub(super) fn note(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    sampled(loaded).map_or(Ok(()), |text| {
-        writeln!(out, "{}", style.paint(Role::Detail, format!("{text}, ± is one standard error")))
-    })
+    sampled(loaded)
+        .map_or(Ok(()), |text| writeln!(out, "{}", style.paint(Role::Detail, format!("{text}, {ERROR}"))))
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ use crate::analysis::{
 };
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
-use crate::loaded::{Loaded, MarkRow};
+use crate::loaded::{Loaded, MarkRow, PeakKind};
 use capture::aggregate::AGGREGATE;
-use capture::{Clock, CounterKind, CpuSummary, FAILED_CALLS, ProcessId};
+use capture::{Clock, CpuSummary, FAILED_CALLS, ProcessId};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
@@ -219,15 +219,21 @@ fn cpu(loaded: &Loaded) -> Facts {
     if !cpu.refused.is_empty() {
         facts.push(fact("note", escape(&cpu.refused)));
     }
-    let rss = loaded.tables.processes.iter().enumerate().filter_map(|(index, process)| {
-        Some((loaded.counters.peak(ProcessId::from_index(index), CounterKind::Rss)?, process.pid))
-    });
+    let rss =
+        loaded.tables.processes.iter().enumerate().filter_map(|(index, process)| {
+            Some((loaded.peak_rss(ProcessId::from_index(index))?, process.pid))
+        });
     let mut rss: Vec<_> = rss.collect();
-    rss.sort_by_key(|(peak, _)| Reverse(peak.value));
+    rss.sort_by_key(|(peak, _)| Reverse(peak.bytes));
     let others = rss.len().saturating_sub(RESIDENT);
     facts.extend(rss.iter().take(RESIDENT).map(|(peak, pid)| {
-        let size = bytes(i64::try_from(peak.value).unwrap_or(i64::MAX));
-        fact(&format!("peak RSS of {pid}"), format!("{size} after {}", duration(peak.time)))
+        let size = bytes(i64::try_from(peak.bytes).unwrap_or(i64::MAX));
+        let (when, how) = match peak.kind {
+            PeakKind::At => ("after", ""),
+            PeakKind::Before => ("before", ""),
+            PeakKind::Reading => ("after", ", the largest reading"),
+        };
+        fact(&format!("peak RSS of {pid}"), format!("{size} {when} {}{how}", duration(peak.time)))
     }));
     if others > 0 {
         facts.push(fact("smaller peak RSS", counted(others as u64, "process")));

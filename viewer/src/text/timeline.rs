@@ -130,14 +130,15 @@ fn of_disks(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::Re
     writeln!(out, "disk time of {}{more}", each.join(", "))
 }
 
-/// The largest sizes of processes that the kernel reported in this time.
+/// The largest sizes of processes that were read in this time.
 fn of_kernel(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::Result<()> {
     let most = |kind| {
         let ends = (0..timeline.buckets.len()).map(|index| timeline.end_of(index));
         resident(&loaded.counters, kind, &loaded.tables.processes, ends).into_iter().max()
     };
     let Some(rss) = most(CounterKind::Rss) else { return Ok(()) };
-    let mut text = format!("at most {} resident (RSS)", bytes(rss));
+    // Memory of less than a tenth of a second is in no reading.
+    let mut text = format!("largest readings: {} resident (RSS)", bytes(rss));
     if let Some(pss) = most(CounterKind::Pss) {
         text += &format!(", {} proportional (PSS)", bytes(pss));
     }

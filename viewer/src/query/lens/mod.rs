@@ -52,6 +52,9 @@ pub struct Lens {
     pub fold: Vec<Pattern>,
     /// What functions are grouped by.
     pub group: Option<Grouping>,
+    /// Groups have what the standard library in them allocates for its callers. Otherwise that is its callers', who would
+    /// all but vanish behind it in a tree; in a list of functions it would be missing from the total of its group.
+    pub counts_library: bool,
 }
 
 /// What a lens has left out, for views to report.

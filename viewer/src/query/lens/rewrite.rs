@@ -147,7 +147,8 @@ impl<'a> Rewrite<'a> {
             }
             for place in places.rev() {
                 state = self.function(state, place, node.frame, tables);
-                if !self.groups.plumbing[place as usize] || !self.lens.callers.is_empty() {
+                let is_meant = !self.groups.plumbing[place as usize] || self.lens.counts_library;
+                if is_meant || !self.lens.callers.is_empty() {
                     state.meant = state.stack;
                 }
             }
