@@ -8,7 +8,7 @@
 use super::escape::escape;
 use super::place::chain_of;
 use super::style::{Role, Style};
-use crate::analysis::{Names, Reason, call_kind, call_of};
+use crate::analysis::{Names, Reason, call_kind, call_of, functions_of};
 use crate::format::counted;
 use crate::options::DumpOptions;
 use capture::{Action, Event, MarkKind, NodeId, ProcessId, Pseudo, ReallocOutcome, StringId, Tables};
@@ -154,7 +154,7 @@ impl<'a> Dump<'a> {
         if limit == 0 {
             return String::new();
         }
-        let text = chain_of(self.tables, self.names, stack, 0, limit);
+        let text = chain_of(self.names, functions_of(self.tables, self.names, stack).enumerate(), limit);
         if text.is_empty() { text } else { format!("  {text}") }
     }
 

@@ -3,7 +3,7 @@
 use super::escape::{columns, escape, fit};
 use crate::analysis::{Kind, LabelId, Names, Step, meaningful};
 use crate::loaded::Loaded;
-use capture::{FrameId, NodeId, Tables};
+use capture::{FrameId, NodeId};
 
 /// A function's name for a line with several: short and escaped.
 pub(super) fn function(names: &Names, step: &Step) -> String {
@@ -52,15 +52,19 @@ pub fn detail_of_frame(loaded: &Loaded, frame: FrameId, step: &Step) -> Option<S
 /// The functions of a stack from the first meaningful one, at most `limit`, as `parse parse.c:12 < read < main`.
 /// Recursive calls of a function are written once, with their number, and so are unnamed callers in the same file.
 pub(super) fn chain(loaded: &Loaded, stack: NodeId, skip: usize, limit: usize) -> String {
-    chain_of(&loaded.tables, &loaded.names, stack, skip, limit)
+    chain_of(&loaded.names, meaningful(&loaded.tables, &loaded.names, stack).enumerate().skip(skip), limit)
 }
 
-/// The same for a capture that was not counted.
-pub(super) fn chain_of(tables: &Tables, names: &Names, stack: NodeId, skip: usize, limit: usize) -> String {
+/// The same of these functions, each with its place on the stack.
+pub(super) fn chain_of(
+    names: &Names,
+    functions: impl Iterator<Item = (usize, (FrameId, Step))>,
+    limit: usize,
+) -> String {
     let mut parts: Vec<(String, usize)> = Vec::new();
     let mut previous = None;
     let mut cut = false;
-    for (index, (_, step)) in meaningful(tables, names, stack).enumerate().skip(skip) {
+    for (index, (_, step)) in functions {
         // For the allocating function it matters which unnamed function it is; for callers on one line the file is
         // enough.
         let label = names.label(step.label);
