@@ -1,8 +1,8 @@
 //! Programs that were started without the agent, and get it when attached to.
 
 use crate::harness::{
-    Event, Fixture, Page, Running, Service, World, agent, assert_exact, attach, c, info, library, number,
-    skip, start, wait, wait_for,
+    Event, Fixture, Page, Running, Service, World, agent, assert_exact, attach, c, copy_program, info,
+    library, number, product, skip, start, start_collector, wait, wait_for,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -553,4 +553,56 @@ fn a_thread_that_stays_in_the_loader_is_left_there() {
     attach_in_vain(&ended);
     ended.running.signal(Signal::TERM);
     assert_eq!(ended.running.wait().code, 128 + 15);
+}
+
+/// Check that a process is recorded whose program and C library were replaced on disk since it began, as by an
+/// upgrade: by root, and without the rights to open what is mapped of files that are gone.
+#[test]
+fn upgraded_files_do_not_matter() {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("our own mappings can be read");
+    let mut paths = maps.lines().filter_map(|line| line.split_ascii_whitespace().nth(5));
+    let Some(libc) = paths.find(|path| path.ends_with("/libc.so.6")) else {
+        return skip("an upgraded C library", "this test has none of that name");
+    };
+    let built = c("counts_its_calls").flags(["-O1", "-Wl,--build-id=none"]).build();
+    for has_rights in [true, false] {
+        let world = World::new();
+        let limited = |program: &Path| {
+            let mut command = world.command("setpriv");
+            command.args(["--bounding-set", "-sys_admin,-checkpoint_restore", "--"]).arg(program);
+            command
+        };
+        if !has_rights && wait(&world, limited(Path::new("true"))).code != 0 {
+            return skip("fewer rights", "this needs root, and a setpriv that knows them");
+        }
+        let page = Page::new(&world);
+        std::fs::create_dir(world.path("lib")).expect("the folder is ours");
+        let (program, library) = (world.path("program"), world.path("lib/libc.so.6"));
+        copy_program(&built, &program);
+        copy_program(libc, &library);
+        let mut command = world.command(&program);
+        command.arg(&page.path).args(["1", "1000"]).env("LD_LIBRARY_PATH", world.path("lib"));
+        let running = start(&world, command);
+        page.wait_for_calls(1, 1000);
+        for file in [&program, &library] {
+            copy_program("/bin/true", &world.path("other"));
+            std::fs::rename(world.path("other"), file).expect("it is ours");
+        }
+        let pid = running.pid().as_raw_nonzero().to_string();
+        let options = ["--patience", "100s", "--output", "it.memprof"];
+        let collector = if has_rights {
+            attach(&world, &pid, &options)
+        } else {
+            let mut tool = limited(product());
+            tool.arg("attach").args(options).arg(&pid);
+            start_collector(&world, tool)
+        };
+        page.wait_for_calls(1, page.calls(0).mallocs_done + 1000);
+        collector.signal(Signal::INT);
+        let ran = collector.wait();
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(allocating(&world).iter().any(|name| name == "work"), "{:?}", allocating(&world));
+        page.stop();
+        assert_eq!(running.wait().code, 5);
+    }
 }

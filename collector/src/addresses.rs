@@ -1,16 +1,19 @@
 //! Addresses in the capture that need names, and the files the names come from.
 
 use crate::anonymous_code::Told;
+use crate::file_copies::FileCopies;
 use crate::modules::Modules;
 use crate::unnamed::Unnamed;
 use capture::ModuleId;
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use symbols::{ModuleFile, Reason};
 
-/// Most descriptors kept for names; the rest of the process's limit is for rings.
-const MOST_HANDLES: usize = 256;
+/// Most descriptors kept for names, whatever the process's limit, a quarter of which they may take: the rest is for
+/// rings.
+const MOST_HANDLES: u64 = 1 << 14;
 
 /// What is looked up at the end.
 #[derive(Debug, Default)]
@@ -21,6 +24,8 @@ pub(crate) struct Addresses {
     pub(crate) files: FxHashMap<ModuleId, Result<ModuleFile, Reason>>,
     /// Files kept open, at most [`MOST_HANDLES`], since programs may be rebuilt while they are recorded.
     pub(crate) handles: FxHashMap<ModuleId, Arc<File>>,
+    /// Copies of files that may be written to again.
+    pub(crate) copies: FileCopies,
     /// Modules without a file, and what the process reported about the code in them.
     pub(crate) made: FxHashMap<ModuleId, Told>,
 }
@@ -35,8 +40,17 @@ impl Addresses {
 
     /// Keeps a module's file open, if there is room.
     pub(crate) fn hold(&mut self, module: ModuleId, handle: Arc<File>) {
-        if self.handles.len() < MOST_HANDLES {
-            self.handles.entry(module).or_insert(handle);
+        static MOST: LazyLock<u64> = LazyLock::new(|| {
+            let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+            limit.map_or(MOST_HANDLES, |limit| (limit / 4).min(MOST_HANDLES))
+        });
+        if (self.handles.len() as u64) < *MOST
+            && let Entry::Vacant(entry) = self.handles.entry(module)
+        {
+            if let Some(Ok(file)) = self.files.get(&module) {
+                self.copies.keep(module, file, &handle);
+            }
+            entry.insert(handle);
         }
     }
 }

@@ -110,6 +110,7 @@ mod beginning;
 #[expect(unsafe_code, reason = "reads the time stamp counter")]
 mod clock;
 mod command_line;
+mod file_copies;
 mod handles;
 mod live;
 mod missed_allocators;

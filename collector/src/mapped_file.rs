@@ -21,6 +21,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 use symbols::Reason;
 
 /// What the kernel appends to the path of a file that is no longer there.
@@ -84,6 +85,8 @@ pub(crate) struct MappedFile {
     pub(crate) identity: Identity,
     /// The path leads nowhere, or to another file.
     pub(crate) is_gone: bool,
+    /// It was mapped at this time, if that is known: a file that has changed since is another one.
+    pub(crate) mapped: Option<SystemTime>,
 }
 
 impl MappedFile {
@@ -94,7 +97,17 @@ impl MappedFile {
             path: plain.map_or_else(|| path.to_owned(), PathBuf::from),
             identity,
             is_gone: plain.is_some(),
+            mapped: None,
         }
+    }
+
+    /// True for the handle of a file that was changed, or made, after this one was mapped.
+    pub(crate) fn has_changed(&self, handle: &File) -> bool {
+        let changed = handle.metadata().map(|metadata| (metadata.ctime(), metadata.ctime_nsec()));
+        let mapped = self.mapped.and_then(|mapped| mapped.duration_since(UNIX_EPOCH).ok());
+        mapped.zip(changed.ok()).is_some_and(|(mapped, changed)| {
+            changed > (mapped.as_secs().cast_signed(), i64::from(mapped.subsec_nanos()))
+        })
     }
 
     /// What a process has mapped at an address; `None` for memory without a file, or if that cannot be read.
@@ -136,7 +149,7 @@ impl Holder<'_> {
         // tried again.
         let by_path = || {
             let paths = self.paths(&file.path).filter(|_| !file.is_gone);
-            paths.filter_map(|path| hold(&path)).find(is_it)
+            paths.filter_map(|path| hold(&path)).find(|handle| is_it(handle) && !file.has_changed(handle))
         };
         let program = || self.program.cloned().filter(is_it);
         by_path().or_else(program).or_else(|| self.find_mapped(file)).ok_or_else(|| self.reason(file))
@@ -300,6 +313,53 @@ mod tests {
         assert!(program.find(&before).is_ok());
         let unknown = MappedFile { identity: Identity::default(), ..before };
         assert_eq!(program.find(&unknown).err(), Some(Reason::FileUnknown));
+    }
+
+    /// Check that what a process has mapped of a file is taken from its memory, when the file is gone.
+    #[test]
+    fn memory_has_what_is_mapped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap().join("program");
+        fs::copy("/bin/sleep", &path).unwrap();
+        let original = fs::read(&path).unwrap();
+        let process = Mapping::of(&path);
+        let before = process.program();
+        fs::remove_file(&path).unwrap();
+        let by_path = MappedFile { identity: Identity::default(), ..before.clone() };
+        for file in [&before, &by_path] {
+            let copy = Holder::of(process.0.id()).copy(file).unwrap();
+            let maps = maps(process.0.id()).unwrap();
+            let is_code = |map: &&MemoryMap| {
+                map.perms.contains(MMPermissions::EXECUTE) && Identity::of_map(map) == before.identity
+            };
+            let code = maps.iter().find(is_code).unwrap();
+            let from = code.offset as usize;
+            let to = (from + (code.address.1 - code.address.0) as usize).min(original.len());
+            assert_eq!(copy[from..to], original[from..to]);
+            assert_eq!(copy[..64], original[..64]);
+        }
+        let unknown = MappedFile { path: "/no/such/file".into(), ..by_path };
+        assert_eq!(Holder::of(process.0.id()).copy(&unknown), None);
+    }
+
+    /// Check that a file that was changed after it was mapped is not taken for it, if its process is gone.
+    #[test]
+    fn files_that_have_changed_are_others() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let metadata = file.as_file().metadata().unwrap();
+        let identity = Identity { device: metadata.dev(), inode: metadata.ino() };
+        let changed =
+            UNIX_EPOCH + std::time::Duration::new(metadata.ctime() as u64, metadata.ctime_nsec() as u32);
+        let nobody = Holder::of(u32::MAX >> 1);
+        for (mapped, is_it) in [
+            (None, true),
+            (Some(changed), true),
+            (changed.checked_sub(std::time::Duration::from_nanos(1)), false),
+        ] {
+            let mapped = MappedFile { mapped, ..MappedFile::listed(file.path(), identity) };
+            let expected = (!is_it).then_some(Reason::FileReplaced);
+            assert_eq!(nobody.find_unseen(&mapped).err(), expected, "{mapped:?}");
+        }
     }
 
     /// Check that a file that is listed with other numbers than `stat` gives is recognized by how it is listed when it

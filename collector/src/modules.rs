@@ -2,6 +2,7 @@
 //! the capture's tables.
 
 use crate::anonymous_code::{AnonymousCode, Told};
+use crate::file_copies::modified_ns;
 use crate::mapped_file::{Holder, Identity, MappedFile};
 use crate::process::Info;
 use crate::stacks::CodeFrame;
@@ -174,7 +175,7 @@ impl Modules {
         let found = holder.find(&mapped);
         let metadata = found.as_ref().ok().and_then(|handle| handle.metadata().ok());
         let modified = |metadata: &Metadata| match described.file.modified_ns {
-            0 => (metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec()).unsigned_abs(),
+            0 => modified_ns(metadata),
             described => described,
         };
         let file = ModuleFile {
@@ -204,7 +205,8 @@ impl Modules {
         let path = Path::new(OsStr::from_bytes(described.path));
         if inode != 0 {
             let identity = Identity { device, inode };
-            return MappedFile { path: path.to_owned(), identity, is_gone: modified_ns == 0 };
+            let is_gone = modified_ns == 0;
+            return MappedFile { path: path.to_owned(), identity, is_gone, mapped: None };
         }
         MappedFile::at(self.info.pid, described.start)
             .unwrap_or_else(|| MappedFile::listed(&self.info.folder.join(path), Identity::default()))

@@ -78,7 +78,10 @@ fn source(module: Option<ModuleId>, pipeline: &Pipeline) -> Source {
         None => {
             match (of_file(pipeline.addresses.files.get(&module)), pipeline.addresses.handles.get(&module)) {
                 (Source::File(file), Some(handle)) => {
-                    Source::Held(file, format!("/proc/self/fd/{}", handle.as_raw_fd()).into())
+                    match pipeline.addresses.copies.before(module, &file, handle) {
+                        Some(copy) => Source::Image(copy.to_vec()),
+                        None => Source::Held(file, format!("/proc/self/fd/{}", handle.as_raw_fd()).into()),
+                    }
                 }
                 (source, _) => source,
             }

@@ -10,8 +10,9 @@
 //! offsets of records are sorted rather than the records themselves, which takes 16 bytes for each. The file is read
 //! rather than mapped, so that a file that shrinks meanwhile is an error and not a crash.
 //!
-//! Code is looked up in those files on this machine that have the recorded build id, or else the recorded inode. Code
-//! that is not found keeps its address within the file, and the unwinding of copied stacks ends there.
+//! Code is looked up in those files on this machine that have the recorded build id, or else the recorded inode, if
+//! they have not changed since. Code that is not found keeps its address within the file, and the unwinding of copied
+//! stacks ends there.
 
 mod fields;
 mod header;
@@ -83,14 +84,14 @@ pub(super) fn begin(file: File) -> Result<PerfData, Wrong> {
 /// Imports the rest and finishes the capture.
 pub(super) fn import<S: Sink>(data: PerfData, mut writer: Writer<S>) -> Result<Imported, Wrong> {
     let PerfData { file, header } = data;
-    let length = file.metadata().map_err(Wrong::Read)?.len();
+    let metadata = file.metadata().map_err(Wrong::Read)?;
     let places = places(&file, &header)?;
     let origin = places.iter().map(|(time, _)| *time).find(|time| *time > 0).unwrap_or(0);
     let mut reading = Reading {
         header,
         origin,
         last: 0,
-        processes: Processes::new(Budget::of(length)),
+        processes: Processes::new(Budget::of(metadata.len()), metadata.modified().ok()),
         stacks: Stacks::default(),
         summary: CpuSummary::default(),
     };

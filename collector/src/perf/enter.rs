@@ -211,8 +211,8 @@ impl Entered {
                 let anonymous = self.anonymous.entry(pid).or_insert_with(|| AnonymousCode::new(pid));
                 let (module, bias) = match anonymous.find(address, writer)? {
                     Some(found) => {
-                        found.handle.into_iter().for_each(|handle| addresses.hold(found.module, handle));
                         found.file.map(|file| addresses.files.entry(found.module).or_insert(file));
+                        found.handle.into_iter().for_each(|handle| addresses.hold(found.module, handle));
                         (Some(found.module), found.bias)
                     }
                     None => (None, 0),
@@ -353,8 +353,9 @@ fn code(code: Frame, writer: &mut Writer, addresses: &mut Addresses) -> Result<F
 
 fn module(mut known: KnownFile, writer: &mut Writer, addresses: &mut Addresses) -> Result<ModuleId, Error> {
     let id = writer.module(module_of(&known.file))?;
-    known.handle.take().into_iter().for_each(|handle| addresses.hold(id, handle));
+    let handle = known.handle.take();
     addresses.files.entry(id).or_insert_with(|| known.source());
+    handle.into_iter().for_each(|handle| addresses.hold(id, handle));
     Ok(id)
 }
 

@@ -7,6 +7,7 @@
 
 use super::code::Code;
 use super::memory::CodePages;
+use crate::handles::hold;
 use crate::mapped_file::{Holder, Identity, MappedFile};
 use crate::modules::VDSO;
 use rustc_hash::FxHashMap;
@@ -17,6 +18,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 use symbols::{ModuleFile, Reason};
 
 /// Most distinct files; any beyond have no names and no tables.
@@ -48,6 +50,8 @@ struct File {
     code: OnceCell<Result<Code, Reason>>,
     /// Found at the same time, until it is taken.
     handle: Cell<Option<Arc<Handle>>>,
+    /// When it was first mapped, as far as that is known.
+    mapped: Option<SystemTime>,
     /// Why only what the process has in memory is known.
     missing: Cell<Option<Reason>>,
     /// The last round that needed it.
@@ -79,6 +83,8 @@ pub(crate) struct Files {
     open: Cell<usize>,
     /// The mappings come from a capture file: they are old, and perhaps from another machine.
     are_of_a_file: bool,
+    /// When that file was written, if that is known.
+    written: Option<SystemTime>,
     ids: FxHashMap<Key, FileId>,
     files: Vec<File>,
     /// Number of files that were parsed.
@@ -94,6 +100,7 @@ impl Default for Files {
             round: 0,
             open: Cell::new(0),
             are_of_a_file: false,
+            written: None,
             ids: FxHashMap::default(),
             files: Vec::new(),
             opened: Cell::new(0),
@@ -103,10 +110,10 @@ impl Default for Files {
 }
 
 impl Files {
-    /// For the mappings that a capture file records: files are looked up by path alone, and nothing is assumed from
-    /// what this machine's processes share.
-    pub(crate) fn of_a_file() -> Files {
-        Files { are_of_a_file: true, ..Files::default() }
+    /// For the mappings that a file records, which was written at a time: files are looked up by path, and nothing is
+    /// assumed from what this machine's processes share.
+    pub(crate) fn of_a_file(written: Option<SystemTime>) -> Files {
+        Files { are_of_a_file: true, written, ..Files::default() }
     }
 
     /// The file that a mapping names; `None` for memory that no file holds.
@@ -128,11 +135,19 @@ impl Files {
             is_gone,
             code: OnceCell::new(),
             handle: Cell::new(None),
+            mapped: None,
             missing: Cell::new(None),
             needed: Cell::new(0),
         });
         self.ids.insert(key, id);
         Some(id)
+    }
+
+    /// Notes that a file was mapped at a time.
+    pub(super) fn was_mapped(&mut self, id: FileId, at: Option<SystemTime>) {
+        if let Some(file) = self.files.get_mut(id.0 as usize) {
+            file.mapped = file.mapped.or(at);
+        }
     }
 
     /// The file's contents, opened on behalf of a process that maps it.
@@ -141,7 +156,7 @@ impl Files {
         file.needed.set(self.round);
         let code = file.code.get_or_init(|| {
             self.opened.set(self.opened.get() + 1);
-            let code = if self.are_of_a_file { open_now(&file.key) } else { file.open(pid) };
+            let code = if self.are_of_a_file { open_now(&file.key, self.written) } else { file.open(pid) };
             self.open.set(self.open.get() + usize::from(code.is_ok()));
             code
         });
@@ -212,7 +227,8 @@ impl File {
             return own_vdso();
         }
         let holder = Holder::of(pid);
-        let mapped = MappedFile { path: path.into(), identity: *identity, is_gone: self.is_gone };
+        let mapped =
+            MappedFile { path: path.into(), identity: *identity, is_gone: self.is_gone, mapped: self.mapped };
         match self.find(holder, &mapped) {
             Ok(handle) => {
                 let code = open_at(&self.key, &way(&handle))?;
@@ -243,7 +259,7 @@ fn way(handle: &Handle) -> PathBuf {
 }
 
 /// Opens a file as we see it, but only if something proves that it is the one that was mapped.
-fn open_now(key: &Key) -> Result<Code, Reason> {
+fn open_now(key: &Key, written: Option<SystemTime>) -> Result<Code, Reason> {
     if key.build_id.is_empty() && key.identity.inode == 0 {
         return Err(Reason::FileUnknown);
     }
@@ -254,7 +270,13 @@ fn open_now(key: &Key) -> Result<Code, Reason> {
             false => Err(Reason::FileReplaced),
         });
     }
-    open_by(key, Path::new(&key.path), key.identity.inode)
+    let path = Path::new(&key.path);
+    let mapped = MappedFile { mapped: written, ..MappedFile::listed(path, key.identity) };
+    // An inode proves little once another file may have got it.
+    if key.build_id.is_empty() && hold(path).is_some_and(|handle| mapped.has_changed(&handle)) {
+        return Err(Reason::FileReplaced);
+    }
+    open_by(key, path, key.identity.inode)
 }
 
 /// The vDSO, from our own process.
@@ -348,9 +370,27 @@ mod tests {
     fn vdso_of_a_file_is_ours_by_its_build_id() {
         let ours = own_vdso().unwrap().file.build_id;
         for (build_id, is_ours) in [(&ours[..], true), (&[1, 2, 3], false), (&[], false)] {
-            let mut files = Files::of_a_file();
+            let mut files = Files::of_a_file(None);
             let id = files.id(VDSO.as_bytes(), build_id, Identity::default()).unwrap();
             assert_eq!(files.code(id, 0).is_some(), is_ours, "{build_id:x?}");
+        }
+    }
+
+    /// Check that a file is found by its inode for what was recorded after it had last changed, and not for what was
+    /// recorded before.
+    #[test]
+    fn inodes_count_as_long_as_their_file_is_older() {
+        let path = std::env::current_exe().unwrap();
+        let changed = std::fs::metadata(&path).unwrap().modified().unwrap();
+        let inode = identity(&path).inode;
+        for (written, is_found) in [
+            (None, true),
+            (Some(SystemTime::now()), true),
+            (changed.checked_sub(std::time::Duration::from_secs(1)), false),
+        ] {
+            let mut files = Files::of_a_file(written);
+            let id = files.id(path.as_os_str().as_bytes(), &[], Identity { device: 0, inode }).unwrap();
+            assert_eq!(files.code(id, 0).is_some(), is_found, "{written:?}");
         }
     }
 

@@ -80,7 +80,7 @@ impl State {
             What::Sample(sample) => self.sample(ticks, &sample),
             What::Fault(fault) => self.fault(ticks, &fault),
             What::Hit(hit) => self.hit(ticks, &hit),
-            What::Map(map) => tasks.map(&map, files, batch),
+            What::Map(map) => tasks.map(&map, ticks, files, batch),
             What::Comm { pid, tid, name, is_exec } => {
                 tasks.comm(pid, tid, name, is_exec.then_some(ticks), batch);
             }

@@ -37,6 +37,7 @@ use capture::Region;
 use found::Found;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::time::{Duration, SystemTime};
 
 /// Ticks for which a process is kept after its end: the kernel reports the end before it has finished with the
 /// process, and still does work for it.
@@ -180,7 +181,7 @@ impl Tasks {
     }
 
     /// A process mapped code, or other memory if that was asked for.
-    pub(super) fn map(&mut self, map: &Map<'_>, files: &mut Files, batch: &mut Batch) {
+    pub(super) fn map(&mut self, map: &Map<'_>, ticks: u64, files: &mut Files, batch: &mut Batch) {
         let Some(process) = self.processes.get_mut(&map.pid) else { return };
         let end = map.start.saturating_add(map.length);
         process.regions.map(map.start, end, region_of(map.path));
@@ -188,6 +189,10 @@ impl Tasks {
             return;
         }
         let file = files.id(map.path, map.build_id, map.identity);
+        if let Some(file) = file {
+            let ago = self.clock.duration(self.clock.ticks().saturating_sub(ticks));
+            files.was_mapped(file, SystemTime::now().checked_sub(Duration::from_nanos(ago)));
+        }
         let mapping = Mapping { end, offset: map.offset, file };
         // The kernel maps the program itself first, then its loader.
         if std::mem::take(&mut process.is_executing) {

@@ -38,6 +38,8 @@ int main(int count, char **arguments) {
     struct stat file;
     if (stat(name, &file) != 0) return 4;
     for (int k = 0; k < 10000 && !is_held(&file); k++) usleep(1000);
+    // A file that is rewritten is open already.
+    if (strcmp(arguments[1], "rewrite") == 0) usleep(300000);
     if (dlclose(library) != 0) return 5;
   }
   return 0;

@@ -8,6 +8,7 @@ use crate::perf::{FileId, Files, Mapping, Space};
 use capture::{Ended, Error, ModuleId, Process, ProcessEnd, ProcessId, Sink, Task, TaskId, Writer};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
+use std::time::SystemTime;
 
 /// Longest path or name; no file has a longer one.
 const LONGEST: usize = 4096;
@@ -57,13 +58,13 @@ pub(super) struct Map<'a> {
 
 impl Processes {
     /// Files are looked up by path on this machine, and nowhere else.
-    pub(super) fn new(budget: Budget) -> Processes {
+    pub(super) fn new(budget: Budget, written: Option<SystemTime>) -> Processes {
         Processes {
             by_pid: FxHashMap::default(),
             tasks: FxHashMap::default(),
             names: FxHashMap::default(),
             modules: FxHashMap::default(),
-            files: Files::of_a_file(),
+            files: Files::of_a_file(written),
             budget,
         }
     }
@@ -223,7 +224,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.memprof");
         let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
-        let mut processes = Processes::new(Budget::small(1 << 20));
+        let mut processes = Processes::new(Budget::small(1 << 20), None);
         let long = [&b"/"[..], &[b'x'; 60_000]].concat();
         let map = |pid, start| Map { pid, start, length: 1, offset: 0, build_id: &[], inode: 1, path: &long };
         processes.map(&map(1, 0), &mut writer).unwrap();
@@ -234,7 +235,7 @@ mod tests {
         let forked = (2..).map(|pid| processes.fork(pid, 1, &mut writer)).take_while(Result::is_ok).count();
         assert!((50..(1 << 20) / (2 * LONGEST)).contains(&forked), "{forked}");
         // Shared mappings are copied when either side changes.
-        let mut processes = Processes::new(Budget::small(1 << 20));
+        let mut processes = Processes::new(Budget::small(1 << 20), None);
         let map = |pid, start| Map { path: b"/x", ..map(pid, start) };
         (0..1000).for_each(|start| processes.map(&map(1, start), &mut writer).unwrap());
         let mut one_more = |pid| {

@@ -26,7 +26,7 @@ impl Heard {
             What::Comm { pid, tid, name, is_exec } => {
                 tasks.comm(pid, tid, name, is_exec.then_some(record.time), batch);
             }
-            What::Map(map) => tasks.map(&map, files, batch),
+            What::Map(map) => tasks.map(&map, record.time, files, batch),
             What::Exit { pid, tid } => tasks.exit(pid, tid, record.time, batch),
             other => panic!("{other:?}"),
         }
