@@ -1,8 +1,8 @@
 //! CPU samples beside the allocations.
 
 use crate::harness::{
-    Capture, Fixture, Page, World, agent, attach, c, can_sample, info, product, record, skip, start, wait,
-    wait_for,
+    Capture, Fixture, Page, World, agent, attach, c, can_sample, info, library, product, record, skip, start,
+    wait, wait_for,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -88,6 +88,106 @@ fn leaf_functions_have_their_callers() {
             assert_eq!(stack[leaf..leaf + 3], ["leaf", "calls_it", "main"], "{frames}");
             assert_eq!(stack.last().map(String::as_str), Some("_start"), "{frames}");
         }
+    }
+}
+
+/// Check that samples at the end of a function, where rbp is its caller's again while the table still says that it is
+/// saved on the stack, have that caller.
+#[test]
+fn functions_that_are_about_to_return_have_their_callers() {
+    if !can_sample() {
+        return;
+    }
+    for flags in [&["-O0"][..], &["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]] {
+        let program = c("returns_often").flags(flags.iter().copied()).build();
+        let (_, capture) = record(program).args(["400"]).with_names().run();
+        let rows = rows(&capture);
+        let all: i64 = rows.iter().map(|(_, samples)| samples).sum();
+        assert!(samples_in(&rows, "step") * 4 > all, "{flags:?}: {rows:#?}");
+        for (stack, _) in &rows {
+            let Some(step) = stack.iter().position(|name| name == "step") else { continue };
+            assert_eq!(stack[step..stack.len().min(step + 3)], ["step", "loop", "main"], "{flags:?}");
+        }
+    }
+}
+
+/// Check that code is known, with its callers, in a library that maps neither its ELF header nor its program headers:
+/// in stacks of allocations as in those of samples.
+#[test]
+fn libraries_without_mapped_headers_are_known() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/c/without_headers.ld");
+    let library = library("passes_a_call_on")
+        .flags(["-nostdlib", "-Wl,--build-id", &format!("-Wl,-T,{script}")])
+        .named("libheadless.so")
+        .build();
+    let program = c("is_called_back").flags(["-O1"]).build();
+    let (_, capture) = record(program).arg(library).with_names().succeed();
+    let row = capture.row_of_size(777);
+    let expected = ["called_back", "pass_on", "main"];
+    assert_eq!(row.names()[..3], expected);
+    assert_eq!(row.state, "complete");
+    if can_sample() {
+        let rows = rows(&capture);
+        for (stack, _) in &rows {
+            let Some(place) = stack.iter().position(|name| name == "called_back") else { continue };
+            assert_eq!(stack[place..stack.len().min(place + 3)], expected);
+        }
+        assert!(samples_in(&rows, "pass_on") > 0, "{rows:#?}");
+    }
+}
+
+/// Python's functions that call each other, each with a line of its own.
+const SCRIPT: &str = "\
+def one(n):
+    total = 0
+    for i in range(n): total += i * i
+    return total
+def two(n): return one(n) + 1
+def three(n): return two(n) + 1
+def four(n): return three(n) + 1
+def five(n): return four(n) + 1
+for _ in range(20): five(300000)
+";
+
+/// Check that stacks go through the functions that Python makes to show which function of a script runs, on all levels
+/// of the script and up to where the program begins: those of samples and of allocations.
+#[test]
+fn functions_of_python_are_all_on_their_stacks() {
+    if !can_sample() {
+        return;
+    }
+    let is_able = |python: &&str, option: &str| {
+        let test = "import sys; sys.exit(not sys.is_stack_trampoline_active())";
+        let ran = std::process::Command::new(python).args(["-X", option, "-c", test]).output();
+        ran.is_ok_and(|ran| ran.status.success())
+    };
+    let pythons = ["python3.14", "python3.13", "python3.12", "python3"];
+    for option in ["perf", "perf_jit"] {
+        let Some(python) = pythons.into_iter().find(|python| is_able(python, option)) else {
+            skip(&format!("python -X {option}"), "there is no Python that has it");
+            continue;
+        };
+        let world = World::new();
+        let script = world.write("script.py", SCRIPT);
+        let arguments = ["-X".as_ref(), option.as_ref(), script.as_os_str()];
+        let (_, capture) = record(python).world(world).args(arguments).with_names().run();
+        let rows = rows(&capture);
+        let called = ["one", "two", "three", "four", "five", "<module>"];
+        let mut samples = 0;
+        for (stack, count) in &rows {
+            let functions: Vec<&str> = stack.iter().filter_map(|name| name.strip_prefix("py::")).collect();
+            let functions: Vec<&str> =
+                functions.into_iter().map(|name| name.split(':').next().unwrap_or_default()).collect();
+            if functions.first() == Some(&"one") {
+                assert_eq!(functions, called, "{option}: {stack:?}");
+                assert_eq!(stack.last().map(String::as_str), Some("_start"), "{option}: {stack:?}");
+                samples += count;
+            }
+        }
+        let all: i64 = rows.iter().map(|(_, samples)| samples).sum();
+        assert!(samples * 2 > all, "{option}: {samples} of {all} samples are in the script");
+        let info = capture.info();
+        assert_eq!(info["stacks"]["incomplete"], 0, "{option}: {info:#}");
     }
 }
 

@@ -48,6 +48,21 @@ fn stripped_programs_lose_their_names() {
     assert!(report(&first).contains(" main"), "{}", report(&first));
 }
 
+/// Check that of a stripped program only what its entry passes to the C library is shown as main, not what the library
+/// calls before and after it.
+#[test]
+fn initializers_of_a_stripped_program_are_not_main() {
+    let world = World::new();
+    let program = copy(&cpp("initializes_objects").flags(["-O1", "-s"]).build(), world.path("program"));
+    let (_, capture) = record(&program).world(world).with_names().succeed();
+    for (size, is_main) in [("1001", false), ("2002", false), ("3003", false), ("4004", true)] {
+        let shown = capture.show(&["report", "--by", "allocations", "--size", size]);
+        let text = shown.text();
+        assert_eq!(text.contains("<main of program>"), is_main, "{size}: {text}");
+        assert_eq!(text.contains("<in program+0x"), !is_main, "{size}: {text}");
+    }
+}
+
 /// Check that a program which is stripped between two recordings of one daemon has names in the first and none in the
 /// second, though names of programs this large are cached, and that the first one keeps them.
 #[test]

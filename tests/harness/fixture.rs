@@ -15,12 +15,13 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The headers that sources include, relative to `programs`.
-const HEADERS: [&str; 10] = [
+const HEADERS: [&str; 11] = [
     "c/say.h",
     "c/filter.h",
     "c/page.h",
     "c/probe.h",
     "c/wipe.h",
+    "c/without_headers.ld",
     "../bench/stopwatch.h",
     "../bench/frames.h",
     "../bench/blocks.h",

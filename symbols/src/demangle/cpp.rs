@@ -8,7 +8,7 @@
 //! `&f(int)` for `&f`.
 
 use super::bounded::Bounded;
-use super::scopes;
+use super::{generics, scopes};
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 use std::borrow::Cow;
 
@@ -19,15 +19,76 @@ const MOST_TRIES: usize = 64;
 
 /// The readable form of a mangled name, with what follows its first dot marked as clones.
 pub(super) fn demangle(name: &str) -> Option<String> {
+    if let Some((what, key)) = global(name) {
+        let key = if key.starts_with("_Z") { demangle(key) } else { None }.unwrap_or_else(|| key.to_owned());
+        return Some(format!("global {what} keyed to {key}"));
+    }
     // Clones are marked here rather than by the parser, which knows fewer kinds.
     let (mangled, clones) =
         coroutine(name).unwrap_or_else(|| name.split_at(name.find('.').unwrap_or(name.len())));
-    let mut readable = match spelled(mangled) {
-        Some(readable) => readable,
-        None => scopes::with_types(&spelled(&scopes::with_values(mangled)?)?),
+    let mut readable = match thunk(mangled) {
+        Some((what, function)) => format!("{what} thunk to {}", of_any_kind(&format!("_Z{function}"))?),
+        None => of_any_kind(mangled)?,
     };
     super::mark_clones(clones, &mut readable);
     Some(readable)
+}
+
+fn of_any_kind(mangled: &str) -> Option<String> {
+    let plain = |mangled: &str| match spelled(mangled) {
+        Some(readable) => Some(readable),
+        None => Some(scopes::with_types(&spelled(&scopes::with_values(mangled)?)?)),
+    };
+    plain(mangled).or_else(|| {
+        let replaced = generics::without_declarations(mangled)?;
+        Some(replaced.spelled(&plain(&replaced.name)?))
+    })
+}
+
+/// A function that calls constructors or destructors of global objects, in the way of older compilers: what it calls,
+/// and the name that it is known by, which need not be mangled.
+fn global(name: &str) -> Option<(&'static str, &str)> {
+    let rest = name.strip_prefix("_GLOBAL_")?;
+    let ([separator, kind, b'_'], _) = rest.as_bytes().split_first_chunk()? else { return None };
+    let what = match kind {
+        b'I' => "constructors",
+        b'D' => "destructors",
+        _ => return None,
+    };
+    matches!(separator, b'_' | b'.' | b'$').then(|| (what, &rest[3..]))
+}
+
+/// The kind of a thunk, and the function that it adjusts a pointer for.
+///
+/// ```text
+/// _ZTh n16_ N1B1fEv        _ZTv 0_n24_ N1BD1Ev        _ZTc h16_ v0_n24_ N1C5cloneEv
+/// ```
+fn thunk(mangled: &str) -> Option<(&'static str, &str)> {
+    let rest = mangled.strip_prefix("_ZT")?;
+    match rest.as_bytes().first()? {
+        b'h' => Some(("non-virtual", behind_offset(rest)?)),
+        b'v' => Some(("virtual", behind_offset(rest)?)),
+        b'c' => Some(("covariant return", behind_offset(behind_offset(&rest[1..])?)?)),
+        _ => None,
+    }
+}
+
+/// What follows an offset, `h16_` or `v0_n24_`.
+fn behind_offset(text: &str) -> Option<&str> {
+    let number = |text: &'_ str| -> Option<usize> {
+        let digits = text.strip_prefix('n').unwrap_or(text);
+        let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+        (rest.len() < digits.len() && rest.starts_with('_')).then(|| text.len() - rest.len() + 1)
+    };
+    let rest = text.get(1..)?;
+    match text.as_bytes().first()? {
+        b'h' => rest.get(number(rest)?..),
+        b'v' => {
+            let second = rest.get(number(rest)?..)?;
+            second.get(number(second)?..)
+        }
+        _ => None,
+    }
 }
 
 /// The coroutine that one of gcc's functions resumes or destroys, and how that function is marked. Its parameter is
@@ -100,10 +161,7 @@ fn constructor_arguments(mangled: &str) -> Option<usize> {
 
 /// Changes the parser's spellings into c++filt's.
 fn respell(name: &str) -> String {
-    const THUNKS: [(&str, &str); 2] = [
-        ("{virtual override thunk({offset(", "non-virtual thunk to "),
-        ("{virtual override thunk({virtual offset(", "virtual thunk to "),
-    ];
+    const TABLES: [(&str, &str); 2] = [("{vtable(", "vtable for "), ("{vtt(", "VTT for ")];
     const CASTS: [(&str, &str); 5] = [
         ("(unsigned int)", "u"),
         ("(unsigned long)", "ul"),
@@ -112,10 +170,15 @@ fn respell(name: &str) -> String {
         ("(long long)", "ll"),
     ];
     let mut name = name.to_owned();
-    for (theirs, ours) in THUNKS {
-        if let Some((_, function)) = name.strip_prefix(theirs).and_then(|rest| rest.split_once(")}, ")) {
-            name = format!("{ours}{}", function.trim_end_matches(")}"));
+    for (theirs, ours) in TABLES {
+        if let Some(of) = name.strip_prefix(theirs).and_then(|rest| rest.strip_suffix(")}")) {
+            name = format!("{ours}{of}");
         }
+    }
+    if let Some((part, whole)) =
+        name.strip_prefix("construction vtable for ").and_then(|rest| rest.split_once("-in-"))
+    {
+        name = format!("construction vtable for {whole}-in-{part}");
     }
     // An empty pack leaves behind its comma, and a parameter's reference to nothing; but `void (&&)(int)` is a
     // reference to a function.

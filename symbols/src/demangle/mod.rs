@@ -13,6 +13,7 @@
 mod bounded;
 mod cpp;
 mod dlang;
+mod generics;
 mod ocaml;
 mod scopes;
 
@@ -139,6 +140,79 @@ mod tests {
             ("_ZZN1A3AddI1BJEEEPT_DpOT0_E4args", "B* A::Add<B>()::args"),
             ("_ZN1A4CallEOFviE", "A::Call(void (&&)(int))"),
             ("_ZN1AC1IPKcvEET_S3_i", "A::A<char const*, void>(char const*, char const*, int)"),
+        ]);
+    }
+
+    /// Check thunks of all kinds, tables, and the callers of constructors of global objects, as c++filt prints them.
+    #[test]
+    fn special_names_are_spelled_out() {
+        check(&[
+            ("_ZTchn16_h16_N1C5cloneEv", "covariant return thunk to C::clone()"),
+            ("_ZTch0_v0_n24_N1C5cloneEv", "covariant return thunk to C::clone()"),
+            ("_ZTcv0_n24_h16_N1C5cloneEv", "covariant return thunk to C::clone()"),
+            (
+                "_ZTcv0_n24_v0_n32_NK1D4selfEi.cold",
+                "covariant return thunk to D::self(int) const [clone .cold]",
+            ),
+            ("_ZThn16_N1C5cloneIiEEvT_", "non-virtual thunk to void C::clone<int>(int)"),
+            ("_ZTv0_n24_NK1D4selfEv", "virtual thunk to D::self() const"),
+            ("_ZTV1A", "vtable for A"),
+            ("_ZTT1A", "VTT for A"),
+            ("_ZTC1F0_1D", "construction vtable for D-in-F"),
+            ("_ZGVZ7guardedvE1x", "guard variable for guarded()::x"),
+            ("_GLOBAL__I_main", "global constructors keyed to main"),
+            ("_GLOBAL__I_a.cpp", "global constructors keyed to a.cpp"),
+            ("_GLOBAL__I_000101", "global constructors keyed to 000101"),
+            ("_GLOBAL__D_main", "global destructors keyed to main"),
+            ("_GLOBAL__D__Z1fi", "global destructors keyed to f(int)"),
+            ("_GLOBAL__sub_I_main", "_GLOBAL__sub_I_main"),
+            ("_GLOBAL__I.00100_main", "_GLOBAL__I.00100_main"),
+            ("_GLOBAL__", "_GLOBAL__"),
+            ("_GLOBAL__I_", "global constructors keyed to "),
+            ("_ZTh", "_ZTh"),
+            ("_ZThn16", "_ZThn16"),
+            ("_ZTcv0_n24_", "_ZTcv0_n24_"),
+            ("_ZTv0_n_1f", "_ZTv0_n_1f"),
+        ]);
+    }
+
+    /// Check lambdas and arguments whose template parameters are declared in the name, as since gcc 14 and clang 18:
+    /// they read as c++filt of binutils 2.40 prints them, or with their concept where that cannot read them.
+    #[test]
+    fn declared_template_parameters_are_named() {
+        check(&[
+            (
+                "_ZZ7lambdasvENKUlTyT_E_clIiEEDaS_",
+                "auto lambdas()::{lambda<typename $T0>($T0)#1}::operator()<int>(int) const",
+            ),
+            (
+                "_ZZ7lambdasvENKUlTyTnDaT_E_clIiLi3EEEDaS_",
+                "auto lambdas()::{lambda<typename $T0, auto $N1>($T0)#1}::operator()<int, 3>(int) const",
+            ),
+            (
+                "_Z2apIZ7lambdasvEUlTyT_E_JiEEDaS0_DpT0_",
+                "auto ap<lambdas()::{lambda<typename $T0>($T0)#1}, int>(lambdas()::{lambda<typename $T0>($T0)#1}, int)",
+            ),
+            (
+                "_ZZ7lambdasvENKUlTtTyTyET_IiSaIiEEE_clISt6vectorEEDaS1_",
+                "auto lambdas()::{lambda<template<typename, typename> class $TT0>($TT0<int, std::allocator<int> >)#1}\
+                 ::operator()<std::vector>(std::vector<int, std::allocator<int> >) const",
+            ),
+            (
+                "_ZZ7lambdasvENKUlTk3BigT_E_clIiEEDaS_",
+                "auto lambdas()::{lambda<Big $T0>($T0)#1}::operator()<int>(int) const",
+            ),
+            ("_ZZ1fvENKUlTyvE_clIiEEDav", "auto f()::{lambda<typename $T0>()#1}::operator()<int>() const"),
+            (
+                "_ZNSt9_Any_data9_M_accessIPZ7lambdasvEUlTyT_E1_EERS1_v",
+                "lambdas()::{lambda<typename $T0>($T0)#3}*& std::_Any_data::_M_access<lambdas()::{lambda<typename $T0>($T0)#3}*>()",
+            ),
+            ("_Z3valITnDaLi3EEiv", "int val<3>()"),
+            ("_Z5cons3ITk3BigiEiT_", "int cons3<int>(int)"),
+            ("_Z5cons3ITkSt8integraliEiT_", "int cons3<int>(int)"),
+            ("_ZN7UlTypes1fEv", "UlTypes::f()"),
+            ("_Z1fITk99BigiEvv", "_Z1fITk99BigiEvv"),
+            ("_ZZ1fvENKUlTtTtTtTtTtTtTyEEEEEET_E_clEv", "_ZZ1fvENKUlTtTtTtTtTtTtTyEEEEEET_E_clEv"),
         ]);
     }
 
@@ -290,7 +364,7 @@ mod tests {
     proptest! {
         /// Check that no name, however close to a mangled one, ends in a panic or grows beyond the bound.
         #[test]
-        fn any_name_is_survived(start in "_Z|_ZN|_R|_ZL|_ZSt|_GLOBAL__sub_I_|_D|_D1f|_D1fF|camlA|", rest in "[A-Za-z0-9_.$]{0,60}|\\PC{0,30}") {
+        fn any_name_is_survived(start in "_Z|_ZN|_ZTc|_ZZ1fvENKUlTy|_GLOBAL__I_|_R|_ZL|_ZSt|_GLOBAL__sub_I_|_D|_D1f|_D1fF|camlA|", rest in "[A-Za-z0-9_.$]{0,60}|\\PC{0,30}") {
             let name = start + &rest;
             prop_assert!(demangle(&name).len() <= bounded::LONGEST.max(name.len()));
         }
