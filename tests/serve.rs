@@ -7,7 +7,6 @@ use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::time::Duration;
 
 /// A server of a capture.
 struct Server {
@@ -103,19 +102,77 @@ fn server_answers_those_who_know_the_address() {
         assert_eq!(answer.status, status, "{request:?}: {}", answer.head);
         assert!(!answer.body.starts_with(b"<!DOCTYPE"), "{request:?}");
     }
-    // A client that connects and says nothing stops nobody else from being answered.
-    let silent: Vec<TcpStream> = (0..4).filter_map(|_| TcpStream::connect(host).ok()).collect();
+    server.stop();
+}
+
+/// True if the server has not closed the connection, and has not answered.
+fn is_waiting(stream: &mut TcpStream) -> bool {
+    stream.set_nonblocking(true).expect("it is a socket");
+    stream.read(&mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+}
+
+/// Check that clients who say nothing, send a request byte by byte, or take nothing of their answers, make nobody wait, and
+/// cost no threads.
+#[test]
+fn slow_clients_make_nobody_wait() {
+    let (_, capture) = record(c("known_allocations").build()).succeed();
+    let server = Server::of(&capture);
+    let connect = || TcpStream::connect(server.host()).expect("the server listens");
+    let mut slow: Vec<TcpStream> = (0..120).map(|_| connect()).collect();
+    for (stream, text) in slow.iter_mut().zip(["", "G", "GET / HTTP/1.1\r\nHost:"].iter().cycle()) {
+        stream.write_all(text.as_bytes()).expect("it reads");
+    }
+    let request = format!("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", server.path(""), server.host());
+    let _greedy: Vec<TcpStream> = (0..60)
+        .map(|_| {
+            let mut stream = connect();
+            stream.write_all(request.as_bytes()).expect("it reads");
+            stream
+        })
+        .collect();
+    for _ in 0..3 {
+        let page = server.get(&server.path(""));
+        assert!(page.status == "200" && page.body.starts_with(b"<!DOCTYPE html>"), "{}", page.head);
+    }
+    // We have not waited until their time was up.
+    assert!(slow.iter_mut().all(is_waiting));
+    let threads = format!("/proc/{}/task", server.running.pid().as_raw_nonzero());
+    let threads = std::fs::read_dir(threads).expect("it runs").count();
+    assert!(threads < 40, "{threads} threads");
+    // More than there may be: those who came first make room.
+    let _more: Vec<TcpStream> = (0..500).map(|_| connect()).collect();
     assert_eq!(server.get(&server.path("")).status, "200");
-    drop(silent);
-    // More clients than are served at once make it wait until some go.
-    let crowd: Vec<TcpStream> = (0..32).filter_map(|_| TcpStream::connect(host).ok()).collect();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(300));
-            drop(crowd);
-        });
-        assert_eq!(server.get(&server.path("")).status, "200");
-    });
+    assert!(!slow.iter_mut().all(is_waiting));
+    server.stop();
+}
+
+/// Check that the browser is led to the address by a file that only its user can read, which is removed when the page
+/// was asked for, and that no command line has the address.
+#[test]
+fn address_is_in_no_command_line() {
+    let (_, capture) = record(c("known_allocations").build()).succeed();
+    let world = capture.world();
+    let opener =
+        "#!/bin/sh\nprintf '%s\\n' \"$@\" >words\nstat -c %a \"$1\" >mode\ncp \"$1\" copy && mv copy page\n";
+    std::fs::create_dir(world.path("bin")).expect("the folder is ours");
+    let opener = world.write("bin/xdg-open", opener);
+    std::fs::set_permissions(opener, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("it is ours");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut tool = world.tool(["serve", capture.file().to_str().expect("a plain name")]);
+    tool.env("DISPLAY", ":9").env("PATH", format!("{}:{path}", world.path("bin").display()));
+    tool.env("XDG_RUNTIME_DIR", world.folder());
+    let server = Server::started(start(world, tool));
+    wait_for("the browser", || world.path("page").exists());
+    let read = |name: &str| std::fs::read_to_string(world.path(name)).expect("it was written");
+    let words = read("words");
+    let token = server.path("").trim_matches('/').to_owned();
+    assert!(!words.contains(&token) && !words.contains("http"), "{words}");
+    assert_eq!(read("mode"), "600\n");
+    assert!(read("page").contains(&format!("url={}\"", server.address)), "{}", read("page"));
+    assert!(Path::new(words.trim_end()).exists());
+    assert_eq!(server.get(&server.path("")).status, "200");
+    wait_for("the file to be removed", || !Path::new(words.trim_end()).exists());
     server.stop();
 }
 

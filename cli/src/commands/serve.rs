@@ -2,6 +2,7 @@
 
 mod browser;
 mod connection;
+mod outgoing;
 mod question;
 mod report;
 mod request;
@@ -13,13 +14,14 @@ use super::view::{self, Capture};
 use super::whom::{Whom, whom};
 use crate::exit::{Failure, Outcome};
 use crate::message;
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use clap::Args;
 use report::Report;
 use site::Site;
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use viewer::web::PageOptions;
 
@@ -77,11 +79,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let options = PageOptions { with_source: true, ..arguments.links.options() };
     let report = Report::new(file, pid, older, capture.naming(), options, capture.no_cache());
     let site = Site::new(report, token, port);
-    if !arguments.no_browser && !browser::open(&address) {
+    if !arguments.no_browser && !browser::open(&address, site.has_come()) {
         message::note("no browser could be started; open the address yourself");
     }
-    connection::serve(&listener, &Arc::new(site));
-    Err(anyhow!("the listening socket is gone").into())
+    connection::serve(&listener, &Arc::new(site)).context("cannot serve")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The process that the word means, if no such file exists but perhaps a process with this id or name.

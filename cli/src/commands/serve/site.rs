@@ -18,7 +18,9 @@ pub(super) struct Site {
     token: String,
     /// The host names under which browsers may reach this server.
     hosts: [String; 2],
-    page: (Vec<u8>, String),
+    page: (Arc<Vec<u8>>, String),
+    /// Somebody who knows the address has asked for the page.
+    has_come: Arc<AtomicBool>,
     /// The lock serialises passes over the capture: two at once would both take longer.
     report: Mutex<Report>,
     /// Held while Graphviz draws: a drawing takes a processor and some memory, and nobody looks at two.
@@ -74,31 +76,50 @@ impl Site {
     /// Serves a report below a token, on a port.
     pub(super) fn new(report: Report, token: String, port: u16) -> Self {
         let hosts = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}"));
-        Self { token, hosts, page: web::served_page(), report: Mutex::new(report), drawing: Mutex::new(()) }
+        let (page, policy) = web::served_page();
+        Self {
+            token,
+            hosts,
+            page: (Arc::new(page), policy),
+            has_come: Arc::default(),
+            report: Mutex::new(report),
+            drawing: Mutex::new(()),
+        }
+    }
+
+    /// Set once somebody who knows the address has asked for the page.
+    pub(super) fn has_come(&self) -> Arc<AtomicBool> {
+        self.has_come.clone()
+    }
+
+    /// The page that a request is for, or the answer for those who do not know the address.
+    pub(super) fn admit<'r>(&self, request: &'r Request) -> Result<&'r str, Answer> {
+        if !self.hosts.contains(&request.host) {
+            return Err(Answer::error("421 Misdirected Request", "wrong Host header"));
+        }
+        let path = request.parts().0.strip_prefix('/').and_then(|path| path.split_once('/'));
+        let name = path.filter(|(token, _)| is_same(token, &self.token)).map(|(_, name)| name);
+        name.ok_or_else(not_found)
     }
 
     /// Answers a request. Long work is given up when `gone` is set.
     pub(super) fn answer(&self, request: &Request, gone: &Arc<AtomicBool>) -> Answer {
-        if !self.hosts.contains(&request.host) {
-            return Answer::error("421 Misdirected Request", "wrong Host header");
-        }
-        let (path, words) = request.parts();
-        let nothing = || Answer::error("404 Not Found", "not found: use the address that was printed");
-        let Some((token, name)) = path.strip_prefix('/').and_then(|path| path.split_once('/')) else {
-            return nothing();
+        let name = match self.admit(request) {
+            Ok(name) => name,
+            Err(refusal) => return refusal,
         };
-        if !is_same(token, &self.token) {
-            return nothing();
-        }
+        let (_, words) = request.parts();
         match name {
             "" => {
+                // Relaxed: nothing else is read on the strength of it.
+                self.has_come.store(true, Ordering::Relaxed);
                 let (page, policy) = &self.page;
-                Answer::found("text/html; charset=utf-8", policy, Arc::new(page.clone()))
+                Answer::found("text/html; charset=utf-8", policy, page.clone())
             }
             "data" => self.data_of(words, gone),
             "retained" => self.scan_of(words, gone),
             "graph.svg" => self.drawing_of(words, gone),
-            _ => nothing(),
+            _ => not_found(),
         }
     }
 
@@ -159,6 +180,10 @@ impl Site {
             Err(error) => Answer::error("500 Internal Server Error", &error.to_string()),
         }
     }
+}
+
+fn not_found() -> Answer {
+    Answer::error("404 Not Found", "not found: use the address that was printed")
 }
 
 /// Waits for a lock; `None` if the client leaves first, so that abandoned requests do not take anybody's place.
