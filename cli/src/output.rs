@@ -1,5 +1,9 @@
 //! The destination of a capture, or of what is made from one: checked before anything is started.
 
+mod packing;
+
+pub(crate) use packing::Packing;
+
 use crate::exit::{Failure, Outcome};
 use crate::message;
 use crate::stream::Stream;
@@ -22,8 +26,26 @@ pub(crate) fn prepare(path: &Path, replace: bool) -> Result<(), Failure> {
     }
 }
 
-/// Fails unless a file can be written to `path`. With `replace`, an existing regular file may be replaced.
+/// Fails unless a file that is not packed can be written to `path`: a capture, which is compressed already, or a
+/// database. With `replace`, an existing regular file may be replaced.
 pub(crate) fn check(path: &Path, replace: bool) -> Result<(), Failure> {
+    if let Some(ending) = packing::ending(path) {
+        return Err(Failure::usage(anyhow!(
+            "{}: a file of this kind is not compressed as a whole. Leave .{ending} out of its name.",
+            path.display()
+        )));
+    }
+    check_place(path, replace)
+}
+
+/// The same for a document, which is packed if its name says so. Returns how.
+pub(crate) fn check_document(path: &Path, replace: bool) -> Result<Option<Packing>, Failure> {
+    let packing = Packing::of(path)?;
+    check_place(path, replace)?;
+    Ok(packing)
+}
+
+fn check_place(path: &Path, replace: bool) -> Result<(), Failure> {
     let shown = path.display();
     match fs::symlink_metadata(path) {
         Ok(there) if there.is_dir() => {
@@ -55,10 +77,17 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<(), Failure> {
     check_folder(folder_of(path)).map_err(|error| unwritable(path, &error))
 }
 
-/// Writes a file completely or not at all, and reports it.
-pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> Outcome {
+/// Writes a file completely or not at all, packed if that is wanted, and reports it.
+pub(crate) fn write(
+    path: &Path,
+    packing: Option<Packing>,
+    fill: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
+) -> Outcome {
     let mut out = BufWriter::new(create(path)?);
-    fill(&mut out)?;
+    match packing {
+        Some(packing) => packing.pack(&mut out, fill)?,
+        None => fill(&mut out)?,
+    }
     let file = out.into_inner().map_err(io::IntoInnerError::into_error);
     commit(file.with_context(|| format!("cannot write {}", path.display()))?, path)
 }

@@ -9,7 +9,8 @@ use super::redact;
 use super::report::metric;
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
-use crate::{graphviz, message, output};
+use crate::output::{self, Packing};
+use crate::{graphviz, message};
 use anyhow::anyhow;
 use clap::Args;
 use std::io::{self, IsTerminal};
@@ -39,7 +40,8 @@ pub(crate) struct Arguments {
     /// Output format
     #[arg(long, value_name = "FORMAT", value_parser = target::parser())]
     format: Target,
-    /// Output file; - for standard output (the default). Graphviz draws a graph (--format dot) for .svg, .png or .pdf
+    /// Output file; - for standard output (the default). Graphviz draws a graph (--format dot) for .svg, .png or .pdf;
+    /// a document is compressed for .gz or .zst
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Replace the output if it exists
@@ -92,8 +94,13 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
         let name = format.name();
         return Err(Failure::usage(anyhow!("{name} is binary. Give the name of a file with --output.")));
     }
-    if let Some(output) = arguments.output() {
-        output::check(output, arguments.force)?;
+    let output = match arguments.output() {
+        Some(output) => Some((output, output::check_document(output, arguments.force)?)),
+        None => None,
+    };
+    if let (Some((output, Some(Packing::Zstd))), Format::Pprof) = (output, format) {
+        let name = Packing::inner(output);
+        return Err(Failure::usage(anyhow!("pprof is gzipped already. Name it {}.gz.", name.display())));
     }
     let query = arguments.question.query();
     let loaded = arguments.capture.seen(&query, &arguments.stacks.lens())?;
@@ -107,11 +114,14 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
         modules: query.filter.modules.clone(),
     };
     let events = Recorded::new(&arguments.capture.file);
-    let Some(output) = arguments.output() else {
+    let Some((output, packing)) = output else {
         return view::print(|out, _| viewer::export(out, &loaded, &events, &options));
     };
-    output::write(output, |out| {
-        let Some(drawing) = graphviz::drawing(output).filter(|_| format == Format::Dot) else {
+    // That format is gzipped whatever its name.
+    let packing = packing.filter(|_| format != Format::Pprof);
+    output::write(output, packing, |out| {
+        let Some(drawing) = graphviz::drawing(&Packing::inner(output)).filter(|_| format == Format::Dot)
+        else {
             return Ok(viewer::export(out, &loaded, &events, &options)?);
         };
         let mut graph = Vec::new();

@@ -88,9 +88,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let (file, older) = arguments.newer.sides(&capture.file);
     let path = arguments.output.clone().unwrap_or_else(|| file.with_extension("html"));
     let is_stdout = path == Path::new("-");
-    if !is_stdout {
-        output::check(&path, arguments.force)?;
-    }
+    let packing = if is_stdout { None } else { output::check_document(&path, arguments.force)? };
     older.iter().try_for_each(|older| older.check(capture.no_cache()))?;
     debug!("reading {}", file.display());
     let (loaded, history, map) = viewer::open_with_history(file, capture.naming()).map_err(view::failure)?;
@@ -103,7 +101,9 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if is_stdout {
         return view::print(|out, _| Ok(write(out)?));
     }
-    output::write(&path, |out| write(out).with_context(|| format!("cannot write {}", path.display())))
+    output::write(&path, packing, |out| {
+        write(out).with_context(|| format!("cannot write {}", path.display()))
+    })
 }
 
 /// What the capture's scans found, for the page.

@@ -2,6 +2,7 @@
 
 use crate::support::World;
 use capture::{Action, Create, Event, Metadata, NodeId, Process, Summary, Thread, Writer};
+use std::io::Read;
 use std::path::Path;
 
 /// Writes a capture of a block of 8 bytes, and one of 100 in a heap of the program's own.
@@ -107,5 +108,66 @@ fn chosen_stacks_are_exported() {
             ran.stderr
         );
         assert_eq!(ran.stdout.is_empty(), expected.is_empty(), "{filter}");
+    }
+}
+
+/// What a file that gzip or zstd packed holds.
+fn unpacked(file: &Path) -> Vec<u8> {
+    let (packed, mut bytes) = (std::fs::read(file).unwrap(), Vec::new());
+    match file.extension().and_then(|end| end.to_str()) {
+        Some("gz") => flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).map(drop).unwrap(),
+        _ => bytes = zstd::decode_all(&packed[..]).unwrap(),
+    }
+    bytes
+}
+
+/// Check that a document whose name says that it is compressed is, with the same content as without.
+#[test]
+fn documents_are_compressed_as_their_names_say() {
+    let world = World::new();
+    capture_with_heap(&world.path("work/app.memprof"));
+    let formats =
+        "callgrind csv dot firefox flamegraph folded heaptrack massif speedscope symbol-order syscap";
+    for format in formats.split(' ') {
+        let export = |out: &str| {
+            let ran = world.run(["export", "app.memprof", "--format", format, "-o", out]);
+            assert_eq!(ran.code, Some(0), "{format}: {}", ran.stderr);
+            world.path(&format!("work/{out}"))
+        };
+        let plain = std::fs::read(export(&format!("{format}.out"))).unwrap();
+        for ending in ["gz", "zst"] {
+            assert!(unpacked(&export(&format!("{format}.{ending}"))) == plain, "{format}.{ending}");
+        }
+    }
+    // That format is gzipped by itself: once is enough.
+    let ran = world.run("export app.memprof --format pprof -o app.pb.gz".split(' '));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!unpacked(&world.path("work/app.pb.gz")).starts_with(&[0x1f, 0x8b]));
+    let ran = world.run("html app.memprof -o app.html.zst".split(' '));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(unpacked(&world.path("work/app.html.zst")).starts_with(b"<!DOCTYPE html>"));
+}
+
+/// Check that a name which says that a file is compressed is refused, with what to do, where that would not be true.
+#[test]
+fn names_that_would_not_be_true_are_refused() {
+    let world = World::new();
+    capture_with_heap(&world.path("work/app.memprof"));
+    for (command, expected) in [
+        ("export app.memprof --format memprof -o out.memprof.zst", "Leave .zst out"),
+        ("export app.memprof --format sqlite -o out.db.gz", "Leave .gz out"),
+        ("export app.memprof --format parquet -o out.GZ", "Leave .gz out"),
+        ("export app.memprof --format pprof -o out.pb.zst", "Name it out.pb.gz"),
+        ("export app.memprof --format csv -o out.csv.xz", ".gz or .zst"),
+        ("html app.memprof -o out.html.br", ".gz or .zst"),
+        ("run -o out.memprof.gz -- true", "Leave .gz out"),
+        ("run --aggregate -o out.memprof.zst -- true", "Leave .zst out"),
+        ("record -o out.zst --listen socket", "Leave .zst out"),
+        ("attach 1 -o out.zst", "Leave .zst out"),
+        ("import app.memprof -o out.zst", "Leave .zst out"),
+    ] {
+        let ran = world.run(command.split(' '));
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{command}: {}", ran.stderr);
+        assert_eq!(std::fs::read_dir(world.work()).unwrap().count(), 1, "{command}");
     }
 }
