@@ -1,6 +1,6 @@
 //! What is installed is complete, works wherever it is moved to, and is removed without a trace.
 
-use crate::harness::{Ran, World, c, installed, product, skip, wait};
+use crate::harness::{Page, Ran, World, c, installed, product, skip, start, wait};
 use std::path::{Path, PathBuf};
 
 /// A script of the repository, run in this world.
@@ -46,11 +46,15 @@ fn install(world: &World) -> PathBuf {
     let prefix = world.path("opt/memprof");
     std::fs::create_dir_all(prefix.join("share/man")).expect("the folder is ours");
     std::fs::write(prefix.join("share/man/other"), "mine").expect("the folder is ours");
+    install_into(world, &prefix);
+    prefix
+}
+
+fn install_into(world: &World, prefix: &Path) {
     let (program, place) = (product(), prefix.to_str().expect("a plain name"));
     let program = program.to_str().expect("a plain name");
     let ran = script(world, "install", &["--prefix", place, "--program", program]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    prefix
 }
 
 /// Check that everything that belongs to the command is installed, that an installed tree which was moved records
@@ -93,7 +97,101 @@ fn installed_tree_can_be_moved_and_removed() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(files(&moved), [moved.join("share/man/other")], "what is not ours stays");
     assert!(!moved.join("bin").exists() && !moved.join("share/doc").exists(), "folders are gone, too");
-    assert_eq!(files(&world.path("agent")), [] as [PathBuf; 0], "private copies of the agent are gone");
+}
+
+/// Check that only `--purge` removes what recordings left, that it refuses while a program uses a private agent, and
+/// that a program which is recorded with the installed agent works on when that is removed.
+#[test]
+fn recordings_leave_what_only_purging_removes() {
+    let world = World::new();
+    let prefix = install(&world);
+    let place = prefix.to_str().expect("a plain name");
+    let kept = |folder: &str, name: &str| {
+        std::fs::create_dir_all(world.path(folder)).expect("the folder is ours");
+        // The agent is written only where nobody else may write.
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(world.path(folder), mode).expect("the folder is ours");
+        world.write(&format!("{folder}/{name}"), "kept")
+    };
+    let cache = kept(".cache/sysprof-memprof", "names");
+    let doorbell = kept("agent", "doorbell");
+    let uninstall =
+        |more: &[&str]| script(&world, "install", &[&["--uninstall", "--prefix", place], more].concat());
+
+    let page = Page::new(&world);
+    let program = c("counts_its_calls").flags(["-O1"]).build();
+    let record = |tool: &Path| {
+        let mut command = world.command(tool);
+        command.args(["run", "--quiet", "--no-symbolize", "--force", "-o", "it.memprof", "--"]);
+        command.arg(&program).arg(&page.path).arg("1");
+        let running = start(&world, command);
+        page.wait_for_calls(1, 1000);
+        running
+    };
+    let running = record(&prefix.join("bin/sysprof-memprof"));
+    let ran = uninstall(&[]);
+    assert!(ran.code == 0 && ran.stderr.contains("not recorded any more"), "{}", ran.stderr);
+    assert!(cache.exists() && doorbell.exists(), "what recordings left stays");
+    page.stop();
+    let ran = running.wait();
+    assert_eq!((ran.code, ran.stderr.as_str()), (5, ""), "it is recorded to its end");
+    assert!(world.path("it.memprof").exists());
+
+    install(&world);
+    // A private copy, as programs have it that are recorded without an installation.
+    let copy = wait(&world, world.tool(["preload-path"])).text().trim_end().to_owned();
+    assert!(Path::new(&copy).starts_with(world.path("agent")), "{copy}");
+    let elsewhere = World::new();
+    let page = Page::new(&elsewhere);
+    let mut user = world.command(&program);
+    user.arg(&page.path).arg("1").env("LD_PRELOAD", &copy);
+    let user = start(&world, user);
+    page.wait_for_calls(1, 1);
+    let ran = uninstall(&["--purge"]);
+    assert!(ran.code == 1 && ran.stderr.contains("private agent"), "{}", ran.stderr);
+    assert!(prefix.join("bin/sysprof-memprof").exists() && Path::new(&copy).exists() && doorbell.exists());
+    page.stop();
+    user.wait();
+    let ran = uninstall(&["--purge"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!cache.exists() && !doorbell.exists() && !Path::new(&copy).exists());
+    assert_eq!(files(&prefix), [prefix.join("share/man/other")]);
+}
+
+/// Check that what somebody else has put in the place of an installed file stays, and that a second installation
+/// neither forgets what the first one made nor leaves what it does not have any more.
+#[test]
+fn uninstalling_removes_only_what_was_installed() {
+    let world = World::new();
+    let prefix = install(&world);
+    let place = prefix.to_str().expect("a plain name");
+    let list = prefix.join("share/sysprof-memprof/installed");
+    let old = prefix.join("share/doc/sysprof-memprof/OLD.md");
+    std::fs::write(&old, "").expect("the folder is ours");
+    let of_nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    let listed = std::fs::read_to_string(&list).expect("it is there");
+    std::fs::write(&list, format!("{listed}{of_nothing} share/doc/sysprof-memprof/OLD.md\n")).expect("ours");
+    install_into(&world, &prefix);
+    assert!(!old.exists(), "what the new version does not have is gone");
+
+    let [replaced, linked] =
+        ["include/sysprof_memprof.h", "share/doc/sysprof-memprof/README.md"].map(|name| prefix.join(name));
+    std::fs::write(&replaced, "another package's").expect("the folder is ours");
+    std::fs::rename(&linked, world.path("README.md")).expect("it is there");
+    std::os::unix::fs::symlink(world.path("README.md"), &linked).expect("the folder is ours");
+    let ran = script(&world, "install", &["--uninstall", "--prefix", place]);
+    assert!(
+        ran.code == 0 && ran.stderr.contains("sysprof_memprof.h, which is not what was installed"),
+        "{}",
+        ran.stderr
+    );
+    let mut left = files(&prefix);
+    left.sort();
+    assert_eq!(left, [replaced, linked, prefix.join("share/man/other")]);
+    assert!(
+        !prefix.join("bin").exists() && !prefix.join("lib").exists(),
+        "folders of both installations are gone"
+    );
 }
 
 /// Check that uninstalling removes nothing outside of the prefix, even if its list names it, and says so if nothing
@@ -108,7 +206,9 @@ fn uninstalling_stays_below_its_prefix() {
     assert!(ran.code == 1 && ran.stderr.contains("nothing is installed"), "{}", ran.stderr);
     std::fs::create_dir_all(prefix.join("share/sysprof-memprof")).expect("the folder is ours");
     for line in ["../other".to_string(), other.display().to_string(), "share/../../other".to_string()] {
-        std::fs::write(prefix.join("share/sysprof-memprof/installed"), format!("{line}\n")).expect("ours");
+        let hash = "1e3cd57a83bb1fb5a4ee8a5ac0b9f79cc0f6bd2f96ffa5d4a9c3a3e2c8a6a8b1";
+        std::fs::write(prefix.join("share/sysprof-memprof/installed"), format!("{hash} {line}\n"))
+            .expect("ours");
         let ran = script(&world, "install", &["--uninstall", "--prefix", place]);
         assert!(ran.code == 1 && other.exists(), "{line}: {}", ran.stderr);
     }
