@@ -14,6 +14,7 @@ use super::{dump, perf_map};
 use crate::resolver::{printable, readable};
 use crate::{Lookup, Reason, SourceFrame};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io::BufRead;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -59,7 +60,12 @@ enum Owner {
 
 impl JitCode {
     /// Reads the text of a perf map and the bytes of jitdump logs, as far as they are readable.
-    pub fn parse<'a>(perf_map: &[u8], dumps: impl IntoIterator<Item = &'a [u8]>) -> JitCode {
+    pub fn parse<'a>(mut perf_map: &[u8], dumps: impl IntoIterator<Item = &'a [u8]>) -> JitCode {
+        JitCode::read(&mut perf_map, dumps)
+    }
+
+    /// The same for a map that is not in memory.
+    pub(super) fn read<'a>(perf_map: &mut dyn BufRead, dumps: impl IntoIterator<Item = &'a [u8]>) -> JitCode {
         let mut functions = Vec::new();
         for dump in dumps {
             dump::read(dump, &mut functions, MOST_FUNCTIONS);
@@ -67,8 +73,14 @@ impl JitCode {
         // A compiler that writes both may name the same function differently in each, as Erlang's does
         // (`$lists:seq/2`). Where a log reports exactly the same bytes, the map's entry is dropped.
         let told: HashSet<Range<u64>> = functions.iter().map(|function| function.code.clone()).collect();
-        let mapped = perf_map::functions(perf_map).filter(|function| !told.contains(&function.code));
-        functions.extend(mapped.take(MOST_FUNCTIONS.saturating_sub(told.len())));
+        let most = MOST_FUNCTIONS.saturating_sub(told.len()).saturating_add(functions.len());
+        // What cannot be read is missing, as what was never written.
+        let _rest = perf_map::functions(perf_map, |function| {
+            if functions.len() < most && !told.contains(&function.code) {
+                functions.push(function);
+            }
+            functions.len() < most
+        });
         JitCode::from_functions(functions)
     }
 

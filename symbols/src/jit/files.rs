@@ -7,13 +7,15 @@
 use super::JitCode;
 use crate::Reason;
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Longest map that is read, and longest log or several together: they are read whole.
+/// Longest map that is read, and longest log or several together. Logs are read whole.
 const LONGEST_MAP: u64 = 512 << 20;
 const LONGEST_DUMPS: u64 = 1 << 30;
+/// Logs are read in such pieces; no compiler writes that many zeros.
+const PIECE: u64 = 1 << 20;
 /// Tolerance: file times are those of the kernel's last tick, and the start of a process is rounded.
 const LATE_NS: i128 = 1_000_000_000;
 
@@ -40,10 +42,10 @@ impl JitFiles {
     }
 
     fn read_within(&self, longest_map: u64, longest_dumps: u64) -> Result<JitCode, Reason> {
-        let map = self.open(&self.perf_map).and_then(|file| whole(file, longest_map));
+        let map = self.open(&self.perf_map);
         let mut left = longest_dumps;
         let dumps = self.dumps.iter().filter_map(|dump| {
-            let dump = whole(self.open(dump).ok()?, left).ok()?;
+            let dump = log(self.open(dump).ok()?, left).ok()?;
             left -= dump.len() as u64;
             Some(dump)
         });
@@ -54,7 +56,11 @@ impl JitFiles {
                 reason => Err(*reason),
             };
         }
-        Ok(JitCode::parse(&map.unwrap_or_default(), dumps.iter().map(Vec::as_slice)))
+        let dumps = dumps.iter().map(Vec::as_slice);
+        Ok(match map {
+            Ok(map) => JitCode::read(&mut BufReader::new(map.take(longest_map)), dumps),
+            Err(_) => JitCode::parse(&[], dumps),
+        })
     }
 
     fn open(&self, path: &Path) -> Result<File, Reason> {
@@ -76,15 +82,24 @@ impl JitFiles {
     }
 }
 
-fn whole(file: File, longest: u64) -> Result<Vec<u8>, Reason> {
-    let mut bytes = Vec::new();
-    file.take(longest).read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// A log as far as something was written to it: a piece of zeros is a hole, behind which no record is found any more.
+fn log(file: File, longest: u64) -> Result<Vec<u8>, Reason> {
+    let (mut file, mut bytes) = (file.take(longest), Vec::new());
+    loop {
+        let before = bytes.len();
+        file.by_ref().take(PIECE).read_to_end(&mut bytes)?;
+        let is_hole = bytes[before..].iter().all(|byte| *byte == 0);
+        if is_hole {
+            bytes.truncate(before);
+            return Ok(bytes);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Seek, SeekFrom, Write};
 
     fn files(perf_map: &Path, started_unix_ns: u64) -> JitFiles {
         JitFiles { perf_map: perf_map.to_owned(), dumps: Vec::new(), owner: 0, started_unix_ns }
@@ -110,6 +125,24 @@ mod tests {
             (1..=5).filter(|number| code.lookup(16 * number, false).function().is_some()).count()
         };
         assert_eq!([found(u64::MAX), found(300), found(295), found(0)], [5, 3, 2, 0]);
+    }
+
+    /// Check that the hole of a sparse map is passed over, and what follows it is read, and that a log is read up to its
+    /// hole only.
+    #[test]
+    fn holes_hold_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let map = folder.path().join("perf-1.map");
+        let mut file = File::create(&map).unwrap();
+        file.write_all(b"10 8 f\n").unwrap();
+        file.seek(SeekFrom::Start(64 << 20)).unwrap();
+        file.write_all(b"20 8 g\n").unwrap();
+        let code = files(&map, 0).read().unwrap();
+        let is_told = |address| code.lookup(address, false).function().is_some();
+        assert_eq!([0x10, 0x18, 0x20].map(is_told), [true, false, true]);
+        file.set_len(1 << 40).unwrap();
+        let read = log(File::open(&map).unwrap(), LONGEST_DUMPS).unwrap();
+        assert_eq!((read.len(), &read[..7]), (1 << 20, &b"10 8 f\n"[..]));
     }
 
     /// Check that a map of the process is read, and that one of an earlier process with its pid, a link, a folder and
