@@ -134,28 +134,19 @@ pub fn import(import: &Import) -> Result<Imported, ImportError> {
     let begun = if start == perf_data::MAGIC {
         Begun::PerfData(perf_data::begin(file).map_err(wrong)?)
     } else {
-        let unpacked = unpack::unpack(file, &start[..length]).map_err(read)?;
+        let unpacked = unpack::unpack(file, attributes.len(), &start[..length]).map_err(read)?;
         let mut lines = Lines::new(unpacked, attributes.len());
         heaptrack::begin(&mut lines).map_err(wrong)?;
         Begun::Heaptrack(lines)
     };
     let metadata = metadata(import, &attributes, begun.tool());
     let created = |source| crate::session::cannot_create(&import.output, source);
-    let imported = if import.replace {
-        // Nothing is replaced yet: an error may come at the file's very end.
-        let mut output = AtomicFile::create(&import.output).map_err(created)?;
-        let writer = Writer::new(&mut output, &metadata).map_err(created)?;
-        let imported = begun.import(writer, import.store_command).map_err(wrong)?;
-        output.commit().map_err(|error| wrong(Wrong::Write(error)))?;
-        imported
-    } else {
-        let writer = Writer::create(&import.output, Create::New, &metadata).map_err(created)?;
-        begun.import(writer, import.store_command).map_err(|error| {
-            // Half a recording would look like a whole one.
-            let _stays = std::fs::remove_file(&import.output);
-            wrong(error)
-        })?
-    };
+    // It gets its name at the very end, where an error may still come: half a recording would look like a whole one.
+    let mut output = AtomicFile::create(&import.output).map_err(created)?;
+    let writer = Writer::new(&mut output, &metadata).map_err(created)?;
+    let imported = begun.import(writer, import.store_command).map_err(wrong)?;
+    let create = if import.replace { Create::Replace } else { Create::New };
+    create.commit(output).map_err(created)?;
     Ok(imported)
 }
 

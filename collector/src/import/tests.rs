@@ -100,6 +100,20 @@ fn compression_is_taken_off() {
     }
 }
 
+/// Check that a file which unpacks to thousands of times its length is refused, with what to do, and that the same text
+/// is read when it is not packed.
+#[test]
+fn files_unpack_to_a_multiple_of_their_length() {
+    let mut text = SMALL.as_bytes().to_vec();
+    let remark = [&[b'#'; 4095][..], b"\n"].concat();
+    text.extend(remark.iter().cycle().take(80 << 20));
+    let packed = zstd::encode_all(&text[..], 1).unwrap();
+    assert!(packed.len() < 16 << 10, "{}", packed.len());
+    let refusal = import_bytes(&packed).err().expect("it is refused");
+    assert!(refusal.contains("unpack it yourself"), "{refusal}");
+    assert_eq!(import_bytes(&text).unwrap().imported.events, 5);
+}
+
 /// Check that strings of older files, which extend to the end of their line, are read.
 #[test]
 fn strings_before_version_three_have_no_length() {
