@@ -6,7 +6,7 @@ use zstd::bulk::Decompressor;
 use zstd::stream::raw::{CParameter, Encoder, InBuffer, Operation, OutBuffer};
 
 use crate::error::{Error, Malformed};
-use crate::format::{ChunkHeader, ChunkKind, Compression, MAX_RAW, MAX_STORED};
+use crate::format::{ChunkHeader, ChunkKind, Compression, MAX_RAW, MAX_STORED, least_stored};
 
 /// How well zstd compresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +28,10 @@ const ROOM: usize = 64 << 10;
 /// Payloads below this length are stored as they are: a zstd frame saves nothing there, and they are readable in a
 /// hex dump.
 const WORTH_COMPRESSING: usize = 128;
+
+/// How a frame begins that decompressors skip, before the length of its content.
+const SKIPPABLE: u32 = 0x184d_2a50;
+const SKIPPABLE_HEADER: usize = 8;
 
 /// What the header says besides lengths and checksum.
 #[derive(Clone, Copy, Debug)]
@@ -63,9 +67,15 @@ impl Packer {
         assert!(raw_length <= MAX_RAW, "the writer ends chunks long before the limit");
         self.bytes.clear();
         self.bytes.resize(ChunkHeader::LENGTH, 0);
-        let compressed = raw_length >= WORTH_COMPRESSING
+        // What is short in the file and long in memory is padded, which only a frame can be.
+        let least = least_stored(label.records as usize, raw_length);
+        let must_compress = least > raw_length;
+        let compressed = (raw_length >= WORTH_COMPRESSING || must_compress)
             && self.compress(parts, raw_length).map_err(Error::io("compress a chunk"))?;
-        if !compressed {
+        let compressed = compressed || must_compress;
+        if compressed {
+            self.pad(least);
+        } else {
             self.bytes.truncate(ChunkHeader::LENGTH);
             parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
         }
@@ -83,6 +93,17 @@ impl Packer {
         let encoded = header.encode(stored);
         self.bytes[..ChunkHeader::LENGTH].copy_from_slice(&encoded);
         Ok((header, &self.bytes))
+    }
+
+    /// Appends a frame that readers skip, if the payload has fewer than `least` bytes.
+    fn pad(&mut self, least: usize) {
+        let missing = (ChunkHeader::LENGTH + least).saturating_sub(self.bytes.len());
+        if missing > 0 {
+            let zeros = missing.saturating_sub(SKIPPABLE_HEADER);
+            self.bytes.extend_from_slice(&SKIPPABLE.to_le_bytes());
+            self.bytes.extend_from_slice(&(zeros as u32).to_le_bytes());
+            self.bytes.resize(self.bytes.len() + zeros, 0);
+        }
     }
 
     /// Appends the compressed payload; false when it is not shorter.
@@ -209,6 +230,31 @@ mod tests {
         assert!(packer.bytes.capacity() < 4 * ROOM, "{}", packer.bytes.capacity());
         let noise: Vec<u8> = noise().take(300_000).collect();
         assert_eq!(unpacked(&mut packer, &[&noise, &noise[..1]]), [noise.as_slice(), &noise[..1]].concat());
+    }
+
+    /// Check that a chunk which holds much in few bytes is padded, so that its length bounds what a reader does, that it
+    /// comes back, and that without the padding it is refused.
+    #[test]
+    fn chunks_are_as_long_as_what_they_hold() {
+        let mut packer = Packer::new().unwrap();
+        for (records, raw) in [(1, 16 << 20), (1 << 20, 40), (1 << 20, 4 << 20), (5000, 0), (4096, 64 << 10)]
+        {
+            let label = Label { kind: ChunkKind::ManyEvents, records, first: 0, last: 0 };
+            let payload = vec![0; raw];
+            let (header, bytes) = packer.pack(label, &[&payload]).unwrap();
+            let least = least_stored(records as usize, raw);
+            assert!(
+                (least..least + 100).contains(&(header.stored_length as usize)),
+                "{records}, {raw}: {header:?}"
+            );
+            let stored = &bytes[ChunkHeader::LENGTH..];
+            let mut found = Vec::new();
+            Unpacker::new().unwrap().unpack(&header, stored, &mut found).unwrap();
+            assert_eq!(found, payload);
+            assert_eq!(ChunkHeader::decode(&header.encode(stored)), Ok(header));
+            let shorter = ChunkHeader { stored_length: least.saturating_sub(1) as u32, ..header };
+            assert_eq!(ChunkHeader::decode(&shorter.encode(stored)).is_err(), least > 0, "{records}, {raw}");
+        }
     }
 
     /// Check that two kinds of numbers take less when compressed apart: here sixteen values and noise.

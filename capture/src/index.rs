@@ -113,6 +113,8 @@ fn take(payload: &[u8]) -> Result<Vec<Chunk>, Malformed> {
             },
         })
         .collect();
+    // What is not read from its chunk, as the number of events, is bounded, too.
+    chunks.iter().try_for_each(|chunk| chunk.header.check())?;
     match chunks.windows(2).all(|pair| pair[0].end() == pair[1].offset) {
         true => Ok(chunks),
         false => Err(Malformed("an index has holes")),

@@ -36,9 +36,15 @@ pub(crate) fn chunk(chunk: &Chunk) -> Vec<u8> {
     bytes
 }
 
-/// As [`chunk`], with its payload compressed.
-pub(crate) fn packed(chunk: &Chunk) -> Vec<u8> {
-    let stored = zstd::bulk::compress(&chunk.payload, 1).unwrap();
+/// As [`chunk`], with its payload compressed, and padded to this length.
+pub(crate) fn packed(chunk: &Chunk, least: usize) -> Vec<u8> {
+    let mut stored = zstd::bulk::compress(&chunk.payload, 1).unwrap();
+    if stored.len() < least {
+        let zeros = least.saturating_sub(stored.len() + 8);
+        stored.extend([0x50, 0x2a, 0x4d, 0x18]);
+        stored.extend((zeros as u32).to_le_bytes());
+        stored.resize(stored.len() + zeros, 0);
+    }
     let mut bytes = b"CHNK".to_vec();
     bytes.extend(chunk.kind.to_le_bytes());
     bytes.extend([1, 0]);

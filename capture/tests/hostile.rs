@@ -133,12 +133,35 @@ fn tables_larger_than_their_file_allows_are_refused() {
     let mut file = hand::header(1, 0, "bomb");
     for n in 0..40u64 {
         let (records, first) = (rows as u32, n * rows as u64);
-        file.extend(hand::packed(&hand::Chunk { kind: 2, records, first, last: 0, payload: vec![0; rows] }));
+        let chunk = hand::Chunk { kind: 2, records, first, last: 0, payload: vec![0; rows] };
+        file.extend(hand::packed(&chunk, 8160));
     }
     let reader = Reader::from_source(file).unwrap();
     let cut = reader.cut().unwrap().to_string();
     assert!(cut.ends_with("the tables take more memory than a file of this length may"), "{cut}");
     assert!(reader.tables().strings.len() < 12 * rows);
+}
+
+/// Check that a chunk is refused which holds more records, or more bytes, than one of its length may, whatever it holds,
+/// and that one of just that length is read.
+#[test]
+fn chunks_hold_no_more_than_their_length_allows() {
+    let chunk = |records: u32, length: usize| {
+        let payload = vec![0; length];
+        hand::Chunk { kind: 99, records, first: 0, last: 0, payload }
+    };
+    for (chunk, least) in
+        [(chunk(1 << 20, 10), 8160), (chunk(1, 16 << 20), 16_320), (chunk(4096 + 128 * 300, 10), 300)]
+    {
+        for (length, is_read) in [(least, true), (least - 1, false)] {
+            let mut file = hand::file(1, 0, &hand::chunks(&fixture::file()));
+            file.extend(hand::packed(&chunk, length));
+            let reader = Reader::from_source(file).unwrap();
+            let cut = reader.cut().unwrap().to_string();
+            assert_eq!(reader.skipped(), u64::from(is_read), "{cut}");
+            assert_eq!(cut.ends_with("a chunk holds more than one of its length may"), !is_read, "{cut}");
+        }
+    }
 }
 
 /// Check that empty names are limited by the memory they take, not by their bytes in the file.
@@ -152,7 +175,7 @@ fn empty_names_are_limited_by_their_memory() {
         [&length[..], &[0x80 | (record.len() >> 14) as u8 & 0x7f, (record.len() >> 21) as u8]].concat();
     let symbol = hand::Chunk { kind: 8, records: 1, first: 0, last: 0, payload: [length, record].concat() };
     let mut file = hand::file(1, 0, &hand::chunks(&fixture::file()));
-    let symbol = hand::packed(&symbol);
+    let symbol = hand::packed(&symbol, 6100);
     let cut = |file: &[u8]| Reader::from_source(file).unwrap().cut().unwrap().to_string();
     file.extend(&symbol);
     assert!(cut(&file).starts_with("not finished"), "{}", cut(&file));

@@ -1,6 +1,6 @@
 //! The header of each chunk.
 
-use super::{MAX_RAW, MAX_RECORDS, MAX_STORED, u32_at, u64_at};
+use super::{MAX_RAW, MAX_RECORDS, MAX_STORED, least_stored, u32_at, u64_at};
 use crate::error::Malformed;
 
 /// How a payload is stored.
@@ -9,7 +9,7 @@ use crate::error::Malformed;
 pub(crate) enum Compression {
     /// As it is.
     Stored = 0,
-    /// One zstd frame.
+    /// One zstd frame, perhaps followed by a skippable one.
     Zstd = 1,
 }
 
@@ -70,13 +70,24 @@ impl ChunkHeader {
             first: u64_at(bytes, 24),
             last: u64_at(bytes, 32),
         };
-        if header.raw_length as usize > MAX_RAW || header.stored_length as usize > MAX_STORED {
+        header.check()?;
+        Ok(header)
+    }
+
+    /// Checks that the lengths are within the format's limits.
+    pub(crate) fn check(&self) -> Result<(), Malformed> {
+        let [records, raw, stored] =
+            [self.records, self.raw_length, self.stored_length].map(|count| count as usize);
+        if raw > MAX_RAW || stored > MAX_STORED {
             return Err(Malformed("a chunk is longer than the format allows"));
         }
-        if header.records as usize > MAX_RECORDS {
+        if records > MAX_RECORDS {
             return Err(Malformed("a chunk has more records than the format allows"));
         }
-        Ok(header)
+        if least_stored(records, raw) > stored {
+            return Err(Malformed("a chunk holds more than one of its length may"));
+        }
+        Ok(())
     }
 
     pub(crate) fn verify(bytes: &[u8; Self::LENGTH], stored: &[u8]) -> Result<(), Malformed> {

@@ -44,6 +44,17 @@ pub(crate) const MAX_EVENTS: usize = MAX_RECORDS;
 /// Most events of one chunk of the kinds before [`ChunkKind::ManyEvents`].
 pub(crate) const MAX_EVENTS_BEFORE: usize = 1 << 18;
 
+/// Records and uncompressed bytes that a chunk may have: so many, and so many more for each byte that it takes in the
+/// file. What a reader does and holds is thereby bounded by the file's length, however well its content compresses.
+pub(crate) const RECORDS_BY_LENGTH: (usize, usize) = (4096, 128);
+pub(crate) const RAW_BY_LENGTH: (usize, usize) = (64 << 10, 1024);
+
+/// Bytes that a chunk takes in the file at least, if it has these records and uncompressed bytes.
+pub(crate) fn least_stored(records: usize, raw: usize) -> usize {
+    let least = |count: usize, (free, each): (usize, usize)| count.saturating_sub(free).div_ceil(each);
+    least(records, RECORDS_BY_LENGTH).max(least(raw, RAW_BY_LENGTH))
+}
+
 /// Most bytes of one record of a table. Linux limits a command line to 6 MB.
 pub(crate) const MAX_RECORD: usize = 8 << 20;
 
