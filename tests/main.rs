@@ -38,6 +38,7 @@ mod joining;
 mod long_recordings;
 mod namespaces;
 mod order;
+mod outputs;
 mod overload;
 mod own_memory;
 mod services;

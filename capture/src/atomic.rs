@@ -6,6 +6,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
 use crate::error::Error;
 
 /// Captures, and what is made from them, reveal what a program does: only the owner may read them.
@@ -16,8 +19,9 @@ pub(crate) const MODE: u32 = 0o600;
 /// removed.
 ///
 /// ```text
-///   create:  .report.html.4711.0.tmp   written
-///   commit:  fsync, rename to report.html, fsync of the folder
+///   create:      .report.html.4711.0.tmp   written
+///   commit:      fsync, rename to report.html, fsync of the folder
+///   commit_new:  the same if report.html is free
 /// ```
 #[derive(Debug)]
 pub struct AtomicFile {
@@ -55,18 +59,53 @@ impl AtomicFile {
     /// # Errors
     /// When it cannot be synced or renamed; the target then stays as it was.
     pub fn commit(mut self) -> Result<File, Error> {
-        let file = self.file.try_clone().map_err(self.failed("keep open"))?;
+        let file = self.file()?;
         self.file.sync_all().map_err(self.failed("write"))?;
         fs::rename(&self.temporary, &self.target).map_err(self.failed("replace"))?;
         self.committed = true;
-        // The new file is in place. Not all file systems can sync the folder against a power cut, which is no reason
-        // to report a failed save.
-        let _unsupported = File::open(folder(&self.target)).and_then(|folder| folder.sync_all());
+        self.sync_folder();
         Ok(file)
     }
 
-    pub(crate) fn file(&self) -> Result<File, Error> {
+    /// Moves the file to its target, unless there is something already, even a link.
+    ///
+    /// # Errors
+    /// As [`AtomicFile::commit`], and when the name is taken.
+    pub fn commit_new(mut self) -> Result<File, Error> {
+        let file = self.file()?;
+        self.file.sync_all().map_err(self.failed("write"))?;
+        match renameat_with(CWD, &self.temporary, CWD, &self.target, RenameFlags::NOREPLACE) {
+            Ok(()) => {
+                self.committed = true;
+                self.sync_folder();
+                Ok(file)
+            }
+            // The file system cannot do that. So the name is taken first, and if we are killed in between, an empty file
+            // stays.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                let target = self.target.clone();
+                create_new(&target).map_err(self.failed("create"))?;
+                self.commit().inspect_err(|_| {
+                    // Failing to remove it is not a second error.
+                    let _stays = fs::remove_file(&target);
+                })
+            }
+            Err(error) => Err(self.failed("create")(error.into())),
+        }
+    }
+
+    /// The file, for writers that need one of their own.
+    ///
+    /// # Errors
+    /// When this process may open no more files.
+    pub fn file(&self) -> Result<File, Error> {
         self.file.try_clone().map_err(self.failed("keep open"))
+    }
+
+    /// The file is in place. Not all file systems can sync the folder against a power cut, which is no reason to report
+    /// a failed save.
+    fn sync_folder(&self) {
+        let _unsupported = File::open(folder(&self.target)).and_then(|folder| folder.sync_all());
     }
 
     fn failed(&self, action: &str) -> impl FnOnce(io::Error) -> Error + use<> {

@@ -97,6 +97,9 @@ pub enum Error {
         /// The table.
         table: &'static str,
     },
+    /// The last name of the file was removed while it was written, alone or with its folder.
+    #[error("it was removed while it was written, and what it held is gone")]
+    Removed,
     /// The writer failed before; a capture cannot go on after a partly written chunk.
     #[error("the capture was given up after a write failed; what was written before is readable")]
     GivenUp,

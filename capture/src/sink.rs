@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 
 use crate::atomic::AtomicFile;
 
@@ -12,6 +13,11 @@ pub trait Sink: Write {
     /// # Errors
     /// What the system reports; the state of the bytes is then unknown.
     fn sync(&mut self) -> io::Result<()>;
+
+    /// True while what was written can be found by a name; a sink without names never has one.
+    fn is_named(&self) -> bool {
+        false
+    }
 }
 
 impl Sink for File {
@@ -21,6 +27,10 @@ impl Sink for File {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
             synced => synced,
         }
+    }
+
+    fn is_named(&self) -> bool {
+        self.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.nlink() > 0)
     }
 }
 
@@ -40,5 +50,9 @@ impl Sink for Vec<u8> {
 impl<S: Sink + ?Sized> Sink for &mut S {
     fn sync(&mut self) -> io::Result<()> {
         (**self).sync()
+    }
+
+    fn is_named(&self) -> bool {
+        (**self).is_named()
     }
 }

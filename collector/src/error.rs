@@ -20,13 +20,16 @@ pub enum Error {
         path: PathBuf,
     },
     /// The capture could not be written.
-    #[error("cannot write the capture {path}: {}. {}", said_once(source), refused(source).map_or(OTHER_PLACE, advice_for_file))]
+    #[error("cannot write the capture {path}: {}. {}", said_once(source), advice(source))]
     Capture {
         /// The file.
         path: PathBuf,
         /// What went wrong.
         source: capture::Error,
     },
+    /// The program was to be recorded, and nothing of it was.
+    #[error("nothing was recorded, so no capture is kept. {0}")]
+    Nobody(String),
     /// A thread of the collector ended by a panic: a defect of the collector.
     #[error("the collector has failed; what it wrote until then can be opened. Please report this.")]
     Crashed,
@@ -71,6 +74,14 @@ const OTHER_PLACE: &str = "Choose another place with --output.";
 /// True when this process may open no more files.
 pub fn is_too_many_files(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
+}
+
+/// What to do about a capture that could not be written.
+fn advice(error: &capture::Error) -> &'static str {
+    match error {
+        capture::Error::Removed => "Record again, and keep file and folder until the recording has ended.",
+        error => refused(error).map_or(OTHER_PLACE, advice_for_file),
+    }
 }
 
 /// The system's error behind a capture's, if there is one.

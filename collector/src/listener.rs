@@ -34,7 +34,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
@@ -137,8 +137,14 @@ impl Listener {
 
     /// Stops taking agents in. Those still waiting are told so.
     pub(crate) fn stop(self) -> Closed {
-        let Host { unrecorded, missed, strangers, .. } = &*self.host;
-        Closed { unrecorded: unrecorded.clone(), missed: missed.clone(), strangers: strangers.clone() }
+        let Host { unrecorded, missed, strangers, has_passed_over, .. } = &*self.host;
+        Closed {
+            unrecorded: unrecorded.clone(),
+            missed: missed.clone(),
+            strangers: strangers.clone(),
+            // Relaxed: the threads that set it have ended, or wait for nothing any more.
+            has_passed_over: has_passed_over.load(Ordering::Relaxed),
+        }
     }
 
     /// The host that answers, for agents that connect elsewhere.
@@ -174,15 +180,32 @@ impl Drop for Listener {
     }
 }
 
+/// Why nobody came.
+const NO_AGENT: &str = "The program ended before the agent could start in it, or refused to load it. \
+                        `sysprof-memprof doctor` shows what is wrong with this machine.";
+
 /// What a closed listener leaves: no more agents will come.
 #[derive(Debug)]
 pub(crate) struct Closed {
     unrecorded: Arc<Unrecorded>,
     missed: Arc<MissedAllocators>,
     strangers: Arc<Strangers>,
+    /// Some process was not recorded because the user did not choose it.
+    has_passed_over: bool,
 }
 
 impl Closed {
+    /// Why a process that was to be recorded was not, although the user chose it.
+    pub(crate) fn refused(&self) -> Option<String> {
+        self.remark_on_unrecorded().or_else(|| self.remark_on_strangers())
+    }
+
+    /// Why a recording without any process has failed; none if the user chose no process that came.
+    pub(crate) fn why_nobody(&self) -> Option<String> {
+        let unknown = || (!self.has_passed_over).then(|| NO_AGENT.to_owned());
+        self.refused().or_else(unknown)
+    }
+
     /// Remark for the user about agents that were not recorded.
     pub(crate) fn remark_on_unrecorded(&self) -> Option<String> {
         self.unrecorded.remark()
@@ -205,6 +228,8 @@ pub(crate) struct Host {
     unrecorded: Arc<Unrecorded>,
     missed: Arc<MissedAllocators>,
     strangers: Arc<Strangers>,
+    /// See [`Closed`].
+    has_passed_over: AtomicBool,
     rules: Rules,
     liveness: Arc<Liveness>,
     outlet: Outlet,
@@ -225,6 +250,7 @@ impl Host {
             unrecorded: Arc::default(),
             missed: Arc::default(),
             strangers: Arc::default(),
+            has_passed_over: AtomicBool::new(false),
         })
     }
 
@@ -327,6 +353,8 @@ impl Host {
         debug!("pid {pid} ({}) connects", info.name());
         if !follows || !glob::is_chosen(&info.name(), &self.rules.only, &self.rules.skip) {
             debug!("pid {pid} is not chosen");
+            // Relaxed: read when this thread has ended.
+            self.has_passed_over.store(true, Ordering::Relaxed);
             return refuse(agent, Verdict::NotChosen);
         }
         let (image, descriptors) = self.image(&hello, info)?;

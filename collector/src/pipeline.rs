@@ -32,6 +32,8 @@ pub(crate) struct Pipeline {
     pub(crate) writer: Writer,
     pub(crate) timeline: Timeline,
     images: Images,
+    /// Some process has connected.
+    pub(crate) has_met: bool,
     files: KnownFiles,
     pub(crate) processes: Processes,
     pub(crate) totals: Totals,
@@ -49,6 +51,7 @@ impl Pipeline {
             writer,
             timeline: Timeline::new(clock),
             images: Images::default(),
+            has_met: false,
             files: KnownFiles::default(),
             processes: Processes::new(rules, Roll::new(clock)),
             totals: Totals::default(),

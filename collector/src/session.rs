@@ -23,6 +23,7 @@ mod conclusion;
 mod distilling;
 mod draining;
 mod exits;
+pub(crate) mod kept;
 mod listening;
 mod output;
 mod sampling;
@@ -40,6 +41,7 @@ use crate::distil;
 use crate::drain::Drain;
 use crate::launch::Environment;
 use crate::listener::{Detached, Listener, Outlet};
+use crate::log::debug;
 use crate::orders;
 use crate::perf::Traces;
 use crate::queue::queue;
@@ -49,10 +51,12 @@ use crate::sleeper::Bell;
 use crate::triggers::Lookout;
 use crate::writing::Inputs;
 use crate::{Error, NameSearch, Options};
+use capture::AtomicFile;
 use conclusion::{Conclusion, Left};
 use distilling::Distilling;
 use draining::Draining;
 use exits::Exits;
+use kept::Kept;
 use rustix::fd::{AsFd, BorrowedFd};
 use sampling::Sampling;
 use scanning::Scanning;
@@ -80,6 +84,9 @@ pub struct Session {
     watching: Watching,
     conclusion: Conclusion,
     distilling: Distilling,
+    kept: Arc<Kept>,
+    /// A program was started to be recorded.
+    expects: bool,
     exits: Exits,
     /// Entry point for marks, snapshots and scans.
     requests: Requests,
@@ -105,7 +112,7 @@ pub struct Progress {
 /// A finished capture.
 #[derive(Clone, Debug, Default)]
 pub struct Finished {
-    /// The file.
+    /// The file, where it is now.
     pub path: PathBuf,
     /// Events lost.
     pub lost: u64,
@@ -117,7 +124,8 @@ pub struct Finished {
 }
 
 impl Session {
-    /// Creates the capture and listens for agents.
+    /// Creates the capture and listens for agents. Its file gets its name with [`Session::keep`]; without that, it is
+    /// removed in the end.
     ///
     /// # Errors
     /// When the capture or the socket cannot be made.
@@ -134,8 +142,8 @@ impl Session {
         let bell = Arc::new(Bell::default());
         let outlet = Outlet { images: to_drain, bell: bell.clone(), watcher: watcher.clone() };
         let listener = listening::start(&options, clock, scan_at_exit, outlet)?;
-        // Only now that agents can connect: an existing capture that is replaced cannot be restored.
-        let pipeline = output::begin(&options, clock)?;
+        let (pipeline, kept) = output::begin(&options, clock)?;
+        let kept = Arc::new(kept);
         let subjects = pipeline.processes.subjects.clone();
         let (sampling, samples) = Sampling::start(&options, traces, clock, subjects.clone());
         let (batches, queue) = queue(bell.clone());
@@ -151,6 +159,7 @@ impl Session {
             readings,
             orders: given,
             lookout: Lookout::new(options.triggers),
+            kept: (!options.attaches).then(|| kept.clone()),
             flush_every: options.flush_every,
         };
         let writing = Writing::start(options.output.clone(), pipeline, inputs)?;
@@ -177,17 +186,30 @@ impl Session {
             watching,
             conclusion: Conclusion::of(&options),
             distilling: Distilling::of(options.passing),
+            kept,
+            expects: !options.command.is_empty(),
             exits: Exits::default(),
             requests,
         })
     }
 
-    /// Starts distilling the capture that goes into [`Options::passing`]; the result is kept in its place.
+    /// Starts distilling the capture that goes into [`Options::passing`]; the result is kept in its place, in `file` if
+    /// it is not sent away.
     ///
     /// # Errors
     /// When no capture passes through a file, or no thread can be started.
-    pub fn distil(&mut self, begin: distil::Begin) -> Result<(), Error> {
+    pub fn distil(&mut self, begin: distil::Begin, file: Option<AtomicFile>) -> Result<(), Error> {
+        file.into_iter().for_each(|file| self.kept.begin(file));
         self.distilling.start(begin, self.writing.written.clone())
+    }
+
+    /// Gives the capture its name, in the place of what is to be replaced: the recording has begun. It has it already
+    /// if the first process of a program that was started has connected.
+    ///
+    /// # Errors
+    /// When the name is taken meanwhile, or the folder is gone; what has the name keeps it.
+    pub fn keep(&self) -> Result<(), Error> {
+        self.kept.name().map_err(|error| cannot_create(self.output(), error))
     }
 
     /// Where agents connect: the value of `SYSPROF_MEMPROF_SOCKET`.
@@ -278,11 +300,18 @@ impl Session {
         self.exits.note(pid, self.requests.clock.now(), status, peak_rss);
     }
 
-    /// Ends the recording and finishes the capture. `unrecorded` names the processes that run on unrecorded. When
+    /// Ends a recording that has failed to begin; a file without its name goes with it.
+    pub fn discard(self) {
+        self.kept.forget();
+        let ended = self.stop(Arc::new(NameSearch::given_up()), Vec::new());
+        debug!("nothing is recorded: {ended:?}");
+    }
+
+    /// Ends the recording and finishes the capture, which gets its name now if it has none. `unrecorded` names the processes that run on unrecorded. When
     /// `search` is given up, the capture is written without the names still missing.
     ///
     /// # Errors
-    /// When the capture could not be written.
+    /// When the capture could not be written, or a program was to be recorded and nothing of it was.
     pub fn stop(self, search: Arc<NameSearch>, unrecorded: Vec<String>) -> Result<Finished, Error> {
         drop((self.ear, self.requests, self.counting));
         let sampled = self.sampling.stop();
@@ -290,12 +319,21 @@ impl Session {
         let emptied = self.draining.stop(&closed);
         let scanned = self.scanning.stop(&emptied);
         let whole = self.writing.stop(emptied, &scanned, &sampled);
+        let mut nobody = None;
         let finished = whole.and_then(|whole| {
             self.watching.stop(&whole);
+            if whole.pipeline.processes.count() == 0 {
+                nobody = if self.expects { closed.why_nobody() } else { closed.refused() };
+            }
             let left = Left { sampled, closed, scanned, exits: self.exits, unrecorded };
             self.conclusion.write(whole, left, &search)
         });
-        self.distilling.stop(finished)
+        let finished = self.distilling.stop(finished)?;
+        if let Some(reason) = nobody {
+            return Err(Error::Nobody(reason));
+        }
+        self.kept.name().map_err(|error| cannot_create(&finished.path, error))?;
+        Ok(Finished { path: self.kept.whereabouts(), ..finished })
     }
 }
 

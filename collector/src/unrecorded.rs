@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 /// Reasons counted separately: text from an agent may be part of one, and must not cost memory.
@@ -42,6 +43,9 @@ fn reason(error: &io::Error) -> String {
         }
         Some(libc::EPERM) => {
             format!("{error}; a sandbox may forbid memfd_create, as sysprof-memprof doctor tells")
+        }
+        Some(libc::ENOENT) if !Path::new("/proc/self").exists() => {
+            "/proc is not mounted where the recording runs (mount -t proc proc /proc)".to_owned()
         }
         Some(libc::EMFILE) => format!("{error}; allow more of them (ulimit -n)"),
         _ => error.to_string(),

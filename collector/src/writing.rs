@@ -7,11 +7,12 @@ use crate::orders::{Mark, Order, Orders};
 use crate::perf::Samples;
 use crate::pipeline::Pipeline;
 use crate::queue::{Received, Receiver};
+use crate::session::kept::Kept;
 use crate::snapshot::SoFar;
 use crate::triggers::Lookout;
 use capture::{Counter, Overhead, Summary};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// The writer's progress, for other threads.
@@ -98,6 +99,8 @@ pub(crate) struct Inputs {
     pub(crate) readings: mpsc::Receiver<Vec<Counter>>,
     pub(crate) orders: mpsc::Receiver<Order>,
     pub(crate) lookout: Lookout,
+    /// What gets its name when the first process has connected, unless others see to that.
+    pub(crate) kept: Option<Arc<Kept>>,
     /// How often whole chunks are written.
     pub(crate) flush_every: Duration,
 }
@@ -131,6 +134,9 @@ pub(crate) fn write(
         }
         inputs.orders.try_iter().for_each(|order| orders.push(order));
         inputs.beside(&mut pipeline)?;
+        if let Some(kept) = inputs.kept.take_if(|_| pipeline.has_met) {
+            kept.name()?;
+        }
         if is_over {
             orders.obey_all(&mut pipeline)?;
             return Ok((pipeline, thread_cpu_ns()));

@@ -1,10 +1,10 @@
 //! Creates capture files.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::Path;
 
 use super::Writer;
-use crate::atomic::{self, AtomicFile};
+use crate::atomic::AtomicFile;
 use crate::error::Error;
 use crate::model::Metadata;
 
@@ -23,22 +23,22 @@ impl Writer<File> {
     /// # Errors
     /// When the name is taken (with [`Create::New`]) or the folder does not take the file.
     pub fn create(path: impl AsRef<Path>, create: Create, metadata: &Metadata) -> Result<Self, Error> {
-        let path = path.as_ref();
-        match create {
-            Create::New => {
-                let file =
-                    atomic::create_new(path).map_err(Error::io(format!("create {}", path.display())))?;
-                Writer::new(file, metadata).inspect_err(|_| {
-                    // A file without a beginning is useless; failing to remove it is not a second error.
-                    let _stays = fs::remove_file(path);
-                })
-            }
-            Create::Replace => {
-                let file = AtomicFile::create(path)?;
-                let writer = Writer::new(file.file()?, metadata)?;
-                file.commit()?;
-                Ok(writer)
-            }
+        let file = AtomicFile::create(path.as_ref())?;
+        let writer = Writer::new(file.file()?, metadata)?;
+        create.commit(file)?;
+        Ok(writer)
+    }
+}
+
+impl Create {
+    /// Gives a file its name.
+    ///
+    /// # Errors
+    /// As [`AtomicFile::commit_new`] and [`AtomicFile::commit`]; what had the name keeps it.
+    pub fn commit(self, file: AtomicFile) -> Result<File, Error> {
+        match self {
+            Create::New => file.commit_new(),
+            Create::Replace => file.commit(),
         }
     }
 }

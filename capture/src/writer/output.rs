@@ -1,4 +1,4 @@
-//! Appends chunks to a file.
+//! Appends chunks to a file, as long as it has a name.
 
 use crate::chunk::{Label, Level, Packer};
 use crate::error::{Error, WRITE};
@@ -12,17 +12,20 @@ pub(super) struct Output<W> {
     /// Bytes written so far.
     pub(super) offset: u64,
     given_up: bool,
+    /// The sink had a name at first, by which readers expect to find what is written.
+    was_named: bool,
     packer: Packer,
 }
 
 impl<W: Sink> Output<W> {
     pub(super) fn new(sink: W) -> Result<Self, Error> {
-        Ok(Output { sink, offset: 0, given_up: false, packer: Packer::new()? })
+        let was_named = sink.is_named();
+        Ok(Output { sink, offset: 0, given_up: false, was_named, packer: Packer::new()? })
     }
 
     /// Writes a chunk with these parts as its payload, each with numbers of one kind.
     pub(super) fn chunk(&mut self, label: Label, parts: &[&[u8]]) -> Result<Chunk, Error> {
-        let Output { sink, offset, given_up, packer } = self;
+        let Output { sink, offset, given_up, packer, .. } = self;
         let (header, bytes) = packer.pack(label, parts).inspect_err(|_| *given_up = true)?;
         let chunk = Chunk { offset: *offset, header };
         write(sink, offset, given_up, bytes)?;
@@ -37,9 +40,12 @@ impl<W: Sink> Output<W> {
         write(&mut self.sink, &mut self.offset, &mut self.given_up, bytes)
     }
 
-    /// Flushes the sink.
+    /// Flushes the sink. Fails when its last name was removed: nobody could open what is written.
     pub(super) fn flush(&mut self) -> Result<(), Error> {
-        self.sink.flush().map_err(Error::io(WRITE)).inspect_err(|_| self.given_up = true)
+        let flushed = self.sink.flush().map_err(Error::io(WRITE));
+        let is_lost = self.was_named && !self.sink.is_named();
+        let flushed = flushed.and(if is_lost { Err(Error::Removed) } else { Ok(()) });
+        flushed.inspect_err(|_| self.given_up = true)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use anyhow::Context;
-use capture::{Create, Error, Reader, Writer};
+use capture::{AtomicFile, Error, Reader, Writer};
 use collector::{Begin, Distil, cannot_create};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
@@ -19,25 +19,27 @@ pub(super) fn in_memory() -> std::io::Result<Arc<File>> {
 /// Makes an aggregated capture from a recording.
 struct Aggregating(Aggregate<File, File>);
 
-/// Begins the aggregated capture, in a file that is sent away, or else at `output`. The recording itself goes into a
-/// private file.
+/// Begins the aggregated capture, in a file that is sent away, or else in one that will be `output`. The recording
+/// itself goes into a private file.
 pub(super) fn begin(
     recording: &File,
     every: Duration,
     sent: Option<&File>,
     output: &Path,
-    replace: bool,
-) -> Result<Begin, Failure> {
-    let create = if replace { Create::Replace } else { Create::New };
+) -> Result<(Begin, Option<AtomicFile>), Failure> {
     let file = recording.try_clone().context("cannot read the recording")?;
     let reader = Reader::from_source(file).context("cannot read the recording")?;
     let metadata = metadata(&reader.tables().metadata, every);
-    let writer = match sent {
-        Some(file) => Writer::new(file.try_clone().context("cannot send the capture")?, &metadata),
-        None => Writer::create(output, create, &metadata),
+    let failed = |error| Failure::usage(cannot_create(output, error));
+    let (file, created) = match sent {
+        Some(sent) => (sent.try_clone().context("cannot send the capture")?, None),
+        None => {
+            let created = AtomicFile::create(output).map_err(failed)?;
+            (created.file().map_err(failed)?, Some(created))
+        }
     };
-    let writer = writer.map_err(|error| Failure::usage(cannot_create(output, error)))?;
-    Ok(Box::new(move || Box::new(Aggregating(Aggregate::new(reader, writer, every)))))
+    let writer = Writer::new(file, &metadata).map_err(failed)?;
+    Ok((Box::new(move || Box::new(Aggregating(Aggregate::new(reader, writer, every)))), created))
 }
 
 impl Distil for Aggregating {

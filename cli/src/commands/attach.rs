@@ -6,20 +6,18 @@ use super::recording::{Kind, Recording};
 use super::whom::{self, Whom, whom};
 use super::{supervise, view};
 use crate::exit::{FAILED, Failure, Outcome};
-use crate::log::debug;
 use crate::progress::Progress;
 use crate::stream::Stream;
 use crate::{message, output, values};
 use anyhow::{Context, anyhow};
 use clap::Args;
+use collector::Session;
 use collector::commands::ask;
 use collector::launch::{Signal, Signals, lift_limits};
-use collector::{NameSearch, Session};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use viewer::format::{counted, duration};
 
@@ -141,12 +139,12 @@ impl Arguments {
         let session = self.recording.start(Kind {
             live: Progress::new(self.recording.quiet).is_wanted(),
             hears_commands: true,
-            ..Kind::of_services(capture.clone())
+            ..Kind::of_services(capture)
         })?;
         match attaching.all(&session, pids) {
             Ok(count) => Ok((session, count)),
             Err(failure) => {
-                discard(session, Some(&capture));
+                session.discard();
                 Err(failure)
             }
         }
@@ -159,13 +157,6 @@ fn default_output(pids: &[u32]) -> PathBuf {
     let executable = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_else(|_| "attach".into());
     let name = executable.to_string_lossy().trim_end_matches(" (deleted)").to_owned();
     output::default_name(OsStr::new(&name), pid)
-}
-
-/// Ends a recording without processes, and removes its file, if any.
-pub(super) fn discard(session: Session, capture: Option<&Path>) {
-    let finished = session.stop(Arc::new(NameSearch::given_up()), Vec::new());
-    let removed = capture.map(fs::remove_file);
-    debug!("nobody is recorded: {:?}, {:?}", finished.map(|finished| finished.path), removed);
 }
 
 /// The capture into which a collector records a process.

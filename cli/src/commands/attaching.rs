@@ -1,5 +1,6 @@
 //! Brings running processes into a recording.
 
+use super::recording::failure_of;
 use super::supervise;
 use crate::exit::Failure;
 use crate::{agent, message};
@@ -109,7 +110,7 @@ impl<'s> Attaching<'s> {
     }
 
     /// Attaches to all processes that can be recorded, and returns their number; fails if there are none. A process
-    /// that does not answer does not delay the others.
+    /// that does not answer does not delay the others. Then the capture gets its name.
     pub(super) fn all(&mut self, session: &Session, pids: &[u32]) -> Result<usize, Failure> {
         let deadline = Instant::now() + self.patience;
         // In the first lap each has its turn, however many there are.
@@ -148,6 +149,7 @@ impl<'s> Attaching<'s> {
         }
         let attached = pids.len().saturating_sub(texts.len());
         if attached != 0 {
+            session.keep().map_err(failure_of)?;
             texts.iter().for_each(|text| message::warning(text));
             return Ok(attached);
         }

@@ -234,10 +234,16 @@ impl Requests {
         let refusals: Vec<_> = pids.iter().filter_map(|pid| attach(pid).err()).collect();
         match refusals.last() {
             Some(refusal) if refusals.len() == pids.len() => {
-                super::attach::discard(session, Some(capture));
+                session.discard();
                 Err(refusal.to_string())
             }
-            _ => Ok(session),
+            _ => match session.keep() {
+                Ok(()) => Ok(session),
+                Err(error) => {
+                    session.discard();
+                    Err(error.to_string())
+                }
+            },
         }
     }
 

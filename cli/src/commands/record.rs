@@ -1,6 +1,6 @@
 //! `record`: records programs that are started by hand with the agent preloaded.
 
-use super::recording::{Kind, Recording};
+use super::recording::{Kind, Recording, failure_of};
 use super::{supervise, view};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::log::debug;
@@ -104,6 +104,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         hears_commands: true,
         ..Kind::of_services(capture.clone())
     })?;
+    session.keep().map_err(failure_of)?;
     let end = arguments.duration.map(|duration| Instant::now() + duration);
     debug!("recording to {} on {}", capture.display(), session.socket().display());
     if !arguments.recording.quiet {

@@ -1,7 +1,6 @@
 //! Options and functions that `run`, `record` and others share.
 
 use super::aggregating::{self, in_memory};
-use super::attach::discard;
 use super::symbols::Symbols;
 use crate::exit::{FAILED, Failure};
 use crate::stream::Stream;
@@ -166,7 +165,7 @@ impl From<Policy> for OnFull {
 }
 
 /// If something could not be done as requested, that is a usage error.
-fn failure_of(error: Error) -> Failure {
+pub(crate) fn failure_of(error: Error) -> Failure {
     match error {
         Error::Output { .. }
         | Error::Capture { .. }
@@ -230,7 +229,8 @@ impl Kind {
 }
 
 impl Recording {
-    /// Begins the recording. If this fails, nothing has been started.
+    /// Begins the recording. If this fails, nothing has been started. The capture gets its name with
+    /// [`Session::keep`].
     pub(crate) fn start(&self, kind: Kind) -> Result<Session, Failure> {
         let aggregates =
             self.aggregate.then(in_memory).transpose().context("cannot get memory for the recording")?;
@@ -239,13 +239,13 @@ impl Recording {
         let options = self.options(kind, aggregates.clone(), sent.clone());
         let mut session = Session::start(options).map_err(failure_of)?;
         let Some(file) = aggregates else { return Ok(session) };
-        match aggregating::begin(&file, self.every, sent.as_deref(), &output, self.force) {
-            Ok(begin) => {
-                session.distil(begin).map_err(failure_of)?;
+        match aggregating::begin(&file, self.every, sent.as_deref(), &output) {
+            Ok((begin, file)) => {
+                session.distil(begin, file).map_err(failure_of)?;
                 Ok(session)
             }
             Err(failure) => {
-                discard(session, None);
+                session.discard();
                 Err(failure)
             }
         }

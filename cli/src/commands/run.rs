@@ -12,7 +12,6 @@
 //!
 //! With `--duration` the capture may be finished while the target goes on; see [`super::finishing`].
 
-use super::attach::discard;
 use super::finishing::Finishing;
 use super::gate::Gate;
 use super::recording::{Kind, Recording};
@@ -175,7 +174,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let child = match prepared.go(&session.environment(&agent.path)) {
         Ok(child) => child,
         Err(error) => {
-            discard(session, Some(&capture));
+            session.discard();
             return Err(exit::not_executed(&program.to_string_lossy(), error));
         }
     };

@@ -17,9 +17,10 @@ impl Pipeline {
             What::Image(image) => {
                 self.timeline.met(image.info.connected, &mut self.writer)?;
                 self.images.add(item.image, Known::new(image, self.files.clone()));
+                self.has_met = true;
                 Ok(())
             }
-            What::Started(arrival) => self.started(item.image, &arrival),
+            What::Started(arrival) => self.started(item.image, &arrival, self.timeline.last()),
             What::Ended { slot, end, since, counters } => {
                 self.ended(item.image, slot, (end, since), &counters)
             }
@@ -27,12 +28,22 @@ impl Pipeline {
         }
     }
 
-    fn started(&mut self, image: ImageId, arrival: &Arrival) -> Result<(), Error> {
+    fn started(&mut self, image: ImageId, arrival: &Arrival, time: u64) -> Result<(), Error> {
         let Some(known) = self.images.get(image) else { return Ok(()) };
-        if self.processes.start(&known.image, arrival, self.timeline.last(), &mut self.writer)? {
+        known.has_started = true;
+        if self.processes.start(&known.image, arrival, time, &mut self.writer)? {
             known.modules.find_all(&known.segment, &mut self.writer)?;
         }
         Ok(())
+    }
+
+    /// Enters the process that connected, if it has recorded nothing that would have done so.
+    fn started_silently(&mut self, image: ImageId) -> Result<(), Error> {
+        let Some(known) = self.images.get(image).filter(|known| !known.has_started) else { return Ok(()) };
+        let occupant = known.image.occupant(0, known.image.info.own_pid);
+        let arrival = occupant.map(|occupant| Arrival { slot: 0, occupant, origin: None });
+        let time = self.timeline.clock().nanoseconds(known.image.info.connected);
+        arrival.map_or(Ok(()), |arrival| self.started(image, &arrival, time))
     }
 
     fn ended(
@@ -42,6 +53,7 @@ impl Pipeline {
         (mut end, since): (End, u64),
         counters: &Counters,
     ) -> Result<(), Error> {
+        self.started_silently(image)?;
         let (mut threads, mut records) = (Vec::new(), 0);
         if let Some(known) = self.images.get(image) {
             if end == End::Running {
@@ -73,6 +85,7 @@ impl Pipeline {
     }
 
     fn finished(&mut self, image: ImageId) -> Result<(), Error> {
+        self.started_silently(image)?;
         let Some(mut known) = self.images.remove(image) else { return Ok(()) };
         let totals = &mut self.totals;
         totals.shared_memory += known.image.memory.used();

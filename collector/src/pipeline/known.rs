@@ -29,6 +29,8 @@ pub(super) struct Known {
     pub(super) segment: Segment,
     pub(super) stacks: Stacks,
     pub(super) modules: Modules,
+    /// Some process of it has been entered.
+    pub(super) has_started: bool,
     /// The writing thread of each ring.
     pub(super) rings: Vec<Option<Owner>>,
     pub(super) pools: Pools,
@@ -44,6 +46,7 @@ impl Known {
             segment: image.memory.segment(),
             image,
             stacks: Stacks::default(),
+            has_started: false,
             rings: Vec::new(),
             pools: Pools::default(),
             reallocs: Reallocs::default(),

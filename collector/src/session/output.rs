@@ -1,19 +1,20 @@
 //! Creates the capture.
 
+use super::kept::Kept;
 use crate::clock::Clock;
 use crate::live::Live;
 use crate::pipeline::Pipeline;
 use crate::processes::Rules;
 use crate::{Error, Options, command_line};
-use capture::{Create, Metadata, Writer};
+use capture::{AtomicFile, Create, Metadata, Writer};
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Creates the capture and the pipeline that translates records into its events.
-pub(super) fn begin(options: &Options, clock: Clock) -> Result<Pipeline, Error> {
+/// Creates the capture, still without its name, and the pipeline that translates records into its events.
+pub(super) fn begin(options: &Options, clock: Clock) -> Result<(Pipeline, Kept), Error> {
     let metadata = metadata(options, &clock);
-    let writer = create(options, &metadata)?;
+    let (writer, kept) = create(options, &metadata)?;
     let rules = Rules {
         stores_command: options.store_command,
         awaits_samples: options.cpu.is_some(),
@@ -22,7 +23,7 @@ pub(super) fn begin(options: &Options, clock: Clock) -> Result<Pipeline, Error> 
     let wants_live = options.live || options.triggers.need_live();
     let live = wants_live.then(|| Live::new(options.sample_interval));
     let pipeline = Pipeline::new(writer, clock, rules, live);
-    Ok(if options.attaches { pipeline.awaiting(metadata) } else { pipeline })
+    Ok((if options.attaches { pipeline.awaiting(metadata) } else { pipeline }, kept))
 }
 
 /// The capture's metadata.
@@ -50,14 +51,22 @@ fn metadata(options: &Options, clock: &Clock) -> Metadata {
 }
 
 /// Creates the file, or writes into the one that the capture passes through.
-fn create(options: &Options, metadata: &Metadata) -> Result<Writer, Error> {
-    if let Some(file) = &options.passing {
+fn create(options: &Options, metadata: &Metadata) -> Result<(Writer, Kept), Error> {
+    let Options { output, passing, replace, .. } = options;
+    let kept = Kept::new(output, if *replace { Create::Replace } else { Create::New });
+    if let Some(file) = passing {
         let system = |source| Error::System { what: "use a file of our own", source };
-        let failed = |source| Error::Capture { path: options.output.clone(), source };
-        return Writer::new(file.try_clone().map_err(system)?, metadata).map_err(failed);
+        let failed = |source| Error::Capture { path: output.clone(), source };
+        return Ok((Writer::new(file.try_clone().map_err(system)?, metadata).map_err(failed)?, kept));
     }
-    let create = if options.replace { Create::Replace } else { Create::New };
-    Writer::create(&options.output, create, metadata).map_err(|error| cannot_create(&options.output, error))
+    if !replace && output.symlink_metadata().is_ok() {
+        return Err(Error::OutputExists { path: output.clone() });
+    }
+    let failed = |error| cannot_create(output, error);
+    let file = AtomicFile::create(output).map_err(failed)?;
+    let writer = Writer::new(file.file().map_err(failed)?, metadata).map_err(failed)?;
+    kept.begin(file);
+    Ok((writer, kept))
 }
 
 /// Why a capture could not be created.

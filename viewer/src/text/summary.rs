@@ -14,7 +14,8 @@ use crate::analysis::{
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, listed, percent};
 use crate::loaded::Loaded;
-use capture::{Ended, MarkKind, Overhead, Process};
+use capture::{Ended, MarkKind, Overhead, Process, ProcessId};
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 /// Most stacks named.
@@ -121,9 +122,15 @@ fn cost(overhead: &Overhead) -> String {
 }
 
 fn threads(loaded: &Loaded) -> String {
-    let processes = loaded.tables.processes.iter().zip(&loaded.profile.processes);
-    let processes =
-        processes.filter(|(process, counted)| counted.seen && !goes_on(&loaded.tables, process)).count();
+    // A process that never allocated may have no thread here, and was recorded all the same.
+    let with_threads: HashSet<_> = loaded.tables.threads.iter().map(|thread| thread.process).collect();
+    let processes = (0..).map(ProcessId).zip(loaded.tables.processes.iter().zip(&loaded.profile.processes));
+    let is_recorded = |id: ProcessId, seen: bool| seen || !with_threads.contains(&id);
+    let processes = processes
+        .filter(|(id, (process, counted))| {
+            is_recorded(*id, counted.seen) && !goes_on(&loaded.tables, process)
+        })
+        .count();
     let threads = counted(thread_count(&loaded.tables), "thread");
     format!("{threads} in {}", counted(processes as u64, "process"))
 }

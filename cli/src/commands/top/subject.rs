@@ -1,7 +1,7 @@
 //! The recording shown by `top`: our own, or another collector's.
 
 use super::super::aggregating::in_memory;
-use super::super::attach::{capture_of, discard};
+use super::super::attach::capture_of;
 use super::super::attaching::{Attaching, take_back};
 use super::super::recording::Kind;
 use super::super::symbols::in_silence;
@@ -109,7 +109,7 @@ impl Subject {
             ..Kind::of_services(kept.map_or_else(|| PathBuf::from(IN_MEMORY), Path::to_owned))
         })?;
         if let Err(failure) = attaching.all(&session, &[pid]) {
-            discard(session, kept);
+            session.discard();
             return Err(failure);
         }
         let reader = match &passing {
