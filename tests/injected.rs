@@ -223,7 +223,8 @@ fn killed_scan_disturbs_nobody() {
         let scan = start(&program.world, program.world.tool(["scan", &program.pid()]));
         wait_for("the scan", || program.is_traced());
         collector.signal(Signal::KILL);
-        (collector.wait(), scan.wait());
+        collector.wait();
+        scan.wait();
         wait_for("the end of the scan", || !program.is_traced());
         program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 100);
     }

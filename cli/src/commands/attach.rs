@@ -80,7 +80,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     }
     output::prepare(&capture, arguments.recording.force)?;
     lift_limits();
-    supervise::start_tracer();
+    supervise::start_tracer(false);
     // Shells make background jobs ignore ^C; here it is the way to end the recording.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let quiet = arguments.recording.quiet;

@@ -89,7 +89,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let folder = std::path::absolute(&arguments.folder).context("cannot name the folder")?;
     output::check(&folder.join("capture.memprof"), true)?;
     lift_limits();
-    supervise::start_tracer();
+    supervise::start_tracer(false);
     // Must precede the first thread, which inherits the signal mask.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     if let Err(error) = make_doorbell() {

@@ -159,7 +159,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     for remark in &target.remarks {
         message::warning(remark);
     }
-    supervise::start_tracer();
+    supervise::start_tracer(true);
     let launch = Launch::new(&target, &arguments.command).map_err(Failure::usage)?;
     let prepared = launch.prepare().context("cannot make a process")?;
     let signals = Signals::catch(&[]).context("cannot receive signals")?;

@@ -63,8 +63,8 @@ pub(crate) enum Supervised {
 }
 
 /// Starts the process that traces for this one, which must have no other threads and children yet.
-pub(crate) fn start_tracer() {
-    if let Err(error) = collector::inject::start_tracer() {
+pub(crate) fn start_tracer(waits_for_children: bool) {
+    if let Err(error) = collector::inject::start_tracer(waits_for_children) {
         debug!("there is no tracer: {error}");
     }
 }

@@ -142,7 +142,7 @@ impl Sort {
 /// Shows the process until the user leaves or it ends.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     lift_limits();
-    supervise::start_tracer();
+    supervise::start_tracer(false);
     // Shells make background jobs ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let mut subject = Subject::open(arguments, &signals)?;

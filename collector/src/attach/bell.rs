@@ -63,6 +63,8 @@ fn make_in(folder: &Path) -> io::Result<()> {
     if stat.st_uid != rustix::process::geteuid().as_raw() {
         return Err(io::Error::other("the folder belongs to another user"));
     }
+    // It makes the file that is locked.
+    drop(Lock::take(&folder)?);
     if Bell::open(&folder).is_ok() {
         return Ok(());
     }

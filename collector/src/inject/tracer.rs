@@ -68,29 +68,29 @@ pub(crate) enum Job {
 pub(crate) struct End;
 
 /// Starts the tracer. A command that traces calls this before it has other threads, children or descriptors that
-/// somebody waits for.
+/// somebody waits for. One that waits for all its children says so: the tracer is none of them then.
 ///
 /// # Errors
 /// When the system refuses a process. Everything works without it, too, but a killed command may then disturb those
 /// that it traces.
-pub fn start_tracer() -> io::Result<()> {
+pub fn start_tracer(waits_for_children: bool) -> io::Result<()> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     // SAFETY: the caller has no other thread that could hold a lock.
     let child = unsafe { libc::fork() };
     if child == 0 {
         drop(ours);
-        // Its parent ends at once, so it is no child of the command, which waits for those.
         // SAFETY: as above.
-        let grandchild = unsafe { libc::fork() };
-        if grandchild == 0 {
+        if !waits_for_children || unsafe { libc::fork() } == 0 {
             settle(&theirs);
             serve_all(&theirs);
         }
         // SAFETY: ends this process without running any code of the copied one.
-        unsafe { libc::_exit(i32::from(grandchild < 0)) };
+        unsafe { libc::_exit(0) };
     }
     let child = Pid::from_raw(child).filter(|_| child > 0).ok_or_else(io::Error::last_os_error)?;
-    while matches!(waitpid(Some(child), WaitOptions::empty()), Err(rustix::io::Errno::INTR)) {}
+    while waits_for_children
+        && matches!(waitpid(Some(child), WaitOptions::empty()), Err(rustix::io::Errno::INTR))
+    {}
     // The first one stays.
     let _ = TRACER.set(ours);
     Ok(())
