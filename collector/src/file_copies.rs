@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use symbols::ModuleFile;
 
@@ -19,37 +20,44 @@ const MOST: u64 = 32 << 20;
 /// Files that have not changed for so long are not expected to.
 const YOUNG: Duration = Duration::from_hours(24);
 
-/// The copies.
+/// The copies of a recording.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileCopies(Arc<Mutex<Kept>>);
+
 #[derive(Debug, Default)]
-pub(crate) struct FileCopies {
+struct Kept {
     bytes: u64,
     by_module: FxHashMap<ModuleId, Vec<u8>>,
 }
 
 impl FileCopies {
     /// Copies the file of a module if it may be written to again, and still is what was mapped.
-    pub(crate) fn keep(&mut self, module: ModuleId, file: &ModuleFile, handle: &File) {
+    pub(crate) fn keep(&self, module: ModuleId, file: &ModuleFile, handle: &File) {
         let Ok(metadata) = handle.metadata() else { return };
         let last = metadata.mtime().max(metadata.ctime());
         let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         let is_young = age.saturating_sub(last.unsigned_abs()) < YOUNG.as_secs();
         let length = metadata.len();
-        if !metadata.is_file() || !is_young || length > LARGEST || self.bytes + length > MOST {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_wanted = is_young && length <= LARGEST && kept.bytes + length <= MOST;
+        if !metadata.is_file() || !is_wanted || kept.by_module.contains_key(&module) {
             return;
         }
         let mut bytes = Vec::new();
         let Ok(contents) = File::open(format!("/proc/self/fd/{}", handle.as_raw_fd())) else { return };
         let is_whole = contents.take(LARGEST).read_to_end(&mut bytes).is_ok();
         if is_whole && is_as_mapped(file, handle) {
-            self.bytes += bytes.len() as u64;
-            self.by_module.insert(module, bytes);
+            kept.bytes += bytes.len() as u64;
+            kept.by_module.insert(module, bytes);
         }
     }
 
     /// What a file was, if its handle leads to other contents by now.
-    pub(crate) fn before(&self, module: ModuleId, file: &ModuleFile, handle: &File) -> Option<&[u8]> {
-        let copy = self.by_module.get(&module)?;
-        (!is_as_mapped(file, handle)).then_some(copy)
+    pub(crate) fn before(&self, module: ModuleId, file: &ModuleFile, handle: &File) -> Option<Vec<u8>> {
+        if is_as_mapped(file, handle) {
+            return None;
+        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).by_module.get(&module).cloned()
     }
 }
 
@@ -75,8 +83,8 @@ mod tests {
     #[test]
     fn files_that_are_rewritten_are_known() {
         let folder = tempfile::tempdir().unwrap();
-        let mut copies = FileCopies::default();
-        let mut keep = |index: usize, name: &str, bytes: &[u8]| {
+        let copies = FileCopies::default();
+        let keep = |index: usize, name: &str, bytes: &[u8]| {
             let path = folder.path().join(name);
             fs::write(&path, bytes).unwrap();
             let (handle, module) = (hold(&path).unwrap(), ModuleId::from_index(index));
@@ -89,9 +97,8 @@ mod tests {
         let removed = keep(1, "removed", b"before");
         let large = keep(2, "large", &vec![0; LARGEST as usize + 1]);
         let (other, stale, handle) = keep(3, "stale", b"before");
-        let before = |(module, file, handle): &(ModuleId, ModuleFile, std::sync::Arc<File>)| {
-            copies.before(*module, file, handle).map(<[u8]>::to_vec)
-        };
+        let before =
+            |(module, file, handle): &(ModuleId, ModuleFile, Arc<File>)| copies.before(*module, file, handle);
         assert_eq!(before(&rewritten), None);
         std::thread::sleep(Duration::from_millis(20));
         fs::write(&rewritten.1.path, b"something else").unwrap();
@@ -100,10 +107,10 @@ mod tests {
         assert_eq!(before(&rewritten).as_deref(), Some(&b"before"[..]));
         assert_eq!((before(&removed), before(&large)), (None, None));
         // What was mapped is gone already.
-        let mut late = FileCopies::default();
+        let late = FileCopies::default();
         late.keep(other, &ModuleFile { modified_ns: stale.modified_ns - 1, ..stale.clone() }, &handle);
-        assert!(late.by_module.is_empty());
+        assert!(late.0.lock().unwrap().by_module.is_empty());
         late.keep(other, &stale, &handle);
-        assert!(!late.by_module.is_empty());
+        assert!(!late.0.lock().unwrap().by_module.is_empty());
     }
 }

@@ -2,7 +2,7 @@
 //! the capture's tables.
 
 use crate::anonymous_code::{AnonymousCode, Told};
-use crate::file_copies::modified_ns;
+use crate::file_copies::{FileCopies, modified_ns};
 use crate::mapped_file::{Holder, Identity, MappedFile};
 use crate::process::Info;
 use crate::stacks::CodeFrame;
@@ -51,7 +51,11 @@ const MOST_KNOWN: usize = 1 << 14;
 /// Modules whose files are held, by build id and path: one process after another maps the same programs and libraries,
 /// which the capture tells apart by their build ids, so their files need to be looked at once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KnownFiles(Arc<Mutex<FxHashMap<Name, ModuleId>>>);
+pub(crate) struct KnownFiles {
+    by_name: Arc<Mutex<FxHashMap<Name, ModuleId>>>,
+    /// Copies of those that may be written to again.
+    pub(crate) copies: FileCopies,
+}
 
 /// Build id and path.
 type Name = (Vec<u8>, Vec<u8>);
@@ -69,7 +73,7 @@ impl KnownFiles {
     }
 
     fn known(&self) -> MutexGuard<'_, FxHashMap<Name, ModuleId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -194,6 +198,9 @@ impl Modules {
             Err(reason) if file.build_id.is_empty() => Err(*reason),
             _ => Ok(file),
         };
+        if let (Ok(file), Ok(handle)) = (&file, &found) {
+            self.known.copies.keep(id, file, handle);
+        }
         self.new_files.push((id, file));
         self.new_handles.extend(found.ok().map(|handle| (id, handle)));
         Ok(id)

@@ -47,18 +47,20 @@ pub(crate) struct Pipeline {
 
 impl Pipeline {
     pub(crate) fn new(writer: Writer, clock: Clock, rules: Rules, live: Option<Live>) -> Pipeline {
+        let files = KnownFiles::default();
+        let addresses = Addresses { copies: files.copies.clone(), ..Addresses::default() };
         Pipeline {
             writer,
             timeline: Timeline::new(clock),
             images: Images::default(),
             has_met: false,
-            files: KnownFiles::default(),
+            files,
             processes: Processes::new(rules, Roll::new(clock)),
             totals: Totals::default(),
             out_of_memory: OutOfMemory::now(),
             names: Names::default(),
             live,
-            addresses: Addresses::default(),
+            addresses,
             samples: perf::Entered::default(),
         }
     }

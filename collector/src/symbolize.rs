@@ -79,7 +79,7 @@ fn source(module: Option<ModuleId>, pipeline: &Pipeline) -> Source {
             match (of_file(pipeline.addresses.files.get(&module)), pipeline.addresses.handles.get(&module)) {
                 (Source::File(file), Some(handle)) => {
                     match pipeline.addresses.copies.before(module, &file, handle) {
-                        Some(copy) => Source::Image(copy.to_vec()),
+                        Some(copy) => Source::Image(copy),
                         None => Source::Held(file, format!("/proc/self/fd/{}", handle.as_raw_fd()).into()),
                     }
                 }
