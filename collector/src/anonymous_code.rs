@@ -5,6 +5,10 @@
 //! processes stay apart: `[anonymous code (JIT?) of 1234]`. Addresses in it are the process's own. Names come from
 //! what the compiler wrote next to the program ([`symbols::JitFiles`]).
 //!
+//! A frame in memory that is not executable is none of code: a program wrote something else into its stack, or the
+//! search for callers went wrong. Its module says what the memory is: `[anonymous memory of 1234]`, `[data of libx.so of
+//! 1234]`.
+//!
 //! Some programs map code of files without the loader: node does that with its own. Such code is attributed to that
 //! file as usual.
 
@@ -30,6 +34,12 @@ const STALE: Duration = Duration::from_millis(100);
 /// The label for memory of which nothing better is known.
 const ANONYMOUS: &str = "anonymous code (JIT?)";
 
+/// The label for memory that is not executable and has no better one.
+const NOT_CODE: &str = "anonymous memory";
+/// How often the list is read again within [`STALE`] for memory that was not executable when it was read: compilers
+/// make code of it.
+const MOST_SOON: u32 = 16;
+
 /// The label for a process whose mappings we may not read because it belongs to another user.
 const WITHHELD: &str = "memory of another user";
 
@@ -42,15 +52,21 @@ pub(crate) struct AnonymousCode {
     /// None until the first address is looked up.
     seen: Option<Seen>,
     files: Files,
-    /// Modules that stand for memory.
+    /// Modules that stand for memory which may hold code.
     modules: Vec<ModuleId>,
+    /// Modules that stand for other memory.
+    data: Vec<ModuleId>,
 }
 
 /// A process as it was when first needed: at its end it can no longer be asked.
 #[derive(Debug)]
 struct Seen {
     regions: Vec<Region>,
+    /// Memory that is not executable, without what has its own words.
+    data: Vec<Region>,
     at: Instant,
+    /// Readings of the list since then.
+    soon: u32,
     files: JitFiles,
     /// We may not read the process's mappings.
     is_withheld: bool,
@@ -86,7 +102,7 @@ pub(crate) struct Found {
 
 impl AnonymousCode {
     pub(crate) fn new(pid: u32) -> AnonymousCode {
-        AnonymousCode { pid, seen: None, files: Files::default(), modules: Vec::new() }
+        AnonymousCode { pid, seen: None, files: Files::default(), modules: Vec::new(), data: Vec::new() }
     }
 
     /// The module that contains an address; `None` if nothing is known of it.
@@ -108,8 +124,10 @@ impl AnonymousCode {
                 };
                 let path = format!("[{label} of {}]", self.pid);
                 let module = writer.module(Module { path, ..Module::default() })?;
-                if !self.modules.contains(&module) {
-                    self.modules.push(module);
+                let is_data = self.seen.as_ref().is_some_and(|seen| seen.is_data(address));
+                let modules = if is_data { &mut self.data } else { &mut self.modules };
+                if !modules.contains(&module) {
+                    modules.push(module);
                 }
                 Ok(Some(Found { module, bias: 0, file: None, handle: None }))
             }
@@ -118,24 +136,35 @@ impl AnonymousCode {
 
     fn region(&mut self, address: u64) -> Option<Region> {
         let seen = self.seen.get_or_insert_with(|| Seen::of(self.pid, maps(self.pid)));
-        if find(&seen.regions, address).is_none() && seen.at.elapsed() >= STALE {
-            seen.regions = regions(self.pid, &maps(self.pid).unwrap_or_default(), seen.regions.as_slice());
-            seen.at = Instant::now();
+        if find(&seen.regions, address).is_none() {
+            let is_stale = seen.at.elapsed() >= STALE;
+            if is_stale || seen.is_data(address) && seen.soon < MOST_SOON {
+                let maps = maps(self.pid).unwrap_or_default();
+                seen.regions = regions(self.pid, &maps, seen.regions.as_slice());
+                if !maps.is_empty() {
+                    seen.data = data(&maps);
+                }
+                seen.soon = if is_stale { 0 } else { seen.soon + 1 };
+                if is_stale {
+                    seen.at = Instant::now();
+                }
+            }
         }
-        find(&seen.regions, address).cloned()
+        find(&seen.regions, address).or_else(|| find(&seen.data, address)).cloned()
     }
 
     /// What the process reported about its code, by module of memory. To be called when the process or the recording
     /// has ended.
     pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
         let Some(seen) = &mut self.seen else { return Vec::new() };
+        let of_data = self.data.iter().map(|module| (*module, Err(Reason::NotCode)));
         if self.modules.is_empty() {
-            return Vec::new();
+            return of_data.collect();
         }
         let withheld = seen.is_withheld.then_some(Reason::PermissionDenied);
         let read = || withheld.map_or_else(|| seen.files.read().map(Arc::new), Err);
         let told = seen.told.get_or_insert_with(read);
-        self.modules.iter().map(|module| (*module, told.clone())).collect()
+        self.modules.iter().map(|module| (*module, told.clone())).chain(of_data).collect()
     }
 }
 
@@ -149,6 +178,11 @@ impl std::fmt::Debug for AnonymousCode {
 }
 
 impl Seen {
+    /// Whether an address is in memory that was never seen to be executable.
+    fn is_data(&self, address: u64) -> bool {
+        find(&self.regions, address).is_none() && find(&self.data, address).is_some()
+    }
+
     /// A process with these mappings, or the reason why they cannot be read.
     fn of(pid: u32, maps: Result<Vec<MemoryMap>, Reason>) -> Seen {
         let is_withheld = maps == Err(Reason::PermissionDenied);
@@ -171,7 +205,9 @@ impl Seen {
         };
         Seen {
             regions: regions(pid, &maps, &[]),
+            data: data(&maps),
             at: Instant::now(),
+            soon: 0,
             files,
             is_withheld,
             _root: root,
@@ -242,6 +278,22 @@ fn region(pid: u32, map: &MemoryMap) -> Option<Region> {
     (is_code || has_words).then_some(Region { addresses: map.address.0..map.address.1, holder })
 }
 
+/// Memory that cannot be executed, with labels of its own.
+fn data(maps: &[MemoryMap]) -> Vec<Region> {
+    let data = maps.iter().filter(|map| !map.perms.contains(MMPermissions::EXECUTE));
+    let labelled = data.map(|map| {
+        let label = match &map.pathname {
+            MMapPath::Path(path) if !is_memory(path) => {
+                let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+                format!("data of {}", name.trim_end_matches(" (deleted)"))
+            }
+            _ => NOT_CODE.to_owned(),
+        };
+        Region { addresses: map.address.0..map.address.1, holder: Holder::Memory(label) }
+    });
+    labelled.collect()
+}
+
 /// True for files that exist in memory only: compilers map code twice, to write it and to run it.
 fn is_memory(path: &Path) -> bool {
     path.starts_with("/dev/zero")
@@ -260,6 +312,31 @@ mod tests {
 
     fn region(addresses: Range<u64>, label: &str) -> Region {
         Region { addresses, holder: Holder::Memory(label.to_owned()) }
+    }
+
+    /// Check that memory which is not executable is not taken for code, unless it was executable once, or becomes it
+    /// before it is asked about again, and that it has its own reason.
+    #[test]
+    fn memory_that_is_not_executable_is_not_code() {
+        let folder = tempfile::tempdir().unwrap();
+        let capture = folder.path().join("capture");
+        let mut writer =
+            Writer::create(&capture, capture::Create::New, &capture::Metadata::default()).unwrap();
+        let mut anonymous = AnonymousCode::new(std::process::id());
+        let mapped = memmap2::MmapMut::map_anon(4096).unwrap();
+        let address = mapped.as_ptr() as u64;
+        let mut path = |anonymous: &mut AnonymousCode| {
+            let module = anonymous.find(address, &mut writer).unwrap().unwrap().module;
+            let reason = anonymous.told().into_iter().find(|(of, _)| *of == module).unwrap().1;
+            (module, reason.err() == Some(Reason::NotCode))
+        };
+        let (memory, is_data) = path(&mut anonymous);
+        assert!(is_data);
+        let code = mapped.make_exec().unwrap();
+        let (module, is_data) = path(&mut anonymous);
+        assert!(module != memory && !is_data);
+        let _data = code.make_mut().unwrap();
+        assert_eq!(path(&mut anonymous), (module, false));
     }
 
     /// Check that our own heap and stack have their names, that our code is in our file under its own address, and
@@ -284,6 +361,12 @@ mod tests {
             of(|path| matches!(path, MMapPath::Heap)).map(|heap| (heap, module(&format!("[heap of {pid}]")))),
         );
         expected.push((1, module(&format!("[anonymous code (JIT?) of {pid}]"))));
+        let mapped = memmap2::MmapMut::map_anon(4096).unwrap();
+        expected.push((mapped.as_ptr() as u64, module(&format!("[anonymous memory of {pid}]"))));
+        static DATA: &str = "not code";
+        let name = std::env::current_exe().unwrap();
+        let name = name.file_name().unwrap().to_str().unwrap();
+        expected.push((DATA.as_ptr() as u64, module(&format!("[data of {name} of {pid}]"))));
         for (address, module) in expected {
             let found = anonymous.find(address, &mut writer).unwrap().unwrap();
             assert_eq!((found.module, found.bias), (module, 0), "{address:x}");

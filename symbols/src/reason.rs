@@ -43,6 +43,10 @@ pub enum Reason {
     /// reported no function there.
     #[error("Code made at run time was not told of")]
     Untold,
+    /// The address is in memory that is not executable. Never returned by a lookup in a file: for callers, which know the
+    /// mappings.
+    #[error("Memory is not executable")]
+    NotCode,
     /// Code was generated there, overwritten and generated again: which of the functions it was is not known.
     #[error("Several functions were at the address, one after the other")]
     SeveralFunctions,
@@ -63,6 +67,7 @@ impl Reason {
         Reason::KernelRestricted,
         Reason::NoMapping,
         Reason::Untold,
+        Reason::NotCode,
         Reason::SeveralFunctions,
     ];
 
@@ -88,6 +93,9 @@ impl Reason {
             Reason::KernelRestricted => "Record as root, or set the sysctl kernel.kptr_restrict to 0.",
             Reason::NoMapping => "The code was in no known file; it may be gone already.",
             Reason::Untold => "Have the JIT compiler write a perf map: docs/symbols.md says how.",
+            Reason::NotCode => {
+                "No function was called from there: the stack is damaged, or its callers were not found."
+            }
             Reason::SeveralFunctions => {
                 "Have the JIT compiler keep its code in place: docs/symbols.md says how."
             }

@@ -15,7 +15,7 @@ use super::stacks::rows;
 use capture::{Frame, FrameId, ModuleId, NodeId, Tables};
 use std::collections::{BTreeSet, HashMap};
 
-/// Most reasons that are told apart. There are ten; if a file claims more, the rest counts as the last one.
+/// Most reasons that are told apart. There are a dozen; if a file claims more, the rest counts as the last one.
 const MOST_REASONS: usize = 31;
 
 /// A set that has not been computed.

@@ -5,7 +5,7 @@
 //! | the function | its name |
 //! | only the file, and where in it the function begins | `<in libx.so.1+0x4a2b0>` |
 //! | only the file | `<in libx.so.1>` |
-//! | only what memory it is in | `<in heap>`, `<in stack of thread 12>`, `<in anonymous code (JIT?)>` |
+//! | only what memory it is in | `<in heap>`, `<in stack of thread 12>`, `<in anonymous code (JIT?)>`, `<in data of libx.so>` |
 //! | only the file, and that the program's entry passes it to the C library as main | `<main of prog>` |
 //! | nothing | `???` |
 //! | the function, and another file has one of that name | `name [libx.so.1]` |
