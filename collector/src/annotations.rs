@@ -4,6 +4,7 @@
 //! different names is bounded.
 
 use crate::image::ImageId;
+use crate::missed_allocators::UnseenLibraries;
 use crate::orders;
 use crate::pipeline::Pipeline;
 use capture::{Action, Error, Mark, MarkKind, NodeId, StringId, ThreadId, Writer};
@@ -22,6 +23,8 @@ pub(crate) struct Names {
     ids: FxHashMap<Box<str>, StringId>,
     /// Names beyond the limit.
     pub(crate) refused: u64,
+    /// Names of libraries.
+    pub(crate) unseen: UnseenLibraries,
 }
 
 impl Names {
@@ -118,7 +121,13 @@ impl Pipeline {
                 self.totals.corrupt += 1;
                 Ok(())
             }
-            Named::Mark(kind) => self.set_mark(thread, of_wire(kind), name.bytes()),
+            Named::Mark(kind) => match of_wire(kind) {
+                Some(kind) => self.set_mark(thread, kind, name.bytes()),
+                None => {
+                    self.names.unseen.add(&text(name.bytes()));
+                    Ok(())
+                }
+            },
         }
     }
 
@@ -138,12 +147,13 @@ impl Pipeline {
     }
 }
 
-fn of_wire(kind: name::MarkKind) -> MarkKind {
-    match kind {
+fn of_wire(kind: name::MarkKind) -> Option<MarkKind> {
+    Some(match kind {
         name::MarkKind::Instant => MarkKind::Instant,
         name::MarkKind::Begin => MarkKind::Begin,
         name::MarkKind::End => MarkKind::End,
-    }
+        name::MarkKind::Unseen => return None,
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! Only words that lead where our hook would forward to, or that are not bound yet, are changed: what a module brings
 //! itself, it keeps.
 
-use crate::dynamic::{Dynamic, Relocation};
+use crate::dynamic::{Dynamic, Relocation, Symbol};
 use crate::elf::{DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, R_ABSOLUTE, R_GLOB_DAT, R_JUMP_SLOT};
 use crate::got;
 use crate::interpose;
@@ -18,18 +18,23 @@ use core::ffi::{CStr, c_int, c_void};
 const MODULES: usize = 128;
 
 /// Called when a module, and with it those that it needs, was opened past us. The caller has a handle for it and
-/// holds no lock.
+/// holds no lock. Returns the first of them with an allocator of its own, whose calls reach nobody else.
 #[cold]
-pub(crate) fn bind(handle: *mut c_void) {
+pub(crate) fn bind(handle: *mut c_void) -> Option<&'static LinkMap> {
     let mut all = [core::ptr::null_mut(); MODULES];
     all[0] = handle.cast::<LinkMap>();
     let mut count = 1;
     let mut at = 0;
+    let mut unseen = None;
     while let Some(&map) = all.get(at).filter(|_| at < count) {
         at += 1;
         // SAFETY: in glibc a handle is such a description. This module stays loaded as long as the first one does.
-        let module = Dynamic::of(unsafe { &*map });
+        let map = unsafe { &*map };
+        let module = Dynamic::of(map);
         bind_words(module);
+        if module.exported(c"malloc").is_some_and(Symbol::is_function) {
+            unseen = unseen.or(Some(map));
+        }
         for needed in module.needed() {
             let other =
                 loaded(needed).map_or(core::ptr::null_mut(), |module| core::ptr::from_ref(module).cast_mut());
@@ -40,6 +45,7 @@ pub(crate) fn bind(handle: *mut c_void) {
             }
         }
     }
+    unseen
 }
 
 /// True when any library exports a name, other than this one and those in `libraries`.

@@ -53,6 +53,9 @@ pub enum MarkKind {
     Begin = 1,
     /// A region ends.
     End = 2,
+    /// No moment of the program's own: from here on it has a library of this name with an allocator that nobody can
+    /// see.
+    Unseen = 3,
 }
 
 impl MarkKind {
@@ -61,6 +64,7 @@ impl MarkKind {
         match number {
             1 => MarkKind::Begin,
             2 => MarkKind::End,
+            3 => MarkKind::Unseen,
             _ => MarkKind::Instant,
         }
     }

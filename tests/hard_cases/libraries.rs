@@ -39,6 +39,25 @@ fn other_preloaded_libraries_work() {
     }
 }
 
+/// Check that one sentence with its path says when a library that binds past everybody else has an allocator of its
+/// own, which is not recorded, and that none does for any other library.
+#[test]
+fn deeply_bound_allocators_are_said() {
+    let program = c("opens_deeply").build();
+    for (library, is_said) in
+        [(library("brings_its_malloc").build(), true), (library("lends_and_takes").build(), false)]
+    {
+        let (ran, capture) = record(&program).arg(&library).run();
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let remarks = capture.info()["remarks"].to_string();
+        let is_told = remarks.contains("RTLD_DEEPBIND") && remarks.contains(&*library.to_string_lossy());
+        assert_eq!(is_told, is_said, "{remarks}");
+        assert_eq!(capture.row_of_size(2803).number("frees"), 1);
+        assert_eq!(capture.number("/totals/unmatched_frees"), 0);
+        assert_eq!(capture.info()["marks"].as_array().map(Vec::len), Some(0), "it is no mark");
+    }
+}
+
 /// Check that a library which binds past everybody else is recorded like any other, whether its words are filled in
 /// when it is opened or at the first calls, and sealed or not; and that a library which only the loader can find, by
 /// its bare name, can free what it gets.

@@ -59,6 +59,7 @@ impl Conclusion {
         let sampled = whole.pipeline.finish_samples(sampled)?;
         let further = [
             whole.pipeline.names.remark(),
+            whole.pipeline.names.unseen.remark(),
             closed.remark_on_unrecorded(),
             closed.remark_on_strangers(),
             scanned.remark(),

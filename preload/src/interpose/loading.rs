@@ -3,7 +3,9 @@
 use super::shims::dlopen_shim;
 use crate::linkage;
 use crate::real;
+use crate::tracker;
 use core::ffi::{CStr, c_char, c_int, c_void};
+use shared_ring::name::MarkKind;
 
 dlopen_shim!(
     /// `void *dlopen(const char *file, int flags)`: jumps on, since the loader looks at who called it, unless the
@@ -25,8 +27,11 @@ unsafe extern "C" fn may_bind(file: *const c_char) -> bool {
 unsafe extern "C" fn open_deeply(file: *const c_char, flags: c_int) -> *mut c_void {
     // SAFETY: passed on unchanged.
     let handle = unsafe { real::dlopen(file, flags) }.unwrap_or(core::ptr::null_mut());
-    if !handle.is_null() {
-        real::own_call(|| linkage::bind(handle));
+    if !handle.is_null()
+        && let Some(unseen) = real::own_call(|| linkage::bind(handle))
+    {
+        // SAFETY: the loader's names are strings that live as long as the module, which nobody knows yet.
+        tracker::marked(MarkKind::Unseen, unsafe { CStr::from_ptr(unseen.name) }.to_bytes());
     }
     handle
 }
