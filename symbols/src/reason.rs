@@ -54,7 +54,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Reason; 13] = [
+    pub const ALL: [Reason; 14] = [
         Reason::FileMissing,
         Reason::FileReplaced,
         Reason::FileUnknown,
