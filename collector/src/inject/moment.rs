@@ -179,7 +179,7 @@ impl Ground {
             }
             let file = match &map.pathname {
                 MMapPath::Path(path) => {
-                    files.id(path.as_os_str().as_encoded_bytes(), &[], Identity::of_map(&map))
+                    files.id(path.as_os_str().as_encoded_bytes(), &[], Identity::of_map(map))
                 }
                 MMapPath::Vdso => files.id(VDSO.as_bytes(), &[], Identity::default()),
                 _ => None,
