@@ -30,9 +30,13 @@ fn a_peak_within_a_realloc_is_one_in_all_views() {
         (info["totals"]["peak_bytes"].as_i64(), info["totals"]["peak_blocks"].as_i64()),
         (Some(most), Some(3))
     );
-    let reports: [&[&str]; 2] = [&["--by", "peak"], &["--at", "peak"]];
-    for report in reports.map(|options| capture.report(options)) {
-        assert_eq!((sum(&report, "bytes"), sum(&report, "blocks")), (most, 3), "{report:#}");
+    let reports: [(&[&str], [&str; 2]); 2] = [
+        (&["--by", "peak"], ["peak_bytes", "peak_blocks"]),
+        (&["--at", "peak"], ["live_bytes", "live_blocks"]),
+    ];
+    for (options, fields) in reports {
+        let report = capture.report(options);
+        assert_eq!(fields.map(|field| sum(&report, field)), [most, 3], "{report:#}");
     }
     let diff = capture.json(&["diff", "--from", "start", "--to", "peak"]);
     assert_eq!(diff["total"]["delta_bytes"].as_i64(), Some(most), "{diff:#}");
