@@ -7,8 +7,8 @@
 //!
 //! From then on the agent is as if it had been preloaded: dormant until it is called. Its library stays in the
 //! process for good, since something may have kept the address of one of its functions. At the end the words are put
-//! back, and with them goes the whole overhead. Once a second we look for libraries that the process has loaded
-//! since.
+//! back, and with them goes the whole overhead. Libraries that the process loads meanwhile are bound to the agent by
+//! the loader; once a second we look for those that were not.
 //!
 //! All of this is done by a process of its own (`tracer`), since it must not be killed meanwhile.
 //!

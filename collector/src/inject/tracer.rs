@@ -2,7 +2,7 @@
 //!
 //! When a tracer dies, the kernel lets its tracees go on as they are: one that is in a call of ours would return to
 //! nowhere, and one that was stopped in a system call that the kernel does not restart would see `EINTR`. So a
-//! process that may be killed at any moment must not be a tracer. This one does nothing else, has a session of its
+//! process that may be killed at any moment must not be a tracer. This one does nothing else, has a process group of its
 //! own, and puts everything back if its parent is gone.
 //!
 //! ```text
@@ -27,7 +27,7 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
-use rustix::process::{Pid, WaitOptions, setsid, waitpid};
+use rustix::process::{Pid, WaitOptions, setpgid, waitpid};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -96,10 +96,11 @@ pub fn start_tracer(waits_for_children: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives up what a copy of the command should not keep: its terminal, its signals, its name, and all descriptors but
+/// Gives up what a copy of the command should not keep: its process group, its signals, its name, and all descriptors but
 /// one, and standard error for the debug log.
 fn settle(control: &OwnedFd) {
-    let _ = setsid();
+    // Not a session: the scheduler would give it less of a busy machine.
+    let _ = setpgid(None, None);
     let _ = block_signals();
     let _ = rustix::thread::set_name(c"memprof-tracer");
     let _ = std::env::set_current_dir("/");
