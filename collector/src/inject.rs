@@ -45,4 +45,4 @@ pub(crate) use host::is_injected;
 pub use injection::Injection;
 pub use refusal::Refusal;
 pub use tracer::start_tracer;
-pub(crate) use wake::wake;
+pub(crate) use wake::Waker;

@@ -6,7 +6,7 @@ use super::confinement::Confinement;
 use super::hindrance::{Hindrance, room};
 use super::preloaded::{Mapped, Preloaded, State, preloaded_one};
 use crate::image::Image;
-use crate::inject;
+use crate::inject::{self, Waker};
 use crate::listener::{Host, accept, refuse};
 use crate::log::debug;
 use crate::numbers;
@@ -60,7 +60,15 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
     let (folder, bell) = open(&process, doorbell)?;
     let own_pid = numbers::own(pid).unwrap_or(pid);
     let (mut has_called, mut is_taken, mut is_busy) = (false, false, false);
-    let mut unwoken = None;
+    let (waker, mut unwoken) = match manner {
+        Manner::Patient => (None, None),
+        Manner::Waking => match Waker::new(pid, &process.agent, patience) {
+            Ok(waker) => (Some(waker), None),
+            Err(refusal) => (None, Some(refusal)),
+        },
+    };
+    // On a busy machine the preparation may have taken all the time.
+    let deadline = if waker.is_some() { deadline.max(Instant::now() + AT_ONCE) } else { deadline };
     while Instant::now() < deadline && is_there(pid) {
         let Some(lock) = Lock::take(&folder).map_err(system)? else {
             is_taken = true;
@@ -70,7 +78,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
         has_called = true;
         let socket = Beside::listen(&folder, process.uid).map_err(system)?;
         let until = deadline.min(Instant::now() + AT_ONCE);
-        let answered = waking(manner, &process, until, || {
+        let (answered, refusal) = waking(waker.as_ref(), until, || {
             while Instant::now() < until && is_there(pid) {
                 bell.ring(own_pid).map_err(system)?;
                 if !is_readable(&socket.socket, AGAIN) {
@@ -88,11 +96,10 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
             }
             Ok(None)
         });
-        let (answered, refusal) = answered;
         if let Some(image) = answered? {
             return Ok(image);
         }
-        unwoken = refusal;
+        unwoken = refusal.or(unwoken);
         drop(socket);
         drop(lock);
         // Longer than the interval at which others look.
@@ -107,22 +114,19 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
     })
 }
 
-/// Runs `listen`, while a thread of the process is made to answer if `manner` asks for that. Also returns why it
+/// Runs `listen`, while a thread of the process is made to answer if there is somebody for that. Also returns why it
 /// could not be.
 fn waking<T>(
-    manner: Manner,
-    process: &Preloaded,
+    waker: Option<&Waker>,
     until: Instant,
     listen: impl FnOnce() -> T,
 ) -> (T, Option<inject::Refusal>) {
-    if manner == Manner::Patient {
-        return (listen(), None);
-    }
+    let Some(waker) = waker else { return (listen(), None) };
     let has_answered = AtomicBool::new(false);
     std::thread::scope(|scope| {
         // Relaxed: only tells whether it is worth going on.
         let is_over = || has_answered.load(Ordering::Relaxed);
-        let waker = scope.spawn(move || inject::wake(process.pid, &process.agent, is_over, until));
+        let waker = scope.spawn(move || waker.wake(is_over, until));
         let heard = listen();
         has_answered.store(true, Ordering::Relaxed);
         (heard, waker.join().ok().and_then(Result::err))

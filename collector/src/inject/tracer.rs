@@ -55,7 +55,7 @@ pub(crate) enum Job {
     /// Put the agent into a process; then, until [`End`], into what the process loads; then redirect it past the
     /// agent. Without an [`End`] the agent is left there.
     Inject { pid: u32, agent: OsString, patience: Duration },
-    /// Make a process check whether it is called, again and again until [`End`].
+    /// Make a process check whether it is called, again and again until [`End`]; each time for as long as is said.
     Wake { pid: u32, agent: OsString, patience: Duration },
     /// Stop all threads of a process until [`End`].
     Hold { pid: u32 },

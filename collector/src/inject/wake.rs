@@ -5,8 +5,9 @@
 
 use super::host::Host;
 use super::late;
+use super::moment::Ground;
 use super::refusal::{Refusal, once_free};
-use super::tracer::{Job, Link, ask};
+use super::tracer::{End, Job, Link, ask};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,41 +16,52 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Pause between two attempts; the process is called again in between.
 const PACE: Duration = Duration::from_millis(20);
 
-/// Makes a thread of a process that has the agent, loaded from this file, check whether the process is called, again
-/// and again until it `has_answered` or the deadline passes.
-///
-/// # Errors
-/// Why it cannot be made to.
-pub(crate) fn wake(
-    pid: u32,
-    agent: &Path,
-    has_answered: impl Fn() -> bool,
-    deadline: Instant,
-) -> Result<(), Refusal> {
-    let patience = deadline.saturating_duration_since(Instant::now());
-    let ((), link) = ask(Job::Wake { pid, agent: agent.into(), patience })?;
-    while !has_answered() && !link.has_news(Some(LOOK)) {}
-    link.end().map_err(Refusal::System)?
+/// Makes threads of a process answer. What has to be read of the process for that is read once.
+#[derive(Debug)]
+pub(crate) struct Waker(Link);
+
+impl Waker {
+    /// For a process that has the agent, loaded from this file. A call in it is waited for as long as `patience`.
+    ///
+    /// # Errors
+    /// Why it cannot be made to answer.
+    pub(crate) fn new(pid: u32, agent: &Path, patience: Duration) -> Result<Waker, Refusal> {
+        ask(Job::Wake { pid, agent: agent.into(), patience }).map(|((), link)| Waker(link))
+    }
+
+    /// Has a thread of the process check whether the process is called, again and again until it `has_answered`.
+    ///
+    /// # Errors
+    /// Why none could.
+    pub(crate) fn wake(&self, has_answered: impl Fn() -> bool, deadline: Instant) -> Result<(), Refusal> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.0.send(&left).map_err(Refusal::System)?;
+        // There is news before the end only if the tracer is gone.
+        while !has_answered() && !self.0.has_news(Some(LOOK)) {}
+        self.0.end().map_err(Refusal::System)?
+    }
 }
 
 pub(super) fn serve(pid: u32, agent: &Path, patience: Duration, link: &Link) {
-    let woken = wake_until(pid, agent, Instant::now() + patience, link);
-    // Late threads have to be released, whatever becomes of this.
-    late::settle();
-    let _ = link.send(&woken);
+    let mut host = match once_free(|| Host::preloaded(pid, agent, patience)) {
+        Ok(host) => host,
+        Err(refusal) => return drop(link.send(&Err::<(), _>(refusal))),
+    };
+    let mut ground = host.survey();
+    let mut is_heard = link.send(&Ok::<(), Refusal>(())).is_ok();
+    while is_heard && let Ok(left) = link.receive::<Duration>() {
+        let woken = wake_until(&mut host, &mut ground, Instant::now() + left, link);
+        // Late threads have to be released, whatever becomes of this.
+        late::settle();
+        is_heard = link.receive::<End>().is_ok() && link.send(&woken).is_ok();
+    }
 }
 
-fn wake_until(pid: u32, agent: &Path, deadline: Instant, link: &Link) -> Result<(), Refusal> {
-    let patience = deadline.saturating_duration_since(Instant::now());
-    let mut host = once_free(|| Host::preloaded(pid, agent, patience))?;
+fn wake_until(host: &mut Host, ground: &mut Ground, deadline: Instant, link: &Link) -> Result<(), Refusal> {
     let answer = host.base()?.wrapping_add(host.answer);
-    let mut ground = host.survey();
-    if link.send(&Ok::<(), Refusal>(())).is_err() {
-        return Ok(());
-    }
     let is_over = || link.has_news(Some(Duration::ZERO));
     while !is_over() && Instant::now() < deadline {
-        let mut caller = host.caller(&mut ground, deadline)?;
+        let mut caller = host.caller(ground, deadline)?;
         // After an exec anything may be there. One of its threads is stopped by now, so the answer stays true.
         if !host.has_agent_still()? {
             return Ok(());
