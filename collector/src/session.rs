@@ -328,7 +328,13 @@ impl Session {
             let left = Left { sampled, closed, scanned, exits: self.exits, unrecorded };
             self.conclusion.write(whole, left, &search)
         });
-        let finished = self.distilling.stop(finished)?;
+        let finished = self.distilling.stop(finished).map_err(|error| match error {
+            // Nothing of it is kept, and what has its name is something else.
+            Error::Capture { path, source: capture::Error::Io { source, .. } } if !self.kept.is_named() => {
+                Error::Output { path, source }
+            }
+            error => error,
+        })?;
         if let Some(reason) = nobody {
             return Err(Error::Nobody(reason));
         }

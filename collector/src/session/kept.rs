@@ -51,6 +51,11 @@ impl Kept {
         Ok(())
     }
 
+    /// True once the file has got its name.
+    pub(crate) fn is_named(&self) -> bool {
+        matches!(*self.state(), State::Named(_))
+    }
+
     /// Removes the file if it has not got its name.
     pub(crate) fn forget(&self) {
         *self.state() = State::None;
