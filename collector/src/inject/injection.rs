@@ -65,7 +65,7 @@ pub(super) fn serve(pid: u32, agent: &Path, patience: Duration, link: &Link) {
 /// preloaded.
 fn work(pid: u32, agent: &Path, patience: Duration, link: &Link) -> Result<(), Refusal> {
     let mut host = once_free(|| Host::new(pid, agent, patience))?;
-    host.load(Instant::now() + patience)?;
+    host.load()?;
     if link.send(&Ok::<(), Refusal>(())).is_err() {
         return Ok(());
     }

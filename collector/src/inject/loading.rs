@@ -120,10 +120,12 @@ impl Host {
 
     /// Has the process load the agent, then puts the hooks in front of the allocator's functions. A thread is stopped
     /// for each of the two steps, since loading takes about as long as everything else.
-    pub(super) fn load(&mut self, deadline: Instant) -> Result<(), Refusal> {
+    pub(super) fn load(&mut self) -> Result<(), Refusal> {
         let (open, error) = (self.in_libc("dlopen")?, self.in_libc("dlerror")?);
         let fresh = self.fresh();
         let mut ground = self.survey();
+        // A good moment is waited for from now on: on a busy machine all of that may have taken longer.
+        let deadline = Instant::now() + self.patience;
         let mut path = self.agent.as_os_str().as_bytes().to_vec();
         path.push(0);
         let mut caller = self.caller_with(&mut ground, &path, deadline)?;
