@@ -77,6 +77,7 @@ mod tests {
 
     /// Check that large blocks of any alignment are known by their addresses, and noted before they are unmapped; and
     /// that neither small blocks nor addresses without a block are, which are not read either.
+    #[expect(clippy::disallowed_methods, reason = "the test process keeps its own malloc")]
     #[test]
     fn blocks_with_their_own_mapping_are_known() {
         // SAFETY: no other thread changes libc's settings.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Functions of the families that are not hooked, by the beginnings of their names, and why.
-const OTHERWISE: [(&str, &str); 29] = [
+const OTHERWISE: [(&str, &str); 28] = [
     ("xallocx", "resizes in place: the block stays, with the size that it was allocated with"),
     ("mi_expand", "as above"),
     ("mi__expand", "as above"),
@@ -16,7 +16,6 @@ const OTHERWISE: [(&str, &str); 29] = [
     ("tc_query_new_mode", "a setting"),
     ("tc_set_new_mode", "a setting"),
     ("tc_version", "a number"),
-    ("tc_valloc_", "none has such a name"),
     ("mi_realpath", "calls mi_malloc or libc"),
     ("mi_heap_realpath", "as above"),
     ("mi_wcsdup", "calls mi_malloc"),
@@ -32,7 +31,7 @@ const OTHERWISE: [(&str, &str); 29] = [
     ("mi_option_", "a setting"),
     ("mi_stats_", "numbers"),
     ("mi_register_", "a setting"),
-    ("mi_re", "reserves memory of the system's for heaps"),
+    ("mi_reserve_", "reserves memory of the system's for heaps"),
     ("mi_", "settings, threads, numbers and memory of the system's"),
 ];
 
