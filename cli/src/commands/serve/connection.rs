@@ -77,10 +77,14 @@ struct Server {
     working: usize,
     /// The id of the next connection.
     next: u64,
-    answers: (mpsc::Sender<(u64, Answer)>, mpsc::Receiver<(u64, Answer)>),
+    /// What threads have worked out, by connection; they get copies of the sender.
+    answers: (mpsc::Sender<Answered>, mpsc::Receiver<Answered>),
     /// Readable when there are answers.
     bell: (UnixStream, UnixStream),
 }
+
+/// The answer for a connection.
+type Answered = (u64, Answer);
 
 struct Connection {
     id: u64,
