@@ -114,11 +114,11 @@ fn texts_without_interpreter_run_by_the_shell() {
 fn own_allocator_is_remarked_on() {
     let world = World::new();
     let source =
-        "void *tc_malloc(unsigned long n) { return (void *)n; } int main(void) { return tc_malloc(0) != 0; }";
+        "void *rpmalloc(unsigned long n) { return (void *)n; } int main(void) { return rpmalloc(0) != 0; }";
     let program = world.compile("app", source, &[]);
     let ran = world.run(["run".as_ref(), "--".as_ref(), program.as_os_str()]);
     assert_eq!(ran.code, Some(0));
-    assert!(ran.stderr.contains("its own tcmalloc (tc_malloc)"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("its own rpmalloc (rpmalloc)"), "{}", ran.stderr);
 }
 
 /// Check that the log says what happens when it is asked to, and nothing otherwise.
