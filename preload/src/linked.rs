@@ -19,6 +19,7 @@
 //! or only freed. Which of the two was done is reported with the first words to the collector.
 
 mod code;
+mod list;
 mod moved;
 mod plan;
 mod symbols;
@@ -83,10 +84,6 @@ pub(crate) struct Function {
     pub(crate) keep: fn(usize, *mut c_void),
     /// Its number.
     pub(crate) index: usize,
-}
-
-impl Function {
-    const NOTHING: Self = Self { name: c"", hook: core::ptr::null(), keep, index: usize::MAX };
 }
 
 /// Redirects the allocator inside the program to us, if it has one, and those functions of its libraries that we

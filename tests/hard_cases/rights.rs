@@ -239,7 +239,7 @@ fn small_stacks_are_enough_for_the_command() {
 /// Check that a recording which may not open the files that it needs says so, whichever file it was.
 #[test]
 fn too_few_files_are_told_of() {
-    for files in 4..20 {
+    for files in 4..32 {
         let world = World::new();
         let mut command = world.command("bash");
         command.args(["-c", &format!("ulimit -n {files} && exec \"$@\""), "bash"]);

@@ -1,8 +1,9 @@
 //! The functions of one module to redirect to us.
 
 use super::code::{Code, has_code};
+use super::list::List;
 use super::symbols::Symbols;
-use super::text::{self, Change, PLACES, Page};
+use super::text::{self, Change, Page};
 use super::{Function, moved};
 use crate::dynamic::Symbol;
 use crate::interpose;
@@ -15,15 +16,10 @@ struct Found {
     size: usize,
 }
 
-impl Found {
-    const NOTHING: Self = Self { function: Function::NOTHING, address: 0, size: 0 };
-}
-
 /// The changes to make: all of them or none.
 pub(super) struct Plan {
     code: Code,
-    all: [Found; PLACES],
-    count: usize,
+    all: List<Found>,
     /// No function was left out.
     is_whole: bool,
 }
@@ -31,16 +27,17 @@ pub(super) struct Plan {
 impl Plan {
     /// An empty plan.
     pub(super) fn new(code: Code) -> Self {
-        Self { code, all: [Found::NOTHING; PLACES], count: 0, is_whole: true }
+        Self { code, all: List::new(), is_whole: true }
     }
 
     /// Starts over with another module.
     pub(super) fn begin(&mut self, code: Code) {
-        (self.code, self.count, self.is_whole) = (code, 0, true);
+        (self.code, self.is_whole) = (code, true);
+        self.all.clear();
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
+        self.all.all().is_empty()
     }
 
     /// Notes the program's functions: those by which it precedes all libraries, whatever else of an allocator it
@@ -66,19 +63,9 @@ impl Plan {
 
     fn note_hidden(&mut self) {
         let Some(symbols) = Symbols::of(c"/proc/self/exe") else { return };
-        let (mut all, mut count) = ([Function::NOTHING; PLACES], 0);
-        interpose::linked_others(&mut |function| {
-            if let Some(place) = all.get_mut(count) {
-                *place = function;
-                count += 1;
-            }
-        });
-        let names = all.map(|function| function.name);
-        symbols.find(names.get(..count).unwrap_or(&[]), &mut |place, symbol| {
-            if let Some(function) = all.get(place) {
-                self.note(*function, symbol);
-            }
-        });
+        let mut wanted = List::new();
+        interpose::linked_others(&mut |function| self.is_whole &= wanted.push(function));
+        symbols.find(wanted.all(), &mut |function, symbol| self.note(*function, symbol));
         symbols.give_up();
     }
 
@@ -87,20 +74,14 @@ impl Plan {
         let address = self.code.tables().bias().wrapping_add(symbol.value);
         // Without a size nobody knows what belongs to it.
         self.is_whole &= symbol.size != 0 || !symbol.is_function();
-        let before = || self.all.iter().take(self.count);
+        let before = || self.all.all().iter();
         if !has_code(&symbol) || before().any(|other| other.address == address) {
             return;
         }
         // A hook goes on to one function.
         let goes_on = |other: &Function| other.index != usize::MAX && other.hook == function.hook;
         self.is_whole &= !goes_on(&function) || !before().any(|other| goes_on(&other.function));
-        match self.all.get_mut(self.count) {
-            Some(place) => {
-                *place = Found { function, address, size: symbol.size as usize };
-                self.count += 1;
-            }
-            None => self.is_whole = false,
-        }
+        self.is_whole &= self.all.push(Found { function, address, size: symbol.size as usize });
     }
 
     /// Redirects all of them to us; false when one cannot be, and then nothing is changed.
@@ -109,11 +90,11 @@ impl Plan {
         let is_done = self.fill(&mut page).is_some_and(|changes| {
             page.finish() && {
                 // Published before the first call can arrive.
-                for (place, found) in self.all.iter().take(self.count).enumerate() {
+                for (place, found) in self.all.all().iter().enumerate() {
                     (found.function.keep)(found.function.index, page.moved(place));
                 }
-                text::change(changes.get(..self.count).unwrap_or(&[])) && {
-                    for (place, found) in self.all.iter().take(self.count).enumerate() {
+                text::change(changes.all()) && {
+                    for (place, found) in self.all.all().iter().enumerate() {
                         let function = core::ptr::with_exposed_provenance_mut(found.address as usize);
                         interpose::note_moved(function, page.moved(place));
                     }
@@ -128,15 +109,15 @@ impl Plan {
     }
 
     /// Moves all beginnings, and returns what is to replace them.
-    fn fill(&self, page: &mut Page) -> Option<[Change; PLACES]> {
-        let mut changes = [Change::NOTHING; PLACES];
-        for (place, Found { function, address, size }) in self.all.iter().take(self.count).enumerate() {
+    fn fill(&self, page: &mut Page) -> Option<List<Change>> {
+        let mut changes = List::new();
+        for (place, Found { function, address, size }) in self.all.all().iter().enumerate() {
             let bytes = moved::bytes_of(*size);
             let code = self.code.bytes(*address, bytes)?;
             let moved = moved::beginning(code, *size, *address, page.moved(place).addr() as u64)?;
             page.fill(place, function.hook, moved);
             let to = moved::jump(*address, page.entry(place))?;
-            *changes.get_mut(place)? = Change { address: *address, from: *code.first_chunk()?, to };
+            changes.push(Change { address: *address, from: *code.first_chunk()?, to }).then_some(())?;
         }
         Some(changes)
     }

@@ -1,6 +1,7 @@
 //! The full symbol table of a file that was not stripped: an allocator inside a program may be invisible from
 //! outside.
 
+use super::Function;
 use super::code::has_code;
 use crate::dynamic::Symbol;
 use core::ffi::{CStr, c_void};
@@ -92,19 +93,19 @@ impl Symbols {
         Some(unsafe { core::slice::from_raw_parts(first, count) })
     }
 
-    /// Lists the functions that have one of these names.
+    /// Lists those of these functions that the file has.
     // Cost: some 5 ns for each symbol, and the time to read the table.
-    pub(super) fn find(&self, names: &[&CStr], tell: &mut dyn FnMut(usize, &'static Symbol)) {
+    pub(super) fn find(&self, functions: &[Function], tell: &mut dyn FnMut(&Function, &'static Symbol)) {
         let mut beginnings = Beginnings::default();
-        names.iter().for_each(|name| beginnings.add(name.to_bytes_with_nul()));
+        functions.iter().for_each(|function| beginnings.add(function.name.to_bytes_with_nul()));
         for symbol in self.symbols.iter().filter(has_code) {
             let Some(rest) = self.texts.get(symbol.name as usize..) else { continue };
             if !beginnings.may_have(rest) {
                 continue;
             }
-            let is_name = |name: &&CStr| rest.starts_with(name.to_bytes_with_nul());
-            if let Some(place) = names.iter().position(is_name) {
-                tell(place, symbol);
+            let has_name = |function: &&Function| rest.starts_with(function.name.to_bytes_with_nul());
+            if let Some(function) = functions.iter().find(has_name) {
+                tell(function, symbol);
             }
         }
     }

@@ -111,10 +111,6 @@ pub(super) struct Change {
     pub(super) to: [u8; JUMP],
 }
 
-impl Change {
-    pub(super) const NOTHING: Self = Self { address: 0, from: [0; JUMP], to: [0; JUMP] };
-}
-
 /// Changes read-only code. If one change fails, none is made and the result is false.
 ///
 /// The changes go through `/proc/self/mem`, so the code is never writable to anybody.

@@ -3,8 +3,9 @@
 #include "say.h"
 #include <sys/mman.h>
 
-/* push rbp; mov rbp, rsi; call rdx; pop rbp; ret */
-static const unsigned char code[] = {0x55, 0x48, 0x89, 0xf5, 0xff, 0xd2, 0x5d, 0xc3};
+/* push rbp; mov rbp, rsi; call rdx; je, to the next instruction; pop rbp; ret. What follows the call is not straight, so it
+   does not tell where the return address is. */
+static const unsigned char code[] = {0x55, 0x48, 0x89, 0xf5, 0xff, 0xd2, 0x74, 0x00, 0x5d, 0xc3};
 
 /* What is pushed is in no table: by them, `value` is where this returns to. */
 void *allocate_below(size_t size, uint64_t value);
