@@ -1,6 +1,6 @@
 //! Whichever side dies, the other one goes on, and what was recorded stays.
 
-use crate::harness::{Event, Page, Recording, World, c, library, record, skip, wait, wait_for};
+use crate::harness::{Event, Page, Recording, World, c, command_library, record, skip, wait, wait_for};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, set_child_subreaper, waitpid,
@@ -84,7 +84,7 @@ fn kernel_tells_ends() -> bool {
 fn target_that_dies_early_is_not_waited_for() {
     let world = World::new();
     let mut command = world.tool(["run", "-o", "it.memprof", "--", "true"]);
-    command.env("LD_PRELOAD", library("kills_what_it_forks").build());
+    command.env("LD_PRELOAD", command_library("kills_what_it_forks").build());
     let ran = wait(&world, command);
     assert_eq!(ran.code, 128 + 9, "{}", ran.stderr);
 }

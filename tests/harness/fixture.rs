@@ -74,7 +74,15 @@ pub(crate) fn for_musl(name: &str) -> Option<Fixture> {
 
 /// A library of `programs/c`.
 pub(crate) fn library(name: &str) -> Fixture {
-    let (compiler, flags) = compiler_of_c();
+    library_by(compiler_of_c(), name)
+}
+
+/// A library of `programs/c` for the command itself, which has the system's C library whatever the programs have.
+pub(crate) fn command_library(name: &str) -> Fixture {
+    library_by(("cc", &[]), name)
+}
+
+fn library_by((compiler, flags): (&'static str, &[&str]), name: &str) -> Fixture {
     let fixture = Fixture::new(compiler, &format!("c/{name}.c"), &format!("lib{name}.so"));
     let fixture = fixture.flags(["-g", "-O1", "-fno-builtin", "-fPIC", "-shared", "-pthread"]);
     fixture.flags(flags.iter().copied())

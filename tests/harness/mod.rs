@@ -26,7 +26,7 @@ pub(crate) use burst::Burst;
 pub(crate) use capture::{Capture, Row};
 pub(crate) use collector::{attach, start_collector};
 pub(crate) use event::{Event, address};
-pub(crate) use fixture::{Fixture, bench, c, cpp, cpp_library, for_musl, library, rust};
+pub(crate) use fixture::{Fixture, bench, c, command_library, cpp, cpp_library, for_musl, library, rust};
 pub(crate) use page::Page;
 pub(crate) use probe::{probe_library, record_probes};
 pub(crate) use product::{can_sample, product, validator};
