@@ -168,14 +168,24 @@ pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
 
 /// True while the process maps this memory: an exec unmaps it, and may bring that of another image.
 pub(crate) fn maps_this(pid: u32, segment: MemoryId) -> bool {
-    // Maps that cannot be read are given the benefit of the doubt, and a process about to exit has none: its pidfd
-    // will report its end.
-    maps(pid).is_none_or(|maps| maps.is_empty() || segments(&maps).any(|mapped| mapped == segment))
+    maps_any(pid, |mapped| mapped == segment)
 }
 
 /// True while the process maps the memory of any recording.
 pub(crate) fn maps_segment(pid: u32) -> bool {
-    maps(pid).is_none_or(|maps| maps.is_empty() || segments(&maps).next().is_some())
+    maps_any(pid, |_| true)
+}
+
+/// True while the process maps such memory. Maps that cannot be read are given the benefit of the doubt, and so is a
+/// process about to exit, which has none: its pidfd will report its end.
+fn maps_any(pid: u32, is_such: impl Fn(MemoryId) -> bool) -> bool {
+    maps(pid).is_none_or(|maps| segments(&maps).any(is_such)) || is_about_to_exit(pid)
+}
+
+/// True when the process has no maps, or none any more: the end of a list that was read just before may be missing.
+fn is_about_to_exit(pid: u32) -> bool {
+    let first = |mut file: File| file.read(&mut [0]);
+    !File::open(format!("/proc/{pid}/maps")).and_then(first).is_ok_and(|length| length > 0)
 }
 
 /// Like [`maps_segment`], but false for processes about to exit.
@@ -205,6 +215,23 @@ fn segments(maps: &[u8]) -> impl Iterator<Item = MemoryId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that a process without our memory has none, unless it is about to exit, when nobody can know.
+    #[test]
+    fn processes_about_to_exit_may_have_had_our_memory() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id();
+        while std::fs::read(format!("/proc/{pid}/comm")).unwrap() != b"sleep\n" {
+            std::thread::yield_now();
+        }
+        assert!(!maps_segment(pid) && !maps_segment_still(pid));
+        child.kill().unwrap();
+        while zombie_status(pid).is_none() {
+            std::thread::yield_now();
+        }
+        assert!(maps_segment(pid) && !maps_segment_still(pid));
+        child.wait().unwrap();
+    }
 
     /// Check that threads are named correctly by the ids they have themselves, that a new one is found by the next
     /// look, and that looks do not follow each other too soon.
