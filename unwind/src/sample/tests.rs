@@ -72,7 +72,11 @@ const MACHINE: Machine = Machine {
 
 /// Four functions: one that just returns, one with a frame of 16 bytes, the root, and one that cannot be left.
 fn tables() -> Segment {
-    let instructions = [b"", MACHINE.with_frame, MACHINE.root, MACHINE.by_another_register];
+    tables_of(&[b"", MACHINE.with_frame, MACHINE.root, MACHINE.by_another_register])
+}
+
+/// Functions of 16 bytes, one behind the other, with these rows.
+fn tables_of(instructions: &[&[u8]]) -> Segment {
     let functions: Vec<Function<'_>> = (0..)
         .zip(instructions)
         .map(|(place, instructions)| Function {
@@ -188,18 +192,8 @@ impl SampledModules for WithCode<'_> {
 fn popped_frame_pointers_are_in_their_register() {
     // The CFA is rsp + 8, and rbp at CFA - 16, in the second by an expression; the CFA is rbp + 16, and rbp is at
     // CFA - 16; the CFA is rsp + 8; the root.
-    let instructions: [&[u8]; 5] =
-        [b"\x86\x02", b"\x10\x06\x02\x77\x78", b"\x0c\x06\x10\x86\x02", b"", b"\x07\x10"];
-    let functions: Vec<Function<'_>> = (0..)
-        .zip(instructions)
-        .map(|(place, instructions)| Function {
-            start: place * 0x10,
-            length: 0x10,
-            instructions,
-            signal: false,
-        })
-        .collect();
-    let tables = Segment::build(&functions, Layout::Indexed);
+    let tables =
+        tables_of(&[b"\x86\x02", b"\x10\x06\x02\x77\x78", b"\x0c\x06\x10\x86\x02", b"", b"\x07\x10"]);
     let (by_bp, by_sp, root) = (CODE + 0x28, CODE + 0x38, CODE + 0x48);
     for (code, is_callers) in [
         (&b"\xc3"[..], true),
