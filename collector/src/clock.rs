@@ -219,25 +219,25 @@ pub(crate) struct Usage {
     pub(crate) peak_rss: u64,
 }
 
-/// Processor time and memory used by this process.
-pub(crate) fn own_usage() -> Usage {
-    usage_of(libc::RUSAGE_SELF)
+impl From<libc::rusage> for Usage {
+    fn from(usage: libc::rusage) -> Self {
+        let ns = |time: libc::timeval| {
+            time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1000
+        };
+        Self {
+            cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
+            peak_rss: usage.ru_maxrss.unsigned_abs() * 1024,
+        }
+    }
 }
 
-fn usage_of(whom: libc::c_int) -> Usage {
+/// Processor time and memory used by this process.
+pub(crate) fn own_usage() -> Usage {
     // SAFETY: all bits of the struct may be zero.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the struct is writable.
-    unsafe { libc::getrusage(whom, &raw mut usage) };
-    let ns =
-        |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1000;
-    Usage { cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime), peak_rss: usage.ru_maxrss.unsigned_abs() * 1024 }
-}
-
-/// The most memory that was ever resident in any of the processes that this one has waited for, and that those have;
-/// bytes.
-pub(crate) fn peak_rss_of_children() -> u64 {
-    usage_of(libc::RUSAGE_CHILDREN).peak_rss
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    Usage::from(usage)
 }
 
 /// Processor time of the calling thread so far, nanoseconds.

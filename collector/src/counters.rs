@@ -17,6 +17,7 @@ mod process;
 mod rollup;
 mod subjects;
 
+pub(crate) use process::peak_rss;
 pub(crate) use subjects::{Subject, Subjects};
 
 use crate::clock::Clock;

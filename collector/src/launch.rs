@@ -23,6 +23,8 @@ mod environment;
 mod family;
 #[expect(unsafe_code, reason = "looks at the process before the Rust runtime changes it")]
 mod inherited;
+#[expect(unsafe_code, reason = "asks the kernel what an ended child has used")]
+mod reap;
 #[expect(unsafe_code, reason = "signal masks and signalfd")]
 mod signals;
 
@@ -35,8 +37,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 pub use environment::Environment;
-pub use family::{Descendant, Ended, adopt_orphans, descendants, has_children, reap};
+pub use family::{Descendant, adopt_orphans, descendants, has_children};
 pub use inherited::lift_limits;
+pub use reap::{Ended, reap};
 pub use signals::{Blocked, Origin, Received, Signal, Signals, block_signals};
 
 /// A command ready to start.

@@ -7,8 +7,8 @@
 //!  mov $435,%eax │ syscall │ test %rax,%rax │ jl failed │ je new │ ret
 //! ```
 //!
-//! Only samples meet such a frame, always at the instruction behind the system call. That of the old thread has the
-//! work of the kernel above it, which makes most of what a new thread costs.
+//! Only samples meet such a frame, mostly at the instruction behind the system call: that of the old thread has the
+//! work of the kernel above it, which makes most of what a new thread costs. An interrupt may come at each of the five.
 
 use crate::memory::word;
 use crate::{CodeAddress, End, Frame, Kind, Memory, Modules, Rule, Scratch, arch, cfi};
@@ -19,11 +19,25 @@ pub(crate) fn rule(address: CodeAddress, modules: &impl Modules) -> Option<Rule>
     if !cfg!(target_arch = "x86_64") {
         return None;
     }
-    let (before, at) = (modules.code(ip.checked_sub(16)?)?, modules.code(ip)?);
-    let is_clone = [&b"\xb8\x38\0\0\0\x0f\x05"[..], b"\xb8\xb3\x01\0\0\x0f\x05"]
+    TO_RETURN
         .iter()
-        .any(|number_and_call| before.ends_with(number_and_call));
-    (is_clone && matches!(at, [0x48, 0x85, 0xc0, 0x7c, _, 0x74, 1, 0xc3, ..])).then_some(Rule::SLOW)
+        .any(|distance| is_clone(ip.wrapping_add_signed(*distance), modules))
+        .then_some(Rule::SLOW)
+}
+
+/// How far it is from each instruction without a table to the one behind the system call.
+const TO_RETURN: [i64; 5] = [2, 0, -3, -5, -7];
+
+/// Whether a system call that makes a thread returns to this address.
+fn is_clone(returns: u64, modules: &impl Modules) -> bool {
+    let before = || modules.code(returns.checked_sub(16)?);
+    let is_call = |before: [u8; 16]| {
+        [&b"\xb8\x38\0\0\0\x0f\x05"[..], b"\xb8\xb3\x01\0\0\x0f\x05"]
+            .iter()
+            .any(|number_and_call| before.ends_with(number_and_call))
+    };
+    matches!(modules.code(returns), Some([0x48, 0x85, 0xc0, 0x7c, _, 0x74, 1, 0xc3, ..]))
+        && before().is_some_and(is_call)
 }
 
 /// Leaves such a frame.

@@ -52,7 +52,7 @@ impl Source for Stat {
 }
 
 /// The most that was ever resident in the program of a process, bytes.
-fn peak_rss(pid: u32) -> Option<u64> {
+pub(crate) fn peak_rss(pid: u32) -> Option<u64> {
     field(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmHWM:")
 }
 

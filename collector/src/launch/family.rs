@@ -4,25 +4,9 @@
 //! descended from the target stays below us, can be found in `/proc` by parent pids alone, and leaves its exit status
 //! to us. The only visible effect is that an orphan's `getppid()` is our pid instead of 1, as under `systemd --user`.
 
-use crate::clock::{own_usage, peak_rss_of_children};
-use rustix::io::Errno;
-use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, wait};
+use rustix::process::{getpid, set_child_subreaper};
 use std::collections::HashMap;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
-
-/// A child that ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// Its pid.
-    pub pid: u32,
-    /// How it ended.
-    pub status: ExitStatus,
-    /// The most memory that was ever resident in it, or in any process that it has waited for, bytes; none where
-    /// another one had more before.
-    pub peak_rss: Option<u64>,
-}
 
 /// A process below another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,34 +23,6 @@ pub struct Descendant {
 /// When the kernel does not support it; then orphans are lost from sight.
 pub fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
-}
-
-/// Reaps all children that have ended, including adopted ones. The caller must have no other children whose status
-/// somebody waits for, and must be the thread that started them: the first one, which also adopts orphans.
-pub fn reap() -> Vec<Ended> {
-    let mut ended = Vec::new();
-    // Stops of tracees must be left to the thread that traces them; waiting for any child would take them.
-    let options = WaitOptions::NOHANG | WaitOptions::from_bits_retain(libc::__WNOTHREAD.cast_unsigned());
-    let mut highest = peak_rss_of_children();
-    loop {
-        match wait(options) {
-            // A child traced by another thread of ours has stopped; that thread sees it for itself.
-            Ok(Some((_, status))) if status.stopped() => {}
-            Ok(Some((pid, status))) => {
-                // Its own program comes after a copy of ours, whose memory counts as its own.
-                let most = highest.max(own_usage().peak_rss);
-                highest = highest.max(peak_rss_of_children());
-                let peak_rss = Some(highest).filter(|peak| *peak > most);
-                ended.push(Ended {
-                    pid: number(pid),
-                    status: ExitStatus::from_raw(status.as_raw()),
-                    peak_rss,
-                });
-            }
-            Err(Errno::INTR) => {}
-            Ok(None) | Err(_) => return ended,
-        }
-    }
 }
 
 /// True while there are children, including ended ones not yet reaped.
@@ -146,10 +102,6 @@ fn below(root: u32, rows: HashMap<u32, Row>) -> Vec<Descendant> {
         .collect();
     found.sort_by_key(|descendant| descendant.pid);
     found
-}
-
-fn number(pid: Pid) -> u32 {
-    pid.as_raw_nonzero().get().unsigned_abs()
 }
 
 #[cfg(test)]

@@ -34,13 +34,16 @@ impl Modules for Around {
     }
 
     fn code(&self, address: u64) -> Option<[u8; 16]> {
-        let ending = |bytes: &[u8]| {
-            core::array::from_fn(|i| (i + bytes.len()).checked_sub(16).map_or(0, |i| bytes[i]))
+        let byte = |at: u64| {
+            let around = match at.checked_sub(CLONE) {
+                Some(behind) => self.at.get(behind as usize),
+                None => self.before.iter().rev().nth((CLONE - at) as usize - 1),
+            };
+            around.copied().unwrap_or(0xcc)
         };
         Some(match address {
-            CLONE => core::array::from_fn(|i| self.at.get(i).copied().unwrap_or(0xcc)),
-            address if address == CLONE - 16 => ending(self.before),
-            _ => ending(b"\xff\xd0"),
+            address if address.abs_diff(CLONE) <= 32 => core::array::from_fn(|i| byte(address + i as u64)),
+            _ => core::array::from_fn(|i| [0xff, 0xd0][i % 2]),
         })
     }
 }
@@ -64,6 +67,15 @@ fn returns_from_clone_are_recognised() {
         assert_eq!(rule(CodeAddress::Exact(CLONE), &modules), expected, "{before:x?} | {at:x?}");
         assert_eq!(rule(CodeAddress::Return(CLONE), &modules), None);
     }
+}
+
+/// Check that each instruction from the system call on is recognised, and no byte between or around them.
+#[test]
+fn each_instruction_without_a_table_is_recognised() {
+    let modules = Around::new(CALL3, BEHIND);
+    let recognised = |address: &u64| rule(CodeAddress::Exact(*address), &modules).is_some();
+    let found = (CLONE - 16..CLONE + 16).filter(recognised);
+    assert!(found.eq([CLONE - 2, CLONE, CLONE + 3, CLONE + 5, CLONE + 7]));
 }
 
 /// Check that the old thread goes on to its caller, and that the stack of a new one ends, whatever is on it.
