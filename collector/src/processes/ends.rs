@@ -51,9 +51,10 @@ impl Processes {
         let ended = match (end, alive.code) {
             (End::Exec, _) => Ended::Exec,
             (End::Running, _) => Ended::Running,
+            // Even if its status is known: that may be the next program's, which ended before anybody looked.
+            (End::Gone(_), None) if alive.execing.is_some() => Ended::Exec,
             (End::Gone(Some(status)), _) => of_wait_status(status),
             (End::Gone(None), Some(code)) => Ended::Exited(code),
-            (End::Gone(None), None) if alive.execing.is_some() => Ended::Exec,
             (End::Gone(None), None) => Ended::Unknown,
         };
         let is_announced = alive.code.is_some() || ended == Ended::Exec;

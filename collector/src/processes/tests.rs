@@ -53,6 +53,38 @@ fn pid_used_again_has_its_own_end() {
     assert_eq!(ends, [Ended::Exited(1), Ended::Exited(2), Ended::Unknown]);
 }
 
+/// Check that who announced an exec, and neither failed nor told of an exit, has executed another program, though the
+/// status is known of which that one ended.
+#[test]
+fn status_after_an_announced_exec_is_the_next_programs() {
+    let liveness = Arc::new(Liveness::start().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("exec.memprof");
+    let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
+    let mut processes = Processes::new(Rules::default(), Roll::new(Clock::start()));
+    let memory = Memory::new(GEOMETRY, Policy::default(), liveness.keeper().unwrap()).unwrap();
+    let info = Info { pid: FIRST, own_pid: FIRST, ..Info::default() };
+    let image = Image::new(ImageId(0), memory, info, Arc::default(), liveness, Arc::default());
+    for (fork, (fails, exits)) in [(false, false), (true, false), (true, true)].into_iter().enumerate() {
+        let pid = FIRST + fork as u32;
+        processes.start(&image, &arrival(0, pid, None), 0, &mut writer).unwrap();
+        let (process, _) = processes.owner(image.id, 0).unwrap();
+        let thread = processes.thread(process, pid, &mut writer).unwrap();
+        processes.execing(image.id, 0, thread);
+        if fails {
+            processes.goes_on(image.id, 0, thread);
+        }
+        if exits {
+            processes.exiting(image.id, 0, 4);
+        }
+        processes.end(image.id, 0, End::Gone(Some(4 << 8)), 0..=0, &mut writer).unwrap();
+    }
+    writer.finish(&Summary::default()).unwrap();
+    let ends = Reader::open(&path).unwrap().into_tables().processes;
+    let ends: Vec<Ended> = ends.into_iter().map(|process| process.end.unwrap().ended).collect();
+    assert_eq!(ends, [Ended::Exec, Ended::Exited(4), Ended::Exited(4)]);
+}
+
 /// Check that any number of forks, each with threads, leaves only what ended lately (when sampling, once samples are
 /// assigned), that the first process stays known to the end, and that the capture has them all.
 #[test]
