@@ -1,7 +1,5 @@
 //! A code address, and how it was obtained.
 
-use crate::arch;
-
 /// Where a frame executes.
 ///
 /// The distinction decides which table row is right: a return address is where execution *will* continue, and after a
@@ -35,12 +33,6 @@ impl CodeAddress {
             Self::Return(address) => address.wrapping_sub(1),
             Self::Exact(address) => address,
         }
-    }
-
-    /// The code address in a return address word: functions on 64-bit ARM may have signed it.
-    #[inline]
-    pub const fn without_signature(word: u64) -> u64 {
-        arch::code_address(word)
     }
 
     /// The compact form, a key of the rule tables.

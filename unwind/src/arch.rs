@@ -20,6 +20,8 @@ mod unsupported;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) use unsupported::*;
 
+use crate::CodeAddress;
+
 /// The kind of call that a return address follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
@@ -31,4 +33,12 @@ pub(crate) enum Call {
     Direct(u64),
     /// A call through a register or a word of memory.
     Indirect,
+}
+
+impl CodeAddress {
+    /// The code address in a return address word: functions on 64-bit ARM may have signed it.
+    #[inline]
+    pub const fn without_signature(word: u64) -> u64 {
+        code_address(word)
+    }
 }

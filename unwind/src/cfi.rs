@@ -1,13 +1,15 @@
 //! From an address to its row in the call frame tables.
 
+mod row;
+
 use crate::expression::Bytes;
-use crate::row::Row;
 use crate::{CodeAddress, Rule, Sections, arch};
 use core::mem::MaybeUninit;
 use gimli::{
     BaseAddresses, CieOrFde, EhFrame, EhFrameHdr, EhFrameOffset, FrameDescriptionEntry, LittleEndian,
     Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
 };
+use row::Row;
 
 /// Working memory for evaluating tables, almost 4 KiB: too much for a stack that may have 16 KiB in all, so the
 /// caller provides it, once per thread.

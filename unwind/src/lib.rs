@@ -44,8 +44,11 @@
 extern crate std;
 
 mod address;
+mod end;
 mod frame;
 mod memory;
+mod registers;
+mod saved_words;
 mod sections;
 #[expect(unsafe_code, reason = "reads stack words in place")]
 mod stack_memory;
@@ -66,7 +69,6 @@ mod expression;
 mod frame_pointer;
 mod go;
 mod hotspot;
-mod row;
 
 mod arch;
 pub mod instruction;
@@ -80,13 +82,16 @@ mod testing;
 pub use address::CodeAddress;
 pub use cache::{RuleTable, SharedRules, SharedSlot};
 pub use cfi::Scratch;
-pub use frame::{Frame, Registers};
-pub use memo::{Accessors, Frames, Label, Labels, Memos, Numbered, SavedWord, SavedWords};
+pub use end::End;
+pub use frame::Frame;
+pub use memo::{Accessors, Frames, Label, Labels, Memos, Numbered};
 pub use memory::Memory;
+pub use registers::Registers;
 pub use rule::{Kind, Rule};
 pub use rules::{CachedRules, Rules};
 pub use sample::{SampledModules, StackSample, unwind_sample};
+pub use saved_words::{SavedWord, SavedWords};
 pub use sections::{Modules, Sections};
 pub use stack_memory::StackMemory;
 pub use text::Text;
-pub use walk::{End, step, walk};
+pub use walk::{step, walk};

@@ -30,7 +30,6 @@ mod places;
 #[expect(unsafe_code, reason = "is made of memory of the caller's")]
 mod regions;
 mod returns;
-mod saved;
 mod seen;
 mod stack;
 mod tag;
@@ -38,7 +37,6 @@ mod tag;
 pub use labels::{Accessors, Label, Labels};
 pub use numbered::{Frames, Numbered};
 pub use regions::Memos;
-pub use saved::{SavedWord, SavedWords};
 
 #[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[expect(unsafe_code, reason = "lends memory to memos")]

@@ -3,25 +3,8 @@
 use crate::arch::{self, SignalContext};
 use crate::memory::word;
 use crate::rule::Ordinary;
-use crate::{CodeAddress, Frame, Kind, Memory, Registers, Rule, Rules, frame_pointer, go};
+use crate::{CodeAddress, End, Frame, Kind, Memory, Registers, Rule, Rules, frame_pointer, go};
 use core::hint::select_unpredictable;
-
-/// Why a walk ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum End {
-    /// The outermost frame was reached: the stack is complete.
-    Root = 0,
-    /// The depth limit was reached, and there are more frames.
-    Truncated = 1,
-    /// The last frame has no unwind table and no plausible frame pointer.
-    NoUnwindInfo = 2,
-    /// The chain violated a rule that every stack obeys: the next frame would not lie above the last one, or its
-    /// return address is not code.
-    Broken = 3,
-    /// A word that the next step needs could not be read.
-    Unreadable = 4,
-}
 
 /// Visits the frames of a stack from `start` to the root, innermost first.
 ///

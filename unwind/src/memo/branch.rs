@@ -1,9 +1,9 @@
 //! A chain of frames that was once called by an older frame of the last stack.
 
-use super::saved::{SavedWord, SavedWords};
 use super::seen::{Past, Seen};
 use super::stack::Stack;
 use crate::Memory;
+use crate::saved_words::{SavedWord, SavedWords};
 use core::num::NonZeroU32;
 
 /// Most frames of a chain.

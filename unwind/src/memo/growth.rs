@@ -2,11 +2,11 @@
 
 use super::fresh::Fresh;
 use super::identity::Identity;
-use super::saved::SavedWord;
 use super::seen::{Bp, Past, Seen};
 use super::stack::Stack;
 use super::{Label, Labels};
 use crate::rule::Ordinary;
+use crate::saved_words::SavedWord;
 use crate::{Kind, arch};
 
 impl Stack<'_> {

@@ -1,8 +1,8 @@
 //! A frame of the last stack, as it is remembered.
 
 use super::identity::Identity;
-use super::saved::SavedWord;
 use crate::arch;
+use crate::saved_words::SavedWord;
 
 /// What is remembered of a frame of the last stack beside its address and stack pointer.
 #[derive(Clone, Copy, Debug, Default)]

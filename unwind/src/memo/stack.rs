@@ -1,8 +1,8 @@
 //! The last stack of one region, frame by frame.
 
 use super::places::Places;
-use super::saved::{SavedWord, SavedWords};
 use super::seen::{Bp, Past, Seen};
+use crate::saved_words::{SavedWord, SavedWords};
 use crate::{Memory, Registers, arch};
 use core::num::NonZeroU32;
 

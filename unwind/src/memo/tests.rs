@@ -7,12 +7,13 @@ use super::identity::Identity;
 use super::places::Places;
 use super::seen::{Bp, Past, Seen};
 use super::stack::Stack;
-use super::{Accessors, Label, Labels, Memos, SavedWord, SavedWords};
+use super::{Accessors, Label, Labels, Memos};
 use crate::testing::{CODE, Segment, Words};
 use crate::{
     CachedRules, CodeAddress, End, Kind, Memory, Registers, Rule, RuleTable, Scratch, SharedRules, arch, cfi,
     walk,
 };
+use crate::{SavedWord, SavedWords};
 use proptest::prelude::*;
 use std::boxed::Box;
 use std::collections::HashMap;

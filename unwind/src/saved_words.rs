@@ -25,7 +25,7 @@ impl AsRef<Self> for SavedWord {
 impl<'a, W: AsRef<SavedWord> + Copy> SavedWords<'a, W> {
     /// Words of the oldest frames of one stack, oldest first: walks have read them, and stacks grow downwards.
     #[inline(always)]
-    pub(super) fn of_stack(words: &'a [W]) -> Self {
+    pub(crate) fn of_stack(words: &'a [W]) -> Self {
         Self(words)
     }
 

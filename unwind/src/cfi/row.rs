@@ -1,6 +1,6 @@
 //! The meaning of one row: a rule if the row has an ordinary form, else the step itself.
 
-use crate::cfi::Storage;
+use super::Storage;
 use crate::expression::{self, Base, Bytes, Machine, Value};
 use crate::memory::word;
 use crate::{End, Frame, Kind, Memory, Rule, arch};
