@@ -28,13 +28,36 @@ use crate::arena::Arena;
 use crate::elf::Elf;
 use crate::identity::FileIdentity;
 use crate::image::Image;
-use crate::symbolizer::Places;
-use crate::{DebugFiles, ModuleFile, Options, Reason, Refusal};
+use crate::options::{Options, Places};
+use crate::{ModuleFile, Reason};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+
+/// The separate debug files of a module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DebugFiles {
+    /// Used, in the order of the search.
+    pub used: Vec<PathBuf>,
+    /// Found but refused, and why.
+    pub refused: Vec<(PathBuf, Refusal)>,
+}
+
+/// Why a debug file was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// It was made from another build.
+    #[error("its build id differs from the binary's")]
+    OtherBuildId,
+    /// It is not the file that `.gnu_debuglink` describes.
+    #[error("its CRC differs from the one in the binary's .gnu_debuglink")]
+    OtherChecksum,
+    /// It could not be opened or is no ELF file.
+    #[error("{0}")]
+    Unreadable(Reason),
+}
 
 /// Longest chain of debug links; two are rare.
 const LONGEST_CHAIN: usize = 8;

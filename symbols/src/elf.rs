@@ -1,11 +1,14 @@
 //! The parts of an ELF file that we read, each within bounds.
 
+mod dynamic;
+
 use crate::Reason;
 use crate::arena::Arena;
 use crate::compression::inflate;
-use crate::dynamic::Dynamic;
 use crate::image::Image;
 use crate::xz;
+use dynamic::Dynamic;
+pub(crate) use dynamic::Target;
 use gimli::RunTimeEndian;
 use object::elf;
 use object::read::elf::{Dyn, ElfFile, FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};

@@ -2,6 +2,7 @@
 
 use crate::arena::Arena;
 use crate::debug_files::Home;
+use crate::dwarf::{Slice, is_needed};
 use crate::elf::Elf;
 use crate::image::Image;
 use crate::inflated::Inflated;
@@ -9,12 +10,9 @@ use crate::selection;
 use crate::split::Split;
 use crate::survey::{self, Survey};
 use addr2line::{LookupContinuation, LookupResult};
-use gimli::{DebugAranges, DebugInfo, EndianSlice, RunTimeEndian, SectionId};
+use gimli::{DebugAranges, DebugInfo, EndianSlice, SectionId};
 use std::convert::Infallible;
 use std::sync::Arc;
-
-/// How DWARF is read.
-pub(crate) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// Most frames of one address; debug information that nests deeper was refused earlier.
 const MOST_FRAMES: usize = survey::DEEPEST as usize;
@@ -131,21 +129,4 @@ fn sections<'a>(elf: &Elf<'a>, inflated: &Inflated<'_>, arena: &'a Arena) -> gim
     };
     let Ok(dwarf) = gimli::Dwarf::load(section);
     dwarf
-}
-
-/// Whether a section concerns lines and functions; the rest (variables' locations, macros) stays unread.
-pub(crate) fn is_needed(id: SectionId) -> bool {
-    matches!(
-        id,
-        SectionId::DebugAbbrev
-            | SectionId::DebugAddr
-            | SectionId::DebugAranges
-            | SectionId::DebugInfo
-            | SectionId::DebugLine
-            | SectionId::DebugLineStr
-            | SectionId::DebugRanges
-            | SectionId::DebugRngLists
-            | SectionId::DebugStr
-            | SectionId::DebugStrOffsets
-    )
 }

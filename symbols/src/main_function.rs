@@ -12,8 +12,8 @@
 //!
 //! Only the instructions of these are known; any other ends the search.
 
-use crate::dynamic::Target;
 use crate::elf::Elf;
+use crate::elf::Target;
 
 /// Most instructions that are read.
 const MOST_INSTRUCTIONS: usize = 48;

@@ -12,7 +12,7 @@
 //!
 //! gcc writes `.debug_aranges`, other compilers do not; where an address is in no unit of it, there is no selection.
 
-use crate::lines::Slice;
+use crate::dwarf::Slice;
 use gimli::{DebugAranges, DebugInfo, EndianSlice, Reader, Section};
 use std::collections::BTreeSet;
 

@@ -15,9 +15,9 @@
 
 use crate::arena::Arena;
 use crate::debug_files::Home;
+use crate::dwarf::{Slice, is_needed};
 use crate::elf::Elf;
 use crate::image::Image;
-use crate::lines::{Slice, is_needed};
 use crate::survey;
 use addr2line::SplitDwarfLoad;
 use gimli::{DwarfPackage, EndianSlice, RunTimeEndian, Section, SectionId};

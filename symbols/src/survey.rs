@@ -20,7 +20,7 @@
 //!
 //! The look skips most attributes without decoding them and costs about 2 ms per megabyte of `.debug_info`.
 
-use crate::lines::Slice;
+use crate::dwarf::Slice;
 use gimli::{AbbreviationsCacheStrategy, Reader, Section, UnitRef, UnitType};
 
 /// Deepest nesting of entries: namespaces, functions, blocks and inlined functions together. Compilers limit

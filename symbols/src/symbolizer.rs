@@ -3,47 +3,16 @@
 use crate::answers::Answers;
 use crate::arena::Arena;
 use crate::debug_files;
-use crate::debuginfod::{Client, Servers};
+use crate::debuginfod::Client;
 use crate::elf::Elf;
 use crate::image::Image;
+use crate::options::Places;
 use crate::resolver::Resolver;
-use crate::{Cache, Lookup, ModuleFile, Reason};
+use crate::{DebugFiles, Lookup, ModuleFile, Options, Reason};
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Where to look for files, and how names are shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Directories with debug files, searched in this order.
-    pub debug_dirs: Vec<PathBuf>,
-    /// A copy of the file system of the recorded machine: binaries and debug files are looked for in it first.
-    pub sysroot: Option<PathBuf>,
-    /// Servers to ask for debug files that are not here (none unless the user names some), and the folder of fetched
-    /// files.
-    pub servers: Option<Servers>,
-    /// Show names of C++, Rust and D as their authors wrote them.
-    pub demangle: bool,
-    /// Where answers are kept for later lookups; none are kept without a folder.
-    pub cache: Option<Cache>,
-    /// Number of threads that look up names; by default one for each processor.
-    pub threads: Option<NonZeroUsize>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            debug_dirs: vec![PathBuf::from("/usr/lib/debug")],
-            sysroot: None,
-            servers: None,
-            demangle: true,
-            cache: None,
-            threads: None,
-        }
-    }
-}
 
 /// Opens modules. Threads may share it, each opening its own modules.
 #[derive(Clone, Debug, Default)]
@@ -151,13 +120,6 @@ impl Symbolizer {
     }
 }
 
-/// What a search for debug files needs.
-#[derive(Clone, Copy)]
-pub(crate) struct Places<'a> {
-    pub(crate) options: &'a Options,
-    pub(crate) client: Option<&'a Client>,
-}
-
 /// Names and lines of one opened module. Units of debug information are read on first use and kept: open one big
 /// module at a time and drop it.
 pub struct ModuleSymbols {
@@ -212,29 +174,6 @@ impl fmt::Debug for ModuleSymbols {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ModuleSymbols").field("debug_files", self.debug_files()).finish_non_exhaustive()
     }
-}
-
-/// The separate debug files of a module.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DebugFiles {
-    /// Used, in the order of the search.
-    pub used: Vec<PathBuf>,
-    /// Found but refused, and why.
-    pub refused: Vec<(PathBuf, Refusal)>,
-}
-
-/// Why a debug file was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// It was made from another build.
-    #[error("its build id differs from the binary's")]
-    OtherBuildId,
-    /// It is not the file that `.gnu_debuglink` describes.
-    #[error("its CRC differs from the one in the binary's .gnu_debuglink")]
-    OtherChecksum,
-    /// It could not be opened or is no ELF file.
-    #[error("{0}")]
-    Unreadable(Reason),
 }
 
 #[cfg(test)]

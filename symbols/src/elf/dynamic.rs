@@ -10,7 +10,7 @@
 //!               DT_STRTAB, DT_STRSZ ─► names
 //! ```
 
-use crate::elf::Elf;
+use super::Elf;
 use object::elf;
 use object::pod;
 use object::read::elf::{FileHeader, GnuHashTable, HashTable};
