@@ -13,9 +13,9 @@ use std::ops::Range;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 
-use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::event::Event;
+use crate::reader::Cursor;
 use crate::reader::Reader;
 use crate::source::ReadAt;
 

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::format::VERSION;
 use crate::sniff::Sniff;
+use crate::version::VERSION;
 
 /// A failure to read or write a capture. Each text says what happened, where, and what to do.
 #[derive(Debug, thiserror::Error)]

@@ -2,10 +2,9 @@
 
 use std::io;
 
-use crate::chunk::Unpacker;
+use crate::chunk::{Chunk, Unpacker};
 use crate::error::{Error, Malformed};
 use crate::format::ChunkHeader;
-use crate::index::Chunk;
 use crate::source::ReadAt;
 
 /// Why there is no whole chunk at an offset.

@@ -11,8 +11,7 @@
 //!                                                     +-------------+
 //! ```
 
-use std::ops::RangeInclusive;
-
+use crate::chunk::Chunk;
 use crate::error::Malformed;
 use crate::fetch::Fetcher;
 use crate::format::{ChunkHeader, ChunkKind, Header, Trailer, u32_at, u64_at};
@@ -20,59 +19,6 @@ use crate::source::ReadAt;
 
 /// Chunks per index chunk, at most.
 pub(crate) const ENTRIES: usize = 1024;
-
-/// Where one chunk is and what its header says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chunk {
-    /// Where its header begins.
-    pub offset: u64,
-    pub(crate) header: ChunkHeader,
-}
-
-impl Chunk {
-    /// What it holds; `None` for kinds of later versions.
-    pub fn kind(&self) -> Option<ChunkKind> {
-        ChunkKind::from_number(self.header.kind)
-    }
-
-    /// The number of its kind in the file.
-    pub fn kind_number(&self) -> u16 {
-        self.header.kind
-    }
-
-    /// Events, rows or entries in it.
-    pub fn records(&self) -> u32 {
-        self.header.records
-    }
-
-    /// Bytes it takes in the file, its header included.
-    pub fn length(&self) -> u64 {
-        ChunkHeader::LENGTH as u64 + u64::from(self.header.stored_length)
-    }
-
-    /// Bytes of its payload before compression.
-    pub fn raw_length(&self) -> u32 {
-        self.header.raw_length
-    }
-
-    /// True when it holds events.
-    pub fn holds_events(&self) -> bool {
-        self.kind().is_some_and(ChunkKind::holds_events)
-    }
-
-    /// Bounds of the stored times of an event chunk, nanoseconds since the recording began.
-    pub fn times(&self) -> Option<RangeInclusive<u64>> {
-        self.holds_events().then_some(self.header.first..=self.header.last)
-    }
-
-    pub(crate) fn is(&self, kind: ChunkKind) -> bool {
-        self.header.kind == kind as u16
-    }
-
-    pub(crate) fn end(&self) -> u64 {
-        self.offset.saturating_add(self.length())
-    }
-}
 
 /// One entry: the offset, then the chunk's header without marker and checksum.
 const ENTRY: usize = 8 + ChunkHeader::LENGTH - 8;

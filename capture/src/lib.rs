@@ -46,6 +46,7 @@ mod scan;
 mod error;
 mod format;
 mod sniff;
+mod version;
 
 mod columns;
 mod counter;
@@ -68,7 +69,6 @@ mod sink;
 mod writer;
 
 mod ahead;
-mod cursor;
 mod cut;
 mod fetch;
 mod load;
@@ -84,23 +84,22 @@ mod document;
 
 pub use aggregate::{FigureKind, SumKind};
 pub use atomic::AtomicFile;
+pub use chunk::Chunk;
 pub use counter::{Counter, CounterKind};
-pub use cursor::{Cursor, Events};
 pub use cut::{Cut, CutReason};
 pub use error::{Error, WRITE};
 pub use event::{Action, Event, ReallocOutcome};
 pub use fault::{Fault, Region};
-pub use format::{ChunkKind, Header, MAGIC, TIME_UNIT_NS, VERSION, Version};
+pub use format::{ChunkKind, Header, TIME_UNIT_NS};
 pub use ids::{
     FrameId, MarkId, ModuleId, NodeId, ProcessId, ScanId, StringId, TaskId, ThreadId, TracepointId,
 };
-pub use index::Chunk;
 pub use model::{
     Clock, CpuSummary, Effort, Ended, FAILED_CALLS, FREE_STACKS, FaultSummary, Frame, Lost, Mark, MarkKind,
     Metadata, Module, Node, Overhead, Process, ProcessEnd, Pseudo, SourceFrame, Summary, Symbolized, Tables,
     Task, Thread,
 };
-pub use reader::Reader;
+pub use reader::{Cursor, Events, Reader};
 pub use sample::Sample;
 pub use sampling::{Sampling, Weight};
 pub use scan::{Area, AreaKind, Object, Pointer, Scan};
@@ -109,4 +108,5 @@ pub use sniff::{SNIFF_LENGTH, Sniff, sniff};
 pub use source::ReadAt;
 pub use stack_copy::{MappedCode, StackCopy};
 pub use tracepoint::{Hit, SizeUnit, TraceSummary, Tracepoint};
+pub use version::{MAGIC, VERSION, Version};
 pub use writer::{Create, Writer};

@@ -1,19 +1,23 @@
 //! Opens a capture, whole, cut off or still growing.
 
+mod cursor;
+
 use std::fs::File;
 use std::path::Path;
 
-use crate::cursor::{Cursor, Events};
+use crate::chunk::Chunk;
 use crate::cut::{Cut, CutReason};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fetch::{Fetcher, Missing};
-use crate::format::{ChunkHeader, ChunkKind, Header, Trailer, Version};
+use crate::format::{ChunkHeader, ChunkKind, Header, Trailer};
 use crate::ids::ProcessId;
-use crate::index::{self, Chunk};
+use crate::index;
 use crate::load::Loader;
 use crate::model::Tables;
 use crate::source::ReadAt;
+use crate::version::Version;
+pub use cursor::{Cursor, Events};
 
 /// A capture open for reading.
 ///

@@ -1,13 +1,13 @@
 //! Reads samples and their stack copies, counters, page faults, tracepoint hits, pointers and objects, a chunk at a
 //! time.
 
+use crate::chunk::Chunk;
 use crate::counter::{Counter, take_counters};
 use crate::error::{Error, Malformed};
 use crate::fault::{Fault, take_faults};
 use crate::fetch::Fetcher;
 use crate::format::{ChunkHeader, ChunkKind};
 use crate::ids::ScanId;
-use crate::index::Chunk;
 use crate::reader::Reader;
 use crate::sample::{Sample, SampleBounds, take_samples};
 use crate::scan::{Object, Pointer, take_objects, take_pointers};

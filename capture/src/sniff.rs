@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::format::{BYTE_ORDER, MAGIC, VERSION, Version};
+use crate::version::{BYTE_ORDER, MAGIC, VERSION, Version};
 
 /// How many bytes from a file's beginning [`sniff`] looks at.
 pub const SNIFF_LENGTH: usize = 256;

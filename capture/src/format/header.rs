@@ -1,8 +1,9 @@
 //! The beginning of the file.
 
-use super::{BYTE_ORDER, MAGIC, Version, u32_at};
+use super::u32_at;
 use crate::error::Error;
 use crate::sniff::{Sniff, sniff};
+use crate::version::{BYTE_ORDER, MAGIC, Version};
 
 /// The first 64 bytes. This layout never changes, so that each version can name the one it would need.
 ///

@@ -13,20 +13,12 @@ mod chunk_header;
 mod header;
 mod kind;
 mod trailer;
-mod version;
 
 pub use header::Header;
 pub use kind::ChunkKind;
-pub use version::{VERSION, Version};
 
 pub(crate) use chunk_header::{ChunkHeader, Compression};
 pub(crate) use trailer::Trailer;
-
-/// The first bytes of each capture; the first one is not text, so that tools take the file for binary.
-pub const MAGIC: [u8; 8] = *b"\x89MEMPROF";
-
-/// Stored little-endian after the magic; a reader that finds it reversed reports swapped bytes.
-pub(crate) const BYTE_ORDER: u32 = 0x0102_0304;
 
 /// Most bytes of a chunk's payload, uncompressed.
 pub(crate) const MAX_RAW: usize = 16 << 20;

@@ -10,20 +10,21 @@ use std::fs::File;
 
 pub use create::Create;
 
-use crate::chunk::{Label, Level};
+use crate::chunk::{Chunk, Label, Level};
 use crate::counter::Counter;
 use crate::error::Error;
 use crate::event::{Action, Event, ReallocOutcome};
 use crate::events::Encoder;
 use crate::fault::Fault;
-use crate::format::{ChunkKind, Header, Trailer, VERSION};
-use crate::index::{self, Chunk};
+use crate::format::{ChunkKind, Header, Trailer};
+use crate::index;
 use crate::intern::Interner;
 use crate::meta;
 use crate::model::{Metadata, Summary};
 use crate::sample::Sample;
 use crate::sink::Sink;
 use crate::tracepoint::Hit;
+use crate::version::VERSION;
 use output::Output;
 use pending::{Pending, Rows};
 

@@ -1,8 +1,8 @@
 //! Appends chunks to a file, as long as it has a name.
 
+use crate::chunk::Chunk;
 use crate::chunk::{Label, Level, Packer};
 use crate::error::{Error, WRITE};
-use crate::index::Chunk;
 use crate::sink::Sink;
 
 /// Packs chunks and writes each in one piece. Writes nothing more after a failure, since a piece may have been

@@ -1,6 +1,12 @@
-//! Versions of the format.
+//! What a capture begins with, and the versions of the format.
 
 use std::fmt;
+
+/// The first bytes of each capture; the first one is not text, so that tools take the file for binary.
+pub const MAGIC: [u8; 8] = *b"\x89MEMPROF";
+
+/// Stored little-endian after the magic; a reader that finds it reversed reports swapped bytes.
+pub(crate) const BYTE_ORDER: u32 = 0x0102_0304;
 
 /// The version that this crate writes.
 pub const VERSION: Version = Version { major: 1, minor: 12 };

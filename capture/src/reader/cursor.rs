@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
+use super::Reader;
+use crate::chunk::Chunk;
 use crate::error::Error;
 use crate::event::Event;
 use crate::events::{Bounds, Coding, Decoder};
 use crate::fetch::Fetcher;
 use crate::format::ChunkKind;
-use crate::index::Chunk;
-use crate::reader::Reader;
 use crate::source::ReadAt;
 
 /// A position among the events of a capture. It has its own buffers, up to about twenty megabytes, and shares nothing
