@@ -1,6 +1,7 @@
 //! The words that only the collector writes. Agents map them read-only.
 
 use crate::geometry::Geometry;
+use crate::geometry::TAIL_STRIDE;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 
 /// First word of the control memory.
@@ -101,7 +102,7 @@ impl Control {
     /// Tail of a ring. A ring that is out of range gets the last one: wrong, but harmless.
     pub fn tail(&self, ring: usize) -> &'static AtomicU64 {
         // SAFETY: the index is clamped to the rings that the memory has room for.
-        unsafe { crate::segment::tail(self.base, ring.min(self.rings - 1)) }
+        unsafe { tail(self.base, ring.min(self.rings - 1)) }
     }
 
     /// True while events are wanted.
@@ -121,4 +122,14 @@ impl Control {
     pub fn owner_died(&self) -> bool {
         self.header().owner.load(Ordering::Relaxed) & OWNER_DIED != 0
     }
+}
+
+/// The tail of a ring, in the control memory at `control`.
+///
+/// # Safety
+/// `control` is the start of a mapped control memory with at least `ring + 1` tails, as in [`Segment::new`](crate::Segment::new).
+unsafe fn tail(control: *mut u8, ring: usize) -> &'static AtomicU64 {
+    let place = control.wrapping_add(HEADER_BYTES + ring * TAIL_STRIDE);
+    // SAFETY: the caller vouches for the mapping; the stride keeps the place aligned.
+    unsafe { &*place.cast::<AtomicU64>() }
 }

@@ -1,6 +1,6 @@
 //! Typed access to the segment that agent and collector share.
 
-use crate::geometry::{DIRECTORY_ENTRY, Geometry, Layout, Part, TAIL_STRIDE};
+use crate::geometry::{DIRECTORY_ENTRY, Geometry, Layout, Part};
 use crate::intern::{InternTable, Pieces};
 use crate::module_log::ModuleLog;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
@@ -215,16 +215,6 @@ impl Segment {
     pub fn modules(&self) -> ModuleLog<'static> {
         ModuleLog { words: self.array(self.layout.modules), next: &self.header().next_module }
     }
-}
-
-/// The tail of a ring, in the control memory at `control`.
-///
-/// # Safety
-/// `control` is the start of a mapped control memory with at least `ring + 1` tails, as in [`Segment::new`].
-pub(crate) unsafe fn tail(control: *mut u8, ring: usize) -> &'static AtomicU64 {
-    let place = control.wrapping_add(crate::control::HEADER_BYTES + ring * TAIL_STRIDE);
-    // SAFETY: the caller vouches for the mapping; the stride keeps the place aligned.
-    unsafe { &*place.cast::<AtomicU64>() }
 }
 
 #[cfg(test)]
