@@ -1,13 +1,16 @@
-//! The command line.
+//! The command line: its definition, and which function executes which command.
 
 #[cfg(feature = "sql")]
 use crate::commands::query;
 use crate::commands::{
     attach, check, completions, daemon, detach, diff, doctor, dump, export, failed, frees, header, history,
     html, import, info, install_agent, interactive, invalid_frees, leaks, lifetimes, lines, man_pages, mark,
-    pages, preload_path, ps, push, reallocs, record, report, resident, retained, run, scan, serve, sizes,
-    snapshot, temporary, threads, timeline, top,
+    open, pages, preload_path, ps, push, reallocs, record, report, resident, retained, run, scan, serve,
+    sizes, snapshot, temporary, threads, timeline, top,
 };
+use crate::exit::{Failure, Outcome};
+use crate::help::EXAMPLES;
+use crate::version;
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -16,91 +19,6 @@ use std::process::ExitCode;
 
 const HEADING: Style = AnsiColor::Green.on_default().bold();
 const LITERAL: Style = AnsiColor::Cyan.on_default().bold();
-
-const EXAMPLES: &str = "\
-Examples:
-  # Record a program and everything it starts
-  sysprof-memprof run -- ./app --flag
-  sysprof-memprof ./app
-  sysprof-memprof run -o app.memprof -- ./app
-  # Browse the capture in the terminal
-  sysprof-memprof view app.memprof
-  sysprof-memprof app.memprof
-  # Who held the memory at the peak
-  sysprof-memprof report app.memprof
-  # What was still allocated at the end
-  sysprof-memprof leaks app.memprof
-  # What changed since a moment
-  sysprof-memprof diff app.memprof --from 10s
-  # The heap over time
-  sysprof-memprof timeline app.memprof
-  # A page for a browser; serve shows every range of time in detail
-  sysprof-memprof html app.memprof
-  sysprof-memprof serve app.memprof
-  # Convert for other programs: go tool pprof, KCachegrind, browsers
-  sysprof-memprof export --format pprof -o app.pb.gz app.memprof
-  # Fail if anything leaks
-  sysprof-memprof check app.memprof --max-leaked 0
-
-  # List services that have the agent preloaded
-  sysprof-memprof ps
-  # Watch who holds and who allocates memory now
-  sysprof-memprof top 4711
-  # Record a process for a minute, or all of a name until ^C
-  sysprof-memprof attach 4711 --duration 60s
-  sysprof-memprof attach nginx
-  # Name a moment of the recording, for report --at and diff
-  sysprof-memprof mark 4711 before
-  # Save what was recorded so far, and go on
-  sysprof-memprof snapshot 4711 before
-
-  # Record programs that are started by hand
-  sysprof-memprof record --listen /tmp/memprof.sock -o all.memprof
-  LD_PRELOAD=$(sysprof-memprof preload-path) \\
-      SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service
-
-Without a command, a program is run and a capture is viewed, or reported if the
-output is not a terminal.
-
-Exit codes:
-  of run: the target's own, or 128+N if signal N killed it
-  0       success
-  1       something failed; `check` or `run --check` found a rule broken, or
-          `diff` found stacks that grew by more than --fail-over
-  2       the capture cannot tell what `check`, `run --check` or
-          `diff --fail-over` ask; wrong usage, a file that is not a capture,
-          a program that cannot be recorded, an output that cannot be written
-  3       the target succeeded, but its recording failed
-  126     the target cannot be executed
-  127     the target was not found
-
-Environment:
-  SYSPROF_MEMPROF_SOCKET       where a program with the agent preloaded finds
-                               its recording: a path, or @name
-  SYSPROF_MEMPROF_KEY          key with which a program of another user joins;
-                               run sets it
-  SYSPROF_MEMPROF_SAMPLE       for run and record: as --sample
-  SYSPROF_MEMPROF_PAUSED       for run and record: 1 is --paused
-  SYSPROF_MEMPROF_FREE_STACKS  for run and record: 1 is --free-stacks
-  SYSPROF_MEMPROF_FOLLOW       for run: 0 is --no-follow
-  SYSPROF_MEMPROF_MAX_DEPTH    for run and record: as --max-depth
-  SYSPROF_MEMPROF_ON_FULL      for run and record: as --on-full
-  SYSPROF_MEMPROF_RING_SIZE    for run and record: as --ring-size
-  SYSPROF_MEMPROF_DISABLE      1 keeps a program with the agent preloaded from
-                               being recorded
-  SYSPROF_MEMPROF_INSIDE       0 leaves an allocator inside a program
-                               unpatched, and unrecorded
-  SYSPROF_MEMPROF_DIR          private folder for agent and doorbell, instead
-                               of those under run, tmp and cache
-  SYSPROF_MEMPROF_LOG          debug writes internal messages to standard error
-  DEBUGINFOD_URLS              servers to ask for debug files when looking up
-                               names
-  XDG_CACHE_HOME               where indices of large captures and names are
-                               kept, instead of ~/.cache
-  VISUAL, EDITOR               editor in which view opens source lines
-  COLUMNS                      width to cut lines to, instead of the terminal's;
-                               without a terminal nothing is cut
-  NO_COLOR                     no colours; they are used on terminals only";
 
 /// What the user wants.
 #[derive(Debug, Subcommand)]
@@ -184,26 +102,76 @@ pub(crate) fn parse() -> Result<Command, ExitCode> {
 }
 
 /// Parses a command line whose first word is the program's name.
-pub(crate) fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
+fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
     let matches = definition().try_get_matches_from(words)?;
     CommandLine::from_arg_matches(&matches).map(|line| line.command)
 }
 
-/// The definition, for parsing and for completions.
-pub(crate) fn definition() -> clap::Command {
-    CommandLine::command().version(version())
+/// Executes the command.
+pub(crate) fn execute(command: Command) -> Outcome {
+    match command {
+        Command::Run(arguments) => apart(run::execute, arguments),
+        Command::Record(arguments) => apart(record::execute, arguments),
+        Command::Ps(arguments) => apart(ps::execute, &arguments),
+        Command::Attach(arguments) => apart(attach::execute, &arguments),
+        Command::Detach(arguments) => apart(detach::execute, &arguments),
+        Command::Daemon(arguments) => apart(daemon::execute, arguments),
+        Command::Start(arguments) => apart(daemon::start, &arguments),
+        Command::Stop(arguments) => apart(daemon::stop, &arguments),
+        Command::Top(arguments) => apart(top::execute, &arguments),
+        Command::Mark(arguments) => apart(mark::execute, &arguments),
+        Command::Scan(arguments) => apart(scan::execute, &arguments),
+        Command::Snapshot(arguments) => apart(snapshot::execute, &arguments),
+        Command::View(arguments) => apart(interactive::execute, &arguments),
+        Command::Report(arguments) => apart(report::execute, &arguments),
+        Command::Diff(arguments) => apart(diff::execute, &arguments),
+        Command::Leaks(arguments) => apart(leaks::execute, &arguments),
+        Command::Timeline(arguments) => apart(timeline::execute, &arguments),
+        Command::Html(arguments) => apart(html::execute, &arguments),
+        Command::Serve(arguments) => apart(serve::execute, &arguments),
+        Command::Temporary(arguments) => apart(temporary::execute, &arguments),
+        Command::Threads(arguments) => apart(threads::execute, &arguments),
+        Command::Frees(arguments) => apart(frees::execute, &arguments),
+        Command::Sizes(arguments) => apart(sizes::execute, &arguments),
+        Command::Lifetimes(arguments) => apart(lifetimes::execute, &arguments),
+        Command::Reallocs(arguments) => apart(reallocs::execute, &arguments),
+        Command::Retained(arguments) => apart(retained::execute, &arguments),
+        Command::Pages(arguments) => apart(pages::execute, &arguments),
+        Command::InvalidFrees(arguments) => apart(invalid_frees::execute, &arguments),
+        Command::Failed(arguments) => apart(failed::execute, &arguments),
+        Command::History(arguments) => apart(history::execute, &arguments),
+        Command::Resident(arguments) => apart(resident::execute, &arguments),
+        Command::Lines(arguments) => apart(lines::execute, &arguments),
+        Command::Check(arguments) => apart(check::execute, &arguments),
+        Command::Push(arguments) => apart(push::execute, &arguments),
+        Command::Import(arguments) => apart(import::execute, &arguments),
+        Command::Info(arguments) => apart(info::execute, &arguments),
+        Command::Dump(arguments) => apart(dump::execute, &arguments),
+        Command::Export(arguments) => apart(export::execute, &arguments),
+        #[cfg(feature = "sql")]
+        Command::Query(arguments) => apart(query::execute, &arguments),
+        Command::Doctor(arguments) => apart(doctor::execute, &arguments),
+        Command::Header(arguments) => apart(header::execute, &arguments),
+        Command::PreloadPath(arguments) => apart(preload_path::execute, &arguments),
+        Command::InstallAgent(arguments) => apart(install_agent::install, &arguments),
+        Command::UninstallAgent(arguments) => apart(install_agent::uninstall, &arguments),
+        Command::ManPages(arguments) => man_pages::execute(&arguments, definition()),
+        Command::Completions(arguments) => completions::execute(&arguments, definition()),
+        // The only remaining error is extra words after a capture.
+        Command::Open(words) => execute(parse_words(open::command_line(words)?).map_err(Failure::usage)?),
+    }
 }
 
-/// The versions that decide whether two parts work together.
-fn version() -> &'static str {
-    let text = format!(
-        "{} (capture format {}, agent protocol {})",
-        env!("CARGO_PKG_VERSION"),
-        capture::VERSION,
-        collector::PROTOCOL_VERSION
-    );
-    // Clap keeps a reference for as long as the program runs.
-    Box::leak(text.into_boxed_str())
+/// Runs a command in a stack frame of its own. Inlined into [`execute`], the variables of all commands would share
+/// one frame.
+#[inline(never)]
+fn apart<A>(command: fn(A) -> Outcome, arguments: A) -> Outcome {
+    command(arguments)
+}
+
+/// The definition, for parsing and for completions.
+fn definition() -> clap::Command {
+    CommandLine::command().version(version::text())
 }
 
 #[cfg(test)]
@@ -238,6 +206,27 @@ mod tests {
             let word = line.split_whitespace().next().unwrap();
             let is_file = word.contains('/') || word.contains('.');
             assert!(is_file || commands.iter().any(|command| command == word), "{word}");
+        }
+    }
+
+    /// Check that each command has a page under the name that `man` looks for, with its options and its own usage
+    /// line.
+    #[test]
+    fn every_command_has_a_page() {
+        let pages = man_pages::pages(definition()).unwrap();
+        let (first, _) = &pages[0];
+        assert_eq!(first, "sysprof-memprof.1");
+        for command in definition().get_subcommands() {
+            let name = format!("sysprof-memprof-{}.1", command.get_name());
+            let page = pages.iter().find(|(page, _)| *page == name).unwrap_or_else(|| panic!("{name}"));
+            let text = String::from_utf8(page.1.clone()).unwrap();
+            for option in command.get_arguments().filter_map(|option| option.get_long()) {
+                let option = format!("\\-\\-{}", option.replace('-', "\\-"));
+                assert!(text.contains(&option), "{name} has {option}: {text}");
+            }
+            for section in [".TH", ".SH NAME", ".SH SYNOPSIS", ".SH OPTIONS"] {
+                assert!(text.contains(section), "{name} has {section}: {text}");
+            }
         }
     }
 }

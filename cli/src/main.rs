@@ -15,6 +15,7 @@ mod args;
 mod commands;
 mod exit;
 mod graphviz;
+mod help;
 mod installed;
 mod log;
 mod message;
@@ -25,6 +26,7 @@ mod stack;
 mod stream;
 mod terminal;
 mod values;
+mod version;
 
 use std::process::ExitCode;
 
@@ -39,7 +41,7 @@ fn command() -> ExitCode {
         Err(code) => return code,
     };
     collector::log_to(log::write);
-    match commands::execute(arguments) {
+    match args::execute(arguments) {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }

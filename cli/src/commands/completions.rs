@@ -1,8 +1,7 @@
 //! `completions`: lets a shell complete our command lines.
 
-use crate::args;
 use crate::exit::Outcome;
-use clap::Args;
+use clap::{Args, Command};
 use clap_complete::Shell;
 use std::io::Write;
 use std::process::ExitCode;
@@ -19,10 +18,10 @@ pub(crate) struct Arguments {
 }
 
 /// Prints them.
-pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+pub(crate) fn execute(arguments: &Arguments, mut definition: Command) -> Outcome {
     // The generator panics if it cannot write, so it writes to memory.
     let mut text = Vec::new();
-    clap_complete::generate(arguments.shell, &mut args::definition(), "sysprof-memprof", &mut text);
+    clap_complete::generate(arguments.shell, &mut definition, "sysprof-memprof", &mut text);
     let mut out = std::io::stdout().lock();
     out.write_all(&text)?;
     out.flush()?;

@@ -1,8 +1,7 @@
 //! A file without a command: a capture is shown, a program recorded. The file's contents decide, never its name.
 
 use super::interactive;
-use crate::args;
-use crate::exit::{Failure, Outcome};
+use crate::exit::Failure;
 use anyhow::anyhow;
 use capture::Sniff;
 use std::ffi::OsString;
@@ -10,8 +9,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Executes the command that suits the first word, a file, with the remaining words as its arguments.
-pub(crate) fn execute(words: Vec<OsString>) -> Outcome {
+/// The command that suits the first word, a file, with the remaining words as its arguments.
+pub(crate) fn command_line(words: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
     let Some(first) = words.first() else { return Err(Failure::usage(anyhow!("there is nothing to open"))) };
     let path = PathBuf::from(first);
     let start = match start_of(&path) {
@@ -30,9 +29,7 @@ pub(crate) fn execute(words: Vec<OsString>) -> Outcome {
     let mut line: Vec<OsString> = ["sysprof-memprof", command, "--"].map(OsString::from).into();
     line.push(file.into_os_string());
     line.extend(words.into_iter().skip(1));
-    // The only remaining error is extra words after a capture.
-    let command = args::parse_words(line).map_err(Failure::usage)?;
-    super::execute(command)
+    Ok(line)
 }
 
 fn start_of(path: &Path) -> io::Result<Vec<u8>> {

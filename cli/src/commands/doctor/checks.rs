@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use crate::agent::{self, Available};
-use crate::{args, output};
+use crate::{output, version};
 use collector::Probe;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create, statvfs};
 use rustix::process::{Resource, getrlimit};
@@ -42,7 +42,7 @@ pub(super) fn all() -> Vec<Check> {
 }
 
 fn versions() -> Check {
-    let version = args::definition().get_version().unwrap_or_default().to_string();
+    let version = version::text();
     Check::good("version", format!("{version}, agent of {} bytes", agent::BYTES.len()))
 }
 
