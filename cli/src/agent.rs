@@ -4,7 +4,7 @@ use crate::installed;
 use crate::log::debug;
 use crate::message;
 use anyhow::{Error, anyhow};
-use collector::agent_file::{self, AgentFile, NoPlace, Reason, Unusable};
+use collector::attach::agent_file::{self, AgentFile, NoPlace, Reason, Unusable};
 use std::path::PathBuf;
 
 /// The library, built by this crate's build script.

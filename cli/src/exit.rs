@@ -1,8 +1,8 @@
 //! Exit codes, as documented in `--help`.
 
 use crate::message;
-use collector::launch::NotExecuted;
-use collector::target::Refusal;
+use collector::attach::launch::NotExecuted;
+use collector::attach::target::Refusal;
 use std::io;
 use std::process::{ExitCode, ExitStatus};
 use viewer::check;

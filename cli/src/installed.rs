@@ -10,7 +10,7 @@
 
 use crate::log::debug;
 use crate::message;
-use collector::agent_file::FILE_NAME;
+use collector::attach::agent_file::FILE_NAME;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};

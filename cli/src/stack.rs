@@ -17,7 +17,7 @@ pub(crate) fn run(command: fn() -> ExitCode) -> ExitCode {
 
 /// Process-directed signals go to this thread, since the main thread blocks them. `None` if no thread can be started.
 fn on_a_thread(command: fn() -> ExitCode) -> Option<ExitCode> {
-    let before = collector::launch::block_signals();
+    let before = collector::attach::launch::block_signals();
     let work = move || {
         before.restore();
         command()

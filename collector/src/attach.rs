@@ -11,12 +11,15 @@
 //! A dormant process has no descriptor and no thread for this. All it looks at is the page of its user's doorbell,
 //! see [`shared_ring::doorbell`]; only those who may write that page can call it: its user, and root.
 
+pub mod agent_file;
 mod bell;
 mod call;
 mod confinement;
 mod hindrance;
+pub mod launch;
 mod named;
 mod preloaded;
+pub mod target;
 
 pub use bell::{folders, make_doorbell};
 pub(crate) use call::call;
@@ -88,7 +91,7 @@ pub enum Refusal {
         /// What keeps it from answering.
         why: Hindrance,
         /// Why it could not be made to answer, if that was tried.
-        unwoken: Option<crate::inject::Refusal>,
+        unwoken: Option<crate::ptrace::refusal::Refusal>,
     },
     /// It was not called, since others were calling all the time.
     #[error("process {pid} could not be called: another sysprof-memprof was using its doorbell. Try again")]
@@ -140,7 +143,7 @@ pub enum Refusal {
     },
 }
 
-fn asleep(unwoken: Option<&crate::inject::Refusal>) -> String {
+fn asleep(unwoken: Option<&crate::ptrace::refusal::Refusal>) -> String {
     unwoken.map_or_else(String::new, |why| format!(". It cannot be woken: {why}"))
 }
 

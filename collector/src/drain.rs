@@ -9,24 +9,36 @@
 //! ```
 //!
 //! When the writer has fallen behind by more than the queue holds, a round takes nothing from the rings and merges
-//! nothing. Where there are many images, most rounds visit only some of them: see [`crate::crowd`].
+//! nothing. Where there are many images, most rounds visit only some of them: see [`crowd`].
 
-use crate::batch::Batch;
-use crate::clock::{Clock, thread_cpu_ns};
-use crate::crowd::Crowd;
-use crate::drained::{Counts, Drained, Sweep};
-use crate::exit_scans::ExitScan;
+pub(crate) mod batch;
+mod crowd;
+pub(crate) mod drained;
+pub(crate) mod item;
+mod loser_tree;
+pub(crate) mod merge;
+mod merge_key;
+pub(crate) mod queue;
+pub(crate) mod sleeper;
+mod stream;
+mod watermark;
+
+use crate::base::clock::{Clock, thread_cpu_ns};
+use crate::base::log::debug;
+use crate::control::exit_scans::ExitScan;
 use crate::image::Image;
-use crate::item::{Item, What};
-use crate::log::debug;
-use crate::merge::Merger;
-use crate::queue::Sender;
-use crate::sleeper::{Bell, Sleeper};
-use crate::watcher::Watcher;
-use crate::watermark::Watermark;
+use crate::image::watcher::Watcher;
+use batch::Batch;
+use crowd::Crowd;
+use drained::{Counts, Drained, Sweep};
+use item::{Item, What};
+use merge::Merger;
+use queue::Sender;
+use sleeper::{Bell, Sleeper};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
+use watermark::Watermark;
 
 /// Most words copied from one ring in one round: half of a ring of the default size.
 const TURN: usize = 1 << 16;
@@ -273,6 +285,5 @@ impl Round {
 }
 
 #[cfg(test)]
-#[path = "hostile.rs"]
 #[expect(unsafe_code, reason = "writes into the shared memory as a mad agent would")]
 mod hostile;

@@ -1,16 +1,23 @@
 //! One executed image of a process, together with the children it forked: one shared segment.
 
-use crate::liveness::Liveness;
-use crate::memory::Memory;
-use crate::numbers::{Numbers, Roll};
-use crate::occupant::Occupant;
-use crate::process::{self, Info};
-use crate::sleeper::Bell;
-use crate::successors::Successors;
-use crate::watcher;
+pub(crate) mod known_images;
+pub(crate) mod liveness;
+#[expect(unsafe_code, reason = "maps the memory that is shared with agents")]
+pub(crate) mod memory;
+pub(crate) mod occupant;
+pub(crate) mod successors;
+pub(crate) mod watcher;
+
+use crate::drain::sleeper::Bell;
+use crate::proc::numbers::{Numbers, Roll};
+use crate::proc::process::{self, Info};
+use liveness::Liveness;
+use memory::Memory;
+use occupant::Occupant;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use successors::Successors;
 
 /// Number of an image in its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

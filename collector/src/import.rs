@@ -17,7 +17,7 @@ mod lines;
 mod perf_data;
 mod unpack;
 
-use crate::Error;
+use crate::base::error::Error;
 use capture::{AtomicFile, Create, Metadata, Sink, Writer};
 use lines::Lines;
 use perf_data::PerfData;

@@ -18,31 +18,19 @@
 //! Differences from a preloaded agent: words that no relocation covers, such as copies of `&malloc` that the program
 //! made itself, stay as they were, and so do the dynamic loader's own allocations.
 
-mod arch;
-mod breakpoints;
-mod filters;
-mod hold;
+pub(crate) mod filters;
 mod host;
-mod injection;
-mod late;
+pub(crate) mod injection;
 mod linkage;
 mod loading;
-mod memory;
 mod moment;
-mod refusal;
-mod remote;
-mod threads;
-#[expect(unsafe_code, reason = "ptrace")]
-mod tracee;
-#[expect(unsafe_code, reason = "fork")]
-mod tracer;
-mod wake;
+pub(crate) mod remote;
+pub(crate) mod wake;
 mod words;
 
+pub use crate::ptrace::refusal::Refusal;
+pub use crate::ptrace::tracer::start_tracer;
 pub(crate) use filters::filters;
-pub(crate) use hold::{Held, Thread};
 pub(crate) use host::is_injected;
 pub use injection::Injection;
-pub use refusal::Refusal;
-pub use tracer::start_tracer;
 pub(crate) use wake::Waker;

@@ -27,9 +27,10 @@ mod words;
 pub(crate) use areas::Place;
 pub(crate) use words::Found;
 
-use crate::clock::Clock;
-use crate::inject::{Held, Refusal};
-use crate::numbers;
+use crate::base::clock::Clock;
+use crate::proc::numbers;
+use crate::ptrace::hold::Held;
+use crate::ptrace::refusal::Refusal;
 use capture::AreaKind;
 use classes::Classes;
 use mappings::Mapping;

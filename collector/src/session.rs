@@ -7,8 +7,8 @@
 //! |---|---|---|
 //! | [`Ear`] | commands | nothing |
 //! | [`Counters`] | numbers in `/proc` | nothing |
-//! | [`Sampling`] | the kernel's rings | [`Sampled`](crate::perf::Sampled): all samples are with the writer |
-//! | [`Listener`] | agents | [`Closed`](crate::listener::Closed): no new process can write |
+//! | [`Sampling`] | the kernel's rings | [`Sampled`](crate::cpu::Sampled): all samples are with the writer |
+//! | [`Listener`] | agents | [`Closed`](crate::accept::listener::Closed): no new process can write |
 //! | [`Draining`] | rings | `Emptied`: their records are with the writer |
 //! | [`Scanning`] | exiting processes, from draining | `Scanned`: what was found is with the writer |
 //! | [`Writing`] | everything handed to the writer | `Whole`: a capture without an end |
@@ -33,24 +33,26 @@ mod writing;
 
 pub use output::cannot_create;
 
+use crate::accept::listener::{Detached, Listener, Outlet};
+use crate::attach::launch::Environment;
 use crate::attach::{self, Manner, Refusal};
-use crate::clock::Clock;
-use crate::commands::{Ear, Obey};
-use crate::counters::Counters;
-use crate::distil;
+use crate::base::clock::Clock;
+use crate::base::error::Error;
+use crate::base::log::debug;
+use crate::base::name_search::NameSearch;
+use crate::base::options::Options;
+use crate::base::scheduling;
+use crate::base::triggers::Lookout;
+use crate::control::commands::{Ear, Obey};
+use crate::control::requests::{Keeps, Requests};
+use crate::cpu::Traces;
+use crate::cpu::counters::Counters;
 use crate::drain::Drain;
-use crate::launch::Environment;
-use crate::listener::{Detached, Listener, Outlet};
-use crate::log::debug;
-use crate::orders;
-use crate::perf::Traces;
-use crate::queue::queue;
-use crate::requests::{Keeps, Requests};
-use crate::scheduling;
-use crate::sleeper::Bell;
-use crate::triggers::Lookout;
-use crate::writing::Inputs;
-use crate::{Error, NameSearch, Options};
+use crate::drain::queue::queue;
+use crate::drain::sleeper::Bell;
+use crate::writer::distil;
+use crate::writer::orders;
+use crate::writer::writing::Inputs;
 use capture::AtomicFile;
 use conclusion::{Conclusion, Left};
 use distilling::Distilling;

@@ -1,19 +1,19 @@
 //! The stages of a recording one by one, over rings filled without an agent, for the benchmark. Not part of the
 //! interface.
 
-use crate::batch::Batch;
-use crate::clock::Clock;
-use crate::drained::{Counts, Drained, Sweep};
+use crate::base::clock::Clock;
+use crate::drain::batch::Batch;
+use crate::drain::drained::{Counts, Drained, Sweep};
+use crate::drain::item::{Item, What};
+use crate::drain::merge::Merger;
+use crate::image::liveness::Liveness;
+use crate::image::memory::{Memory, Policy};
+use crate::image::watcher::Watcher;
 use crate::image::{Image, ImageId};
-use crate::item::{Item, What};
-use crate::live::Live;
-use crate::liveness::Liveness;
-use crate::memory::{Memory, Policy};
-use crate::merge::Merger;
-use crate::pipeline::Pipeline;
-use crate::process::Info;
-use crate::processes::Rules;
-use crate::watcher::Watcher;
+use crate::proc::process::Info;
+use crate::tables::live::Live;
+use crate::tables::processes::Rules;
+use crate::writer::pipeline::Pipeline;
 use capture::{Create, Metadata, Writer};
 use shared_ring::Geometry;
 use shared_ring::record::{Record, encode};

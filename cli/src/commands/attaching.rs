@@ -6,9 +6,9 @@ use crate::exit::Failure;
 use crate::{agent, message};
 use anyhow::anyhow;
 use collector::Session;
+use collector::attach::launch::Signals;
 use collector::attach::{Manner, Refusal, is_callable, make_doorbell};
 use collector::inject::{self, Injection};
-use collector::launch::Signals;
 use std::time::{Duration, Instant};
 use viewer::format::duration;
 

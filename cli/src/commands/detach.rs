@@ -4,7 +4,7 @@ use super::whom::{self, Recorded, Whom, whom};
 use crate::exit::{self, FAILED, Failure, Outcome};
 use crate::message;
 use clap::Args;
-use collector::commands::ask;
+use collector::control::commands::ask;
 
 /// End the recording of processes
 ///

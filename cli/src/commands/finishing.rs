@@ -5,7 +5,7 @@ use super::view;
 use crate::exit::NOT_RECORDED;
 use crate::message;
 use anyhow::Context;
-use collector::launch::{Received, Signal, Signals};
+use collector::attach::launch::{Received, Signal, Signals};
 use collector::{Error, Finished, NameSearch, Session};
 use std::sync::Arc;
 use std::thread::JoinHandle;

@@ -4,7 +4,7 @@ use crate::exit::{Failure, Outcome};
 use crate::{agent, installed, message};
 use anyhow::{Context, anyhow};
 use clap::Args;
-use collector::agent_file;
+use collector::attach::agent_file;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

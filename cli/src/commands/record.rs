@@ -9,7 +9,7 @@ use crate::{agent, message, output, values};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use collector::Rights;
-use collector::launch::{Signal, Signals, lift_limits};
+use collector::attach::launch::{Signal, Signals, lift_limits};
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@ use super::whom::{Recorded, Whom, whom};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::message;
 use clap::Args;
-use collector::commands::ask;
+use collector::control::commands::ask;
 use std::process::ExitCode;
 
 /// Scan the memory of a recorded process for pointers

@@ -6,7 +6,7 @@ use crate::{message, output};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use collector::Requests;
-use collector::commands::ask;
+use collector::control::commands::ask;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -19,7 +19,7 @@ use crate::log::debug;
 use crate::message;
 use crate::progress::{PERIOD, Progress};
 use anyhow::Context;
-use collector::launch::{
+use collector::attach::launch::{
     Child, Descendant, Origin, Received, Signal, Signals, descendants, has_children, reap,
 };
 use collector::{Error, Finished, Session};

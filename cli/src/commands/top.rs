@@ -19,7 +19,7 @@ use crate::exit::{Failure, Outcome};
 use crate::values;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use collector::launch::{Received, Signal, Signals, lift_limits};
+use collector::attach::launch::{Received, Signal, Signals, lift_limits};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use subject::Subject;

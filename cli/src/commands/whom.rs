@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use anyhow::anyhow;
 use collector::attach::{Preloaded, State, named, preloaded};
-use collector::commands::ask;
+use collector::control::commands::ask;
 use std::collections::BTreeSet;
 use viewer::format::listed;
 

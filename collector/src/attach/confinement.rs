@@ -5,8 +5,8 @@
 //! checked first where the kernel shows them: to root, through `ptrace`, which stops the process's first thread for a
 //! moment. Filters that cannot be read are assumed harmless, as those of containers are.
 
+use crate::base::log::debug;
 use crate::inject;
-use crate::log::debug;
 use shared_ring::bpf::Instruction;
 use shared_ring::system_calls::{Answer, CALLS};
 

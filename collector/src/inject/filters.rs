@@ -1,8 +1,8 @@
 //! The filters on a process's system calls, which the kernel shows to a tracer.
 
-use super::refusal::Refusal;
-use super::tracee::Tracee;
-use super::tracer::{Job, Link, ask};
+use crate::ptrace::refusal::Refusal;
+use crate::ptrace::tracee::Tracee;
+use crate::ptrace::tracer::{Job, Link, ask};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -20,9 +20,9 @@ pub(crate) fn filters(pid: u32) -> Result<Filters, Refusal> {
     ask(Job::Filters { pid }).map(|(filters, _)| filters)
 }
 
-pub(super) fn serve(pid: u32, link: &Link) {
+pub(crate) fn serve(pid: u32, link: &Link) {
     let read = read(pid).map_err(|error| Refusal::of(pid, error));
-    super::late::settle();
+    crate::ptrace::late::settle();
     let _ = link.send(&read);
 }
 

@@ -1,9 +1,9 @@
 //! The target process of an injection, and what is known about it and the agent's hooks.
 
-use super::arch::{restorer, way_back};
 use super::linkage::{Function, Linkage, Loaded, Module, Slot, protection};
-use super::memory::Memory;
-use super::refusal::{self, Refusal};
+use crate::ptrace::arch::{restorer, way_back};
+use crate::ptrace::memory::Memory;
+use crate::ptrace::refusal::{self, Refusal};
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps, Process};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;

@@ -1,11 +1,11 @@
 //! An agent in a process that was not preloaded.
 
 use super::host::Host;
-use super::late;
-use super::refusal::{Refusal, once_free};
-use super::tracer::{End, Job, Link, ask};
-use crate::launch::descendants;
-use crate::log::debug;
+use crate::base::log::debug;
+use crate::proc::family::descendants;
+use crate::ptrace::late;
+use crate::ptrace::refusal::{Refusal, once_free};
+use crate::ptrace::tracer::{End, Job, Link, ask};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ impl Drop for Injection {
     }
 }
 
-pub(super) fn serve(pid: u32, agent: &Path, patience: Duration, link: &Link) {
+pub(crate) fn serve(pid: u32, agent: &Path, patience: Duration, link: &Link) {
     let worked = work(pid, agent, patience, link);
     late::settle();
     let _ = link.send(&worked);

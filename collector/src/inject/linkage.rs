@@ -3,9 +3,9 @@
 //!
 //! Everything is read from the process's memory, so it does not matter if its files have been replaced since.
 
-use super::arch::{ABSOLUTE, IN_TABLE, LAZY, MACHINE};
-use super::memory::Memory;
-use crate::mapped_file::{Identity, MappedFile};
+use crate::proc::mapped_file::{Identity, MappedFile};
+use crate::ptrace::arch::{ABSOLUTE, IN_TABLE, LAZY, MACHINE};
+use crate::ptrace::memory::Memory;
 use object::elf::{
     DT_DEBUG, DT_GNU_HASH, DT_JMPREL, DT_NULL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_STRSZ, DT_STRTAB,
     DT_SYMTAB, PT_DYNAMIC, PT_GNU_RELRO, PT_LOAD, STT_FUNC, STT_GNU_IFUNC,

@@ -1,13 +1,13 @@
 //! Loads the agent: a thread of the process makes the necessary calls, at a moment when it holds no lock.
 
-use super::breakpoints::Ready;
 use super::host::Host;
-use super::late;
 use super::moment::{Bad, Ground};
-use super::refusal::{Refusal, is_ours, unseized};
 use super::remote::{AREA, Caller, Failed, Patience, Stood, look};
-use super::threads::idlest;
-use super::tracer::is_abandoned;
+use crate::ptrace::breakpoints::Ready;
+use crate::ptrace::late;
+use crate::ptrace::refusal::{Refusal, is_ours, unseized};
+use crate::ptrace::threads::idlest;
+use crate::ptrace::tracer::is_abandoned;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 

@@ -5,12 +5,13 @@
 //! locks is on the thread's stack, which requires a stack that can be unwound to its root. Whatever is unknown, such
 //! as unnamed functions of a stripped libc, counts as bad: there will be another moment, or another thread.
 
-use super::arch::{OLD_WAITS, Registers};
 use super::linkage::{Function, Linkage, Module};
-use super::memory::Memory;
-use crate::mapped_file::Identity;
-use crate::modules::VDSO;
-use crate::perf::{Files, Mapping, Space, View};
+use crate::proc::mapped_file::Identity;
+use crate::ptrace::arch::{OLD_WAITS, Registers};
+use crate::ptrace::memory::Memory;
+use crate::remote_unwind::files::Files;
+use crate::remote_unwind::space::{Mapping, Space, View};
+use crate::tables::modules::VDSO;
 use procfs::process::{MMPermissions, MMapPath, MemoryMaps};
 use std::fmt;
 use std::ops::Range;

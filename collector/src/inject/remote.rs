@@ -16,14 +16,14 @@
 //! A call that does not return, because its file is on a disk that does not answer, or because another thread holds
 //! the loader's lock for ever, is left alone: the thread gets a way back of its own, see `arch::way_back`.
 
-use super::arch::{RESUME, RETURNS_BY_FAULT, Registers, can_call, take_back, way_back};
-use super::breakpoints::Ready;
-use super::late::is_late;
-use super::memory::Memory;
 use super::moment::{Bad, Ground, Refused, STACK};
-use super::threads::task;
-use super::tracee::{Mask, Stop, Tracee, Vectors};
-use crate::log::debug;
+use crate::base::log::debug;
+use crate::ptrace::arch::{RESUME, RETURNS_BY_FAULT, Registers, can_call, take_back, way_back};
+use crate::ptrace::breakpoints::Ready;
+use crate::ptrace::late::is_late;
+use crate::ptrace::memory::Memory;
+use crate::ptrace::threads::task;
+use crate::ptrace::tracee::{Mask, Stop, Tracee, Vectors};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -111,7 +111,7 @@ impl Stood {
 }
 
 /// Resumes a thread that was interrupted in a system call, so that the call does not report the interruption.
-pub(super) fn go_on(pid: u32, thread: &Tracee, mut registers: Registers) -> io::Result<()> {
+pub(crate) fn go_on(pid: u32, thread: &Tracee, mut registers: Registers) -> io::Result<()> {
     if registers.repeat_cut() && !has_signal(pid, thread.id(), thread.mask()?) {
         return thread.set_registers(&registers);
     }
@@ -120,7 +120,7 @@ pub(super) fn go_on(pid: u32, thread: &Tracee, mut registers: Registers) -> io::
 
 /// The same just before it resumes, for a thread that was made ready to [`go_on`] when it stopped: if a signal has come
 /// meanwhile, the call reports that.
-pub(super) fn go_on_with_signal(pid: u32, thread: &Tracee, registers: Registers) -> io::Result<()> {
+pub(crate) fn go_on_with_signal(pid: u32, thread: &Tracee, registers: Registers) -> io::Result<()> {
     let mut repeating = registers;
     if repeating.repeat_cut() && has_signal(pid, thread.id(), thread.mask()?) {
         return thread.set_registers(&registers);
@@ -129,7 +129,7 @@ pub(super) fn go_on_with_signal(pid: u32, thread: &Tracee, registers: Registers)
 }
 
 /// The same for a thread that stopped after it was given up.
-pub(super) fn go_on_unseen(thread: &Tracee) {
+pub(crate) fn go_on_unseen(thread: &Tracee) {
     if thread.signal() == 0 {
         // A thread's own number leads to its files under /proc, too.
         let _ = thread.registers().and_then(|registers| go_on(thread.id(), thread, registers));

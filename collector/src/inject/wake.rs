@@ -4,10 +4,10 @@
 //! it is called. So one of its threads is stopped where it holds no lock, and made to check.
 
 use super::host::Host;
-use super::late;
 use super::moment::Ground;
-use super::refusal::{Refusal, once_free};
-use super::tracer::{End, Job, Link, ask};
+use crate::ptrace::late;
+use crate::ptrace::refusal::{Refusal, once_free};
+use crate::ptrace::tracer::{End, Job, Link, ask};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ impl Waker {
     }
 }
 
-pub(super) fn serve(pid: u32, agent: &Path, patience: Duration, link: &Link) {
+pub(crate) fn serve(pid: u32, agent: &Path, patience: Duration, link: &Link) {
     let mut host = match once_free(|| Host::preloaded(pid, agent, patience)) {
         Ok(host) => host,
         Err(refusal) => return drop(link.send(&Err::<(), _>(refusal))),

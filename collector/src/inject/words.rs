@@ -6,9 +6,9 @@
 use super::host::{Fresh, Host, Word};
 use super::linkage::{Loaded, Module};
 use super::loading::AGAIN;
-use super::refusal::Refusal;
 use super::remote::{AREA, Caller};
-use crate::log::debug;
+use crate::base::log::debug;
+use crate::ptrace::refusal::Refusal;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 

@@ -14,7 +14,7 @@
 //! registers.
 
 use super::mappings::Mapping;
-use crate::inject::Thread;
+use crate::ptrace::hold::Thread;
 use capture::AreaKind;
 use std::collections::HashSet;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! Distilling a capture that is not itself kept.
 
-use crate::Error;
-use crate::distil::{self, Distiller};
-use crate::writing::Written;
+use crate::base::error::Error;
+use crate::writer::distil::{self, Distiller};
+use crate::writer::writing::Written;
 use std::fs::File;
 use std::io::{Error as IoError, ErrorKind};
 use std::sync::Arc;

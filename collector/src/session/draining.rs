@@ -1,12 +1,12 @@
 //! The drain thread, from the outside.
 
 use super::spawn;
-use crate::Error;
-use crate::clock::Clock;
+use crate::accept::listener::Closed;
+use crate::base::clock::Clock;
+use crate::base::error::Error;
+use crate::drain::queue;
+use crate::drain::sleeper::Bell;
 use crate::drain::{Drain, Shared, Work};
-use crate::listener::Closed;
-use crate::queue;
-use crate::sleeper::Bell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;

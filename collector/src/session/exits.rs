@@ -1,6 +1,6 @@
 //! How processes ended, as told by whoever waited for them.
 
-use crate::pipeline::Pipeline;
+use crate::writer::pipeline::Pipeline;
 use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 

@@ -1,9 +1,10 @@
 //! Sets the listener up for a recording.
 
-use crate::clock::Clock;
-use crate::listener::{Listener, Outlet, Place, Rules};
-use crate::memory::Policy;
-use crate::{Error, OnFull, Options};
+use crate::accept::listener::{Listener, Outlet, Place, Rules};
+use crate::base::clock::Clock;
+use crate::base::error::Error;
+use crate::base::options::{OnFull, Options};
+use crate::image::memory::Policy;
 use shared_ring::Geometry;
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
 

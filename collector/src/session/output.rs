@@ -1,11 +1,13 @@
 //! Creates the capture.
 
 use super::kept::Kept;
-use crate::clock::Clock;
-use crate::live::Live;
-use crate::pipeline::Pipeline;
-use crate::processes::Rules;
-use crate::{Error, Options, command_line};
+use crate::base::clock::Clock;
+use crate::base::command_line;
+use crate::base::error::Error;
+use crate::base::options::Options;
+use crate::tables::live::Live;
+use crate::tables::processes::Rules;
+use crate::writer::pipeline::Pipeline;
 use capture::{AtomicFile, Create, Metadata, Writer};
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! The sampler of a recording, which may be unwanted or impossible.
 
-use crate::Options;
-use crate::clock::Clock;
-use crate::counters::Subjects;
-use crate::perf::{Plan, Sampled, Sampler, Samples, Traces};
+use crate::base::clock::Clock;
+use crate::base::options::Options;
+use crate::cpu::{Plan, Sampled, Sampler, Samples, Traces};
+use crate::proc::subjects::Subjects;
 
 /// The running sampler, or why there is none.
 #[derive(Debug)]

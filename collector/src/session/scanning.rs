@@ -2,10 +2,10 @@
 
 use super::draining::Emptied;
 use super::no_thread;
-use crate::Error;
-use crate::exit_scans::{ExitScan, ExitScans};
-use crate::requests::Requests;
-use crate::writing::Written;
+use crate::base::error::Error;
+use crate::control::exit_scans::{ExitScan, ExitScans};
+use crate::control::requests::Requests;
+use crate::writer::writing::Written;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 

@@ -2,9 +2,9 @@
 
 use super::no_thread;
 use super::writing::Whole;
-use crate::Error;
-use crate::clock::Clock;
-use crate::watcher::Watcher;
+use crate::base::clock::Clock;
+use crate::base::error::Error;
+use crate::image::watcher::Watcher;
 use std::thread::JoinHandle;
 
 /// Watches processes until nobody can ask for that any more.

@@ -3,11 +3,11 @@
 use super::draining::{Drained, Emptied};
 use super::scanning::Scanned;
 use super::spawn;
-use crate::Error;
-use crate::failure::Failure;
-use crate::perf::Sampled;
-use crate::pipeline::Pipeline;
-use crate::writing::{Inputs, Written, write};
+use crate::base::error::Error;
+use crate::base::failure::Failure;
+use crate::cpu::Sampled;
+use crate::writer::pipeline::Pipeline;
+use crate::writer::writing::{Inputs, Written, write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;

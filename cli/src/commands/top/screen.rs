@@ -6,7 +6,7 @@ use super::subject::Subject;
 use super::{Arguments, SHORTEST, TURN};
 use crate::exit::{FAILED, Failure};
 use anstream::{AutoStream, ColorChoice};
-use collector::launch::Signals;
+use collector::attach::launch::Signals;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use std::{io, thread};

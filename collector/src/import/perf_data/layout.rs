@@ -10,7 +10,7 @@
 //! ```
 
 use super::fields::{Fields, Short};
-use crate::perf::{REGISTER_NUMBERS, REGISTERS, Start};
+use crate::cpu::{REGISTER_NUMBERS, REGISTERS, Start};
 
 /// Bits of the sample type, in the kernel's order.
 mod bit {

@@ -3,8 +3,9 @@
 use super::fields::Fields;
 use super::layout::Sample;
 use super::processes::Processes;
-use crate::options::DEFAULT_DEPTH;
-use crate::perf::{Space, View, marker};
+use crate::base::options::DEFAULT_DEPTH;
+use crate::cpu::marker;
+use crate::remote_unwind::space::{Space, View};
 use capture::{Error, Frame, FrameId, Module, NodeId, Pseudo, Sink, SourceFrame, Symbolized, Writer};
 use rustc_hash::FxHashMap;
 use symbols::{KernelSymbols, Reason};

@@ -1,0 +1,10 @@
+//! Answers agents: who may connect, and what they are given.
+
+mod door;
+pub(crate) mod listener;
+pub(crate) mod listening_socket;
+pub(crate) mod missed_allocators;
+mod pending;
+mod socket;
+mod strangers;
+mod unrecorded;

@@ -1,0 +1,26 @@
+//! What every other part may use: the clock, options, errors, and small helpers that know nothing of a recording.
+
+#[expect(unsafe_code, reason = "tells the allocator how many arenas to have")]
+pub(crate) mod address_space;
+pub(crate) mod alarm;
+#[cfg(test)]
+pub(crate) mod alone;
+pub(crate) mod background;
+#[expect(unsafe_code, reason = "reads the time stamp counter")]
+pub(crate) mod clock;
+pub(crate) mod command_line;
+pub(crate) mod error;
+pub(crate) mod failure;
+pub(crate) mod glob;
+#[expect(unsafe_code, reason = "asks libc for a group")]
+pub(crate) mod group;
+pub(crate) mod log;
+pub(crate) mod name_search;
+pub(crate) mod options;
+#[expect(unsafe_code, reason = "asks who is at the other end of a socket, which may have no number here")]
+pub(crate) mod peer;
+#[expect(unsafe_code, reason = "gives a thread a umask of its own")]
+pub(crate) mod rights;
+#[expect(unsafe_code, reason = "tells the kernel how to schedule a thread")]
+pub(crate) mod scheduling;
+pub(crate) mod triggers;

@@ -1,0 +1,64 @@
+//! CPU samples from the kernel's performance events.
+//!
+//! ```text
+//!  kernel ──► one ring for each processor ──► sampler thread ──────────────────────────► writer
+//!               samples: registers,             records by time · processes, mappings      nodes, tasks,
+//!               a piece of stack, kernel stack  unwinding with files' tables · own ids     samples
+//! ```
+//!
+//! The sampler has a thread of its own and shares nothing with the one that drains the agents' rings. If it falls
+//! behind, the kernel counts the records that it had no room for. Nothing here can make a recording fail: what the
+//! kernel refuses becomes a sentence ([`refusal::Refusal`]) in the capture.
+
+pub(crate) mod counters;
+mod options;
+mod owners;
+mod refusal;
+
+#[expect(unsafe_code, reason = "asks the kernel for events")]
+mod event;
+mod record;
+mod registers;
+#[expect(unsafe_code, reason = "reads the rings that the kernel fills")]
+mod ring;
+mod room;
+mod time;
+
+mod order;
+
+mod huge;
+mod kernel;
+mod regions;
+mod trace;
+
+mod stacks;
+mod tasks;
+
+mod again;
+mod batch;
+mod enter;
+mod images;
+mod nameless;
+mod pairs;
+mod plan;
+mod sampler;
+mod state;
+mod strangers;
+mod unsampled;
+mod walk;
+
+pub use again::{Again, unwind_again};
+pub(crate) use batch::{Batch, Samples};
+pub(crate) use enter::Entered;
+pub(crate) use event::open;
+pub use event::{Probe, probe};
+pub(crate) use nameless::remark_on_nameless;
+pub use options::{CpuOptions, Scope};
+pub(crate) use owners::GRACE;
+pub(crate) use plan::Plan;
+pub(crate) use registers::{COUNT as REGISTERS, NUMBERS as REGISTER_NUMBERS, Start};
+pub(crate) use sampler::{Sampled, Sampler};
+pub(crate) use stacks::{marker, remark_on_unkept};
+pub(crate) use strangers::remark_on_strangers;
+pub(crate) use trace::Traces;
+pub use trace::{NoTrace, Trace};

@@ -1,0 +1,80 @@
+//! The images of a recording, as the drain thread visits them.
+//!
+//! A round visits all images, unless there are more than the kernel lets the thread wait for: then they are a *crowd*.
+//!
+//! ```text
+//!   busy   new, read from lately, or about to end         every round: copied out of their rings
+//!   idle   nothing to read at the last whole round        whole rounds, which merge what was copied
+//! ```
+//!
+//! So what short processes cost does not depend on how many others sleep. Only a whole round has seen all rings since
+//! its watermark, so others merge nothing; they come between two whole rounds, which are due as often as idle images
+//! have to be polled.
+
+use super::drained::Drained;
+use super::sleeper::MOST;
+use crate::image::ImageId;
+use std::collections::BTreeMap;
+
+/// The images.
+#[derive(Debug, Default)]
+pub(crate) struct Crowd {
+    busy: Vec<Drained>,
+    idle: BTreeMap<ImageId, Drained>,
+}
+
+impl Crowd {
+    /// Adds an image, which is busy at first.
+    pub(crate) fn add(&mut self, image: Drained) {
+        self.busy.push(image);
+    }
+
+    /// Something has happened to this image: it is busy.
+    pub(crate) fn wake(&mut self, image: ImageId) {
+        self.busy.extend(self.idle.remove(&image));
+    }
+
+    /// True when there are too many to visit them all in each round.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.busy.len() + self.idle.len() >= MOST
+    }
+
+    /// The busy images, which came last first.
+    pub(crate) fn busy(&self) -> impl Iterator<Item = &Drained> + Clone {
+        self.busy.iter().rev()
+    }
+
+    /// All images.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Drained> {
+        self.busy.iter().chain(self.idle.values())
+    }
+
+    /// Those that a round visits: the busy ones and, in a whole round, the others, too; and whether it is busy.
+    pub(crate) fn visit(&mut self, is_whole: bool) -> impl Iterator<Item = (&mut Drained, bool)> {
+        let busy = self.busy.iter_mut().map(|image| (image, true));
+        let idle = is_whole.then(|| self.idle.values_mut().map(|image| (image, false)));
+        busy.chain(idle.into_iter().flatten())
+    }
+
+    /// After a whole round: parts those that have nothing to read from the others.
+    pub(crate) fn part(&mut self) {
+        let is_crowded = self.is_crowded();
+        let again = self.idle.extract_if(.., |_, image| !is_crowded || !image.is_idle());
+        let again: Vec<Drained> = again.map(|(_, image)| image).collect();
+        if is_crowded {
+            let idle = self.busy.extract_if(.., |image| image.is_idle());
+            self.idle.extend(idle.map(|image| (image.image.id, image)));
+        }
+        self.busy.extend(again);
+    }
+
+    /// Keeps the images for which this returns true; only busy ones may be left out.
+    pub(crate) fn retain(&mut self, keeps: impl FnMut(&Drained) -> bool) {
+        self.busy.retain(keeps);
+    }
+
+    /// The recording ends: all are busy.
+    pub(crate) fn wake_all(&mut self) {
+        self.busy.extend(std::mem::take(&mut self.idle).into_values());
+    }
+}

@@ -1,0 +1,12 @@
+//! What the capture's events refer to: processes, stacks, modules, addresses, and totals over them.
+
+pub(crate) mod addresses;
+pub(crate) mod anonymous_code;
+pub(crate) mod beginning;
+mod file_copies;
+pub(crate) mod live;
+pub(crate) mod modules;
+pub(crate) mod processes;
+pub(crate) mod stacks;
+pub(crate) mod totals;
+mod unnamed;

@@ -1,0 +1,116 @@
+//! Copies of files that may be written to again.
+//!
+//! A file that was built a short while ago may be built once more while it is recorded, by some into the same file.
+//! Then its handle leads to the new contents, and the names of what was mapped are gone. So small files that are young
+//! are copied when they are first heard of. The files of a distribution are old, and are replaced, not rewritten.
+
+use capture::ModuleId;
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+use symbols::ModuleFile;
+
+/// Largest file that is copied, and most bytes of all copies: reading them takes some milliseconds.
+const LARGEST: u64 = 8 << 20;
+const MOST: u64 = 32 << 20;
+/// Files that have not changed for so long are not expected to.
+const YOUNG: Duration = Duration::from_hours(24);
+
+/// The copies of a recording.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileCopies(Arc<Mutex<Kept>>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    bytes: u64,
+    by_module: FxHashMap<ModuleId, Vec<u8>>,
+}
+
+impl FileCopies {
+    /// Copies the file of a module if it may be written to again, and still is what was mapped.
+    pub(crate) fn keep(&self, module: ModuleId, file: &ModuleFile, handle: &File) {
+        let Ok(metadata) = handle.metadata() else { return };
+        let last = metadata.mtime().max(metadata.ctime());
+        let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let is_young = age.saturating_sub(last.unsigned_abs()) < YOUNG.as_secs();
+        let length = metadata.len();
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_wanted = is_young && length <= LARGEST && kept.bytes + length <= MOST;
+        if !metadata.is_file() || !is_wanted || kept.by_module.contains_key(&module) {
+            return;
+        }
+        let mut bytes = Vec::new();
+        let Ok(contents) = File::open(format!("/proc/self/fd/{}", handle.as_raw_fd())) else { return };
+        let is_whole = contents.take(LARGEST).read_to_end(&mut bytes).is_ok();
+        if is_whole && is_as_mapped(file, handle) {
+            kept.bytes += bytes.len() as u64;
+            kept.by_module.insert(module, bytes);
+        }
+    }
+
+    /// What a file was, if its handle leads to other contents by now.
+    pub(crate) fn before(&self, module: ModuleId, file: &ModuleFile, handle: &File) -> Option<Vec<u8>> {
+        if is_as_mapped(file, handle) {
+            return None;
+        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).by_module.get(&module).cloned()
+    }
+}
+
+/// Whether nobody has written to a file since it was mapped.
+fn is_as_mapped(file: &ModuleFile, handle: &File) -> bool {
+    let modified = handle.metadata().map(|metadata| modified_ns(&metadata));
+    modified.is_ok_and(|modified| modified == file.modified_ns)
+}
+
+/// When a file was last written to, in nanoseconds since the Unix epoch.
+pub(crate) fn modified_ns(metadata: &std::fs::Metadata) -> u64 {
+    (metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec()).unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proc::handles::hold;
+    use std::fs;
+
+    /// Check that a young file is known after something else was written into it, that one which was removed is left
+    /// to its handle, and that old and large files are not copied.
+    #[test]
+    fn files_that_are_rewritten_are_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let copies = FileCopies::default();
+        let keep = |index: usize, name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            let (handle, module) = (hold(&path).unwrap(), ModuleId::from_index(index));
+            let modified_ns = modified_ns(&fs::metadata(&path).unwrap());
+            let file = ModuleFile { modified_ns, ..ModuleFile::at(&path) };
+            copies.keep(module, &file, &handle);
+            (module, file, handle)
+        };
+        let rewritten = keep(0, "rewritten", b"before");
+        let removed = keep(1, "removed", b"before");
+        let large = keep(2, "large", &vec![0; LARGEST as usize + 1]);
+        let (other, stale, handle) = keep(3, "stale", b"before");
+        let before =
+            |(module, file, handle): &(ModuleId, ModuleFile, Arc<File>)| copies.before(*module, file, handle);
+        assert_eq!(before(&rewritten), None);
+        std::thread::sleep(Duration::from_millis(20));
+        fs::write(&rewritten.1.path, b"something else").unwrap();
+        fs::write(&large.1.path, b"something else").unwrap();
+        fs::remove_file(&removed.1.path).unwrap();
+        assert_eq!(before(&rewritten).as_deref(), Some(&b"before"[..]));
+        assert_eq!((before(&removed), before(&large)), (None, None));
+        // What was mapped is gone already.
+        let late = FileCopies::default();
+        late.keep(other, &ModuleFile { modified_ns: stale.modified_ns - 1, ..stale.clone() }, &handle);
+        assert!(late.0.lock().unwrap().by_module.is_empty());
+        late.keep(other, &stale, &handle);
+        assert!(!late.0.lock().unwrap().by_module.is_empty());
+    }
+}

@@ -1,0 +1,9 @@
+//! Turns the drain thread's batches into the capture.
+
+mod annotations;
+pub(crate) mod distil;
+pub(crate) mod orders;
+pub(crate) mod pipeline;
+pub(crate) mod snapshot;
+pub(crate) mod symbolize;
+pub(crate) mod writing;

@@ -1,0 +1,164 @@
+//! What other threads ask of the writer's thread, done between two batches of records.
+
+use super::pipeline::Pipeline;
+use super::snapshot::SoFar;
+use crate::control::exit_scans::Place;
+use crate::drain::Shared;
+use crate::drain::queue::Caller;
+use crate::scan::Scanned;
+use capture::{Error, Object, Pointer, ScanId};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+/// Longest time an event takes from a program to the writer: the drain thread looks six times a second.
+const ON_THE_WAY: Duration = Duration::from_millis(300);
+
+/// Pointers written in one go: some milliseconds' work, while events wait.
+const PART: usize = 256 << 10;
+
+/// A task for the writer.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Deliver the capture as it is, with the drain thread's counts.
+    SoFar(Arc<Shared>, mpsc::Sender<Result<SoFar, Error>>),
+    /// Set a mark, and say whether there was a thread to set it for.
+    Mark(Mark, mpsc::Sender<bool>),
+    /// Write what was found in a process's memory, and say whether the process is known. A process at exit is
+    /// identified by its place.
+    Scan(Box<Scanned>, Option<Place>, mpsc::Sender<bool>),
+    /// Write the rest of a scan.
+    Pointers(Rest, mpsc::Sender<bool>),
+}
+
+/// Sends orders to the writer.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    pub(crate) orders: mpsc::Sender<Order>,
+    /// Wakes the writer, which sleeps while there are no batches.
+    pub(crate) writer: Caller,
+}
+
+impl Sender {
+    /// Gives an order; false when the writer has ended.
+    pub(crate) fn send(&self, order: Order) -> bool {
+        let is_taken = self.orders.send(order).is_ok();
+        self.writer.call();
+        is_taken
+    }
+}
+
+/// Pointers and objects of a scan not written yet.
+pub(crate) struct Rest {
+    pub(crate) scan: ScanId,
+    pub(crate) pointers: Box<dyn Iterator<Item = Pointer> + Send>,
+    pub(crate) objects: Box<dyn Iterator<Item = Object> + Send>,
+}
+
+impl fmt::Debug for Rest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Rest").field("scan", &self.scan).finish_non_exhaustive()
+    }
+}
+
+impl Rest {
+    /// Writes a part; true while there is more.
+    fn write(&mut self, pipeline: &mut Pipeline) -> Result<bool, Error> {
+        let part: Vec<Pointer> = self.pointers.by_ref().take(PART).collect();
+        if !part.is_empty() {
+            pipeline.writer.pointers(self.scan, &part)?;
+            return Ok(true);
+        }
+        let part: Vec<Object> = self.objects.by_ref().take(PART).collect();
+        pipeline.writer.objects(self.scan, &part)?;
+        Ok(part.len() == PART)
+    }
+}
+
+/// A mark set from outside the program.
+#[derive(Debug)]
+pub(crate) struct Mark {
+    /// The process to mark; `None` for the whole recording.
+    pub(crate) pid: Option<u32>,
+    pub(crate) name: String,
+    /// Ticks of the recording's clock.
+    pub(crate) time: u64,
+}
+
+/// Waiting orders, oldest first. Each is executed after those before it.
+#[derive(Debug, Default)]
+pub(crate) struct Orders {
+    waiting: VecDeque<(Order, Instant)>,
+}
+
+impl Orders {
+    /// Adds an order.
+    pub(crate) fn push(&mut self, order: Order) {
+        self.waiting.push_back((order, Instant::now()));
+    }
+
+    /// How long they may be left alone: not at all while a scan is being written.
+    pub(crate) fn patience(&self) -> Duration {
+        match self.waiting.front() {
+            None => Duration::MAX,
+            Some((Order::Pointers(..), _)) => Duration::ZERO,
+            Some((_, given)) => ON_THE_WAY.saturating_sub(given.elapsed()),
+        }
+    }
+
+    /// Executes orders that are due. A mark waits until all earlier events are written: until a later event is, or
+    /// none can still be on the way. So does a scan, which is then written part by part. A scan at exit waits only
+    /// until its process is known, since events carry their times wherever they are written.
+    pub(crate) fn obey(&mut self, pipeline: &mut Pipeline) -> Result<(), Error> {
+        self.take(pipeline, false, |time, waited, pipeline| {
+            pipeline.timeline.has_passed(time) || waited >= ON_THE_WAY
+        })
+    }
+
+    /// Executes all orders, when no more events will come.
+    pub(crate) fn obey_all(&mut self, pipeline: &mut Pipeline) -> Result<(), Error> {
+        self.take(pipeline, true, |_, _, _| true)
+    }
+
+    fn take(
+        &mut self,
+        pipeline: &mut Pipeline,
+        is_last: bool,
+        is_due: impl Fn(u64, Duration, &mut Pipeline) -> bool,
+    ) -> Result<(), Error> {
+        while let Some((order, given)) = self.waiting.pop_front() {
+            // The sender may be gone, so a failed answer is ignored.
+            match order {
+                Order::SoFar(shared, answer) => drop(answer.send(pipeline.so_far(&shared.counts))),
+                Order::Mark(mark, answer) if is_due(mark.time, given.elapsed(), pipeline) => {
+                    let _ = answer.send(pipeline.mark(&mark)?);
+                }
+                Order::Scan(scanned, at_end, answer)
+                    if at_end.is_some_and(|place| pipeline.processes.in_place(place).is_some())
+                        || is_due(scanned.time, given.elapsed(), pipeline) =>
+                {
+                    match pipeline.scan(*scanned, at_end)? {
+                        Some(rest) => self.waiting.push_front((Order::Pointers(rest, answer), given)),
+                        None => drop(answer.send(false)),
+                    }
+                }
+                Order::Pointers(mut rest, answer) => {
+                    if rest.write(pipeline)? {
+                        self.waiting.push_front((Order::Pointers(rest, answer), given));
+                        if !is_last {
+                            return Ok(());
+                        }
+                    } else {
+                        let _ = answer.send(true);
+                    }
+                }
+                order @ (Order::Mark(..) | Order::Scan(..)) => {
+                    self.waiting.push_front((order, given));
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
