@@ -3,7 +3,6 @@
 mod door;
 pub(crate) mod listener;
 pub(crate) mod listening_socket;
-pub(crate) mod missed_allocators;
 mod pending;
 mod socket;
 mod strangers;

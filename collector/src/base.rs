@@ -9,6 +9,7 @@ pub(crate) mod background;
 #[expect(unsafe_code, reason = "reads the time stamp counter")]
 pub(crate) mod clock;
 pub(crate) mod command_line;
+pub(crate) mod cpu_options;
 pub(crate) mod error;
 pub(crate) mod failure;
 pub(crate) mod glob;
@@ -23,4 +24,6 @@ pub(crate) mod peer;
 pub(crate) mod rights;
 #[expect(unsafe_code, reason = "tells the kernel how to schedule a thread")]
 pub(crate) mod scheduling;
+#[expect(unsafe_code, reason = "signal masks and signalfd")]
+pub(crate) mod signals;
 pub(crate) mod triggers;

@@ -11,7 +11,6 @@
 //! kernel refuses becomes a sentence ([`refusal::Refusal`]) in the capture.
 
 pub(crate) mod counters;
-mod options;
 mod owners;
 mod refusal;
 
@@ -53,7 +52,6 @@ pub(crate) use enter::Entered;
 pub(crate) use event::open;
 pub use event::{Probe, probe};
 pub(crate) use nameless::remark_on_nameless;
-pub use options::{CpuOptions, Scope};
 pub(crate) use owners::GRACE;
 pub(crate) use plan::Plan;
 pub(crate) use registers::{COUNT as REGISTERS, NUMBERS as REGISTER_NUMBERS, Start};

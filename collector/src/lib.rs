@@ -57,6 +57,7 @@ pub mod import;
 #[doc(hidden)]
 pub mod stages;
 
+pub use crate::base::cpu_options::{CpuOptions, Scope};
 pub use base::address_space::spare_address_space;
 pub use base::error::{Error, LARGER_FILES, MORE_FILES, advice_for_file, is_too_many_files};
 pub use base::group::group;
@@ -66,7 +67,7 @@ pub use base::options::{DEFAULT_DEPTH, MAX_DEPTH, OnFull, Options};
 pub use base::rights::Rights;
 pub use base::triggers::Triggers;
 pub use control::requests::Requests;
-pub use cpu::{Again, CpuOptions, NoTrace, Probe, Scope, Trace, probe, unwind_again};
+pub use cpu::{Again, NoTrace, Probe, Trace, probe, unwind_again};
 pub use session::{Finished, Progress, Session, cannot_create};
 /// Version of the protocol between agent and collector.
 pub use shared_ring::PROTOCOL_VERSION;

@@ -5,6 +5,7 @@ pub(crate) mod anonymous_code;
 pub(crate) mod beginning;
 mod file_copies;
 pub(crate) mod live;
+pub(crate) mod missed_allocators;
 pub(crate) mod modules;
 pub(crate) mod processes;
 pub(crate) mod stacks;

@@ -2,6 +2,7 @@
 
 mod annotations;
 pub(crate) mod distil;
+pub(crate) mod kept;
 pub(crate) mod orders;
 pub(crate) mod pipeline;
 pub(crate) mod snapshot;

@@ -2,7 +2,6 @@
 
 use super::door::{Door, new_key};
 use super::listening_socket::ListeningSocket;
-use super::missed_allocators::MissedAllocators;
 use super::pending::{Pending, Waiting};
 use super::socket::{beside, open};
 use super::strangers::Strangers;
@@ -22,6 +21,7 @@ use crate::image::successors::{Relation, Successors};
 use crate::image::watcher::Watcher;
 use crate::image::{Image, ImageId};
 use crate::proc::process::Info;
+use crate::tables::missed_allocators::MissedAllocators;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};

@@ -24,8 +24,6 @@ mod environment;
 mod inherited;
 #[expect(unsafe_code, reason = "asks the kernel what an ended child has used")]
 mod reap;
-#[expect(unsafe_code, reason = "signal masks and signalfd")]
-mod signals;
 
 use super::target::Target;
 use rustix::process::{Pid, Signal as Number, WaitOptions};
@@ -35,11 +33,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
+pub use crate::base::signals::{Blocked, Origin, Received, Signal, Signals, block_signals};
 pub use crate::proc::family::{Descendant, adopt_orphans, descendants, has_children};
 pub use environment::Environment;
 pub use inherited::lift_limits;
 pub use reap::{Ended, reap};
-pub use signals::{Blocked, Origin, Received, Signal, Signals, block_signals};
 
 /// A command ready to start.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! The options of a recording.
 
+use super::cpu_options::CpuOptions;
 use super::rights::Rights;
 use super::triggers::Triggers;
-use crate::cpu::{CpuOptions, Trace};
+use crate::cpu::Trace;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;

@@ -20,11 +20,12 @@ pub(super) use followed::Followed;
 
 use super::record::Layout;
 use super::refusal::{FAULTS, PROCESSORS, Refusal, locked_memory, without_kernel};
+use super::registers;
 use super::ring::{READS, Ring, page_size};
 use super::room::{self, Demand, Room};
 use super::trace::{self, Traces};
-use super::{CpuOptions, Scope, registers};
 use crate::base::clock::HAS_TSC;
+use crate::base::cpu_options::{CpuOptions, Scope};
 use crate::base::log::debug;
 use followed::OURSELVES;
 use perf_event_open_sys::bindings as sys;

@@ -1,7 +1,7 @@
 //! What is to be sampled.
 
-use super::CpuOptions;
 use super::trace::Traces;
+use crate::base::cpu_options::CpuOptions;
 use symbols::Cache;
 
 /// The user's choices, as the sampler needs them.

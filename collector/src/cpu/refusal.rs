@@ -1,6 +1,6 @@
 //! Why sampling was refused, in a sentence that says what to do.
 
-use super::Scope;
+use crate::base::cpu_options::Scope;
 use std::io;
 
 /// What is refused: samples of the processors.

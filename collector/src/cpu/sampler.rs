@@ -9,6 +9,7 @@
 //! While the writer has no room for another batch, rings of samples are left alone and the kernel counts what it
 //! loses. Rings of process records are still read: these records are few, and all others depend on them.
 
+use super::Plan;
 use super::batch::{Batch, Samples};
 use super::event::{Channel, Events, Followed};
 use super::huge;
@@ -20,9 +21,9 @@ use super::state::State;
 use super::strangers::Strangers;
 use super::time::Times;
 use super::unsampled::{self, Told};
-use super::{CpuOptions, Plan, Scope};
 use crate::base::alarm::Alarm;
 use crate::base::clock::{Clock, thread_cpu_ns};
+use crate::base::cpu_options::{CpuOptions, Scope};
 use crate::base::log::debug;
 use crate::proc::subjects::Subjects;
 use capture::{CpuSummary, FaultSummary, TraceSummary};

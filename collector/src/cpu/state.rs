@@ -1,5 +1,6 @@
 //! Interprets records, one after the other.
 
+use super::Plan;
 use super::batch::{Batch, Fault, Hit, Sample, Step};
 use super::kernel::Kernel;
 use super::pairs::Pairs;
@@ -10,8 +11,8 @@ use super::tasks::Tasks;
 use super::trace::Located;
 use super::unsampled::Told;
 use super::walk::Walk;
-use super::{CpuOptions, Plan, Scope};
 use crate::base::clock::Clock;
+use crate::base::cpu_options::{CpuOptions, Scope};
 use crate::proc::subjects::{Subject, Subjects};
 use crate::remote_unwind::files::{FileId, Files};
 use capture::Pseudo;

@@ -12,7 +12,7 @@ mod folder;
 pub(crate) use folder::{Located, NotLocated, locate};
 
 use super::refusal::{Refusal, TRACEPOINTS};
-use super::{CpuOptions, Scope};
+use crate::base::cpu_options::{CpuOptions, Scope};
 use std::fmt;
 use std::str::FromStr;
 

@@ -10,8 +10,8 @@
 //! So samples understate programs with many short threads or processes, the more so the shorter these are. The
 //! event's own count includes everything.
 
-use super::CpuOptions;
 use super::ring::Ran;
+use crate::base::cpu_options::CpuOptions;
 
 /// If fewer samples than this are missing, the ends of threads explain it.
 const FEW: u64 = 20;
@@ -87,8 +87,8 @@ fn milliseconds(nanoseconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Scope;
     use super::*;
+    use crate::base::cpu_options::Scope;
 
     const MILLISECOND: u64 = 1_000_000;
 

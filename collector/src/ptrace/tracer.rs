@@ -18,8 +18,8 @@
 
 use super::hold;
 use super::refusal::Refusal;
-use crate::attach::launch::block_signals;
 use crate::base::log::debug;
+use crate::base::signals::block_signals;
 use crate::inject::{filters, injection, wake};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{

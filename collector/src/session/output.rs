@@ -1,12 +1,12 @@
 //! Creates the capture.
 
-use super::kept::Kept;
 use crate::base::clock::Clock;
 use crate::base::command_line;
 use crate::base::error::Error;
 use crate::base::options::Options;
 use crate::tables::live::Live;
 use crate::tables::processes::Rules;
+use crate::writer::kept::Kept;
 use crate::writer::pipeline::Pipeline;
 use capture::{AtomicFile, Create, Metadata, Writer};
 use shared_ring::control::MAX_SAMPLE_INTERVAL;

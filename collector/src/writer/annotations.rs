@@ -5,8 +5,8 @@
 
 use super::orders;
 use super::pipeline::Pipeline;
-use crate::accept::missed_allocators::UnseenLibraries;
 use crate::image::ImageId;
+use crate::tables::missed_allocators::UnseenLibraries;
 use capture::{Action, Error, Mark, MarkKind, NodeId, StringId, ThreadId, Writer};
 use rustc_hash::FxHashMap;
 use shared_ring::name::{self, MAX_NAME, MAX_POOLS, Name, Named};

@@ -1,6 +1,7 @@
 //! The writer's thread: turns the drain thread's batches into the capture.
 
 use super::distil::LAG;
+use super::kept::Kept;
 use super::orders::{Mark, Order, Orders};
 use super::pipeline::Pipeline;
 use super::snapshot::SoFar;
@@ -9,7 +10,6 @@ use crate::base::triggers::Lookout;
 use crate::cpu::Samples;
 use crate::drain::drained::Counts;
 use crate::drain::queue::{Received, Receiver};
-use crate::session::kept::Kept;
 use capture::{Counter, Overhead, Summary};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};

@@ -27,7 +27,7 @@ static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
     // Relaxed throughout: there is only one thread yet, and later ones are started after this.
-    SIGPIPE_IGNORED.store(super::signals::is_ignored(libc::SIGPIPE), Ordering::Relaxed);
+    SIGPIPE_IGNORED.store(crate::base::signals::is_ignored(libc::SIGPIPE), Ordering::Relaxed);
     let mut closed = 0;
     for descriptor in 0..3 {
         // SAFETY: F_GETFD changes nothing and takes any number.
@@ -45,7 +45,7 @@ extern "C" fn look() {
 /// error of the write, instead of killing the process. Descriptors (`ulimit -n`): one for each process, and some for
 /// its memory.
 pub fn lift_limits() {
-    if !super::signals::is_ignored(libc::SIGXFSZ) {
+    if !crate::base::signals::is_ignored(libc::SIGXFSZ) {
         // SAFETY: SIG_IGN is a valid action for SIGXFSZ.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         // Relaxed: read by children of this process, created later.

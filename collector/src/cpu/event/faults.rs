@@ -11,8 +11,8 @@
 //! both: if one event is opened in two forms, the kernel makes its small records as large as the large ones.
 
 use super::{COMMON, Events, Permitted, common, with_stack};
+use crate::base::cpu_options::CpuOptions;
 use crate::base::log::debug;
-use crate::cpu::CpuOptions;
 use crate::cpu::record::Layout;
 use crate::cpu::registers;
 use crate::cpu::room::Demand;

@@ -11,8 +11,8 @@
 //! sampled meanwhile, and the only right needed is that to trace these processes.
 
 use super::{Channel, Events, open, with_clock};
+use crate::base::cpu_options::Scope;
 use crate::base::log::debug;
-use crate::cpu::Scope;
 use crate::cpu::record::Layout;
 use crate::cpu::ring::{Ring, page_size};
 use crate::cpu::room;

@@ -11,7 +11,7 @@
 
 use super::followed::OURSELVES;
 use super::{COMMON, Events, Permitted, common};
-use crate::cpu::CpuOptions;
+use crate::base::cpu_options::CpuOptions;
 use crate::cpu::record::Layout;
 use perf_event_open_sys::bindings as sys;
 use std::io;

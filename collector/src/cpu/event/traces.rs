@@ -1,7 +1,7 @@
 //! Tracepoint events; each hit has its stack.
 
 use super::{COMMON, Events, Permitted, common, with_stack};
-use crate::cpu::CpuOptions;
+use crate::base::cpu_options::CpuOptions;
 use crate::cpu::record::Layout;
 use crate::cpu::trace::Traces;
 use perf_event_open_sys::bindings as sys;

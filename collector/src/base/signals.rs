@@ -67,7 +67,7 @@ impl Signal {
 
 impl Signals {
     /// From now on this thread, and those it starts, leave these signals to [`Signals::next`] instead of dying of
-    /// them. So call this before any thread is started, and after [`super::Launch::prepare`], whose process keeps the
+    /// them. So call this before any thread is started, and after `Launch::prepare`, whose process keeps the
     /// original settings. Signals that were ignored, as by `nohup`, stay ignored, except those in `even_ignored`.
     ///
     /// # Errors
@@ -165,7 +165,7 @@ fn received(info: &[u8]) -> Option<Received> {
 }
 
 /// True when `number` is ignored. Async-signal-safe.
-pub(super) fn is_ignored(number: i32) -> bool {
+pub(crate) fn is_ignored(number: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: a null new action changes nothing, and `action` has room for the old one.
     let failed = unsafe { libc::sigaction(number, std::ptr::null(), action.as_mut_ptr()) };

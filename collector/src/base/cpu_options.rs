@@ -46,12 +46,12 @@ impl CpuOptions {
     pub const MOST_STACK: u32 = 60 << 10;
 
     /// True if only processes that join the recording one by one are sampled.
-    pub(super) fn follows(self) -> bool {
+    pub(crate) fn follows(self) -> bool {
         self.processors && self.scope == Scope::Recorded
     }
 
     /// Clamps the options to what the kernel accepts: stack sizes are multiples of 8 bytes.
-    pub(super) fn bounded(self) -> CpuOptions {
+    pub(crate) fn bounded(self) -> CpuOptions {
         CpuOptions {
             frequency: self.frequency.clamp(1, 50_000),
             stack_bytes: self.stack_bytes.map(|bytes| bytes.clamp(256, Self::MOST_STACK).next_multiple_of(8)),
@@ -60,13 +60,13 @@ impl CpuOptions {
     }
 
     /// Bytes of stack for each sample in a ring of so many bytes.
-    pub(super) fn stack_in(self, ring: usize) -> u32 {
+    pub(crate) fn stack_in(self, ring: usize) -> u32 {
         let fits = if self.faults { 0 } else { u32::try_from(ring / 10).unwrap_or(u32::MAX) & !7 };
         self.stack_bytes.unwrap_or(fits.clamp(Self::LEAST_STACK, Self::STACK_BYTES))
     }
 
     /// Bytes of stack for each record of a kind that may come by the thousands at once: faults and tracepoint hits.
-    pub(super) fn stack_of_many(self) -> u32 {
+    pub(crate) fn stack_of_many(self) -> u32 {
         self.stack_bytes.unwrap_or(Self::LEAST_STACK)
     }
 }
