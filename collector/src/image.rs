@@ -1,5 +1,6 @@
 //! One executed image of a process, together with the children it forked: one shared segment.
 
+pub(crate) mod bell;
 pub(crate) mod known_images;
 pub(crate) mod liveness;
 #[expect(unsafe_code, reason = "maps the memory that is shared with agents")]
@@ -8,9 +9,9 @@ pub(crate) mod occupant;
 pub(crate) mod successors;
 pub(crate) mod watcher;
 
-use crate::drain::sleeper::Bell;
 use crate::proc::numbers::{Numbers, Roll};
 use crate::proc::process::{self, Info};
+use bell::Bell;
 use liveness::Liveness;
 use memory::Memory;
 use occupant::Occupant;

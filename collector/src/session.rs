@@ -48,7 +48,7 @@ use crate::cpu::Traces;
 use crate::cpu::counters::Counters;
 use crate::drain::Drain;
 use crate::drain::queue::queue;
-use crate::drain::sleeper::Bell;
+use crate::image::bell::Bell;
 use crate::writer::distil;
 use crate::writer::kept::Kept;
 use crate::writer::orders;

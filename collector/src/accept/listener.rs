@@ -13,7 +13,7 @@ use crate::base::glob;
 use crate::base::log::debug;
 use crate::base::peer::Peer;
 use crate::base::rights::Rights;
-use crate::drain::sleeper::Bell;
+use crate::image::bell::Bell;
 use crate::image::known_images::KnownImages;
 use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};
@@ -495,8 +495,8 @@ pub(crate) fn refuse(agent: &OwnedFd, verdict: Verdict) -> std::io::Result<()> {
 mod tests {
     use super::super::pending::PATIENCE;
     use super::*;
-    use crate::drain::sleeper::MOST;
     use crate::image::End;
+    use crate::image::bell::MOST;
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, recv, socketpair};
     use shared_ring::handshake::Purpose;
     use std::time::Instant;

@@ -12,8 +12,8 @@
 //! have to be polled.
 
 use super::drained::Drained;
-use super::sleeper::MOST;
 use crate::image::ImageId;
+use crate::image::bell::MOST;
 use std::collections::BTreeMap;
 
 /// The images.

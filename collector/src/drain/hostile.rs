@@ -2,9 +2,9 @@
 
 use super::batch::{Batch, Part};
 use super::queue::{Received, queue};
-use super::sleeper::MOST;
 use super::*;
 use crate::image::ImageId;
+use crate::image::bell::MOST;
 use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};
 use crate::image::watcher::Request;

@@ -6,7 +6,7 @@
 //! spilling to memory would grow without bound if the processor is.
 
 use super::batch::Batch;
-use super::sleeper::Bell;
+use crate::image::bell::Bell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -12,13 +12,14 @@
 //! A misbehaving agent may ring without end. When rings of agents wake the thread for nothing, it ignores agents for
 //! a while, twice as long each time.
 
-use crate::image::{Image, ImageId};
+use crate::image::Image;
+use crate::image::bell::{Bell, MOST};
 use rustix::io::Errno;
 use rustix::thread::futex::{self, Wait, WaitFlags, WaitPtr, WaitvFlags};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use shared_ring::bell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest sleep while any process is recorded, so that rare events still reach the file.
@@ -34,35 +35,6 @@ const DEAF: Duration = Duration::from_micros(200);
 const DEAFEST: Duration = Duration::from_millis(10);
 /// A wake-up was for nothing if fewer words came: even the smallest ring has this many when past its mark.
 const WORTH: usize = 128;
-/// Most counts the kernel accepts (`FUTEX_WAITV_MAX`).
-pub(crate) const MOST: usize = 128;
-
-/// The drain thread's own count.
-#[derive(Debug, Default)]
-pub(crate) struct Bell {
-    count: AtomicU32,
-    concerned: Mutex<Vec<ImageId>>,
-}
-
-impl Bell {
-    /// Wakes the drain thread, now or when it would next fall asleep.
-    pub(crate) fn ring(&self) {
-        // Release pairs with the Acquire load in `Sleeper::listen`: the following round sees what this ring is about.
-        self.count.fetch_add(1, Ordering::Release);
-        let _ = futex::wake(&self.count, futex::Flags::PRIVATE, 1);
-    }
-
-    /// The same, for news of an image that the thread may not be looking at.
-    pub(crate) fn ring_about(&self, image: ImageId) {
-        self.concerned.lock().unwrap_or_else(PoisonError::into_inner).push(image);
-        self.ring();
-    }
-
-    /// The images that there was news of.
-    pub(crate) fn concerned(&self) -> Vec<ImageId> {
-        std::mem::take(&mut self.concerned.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
 
 /// What woke the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,36 @@
+//! Wakes the drain thread.
+
+use super::ImageId;
+use rustix::thread::futex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Most counts the kernel accepts (`FUTEX_WAITV_MAX`).
+pub(crate) const MOST: usize = 128;
+
+/// The drain thread's own count, beside those of agents ([`shared_ring::bell`]).
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    pub(crate) count: AtomicU32,
+    concerned: Mutex<Vec<ImageId>>,
+}
+
+impl Bell {
+    /// Wakes the drain thread, now or when it would next fall asleep.
+    pub(crate) fn ring(&self) {
+        // Release pairs with the Acquire load in `Sleeper::listen`: the following round sees what this ring is about.
+        self.count.fetch_add(1, Ordering::Release);
+        let _ = futex::wake(&self.count, futex::Flags::PRIVATE, 1);
+    }
+
+    /// The same, for news of an image that the thread may not be looking at.
+    pub(crate) fn ring_about(&self, image: ImageId) {
+        self.concerned.lock().unwrap_or_else(PoisonError::into_inner).push(image);
+        self.ring();
+    }
+
+    /// The images that there was news of.
+    pub(crate) fn concerned(&self) -> Vec<ImageId> {
+        std::mem::take(&mut self.concerned.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
