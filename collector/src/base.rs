@@ -12,6 +12,7 @@ pub(crate) mod command_line;
 pub(crate) mod cpu_options;
 pub(crate) mod error;
 pub(crate) mod failure;
+pub(crate) mod folders;
 pub(crate) mod glob;
 #[expect(unsafe_code, reason = "asks libc for a group")]
 pub(crate) mod group;
@@ -20,6 +21,8 @@ pub(crate) mod name_search;
 pub(crate) mod options;
 #[expect(unsafe_code, reason = "asks who is at the other end of a socket, which may have no number here")]
 pub(crate) mod peer;
+#[expect(unsafe_code, reason = "asks the kernel for an event")]
+pub(crate) mod perf_event;
 #[expect(unsafe_code, reason = "gives a thread a umask of its own")]
 pub(crate) mod rights;
 #[expect(unsafe_code, reason = "tells the kernel how to schedule a thread")]

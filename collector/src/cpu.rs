@@ -46,10 +46,10 @@ mod strangers;
 mod unsampled;
 mod walk;
 
+pub(crate) use crate::base::perf_event::open;
 pub use again::{Again, unwind_again};
 pub(crate) use batch::{Batch, Samples};
 pub(crate) use enter::Entered;
-pub(crate) use event::open;
 pub use event::{Probe, probe};
 pub(crate) use nameless::remark_on_nameless;
 pub(crate) use owners::GRACE;

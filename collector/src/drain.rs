@@ -25,9 +25,9 @@ mod watermark;
 
 use crate::base::clock::{Clock, thread_cpu_ns};
 use crate::base::log::debug;
-use crate::control::exit_scans::ExitScan;
 use crate::image::Image;
 use crate::image::bell::Bell;
+use crate::image::exit_scan::ExitScan;
 use crate::image::watcher::Watcher;
 use batch::Batch;
 use crowd::Crowd;

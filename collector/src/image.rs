@@ -1,6 +1,7 @@
 //! One executed image of a process, together with the children it forked: one shared segment.
 
 pub(crate) mod bell;
+pub(crate) mod exit_scan;
 pub(crate) mod known_images;
 pub(crate) mod liveness;
 #[expect(unsafe_code, reason = "maps the memory that is shared with agents")]

@@ -12,5 +12,6 @@ pub(crate) mod pace;
 pub(crate) mod preloaded;
 pub(crate) mod process;
 pub(crate) mod subjects;
+pub(crate) mod vdso;
 #[expect(unsafe_code, reason = "ioctl")]
 pub(crate) mod wait_status;

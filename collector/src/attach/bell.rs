@@ -3,6 +3,7 @@
 //! It is written with system calls and never mapped here: its owner could truncate it, and an access would then kill
 //! us.
 
+use crate::base::folders::folders;
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, flock, fstat, openat,
     renameat_with, unlinkat,
@@ -17,25 +18,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-
-/// Folders where agents of this user look for the doorbell, best first: the same list as in the agent.
-pub fn folders() -> Vec<PathBuf> {
-    folders_of(rustix::process::geteuid().as_raw(), |name| std::env::var_os(name).map(PathBuf::from))
-}
-
-fn folders_of(uid: u32, variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
-    let variable = |name: &str| variable(name).filter(|path| path.is_absolute());
-    if let Some(only) = variable("SYSPROF_MEMPROF_DIR") {
-        return vec![only];
-    }
-    let system = PathBuf::from("/run/sysprof-memprof");
-    if uid == 0 {
-        return vec![system];
-    }
-    let runtime = variable("XDG_RUNTIME_DIR").map(|folder| folder.join("sysprof-memprof"));
-    let login = PathBuf::from(format!("/run/user/{uid}/sysprof-memprof"));
-    runtime.into_iter().chain([login, format!("/tmp/sysprof-memprof-{uid}").into()]).collect()
-}
 
 /// Makes sure that processes this user starts from now on have a doorbell, and returns its path. Root's doorbell
 /// serves all users.
@@ -288,19 +270,5 @@ mod tests {
             std::fs::remove_file(&place).unwrap();
             let _ = std::fs::remove_file(&elsewhere);
         }
-    }
-
-    /// Check that the folders are those that agents look in.
-    #[test]
-    fn folders_are_the_agents() {
-        let set = |name: &'static str| move |asked: &str| (asked == name).then(|| PathBuf::from("/x"));
-        let texts =
-            |folders: Vec<PathBuf>| folders.iter().map(|x| x.display().to_string()).collect::<Vec<_>>();
-        assert_eq!(texts(folders_of(7, set("SYSPROF_MEMPROF_DIR"))), ["/x"]);
-        assert_eq!(texts(folders_of(0, set("XDG_RUNTIME_DIR"))), ["/run/sysprof-memprof"]);
-        assert_eq!(
-            texts(folders_of(7, set("XDG_RUNTIME_DIR"))),
-            ["/x/sysprof-memprof", "/run/user/7/sysprof-memprof", "/tmp/sysprof-memprof-7"]
-        );
     }
 }

@@ -29,6 +29,9 @@ pub(crate) struct Clock {
     beginning: u64,
 }
 
+/// Assumed bound on how far the clocks of two processors differ, in shifted ticks: some 1.6 µs.
+pub(crate) const EPSILON: u64 = 256;
+
 /// In `beginning`: the recording has not begun yet.
 const AWAITED: u64 = u64::MAX;
 

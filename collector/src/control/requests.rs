@@ -1,12 +1,12 @@
 //! Requests to a running recording: from this process, and from others through [`super::commands`].
 
 use super::commands::Answer;
-use super::exit_scans::{ExitScan, Place};
 use crate::accept::listener::{Detached, Host};
 use crate::base::clock::Clock;
 use crate::base::error::Error;
 use crate::base::options::Options;
 use crate::drain::Shared;
+use crate::image::exit_scan::{ExitScan, Place};
 use crate::ptrace::refusal::Refusal;
 use crate::scan::{Scanned, scan};
 use crate::writer::orders::{self, Mark, Order};

@@ -27,9 +27,9 @@ use super::trace::{self, Traces};
 use crate::base::clock::HAS_TSC;
 use crate::base::cpu_options::{CpuOptions, Scope};
 use crate::base::log::debug;
+use crate::base::perf_event::open;
 use followed::OURSELVES;
 use perf_event_open_sys::bindings as sys;
-use rustix::fd::{FromRawFd, OwnedFd};
 use std::fmt::Debug;
 use std::fs::File;
 use std::io;
@@ -295,20 +295,6 @@ fn with_clock(mut attributes: sys::perf_event_attr, clock: RecordClock) -> sys::
         attributes.clockid = libc::CLOCK_MONOTONIC_RAW;
     }
     attributes
-}
-
-/// Opens an event for a thread or a processor; -1 stands for any.
-pub(crate) fn open(mut attributes: sys::perf_event_attr, pid: i32, cpu: i32) -> io::Result<OwnedFd> {
-    attributes.size = size_of::<sys::perf_event_attr>() as u32;
-    let flags = sys::PERF_FLAG_FD_CLOEXEC.into();
-    // SAFETY: the attributes are initialised, have their size in them, and ask for samples into a ring at most.
-    let descriptor =
-        unsafe { perf_event_open_sys::perf_event_open(&raw mut attributes, pid, cpu, -1, flags) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 /// What every sample has: process and thread, time, and processor.

@@ -3,9 +3,9 @@
 use super::item::{Arrival, Counters, Item, Origin, What};
 use super::merge::{Merger, StreamId};
 use super::merge_key::Rank;
-use crate::base::clock::Clock;
+use crate::base::clock::{Clock, EPSILON};
 use crate::base::log::debug;
-use crate::control::exit_scans::ExitScan;
+use crate::image::exit_scan::ExitScan;
 use crate::image::watcher::{Request, Watcher};
 use crate::image::{End, Image};
 use rustix::thread::futex;
@@ -15,9 +15,6 @@ use shared_ring::ring::Consumer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
-/// Assumed bound on how far the clocks of two processors differ, in shifted ticks: some 1.6 µs.
-pub(crate) const EPSILON: u64 = 256;
 
 /// Most turns of one ring that may wait for earlier records of others; rings read as fast as they are written stay
 /// below it.

@@ -8,7 +8,7 @@
 //! further records keep the ring's last time, and the watermark would reach that only in hours or days. So everything
 //! is merged at once, ring by ring in order, and the capture says that its times are no longer meaningful.
 
-use super::drained::EPSILON;
+use crate::base::clock::EPSILON;
 
 /// A clock set back by this many shifted ticks, a tenth of a second or more, counts as reset; smaller steps are
 /// waited out.

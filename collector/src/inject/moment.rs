@@ -7,11 +7,11 @@
 
 use super::linkage::{Function, Linkage, Module};
 use crate::proc::mapped_file::Identity;
+use crate::proc::vdso::VDSO;
 use crate::ptrace::arch::{OLD_WAITS, Registers};
 use crate::ptrace::memory::Memory;
 use crate::remote_unwind::files::Files;
 use crate::remote_unwind::space::{Mapping, Space, View};
-use crate::tables::modules::VDSO;
 use procfs::process::{MMPermissions, MMapPath, MemoryMaps};
 use std::fmt;
 use std::ops::Range;

@@ -22,7 +22,7 @@ use crate::ptrace::arch::{RESUME, RETURNS_BY_FAULT, Registers, can_call, take_ba
 use crate::ptrace::breakpoints::Ready;
 use crate::ptrace::late::is_late;
 use crate::ptrace::memory::Memory;
-use crate::ptrace::threads::task;
+use crate::ptrace::resume::{Signals, go_on, has_signal, signals};
 use crate::ptrace::tracee::{Mask, Stop, Tracee, Vectors};
 use std::io;
 use std::time::{Duration, Instant};
@@ -108,48 +108,6 @@ impl Stood {
     pub(super) fn waits(&self) -> bool {
         self.registers.system_call().is_some()
     }
-}
-
-/// Resumes a thread that was interrupted in a system call, so that the call does not report the interruption.
-pub(crate) fn go_on(pid: u32, thread: &Tracee, mut registers: Registers) -> io::Result<()> {
-    if registers.repeat_cut() && !has_signal(pid, thread.id(), thread.mask()?) {
-        return thread.set_registers(&registers);
-    }
-    Ok(())
-}
-
-/// The same just before it resumes, for a thread that was made ready to [`go_on`] when it stopped: if a signal has come
-/// meanwhile, the call reports that.
-pub(crate) fn go_on_with_signal(pid: u32, thread: &Tracee, registers: Registers) -> io::Result<()> {
-    let mut repeating = registers;
-    if repeating.repeat_cut() && has_signal(pid, thread.id(), thread.mask()?) {
-        return thread.set_registers(&registers);
-    }
-    Ok(())
-}
-
-/// The same for a thread that stopped after it was given up.
-pub(crate) fn go_on_unseen(thread: &Tracee) {
-    if thread.signal() == 0 {
-        // A thread's own number leads to its files under /proc, too.
-        let _ = thread.registers().and_then(|registers| go_on(thread.id(), thread, registers));
-    }
-}
-
-/// True while an unblocked signal is pending for the thread, or for its whole process.
-fn has_signal(pid: u32, thread: u32, blocked: Mask) -> bool {
-    signals(pid, thread).is_some_and(|signals| signals.pending & !blocked != 0)
-}
-
-/// The state of a thread's signals.
-struct Signals {
-    pending: Mask,
-    ignored: Mask,
-}
-
-fn signals(pid: u32, thread: u32) -> Option<Signals> {
-    let status = task(pid, thread).and_then(|task| task.status()).ok()?;
-    Some(Signals { pending: status.sigpnd | status.shdpnd, ignored: status.sigign })
 }
 
 /// Whether the state of a thread's signals prevents a call.

@@ -4,7 +4,7 @@
 use super::namespace::Namespace;
 use super::process::{Info, maps_segment, maps_segment_still, start_ticks};
 use crate::base::clock::Clock;
-use crate::drain::drained::EPSILON;
+use crate::base::clock::EPSILON;
 use procfs::process::{Process, Stat, Status};
 
 /// Translates the pids told by one image's processes.

@@ -4,10 +4,10 @@
 use super::arch::{Registers, vector_registers};
 use super::late;
 use super::refusal::{Refusal, once_free, unseized};
+use super::resume::{go_on, go_on_with_signal};
 use super::threads::threads;
 use super::tracee::Tracee;
 use super::tracer::{Job, Link, ask};
-use crate::inject::remote::{go_on, go_on_with_signal};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -6,7 +6,7 @@
 
 use super::arch::{self, Registers, SystemCall};
 use super::late;
-use crate::inject::remote::go_on_unseen;
+use super::resume::go_on_unseen;
 use libc::{c_int, c_long, c_uint, c_void, iovec, pid_t};
 use std::io;
 use std::mem::ManuallyDrop;

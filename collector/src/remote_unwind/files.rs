@@ -9,7 +9,7 @@ use super::code::Code;
 use super::memory::CodePages;
 use crate::proc::handles::hold;
 use crate::proc::mapped_file::{Holder, Identity, MappedFile};
-use crate::tables::modules::VDSO;
+use crate::proc::vdso::VDSO;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, OnceCell};
 use std::ffi::OsStr;
@@ -281,7 +281,7 @@ fn open_now(key: &Key, written: Option<SystemTime>) -> Result<Code, Reason> {
 
 /// The vDSO, from our own process.
 fn own_vdso() -> Result<Code, Reason> {
-    let image = crate::writer::symbolize::vdso().ok_or(Reason::FileMissing)?;
+    let image = crate::proc::vdso::vdso().ok_or(Reason::FileMissing)?;
     Code::vdso(image, VDSO)
 }
 

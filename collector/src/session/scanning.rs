@@ -3,8 +3,9 @@
 use super::draining::Emptied;
 use super::no_thread;
 use crate::base::error::Error;
-use crate::control::exit_scans::{ExitScan, ExitScans};
+use crate::control::exit_scans::ExitScans;
 use crate::control::requests::Requests;
+use crate::image::exit_scan::ExitScan;
 use crate::writer::writing::Written;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;

@@ -6,6 +6,7 @@ use super::file_copies::{FileCopies, modified_ns};
 use super::stacks::CodeFrame;
 use crate::proc::mapped_file::{Holder, Identity, MappedFile};
 use crate::proc::process::Info;
+use crate::proc::vdso::VDSO;
 use capture::{Error, Module, ModuleId, StringId, Writer};
 use rustc_hash::FxHashMap;
 use shared_ring::Segment;
@@ -17,9 +18,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use symbols::{ModuleFile, Reason};
-
-/// The name captures use for the kernel's own code in each process.
-pub(crate) const VDSO: &str = "[vdso]";
 
 /// Stands for the file of functions that have none.
 const NO_FILE: &str = "[script]";

@@ -4,8 +4,8 @@ mod ends;
 mod images;
 mod threads;
 
-use crate::control::exit_scans::Place;
 use crate::drain::item::{Arrival, Origin};
+use crate::image::exit_scan::Place;
 use crate::image::{Image, ImageId};
 use crate::proc::numbers::Roll;
 use crate::proc::process::{self, Info};

@@ -2,9 +2,9 @@
 
 use super::pipeline::Pipeline;
 use super::snapshot::SoFar;
-use crate::control::exit_scans::Place;
 use crate::drain::Shared;
 use crate::drain::queue::Caller;
+use crate::image::exit_scan::Place;
 use crate::scan::Scanned;
 use capture::{Error, Object, Pointer, ScanId};
 use std::collections::VecDeque;

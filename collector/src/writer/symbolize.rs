@@ -5,7 +5,8 @@
 use super::pipeline::Pipeline;
 use crate::base::log::debug;
 use crate::base::name_search::NameSearch;
-use crate::tables::modules::VDSO;
+use crate::proc::vdso::VDSO;
+use crate::proc::vdso::vdso;
 use crate::tables::stacks::CodeFrame;
 use capture::{Error, ModuleId, SourceFrame, Symbolized, Writer};
 use std::collections::BTreeMap;
@@ -98,17 +99,6 @@ fn of_file(file: Option<&Result<ModuleFile, Reason>>) -> Source {
         Some(Ok(file)) => Source::File(file.clone()),
         None => Source::None(Reason::FileUnknown),
     }
-}
-
-/// A copy of our own vdso: the kernel maps the same one into us as into the recorded processes.
-pub(crate) fn vdso() -> Option<Vec<u8>> {
-    use std::os::unix::fs::FileExt;
-    let maps = procfs::process::Process::myself().ok()?.maps().ok()?;
-    let map = maps.iter().find(|map| map.pathname == procfs::process::MMapPath::Vdso)?;
-    let (start, end) = map.address;
-    let mut image = vec![0; usize::try_from(end - start).ok()?];
-    std::fs::File::open("/proc/self/mem").ok()?.read_exact_at(&mut image, start).ok()?;
-    Some(image)
 }
 
 fn write(writer: &mut Writer, frame: CodeFrame, lookup: Lookup) -> Result<(), Error> {

@@ -10,9 +10,10 @@
 //! joins. So the rings belong to events of our own, and the processes' events write into them. Nobody else's work is
 //! sampled meanwhile, and the only right needed is that to trace these processes.
 
-use super::{Channel, Events, open, with_clock};
+use super::{Channel, Events, with_clock};
 use crate::base::cpu_options::Scope;
 use crate::base::log::debug;
+use crate::base::perf_event::open;
 use crate::cpu::record::Layout;
 use crate::cpu::ring::{Ring, page_size};
 use crate::cpu::room;

@@ -1,8 +1,8 @@
 use super::super::batch::{Batch, Sample, Task, ThreadName};
 use super::super::enter::Entered;
 use super::*;
-use crate::control::exit_scans::Place;
 use crate::drain::item::Arrival;
+use crate::image::exit_scan::Place;
 use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};
 use crate::image::occupant::Occupant;

@@ -67,7 +67,7 @@ impl Found {
 fn file_of(map: &MemoryMap, files: &mut Files) -> Option<FileId> {
     match &map.pathname {
         MMapPath::Path(path) => files.id(path.as_os_str().as_encoded_bytes(), &[], Identity::of_map(map)),
-        MMapPath::Vdso => files.id(crate::tables::modules::VDSO.as_bytes(), &[], Identity::default()),
+        MMapPath::Vdso => files.id(crate::proc::vdso::VDSO.as_bytes(), &[], Identity::default()),
         _ => None,
     }
 }

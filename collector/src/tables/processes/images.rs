@@ -1,7 +1,7 @@
 //! Live images, and ones that ended lately.
 
-use crate::control::exit_scans::Place;
 use crate::image::ImageId;
+use crate::image::exit_scan::Place;
 use crate::proc::process;
 use capture::{Process, ProcessId, ThreadId};
 use rustc_hash::FxHashMap;

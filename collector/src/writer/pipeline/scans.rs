@@ -1,7 +1,7 @@
 //! What was found in the memory of processes, as written to the capture.
 
 use super::Pipeline;
-use crate::control::exit_scans;
+use crate::image::exit_scan;
 use crate::scan::{Place, Scanned};
 use crate::writer::orders::Rest;
 use capture::{Area, Error, Object, Scan, StringId};
@@ -12,7 +12,7 @@ impl Pipeline {
     pub(crate) fn scan(
         &mut self,
         mut scanned: Scanned,
-        at_end: Option<exit_scans::Place>,
+        at_end: Option<exit_scan::Place>,
     ) -> Result<Option<Rest>, Error> {
         let time = self.timeline.clock().nanoseconds(scanned.time);
         let process = match at_end {
