@@ -140,7 +140,7 @@ pub fn import(import: &Import) -> Result<Imported, ImportError> {
         Begun::Heaptrack(lines)
     };
     let metadata = metadata(import, &attributes, begun.tool());
-    let created = |source| crate::session::cannot_create(&import.output, source);
+    let created = |source| crate::base::error::cannot_create(&import.output, source);
     // It gets its name at the very end, where an error may still come: half a recording would look like a whole one.
     let mut output = AtomicFile::create(&import.output).map_err(created)?;
     let writer = Writer::new(&mut output, &metadata).map_err(created)?;

@@ -58,6 +58,7 @@ pub mod import;
 pub mod stages;
 
 pub use crate::base::cpu_options::{CpuOptions, Scope};
+pub use crate::base::error::cannot_create;
 pub use base::address_space::spare_address_space;
 pub use base::error::{Error, LARGER_FILES, MORE_FILES, advice_for_file, is_too_many_files};
 pub use base::group::group;
@@ -68,7 +69,7 @@ pub use base::rights::Rights;
 pub use base::triggers::Triggers;
 pub use control::requests::Requests;
 pub use cpu::{Again, NoTrace, Probe, Trace, probe, unwind_again};
-pub use session::{Finished, Progress, Session, cannot_create};
+pub use session::{Finished, Progress, Session};
 /// Version of the protocol between agent and collector.
 pub use shared_ring::PROTOCOL_VERSION;
 pub use shared_ring::control::MAX_SAMPLE_INTERVAL;

@@ -30,13 +30,11 @@ mod scanning;
 mod watching;
 mod writing;
 
-pub use output::cannot_create;
-
 use crate::accept::listener::{Detached, Listener, Outlet};
 use crate::attach::launch::Environment;
 use crate::attach::{self, Manner, Refusal};
 use crate::base::clock::Clock;
-use crate::base::error::Error;
+use crate::base::error::{Error, cannot_create};
 use crate::base::log::debug;
 use crate::base::name_search::NameSearch;
 use crate::base::options::Options;

@@ -1,6 +1,6 @@
 //! Why a recording could not be made.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A failure of the collector; each text says what, where and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +116,16 @@ pub fn advice_for_file(error: &std::io::Error) -> &'static str {
 /// The same, to be appended to a sentence without advice; begins with a full stop.
 fn more_files(error: &std::io::Error) -> String {
     if is_too_many_files(error) { format!(". {MORE_FILES}") } else { String::new() }
+}
+
+/// Why a capture could not be created.
+pub fn cannot_create(path: &Path, error: capture::Error) -> Error {
+    match error {
+        capture::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => {
+            Error::OutputExists { path: path.to_owned() }
+        }
+        source => Error::Capture { path: path.to_owned(), source },
+    }
 }
 
 #[cfg(test)]

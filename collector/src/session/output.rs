@@ -2,7 +2,7 @@
 
 use crate::base::clock::Clock;
 use crate::base::command_line;
-use crate::base::error::Error;
+use crate::base::error::{Error, cannot_create};
 use crate::base::options::Options;
 use crate::tables::live::Live;
 use crate::tables::processes::Rules;
@@ -10,7 +10,6 @@ use crate::writer::kept::Kept;
 use crate::writer::pipeline::Pipeline;
 use capture::{AtomicFile, Create, Metadata, Writer};
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Creates the capture, still without its name, and the pipeline that translates records into its events.
@@ -69,14 +68,4 @@ fn create(options: &Options, metadata: &Metadata) -> Result<(Writer, Kept), Erro
     let writer = Writer::new(file.file().map_err(failed)?, metadata).map_err(failed)?;
     kept.begin(file);
     Ok((writer, kept))
-}
-
-/// Why a capture could not be created.
-pub fn cannot_create(path: &Path, error: capture::Error) -> Error {
-    match error {
-        capture::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => {
-            Error::OutputExists { path: path.to_owned() }
-        }
-        source => Error::Capture { path: path.to_owned(), source },
-    }
 }
