@@ -21,7 +21,6 @@ mod named;
 mod preloaded;
 pub mod target;
 
-pub use crate::base::folders::folders;
 pub use bell::make_doorbell;
 pub(crate) use call::call;
 pub use call::{Manner, is_callable};

@@ -46,7 +46,6 @@ mod strangers;
 mod unsampled;
 mod walk;
 
-pub(crate) use crate::base::perf_event::open;
 pub use again::{Again, unwind_again};
 pub(crate) use batch::{Batch, Samples};
 pub(crate) use enter::Entered;

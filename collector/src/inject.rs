@@ -18,19 +18,36 @@
 //! Differences from a preloaded agent: words that no relocation covers, such as copies of `&malloc` that the program
 //! made itself, stay as they were, and so do the dynamic loader's own allocations.
 
-pub(crate) mod filters;
 mod host;
-pub(crate) mod injection;
+mod injection;
 mod linkage;
 mod loading;
 mod moment;
-pub(crate) mod remote;
-pub(crate) mod wake;
+mod remote;
+mod wake;
 mod words;
 
 pub use crate::ptrace::refusal::Refusal;
-pub use crate::ptrace::tracer::start_tracer;
-pub(crate) use filters::filters;
 pub(crate) use host::is_injected;
 pub use injection::Injection;
 pub(crate) use wake::Waker;
+
+use crate::ptrace::filters::FiltersJob;
+use crate::ptrace::hold::HoldJob;
+use crate::ptrace::tracer::{self, Kind};
+use injection::InjectJob;
+use std::io;
+use wake::WakeJob;
+
+/// Starts the process that traces others on our behalf. A command that traces calls this before it has other threads,
+/// children or descriptors that somebody waits for. One that waits for all its children says so: the tracer is none of
+/// them then.
+///
+/// # Errors
+/// When the system refuses a process. Everything works without it, too, but a killed command may then disturb those
+/// that it traces.
+pub fn start_tracer(waits_for_children: bool) -> io::Result<()> {
+    let kinds =
+        [Kind::of::<InjectJob>(), Kind::of::<WakeJob>(), Kind::of::<HoldJob>(), Kind::of::<FiltersJob>()];
+    tracer::start(waits_for_children, &kinds)
+}

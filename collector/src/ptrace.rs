@@ -2,6 +2,7 @@
 
 pub(crate) mod arch;
 pub(crate) mod breakpoints;
+pub(crate) mod filters;
 pub(crate) mod hold;
 pub(crate) mod late;
 pub(crate) mod memory;

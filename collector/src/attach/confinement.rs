@@ -6,7 +6,7 @@
 //! moment. Filters that cannot be read are assumed harmless, as those of containers are.
 
 use crate::base::log::debug;
-use crate::inject;
+use crate::ptrace::filters::filters;
 use shared_ring::bpf::Instruction;
 use shared_ring::system_calls::{Answer, CALLS};
 
@@ -24,7 +24,7 @@ impl Confinement {
         if !has_filters(pid) {
             return None;
         }
-        match inject::filters(pid) {
+        match filters(pid) {
             Ok(filters) => {
                 let program = |filter: Vec<_>| filter.into_iter().map(Instruction::from_bytes).collect();
                 Confinement::by(&filters.into_iter().map(program).collect::<Vec<_>>())

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// Folders where agents of this user look for the doorbell, best first: the same list as in the agent.
-pub fn folders() -> Vec<PathBuf> {
+pub(crate) fn folders() -> Vec<PathBuf> {
     folders_of(rustix::process::geteuid().as_raw(), |name| std::env::var_os(name).map(PathBuf::from))
 }
 

@@ -177,7 +177,7 @@ fn address_of(pid: u32) -> rustix::io::Result<SocketAddrUnix> {
 /// One daemon per doorbell: with another `SYSPROF_MEMPROF_DIR` there can be another daemon.
 fn daemon() -> rustix::io::Result<SocketAddrUnix> {
     let mut hasher = DefaultHasher::new();
-    crate::attach::folders().hash(&mut hasher);
+    crate::base::folders::folders().hash(&mut hasher);
     let (uid, folders) = (rustix::process::geteuid().as_raw(), hasher.finish());
     SocketAddrUnix::new_abstract_name(format!("sysprof-memprof-daemon-{uid}-{folders:016x}").as_bytes())
 }

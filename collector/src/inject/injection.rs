@@ -6,6 +6,8 @@ use crate::proc::family::descendants;
 use crate::ptrace::late;
 use crate::ptrace::refusal::{Refusal, once_free};
 use crate::ptrace::tracer::{End, Job, Link, ask};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -27,7 +29,7 @@ impl Injection {
     /// # Errors
     /// Why the agent cannot be loaded.
     pub fn new(pid: u32, agent: &Path, patience: Duration) -> Result<Injection, Refusal> {
-        let ((), link) = ask(Job::Inject { pid, agent: agent.into(), patience })?;
+        let ((), link) = ask(InjectJob { pid, agent: agent.into(), patience })?;
         Ok(Injection { pid, link: Some(link) })
     }
 
@@ -55,10 +57,24 @@ impl Drop for Injection {
     }
 }
 
-pub(crate) fn serve(pid: u32, agent: &Path, patience: Duration, link: &Link) {
-    let worked = work(pid, agent, patience, link);
-    late::settle();
-    let _ = link.send(&worked);
+/// Puts the agent into a process; then, until [`End`], into what the process loads; then redirects it past the agent.
+/// Without an [`End`] the agent is left there.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct InjectJob {
+    pid: u32,
+    agent: OsString,
+    patience: Duration,
+}
+
+impl Job for InjectJob {
+    const NAME: &'static str = "inject";
+    const THREAD: &'static str = "inject";
+
+    fn serve(self, link: &Link) {
+        let worked = work(self.pid, self.agent.as_ref(), self.patience, link);
+        late::settle();
+        let _ = link.send(&worked);
+    }
 }
 
 /// Without an order to end, because nobody is left who could give it, the process stays as it is: as if it had been

@@ -8,6 +8,8 @@ use super::moment::Ground;
 use crate::ptrace::late;
 use crate::ptrace::refusal::{Refusal, once_free};
 use crate::ptrace::tracer::{End, Job, Link, ask};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -26,7 +28,7 @@ impl Waker {
     /// # Errors
     /// Why it cannot be made to answer.
     pub(crate) fn new(pid: u32, agent: &Path, patience: Duration) -> Result<Waker, Refusal> {
-        ask(Job::Wake { pid, agent: agent.into(), patience }).map(|((), link)| Waker(link))
+        ask(WakeJob { pid, agent: agent.into(), patience }).map(|((), link)| Waker(link))
     }
 
     /// Has a thread of the process check whether the process is called, again and again until it `has_answered`.
@@ -42,18 +44,32 @@ impl Waker {
     }
 }
 
-pub(crate) fn serve(pid: u32, agent: &Path, patience: Duration, link: &Link) {
-    let mut host = match once_free(|| Host::preloaded(pid, agent, patience)) {
-        Ok(host) => host,
-        Err(refusal) => return drop(link.send(&Err::<(), _>(refusal))),
-    };
-    let mut ground = host.survey();
-    let mut is_heard = link.send(&Ok::<(), Refusal>(())).is_ok();
-    while is_heard && let Ok(left) = link.receive::<Duration>() {
-        let woken = wake_until(&mut host, &mut ground, Instant::now() + left, link);
-        // Late threads have to be released, whatever becomes of this.
-        late::settle();
-        is_heard = link.receive::<End>().is_ok() && link.send(&woken).is_ok();
+/// Makes a process check whether it is called, again and again until [`End`]; each time for as long as is said.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WakeJob {
+    pid: u32,
+    agent: OsString,
+    patience: Duration,
+}
+
+impl Job for WakeJob {
+    const NAME: &'static str = "wake";
+    const THREAD: &'static str = "inject";
+
+    fn serve(self, link: &Link) {
+        let WakeJob { pid, agent, patience } = self;
+        let mut host = match once_free(|| Host::preloaded(pid, agent.as_ref(), patience)) {
+            Ok(host) => host,
+            Err(refusal) => return drop(link.send(&Err::<(), _>(refusal))),
+        };
+        let mut ground = host.survey();
+        let mut is_heard = link.send(&Ok::<(), Refusal>(())).is_ok();
+        while is_heard && let Ok(left) = link.receive::<Duration>() {
+            let woken = wake_until(&mut host, &mut ground, Instant::now() + left, link);
+            // Late threads have to be released, whatever becomes of this.
+            late::settle();
+            is_heard = link.receive::<End>().is_ok() && link.send(&woken).is_ok();
+        }
     }
 }
 

@@ -21,6 +21,6 @@ impl Ready {
         nothing.set_exclude_kernel(1);
         nothing.set_exclude_hv(1);
         // On this thread, on any processor.
-        Ready { _event: crate::cpu::open(nothing, 0, -1).ok() }
+        Ready { _event: crate::base::perf_event::open(nothing, 0, -1).ok() }
     }
 }

@@ -1,8 +1,9 @@
 //! The filters on a process's system calls, which the kernel shows to a tracer.
 
-use crate::ptrace::refusal::Refusal;
-use crate::ptrace::tracee::Tracee;
-use crate::ptrace::tracer::{Job, Link, ask};
+use super::refusal::Refusal;
+use super::tracee::Tracee;
+use super::tracer::{Job, Link, ask};
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -17,13 +18,24 @@ pub(crate) type Filters = Vec<Vec<[u8; 8]>>;
 /// # Errors
 /// Why they cannot be read.
 pub(crate) fn filters(pid: u32) -> Result<Filters, Refusal> {
-    ask(Job::Filters { pid }).map(|(filters, _)| filters)
+    ask(FiltersJob { pid }).map(|(filters, _)| filters)
 }
 
-pub(crate) fn serve(pid: u32, link: &Link) {
-    let read = read(pid).map_err(|error| Refusal::of(pid, error));
-    crate::ptrace::late::settle();
-    let _ = link.send(&read);
+/// Reads the filters on a process's system calls.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FiltersJob {
+    pid: u32,
+}
+
+impl Job for FiltersJob {
+    const NAME: &'static str = "filters";
+    const THREAD: &'static str = "scan";
+
+    fn serve(self, link: &Link) {
+        let read = read(self.pid).map_err(|error| Refusal::of(self.pid, error));
+        crate::ptrace::late::settle();
+        let _ = link.send(&read);
+    }
 }
 
 fn read(pid: u32) -> io::Result<Filters> {

@@ -40,7 +40,7 @@ pub(crate) struct Held {
 impl Held {
     /// Stops all threads of a process.
     pub(crate) fn on(pid: u32) -> Result<Held, Refusal> {
-        ask(Job::Hold { pid }).map(|(threads, link)| Held { threads, link })
+        ask(HoldJob { pid }).map(|(threads, link)| Held { threads, link })
     }
 
     pub(crate) fn threads(&self) -> &[Thread] {
@@ -53,17 +53,28 @@ impl Held {
     }
 }
 
-pub(crate) fn serve(pid: u32, link: &Link) {
-    match Hold::on(pid) {
-        Ok(hold) => {
-            if link.send(&Ok::<_, Refusal>(hold.threads())).is_ok() {
-                link.has_news(None);
+/// Stops all threads of a process until [`End`](super::tracer::End).
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct HoldJob {
+    pid: u32,
+}
+
+impl Job for HoldJob {
+    const NAME: &'static str = "hold";
+    const THREAD: &'static str = "scan";
+
+    fn serve(self, link: &Link) {
+        match Hold::on(self.pid) {
+            Ok(hold) => {
+                if link.send(&Ok::<_, Refusal>(hold.threads())).is_ok() {
+                    link.has_news(None);
+                }
+                let _ = link.send(&hold.let_go());
             }
-            let _ = link.send(&hold.let_go());
+            Err(refusal) => drop(link.send(&Err::<(), _>(refusal))),
         }
-        Err(refusal) => drop(link.send(&Err::<(), _>(refusal))),
+        late::settle();
     }
-    late::settle();
 }
 
 /// A stopped thread.

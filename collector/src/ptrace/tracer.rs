@@ -16,11 +16,9 @@
 //! It is forked before there are other threads, whose locks would never be released in it. Where only a parent may
 //! trace its children (Yama), and where nobody has started it, as in tests, a thread of this process does its jobs.
 
-use super::hold;
 use super::refusal::Refusal;
 use crate::base::log::debug;
 use crate::base::signals::block_signals;
-use crate::inject::{filters, injection, wake};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -29,12 +27,12 @@ use rustix::net::{
 use rustix::process::{Pid, WaitOptions, setpgid, waitpid};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Most bytes of a job: a path is the longest part.
@@ -48,31 +46,41 @@ static TRACER: OnceLock<OwnedFd> = OnceLock::new();
 /// Set in the tracer once its parent is gone.
 static IS_ABANDONED: AtomicBool = AtomicBool::new(false);
 
-/// What can be asked for.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Job {
-    /// Put the agent into a process; then, until [`End`], into what the process loads; then redirect it past the
-    /// agent. Without an [`End`] the agent is left there.
-    Inject { pid: u32, agent: OsString, patience: Duration },
-    /// Make a process check whether it is called, again and again until [`End`]; each time for as long as is said.
-    Wake { pid: u32, agent: OsString, patience: Duration },
-    /// Stop all threads of a process until [`End`].
-    Hold { pid: u32 },
-    /// Read the filters on a process's system calls.
-    Filters { pid: u32 },
+/// What can be asked for: it traces a process, in a thread of its own.
+pub(crate) trait Job: Serialize + DeserializeOwned + Send + 'static {
+    /// Tells it from other kinds of jobs.
+    const NAME: &'static str;
+    /// The name of its thread.
+    const THREAD: &'static str;
+
+    /// Does it, with one end of the conversation about it.
+    fn serve(self, link: &Link);
+}
+
+/// A kind of jobs, as the tracer knows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    name: &'static str,
+    begin: fn(&[u8], Link) -> io::Result<JoinHandle<()>>,
+}
+
+impl Kind {
+    pub(crate) const fn of<J: Job>() -> Kind {
+        Kind { name: J::NAME, begin: |bytes, link| serve_apart(decode::<J>(bytes)?, link) }
+    }
 }
 
 /// Ends a job.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct End;
 
-/// Starts the tracer. A command that traces calls this before it has other threads, children or descriptors that
-/// somebody waits for. One that waits for all its children says so: the tracer is none of them then.
+/// Starts the tracer, for jobs of these kinds. A command that traces calls this before it has other threads, children
+/// or descriptors that somebody waits for. One that waits for all its children says so: the tracer is none of them then.
 ///
 /// # Errors
 /// When the system refuses a process. Everything works without it, too, but a killed command may then disturb those
 /// that it traces.
-pub fn start_tracer(waits_for_children: bool) -> io::Result<()> {
+pub(crate) fn start(waits_for_children: bool, kinds: &[Kind]) -> io::Result<()> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     // SAFETY: the caller has no other thread that could hold a lock.
     let child = unsafe { libc::fork() };
@@ -81,7 +89,7 @@ pub fn start_tracer(waits_for_children: bool) -> io::Result<()> {
         // SAFETY: as above.
         if !waits_for_children || unsafe { libc::fork() } == 0 {
             settle(&theirs);
-            serve_all(&theirs);
+            serve_all(&theirs, kinds);
         }
         // SAFETY: ends this process without running any code of the copied one.
         unsafe { libc::_exit(0) };
@@ -122,14 +130,15 @@ fn settle(control: &OwnedFd) {
 }
 
 /// Does jobs until nobody can ask for one, and those that were begun.
-fn serve_all(control: &OwnedFd) {
-    let mut threads = Vec::new();
+fn serve_all(control: &OwnedFd, kinds: &[Kind]) {
+    let mut threads: Vec<JoinHandle<()>> = Vec::new();
     loop {
-        match hear(control) {
-            Ok(Some((job, link))) => threads.extend(serve_apart(job, link)),
+        match hear(control, kinds) {
+            // If there is no thread for it, the other side sees the conversation end.
+            Ok(Some(begun)) => threads.push(begun),
             Ok(None) => break,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => debug!("a job cannot be read: {error}"),
+            Err(error) => debug!("a job cannot be begun: {error}"),
         }
         threads.retain(|thread| !thread.is_finished());
     }
@@ -145,8 +154,8 @@ pub(crate) fn is_abandoned() -> bool {
     IS_ABANDONED.load(Ordering::Relaxed)
 }
 
-/// The next job; `None` when nobody can send one any more.
-fn hear(control: &OwnedFd) -> io::Result<Option<(Job, Link)>> {
+/// Begins the next job; `None` when nobody can send one any more.
+fn hear(control: &OwnedFd, kinds: &[Kind]) -> io::Result<Option<JoinHandle<()>>> {
     let mut bytes = [0; JOB];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -160,34 +169,22 @@ fn hear(control: &OwnedFd) -> io::Result<Option<(Job, Link)>> {
         _ => None,
     });
     let link = link.ok_or_else(|| io::Error::other("it has no conversation"))?;
-    Ok(Some((decode(&bytes[..heard.bytes])?, Link(link.into()))))
+    let (name, job): (String, Vec<u8>) = decode(&bytes[..heard.bytes])?;
+    let kind = kinds.iter().find(|kind| kind.name == name);
+    let kind = kind.ok_or_else(|| io::Error::other(format!("nobody knows {name}")))?;
+    (kind.begin)(&job, Link(link.into())).map(Some)
 }
 
 /// Does a job in a thread of its own: tracees belong to the thread that traces them, and are freed when it ends.
-fn serve_apart(job: Job, link: Link) -> Option<std::thread::JoinHandle<()>> {
-    let name = match job {
-        Job::Inject { .. } | Job::Wake { .. } => "inject",
-        Job::Hold { .. } | Job::Filters { .. } => "scan",
-    };
-    let thread = std::thread::Builder::new().name(name.into()).spawn(move || serve(job, &link));
-    // The other side sees the conversation end.
-    thread.inspect_err(|error| debug!("there is no thread for a job: {error}")).ok()
-}
-
-fn serve(job: Job, link: &Link) {
-    match job {
-        Job::Inject { pid, agent, patience } => injection::serve(pid, agent.as_ref(), patience, link),
-        Job::Wake { pid, agent, patience } => wake::serve(pid, agent.as_ref(), patience, link),
-        Job::Hold { pid } => hold::serve(pid, link),
-        Job::Filters { pid } => filters::serve(pid, link),
-    }
+fn serve_apart<J: Job>(job: J, link: Link) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(J::THREAD.into()).spawn(move || job.serve(&link))
 }
 
 /// Has a job begun; returns what has come of that, with the conversation about the rest.
 ///
 /// # Errors
 /// Why it could not be begun.
-pub(crate) fn ask<T: DeserializeOwned>(job: Job) -> Result<(T, Link), Refusal> {
+pub(crate) fn ask<J: Job, T: DeserializeOwned>(job: J) -> Result<(T, Link), Refusal> {
     if let Some(tracer) = TRACER.get() {
         match ask_process(tracer, &job) {
             // It is no ancestor of the process, which may be required.
@@ -197,17 +194,25 @@ pub(crate) fn ask<T: DeserializeOwned>(job: Job) -> Result<(T, Link), Refusal> {
         }
     }
     let (ours, theirs) = Link::pair().map_err(Refusal::System)?;
-    serve_apart(job, theirs).ok_or_else(|| Refusal::System(io::ErrorKind::OutOfMemory.into()))?;
+    serve_apart(job, theirs).map_err(Refusal::System)?;
     ours.begun().map_err(Refusal::System)?
 }
 
-fn ask_process<T: DeserializeOwned>(tracer: &OwnedFd, job: &Job) -> io::Result<Result<(T, Link), Refusal>> {
+fn ask_process<J: Job, T: DeserializeOwned>(
+    tracer: &OwnedFd,
+    job: &J,
+) -> io::Result<Result<(T, Link), Refusal>> {
     let (ours, theirs) = Link::pair()?;
     let descriptors = [theirs.0.as_fd()];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
-    sendmsg(tracer, &[IoSlice::new(&encode(job)?)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    sendmsg(
+        tracer,
+        &[IoSlice::new(&encode(&(J::NAME, encode(job)?))?)],
+        &mut ancillary,
+        SendFlags::NOSIGNAL,
+    )?;
     drop(theirs);
     ours.begun()
 }
