@@ -4,6 +4,7 @@ mod door;
 pub(crate) mod listener;
 pub(crate) mod listening_socket;
 mod pending;
+pub(crate) mod refuse;
 mod socket;
 mod strangers;
 mod unrecorded;

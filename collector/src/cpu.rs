@@ -13,6 +13,7 @@
 pub(crate) mod counters;
 mod owners;
 mod refusal;
+mod sampled;
 
 #[expect(unsafe_code, reason = "asks the kernel for events")]
 mod event;
@@ -54,7 +55,8 @@ pub(crate) use nameless::remark_on_nameless;
 pub(crate) use owners::GRACE;
 pub(crate) use plan::Plan;
 pub(crate) use registers::{COUNT as REGISTERS, NUMBERS as REGISTER_NUMBERS, Start};
-pub(crate) use sampler::{Sampled, Sampler};
+pub(crate) use sampled::Sampled;
+pub(crate) use sampler::Sampler;
 pub(crate) use stacks::{marker, remark_on_unkept};
 pub(crate) use strangers::remark_on_strangers;
 pub(crate) use trace::Traces;

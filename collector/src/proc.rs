@@ -5,7 +5,7 @@ pub(crate) mod handles;
 #[expect(unsafe_code, reason = "maps a file to see how the kernel lists it")]
 pub(crate) mod mapped_file;
 #[expect(unsafe_code, reason = "asks the kernel for the number of a process")]
-mod namespace;
+pub(crate) mod namespace;
 pub(crate) mod numbers;
 pub(crate) mod out_of_memory;
 pub(crate) mod pace;

@@ -4,10 +4,8 @@ pub(crate) mod arch;
 pub(crate) mod breakpoints;
 pub(crate) mod filters;
 pub(crate) mod hold;
-pub(crate) mod late;
 pub(crate) mod memory;
 pub(crate) mod refusal;
-pub(crate) mod resume;
 pub(crate) mod threads;
 #[expect(unsafe_code, reason = "ptrace")]
 pub(crate) mod tracee;

@@ -28,7 +28,7 @@ pub(crate) use areas::Place;
 pub(crate) use words::Found;
 
 use crate::base::clock::Clock;
-use crate::proc::numbers;
+use crate::proc::namespace;
 use crate::ptrace::hold::Held;
 use crate::ptrace::refusal::Refusal;
 use capture::AreaKind;
@@ -37,6 +37,9 @@ use mappings::Mapping;
 use reading::Reading;
 use std::time::Duration;
 use words::{Target, Targets};
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
 
 /// What was found in the memory of a process.
 #[derive(Debug)]
@@ -92,7 +95,7 @@ pub(crate) fn scan(pid: u32, clock: Clock, is_searched: impl FnOnce()) -> Result
     let searched = searched.map(|mut places| {
         for place in places.iter_mut().filter(|place| place.tid != 0) {
             // The number by which the process itself knows the thread; it may be gone soon.
-            place.tid = numbers::own(place.tid).unwrap_or(place.tid);
+            place.tid = namespace::own(place.tid).unwrap_or(place.tid);
         }
         places
     });

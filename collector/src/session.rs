@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | [`Ear`] | commands | nothing |
 //! | [`Counters`] | numbers in `/proc` | nothing |
-//! | [`Sampling`] | the kernel's rings | [`Sampled`](crate::cpu::Sampled): all samples are with the writer |
+//! | [`Sampling`] | the kernel's rings | [`Sampled`](crate::cpu::sampled::Sampled): all samples are with the writer |
 //! | [`Listener`] | agents | [`Closed`](crate::accept::listener::Closed): no new process can write |
 //! | [`Draining`] | rings | `Emptied`: their records are with the writer |
 //! | [`Scanning`] | exiting processes, from draining | `Scanned`: what was found is with the writer |

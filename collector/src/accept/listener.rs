@@ -3,6 +3,7 @@
 use super::door::{Door, new_key};
 use super::listening_socket::ListeningSocket;
 use super::pending::{Pending, Waiting};
+use super::refuse::refuse;
 use super::socket::{beside, open};
 use super::strangers::Strangers;
 use super::unrecorded::Unrecorded;
@@ -481,13 +482,6 @@ pub(crate) fn accept(agent: &OwnedFd, geometry: Geometry, descriptors: [OwnedFd;
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
     rustix::net::sendmsg(agent, &[IoSlice::new(&reply.to_bytes())], &mut ancillary, SendFlags::NOSIGNAL)?;
-    Ok(())
-}
-
-/// Tells an agent that it is not recorded.
-pub(crate) fn refuse(agent: &OwnedFd, verdict: Verdict) -> std::io::Result<()> {
-    let reply = Reply { version: PROTOCOL_VERSION, verdict, geometry: Geometry::default(), slot: 0 };
-    rustix::net::send(agent, &reply.to_bytes(), SendFlags::NOSIGNAL)?;
     Ok(())
 }
 

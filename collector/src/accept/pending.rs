@@ -53,7 +53,7 @@ impl Waiting {
             self.0.push(new);
         } else {
             // A client that has gone need not be told.
-            let _ = super::listener::refuse(&socket, Verdict::Stranger);
+            let _ = super::refuse::refuse(&socket, Verdict::Stranger);
         }
         may_join
     }

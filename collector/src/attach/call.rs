@@ -5,12 +5,13 @@ use super::bell::{Bell, Lock, as_owner, open_folder};
 use super::confinement::Confinement;
 use super::hindrance::{Hindrance, room};
 use super::preloaded::{Mapped, Preloaded, State, preloaded_one};
-use crate::accept::listener::{Host, accept, refuse};
+use crate::accept::listener::{Host, accept};
+use crate::accept::refuse::refuse;
 use crate::base::log::debug;
 use crate::base::peer::Peer;
 use crate::image::Image;
 use crate::inject::{self, Waker};
-use crate::proc::numbers;
+use crate::proc::namespace;
 use crate::proc::process::Info;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, chownat, fchmod, fstat, openat, unlinkat};
@@ -58,7 +59,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
     let doorbell = process.doorbell.as_ref().ok_or(Refusal::NoDoorbell { pid })?;
     let system = |source: io::Error| Refusal::System { pid, source };
     let (folder, bell) = open(&process, doorbell)?;
-    let own_pid = numbers::own(pid).unwrap_or(pid);
+    let own_pid = namespace::own(pid).unwrap_or(pid);
     let (mut has_called, mut is_taken, mut is_busy) = (false, false, false);
     let (waker, mut unwoken) = match manner {
         Manner::Patient => (None, None),

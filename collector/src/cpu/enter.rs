@@ -12,9 +12,9 @@ use crate::base::clock::Clock;
 use crate::remote_unwind::files::KnownFile;
 use crate::tables::addresses::Addresses;
 use crate::tables::anonymous_code::{AnonymousCode, Told};
-use crate::tables::modules::module_of;
+use crate::tables::module::module_of;
 use crate::tables::processes::Processes;
-use crate::tables::stacks::CodeFrame;
+use crate::tables::unnamed::CodeFrame;
 use capture::{
     Error, Fault, Frame, FrameId, Hit, MappedCode, Module, ModuleId, NodeId, ProcessId, Sample, SourceFrame,
     StackCopy, Symbolized, TaskId, Thread, ThreadId, TracepointId, Writer,

@@ -17,8 +17,8 @@ use super::order::{HOLD, Order, Reader};
 use super::record::{self, Layout, What};
 use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
 use super::ring::Ran;
+use super::sampled::Sampled;
 use super::state::State;
-use super::strangers::Strangers;
 use super::time::Times;
 use super::unsampled::{self, Told};
 use crate::base::alarm::Alarm;
@@ -26,7 +26,7 @@ use crate::base::clock::{Clock, thread_cpu_ns};
 use crate::base::cpu_options::{CpuOptions, Scope};
 use crate::base::log::debug;
 use crate::proc::subjects::Subjects;
-use capture::{CpuSummary, FaultSummary, TraceSummary};
+use capture::{CpuSummary, FaultSummary};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -43,22 +43,6 @@ const QUEUE: usize = 64;
 const REST: Duration = Duration::from_millis(100);
 /// Longest time between two looks at which processes have joined the recording, if these are followed.
 const ARRIVALS: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-
-/// What the capture says about samples, page faults and tracepoints.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sampled {
-    pub(crate) cpu: CpuSummary,
-    pub(crate) faults: FaultSummary,
-    pub(crate) trace: TraceSummary,
-    /// Names of programs that recorded processes started and that have no agent.
-    pub(crate) without_agent: Strangers,
-    /// Number of sampled processes whose program is unknown.
-    pub(crate) nameless: u64,
-    /// Process records that were lost.
-    pub(crate) untold: u64,
-    /// Stacks that there was no room for.
-    pub(crate) unkept: u64,
-}
 
 /// The sampler's handle.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use super::batch::{Batch, Fault, Hit, Sample, Step};
 use super::kernel::Kernel;
 use super::pairs::Pairs;
 use super::record::{self, Layout, User, What};
-use super::sampler::Sampled;
+use super::sampled::Sampled;
 use super::stacks::{EMPTY, Stacks};
 use super::tasks::Tasks;
 use super::trace::Located;

@@ -5,7 +5,7 @@
 //! connects, and then its pid here, the one it tells and its parent are known, and those of its parents as well.
 
 use super::known_images::Forked;
-use crate::proc::numbers;
+use crate::proc::namespace;
 use crate::proc::process::Info;
 use procfs::process::Process;
 use std::collections::VecDeque;
@@ -44,7 +44,7 @@ impl Relation {
         let parent = |child: &Relation| {
             let status = Process::new(child.parent_pid.cast_signed()).ok()?.status().ok()?;
             let parent_pid = status.ppid.unsigned_abs();
-            Some(Relation { told: numbers::innermost(&status)?, pid: child.parent_pid, parent_pid })
+            Some(Relation { told: namespace::innermost(&status)?, pid: child.parent_pid, parent_pid })
         };
         let line = std::iter::successors(Some(first), parent).take_while(|one| one.told != one.pid);
         line.take(DEPTH).collect()

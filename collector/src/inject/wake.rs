@@ -5,8 +5,8 @@
 
 use super::host::Host;
 use super::moment::Ground;
-use crate::ptrace::late;
 use crate::ptrace::refusal::{Refusal, once_free};
+use crate::ptrace::tracee::late;
 use crate::ptrace::tracer::{End, Job, Link, ask};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;

@@ -1,5 +1,6 @@
 //! A pid namespace other than ours.
 
+use procfs::process::Status;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
@@ -55,4 +56,22 @@ fn number(process: &str) -> Option<u64> {
 
 fn path(process: &str) -> String {
     format!("/proc/{process}/ns/pid")
+}
+
+/// The pid of a process in its own namespace.
+pub(crate) fn own(pid: u32) -> Option<u32> {
+    let status = std::fs::read(format!("/proc/{pid}/status")).ok()?;
+    // The name, in another line, need not be text.
+    let pids = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"NSpid:"))?;
+    std::str::from_utf8(pids).ok()?.split_ascii_whitespace().last()?.parse().ok()
+}
+
+/// The pid of a process, or the id of a thread, in its own pid namespace.
+pub(crate) fn innermost(status: &Status) -> Option<u32> {
+    status.nspid.as_ref()?.last().map(|own| own.unsigned_abs())
+}
+
+/// True for a process of a pid namespace other than ours.
+pub(crate) fn is_elsewhere(status: &Status) -> bool {
+    status.nspid.as_ref().is_some_and(|own| own.len() > 1)
 }

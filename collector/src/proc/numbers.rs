@@ -1,11 +1,11 @@
 //! Which process a pid means. Agents know the pids of their processes in their own pid namespace. In ours these
 //! processes have others, and that number may be anybody's.
 
-use super::namespace::Namespace;
+use super::namespace::{Namespace, innermost, is_elsewhere};
 use super::process::{Info, maps_segment, maps_segment_still, start_ticks};
 use crate::base::clock::Clock;
 use crate::base::clock::EPSILON;
-use procfs::process::{Process, Stat, Status};
+use procfs::process::{Process, Stat};
 
 /// Translates the pids told by one image's processes.
 #[derive(Debug, Default)]
@@ -107,26 +107,9 @@ impl Roll {
     }
 }
 
-/// The pid of a process in its own namespace.
-pub(crate) fn own(pid: u32) -> Option<u32> {
-    let status = std::fs::read(format!("/proc/{pid}/status")).ok()?;
-    // The name, in another line, need not be text.
-    let pids = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"NSpid:"))?;
-    std::str::from_utf8(pids).ok()?.split_ascii_whitespace().last()?.parse().ok()
-}
-
-/// The pid of a process, or the id of a thread, in its own pid namespace.
-pub(crate) fn innermost(status: &Status) -> Option<u32> {
-    status.nspid.as_ref()?.last().map(|own| own.unsigned_abs())
-}
-
-/// True for a process of a pid namespace other than ours.
-fn is_elsewhere(status: &Status) -> bool {
-    status.nspid.as_ref().is_some_and(|own| own.len() > 1)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::namespace::own;
     use super::*;
     use std::process::{Command, Stdio};
 

@@ -1,7 +1,7 @@
 //! What `/proc` says about a process, read while it waits for our answer and therefore exists.
 
 use super::handles::{hold, hold_root};
-use super::{namespace, numbers};
+use super::namespace;
 use crate::base::command_line;
 use procfs::process::Process;
 use rustc_hash::FxHashMap;
@@ -51,7 +51,7 @@ impl Info {
         Info {
             pid,
             // To ask for the number itself takes the kernel longer than all the rest.
-            own_pid: if namespace::is_ours(pid) { pid } else { numbers::own(pid).unwrap_or(pid) },
+            own_pid: if namespace::is_ours(pid) { pid } else { namespace::own(pid).unwrap_or(pid) },
             parent_pid: stat.parent_pid,
             start_ticks: stat.start_ticks,
             executable: std::fs::read_link(&executable).unwrap_or_default(),
@@ -136,7 +136,7 @@ impl Threads {
         let here = *self.here.get(&tid)?;
         let task = Process::new(pid.cast_signed()).ok()?.task_from_tid(here.cast_signed()).ok()?;
         // Its id in our namespace may have been reused.
-        (numbers::innermost(&task.status().ok()?)? == tid).then(|| thread_name(pid, here))
+        (namespace::innermost(&task.status().ok()?)? == tid).then(|| thread_name(pid, here))
     }
 }
 
@@ -145,7 +145,7 @@ fn threads_told(pid: u32) -> FxHashMap<u32, u32> {
     let tasks = Process::new(pid.cast_signed()).and_then(|process| process.tasks());
     let tasks = tasks.into_iter().flatten().filter_map(Result::ok);
     let told = |task: procfs::process::Task| {
-        Some((numbers::innermost(&task.status().ok()?)?, task.tid.unsigned_abs()))
+        Some((namespace::innermost(&task.status().ok()?)?, task.tid.unsigned_abs()))
     };
     tasks.filter_map(told).collect()
 }

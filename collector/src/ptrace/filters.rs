@@ -33,7 +33,7 @@ impl Job for FiltersJob {
 
     fn serve(self, link: &Link) {
         let read = read(self.pid).map_err(|error| Refusal::of(self.pid, error));
-        crate::ptrace::late::settle();
+        super::tracee::late::settle();
         let _ = link.send(&read);
     }
 }

@@ -2,11 +2,11 @@
 //! traces.
 
 use super::arch::{Registers, vector_registers};
-use super::late;
 use super::refusal::{Refusal, once_free, unseized};
-use super::resume::{go_on, go_on_with_signal};
 use super::threads::threads;
 use super::tracee::Tracee;
+use super::tracee::late;
+use super::tracee::resume::{go_on, go_on_with_signal};
 use super::tracer::{Job, Link, ask};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};

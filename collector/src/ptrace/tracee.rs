@@ -4,10 +4,12 @@
 //! happens in one thread of ours, as the kernel requires; when that thread ends, its tracees are free, whatever
 //! happened. A tracee that has not stopped cannot be released, and is kept until it has.
 
+pub(crate) mod late;
+pub(crate) mod resume;
+
 use super::arch::{self, Registers, SystemCall};
-use super::late;
-use super::resume::go_on_unseen;
 use libc::{c_int, c_long, c_uint, c_void, iovec, pid_t};
+use resume::go_on_unseen;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};

@@ -44,7 +44,7 @@ pub(super) fn tell(places: &mut Vec<Place>, stacks: &[Stack], found: &Found, rea
         marks.any(|mark| number_at(mark) == Some(number))
     };
     let known = |stack: &Stack| {
-        let number = crate::proc::numbers::own(stack.tid).unwrap_or(stack.tid);
+        let number = crate::proc::namespace::own(stack.tid).unwrap_or(stack.tid);
         Some((stack.thread_pointer?, number))
     };
     let mut known = stacks.iter().take(CHECKED).filter_map(known).peekable();

@@ -3,14 +3,13 @@
 //!
 //! The kernel is asked for present ranges; if it cannot be, its list of all pages is read. Both give the same answer.
 
+use super::PAGE;
 use super::touched::Touched;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of a page.
-pub(super) const PAGE: u64 = 4096;
 /// Pages that are read at once.
 const MOST: u64 = 64 << 10;
 /// The page is present.

@@ -1,7 +1,8 @@
 //! Copies a process's memory, a piece at a time.
 
+use super::PAGE;
 use super::areas::{self, Image};
-use super::pages::{PAGE, Pages};
+use super::pages::Pages;
 use libc::{iovec, pid_t};
 use rustc_hash::FxHashMap;
 use std::io;

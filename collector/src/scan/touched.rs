@@ -3,7 +3,7 @@
 //! Memory that was never touched costs nothing then, however large it is, because it has no page tables. The list of
 //! all pages has an entry for each of them, a quarter of a billion for a terabyte.
 
-use super::pages::PAGE;
+use super::PAGE;
 use std::fs::File;
 use std::io;
 use std::ops::Range;

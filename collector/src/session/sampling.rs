@@ -2,7 +2,8 @@
 
 use crate::base::clock::Clock;
 use crate::base::options::Options;
-use crate::cpu::{Plan, Sampled, Sampler, Samples, Traces};
+use crate::cpu::Sampled;
+use crate::cpu::{Plan, Sampler, Samples, Traces};
 use crate::proc::subjects::Subjects;
 
 /// The running sampler, or why there is none.

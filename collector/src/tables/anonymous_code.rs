@@ -12,9 +12,9 @@
 //! Some programs map code of files without the loader: node does that with its own. Such code is attributed to that
 //! file as usual.
 
-use super::modules::module_of;
+use super::module::module_of;
 use crate::proc::mapped_file::Identity;
-use crate::proc::numbers;
+use crate::proc::namespace;
 use crate::remote_unwind::files::Files;
 use capture::{Error, Module, ModuleId, Writer};
 use procfs::ProcError;
@@ -195,7 +195,7 @@ impl Seen {
         let mapped = dumps(&maps).map(|path| base.join(path.strip_prefix("/").unwrap_or(path)));
         // A short-lived process may be gone before its mappings could be read, so also look under the usual name,
         // which has the pid in the process's own namespace.
-        let own = numbers::own(pid).unwrap_or(pid);
+        let own = namespace::own(pid).unwrap_or(pid);
         let usual = base.join(format!("tmp/jit-{own}.dump"));
         let files = JitFiles {
             perf_map: base.join(format!("tmp/perf-{own}.map")),

@@ -3,7 +3,8 @@
 
 use super::anonymous_code::{AnonymousCode, Told};
 use super::file_copies::{FileCopies, modified_ns};
-use super::stacks::CodeFrame;
+use super::module::module_of;
+use super::unnamed::CodeFrame;
 use crate::proc::mapped_file::{Holder, Identity, MappedFile};
 use crate::proc::process::Info;
 use crate::proc::vdso::VDSO;
@@ -21,17 +22,6 @@ use symbols::{ModuleFile, Reason};
 
 /// Stands for the file of functions that have none.
 const NO_FILE: &str = "[script]";
-
-/// The table row for a file with code.
-pub(crate) fn module_of(file: &ModuleFile) -> Module {
-    Module {
-        path: file.path.to_string_lossy().into_owned(),
-        build_id: file.build_id.clone(),
-        device: file.device,
-        inode: file.inode,
-        modified_ns: file.modified_ns,
-    }
-}
 
 /// What an agent described, translated for the capture.
 #[derive(Clone, Copy, Debug)]

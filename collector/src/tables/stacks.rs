@@ -5,6 +5,7 @@
 //! before their children.
 
 use super::modules::{Known, Modules};
+use super::unnamed::CodeFrame;
 use capture::{Error, Frame, FrameId, ModuleId, NodeId, Pseudo, SourceFrame, StringId, Symbolized, Writer};
 use shared_ring::intern::Opened;
 use shared_ring::pc_table::Pc;
@@ -26,16 +27,6 @@ pub(crate) struct Stacks {
     path: Vec<(u32, Node)>,
     /// Impossible ids so far.
     pub(crate) corrupt: u64,
-}
-
-/// A code frame that will need a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CodeFrame {
-    pub(crate) frame: FrameId,
-    /// None for code of which nothing is known: it gets a reason instead of a name.
-    pub(crate) module: Option<capture::ModuleId>,
-    pub(crate) address: u64,
-    pub(crate) exact: bool,
 }
 
 impl Stacks {

@@ -1,6 +1,16 @@
 //! Code frames that need a name.
 
-use super::stacks::CodeFrame;
+use capture::FrameId;
+
+/// A code frame that will need a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CodeFrame {
+    pub(crate) frame: FrameId,
+    /// None for code of which nothing is known: it gets a reason instead of a name.
+    pub(crate) module: Option<capture::ModuleId>,
+    pub(crate) address: u64,
+    pub(crate) exact: bool,
+}
 
 /// Holds each frame once: a long recording starts the same programs any number of times, and each process reports all
 /// its frames.

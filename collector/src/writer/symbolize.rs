@@ -7,7 +7,7 @@ use crate::base::log::debug;
 use crate::base::name_search::NameSearch;
 use crate::proc::vdso::VDSO;
 use crate::proc::vdso::vdso;
-use crate::tables::stacks::CodeFrame;
+use crate::tables::unnamed::CodeFrame;
 use capture::{Error, ModuleId, SourceFrame, Symbolized, Writer};
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;

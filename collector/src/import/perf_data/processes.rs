@@ -5,7 +5,7 @@ use crate::import::budget::Budget;
 use crate::proc::mapped_file::Identity;
 use crate::remote_unwind::files::{FileId, Files};
 use crate::remote_unwind::space::{Mapping, Space};
-use crate::tables::modules::module_of;
+use crate::tables::module::module_of;
 use capture::{Ended, Error, ModuleId, Process, ProcessEnd, ProcessId, Sink, Task, TaskId, Writer};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;

@@ -2,7 +2,7 @@
 
 use super::Pipeline;
 use crate::cpu::{self, GRACE};
-use crate::tables::stacks::CodeFrame;
+use crate::tables::unnamed::CodeFrame;
 use capture::{Counter, Error, TIME_UNIT_NS};
 use shared_ring::record::TIME_SHIFT;
 use std::time::Instant;

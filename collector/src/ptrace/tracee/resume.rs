@@ -1,8 +1,8 @@
 //! Resumes threads that were stopped in a system call, so that they do not notice.
 
-use super::arch::Registers;
-use super::threads::task;
-use super::tracee::{Mask, Tracee};
+use super::{Mask, Tracee};
+use crate::ptrace::arch::Registers;
+use crate::ptrace::threads::task;
 use std::io;
 
 /// Resumes a thread that was interrupted in a system call, so that the call does not report the interruption.

@@ -3,8 +3,8 @@
 //! Such a thread stops on its way out of the kernel, however late that is, and can be released only then. So our
 //! tracing thread keeps these threads and checks them until they have stopped.
 
+use super::Tracee;
 use super::resume::go_on_unseen;
-use super::tracee::Tracee;
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};

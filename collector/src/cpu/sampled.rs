@@ -1,0 +1,20 @@
+//! What was sampled.
+
+use super::strangers::Strangers;
+use capture::{CpuSummary, FaultSummary, TraceSummary};
+
+/// What the capture says about samples, page faults and tracepoints.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sampled {
+    pub(crate) cpu: CpuSummary,
+    pub(crate) faults: FaultSummary,
+    pub(crate) trace: TraceSummary,
+    /// Names of programs that recorded processes started and that have no agent.
+    pub(crate) without_agent: Strangers,
+    /// Number of sampled processes whose program is unknown.
+    pub(crate) nameless: u64,
+    /// Process records that were lost.
+    pub(crate) untold: u64,
+    /// Stacks that there was no room for.
+    pub(crate) unkept: u64,
+}
