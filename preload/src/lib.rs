@@ -39,97 +39,28 @@
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!(
-    "the agent knows x86-64 and 64-bit ARM only: another processor needs what src/arch, src/interpose/shims and src/elf.rs have, and \
+    "the agent knows x86-64 and 64-bit ARM only: another processor needs what src/platform/arch, src/hooks/shims and src/platform/elf.rs have, and \
      unwind/src/arch"
 );
 
-mod address_space;
-#[expect(unsafe_code, reason = "calls C functions")]
-mod allocator;
-#[expect(unsafe_code, reason = "reads registers and thread-local storage")]
-mod arch;
-#[expect(unsafe_code, reason = "reads a variable of libc's")]
-mod arenas;
-#[expect(unsafe_code, reason = "hands out memory before there is an allocator")]
-mod bootstrap;
-#[expect(unsafe_code, reason = "calls functions that only one C library has")]
-mod c_library;
-mod clock;
-#[expect(unsafe_code, reason = "reads the environment")]
-mod config;
-#[expect(unsafe_code, reason = "receives descriptors and maps them")]
-mod connect;
-mod departure;
-#[expect(unsafe_code, reason = "maps the page of the doorbell")]
-mod doorbell;
-#[expect(unsafe_code, reason = "reads the tables of loaded modules")]
-mod dynamic;
-mod elf;
-#[expect(unsafe_code, reason = "asks libc where it is")]
-mod errno;
-#[expect(unsafe_code, reason = "rebuilds the environment of exec")]
-mod exec;
-#[expect(unsafe_code, reason = "owns the memory of the filter")]
-mod filter;
-#[expect(unsafe_code, reason = "owns the memory of names")]
-mod functions;
-#[expect(unsafe_code, reason = "changes words of other modules")]
-mod got;
-mod guard;
-mod hash;
-#[expect(unsafe_code, reason = "exports C symbols, and asks the dynamic loader")]
-mod injected;
+mod entry;
 #[expect(unsafe_code, reason = "exports C symbols")]
-mod interpose;
-mod kinds;
-mod known_pages;
-#[expect(unsafe_code, reason = "runs in the loader's and libc's callbacks")]
-mod lifecycle;
-#[expect(unsafe_code, reason = "asks the dynamic loader, and reads words of modules")]
-mod linkage;
-#[expect(unsafe_code, reason = "changes the program's own code")]
-mod linked;
-#[expect(unsafe_code, reason = "asks the dynamic loader for modules, and reads its list")]
-mod loader;
-#[cfg_attr(test, expect(unsafe_code, reason = "its test allocates by libc"))]
-mod mapped_blocks;
+mod hooks;
 #[expect(unsafe_code, reason = "lends out mapped modules, and owns the memory of the tables")]
 mod modules;
-mod pause;
-#[expect(unsafe_code, reason = "makes parts of the segment accessible")]
-mod pieces;
-mod pools;
+mod next;
+mod platform;
 #[expect(unsafe_code, reason = "owns the session's mapping and the page that fork wipes")]
 mod process;
-#[expect(unsafe_code, reason = "reads what an exec is given")]
-mod program;
-#[expect(unsafe_code, reason = "calls a function of the program's")]
-mod provider;
-#[expect(unsafe_code, reason = "calls C functions through pointers")]
-mod real;
-#[expect(unsafe_code, reason = "maps the memory of sessions")]
-mod reservation;
-mod sampler;
-mod sandbox;
-#[expect(unsafe_code, reason = "reorders a list of the loader's, in its callback")]
-mod search_scope;
-#[expect(unsafe_code, reason = "owns the memory of slots")]
-mod seqlock;
-mod signal_stacks;
-#[expect(unsafe_code, reason = "uses per-thread memory of its own")]
-mod stack;
-#[expect(unsafe_code, reason = "reads the host's stack")]
-mod stack_reader;
-#[expect(unsafe_code, reason = "system calls")]
-mod sys;
+mod record;
+mod redirect;
+mod session;
 #[expect(unsafe_code, reason = "owns the per-thread memory")]
 mod thread;
-mod thread_local;
-mod tracker;
 
 #[cfg(feature = "standalone")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     // Unreachable by construction. There is nothing to unwind into and nobody to report to.
-    arch::trap()
+    platform::arch::trap()
 }

@@ -4,17 +4,28 @@
 //! increments a generation, which tells threads that their caches are stale. Addresses of another module that is
 //! loaded there later get new ids, since they belong to another description.
 
+#[expect(unsafe_code, reason = "reads a variable of libc's")]
+pub(crate) mod arenas;
+#[expect(unsafe_code, reason = "calls functions that only one C library has")]
+pub(crate) mod c_library;
+#[expect(unsafe_code, reason = "reads the tables of loaded modules")]
+pub(crate) mod dynamic;
+#[expect(unsafe_code, reason = "owns the memory of names")]
+pub(crate) mod functions;
+#[deny(unsafe_code)]
+pub(crate) mod known_pages;
+#[expect(unsafe_code, reason = "asks the dynamic loader for modules, and reads its list")]
+pub(crate) mod loader;
+#[cfg_attr(test, expect(unsafe_code, reason = "its test allocates by libc"))]
+pub(crate) mod mapped_blocks;
 mod mappings;
+#[deny(unsafe_code)]
 mod table;
 
-use crate::arch;
-use crate::c_library;
-use crate::functions;
-use crate::hash;
-use crate::known_pages::{FOREIGN, OF_MODULES, share_a_page};
-use crate::loader::{self, LinkMap, Object};
+use crate::modules::known_pages::{FOREIGN, OF_MODULES, share_a_page};
+use crate::modules::loader::{LinkMap, Object};
+use crate::platform::{arch, hash, sys};
 use crate::process;
-use crate::sys;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};

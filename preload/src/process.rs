@@ -13,7 +13,7 @@
 //!
 //! On every call, each thread compares one word with the value it knows: the process' *epoch*. While the process is
 //! connected, that word lies in a page of its own; otherwise it is the doorbell's generation, so that the same
-//! comparison notices a ring. How a process leaves is described in [`crate::departure`].
+//! comparison notices a ring. How a process leaves is described in [`crate::session::departure`].
 //!
 //! All of this is private memory, so fork copies it; only the *page* is zeroed in the child (`MADV_WIPEONFORK`). So
 //! the first hook of a child, however it was forked (`fork`, `_Fork`, raw `clone`), takes the slow path, claims a
@@ -21,6 +21,13 @@
 //! socket. A child that was forked while a thread of its parent was starting or answering finds that state with a
 //! zeroed page, and goes back one step.
 
+#[deny(unsafe_code)]
+pub(crate) mod clock;
+#[expect(unsafe_code, reason = "owns the memory of the filter")]
+pub(crate) mod filter;
+#[expect(unsafe_code, reason = "makes parts of the segment accessible")]
+pub(crate) mod pieces;
+#[deny(unsafe_code)]
 mod slots;
 
 pub(crate) use shared_ring::process_slot::Loss;
@@ -29,12 +36,14 @@ pub(crate) use slots::{
     slot_index, slot_to_part_at,
 };
 
-use crate::allocator::{Allocator, Library};
-use crate::thread_local::ThreadLocal;
-use crate::{
-    arch, config, connect, departure, doorbell, filter, lifecycle, linked, modules, pieces, reservation,
-    sampler, sys,
-};
+use crate::modules;
+use crate::next::allocator::{Allocator, Library};
+use crate::platform::thread_local::ThreadLocal;
+use crate::platform::{arch, config, sys};
+use crate::record::lifecycle;
+use crate::redirect::linked;
+use crate::session::{connect, departure, doorbell, reservation};
+use crate::thread::sampler;
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -156,13 +165,13 @@ pub(crate) fn silence() {
     // Relaxed here and in `listen`: a late look costs one event more or less, and threads that the program has
     // synchronized with this one see it.
     WANTED.store((&raw const SILENCE.recording).cast_mut(), Ordering::Relaxed);
-    crate::filter::pause();
+    crate::process::filter::pause();
 }
 
 /// From here on hooks see what the collector wants.
 #[cold]
 pub(crate) fn listen() {
-    crate::filter::resume();
+    crate::process::filter::resume();
     // Blocks that were given back meanwhile were not noticed.
     crate::modules::note_unmapping();
     WANTED.store((&raw const control().recording).cast_mut(), Ordering::Relaxed);
@@ -303,7 +312,7 @@ pub(crate) fn begin_deaf() {
 #[cold]
 fn begin(session: Option<Session>) {
     let session = session.filter(|session| {
-        crate::sandbox::learn();
+        crate::record::sandbox::learn();
         let is_begun = modules::start() && sampler::start(session);
         if !is_begun {
             reservation::void(&session.segment.geometry());
@@ -323,7 +332,7 @@ fn begin(session: Option<Session>) {
     if !slots::claim(session, page) {
         return rest();
     }
-    crate::pause::begin(session.control.header().paused.load(Ordering::Relaxed) != 0);
+    crate::record::pause::begin(session.control.header().paused.load(Ordering::Relaxed) != 0);
     // No thread has this epoch yet, whatever it did before, so each will find out what has changed.
     EPOCH.store((&raw const page.epoch).cast_mut(), Ordering::Relaxed);
     // Release pairs with the Acquire load in `session`. Last: a thread that gets in must find that its epoch is the
@@ -391,7 +400,10 @@ pub(crate) fn part() {
     // Relaxed: a count, read at the end.
     session.segment.header().refused.fetch_add(1, Ordering::Relaxed);
     // If this fails, the parent's ring is given up as corrupt, which is reported.
-    let _ = crate::sys::map_private_over(session.segment.base().cast(), session.segment.layout().length);
+    let _ = crate::platform::sys::map_private_over(
+        session.segment.base().cast(),
+        session.segment.layout().length,
+    );
     leave();
 }
 
@@ -458,7 +470,7 @@ pub(crate) fn hear(local: &ThreadLocal) -> bool {
 /// Connects to the collector that has called this process since it last looked; true when that began a session.
 #[cold]
 fn answer() -> bool {
-    if crate::sandbox::is_confined() {
+    if crate::record::sandbox::is_confined() {
         return false;
     }
     let Some(socket) = doorbell::take_call() else { return false };
@@ -480,7 +492,7 @@ fn answer_at(socket: &[u8]) -> bool {
         return false;
     }
     begin(connect::connect(socket, Purpose::Called));
-    crate::pause::tell();
+    crate::record::pause::tell();
     STATE.load(Ordering::Relaxed) == CONNECTED
 }
 

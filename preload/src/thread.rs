@@ -3,23 +3,36 @@
 //! A state belongs to a ring of this process. It lies in private memory that is mapped at the ring's first use, and
 //! that the next thread to claim the ring uses again. No thread ever waits for another.
 
+#[deny(unsafe_code)]
 mod claim;
+#[deny(unsafe_code)]
+pub(crate) mod kinds;
 mod memory;
+#[deny(unsafe_code)]
 pub(crate) mod missed;
+#[expect(unsafe_code, reason = "calls a function of the program's")]
+pub(crate) mod provider;
+#[deny(unsafe_code)]
+pub(crate) mod sampler;
+#[expect(unsafe_code, reason = "uses per-thread memory of its own")]
+pub(crate) mod stack;
+#[expect(unsafe_code, reason = "reads the host's stack")]
+pub(crate) mod stack_reader;
+#[deny(unsafe_code)]
 mod told;
 
 pub(crate) use memory::{are_out, forget_owners};
 
-use crate::guard::Busy;
-use crate::kinds::Kinds;
 use crate::modules::{self, Loaded};
-use crate::process::{self, Loss, Session};
-use crate::provider::ScriptFrame;
-use crate::sampler::Sampler;
-use crate::stack::Paths;
-use crate::stack_reader::StackReader;
-use crate::thread_local::{Attention, ThreadLocal};
-use crate::{clock, errno, sys};
+use crate::platform::thread_local::{Attention, ThreadLocal};
+use crate::platform::{errno, sys};
+use crate::process::{self, Loss, Session, clock};
+use crate::record::guard::Busy;
+use crate::thread::kinds::Kinds;
+use crate::thread::provider::ScriptFrame;
+use crate::thread::sampler::Sampler;
+use crate::thread::stack::Paths;
+use crate::thread::stack_reader::StackReader;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 use memory::{Parts, Public, Tables};
@@ -113,7 +126,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
     // By the address of the whole memory, whose first part is the state.
     local.join_session(memory.cast(), process::epoch_in_session());
     if !Attention::Exiting.is_called(local) {
-        crate::lifecycle::watch_thread();
+        crate::record::lifecycle::watch_thread();
     }
     // The collector reads the names of threads and processes while they live.
     state.producer.call();
@@ -348,7 +361,7 @@ impl ThreadState {
             let _ = self.put(Record::GapEnd { allocations, frees }, time);
             if core::mem::replace(&mut self.owes_pause, false) {
                 // What holds now: another thread may have reported a later change.
-                let _ = self.put(crate::pause::record(), time);
+                let _ = self.put(crate::record::pause::record(), time);
             }
         }
     }
@@ -484,7 +497,7 @@ pub(crate) fn add_timed(started: u64) {
 #[cold]
 pub(crate) fn finish() {
     // When this guard is dropped.
-    let local = crate::arch::thread_local();
+    let local = crate::platform::arch::thread_local();
     if local.is_in_session(process::epoch()) {
         drop(Busy::enter_to_tell());
     }

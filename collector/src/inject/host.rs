@@ -21,7 +21,7 @@ pub(super) const LOADER: &str = "ld-linux";
 /// libc's file name before glibc 2.34. There `dlopen` was in a library of its own, which a program may not have
 /// loaded.
 const OLD_LIBC: &str = "libc-2.";
-/// The agent's functions that we call; see `preload/src/injected.rs`.
+/// The agent's functions that we call; see `preload/src/entry/injected.rs`.
 const BEGIN: &[u8] = b"sysprof_memprof_injected";
 const NEXT: &[u8] = b"sysprof_memprof_next";
 const CHANGE: &[u8] = b"sysprof_memprof_change";

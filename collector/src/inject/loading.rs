@@ -129,7 +129,7 @@ impl Host {
         let mut path = self.agent.as_os_str().as_bytes().to_vec();
         path.push(0);
         let mut caller = self.caller_with(&mut ground, &path, deadline)?;
-        // In the global scope, so that it can be moved there (`preload/src/search_scope.rs`).
+        // In the global scope, so that it can be moved there (`preload/src/entry/search_scope.rs`).
         let flags = u64::from((libc::RTLD_NOW | libc::RTLD_GLOBAL).cast_unsigned());
         let area = caller.area();
         let handle = self.call(&mut caller, open, [area, flags])?;
@@ -192,7 +192,7 @@ impl Host {
 }
 
 /// As many queries as fit, with their names, laid out for this address; and their number. See
-/// `preload/src/injected.rs`.
+/// `preload/src/entry/injected.rs`.
 fn questions<'n>(names: impl Iterator<Item = &'n [u8]>, address: u64) -> (Vec<u8>, usize) {
     let mut room = AREA;
     let fits = |name: &&[u8]| {

@@ -7,7 +7,7 @@ use std::io;
 /// Name of the agent's library, and of its memory.
 const AGENT: &str = "libsysprof_memprof_preload";
 const SHARED: &str = "/memfd:sysprof-memprof";
-/// Flags that only the agent's private memory has: see `map_private` in `preload/src/sys.rs`.
+/// Flags that only the agent's private memory has: see `map_private` in `preload/src/platform/sys.rs`.
 const PRIVATE: [&str; 2] = ["dd", "rr"];
 /// Flag of huge pages, whose files may lie below `/dev`.
 const HUGE: &str = "ht";

@@ -3,8 +3,8 @@
 //! The loader's name for a module is only what it was asked to open: a path relative to a folder that the program has
 //! left, or one that leads to another file by now. The kernel says which file it was, and where that is.
 
-use crate::sandbox::{self, Need};
-use crate::sys;
+use crate::platform::sys;
+use crate::record::sandbox::{self, Need};
 use core::ffi::CStr;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;

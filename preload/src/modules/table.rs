@@ -6,7 +6,7 @@
 //! A slot whose module is gone is *void*, but keeps its contents. If the module is loaded again at the same place, it
 //! gets its old description, and with it its old pcs and stacks: a program may load and unload a plug-in for days.
 
-use crate::seqlock::{self, Slots};
+use crate::platform::seqlock::{self, Slots};
 use core::sync::atomic::Ordering;
 
 /// Most modules of a process at a time; frames in any beyond are walked, but belong to no module.
@@ -128,7 +128,7 @@ impl Table<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seqlock::testing::Memory;
+    use crate::platform::seqlock::testing::Memory;
     use proptest::prelude::*;
     use std::collections::HashMap;
     use std::sync::atomic::AtomicBool;

@@ -3,7 +3,7 @@
 use super::{
     FIRST_EPOCH, NEXT_EPOCH, Page, Session, begin_alone_after_fork, control, leave, next_epoch, page, session,
 };
-use crate::{arch, sys};
+use crate::platform::{arch, sys};
 use core::sync::atomic::{AtomicU32, Ordering};
 use shared_ring::process_slot::{Loss, ProcessSlot};
 
@@ -95,7 +95,7 @@ pub(crate) fn lose(reason: Loss, events: u64) {
 /// ours to record.
 #[cold]
 pub(crate) fn is_itself() -> bool {
-    !crate::sandbox::allows(crate::sandbox::Need::ProcessId)
+    !crate::record::sandbox::allows(crate::record::sandbox::Need::ProcessId)
         || slot().and_then(ProcessSlot::owner).is_none_or(|(pid, _)| pid == sys::process_id())
 }
 

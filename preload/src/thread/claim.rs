@@ -8,8 +8,8 @@
 //! matters: when all rings are taken, and each time when twice as many would be used as ever before.
 
 use super::{LONGEST, SPARE};
-use crate::process::{self, Loss, Session};
-use crate::{clock, sys};
+use crate::platform::sys;
+use crate::process::{self, Loss, Session, clock};
 use core::sync::atomic::{AtomicU32, Ordering};
 use shared_ring::record::{Record, encode};
 use shared_ring::ring::Producer;

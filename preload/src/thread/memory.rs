@@ -5,9 +5,9 @@
 
 use super::{ThreadState, missed};
 use crate::modules;
-use crate::provider::{MOST_FRAMES, ScriptFrame};
-use crate::sys;
-use crate::thread_local::ThreadLocal;
+use crate::platform::sys;
+use crate::platform::thread_local::ThreadLocal;
+use crate::thread::provider::{MOST_FRAMES, ScriptFrame};
 use core::mem::{MaybeUninit, offset_of};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use unwind::{Memos, RuleTable, Scratch};

@@ -18,9 +18,9 @@
 
 use super::ThreadState;
 use super::memory::Public;
-use crate::guard::Busy;
+use crate::platform::thread_local::{Attention, ThreadLocal, fence};
 use crate::process::{self, Loss};
-use crate::thread_local::{Attention, ThreadLocal, fence};
+use crate::record::guard::Busy;
 use core::cell::Cell;
 use shared_ring::pseudo;
 use shared_ring::record::Record;
@@ -59,7 +59,7 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
         return;
     }
     // Calls of the allocator itself are part of the outer call, as in `guard`.
-    if local.is_within_allocator(crate::arch::stack_pointer()) {
+    if local.is_within_allocator(crate::platform::arch::stack_pointer()) {
         return;
     }
     let Some(memory) = Public::of(local) else { return };

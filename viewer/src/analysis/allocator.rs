@@ -13,7 +13,7 @@ use std::collections::HashMap;
 const AGENT: &str = "libsysprof_memprof_preload";
 
 /// Path of its heap hooks. `malloc` itself is a tail jump to them, and so on no stack.
-const HOOKS: &str = "sysprof_memprof_preload::interpose::heap::";
+const HOOKS: &str = "sysprof_memprof_preload::hooks::heap::";
 
 /// The time that a function spends in the allocator, and what it gets for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,8 +138,8 @@ mod tests {
             ("operator new[](unsigned long)", Some(End::Allocate)),
             ("free", Some(End::Free)),
             ("operator delete(void*)", Some(End::Free)),
-            ("sysprof_memprof_preload::interpose::heap::allocate_candidate", Some(End::Allocate)),
-            ("sysprof_memprof_preload::interpose::heap::release_recorded", Some(End::Free)),
+            ("sysprof_memprof_preload::hooks::heap::allocate_candidate", Some(End::Allocate)),
+            ("sysprof_memprof_preload::hooks::heap::release_recorded", Some(End::Free)),
             ("free_list", None),
             ("xmalloc", None),
             ("main", None),

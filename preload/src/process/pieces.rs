@@ -1,0 +1,165 @@
+//! Which parts of the segment this process has made accessible: the segment is mapped without access, and opened
+//! where it is used.
+//!
+//! ```text
+//!  segment   │ pcs ░░░░░░│ index ░░│ nodes ░░░│ index ░│ modules ░│ rings  ░ ░░░ │
+//!              ███▒▒       █▒        █████      █        ██           █     █       █ used, ▒ opened ahead
+//! ```
+
+use crate::platform::sys;
+use crate::process::{Session, leave, session};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use shared_ring::Segment;
+use shared_ring::geometry::{FIRST_LEVEL, Part};
+use shared_ring::intern::Pieces;
+use shared_ring::module_log::Described;
+use shared_ring::pc_table::PcTable;
+use shared_ring::stash::Stash;
+
+/// How much of a part of the segment this process has made accessible.
+#[derive(Debug)]
+struct Opening {
+    bytes: AtomicUsize,
+}
+
+/// Parts are opened in pieces of this size.
+const PIECE: usize = 1 << 20;
+
+impl Opening {
+    const fn new() -> Self {
+        Self { bytes: AtomicUsize::new(0) }
+    }
+
+    /// False when so much cannot be made accessible.
+    #[inline(always)]
+    fn open(&self, segment: &Segment, part: Part, bytes: usize) -> bool {
+        // Relaxed: it counts only what is certainly open, and `mprotect` by two threads at once is harmless.
+        bytes <= self.bytes.load(Ordering::Relaxed) || self.open_more(segment, part, bytes)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open_more(&self, segment: &Segment, part: Part, bytes: usize) -> bool {
+        let from = self.bytes.load(Ordering::Relaxed);
+        let to = bytes.next_multiple_of(PIECE).min(part.length.next_multiple_of(1 << 16));
+        if to <= from {
+            return bytes <= from;
+        }
+        let start = segment.base().wrapping_add(part.offset + from);
+        // SAFETY: the range lies in the part, which lies in our mapping.
+        if unsafe { sys::open(start.cast(), to - from) } {
+            self.bytes.fetch_max(to, Ordering::Relaxed);
+            true
+        } else {
+            // Without memory nothing can be recorded.
+            leave();
+            false
+        }
+    }
+}
+
+static PCS: Opening = Opening::new();
+static PC_INDEX: Opening = Opening::new();
+static NODES: Opening = Opening::new();
+static NODE_INDEX: Opening = Opening::new();
+static MODULES: Opening = Opening::new();
+/// All rings are accessible, too.
+static HAS_ALL: AtomicBool = AtomicBool::new(false);
+
+/// Marks everything as inaccessible, for a new segment.
+pub(crate) fn begin() {
+    for opening in [&PCS, &PC_INDEX, &NODES, &NODE_INDEX, &MODULES] {
+        opening.bytes.store(0, Ordering::Relaxed);
+    }
+    HAS_ALL.store(false, Ordering::Relaxed);
+}
+
+/// Makes the whole segment accessible, because that will not be allowed later.
+#[cold]
+pub(crate) fn open_all() {
+    let Some(session) = session() else { return };
+    let layout = session.segment.layout();
+    let start = session.segment.base().cast();
+    // SAFETY: the whole of our mapping.
+    if unsafe { sys::open(start, layout.length) } {
+        let parts = [
+            (&PCS, layout.pcs),
+            (&PC_INDEX, layout.pc_index),
+            (&NODES, layout.nodes),
+            (&NODE_INDEX, layout.node_index),
+            (&MODULES, layout.modules),
+        ];
+        for (opening, part) in parts {
+            opening.bytes.fetch_max(part.length, Ordering::Relaxed);
+        }
+        HAS_ALL.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The accessible parts of one table: its entries of `W` words, and its index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TablePieces<const W: usize> {
+    segment: Segment,
+    entries: &'static Opening,
+    index: &'static Opening,
+    entries_part: Part,
+    index_part: Part,
+}
+
+impl<const W: usize> Pieces for TablePieces<W> {
+    #[inline(always)]
+    fn open(&self, entries: u32, level: u32) -> bool {
+        let slots = (2usize << (FIRST_LEVEL + level)) - (1 << FIRST_LEVEL);
+        self.entries.open(&self.segment, self.entries_part, entries as usize * W * 8)
+            && self.index.open(&self.segment, self.index_part, slots * 4)
+    }
+
+    fn opened(&self) -> u32 {
+        u32::try_from(self.entries.bytes.load(Ordering::Relaxed) / (W * 8)).unwrap_or(u32::MAX)
+    }
+}
+
+impl Session {
+    /// The pc table.
+    pub(crate) fn pcs(&self) -> PcTable<'static, TablePieces<2>> {
+        let layout = self.segment.layout();
+        self.segment.pcs(TablePieces {
+            segment: self.segment,
+            entries: &PCS,
+            index: &PC_INDEX,
+            entries_part: layout.pcs,
+            index_part: layout.pc_index,
+        })
+    }
+
+    /// The stack stash.
+    pub(crate) fn stash(&self) -> Stash<'static, TablePieces<1>> {
+        let layout = self.segment.layout();
+        self.segment.stash(TablePieces {
+            segment: self.segment,
+            entries: &NODES,
+            index: &NODE_INDEX,
+            entries_part: layout.nodes,
+            index_part: layout.node_index,
+        })
+    }
+
+    /// Appends a description to the module log and returns its serial; 0 when the log is full.
+    pub(crate) fn describe(&self, described: Described<'_>) -> u32 {
+        let part = self.segment.layout().modules;
+        self.segment
+            .modules()
+            .append(described, |words| MODULES.open(&self.segment, part, words * 8))
+            .unwrap_or(0)
+    }
+
+    /// Makes a ring's words accessible in this process.
+    pub(crate) fn open_ring(&self, ring: usize) -> bool {
+        if HAS_ALL.load(Ordering::Relaxed) {
+            return true;
+        }
+        let Part { offset, length } = self.segment.geometry().ring_pages(ring);
+        // SAFETY: the ring lies in the rings' part of our mapping; opening more than asked for is harmless.
+        unsafe { sys::open(self.segment.base().wrapping_add(offset).cast(), length) }
+    }
+}

@@ -1,0 +1,81 @@
+//! The program decides when it is recorded: `memprof_start` and `memprof_stop`.
+//!
+//! ```text
+//!  recording ──stop──► hooks are silent, then `Pause` is told ──► paused
+//!  paused ────start──► `Resume` is told, then hooks listen ─────► recording
+//! ```
+//!
+//! With this order, whatever other threads do meanwhile may at worst be missing within the reported pause, but never
+//! outside of it: what is live across a pause is uncertain, and a block freed in a pause does not look like a leak.
+//! While nothing is wanted, hooks see the same zero as without a collector (`process::is_recording`), so a pause
+//! costs them no extra check. Events of the process and its threads are still recorded, and so are marks.
+
+use crate::platform::arch;
+use crate::platform::thread_local::Attention;
+use crate::process;
+use crate::record::guard::Busy;
+use core::sync::atomic::{AtomicBool, Ordering};
+use shared_ring::record::Record;
+
+/// What the program wants. Copied by fork: a child starts in its parent's state.
+static IS_PAUSED: AtomicBool = AtomicBool::new(false);
+
+/// Called when a recording begins, perhaps paused.
+#[cold]
+pub(crate) fn begin(is_paused: bool) {
+    IS_PAUSED.store(is_paused, Ordering::Relaxed);
+    if is_paused { process::silence() } else { process::listen() }
+}
+
+/// Reports that the process is paused from its beginning, so that it is known before it records anything.
+#[cold]
+pub(crate) fn tell() {
+    if !IS_PAUSED.load(Ordering::Relaxed) {
+        return;
+    }
+    if let Some(mut busy) = Busy::enter_to_tell() {
+        busy.state().emit(Record::Pause, 0, 0);
+    }
+}
+
+/// The record for the present state.
+pub(crate) fn record() -> Record {
+    if IS_PAUSED.load(Ordering::Relaxed) { Record::Pause } else { Record::Resume }
+}
+
+/// Called when the program wants its recording to stop or to resume.
+#[cold]
+pub(crate) fn set(is_paused: bool) {
+    // Joins the recording if the process calls this before our constructor has run.
+    let busy = Busy::enter_to_tell();
+    if !process::may_tell() || IS_PAUSED.swap(is_paused, Ordering::AcqRel) == is_paused {
+        return;
+    }
+    let local = arch::thread_local();
+    match busy {
+        Some(mut busy) => apply(&mut busy),
+        None if local.is_busy() => Attention::Switched.call(local),
+        // Without a ring it cannot be reported, so it is not done.
+        None => IS_PAUSED.store(!is_paused, Ordering::Release),
+    }
+}
+
+/// Applies what the program wants, and reports it.
+pub(crate) fn apply(busy: &mut Busy) {
+    loop {
+        // Acquire pairs with the exchange in `set`. The last thread to look applies the latest wish, so when two
+        // threads want opposite things, neither wish is lost; each iteration after the first needs another call of
+        // `set`.
+        let is_paused = IS_PAUSED.load(Ordering::Acquire);
+        if is_paused {
+            process::silence();
+            busy.state().emit(Record::Pause, 0, 0);
+        } else {
+            busy.state().emit(Record::Resume, 0, 0);
+            process::listen();
+        }
+        if IS_PAUSED.load(Ordering::Acquire) == is_paused {
+            return;
+        }
+    }
+}
