@@ -24,11 +24,11 @@ mod table;
 
 use crate::modules::known_pages::{FOREIGN, OF_MODULES, share_a_page};
 use crate::modules::loader::{LinkMap, Object};
-use crate::platform::{arch, hash, sys};
+use crate::platform::{hash, own_image, sys};
 use crate::process;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use mappings::Mappings;
 use shared_ring::module_log::{Described, MappedFile, Module};
 use table::{Entry, MAX_MODULES, Mapping, NONE, Table};
@@ -47,9 +47,6 @@ static UNMAPPINGS: AtomicU32 = AtomicU32::new(0);
 const HAS_PROVIDER: u32 = 1;
 /// The step for one unmapping.
 const UNMAPPING: u32 = 2;
-/// The range of the agent's own mapping.
-static OWN: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
-
 /// Number of module unloadings; rules cached under an older number are void.
 #[inline(always)]
 pub(crate) fn generation() -> u32 {
@@ -85,17 +82,6 @@ pub(crate) fn note_provider(is_there: bool) {
     }
 }
 
-/// True for code of the agent itself.
-#[inline(always)]
-pub(crate) fn is_own(address: u64) -> bool {
-    (OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed)).contains(&address)
-}
-
-/// Size of the agent's image in bytes.
-pub(crate) fn own_bytes() -> u64 {
-    OWN[1].load(Ordering::Relaxed).saturating_sub(OWN[0].load(Ordering::Relaxed))
-}
-
 /// Finds out how modules are looked up, and where the agent is. Called once, in a process that may be recorded; false
 /// when modules cannot be found.
 pub(crate) fn prepare() -> bool {
@@ -105,8 +91,7 @@ pub(crate) fn prepare() -> bool {
     EXECUTABLE.learn();
     c_library::learn();
     if let Some(found) = loader::find(prepare as *const () as u64) {
-        OWN[0].store(found.start, Ordering::Relaxed);
-        OWN[1].store(found.end, Ordering::Relaxed);
+        own_image::note(found.start..found.end);
         sys::guard_behind(found.end);
     }
     true
@@ -173,7 +158,7 @@ fn entry_by(address: u64, mappings: Option<&Mappings>) -> Option<Entry> {
 fn is_readable(address: u64) -> bool {
     match entry(address) {
         Some(_) => OF_MODULES.has(address) || OF_MODULES.learn(address),
-        None => FOREIGN.has(address) || arch::is_readable(address & !7),
+        None => FOREIGN.has(address) || sys::is_readable(address & !7),
     }
 }
 
@@ -272,14 +257,14 @@ fn image_of_loader(found: &Object, bias: u64) -> Option<Image> {
     let mapped = found.start..found.end;
     let hdr = found.eh_frame_hdr;
     let page = hdr & !4095;
-    if !mapped.contains(&hdr) || !arch::is_readable(page) {
+    if !mapped.contains(&hdr) || !sys::is_readable(page) {
         return None;
     }
     let (mut start, mut end) = (page, page.wrapping_add(4096));
-    while start > mapped.start && arch::is_readable(start.wrapping_sub(4096)) {
+    while start > mapped.start && sys::is_readable(start.wrapping_sub(4096)) {
         start = start.wrapping_sub(4096);
     }
-    while end < mapped.end && arch::is_readable(end) {
+    while end < mapped.end && sys::is_readable(end) {
         end = end.wrapping_add(4096);
     }
     let tables = Some(Tables { hdr, segment: start.max(mapped.start)..end.min(mapped.end) });
@@ -297,7 +282,7 @@ fn read_mapped(known: &mut u64, from: u64, buffer: &mut [u8]) -> bool {
     let Some(end) = from.checked_add(buffer.len() as u64) else { return false };
     let mut page = from & !4095;
     while page < end {
-        if *known != page && !arch::is_readable(page) {
+        if *known != page && !sys::is_readable(page) {
             return false;
         }
         *known = page;

@@ -11,6 +11,11 @@ pub(crate) mod elf;
 #[expect(unsafe_code, reason = "asks libc where it is")]
 pub(crate) mod errno;
 pub(crate) mod hash;
+pub(crate) mod needs;
+#[expect(unsafe_code, reason = "asks the dynamic loader")]
+pub(crate) mod own_call;
+#[expect(unsafe_code, reason = "asks the dynamic loader")]
+pub(crate) mod own_image;
 #[expect(unsafe_code, reason = "owns the memory of slots")]
 pub(crate) mod seqlock;
 pub(crate) mod signal_stacks;

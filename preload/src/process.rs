@@ -312,7 +312,7 @@ pub(crate) fn begin_deaf() {
 #[cold]
 fn begin(session: Option<Session>) {
     let session = session.filter(|session| {
-        crate::record::sandbox::learn();
+        crate::platform::needs::learn();
         let is_begun = modules::start() && sampler::start(session);
         if !is_begun {
             reservation::void(&session.segment.geometry());
@@ -470,7 +470,7 @@ pub(crate) fn hear(local: &ThreadLocal) -> bool {
 /// Connects to the collector that has called this process since it last looked; true when that began a session.
 #[cold]
 fn answer() -> bool {
-    if crate::record::sandbox::is_confined() {
+    if crate::platform::needs::is_confined() {
         return false;
     }
     let Some(socket) = doorbell::take_call() else { return false };

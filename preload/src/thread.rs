@@ -94,7 +94,7 @@ pub(crate) struct ThreadState {
 pub(crate) fn state(busy: &mut Busy) -> &mut ThreadState {
     // SAFETY: a guard exists only after `adopt` has set the pointer, the claim of the ring makes the state this
     // thread's alone, and the guard is borrowed for as long as the reference is used.
-    unsafe { &mut *busy.local().state() }
+    unsafe { &mut *busy.local().state().cast() }
 }
 
 /// Claims a ring for the calling thread and sets up its state, or says why that fails.

@@ -8,9 +8,11 @@ use crate::entry::search_scope;
 use crate::modules::dynamic::Dynamic;
 use crate::modules::loader::LinkMap;
 use crate::next::real;
-use crate::platform::arch;
+use crate::platform::needs;
+use crate::platform::own_call::own_call;
+use crate::platform::{arch, own_image};
 use crate::record::guard::Busy;
-use crate::record::{lifecycle, sandbox};
+use crate::record::lifecycle;
 use crate::redirect::got::{self, Change};
 use crate::session::doorbell;
 use crate::{modules, process};
@@ -42,7 +44,7 @@ pub(crate) unsafe extern "C" fn sysprof_memprof_injected(agent: *const c_char) -
     if !process::hear_in(folder) {
         return NO_DOORBELL;
     }
-    sandbox::learn_late();
+    needs::learn_late();
     real::resolve_from_program();
     #[cfg(not(test))]
     crate::hooks::find_cxx();
@@ -107,7 +109,7 @@ pub(crate) unsafe extern "C" fn sysprof_memprof_next(questions: *mut Question, c
 pub(crate) unsafe extern "C" fn sysprof_memprof_change(changes: *const Change, count: usize) -> usize {
     // SAFETY: the caller passes so many, which nobody changes meanwhile.
     let changes = unsafe { core::slice::from_raw_parts(changes, count) };
-    real::own_call(|| got::change(changes))
+    own_call(|| got::change(changes))
 }
 
 /// Makes the process leave a recording that is over, and deaf to the doorbell: 1, or 0 while threads of it are still
@@ -142,7 +144,7 @@ pub(crate) fn look_up(name: &CStr) -> *mut c_void {
     // SAFETY: reads a number.
     let entry = unsafe { libc::getauxval(libc::AT_ENTRY) } as usize;
     let executable = modules::around(core::ptr::without_provenance(entry));
-    let is_ours = modules::is_own(found.addr() as u64);
+    let is_ours = own_image::has(found.addr() as u64);
     let is_stub = executable.is_some() && modules::around(found) == executable;
     if found.is_null() || !(is_ours || is_stub) {
         return found;
@@ -152,7 +154,7 @@ pub(crate) fn look_up(name: &CStr) -> *mut c_void {
     // SAFETY: in glibc a handle is such a description. The descriptions form the loader's list, which begins with the
     // modules of the program's start; these are never unloaded.
     while let Some(module) = unsafe { map.as_ref() } {
-        let is_passed_over = Some(map) == executable || modules::is_own(module.dynamic.addr() as u64);
+        let is_passed_over = Some(map) == executable || own_image::has(module.dynamic.addr() as u64);
         if is_ours && !is_passed_over {
             // This library precedes the others: the program would find the first definition behind it.
             if let Some(behind) = Dynamic::of(module).function(name) {

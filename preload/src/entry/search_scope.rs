@@ -19,8 +19,8 @@
 //! are moved one by one, and one of them stands there twice meanwhile.
 
 use crate::modules;
-use crate::modules::loader::{self, LinkMap};
-use crate::platform::sys;
+use crate::modules::loader::LinkMap;
+use crate::platform::{own_call, sys};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
@@ -40,7 +40,7 @@ pub(crate) fn precede_others(is_first: bool) {
     // Relaxed: the same thread reads it.
     IS_FIRST.store(is_first, Ordering::Relaxed);
     // Calls `move_own`.
-    loader::look_up(c"sysprof_memprof_search_scope");
+    own_call::look_up(c"sysprof_memprof_search_scope");
 }
 
 crate::hooks::shims::resolver_shim!(

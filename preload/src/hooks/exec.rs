@@ -14,12 +14,11 @@
 //! ```
 
 use crate::hooks::program::{self, Program};
-use crate::platform::{arch, config, sys};
+use crate::platform::needs::{self, Need};
+use crate::platform::{arch, config, own_image, sys};
 use crate::process;
-use crate::record::sandbox::{self, Need};
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{null, null_mut};
-use core::sync::atomic::{AtomicPtr, Ordering};
 use rustix::fs::{Access, CWD, Mode, OFlags};
 
 /// A list of strings as `execve` takes it, ended by a null pointer; a null pointer itself is an empty list.
@@ -34,37 +33,11 @@ const SMALL: usize = 4096;
 /// is any that exceeds `SMALL` in a child that shares its parent's memory in another way.
 const SMALL_IN_VFORK: usize = 1 << 16;
 
-/// The path by which the loader knows this library; null while that is unknown.
-static AGENT: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
-
-/// Remembers the path by which the loader knows this library. Called once, by the constructor: later the loader's
-/// lock may be held by a thread that does not exist in this forked child.
-pub(crate) fn remember_agent() {
-    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: any address may be asked for, and `info` is large enough.
-    let found = unsafe { libc::dladdr(remember_agent as *const () as *const c_void, info.as_mut_ptr()) };
-    // SAFETY: zeroed, which is valid, or filled in.
-    let name = unsafe { info.assume_init() }.dli_fname;
-    if found != 0 {
-        AGENT.store(name.cast_mut(), Ordering::Relaxed);
-    }
-}
-
-/// The library's path, if the loader's name for it is one.
-pub(crate) fn agent() -> Option<&'static [u8]> {
-    let name = AGENT.load(Ordering::Relaxed);
-    if name.is_null() {
-        return None;
-    }
-    // SAFETY: the loader's string for a library that is never unloaded.
-    Some(unsafe { CStr::from_ptr(name) }.to_bytes()).filter(|path| path.contains(&b'/'))
-}
-
 /// True when the next program may have the agent: no filter that it inherits kills it for what the agent does, and
 /// its loader can open the agent.
 #[cold]
 fn may_be_loaded() -> bool {
-    sandbox::allows(Need::Begin) && is_in_reach()
+    needs::allows(Need::Begin) && is_in_reach()
 }
 
 /// True when a loader can open this library. As another user or in another root it may be unable to, and would say so
@@ -72,8 +45,8 @@ fn may_be_loaded() -> bool {
 // Cost: three system calls.
 #[cold]
 fn is_in_reach() -> bool {
-    let name = AGENT.load(Ordering::Relaxed);
-    if name.is_null() || !sandbox::allows(Need::Files) {
+    let name = own_image::name();
+    if name.is_null() || !needs::allows(Need::Files) {
         return true;
     }
     // SAFETY: the loader's string for a library that is never unloaded.
@@ -168,7 +141,7 @@ impl Change {
     fn of(given: Strings, is_alone: impl FnOnce() -> bool) -> Option<Change> {
         let follows = follows();
         let theirs = config::value_in(given, PRELOAD).unwrap_or(b"");
-        let preload = preload_list(agent()?, theirs, follows, is_alone);
+        let preload = preload_list(own_image::path()?, theirs, follows, is_alone);
         // A process that the doorbell called has no socket to name.
         let ours = Some(config::socket()).filter(|socket| follows && !socket.is_empty());
         let given_socket = config::value_in(given, config::SOCKET);

@@ -2,6 +2,7 @@
 
 use super::shims::dlopen_shim;
 use crate::next::real;
+use crate::platform::own_call::own_call;
 use crate::record::tracker;
 use crate::redirect::linkage;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -28,7 +29,7 @@ unsafe extern "C" fn open_deeply(file: *const c_char, flags: c_int) -> *mut c_vo
     // SAFETY: passed on unchanged.
     let handle = unsafe { real::dlopen(file, flags) }.unwrap_or(core::ptr::null_mut());
     if !handle.is_null()
-        && let Some(unseen) = real::own_call(|| linkage::bind(handle))
+        && let Some(unseen) = own_call(|| linkage::bind(handle))
     {
         // SAFETY: the loader's names are strings that live as long as the module, which nobody knows yet.
         tracker::marked(MarkKind::Unseen, unsafe { CStr::from_ptr(unseen.name) }.to_bytes());

@@ -17,7 +17,7 @@
 
 use crate::platform::config;
 use crate::platform::elf::{DT_NEEDED, DT_NULL, DT_STRTAB};
-use crate::record::sandbox::{self, Need};
+use crate::platform::needs::{self, Need};
 use core::ffi::{CStr, c_char, c_int};
 use libc::{PT_DYNAMIC, PT_LOAD};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -66,7 +66,7 @@ impl Program {
     #[cold]
     #[inline(never)]
     pub(crate) fn wants_to_be_alone(self) -> bool {
-        if !sandbox::allows(Need::Files) {
+        if !needs::allows(Need::Files) {
             return false;
         }
         match self {

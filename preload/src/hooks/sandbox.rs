@@ -2,8 +2,9 @@
 
 use super::shims::syscall_shim;
 use crate::next::real;
-use crate::platform::arch;
-use crate::record::sandbox::{self, Need, Rule};
+use crate::platform::needs::{self, Need};
+use crate::platform::sys;
+use crate::record::sandbox::{self, Rule};
 use core::ffi::c_int;
 use shared_ring::bpf::{Instruction, MAX_INSTRUCTIONS};
 
@@ -21,7 +22,7 @@ const TSC_SIGSEGV: u32 = libc::PR_TSC_SIGSEGV.cast_unsigned();
 /// # Safety
 /// Nobody changes it meanwhile.
 unsafe fn filter<'a>(address: usize) -> Rule<'a> {
-    if !sandbox::allows(Need::Probe) {
+    if !needs::allows(Need::Probe) {
         // Whether it can be read cannot be asked. An empty filter counts as forbidding everything.
         return Rule::Filter(&[]);
     }
@@ -46,7 +47,7 @@ unsafe fn filter<'a>(address: usize) -> Rule<'a> {
 fn is_readable(address: usize, bytes: usize) -> bool {
     let Some(end) = address.checked_add(bytes) else { return false };
     let pages = (address & !4095..end).step_by(4096);
-    bytes > 0 && pages.into_iter().all(|page| arch::is_readable(page as u64))
+    bytes > 0 && pages.into_iter().all(|page| sys::is_readable(page as u64))
 }
 
 /// `int prctl(int option, ...)`: the arguments are in the same registers however many were passed.

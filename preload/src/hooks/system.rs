@@ -5,9 +5,9 @@ use crate::hooks::exec::{Ended, Strings, with_own_variables, with_variables};
 use crate::hooks::program::Program;
 use crate::modules;
 use crate::next::real;
+use crate::platform::needs::{self, Need};
 use crate::platform::{arch, errno};
 use crate::record::lifecycle::{around_fork, exec_failed, execing, exiting};
-use crate::record::sandbox::{self, Need};
 use core::ffi::{c_char, c_int, c_void};
 
 /// Wraps an exec: it is recorded before, since it ends the image, and so is its failure afterwards.
@@ -245,7 +245,7 @@ const NOT_HELD: u64 = u64::MAX;
 
 /// Blocks all signals, if that is allowed; returns those that were blocked before.
 extern "C" fn hold_signals() -> u64 {
-    if sandbox::allows(Need::Map) { arch::block_signals(u64::MAX) } else { NOT_HELD }
+    if needs::allows(Need::Map) { arch::block_signals(u64::MAX) } else { NOT_HELD }
 }
 
 /// Undoes it, in the parent and in the child, even if another thread has forbidden it meanwhile.

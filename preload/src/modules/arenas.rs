@@ -7,8 +7,8 @@
 //! with may belong to it.
 
 use crate::modules::c_library;
+use crate::platform::needs::{self, Need};
 use crate::platform::{arch, sys};
-use crate::record::sandbox::{self, Need};
 use crate::thread::stack_reader::MAIN_STACK;
 
 /// `HEAP_MAX_SIZE`.
@@ -64,7 +64,7 @@ pub(crate) fn is_on_main_stack(address: u64) -> bool {
 
 fn is_in_arena(address: u64) -> bool {
     let start = address & !(LARGEST_PART - 1);
-    if !sandbox::allows(Need::Leave) || !sandbox::allows(Need::Map) || start == 0 {
+    if !needs::allows(Need::Leave) || !needs::allows(Need::Map) || start == 0 {
         return false;
     }
     // The memory there may be anybody's, and may be unmapped at any time, so the kernel reads it.

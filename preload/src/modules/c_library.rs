@@ -11,8 +11,9 @@
 //! would otherwise refuse to start the program.
 
 use crate::modules::loader;
-use crate::next::real::{self, own_call};
-use crate::platform::{arch, sys};
+use crate::next::real;
+use crate::platform::own_call::own_call;
+use crate::platform::{arch, own_call, sys};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use unwind::Text;
@@ -61,7 +62,7 @@ pub(crate) fn loaded_for_debuggers() -> *mut c_void {
     // SAFETY: null, or a variable of musl's loader, which is set before any code runs.
     match unsafe { debugger_list().as_ref() } {
         Some(list) => *list,
-        None => loader::look_up(c"_r_debug"),
+        None => own_call::look_up(c"_r_debug"),
     }
 }
 

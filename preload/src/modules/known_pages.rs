@@ -6,7 +6,7 @@
 //! reading, or `dlclose` changes that number and so invalidates all of them.
 
 use crate::modules::{self, mapped_blocks};
-use crate::platform::arch;
+use crate::platform::sys;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 const PAGE: u32 = 12;
@@ -55,7 +55,7 @@ impl KnownPages {
     pub(crate) fn learn(&self, address: u64) -> bool {
         // Computed first: an unmapping meanwhile invalidates the word.
         let word = word(address);
-        if !arch::is_readable(address & !7) {
+        if !sys::is_readable(address & !7) {
             return false;
         }
         mapped_blocks::watch();

@@ -6,8 +6,8 @@
 mod list;
 
 use crate::modules::c_library;
-use crate::next::real::own_call;
-use core::ffi::{CStr, c_char, c_int, c_void};
+use crate::platform::own_call;
+use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// The public beginning of the loader's description of a module, which is also the module's handle.
@@ -57,7 +57,7 @@ pub(crate) fn prepare() -> bool {
         return true;
     }
     let find_object =
-        if cfg!(feature = "listed") { core::ptr::null_mut() } else { look_up(c"_dl_find_object") };
+        if cfg!(feature = "listed") { core::ptr::null_mut() } else { own_call::look_up(c"_dl_find_object") };
     FIND_OBJECT.store(find_object, Ordering::Relaxed);
     !find_object.is_null() || list::prepare(c_library::loaded_for_debuggers().cast())
 }
@@ -65,12 +65,6 @@ pub(crate) fn prepare() -> bool {
 /// True for the description of the program itself when modules are found in the list: it comes first.
 pub(crate) fn is_first_listed(map: *mut LinkMap) -> bool {
     list::first() == map.addr() as u64
-}
-
-/// A symbol of libc or the loader; null if there is none.
-pub(crate) fn look_up(name: &CStr) -> *mut c_void {
-    // SAFETY: a look-up by name in the global scope.
-    own_call(|| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
 }
 
 /// The module around an address. Takes no lock and may be called anywhere.

@@ -13,8 +13,8 @@
 //! all that is remembered are threads' own stacks.
 
 use crate::modules::{self, arenas};
+use crate::platform::needs::{self, Need};
 use crate::platform::sys;
-use crate::record::sandbox::{self, Need};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// The flag in a chunk's header (`IS_MMAPPED` in glibc's `malloc/malloc.c`).
@@ -57,7 +57,7 @@ fn look(block: usize) {
     if arenas::is_below_break(block) {
         return;
     }
-    let may_ask = sandbox::allows(Need::Leave) && sandbox::allows(Need::Map);
+    let may_ask = needs::allows(Need::Leave) && needs::allows(Need::Map);
     let is_mapped = match may_ask.then(|| sys::copy_words(sys::thread_id(), block.wrapping_sub(8))) {
         Some(Ok([header])) => header & IS_MMAPPED != 0,
         Some(Err(rustix::io::Errno::FAULT)) => false,

@@ -3,8 +3,8 @@
 //! The loader's name for a module is only what it was asked to open: a path relative to a folder that the program has
 //! left, or one that leads to another file by now. The kernel says which file it was, and where that is.
 
+use crate::platform::needs::{self, Need};
 use crate::platform::sys;
-use crate::record::sandbox::{self, Need};
 use core::ffi::CStr;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -29,7 +29,7 @@ impl Mappings {
     // Cost: the kernel takes a microsecond for some lines. The file is open for a moment.
     #[cold]
     pub(super) fn read(last: u64) -> Self {
-        if !sandbox::allows(Need::Mappings) {
+        if !needs::allows(Need::Mappings) {
             return Self { memory: core::ptr::null_mut(), length: 0 };
         }
         let mut list = Self { memory: sys::map_sparse(MOST).cast(), length: 0 };

@@ -8,8 +8,7 @@ use crate::hooks::Limit;
 use crate::modules::dynamic::Dynamic;
 use crate::modules::{c_library, loader};
 use crate::next::allocator::Free;
-use crate::platform::thread_local::{ThreadLocal, Work};
-use crate::platform::{arch, errno, sys};
+use crate::platform::own_call::own_call;
 use crate::record::lifecycle;
 use crate::redirect::linkage;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -133,30 +132,6 @@ fn forget_error() {
         // SAFETY: may always be called.
         unsafe { libc::dlerror() };
     }
-}
-
-/// Runs a call of libc that we make for ourselves; what it allocates is ours and not recorded. `errno` is preserved,
-/// and so is what an `operator new` has announced, which the allocations of this call would otherwise consume.
-///
-/// Signals are blocked meanwhile. A handler's calls would be taken for ours; and if it left by `longjmp`, so would
-/// all later calls of its thread.
-#[cold]
-pub(crate) fn own_call<T>(call: impl FnOnce() -> T) -> T {
-    let local = arch::thread_local();
-    if local.work() == Work::OwnCall { call() } else { sys::without_signals(|| apart(local, call)) }
-}
-
-/// Marks what the thread does during a call as ours.
-fn apart<T>(local: &ThreadLocal, call: impl FnOnce() -> T) -> T {
-    let (kind, size) = (local.kind_hint.get(), local.size_hint.get());
-    let before = local.begin_own_call();
-    let saved = errno::get();
-    let result = call();
-    errno::set(saved);
-    local.kind_hint.set(kind);
-    local.size_hint.set(size);
-    local.end_own_call(before);
-    result
 }
 
 const UNRESOLVED: u32 = 0;

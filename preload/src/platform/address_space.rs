@@ -13,9 +13,8 @@
 //!
 //! The maximum leaves room for growth from the start, since only root may raise it.
 
-use crate::modules;
-use crate::platform::{arch, sys};
-use crate::record::sandbox::{self, Need};
+use crate::platform::needs::{self, Need};
+use crate::platform::{arch, own_image, sys};
 use crate::session::reservation;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -85,7 +84,7 @@ impl Limit {
 fn own() -> u64 {
     match reservation::bytes() {
         0 => 0,
-        _ => MAPPED.load(Ordering::Relaxed) as u64 + modules::own_bytes(),
+        _ => MAPPED.load(Ordering::Relaxed) as u64 + own_image::bytes(),
     }
 }
 
@@ -133,7 +132,7 @@ pub(crate) fn shrink(bytes: usize) {
 /// Makes the limit again what the program asked for plus what is the agent's now.
 // Each thread that sets the limit checks afterwards that it is still right, so the last one leaves the right one.
 fn adjust() {
-    while IS_SET.load(Ordering::Acquire) && sandbox::allows(Need::Limits) {
+    while IS_SET.load(Ordering::Acquire) && needs::allows(Need::Limits) {
         let (asked, own, set) = (ASKED.load(), own(), SET.load());
         let before = sys::limit_of_address_space();
         // A limit that another process has set is not ours to change.

@@ -25,7 +25,7 @@ global_asm!(
     ".size sysprof_memprof_tls, 64",
     ".popsection",
     alignment = const ALIGNMENT,
-    undrawn = const crate::thread::sampler::UNDRAWN,
+    undrawn = const crate::platform::thread_local::UNDRAWN,
 );
 
 /// A line of the cache where the loader grants it: into a running process it loads no library whose block is aligned
@@ -58,12 +58,9 @@ const BESIDE: i32 = libc::CLONE_VM
 
 /// Asks the kernel whether the word at `address` can be read, without any effect: `rt_sigprocmask` first copies the
 /// set (EFAULT) and then rejects the invalid `how` (EINVAL). No other answer says anything: address 0 means no set at
-/// all, and a sandbox has errors of its own. Where asking is forbidden, nothing counts as readable.
+/// all, and a sandbox has errors of its own.
 #[cold]
-pub(crate) fn is_readable(address: u64) -> bool {
-    if !crate::record::sandbox::allows(crate::record::sandbox::Need::Probe) {
-        return false;
-    }
+pub(crate) fn probe(address: u64) -> bool {
     const NO_HOW: u64 = u64::MAX;
     // SAFETY: with an invalid `how` the system call changes nothing; an unreadable address is its error EFAULT.
     let result = unsafe { system_call(libc::SYS_rt_sigprocmask, [NO_HOW, address, 0, SIGNALS, 0, 0]) };
@@ -164,20 +161,4 @@ pub(crate) fn exit(code: i32) -> ! {
 /// A pointer as a system call's argument.
 fn place<T>(pointer: *const T) -> u64 {
     pointer.expose_provenance() as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_readable;
-
-    /// Check that readable memory is told from pages that nobody may read, from non-canonical addresses, and from
-    /// null.
-    #[test]
-    fn only_memory_is_readable() {
-        let word = 1_u64;
-        assert!(is_readable((&raw const word).addr() as u64));
-        for address in [0, 8, 4096 - 8, 1 << 47, u64::MAX - 7] {
-            assert!(!is_readable(address), "{address:#x}");
-        }
-    }
 }

@@ -1,8 +1,8 @@
 //! System calls, made directly: they neither touch `errno` nor pass through our own hooks.
 
 use crate::platform::address_space::{self, Limit};
+use crate::platform::needs::{self, Need};
 use crate::platform::{arch, errno};
-use crate::record::sandbox::{self, Need};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -22,7 +22,7 @@ const GUARDS: usize = 2 * GUARD;
 
 /// Zeroed private memory between guards, or null.
 pub(crate) fn map_private(bytes: usize) -> *mut c_void {
-    if !sandbox::allows(Need::Map) {
+    if !needs::allows(Need::Map) {
         return null_mut();
     }
     let Some(start) = reserve(bytes) else { return null_mut() };
@@ -241,6 +241,12 @@ pub(crate) fn copy_words<const N: usize>(thread: u32, from: u64) -> Result<[u64;
     Ok(words.map(u64::from_ne_bytes))
 }
 
+/// True when the word at `address` can be read. Where asking is forbidden, nothing counts as readable.
+#[cold]
+pub(crate) fn is_readable(address: u64) -> bool {
+    needs::allows(Need::Probe) && arch::probe(address)
+}
+
 /// False when a thread of this process is gone.
 pub(crate) fn is_alive(thread: u32) -> bool {
     arch::probe_thread(process_id(), thread) != -i64::from(libc::ESRCH)
@@ -248,7 +254,7 @@ pub(crate) fn is_alive(thread: u32) -> bool {
 
 /// True when there is no thread with this id, neither here nor in a process that shares our memory.
 pub(crate) fn is_gone(thread: u32) -> bool {
-    sandbox::allows(Need::Threads) && arch::probe_any_thread(thread) == -i64::from(libc::ESRCH)
+    needs::allows(Need::Threads) && arch::probe_any_thread(thread) == -i64::from(libc::ESRCH)
 }
 
 /// Unmaps memory of [`map_private`] or [`map_sparse`], with its guards.
@@ -256,7 +262,7 @@ pub(crate) fn is_gone(thread: u32) -> bool {
 /// # Safety
 /// Nothing refers to the memory any more.
 pub(crate) unsafe fn unmap(start: *mut c_void, bytes: usize) {
-    if !sandbox::allows(Need::Map) {
+    if !needs::allows(Need::Map) {
         return;
     }
     let whole = bytes.saturating_add(GUARDS);
@@ -300,7 +306,7 @@ pub(crate) unsafe fn close(start: *mut c_void, bytes: usize) -> bool {
 /// Does something that no signal handler of this thread may see half done.
 #[cold]
 pub(crate) fn without_signals<R>(work: impl FnOnce() -> R) -> R {
-    if !sandbox::allows(Need::Map) {
+    if !needs::allows(Need::Map) {
         return work();
     }
     // If a sandbox refuses the call, no signals are blocked, and none count as blocked before: the call at the end
@@ -314,7 +320,7 @@ pub(crate) fn without_signals<R>(work: impl FnOnce() -> R) -> R {
 /// Waits until the word differs from `expected`, or somebody wakes us, or the time is over. Where waiting is
 /// forbidden, it spins for a moment.
 pub(crate) fn wait(cell: &core::sync::atomic::AtomicU64, expected: u64, milliseconds: u64) {
-    if !sandbox::allows(Need::Futex) {
+    if !needs::allows(Need::Futex) {
         (0..1000).for_each(|_| core::hint::spin_loop());
         return;
     }
@@ -329,7 +335,7 @@ pub(crate) fn wait(cell: &core::sync::atomic::AtomicU64, expected: u64, millisec
 /// Wakes the thread that waits on the word, unless that is forbidden: sleepers here also check by themselves from
 /// time to time.
 pub(crate) fn wake(word: &core::sync::atomic::AtomicU32) {
-    if !sandbox::allows(Need::Futex) {
+    if !needs::allows(Need::Futex) {
         return;
     }
     // At most one thread waits; nothing depends on which.
@@ -423,5 +429,16 @@ mod tests {
         }
         let error = arch::probe_thread(process_id(), thread);
         assert_eq!(error, -i64::from(libc::ESRCH));
+    }
+
+    /// Check that readable memory is told from pages that nobody may read, from non-canonical addresses, and from
+    /// null.
+    #[test]
+    fn only_memory_is_readable() {
+        let word = 1_u64;
+        assert!(is_readable((&raw const word).addr() as u64));
+        for address in [0, 8, 4096 - 8, 1 << 47, u64::MAX - 7] {
+            assert!(!is_readable(address), "{address:#x}");
+        }
     }
 }

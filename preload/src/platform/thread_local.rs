@@ -9,7 +9,7 @@
 //! | a call of libc's for the agent itself | `OWN_CALL` | any | `begin_own_call` | `end_own_call` | is ours: passed on; an allocation is counted as one of the agent's |
 //! | the program, but may not read the time | `MUTED` | any | `mute` | `unmute` | is passed on, counted as forbidden |
 //! | the next allocator | 0 | stack pointer of the hook | `enter_allocator` | `leave_allocator` | is part of the outer call, unless it is a handler's, which is recorded |
-//! | a child of `vfork` | any of the above | | the shim of `vfork` | the same, in the parent; `sandbox::leave_vfork` in a child that it forks | leaves a note, see `thread::missed` |
+//! | a child of `vfork` | any of the above | | the shim of `vfork` | the same, in the parent; `needs::leave_vfork` in a child that it forks | leaves a note, see `thread::missed` |
 //!
 //! ```text
 //!                    ┌── begin_own_call ──► own call (signals are blocked)
@@ -33,11 +33,13 @@
 //! **What outlives a recording** in the block (calls counted for the next record, the countdown, being at rest) is
 //! discarded in one place, [`ThreadLocal::hear`], when the thread first meets the next recording.
 
-use crate::thread::ThreadState;
-use crate::thread::sampler::UNDRAWN;
 use core::cell::Cell;
+use core::ffi::c_void;
 use core::mem::offset_of;
 use core::sync::atomic::{Ordering, compiler_fence};
+
+/// The countdown of a thread for which nothing was drawn: it stays negative, however much is subtracted.
+pub(crate) const UNDRAWN: i64 = -(1 << 62);
 
 /// A thread's state that must be reachable without a call: one small plain block in initial-exec thread-local
 /// storage. It has no destructor, and in a new thread it is zero except for `epoch` and `countdown`.
@@ -51,7 +53,7 @@ pub(crate) struct ThreadLocal {
     /// Not 0 while a hook of this thread is at work, or one of the other states above.
     busy: Cell<u32>,
     /// The thread's state, valid while `epoch` is the process'.
-    state: Cell<*mut ThreadState>,
+    state: Cell<*mut c_void>,
     /// Stack pointer of the hook that is inside the next allocator, 0 outside.
     inside: Cell<usize>,
     /// The kind of the next `malloc`, set by the hooks of `operator new` before they call it.
@@ -321,12 +323,12 @@ impl ThreadLocal {
 
     /// The thread's present or last state.
     #[inline(always)]
-    pub(crate) fn state(&self) -> *mut ThreadState {
+    pub(crate) fn state(&self) -> *mut c_void {
         self.state.get()
     }
 
     /// The thread has a state in the session from now on.
-    pub(crate) fn join_session(&self, state: *mut ThreadState, epoch: u32) {
+    pub(crate) fn join_session(&self, state: *mut c_void, epoch: u32) {
         debug_assert!(self.is_busy() && !self.is_in_vfork(), "only hooks join");
         self.state.set(state);
         self.epoch.set(epoch);

@@ -95,7 +95,7 @@ pub(crate) fn lose(reason: Loss, events: u64) {
 /// ours to record.
 #[cold]
 pub(crate) fn is_itself() -> bool {
-    !crate::record::sandbox::allows(crate::record::sandbox::Need::ProcessId)
+    !crate::platform::needs::allows(crate::platform::needs::Need::ProcessId)
         || slot().and_then(ProcessSlot::owner).is_none_or(|(pid, _)| pid == sys::process_id())
 }
 

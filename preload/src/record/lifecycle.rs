@@ -1,11 +1,13 @@
 //! Beginning and end of the process, its threads and the images that it executes.
 
 use crate::modules::c_library;
-use crate::next::real::{self, own_call};
+use crate::next::real;
 use crate::platform::arch;
+use crate::platform::needs;
+use crate::platform::own_call::own_call;
 use crate::platform::thread_local::{Attention, ThreadLocal, Work};
 use crate::process;
-use crate::record::{sandbox, tracker};
+use crate::record::tracker;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use shared_ring::process_slot::ProcessSlot;
@@ -37,7 +39,7 @@ static IS_PREPARED: AtomicBool = AtomicBool::new(false);
 #[ctor::ctor(unsafe)]
 fn constructor() {
     real::resolve();
-    own_call(crate::hooks::exec::remember_agent);
+    own_call(crate::platform::own_image::remember_path);
     crate::hooks::find_cxx();
     // A library that was loaded later comes before nothing: no call reaches it unless the collector that loaded it
     // sees to that.
@@ -177,7 +179,7 @@ pub(crate) fn around_fork(fork: impl FnOnce() -> Option<c_int>) -> c_int {
     // If there is no function to call, this fails like a fork for want of resources.
     let result = fork().unwrap_or(-1);
     if result == 0 {
-        sandbox::leave_vfork();
+        needs::leave_vfork();
     }
     process::recover(crate::session::connect::close_held);
     if process::is_recorded() && process::epoch() == 0 {

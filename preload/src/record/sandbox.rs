@@ -24,43 +24,13 @@
 //! the collector checks it beforehand ([`system_calls`]).
 
 use crate::platform::arch;
+use crate::platform::needs::{self, BEGIN, FILES, Need};
 use crate::platform::thread_local::Vforked;
 use crate::process::pieces;
 use crate::record::guard::{self, Busy};
 use crate::thread::stack::Caller;
-use core::sync::atomic::{AtomicU32, Ordering};
 use shared_ring::bpf::{Call, Instruction};
 use shared_ring::system_calls::{self, Answer};
-
-/// What the agent makes system calls for, as bits of a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Need {
-    /// Asking whether pages can be read.
-    Probe = 1,
-    /// Mapping and opening memory, for threads that begin.
-    Map = 2,
-    /// Waiting and waking.
-    Futex = 4,
-    /// Finding out which process this is.
-    ProcessId = 8,
-    /// Finding out which stack this is.
-    SignalStack = 16,
-    /// Leaving a recording, and beginning another one.
-    Leave = 32,
-    /// Reading the file of a program about to be started.
-    Files = 64,
-    /// Asking which threads are gone.
-    Threads = 128,
-    /// Reading the time stamp counter. This is a right of each thread, which threads that it creates inherit.
-    Counter = 256,
-    /// Reading and changing the limit on address space.
-    Limits = 512,
-    /// Beginning a recording: none of [`system_calls::CALLS`] is deadly.
-    Begin = 1024,
-    /// Finding out which files are mapped.
-    Mappings = 2048,
-}
 
 /// All calls of the agent that may still come in a recorded process.
 // Addresses and lengths are typical of the agent's own; no filter can see what they point to.
@@ -108,47 +78,6 @@ const fn call(number: i64, arguments: [u64; 6]) -> Call {
     Call { number, arguments }
 }
 
-const BEGIN: u32 = Need::Begin as u32;
-const FILES: u32 = Need::Files as u32;
-
-/// The needs that are forbidden. Copied by fork, as filters are.
-// Relaxed everywhere: a thread that installs a filter for all others while they are at work is late anyway.
-static FORBIDDEN: AtomicU32 = AtomicU32::new(0);
-
-/// The needs that are forbidden in the calling thread.
-fn forbidden() -> u32 {
-    FORBIDDEN.load(Ordering::Relaxed) | in_vfork(arch::thread_local().vforked())
-}
-
-/// The needs that are forbidden in a child of vfork, which may forbid itself what its parent may still do. Its memory
-/// is its parent's, so there is only a byte for it: any forbidden need forbids all, except for the two that decide
-/// how the child executes a program.
-fn in_vfork(child: Vforked) -> u32 {
-    [(child.may_not_begin, BEGIN), (child.may_not_read, FILES), (child.is_confined, !(BEGIN | FILES))]
-        .into_iter()
-        .filter(|(is_so, _)| *is_so)
-        .fold(0, |all, (_, needs)| all | needs)
-}
-
-/// True while this need is not forbidden.
-pub(crate) fn allows(need: Need) -> bool {
-    forbidden() & need as u32 == 0
-}
-
-/// True once any need is forbidden.
-pub(crate) fn is_confined() -> bool {
-    forbidden() != 0
-}
-
-/// Called right after a fork, perhaps by a child of vfork: the process then has memory of its own again, and what
-/// that child had forbidden itself holds for the whole process.
-#[cold]
-pub(crate) fn leave_vfork() {
-    let local = arch::thread_local();
-    FORBIDDEN.fetch_or(in_vfork(local.vforked()), Ordering::Relaxed);
-    local.set_vforked(Vforked::default());
-}
-
 /// A mode or filter that is about to be installed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rule<'a> {
@@ -177,7 +106,7 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
     let local = arch::thread_local();
     let vforked = local.vforked();
     let is_muted = !vforked.is_it && matches!(rule, Rule::Strict | Rule::Counter);
-    let before = Prepared { forbidden: FORBIDDEN.load(Ordering::Relaxed), is_muted, vforked };
+    let before = Prepared { forbidden: needs::forbidden_to_all(), is_muted, vforked };
     if vforked.is_it {
         local.set_vforked(confined(vforked, rule));
         return before;
@@ -191,7 +120,7 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
                 busy.state().begin_gap();
             }
             local.mute();
-            FORBIDDEN.fetch_or(Need::Counter as u32, Ordering::Relaxed);
+            needs::forbid(Need::Counter as u32);
         }
         Rule::Filter(program) => {
             let forbidden = forbidden_by(program);
@@ -203,7 +132,7 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
                     pieces::open_all();
                 }
             }
-            FORBIDDEN.fetch_or(forbidden, Ordering::Relaxed);
+            needs::forbid(forbidden);
         }
     }
     before
@@ -236,25 +165,6 @@ pub(crate) fn allow_counter() {
     }
 }
 
-/// Finds out what the process was forbidden before it began, as far as that can be asked.
-#[cold]
-pub(crate) fn learn() {
-    use rustix::process::{TimeStampCounterReadability, time_stamp_counter_readability};
-    if time_stamp_counter_readability() == Ok(TimeStampCounterReadability::RaiseSIGSEGV) {
-        FORBIDDEN.fetch_or(Need::Counter as u32, Ordering::Relaxed);
-    }
-}
-
-/// Finds out whether the process had a filter before this library was loaded. Nobody has seen that filter, so the
-/// collector has to find out which files are mapped.
-#[cold]
-pub(crate) fn learn_late() {
-    use rustix::thread::{SecureComputingMode, secure_computing_mode};
-    if secure_computing_mode() != Ok(SecureComputingMode::Disabled) {
-        FORBIDDEN.fetch_or(Need::Mappings as u32, Ordering::Relaxed);
-    }
-}
-
 impl Prepared {
     /// The rule was not installed.
     pub(crate) fn undo(self) {
@@ -264,7 +174,7 @@ impl Prepared {
         if self.vforked.is_it {
             return arch::thread_local().set_vforked(self.vforked);
         }
-        FORBIDDEN.store(self.forbidden, Ordering::Relaxed);
+        needs::forbid_only(self.forbidden);
     }
 }
 

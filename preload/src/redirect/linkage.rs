@@ -9,6 +9,7 @@ use crate::modules::dynamic::{Dynamic, Relocation, Symbol};
 use crate::modules::loader::LinkMap;
 use crate::next::real;
 use crate::platform::elf::{DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, R_ABSOLUTE, R_GLOB_DAT, R_JUMP_SLOT};
+use crate::platform::own_image;
 use crate::redirect::got;
 use crate::{hooks, modules};
 use core::ffi::{CStr, c_int, c_void};
@@ -156,7 +157,7 @@ fn bind_word(module: Dynamic<'_>, relocation: &Relocation) -> Option<()> {
     let name = module.text(symbol.name.into()).filter(|name| hooks::has(name))?;
     // SAFETY: the name is a string.
     let ours = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    if !modules::is_own(ours.addr() as u64) {
+    if !own_image::has(ours.addr() as u64) {
         return None;
     }
     let word: *const usize =

@@ -187,7 +187,7 @@ fn open(name: &[u8]) -> Result<Held, Missed> {
 /// belong to another network namespace, and where one socket has no room the other may have some.
 #[cold]
 fn open_beside(own: &[u8]) -> Option<Held> {
-    let agent = crate::hooks::exec::agent()?;
+    let agent = crate::platform::own_image::path()?;
     let folder = agent.get(..=agent.iter().rposition(|byte| *byte == b'/')?)?;
     let mut path = [0; PATH];
     let mut count = 0;

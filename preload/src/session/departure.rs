@@ -69,7 +69,7 @@ fn is_everybody_out() -> bool {
     let epoch = process::begin_alone_after_fork(0);
     // The thread that leaves may not have got this far yet.
     process::turn_away();
-    !crate::record::sandbox::is_confined()
+    !crate::platform::needs::is_confined()
         && sys::fence_in_all_threads()
         && process::arrivals() == 0
         && thread::are_out(epoch)

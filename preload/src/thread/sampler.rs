@@ -24,15 +24,13 @@
 //! No distance is longer than [`CERTAIN`] intervals, so a block of that size is always recorded; this does not change
 //! the probability of any smaller block. A block of 0 bytes counts as 1 byte.
 
-use crate::platform::thread_local::ThreadLocal;
+use crate::platform::thread_local::{ThreadLocal, UNDRAWN};
 use crate::platform::{arch, config};
 use crate::process::{self, Loss, Session, clock, filter};
 use crate::record::guard::Busy;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// The countdown of a thread for which nothing was drawn: it stays negative, however much is subtracted.
-pub(crate) const UNDRAWN: i64 = -(1 << 62);
 /// A drawn countdown stays above this, an undrawn one below.
 const DRAWN: i64 = -(1 << 55);
 /// More than is ever left of a drawn countdown, whatever handlers subtract meanwhile.

@@ -6,6 +6,7 @@
 
 use crate::hooks;
 use crate::modules::{self, functions};
+use crate::platform::own_image;
 use crate::process::pieces::TablePieces;
 use crate::process::{self, Session};
 use crate::thread::ThreadState;
@@ -72,7 +73,7 @@ impl Caller {
 
     /// True when the caller is the agent itself: a function that a hook had called went on to another hook by a jump.
     fn is_own(self) -> bool {
-        modules::is_own(self.registers.ip.lookup())
+        own_image::has(self.registers.ip.lookup())
     }
 }
 
@@ -223,7 +224,7 @@ impl ThreadState {
             let (mut is_over, mut is_interrupted) = (false, false);
             let end = unwind::walk(caller.registers, memory, rules, depth, |address, _| {
                 is_interrupted |= !is_over && matches!(address, CodeAddress::Exact(_));
-                is_over |= modules::is_own(address.lookup());
+                is_over |= own_image::has(address.lookup());
             });
             match end {
                 _ if is_interrupted => return Beyond::Handler,
@@ -245,7 +246,7 @@ impl ThreadState {
         let Accessors { memory, rules, .. } = &mut self.accessors;
         let _ = unwind::walk(caller.registers, memory, rules, NESTED, |address, _| {
             // The first frame is our own hook.
-            let is_own = modules::is_own(address.lookup());
+            let is_own = own_image::has(address.lookup());
             is_interrupted |= !is_found && !is_own && matches!(address, CodeAddress::Exact(_));
             is_found |= is_own && hooks::is_return_from_new(address.address());
         });
@@ -408,7 +409,7 @@ const FULL: u32 = u32::MAX;
 #[cold]
 #[inline(never)]
 fn pc_id(session: &Session, pcs: &mut Batch, address: CodeAddress) -> u32 {
-    if modules::is_own(address.lookup()) {
+    if own_image::has(address.lookup()) {
         return OWN;
     }
     let module = modules::serial(address.lookup());

@@ -12,8 +12,8 @@
 //! pages is part of it.
 
 use crate::modules::{arenas, mapped_blocks};
+use crate::platform::needs::{self, Need};
 use crate::platform::{arch, sys};
-use crate::record::sandbox::{self, Need};
 use unwind::{Memory, SavedWord, SavedWords};
 
 const PAGE: u64 = 4096;
@@ -86,11 +86,11 @@ impl Range {
     /// True when the page after the range can be read.
     #[cold]
     fn is_readable_behind(&self) -> bool {
-        arch::is_readable(self.end) || {
+        sys::is_readable(self.end) || {
             // SAFETY: reads a word that the kernel passed at the start: the place of the program's name, at the end
             // of the stack.
             let top = unsafe { libc::getauxval(libc::AT_EXECFN) };
-            !sandbox::allows(Need::Probe) && self.end < top && top.wrapping_sub(self.start) < MAIN_STACK
+            !needs::allows(Need::Probe) && self.end < top && top.wrapping_sub(self.start) < MAIN_STACK
         }
     }
 }
@@ -126,7 +126,7 @@ impl OwnStack {
         if page >= known.end || known.start.saturating_sub(page) > LARGEST_FRAME {
             return false;
         }
-        while page < known.start && arch::is_readable(known.start.wrapping_sub(PAGE)) {
+        while page < known.start && sys::is_readable(known.start.wrapping_sub(PAGE)) {
             known.start = known.start.wrapping_sub(PAGE);
         }
         page >= known.start
@@ -174,10 +174,10 @@ impl StackReader {
         let page = sp & !(PAGE - 1);
         let mut range = Range::new(page, page.wrapping_add(PAGE));
         let is_near = |address: u64| address.abs_diff(page) < LEARNED;
-        while is_near(range.start) && arch::is_readable(range.start.wrapping_sub(PAGE)) {
+        while is_near(range.start) && sys::is_readable(range.start.wrapping_sub(PAGE)) {
             range.start = range.start.wrapping_sub(PAGE);
         }
-        while is_near(range.end) && arch::is_readable(range.end) {
+        while is_near(range.end) && sys::is_readable(range.end) {
             range.end_at(range.end.wrapping_add(PAGE));
         }
         self.learned = range;
@@ -255,11 +255,11 @@ impl StackReader {
             return true;
         }
         let start = address & !(PAGE - 1);
-        if !arch::is_readable(start) {
+        if !sys::is_readable(start) {
             return false;
         }
         if arenas::may_give_back(address) {
-            return arch::is_readable(address.wrapping_add(7) & !(PAGE - 1));
+            return sys::is_readable(address.wrapping_add(7) & !(PAGE - 1));
         }
         let mut other = Range::new(start, start.wrapping_add(PAGE));
         self.own.keep(start);

@@ -17,9 +17,9 @@
 //! unknown.
 
 use super::{LinkMap, Object};
+use crate::platform::needs::{self, Need};
 use crate::platform::seqlock::{Mapped, Slot};
 use crate::platform::sys;
-use crate::record::sandbox::{self, Need};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use unwind::module::Image;
@@ -180,7 +180,7 @@ impl Node {
 
 /// True when the kernel may copy for us and tell which thread this is.
 fn can_be_read() -> bool {
-    sandbox::allows(Need::Leave) && sandbox::allows(Need::Map)
+    needs::allows(Need::Leave) && needs::allows(Need::Map)
 }
 
 /// Address of the first description.
@@ -247,7 +247,7 @@ fn enter(map: u64, node: &Node) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::modules::loader::look_up;
+    use crate::platform::own_call::look_up;
     use std::ffi::c_void;
     use std::sync::Mutex;
 
