@@ -14,9 +14,9 @@
 //! The maximum leaves room for growth from the start, since only root may raise it.
 
 use crate::platform::needs::{self, Need};
-use crate::platform::{arch, own_image, sys};
-use crate::session::reservation;
+use crate::platform::{arch, own_image};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 /// `struct rlimit`; on 64-bit systems `struct rlimit64` is the same.
 #[repr(C)]
@@ -30,6 +30,8 @@ const INFINITY: u64 = libc::RLIM_INFINITY;
 /// What the agent may map after a limit was set: the states of some thousand threads.
 const GROWTH: u64 = 256 << 20;
 
+/// Bytes that are reserved for sessions, including ranges left behind.
+static RESERVED: AtomicUsize = AtomicUsize::new(0);
 /// Bytes that the agent has mapped, except for its image.
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
 /// The limit that the program last asked for, and the one that was set then or since. The two words of each are not
@@ -82,10 +84,15 @@ impl Limit {
 /// Bytes of this process that are the agent's; 0 before the first recording, since a dormant agent has only a few
 /// pages.
 fn own() -> u64 {
-    match reservation::bytes() {
+    match RESERVED.load(Ordering::Relaxed) {
         0 => 0,
         _ => MAPPED.load(Ordering::Relaxed) as u64 + own_image::bytes(),
     }
+}
+
+/// Counts bytes that were reserved for a session, for the life of the process.
+pub(crate) fn note_reserved(bytes: usize) {
+    RESERVED.fetch_add(bytes, Ordering::Relaxed);
 }
 
 /// True when the program's limits must be set through [`set`].
@@ -134,13 +141,13 @@ pub(crate) fn shrink(bytes: usize) {
 fn adjust() {
     while IS_SET.load(Ordering::Acquire) && needs::allows(Need::Limits) {
         let (asked, own, set) = (ASKED.load(), own(), SET.load());
-        let before = sys::limit_of_address_space();
+        let before = limit();
         // A limit that another process has set is not ours to change.
         if before != set || own == 0 {
             return;
         }
         let limit = Limit { maximum: before.maximum, ..asked.beside(own, before) };
-        if limit == before || !sys::limit_address_space(limit) {
+        if limit == before || !set_limit(limit) {
             return;
         }
         SET.store(limit);
@@ -148,6 +155,24 @@ fn adjust() {
             return;
         }
     }
+}
+
+/// The limit on address space in bytes.
+pub(crate) fn current_limit() -> u64 {
+    limit().current
+}
+
+/// The same with its maximum, according to the kernel.
+fn limit() -> Limit {
+    let [current, maximum] = arch::limits_of_address_space().unwrap_or([libc::RLIM_INFINITY; 2]);
+    Limit { current, maximum }
+}
+
+/// Sets the limit; false when the kernel refuses.
+fn set_limit(limit: Limit) -> bool {
+    let bytes = |limit: u64| Some(limit).filter(|limit| *limit != libc::RLIM_INFINITY);
+    let limit = Rlimit { current: bytes(limit.current), maximum: bytes(limit.maximum) };
+    setrlimit(Resource::As, limit).is_ok()
 }
 
 #[cfg(test)]

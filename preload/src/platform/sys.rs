@@ -1,6 +1,6 @@
 //! System calls, made directly: they neither touch `errno` nor pass through our own hooks.
 
-use crate::platform::address_space::{self, Limit};
+use crate::platform::address_space;
 use crate::platform::needs::{self, Need};
 use crate::platform::{arch, errno};
 use core::ffi::c_void;
@@ -9,7 +9,6 @@ use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
-use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::futex;
 use rustix::thread::{MembarrierCommand, membarrier};
 use shared_ring_futex::word;
@@ -379,24 +378,6 @@ fn has_vdso() -> bool {
         }
         answer => answer == 1,
     }
-}
-
-/// The limit on address space in bytes.
-pub(crate) fn address_space_limit() -> u64 {
-    limit_of_address_space().current
-}
-
-/// The same with its maximum, according to the kernel.
-pub(crate) fn limit_of_address_space() -> Limit {
-    let [current, maximum] = arch::limits_of_address_space().unwrap_or([libc::RLIM_INFINITY; 2]);
-    Limit { current, maximum }
-}
-
-/// Sets the limit; false when the kernel refuses.
-pub(crate) fn limit_address_space(limit: Limit) -> bool {
-    let bytes = |limit: u64| Some(limit).filter(|limit| *limit != libc::RLIM_INFINITY);
-    let limit = Rlimit { current: bytes(limit.current), maximum: bytes(limit.maximum) };
-    setrlimit(Resource::As, limit).is_ok()
 }
 
 mod shared_ring_futex {

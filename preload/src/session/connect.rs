@@ -1,6 +1,6 @@
 //! The exchange with a collector: one socket, closed before anything is recorded, within a bounded time.
 
-use crate::platform::{arch, config, sys};
+use crate::platform::{address_space, arch, config, sys};
 use crate::process::{self, Session};
 use crate::redirect::linked;
 use crate::session::reservation;
@@ -160,7 +160,7 @@ fn say(socket: BorrowedFd<'_>, purpose: Purpose) -> Option<()> {
     let hello = Hello {
         version: PROTOCOL_VERSION,
         pid: sys::process_id(),
-        address_space: sys::address_space_limit(),
+        address_space: address_space::current_limit(),
         purpose,
         inside: linked::inside(),
         key: config::key(),

@@ -11,7 +11,7 @@
 //! at any time; what is written after the detach is lost in private pages. Everything else is used only by hooks that
 //! are waited for, see [`crate::session::departure`].
 
-use crate::platform::sys;
+use crate::platform::{address_space, sys};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use rustix::fd::BorrowedFd;
@@ -21,8 +21,6 @@ use shared_ring::geometry::Geometry;
 // Relaxed, both: only the thread that connects changes them, and the session is published afterwards.
 static START: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static BYTES: AtomicUsize = AtomicUsize::new(0);
-/// Including all ranges that were left behind.
-static ALL_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// A session's two mapped memories: segment and control.
 pub(crate) type Places = (*mut c_void, *mut c_void);
@@ -74,14 +72,9 @@ fn reserve(bytes: usize) -> Option<*mut c_void> {
         let start = sys::reserve(bytes)?;
         START.store(start, Ordering::Relaxed);
         BYTES.store(bytes, Ordering::Relaxed);
-        ALL_BYTES.fetch_add(bytes, Ordering::Relaxed);
+        address_space::note_reserved(bytes);
     }
     Some(START.load(Ordering::Relaxed))
-}
-
-/// Bytes that are reserved for sessions, including ranges left behind.
-pub(crate) fn bytes() -> usize {
-    ALL_BYTES.load(Ordering::Relaxed)
 }
 
 /// Unmaps all that lies in the range, in a child that was forked while its parent was mapping a session there.
