@@ -19,16 +19,18 @@ pub(crate) mod loader;
 #[cfg_attr(test, expect(unsafe_code, reason = "its test allocates by libc"))]
 pub(crate) mod mapped_blocks;
 mod mappings;
+#[expect(unsafe_code, reason = "calls functions that only musl has")]
+pub(crate) mod musl;
 #[deny(unsafe_code)]
 mod table;
 
 use crate::modules::known_pages::{FOREIGN, OF_MODULES, share_a_page};
 use crate::modules::loader::{LinkMap, Object};
-use crate::platform::{hash, own_image, sys};
+use crate::platform::{changes, hash, own_image, sys};
 use crate::process;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use mappings::Mappings;
 use shared_ring::module_log::{Described, MappedFile, Module};
 use table::{Entry, MAX_MODULES, Mapping, NONE, Table};
@@ -40,56 +42,14 @@ const SHARED_RULES: usize = 1 << 16;
 
 static SLOTS: table::Memory = table::Memory::new(MAX_MODULES);
 static RULES: AtomicPtr<SharedSlot> = AtomicPtr::new(core::ptr::null_mut());
-static GENERATION: AtomicU32 = AtomicU32::new(1);
-/// Number of unmappings, in steps of two; the lowest bit is set while there is a stack provider.
-static UNMAPPINGS: AtomicU32 = AtomicU32::new(0);
-/// That bit.
-const HAS_PROVIDER: u32 = 1;
-/// The step for one unmapping.
-const UNMAPPING: u32 = 2;
-/// Number of module unloadings; rules cached under an older number are void.
-#[inline(always)]
-pub(crate) fn generation() -> u32 {
-    GENERATION.load(Ordering::Acquire)
-}
-
-/// Number of events that may have made pages unreadable, in steps of two. After a change, nothing is known to be
-/// readable.
-#[inline(always)]
-pub(crate) fn unmappings() -> u32 {
-    UNMAPPINGS.load(Ordering::Acquire) & !HAS_PROVIDER
-}
-
-/// True when a walk needs no more care than the last one of its thread, which noted `unmappings`: no page has gone
-/// since, and there is no stack provider to ask. The possibility of a provider costs a walk nothing.
-// Cost: one load and compare.
-#[inline(always)]
-pub(crate) fn are_plain(unmappings: u32) -> bool {
-    UNMAPPINGS.load(Ordering::Acquire) == unmappings
-}
-
-/// Counts an unmapping, before pages go.
-pub(crate) fn note_unmapping() {
-    UNMAPPINGS.fetch_add(UNMAPPING, Ordering::Release);
-}
-
-/// Notes whether there is a stack provider from now on.
-pub(crate) fn note_provider(is_there: bool) {
-    if is_there {
-        UNMAPPINGS.fetch_or(HAS_PROVIDER, Ordering::Release);
-    } else {
-        UNMAPPINGS.fetch_and(!HAS_PROVIDER, Ordering::Release);
-    }
-}
-
 /// Finds out how modules are looked up, and where the agent is. Called once, in a process that may be recorded; false
-/// when modules cannot be found.
-pub(crate) fn prepare() -> bool {
+/// when modules cannot be found. `look_up` finds a function of libc.
+pub(crate) fn prepare(look_up: fn(&CStr) -> *mut c_void) -> bool {
     if !loader::prepare() {
         return false;
     }
     EXECUTABLE.learn();
-    c_library::learn();
+    musl::learn(look_up);
     if let Some(found) = loader::find(prepare as *const () as u64) {
         own_image::note(found.start..found.end);
         sys::guard_behind(found.end);
@@ -107,7 +67,7 @@ pub(crate) fn start() -> bool {
         // libc may have unloaded modules of its own since the last session, unnoticed.
         shared_rules().invalidate(1..u64::MAX);
         table().clear();
-        note_unloading();
+        changes::note_unloading();
     }
     functions::begin();
     SLOTS.map() && !RULES.load(Ordering::Relaxed).is_null()
@@ -352,14 +312,6 @@ fn path_of(found: &Object) -> &'static [u8] {
     }
 }
 
-/// Counts an unloading: before and after `dlclose`.
-pub(crate) fn note_unloading() {
-    // Release pairs with the Acquire load in `generation`, which follows a load of the unmappings: whoever sees those
-    // sees this.
-    GENERATION.fetch_add(1, Ordering::AcqRel);
-    note_unmapping();
-}
-
 /// Makes the entries of unloaded modules void.
 pub(crate) fn forget_unloaded() {
     table().forget(|entry| {
@@ -369,7 +321,7 @@ pub(crate) fn forget_unloaded() {
         }
         is_gone
     });
-    note_unloading();
+    changes::note_unloading();
 }
 
 /// Describes all modules that the loader has now, so that even a process that dies at once leaves their descriptions.
@@ -418,7 +370,7 @@ impl Modules for Loaded {
     }
 
     fn text(&self, address: u64) -> Option<Text<'_>> {
-        c_library::text(address)
+        musl::text(address)
     }
 
     fn is_code(&self, address: u64) -> bool {
@@ -444,15 +396,16 @@ impl Modules for Loaded {
 
 #[cfg(test)]
 mod tests {
-    use super::{generation, start};
+    use super::start;
+    use crate::platform::changes;
 
     /// Check that rules which a thread has cached are void in another session, since unloadings between the two go
     /// unnoticed.
     #[test]
     fn rules_are_those_of_one_session() {
         assert!(start());
-        let first = generation();
+        let first = changes::generation();
         assert!(start());
-        assert_ne!(generation(), first);
+        assert_ne!(changes::generation(), first);
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod address_space;
 pub(crate) mod arch;
 #[expect(unsafe_code, reason = "hands out memory before there is an allocator")]
 pub(crate) mod bootstrap;
+pub(crate) mod changes;
 #[expect(unsafe_code, reason = "reads the environment")]
 pub(crate) mod config;
 pub(crate) mod elf;

@@ -39,7 +39,7 @@ pub(crate) use slots::{
 use crate::modules;
 use crate::next::allocator::{Allocator, Library};
 use crate::platform::thread_local::ThreadLocal;
-use crate::platform::{arch, config, sys};
+use crate::platform::{arch, changes, config, sys};
 use crate::record::lifecycle;
 use crate::redirect::linked;
 use crate::session::{connect, departure, doorbell, reservation};
@@ -173,7 +173,7 @@ pub(crate) fn silence() {
 pub(crate) fn listen() {
     crate::process::filter::resume();
     // Blocks that were given back meanwhile were not noticed.
-    crate::modules::note_unmapping();
+    changes::note_unmapping();
     WANTED.store((&raw const control().recording).cast_mut(), Ordering::Relaxed);
     if matches!(STATE.load(Ordering::Acquire), LEAVING | DORMANT) {
         // Another thread has just left.
@@ -569,7 +569,7 @@ fn forget_parent(arriving: u32) -> bool {
         ARRIVALS.store(arriving, Ordering::Relaxed);
         crate::thread::forget_owners();
         // A thread that does not exist here may have been writing its rules when they were copied.
-        modules::note_unloading();
+        changes::note_unloading();
     }
     is_new
 }
@@ -602,8 +602,8 @@ mod tests {
         assert!(page_for_session());
         // As fork leaves it.
         page().expect("mapped just now").is_known.store(0, Ordering::Relaxed);
-        let before = modules::generation();
+        let before = changes::generation();
         begin_alone_after_fork(0);
-        assert_ne!(modules::generation(), before);
+        assert_ne!(changes::generation(), before);
     }
 }

@@ -1,9 +1,8 @@
 //! `mmap` and its relatives: a heap of its own, with calls that are rare enough to do without a shim.
 
 use super::heap::in_hook;
-use crate::modules;
 use crate::next::real;
-use crate::platform::errno;
+use crate::platform::{changes, errno};
 use crate::record::tracker;
 use crate::thread::stack::Caller;
 use core::ffi::{c_int, c_void};
@@ -27,7 +26,7 @@ pub(crate) unsafe extern "C" fn mmap(
     offset: i64,
 ) -> Pointer {
     if flags & libc::MAP_FIXED != 0 {
-        modules::note_unmapping();
+        changes::note_unmapping();
     }
     // SAFETY: passed on unchanged.
     let result = unsafe { real::mmap(address, length, protection, flags, descriptor, offset) };
@@ -76,7 +75,7 @@ pub(crate) unsafe extern "C" fn mremap(
     flags: c_int,
     to: Pointer,
 ) -> Pointer {
-    modules::note_unmapping();
+    changes::note_unmapping();
     // SAFETY: passed on unchanged.
     let result = unsafe { real::mremap(address, old, new, flags, to) }.unwrap_or_else(failed);
     if result == FAILED {
@@ -99,7 +98,7 @@ pub(crate) unsafe extern "C" fn mremap(
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn mprotect(address: Pointer, length: usize, protection: c_int) -> c_int {
     if protection & libc::PROT_READ == 0 {
-        modules::note_unmapping();
+        changes::note_unmapping();
     }
     // SAFETY: passed on unchanged.
     unsafe { real::mprotect(address, length, protection) }.unwrap_or(-1)

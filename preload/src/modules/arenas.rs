@@ -6,14 +6,16 @@
 //! `malloc/arena.c`). Of musl's allocator nothing is known: any memory outside the stacks that threads were created
 //! with may belong to it.
 
-use crate::modules::c_library;
+use crate::modules::{c_library, musl};
 use crate::platform::needs::{self, Need};
 use crate::platform::{arch, sys};
-use crate::thread::stack_reader::MAIN_STACK;
 
 /// `HEAP_MAX_SIZE`.
 const LARGEST_PART: u64 = 64 << 20;
 const PAGE: u64 = 4096;
+
+/// Distance below the end of the main stack within which nothing else lies: the kernel leaves at least 128 MiB.
+pub(crate) const MAIN_STACK: u64 = 120 << 20;
 
 /// The header of a part.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +44,7 @@ impl Part {
 #[cold]
 pub(crate) fn may_give_back(address: u64) -> bool {
     if c_library::is_musl() {
-        return !is_on_main_stack(address) && !c_library::is_on_own_stack(address);
+        return !is_on_main_stack(address) && !musl::is_on_own_stack(address);
     }
     is_below_break(address) || is_in_arena(address)
 }

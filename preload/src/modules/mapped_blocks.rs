@@ -12,9 +12,9 @@
 //! That is one address in 28 of others, for which the kernel reads the header. And nobody has to be told as long as
 //! all that is remembered are threads' own stacks.
 
-use crate::modules::{self, arenas};
+use crate::modules::arenas;
 use crate::platform::needs::{self, Need};
-use crate::platform::sys;
+use crate::platform::{changes, sys};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// The flag in a chunk's header (`IS_MMAPPED` in glibc's `malloc/malloc.c`).
@@ -65,14 +65,14 @@ fn look(block: usize) {
         Some(Err(_)) | None => true,
     };
     if is_mapped {
-        modules::note_unmapping();
+        changes::note_unmapping();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{begins_with_mapping, release, watch};
-    use crate::modules;
+    use crate::platform::changes;
 
     /// Check that large blocks of any alignment are known by their addresses, and noted before they are unmapped; and
     /// that neither small blocks nor addresses without a block are, which are not read either.
@@ -83,9 +83,9 @@ mod tests {
         unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, 128 << 10) };
         watch();
         let noted = |block: usize| {
-            let before = modules::unmappings();
+            let before = changes::unmappings();
             release(block);
-            modules::unmappings() != before
+            changes::unmappings() != before
         };
         for alignment in (3..22).map(|bit| 1_usize << bit) {
             let mut block = core::ptr::null_mut();

@@ -81,7 +81,7 @@ pub(crate) fn prepare() -> bool {
         return true;
     }
     // Without it unwind tables cannot be found without the loader's lock.
-    if !crate::modules::prepare() {
+    if !crate::modules::prepare(real::look_up) {
         return false;
     }
     crate::platform::sys::register_fences();
@@ -95,7 +95,7 @@ pub(crate) fn prepare() -> bool {
             own_call(|| unsafe { libc::pthread_key_delete(key) });
         }
     }
-    c_library::watch_exit();
+    c_library::watch_exit(exits_with);
     IS_PREPARED.store(true, Ordering::Relaxed);
     true
 }
@@ -148,6 +148,23 @@ pub(crate) fn exiting(code: Option<c_int>) {
         // As without us: the first thread ends the process, with its own code.
         wait_at(slot, PRECEDENCE_NS, || true);
         tracker::exiting(code);
+    }
+}
+
+extern "C" fn exits_with(code: c_int, _: *mut c_void) {
+    exiting(Some(code));
+}
+
+/// The agent's destructor.
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_END: extern "C" fn() = exits;
+
+#[cfg_attr(test, expect(dead_code, reason = "the test process has no such destructor"))]
+extern "C" fn exits() {
+    if c_library::is_exit_watched_by_destructor() {
+        exiting(None);
     }
 }
 

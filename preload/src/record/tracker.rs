@@ -10,8 +10,9 @@
 //! So for any address, the record of a block's end is always published before another thread can get that address
 //! again.
 
-use crate::platform::arch;
+use crate::hooks;
 use crate::platform::thread_local::Attention;
+use crate::platform::{arch, changes};
 use crate::process::{self, Loss, clock, filter};
 use crate::record::guard::{Busy, Call, Returned};
 use crate::record::pools;
@@ -19,7 +20,6 @@ use crate::thread::missed::{self, FAILED, FREED, Note};
 use crate::thread::sampler::{self, Candidate};
 use crate::thread::stack::Caller;
 use crate::thread::{self, ThreadState};
-use crate::{hooks, modules};
 use core::ffi::c_int;
 use shared_ring::name::{MarkKind, Named};
 use shared_ring::record::Record;
@@ -339,7 +339,7 @@ pub(crate) fn mapped(address: usize, length: usize, kind: u32, in_hook: bool, ca
 
 /// Pages are about to be unmapped.
 pub(crate) fn unmapping(address: usize, length: usize) {
-    modules::note_unmapping();
+    changes::note_unmapping();
     other(|_| Record::Unmap { address: address as u64, length: length as u64 });
 }
 

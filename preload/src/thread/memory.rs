@@ -4,9 +4,8 @@
 //! with the ring from thread to thread.
 
 use super::{ThreadState, missed};
-use crate::modules;
-use crate::platform::sys;
 use crate::platform::thread_local::ThreadLocal;
+use crate::platform::{changes, sys};
 use crate::thread::provider::{MOST_FRAMES, ScriptFrame};
 use core::mem::{MaybeUninit, offset_of};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -132,8 +131,8 @@ pub(super) unsafe fn parts(memory: *mut Memory, tid: u32, depth: usize) -> Parts
     owner_id.store(tid, Ordering::Relaxed);
     missed.clear();
     // First: whatever is unmapped or unloaded after this load invalidates the rest.
-    let unmappings = modules::unmappings();
-    let now = modules::generation();
+    let unmappings = changes::unmappings();
+    let now = changes::generation();
     if core::mem::replace(generation, now) == now {
         // Rules of an earlier owner are still right, but its pc ids may belong to another session's table.
         rules.clear_tags();

@@ -6,7 +6,7 @@
 
 use crate::hooks;
 use crate::modules::{self, functions};
-use crate::platform::own_image;
+use crate::platform::{changes, own_image};
 use crate::process::pieces::TablePieces;
 use crate::process::{self, Session};
 use crate::thread::ThreadState;
@@ -83,7 +83,7 @@ impl ThreadState {
     #[inline(always)]
     pub(crate) fn stack(&mut self, caller: Caller, kind: u32) -> u32 {
         let [ip, sp, bp] = caller.into_words();
-        if !modules::are_plain(self.unmappings) {
+        if !changes::are_plain(self.unmappings) {
             return self.unusual_stack(ip, sp, bp, kind);
         }
         self.accessors.memory.begin(caller.registers.sp);
@@ -184,7 +184,7 @@ impl ThreadState {
     /// Discards what may no longer be true, and begins a walk.
     #[inline(always)]
     fn begin(&mut self, caller: Caller) {
-        if self.unmappings != modules::unmappings() {
+        if self.unmappings != changes::unmappings() {
             self.forget();
         }
         self.accessors.memory.begin(caller.registers.sp);
@@ -193,11 +193,11 @@ impl ThreadState {
     #[cold]
     #[inline(never)]
     fn forget(&mut self) {
-        self.unmappings = modules::unmappings();
+        self.unmappings = changes::unmappings();
         self.accessors.memory.forget();
         self.memos.clear();
-        if self.generation != modules::generation() {
-            self.generation = modules::generation();
+        if self.generation != changes::generation() {
+            self.generation = changes::generation();
             self.accessors.rules.clear();
         }
     }

@@ -24,9 +24,6 @@ const LARGEST_FRAME: u64 = 1 << 23;
 /// Largest gap between two known pieces of a stack that is probed. A frame that large has left it.
 const LARGEST_GAP: u64 = 1 << 16;
 
-/// Distance below the end of the main stack within which nothing else lies: the kernel leaves at least 128 MiB.
-pub(crate) const MAIN_STACK: u64 = 120 << 20;
-
 /// Most bytes of a stack that are learned in each direction.
 const LEARNED: u64 = 64 << 20;
 
@@ -90,7 +87,7 @@ impl Range {
             // SAFETY: reads a word that the kernel passed at the start: the place of the program's name, at the end
             // of the stack.
             let top = unsafe { libc::getauxval(libc::AT_EXECFN) };
-            !needs::allows(Need::Probe) && self.end < top && top.wrapping_sub(self.start) < MAIN_STACK
+            !needs::allows(Need::Probe) && self.end < top && top.wrapping_sub(self.start) < arenas::MAIN_STACK
         }
     }
 }
