@@ -21,6 +21,8 @@ pub(crate) mod mapped_blocks;
 mod mappings;
 #[expect(unsafe_code, reason = "calls functions that only musl has")]
 pub(crate) mod musl;
+#[expect(unsafe_code, reason = "asks the dynamic loader")]
+pub(crate) mod origin;
 #[deny(unsafe_code)]
 mod table;
 

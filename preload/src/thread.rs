@@ -5,6 +5,8 @@
 
 #[deny(unsafe_code)]
 mod claim;
+#[expect(unsafe_code, reason = "asks libc for a key")]
+pub(crate) mod end;
 #[deny(unsafe_code)]
 pub(crate) mod kinds;
 mod memory;
@@ -21,13 +23,12 @@ pub(crate) mod stack_reader;
 #[deny(unsafe_code)]
 mod told;
 
-pub(crate) use memory::{are_out, forget_owners};
+pub(crate) use memory::{are_out, disown, forget_owners};
 
 use crate::modules::{self, Loaded};
 use crate::platform::thread_local::{Attention, ThreadLocal};
 use crate::platform::{errno, sys};
 use crate::process::{self, Loss, Session, clock};
-use crate::record::guard::Busy;
 use crate::thread::kinds::Kinds;
 use crate::thread::provider::ScriptFrame;
 use crate::thread::sampler::Sampler;
@@ -89,14 +90,6 @@ pub(crate) struct ThreadState {
     pub(crate) script_frames: &'static mut [ScriptFrame],
 }
 
-/// The state that the guard stands for.
-#[inline(always)]
-pub(crate) fn state(busy: &mut Busy) -> &mut ThreadState {
-    // SAFETY: a guard exists only after `adopt` has set the pointer, the claim of the ring makes the state this
-    // thread's alone, and the guard is borrowed for as long as the reference is used.
-    unsafe { &mut *busy.local().state().cast() }
-}
-
 /// Claims a ring for the calling thread and sets up its state, or says why that fails.
 #[cold]
 pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
@@ -126,7 +119,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
     // By the address of the whole memory, whose first part is the state.
     local.join_session(memory.cast(), process::epoch_in_session());
     if !Attention::Exiting.is_called(local) {
-        crate::record::lifecycle::watch_thread();
+        end::watch();
     }
     // The collector reads the names of threads and processes while they live.
     state.producer.call();
@@ -140,12 +133,7 @@ fn frames(session: &Session) -> usize {
 /// Called when the thread ends, or after an event that comes after its destructors: reports the end and gives the
 /// ring back.
 #[cold]
-pub(crate) fn leave_for_good(busy: &mut Busy) {
-    let local = busy.local();
-    if !local.is_in_session(process::epoch()) {
-        return;
-    }
-    let state = state(busy);
+pub(crate) fn leave_for_good(state: &mut ThreadState, local: &ThreadLocal) {
     if state.is_reallocating {
         // Both halves must be in one ring; the hook that records the second half gets here, too.
         return;
@@ -159,9 +147,7 @@ pub(crate) fn leave_for_good(busy: &mut Busy) {
 /// The thread's last hook was left in the middle of its work, so nothing in the state can be relied on except the
 /// ring's published words. The ring goes back as it is, and the next hook claims another one.
 #[cold]
-pub(crate) fn abandon(busy: &mut Busy) {
-    let local = busy.local();
-    let state = state(busy);
+pub(crate) fn abandon(state: &mut ThreadState, local: &ThreadLocal) {
     // The next thread with this ring gets the same memory.
     state.accessors.rules.clear();
     state.memos.clear();
@@ -361,7 +347,7 @@ impl ThreadState {
             let _ = self.put(Record::GapEnd { allocations, frees }, time);
             if core::mem::replace(&mut self.owes_pause, false) {
                 // What holds now: another thread may have reported a later change.
-                let _ = self.put(crate::record::pause::record(), time);
+                let _ = self.put(process::pause::record(), time);
             }
         }
     }
@@ -491,15 +477,4 @@ pub(crate) fn add_timed(started: u64) {
         slot.timed_ticks.fetch_add(ticks, Ordering::Relaxed);
         slot.timed_events.fetch_add(1, Ordering::Relaxed);
     }
-}
-
-/// The thread's destructors have run: its ring is given back now.
-#[cold]
-pub(crate) fn finish() {
-    // When this guard is dropped.
-    let local = crate::platform::arch::thread_local();
-    if local.is_in_session(process::epoch()) {
-        drop(Busy::enter_to_tell());
-    }
-    Public::disown(local);
 }

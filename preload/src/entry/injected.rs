@@ -5,17 +5,17 @@
 //! in a thread that holds no lock.
 
 use crate::entry::search_scope;
+use crate::modules;
 use crate::modules::dynamic::Dynamic;
 use crate::modules::loader::LinkMap;
 use crate::next::real;
 use crate::platform::needs;
 use crate::platform::own_call::own_call;
 use crate::platform::{arch, own_image};
+use crate::record::guard;
 use crate::record::guard::Busy;
-use crate::record::lifecycle;
 use crate::redirect::got::{self, Change};
-use crate::session::doorbell;
-use crate::{modules, process};
+use crate::session::{answer, doorbell, readiness};
 use core::ffi::{CStr, c_char, c_int, c_void};
 
 /// Ready to be called through the doorbell.
@@ -34,14 +34,14 @@ pub(crate) unsafe extern "C" fn sysprof_memprof_injected(agent: *const c_char) -
     if stands_before_libc() {
         return PRELOADED;
     }
-    if !lifecycle::is_supported() {
+    if !readiness::is_supported() {
         return UNSUPPORTED;
     }
     // SAFETY: the caller passes a string.
     let agent = unsafe { CStr::from_ptr(agent) }.to_bytes();
     let folder = agent.rsplitn(2, |byte| *byte == b'/').last().unwrap_or_default();
     // The doorbell lies beside the library: a program may have cleared the environment that would say where it is.
-    if !process::hear_in(folder) {
+    if !answer::hear_in(folder) {
         return NO_DOORBELL;
     }
     needs::learn_late();
@@ -117,7 +117,7 @@ pub(crate) unsafe extern "C" fn sysprof_memprof_change(changes: *const Change, c
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) extern "C" fn sysprof_memprof_withdrawn() -> c_int {
     search_scope::precede_others(false);
-    let is_done = process::withdraw();
+    let is_done = answer::withdraw();
     if is_done {
         doorbell::cover();
     }
@@ -129,7 +129,7 @@ pub(crate) extern "C" fn sysprof_memprof_withdrawn() -> c_int {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) extern "C" fn sysprof_memprof_answer() {
     // This also covers a recording that has ended since the process' last call, and that it has to leave first.
-    process::hear(arch::thread_local());
+    guard::hear(arch::thread_local());
     // A process that is recorded appears in the capture even if it never allocates.
     drop(Busy::enter_to_tell());
 }

@@ -4,7 +4,8 @@
 
 use super::shim;
 use crate::modules::functions;
-use crate::record::{pause, pools, tracker};
+use crate::record::guard::pause;
+use crate::record::{pools, tracker};
 use crate::thread::provider;
 use crate::thread::stack::Caller;
 use core::ffi::{c_char, c_uint, c_void};

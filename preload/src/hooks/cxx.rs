@@ -12,11 +12,12 @@ use super::shims::{
     CALLERS_FRAME, SECOND_ARGUMENT, announcing, delete_wrapper, new_wrapper, swapping, thrown_hook,
 };
 use crate::modules;
+use crate::modules::origin;
 use crate::next::real;
 use crate::platform::errno;
 use crate::process::filter;
 use crate::record::guard::Inside;
-use crate::record::{lifecycle, tracker};
+use crate::record::tracker;
 use crate::thread::sampler;
 use crate::thread::stack::Caller;
 use core::ffi::{CStr, c_int, c_void};
@@ -216,7 +217,7 @@ fn wrapper(index: usize) -> *mut c_void {
 /// held by a thread that does not exist in this forked child.
 pub(crate) fn find_all() {
     // A failing look-up would allocate, and a program with its C++ library inside need not have all forms.
-    if crate::record::lifecycle::is_of_cxx_library(crate::platform::arch::weak!("__cxa_allocate_exception")) {
+    if origin::is_of_cxx_library(crate::platform::arch::weak!("__cxa_allocate_exception")) {
         (0..FORMS).for_each(look_up);
     }
 }
@@ -248,7 +249,7 @@ fn look_up(index: usize) {
             _ => super::heap::malloc as *const (),
         };
         target.cast_mut().cast()
-    } else if lifecycle::is_of_allocator(next) {
+    } else if real::is_of_allocator(next) {
         if let Some(place) = WRAPPED.get(index) {
             place.store(next, Ordering::Relaxed);
         }

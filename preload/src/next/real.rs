@@ -6,10 +6,9 @@
 
 use crate::hooks::Limit;
 use crate::modules::dynamic::Dynamic;
-use crate::modules::{c_library, loader};
+use crate::modules::{c_library, loader, origin};
 use crate::next::allocator::Free;
 use crate::platform::own_call::own_call;
-use crate::record::lifecycle;
 use crate::redirect::linkage;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -96,7 +95,7 @@ fn find_all() {
         FOUND_MALLOC.store(MALLOC.get(), Ordering::Relaxed);
         // musl's functions call each other by name, and the header of its blocks is unknown to us.
         let is_plain = !c_library::is_musl()
-            && [libc::getauxval as *mut c_void, FREE.get()].into_iter().all(lifecycle::is_of_allocator);
+            && [libc::getauxval as *mut c_void, FREE.get()].into_iter().all(is_of_allocator);
         PLAIN_FREE.store(if is_plain { FREE.get() } else { core::ptr::null_mut() }, Ordering::Relaxed);
     });
 }
@@ -313,4 +312,11 @@ pub(crate) extern "C" fn syscall_address() -> *mut c_void {
 /// Address of the next `malloc`, in its library.
 pub(crate) fn malloc_address() -> *mut c_void {
     FOUND_MALLOC.load(Ordering::Relaxed)
+}
+
+/// True when a function lies in the library of the next `malloc`: an allocator with C++ forms of its own.
+#[cold]
+pub(crate) fn is_of_allocator(function: *mut c_void) -> bool {
+    let malloc = origin::base_of(malloc_address());
+    malloc.is_some() && malloc == origin::base_of(function)
 }

@@ -14,10 +14,13 @@
 //!   tells the two apart, and also whether a handler has left the allocator by `longjmp`. Most of libc's functions
 //!   call no hooks, so no mark is set for them.
 
+pub(crate) mod pause;
+
 use crate::platform::needs::{self, Need};
 use crate::platform::thread_local::{Attention, Outer, ThreadLocal, Work, fence};
 use crate::platform::{arch, signal_stacks, sys};
 use crate::process::{self, Loss};
+use crate::session::{answer, arrivals, join};
 use crate::thread::stack::{Beyond, Caller};
 use crate::thread::{self, ThreadState};
 
@@ -149,7 +152,8 @@ impl Busy {
     fn attend(mut self) -> Self {
         if Attention::Missed.is_called(self.local) {
             Attention::Missed.dismiss(self.local);
-            thread::missed::tell(&mut self);
+            let local = self.local;
+            thread::missed::tell(self.state(), local);
         }
         if Attention::Nested.is_called(self.local) {
             Attention::Nested.dismiss(self.local);
@@ -167,7 +171,7 @@ impl Busy {
     fn switch(&mut self) {
         if Attention::Switched.is_called(self.local) {
             Attention::Switched.dismiss(self.local);
-            crate::record::pause::apply(self);
+            pause::apply(self);
         }
     }
 
@@ -184,9 +188,17 @@ impl Busy {
             Attention::Timed.dismiss(self.local);
         }
         if Attention::Exiting.is_called(self.local) {
-            thread::leave_for_good(self);
+            self.leave_for_good();
         }
         self.local.end_hook();
+    }
+
+    /// Gives the thread's ring back, if it has one of this session.
+    fn leave_for_good(&mut self) {
+        let local = self.local;
+        if local.is_in_session(process::epoch()) {
+            thread::leave_for_good(self.state(), local);
+        }
     }
 
     /// The thread's block.
@@ -198,7 +210,9 @@ impl Busy {
     /// The thread's state.
     #[inline(always)]
     pub(crate) fn state(&mut self) -> &mut ThreadState {
-        thread::state(self)
+        // SAFETY: a guard exists only after `thread::adopt` has set the pointer, the claim of the ring makes the state
+        // this thread's alone, and the guard is borrowed for as long as the reference is used.
+        unsafe { &mut *self.local.state().cast() }
     }
 }
 
@@ -248,7 +262,7 @@ fn abandon(local: &'static ThreadLocal) {
     local.take_over_hook(arch::stack_pointer());
     let mut busy = Busy { local };
     if local.is_in_session(process::epoch()) {
-        thread::abandon(&mut busy);
+        thread::abandon(busy.state(), local);
     }
     busy.give_up();
 }
@@ -314,7 +328,7 @@ fn count_untold(local: &ThreadLocal, call: Call) {
 fn enter_no_more(local: &'static ThreadLocal) -> Option<Busy> {
     if !process::is_recorded() {
         process::leave();
-        process::hear(local);
+        hear(local);
     }
     None
 }
@@ -333,7 +347,7 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
         }
         return None;
     }
-    if !process::is_wanted() && !process::hear(local) {
+    if !process::is_wanted() && !hear(local) {
         return None;
     }
     if local.is_within_allocator(arch::stack_pointer()) {
@@ -354,14 +368,14 @@ fn adopt(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
         local.hear(process::epoch());
     }
     let busy = Busy::begin(local);
-    process::arrive();
+    arrivals::arrive();
     let may_begin = needs::allows(Need::Map) && needs::allows(Need::Counter);
     // A process that may not begin threads' states still has a slot, to count what it loses. Signals are blocked
     // because a handler's calls in the middle of this could not be recorded, and would break off the exchange with
     // the collector.
     let adopted = sys::without_signals(|| {
         let may_join = may_begin || needs::allows(Need::ProcessId);
-        if !may_join || !process::join() || !may_begin {
+        if !may_join || !join::join() || !may_begin {
             return Err(if may_begin { Loss::NoRing } else { Loss::Sandbox });
         }
         thread::adopt(local)
@@ -374,7 +388,7 @@ fn adopt(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
         count_untold(local, call);
         process::lose(loss, 1);
     }
-    process::arrived();
+    arrivals::arrived();
     if is_in {
         return Some(busy);
     }
@@ -409,4 +423,21 @@ impl Drop for Inside {
 pub(crate) fn is_inside() -> bool {
     let local = arch::thread_local();
     local.is_busy() || local.is_within_allocator(arch::stack_pointer())
+}
+
+/// Finds out for a thread, which is in no hook of a session, what has changed since it last did. True when its calls
+/// are to be recorded from now on.
+pub(crate) fn hear(local: &ThreadLocal) -> bool {
+    answer::hear(local, pause::tell)
+}
+
+/// The thread's destructors have run: its ring is given back now.
+#[cold]
+pub(crate) fn finish() {
+    // When this guard is dropped.
+    let local = arch::thread_local();
+    if local.is_in_session(process::epoch()) {
+        drop(Busy::enter_to_tell());
+    }
+    thread::disown(local);
 }

@@ -381,7 +381,7 @@ pub(crate) fn forking() -> u32 {
 pub(crate) fn joining() {
     sampler::begin_child();
     drop(Busy::enter_to_tell());
-    crate::record::pause::tell();
+    crate::record::guard::pause::tell();
 }
 
 /// Records something about the process itself.

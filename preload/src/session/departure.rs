@@ -20,8 +20,8 @@
 //! own block through the kernel, since a thread may have ended unnoticed and its block may be unmapped. Where the
 //! kernel refuses either, the memory stays mapped, and the process answers that it is busy when it is called again.
 
+use super::{arrivals, fork, reservation};
 use crate::platform::sys;
-use crate::session::reservation;
 use crate::thread::sampler::UNRECORDED;
 use crate::{process, thread};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -39,7 +39,7 @@ const _: () = assert!(SOON << DOUBLINGS == UNRECORDED);
 #[cold]
 pub(crate) fn settle() -> bool {
     let Some(session) = process::left_session() else { return process::is_dormant() };
-    if !process::begin_look() {
+    if !arrivals::begin_look() {
         return false;
     }
     // Another thread may have done it just before.
@@ -52,7 +52,7 @@ pub(crate) fn settle() -> bool {
     } else if is_still {
         IN_VAIN.fetch_add(1, Ordering::Relaxed);
     }
-    process::end_look();
+    arrivals::end_look();
     is_done || !is_still
 }
 
@@ -66,11 +66,11 @@ pub(crate) fn until_next_look() -> i64 {
 
 /// True when no thread of this process can be in a hook of the session that it is leaving.
 fn is_everybody_out() -> bool {
-    let epoch = process::begin_alone_after_fork(0);
+    let epoch = fork::begin_alone_after_fork(0);
     // The thread that leaves may not have got this far yet.
     process::turn_away();
     !crate::platform::needs::is_confined()
         && sys::fence_in_all_threads()
-        && process::arrivals() == 0
+        && arrivals::arrivals() == 0
         && thread::are_out(epoch)
 }

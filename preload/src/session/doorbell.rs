@@ -7,6 +7,7 @@
 
 use crate::platform::config::{self, LONGEST};
 use crate::platform::sys;
+use crate::process;
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::ptr::null_mut;
@@ -30,8 +31,6 @@ const SYSTEM: &[u8] = b"/run/sysprof-memprof";
 
 /// The page, null while there is none.
 static PAGE: AtomicPtr<Doorbell> = AtomicPtr::new(core::ptr::null_mut());
-/// The word that a process without a doorbell looks at.
-static SILENCE: AtomicU32 = AtomicU32::new(shared_ring::doorbell::GENERATION);
 /// The generation that this process has answered or ignored.
 static ANSWERED: AtomicU32 = AtomicU32::new(0);
 
@@ -84,10 +83,11 @@ fn look(folder: &[&[u8]], uid: u32) -> bool {
     unsafe { NAME.0.get().write(name) };
     // SAFETY: mapped just now for the life of the process, with at least the size of the type; every bit pattern is
     // valid.
-    let generation = unsafe { &*page }.generation();
-    ANSWERED.store(generation, Ordering::Relaxed);
+    let doorbell: &'static Doorbell = unsafe { &*page };
+    ANSWERED.store(doorbell.generation(), Ordering::Relaxed);
     // Release pairs with the Acquire load in `page`.
     PAGE.store(page, Ordering::Release);
+    process::rest_at(&doorbell.generation);
     true
 }
 
@@ -174,11 +174,6 @@ fn page() -> Option<&'static Doorbell> {
     let page = PAGE.load(Ordering::Acquire);
     // SAFETY: null, or mapped for the life of the process.
     unsafe { page.as_ref() }
-}
-
-/// The word that dormant threads compare.
-pub(crate) fn word() -> &'static AtomicU32 {
-    page().map_or(&SILENCE, |page| &page.generation)
 }
 
 /// True when there is a page: this process may be recorded later.

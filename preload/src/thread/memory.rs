@@ -176,6 +176,11 @@ pub(crate) fn forget_owners() {
     all().for_each(|memory| memory.owner.store(core::ptr::null_mut(), Ordering::Relaxed));
 }
 
+/// Removes a thread from the memory whose ring it has, or last had: its block will soon be unmapped.
+pub(crate) fn disown(local: &ThreadLocal) {
+    Public::disown(local);
+}
+
 impl Public {
     /// The public part of the memory whose ring a thread has, or last had.
     pub(super) fn of(local: &ThreadLocal) -> Option<&'static Public> {

@@ -20,7 +20,6 @@ use super::ThreadState;
 use super::memory::Public;
 use crate::platform::thread_local::{Attention, ThreadLocal, fence};
 use crate::process::{self, Loss};
-use crate::record::guard::Busy;
 use core::cell::Cell;
 use shared_ring::pseudo;
 use shared_ring::record::Record;
@@ -86,11 +85,11 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
 
 /// Reports what was noted.
 #[cold]
-pub(crate) fn tell(busy: &mut Busy) {
-    let Some(memory) = Public::of(busy.local()) else { return };
+pub(crate) fn tell(state: &mut ThreadState, local: &ThreadLocal) {
+    let Some(memory) = Public::of(local) else { return };
     let count = memory.missed.count.replace(0);
     for note in memory.missed.notes.iter().take(count) {
-        busy.state().tell_missed(note.get());
+        state.tell_missed(note.get());
     }
 }
 

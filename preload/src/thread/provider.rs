@@ -18,7 +18,6 @@
 //! A script's frame comes after the native frame that contains its place, which is the frame that runs it.
 
 use crate::platform::{changes, errno};
-use crate::thread::ThreadState;
 use core::ffi::{c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -66,19 +65,18 @@ pub(crate) struct Said {
     pub(crate) is_cut: bool,
 }
 
-/// Calls the provider; `None` when there is none.
+/// Calls the provider, to fill in frames; `None` when there is none.
 #[cold]
-pub(crate) fn frames(state: &mut ThreadState) -> Option<Said> {
+pub(crate) fn frames(frames: &mut [ScriptFrame]) -> Option<Said> {
     let provider = PROVIDER.load(Ordering::Acquire);
     if provider.is_null() {
         return None;
     }
-    let frames = state.script_frames.as_mut_ptr();
     // SAFETY: the program says that this is the address of such a function.
     let provider = unsafe { core::mem::transmute::<*mut c_void, Provider>(provider) };
     let saved = errno::get();
     // SAFETY: the program vouches that it may be called in any thread; there is room for so many frames.
-    let count = unsafe { provider(frames, MOST_FRAMES) };
+    let count = unsafe { provider(frames.as_mut_ptr(), frames.len()) };
     errno::set(saved);
-    Some(Said { count: count.min(MOST_FRAMES), is_cut: count > MOST_FRAMES })
+    Some(Said { count: count.min(frames.len()), is_cut: count > frames.len() })
 }

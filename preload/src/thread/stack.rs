@@ -131,7 +131,7 @@ impl ThreadState {
     #[inline(never)]
     fn unusual_stack(&mut self, ip: u64, sp: u64, bp: u64, kind: u32) -> u32 {
         let caller = Caller::from_words([ip, sp, bp]);
-        let said = provider::frames(self);
+        let said = provider::frames(self.script_frames);
         self.begin(caller);
         match said {
             Some(said) if said.count != 0 => {

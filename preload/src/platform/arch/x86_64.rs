@@ -200,3 +200,22 @@ core::arch::global_asm!(
     "rust_eh_personality:",
     "ud2"
 );
+
+/// Makes a function what the linker takes for a declared name, in this library only.
+macro_rules! upcall {
+    ($name:literal => $function:path) => {
+        core::arch::global_asm!(
+            concat!(".globl ", $name),
+            concat!(".hidden ", $name),
+            concat!(".type ", $name, ", @function"),
+            concat!($name, ":"),
+            // A sample or a signal may interrupt a thread here.
+            ".cfi_startproc",
+            "jmp {function}",
+            ".cfi_endproc",
+            concat!(".size ", $name, ", . - ", $name),
+            function = sym $function,
+        );
+    };
+}
+pub(crate) use upcall;

@@ -10,22 +10,13 @@
 //! While nothing is wanted, hooks see the same zero as without a collector (`process::is_recording`), so a pause
 //! costs them no extra check. Events of the process and its threads are still recorded, and so are marks.
 
+use super::Busy;
 use crate::platform::arch;
 use crate::platform::thread_local::Attention;
 use crate::process;
-use crate::record::guard::Busy;
-use core::sync::atomic::{AtomicBool, Ordering};
+use crate::process::pause::IS_PAUSED;
+use core::sync::atomic::Ordering;
 use shared_ring::record::Record;
-
-/// What the program wants. Copied by fork: a child starts in its parent's state.
-static IS_PAUSED: AtomicBool = AtomicBool::new(false);
-
-/// Called when a recording begins, perhaps paused.
-#[cold]
-pub(crate) fn begin(is_paused: bool) {
-    IS_PAUSED.store(is_paused, Ordering::Relaxed);
-    if is_paused { process::silence() } else { process::listen() }
-}
 
 /// Reports that the process is paused from its beginning, so that it is known before it records anything.
 #[cold]
@@ -36,11 +27,6 @@ pub(crate) fn tell() {
     if let Some(mut busy) = Busy::enter_to_tell() {
         busy.state().emit(Record::Pause, 0, 0);
     }
-}
-
-/// The record for the present state.
-pub(crate) fn record() -> Record {
-    if IS_PAUSED.load(Ordering::Relaxed) { Record::Pause } else { Record::Resume }
 }
 
 /// Called when the program wants its recording to stop or to resume.
