@@ -48,17 +48,28 @@ macro_rules! shim {
 }
 pub(crate) use shim;
 
-pub(crate) use crate::platform::address_space::Limit;
+use crate::redirect::linked::Hooks;
 #[cfg(not(test))]
 pub(crate) use cxx::find_all as find_cxx;
 pub(crate) use cxx::{are_wrapped as are_forms_wrapped, is_return_from_new};
-pub(crate) use linked::{linked_functions, linked_in_libraries, linked_others};
 
 /// Notes that a function of an allocator now leads to us, and where what it was begins.
 #[cold]
-pub(crate) fn note_moved(function: *mut core::ffi::c_void, beginning: *mut core::ffi::c_void) {
+fn note_moved(function: *mut core::ffi::c_void, beginning: *mut core::ffi::c_void) {
     crate::next::real::note_moved(function, beginning);
     cxx::note_moved(function, beginning);
+}
+
+crate::platform::arch::upcall!("sysprof_memprof_upcall_lead" => lead);
+
+/// Redirects the allocator inside the program to the hooks.
+extern "C" fn lead() {
+    crate::redirect::linked::lead(Hooks {
+        exported: linked::linked_functions,
+        others: linked::linked_others,
+        in_libraries: linked::linked_in_libraries,
+        note_moved,
+    });
 }
 
 /// Exports that stand for functions with other names.

@@ -23,6 +23,8 @@ mod mappings;
 pub(crate) mod musl;
 #[expect(unsafe_code, reason = "asks the dynamic loader")]
 pub(crate) mod origin;
+#[expect(unsafe_code, reason = "asks the dynamic loader")]
+pub(crate) mod search;
 #[deny(unsafe_code)]
 mod table;
 

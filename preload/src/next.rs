@@ -3,4 +3,6 @@
 #[expect(unsafe_code, reason = "calls C functions")]
 pub(crate) mod allocator;
 #[expect(unsafe_code, reason = "calls C functions through pointers")]
+pub(crate) mod linked;
+#[expect(unsafe_code, reason = "calls C functions through pointers")]
 pub(crate) mod real;

@@ -2,8 +2,9 @@
 
 use super::{cxx, shim};
 use crate::modules::mapped_blocks;
-use crate::next::allocator::{Allocator, Free, Library};
+use crate::next::allocator::{Allocator, Library};
 use crate::next::real;
+use crate::next::real::Free;
 use crate::platform::thread_local::{ThreadLocal, hinted};
 use crate::platform::{arch, bootstrap, errno};
 use crate::process::{self, filter};

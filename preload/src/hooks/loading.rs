@@ -29,7 +29,7 @@ unsafe extern "C" fn open_deeply(file: *const c_char, flags: c_int) -> *mut c_vo
     // SAFETY: passed on unchanged.
     let handle = unsafe { real::dlopen(file, flags) }.unwrap_or(core::ptr::null_mut());
     if !handle.is_null()
-        && let Some(unseen) = own_call(|| linkage::bind(handle))
+        && let Some(unseen) = own_call(|| linkage::bind(handle, super::has))
     {
         // SAFETY: the loader's names are strings that live as long as the module, which nobody knows yet.
         tracker::marked(MarkKind::Unseen, unsafe { CStr::from_ptr(unseen.name) }.to_bytes());

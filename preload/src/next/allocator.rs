@@ -1,12 +1,10 @@
 //! The allocators behind the hooks of `malloc` and its relatives.
 
-use crate::next::real;
-use crate::redirect::linked;
+use super::real::Free;
+use super::{linked, real};
 use core::ffi::{c_int, c_void};
 
 type Pointer = *mut c_void;
-/// The type of `free`.
-pub(crate) type Free = unsafe extern "C" fn(block: Pointer);
 
 /// The functions that hooks forward to. Each returns `None` while the function is unknown, and otherwise has the
 /// contract of the C function of its name.

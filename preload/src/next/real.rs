@@ -4,12 +4,12 @@
 //! Functions that may be missing (C23, C++) are looked up at their first call instead, because a failing look-up
 //! allocates.
 
-use crate::hooks::Limit;
+mod from_program;
+
 use crate::modules::dynamic::Dynamic;
-use crate::modules::{c_library, loader, origin};
-use crate::next::allocator::Free;
+use crate::modules::{c_library, loader, origin, search};
+use crate::platform::address_space::Limit;
 use crate::platform::own_call::own_call;
-use crate::redirect::linkage;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
@@ -111,7 +111,7 @@ pub(crate) fn resolve_from_program() {
 #[cold]
 pub(crate) fn look_up(name: &CStr) -> *mut c_void {
     if IS_ASIDE.load(Ordering::Relaxed) {
-        return own_call(|| crate::entry::injected::look_up(name));
+        return own_call(|| from_program::look_up(name));
     }
     own_call(|| {
         // SAFETY: the name is a string; RTLD_NEXT searches after the library that this code is in.
@@ -186,6 +186,8 @@ macro_rules! next {
 pub(crate) use next;
 
 type Pointer = *mut c_void;
+/// The type of `free`.
+pub(crate) type Free = unsafe extern "C" fn(block: Pointer);
 type Strings = *const *const c_char;
 
 next! {
@@ -271,7 +273,7 @@ pub(crate) fn look_up_form(name: &CStr) -> *mut c_void {
     // Prepared here, because a process that is not recorded needs it, too.
     loader::prepare();
     let is_only_the_runtimes =
-        !IS_ASIDE.load(Ordering::Relaxed) && !own_call(|| linkage::is_defined_beside(name, &CXX_RUNTIMES));
+        !IS_ASIDE.load(Ordering::Relaxed) && !own_call(|| search::is_defined_beside(name, &CXX_RUNTIMES));
     let next = if is_only_the_runtimes { core::ptr::null_mut() } else { look_up(name) };
     if next.is_null() { in_cxx_runtime(name) } else { next }
 }
@@ -283,7 +285,7 @@ pub(crate) fn look_up_form(name: &CStr) -> *mut c_void {
 #[cold]
 fn in_cxx_runtime(name: &CStr) -> *mut c_void {
     own_call(|| {
-        let modules = CXX_RUNTIMES.into_iter().filter_map(linkage::loaded);
+        let modules = CXX_RUNTIMES.into_iter().filter_map(search::loaded);
         let found = modules.map(Dynamic::of).find_map(|module| module.function(name));
         found.unwrap_or(core::ptr::null_mut())
     })

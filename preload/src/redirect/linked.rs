@@ -25,40 +25,14 @@ mod plan;
 mod symbols;
 mod text;
 
-use crate::next::real::{Next, next};
 use crate::platform::{config, sys};
 use code::Code;
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use plan::Plan;
 use shared_ring::handshake::Inside;
 #[cfg(test)]
 pub(crate) use text::PLACES;
-
-type Pointer = *mut c_void;
-
-next! {
-    /// The program's `malloc`.
-    MALLOC, malloc = c"malloc": fn(size: usize) -> Pointer;
-    /// The program's `free`.
-    FREE, free = c"free": fn(block: Pointer);
-    /// The program's `calloc`.
-    CALLOC, calloc = c"calloc": fn(count: usize, size: usize) -> Pointer;
-    /// The program's `realloc`.
-    REALLOC, realloc = c"realloc": fn(block: Pointer, size: usize) -> Pointer;
-    /// The program's `reallocarray`.
-    REALLOCARRAY, reallocarray = c"reallocarray": fn(block: Pointer, count: usize, size: usize) -> Pointer;
-    /// The program's `posix_memalign`.
-    POSIX_MEMALIGN, posix_memalign = c"posix_memalign": fn(place: *mut Pointer, alignment: usize, size: usize) -> c_int;
-    /// The program's `aligned_alloc`.
-    ALIGNED_ALLOC, aligned_alloc = c"aligned_alloc": fn(alignment: usize, size: usize) -> Pointer;
-    /// The program's `memalign`.
-    MEMALIGN, memalign = c"memalign": fn(alignment: usize, size: usize) -> Pointer;
-    /// The program's `valloc`.
-    VALLOC, valloc = c"valloc": fn(size: usize) -> Pointer;
-    /// The program's `pvalloc`.
-    PVALLOC, pvalloc = c"pvalloc": fn(size: usize) -> Pointer;
-}
 
 /// Everything that can be redirected was.
 static IS_DONE: AtomicBool = AtomicBool::new(false);
@@ -86,11 +60,24 @@ pub(crate) struct Function {
     pub(crate) index: usize,
 }
 
+/// The hooks that functions can be redirected to. Each list tells all of its functions.
+#[derive(Clone, Copy)]
+pub(crate) struct Hooks {
+    /// Those by which the program precedes all libraries.
+    pub(crate) exported: fn(tell: &mut dyn FnMut(Function)),
+    /// Those that only allocators inside a program have.
+    pub(crate) others: fn(tell: &mut dyn FnMut(Function)),
+    /// Those that an allocator in a library may have and that we cannot export.
+    pub(crate) in_libraries: fn(tell: &mut dyn FnMut(Function)),
+    /// Notes that a function now leads to us, and where what it was begins.
+    pub(crate) note_moved: fn(function: *mut c_void, beginning: *mut c_void),
+}
+
 /// Redirects the allocator inside the program to us, if it has one, and those functions of its libraries that we
 /// cannot interpose. Called before the program begins. In a child that was forked while its parent was doing this, it
 /// may be done already; done twice, a function would jump to itself.
 #[cold]
-pub(crate) fn lead() {
+pub(crate) fn lead(hooks: Hooks) {
     if IS_DONE.swap(true, Ordering::Relaxed) {
         return;
     }
@@ -98,7 +85,7 @@ pub(crate) fn lead() {
     if program.has_sanitizer() {
         return;
     }
-    let mut plan = Plan::new(program);
+    let mut plan = Plan::new(program, hooks);
     plan.note_program();
     let mut is_one = follow(&plan, Inside::Led);
     // Each hook can go on to only one function.
@@ -123,16 +110,4 @@ fn follow(plan: &Plan, then: Inside) -> bool {
     // Relaxed: there is no other thread yet.
     INSIDE.store(inside as u32, Ordering::Relaxed);
     true
-}
-
-/// Publishes the moved beginning of one of the functions above.
-pub(crate) fn keep(index: usize, moved: *mut c_void) {
-    if let Some(next) = ALL.get(index) {
-        next.set(moved);
-    }
-}
-
-/// The number that [`keep`] takes, for a function's name.
-pub(crate) fn index_of(name: &CStr) -> usize {
-    ALL.iter().position(|next: &&Next| next.name() == name).unwrap_or(usize::MAX)
 }

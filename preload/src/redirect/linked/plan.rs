@@ -4,8 +4,7 @@ use super::code::{Code, has_code};
 use super::list::List;
 use super::symbols::Symbols;
 use super::text::{self, Change, Page};
-use super::{Function, moved};
-use crate::hooks;
+use super::{Function, Hooks, moved};
 use crate::modules::dynamic::Symbol;
 
 /// A function that the module has.
@@ -18,6 +17,7 @@ struct Found {
 
 /// The changes to make: all of them or none.
 pub(super) struct Plan {
+    hooks: Hooks,
     code: Code,
     all: List<Found>,
     /// No function was left out.
@@ -26,8 +26,8 @@ pub(super) struct Plan {
 
 impl Plan {
     /// An empty plan.
-    pub(super) fn new(code: Code) -> Self {
-        Self { code, all: List::new(), is_whole: true }
+    pub(super) fn new(code: Code, hooks: Hooks) -> Self {
+        Self { hooks, code, all: List::new(), is_whole: true }
     }
 
     /// Starts over with another module.
@@ -44,15 +44,15 @@ impl Plan {
     /// exports, and those of an allocator that it hides.
     pub(super) fn note_program(&mut self) {
         if self.code.tables().exported(c"malloc").is_some() {
-            hooks::linked_functions(&mut |function| self.note_exported(function));
+            (self.hooks.exported)(&mut |function| self.note_exported(function));
         }
-        hooks::linked_others(&mut |function| self.note_exported(function));
+        (self.hooks.others)(&mut |function| self.note_exported(function));
         self.note_hidden();
     }
 
     /// Notes the functions of a library that we do not export.
     pub(super) fn note_library(&mut self) {
-        hooks::linked_in_libraries(&mut |function| self.note_exported(function));
+        (self.hooks.in_libraries)(&mut |function| self.note_exported(function));
     }
 
     fn note_exported(&mut self, function: Function) {
@@ -64,7 +64,7 @@ impl Plan {
     fn note_hidden(&mut self) {
         let Some(symbols) = Symbols::of(c"/proc/self/exe") else { return };
         let mut wanted = List::new();
-        hooks::linked_others(&mut |function| self.is_whole &= wanted.push(function));
+        (self.hooks.others)(&mut |function| self.is_whole &= wanted.push(function));
         symbols.find(wanted.all(), &mut |function, symbol| self.note(*function, symbol));
         symbols.give_up();
     }
@@ -96,7 +96,7 @@ impl Plan {
                 text::change(changes.all()) && {
                     for (place, found) in self.all.all().iter().enumerate() {
                         let function = core::ptr::with_exposed_provenance_mut(found.address as usize);
-                        hooks::note_moved(function, page.moved(place));
+                        (self.hooks.note_moved)(function, page.moved(place));
                     }
                     true
                 }
