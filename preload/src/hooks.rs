@@ -51,7 +51,6 @@ pub(crate) use shim;
 use crate::redirect::linked::Hooks;
 #[cfg(not(test))]
 pub(crate) use cxx::find_all as find_cxx;
-pub(crate) use cxx::{are_wrapped as are_forms_wrapped, is_return_from_new};
 
 /// Notes that a function of an allocator now leads to us, and where what it was begins.
 #[cold]

@@ -31,6 +31,8 @@ pub(crate) mod pause;
 pub(crate) mod pieces;
 #[deny(unsafe_code)]
 mod slots;
+#[expect(unsafe_code, reason = "calls a function through a pointer")]
+pub(crate) mod wrappers;
 
 pub(crate) use shared_ring::process_slot::Loss;
 pub(crate) use slots::{

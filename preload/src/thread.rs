@@ -12,6 +12,8 @@ pub(crate) mod kinds;
 mod memory;
 #[deny(unsafe_code)]
 pub(crate) mod missed;
+#[deny(unsafe_code)]
+mod notes;
 #[expect(unsafe_code, reason = "calls a function of the program's")]
 pub(crate) mod provider;
 #[deny(unsafe_code)]

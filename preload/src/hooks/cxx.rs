@@ -15,13 +15,13 @@ use crate::modules;
 use crate::modules::origin;
 use crate::next::real;
 use crate::platform::errno;
-use crate::process::filter;
+use crate::process::{filter, wrappers};
 use crate::record::guard::Inside;
 use crate::record::tracker;
 use crate::thread::sampler;
 use crate::thread::stack::Caller;
 use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 use shared_ring::pseudo;
 
 /// Number of forms.
@@ -70,17 +70,6 @@ pub(crate) fn is_form(name: &CStr) -> bool {
 static TARGETS: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
 /// The next forms behind wrappers.
 static WRAPPED: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
-
-/// True when some form is wrapped.
-static ARE_WRAPPED: AtomicBool = AtomicBool::new(false);
-
-/// True when a form may be wrapped; its wrapper checks which block was announced.
-#[inline(always)]
-pub(crate) fn are_wrapped() -> bool {
-    // Relaxed: what such a wrapper calls is called by the thread that stored this, or that loaded the wrapper from
-    // `TARGETS`.
-    ARE_WRAPPED.load(Ordering::Relaxed)
-}
 
 /// The announced kind that the hook of a form leaves in place: libstdc++'s array forms call the single ones.
 pub(super) const fn array_form_of(kind: u32) -> u32 {
@@ -165,7 +154,7 @@ pub(super) use inside::{linked_forms, linked_names};
 
 /// True for an address to which a wrapped form of `new` returns.
 #[cold]
-pub(crate) fn is_return_from_new(address: u64) -> bool {
+fn is_return_from_new(address: u64) -> bool {
     let all = addresses![
         sysprof_memprof_new_0_called,
         sysprof_memprof_new_1_called,
@@ -253,7 +242,7 @@ fn look_up(index: usize) {
         if let Some(place) = WRAPPED.get(index) {
             place.store(next, Ordering::Relaxed);
         }
-        ARE_WRAPPED.store(true, Ordering::Relaxed);
+        wrappers::begin(is_return_from_new);
         wrapper(index)
     } else {
         next

@@ -1,13 +1,13 @@
 //! `malloc` and its relatives.
 
-use super::{cxx, shim};
+use super::shim;
 use crate::modules::mapped_blocks;
 use crate::next::allocator::{Allocator, Library};
 use crate::next::real;
 use crate::next::real::Free;
 use crate::platform::thread_local::{ThreadLocal, hinted};
 use crate::platform::{arch, bootstrap, errno};
-use crate::process::{self, filter};
+use crate::process::{self, filter, wrappers};
 use crate::record::guard::{self, Busy, Inside};
 use crate::record::tracker::{self, Reallocated, Usual};
 use crate::thread;
@@ -98,7 +98,7 @@ fn is_of_no_interest<A: Allocator>(local: &ThreadLocal, size: usize) -> bool {
     !process::has_news(local)
         && ((A::MAY_REST && local.is_at_rest())
             || A::is_plain()
-                && (local.kind_hint.get() == 0 || (local.size_hint.get() == size && !cxx::are_wrapped())))
+                && (local.kind_hint.get() == 0 || (local.size_hint.get() == size && !wrappers::are_there())))
 }
 
 // The other two paths are functions of their own, so that each saves only the registers it needs. Their first

@@ -10,10 +10,9 @@
 //! So for any address, the record of a block's end is always published before another thread can get that address
 //! again.
 
-use crate::hooks;
 use crate::platform::thread_local::Attention;
 use crate::platform::{arch, changes};
-use crate::process::{self, Loss, clock, filter};
+use crate::process::{self, Loss, clock, filter, wrappers};
 use crate::record::guard::{Busy, Call, Returned};
 use crate::record::pools;
 use crate::thread::missed::{self, FAILED, FREED, Note};
@@ -23,6 +22,20 @@ use crate::thread::{self, ThreadState};
 use core::ffi::c_int;
 use shared_ring::name::{MarkKind, Named};
 use shared_ring::record::Record;
+
+/// Whether a block is recorded: see [`sampler::takes`].
+#[inline(always)]
+fn takes(busy: &mut Busy, candidate: Candidate, address: usize, size: usize) -> bool {
+    let local = busy.local();
+    sampler::takes(&mut busy.state().sampler, local, candidate, address, size)
+}
+
+/// Whether other blocks came after this one: see [`sampler::Sampler::has_allocated_since`].
+#[inline(always)]
+fn has_allocated_since(busy: &mut Busy, address: usize) -> bool {
+    let local = busy.local();
+    busy.state().sampler.has_allocated_since(local, address)
+}
 
 /// Records that a call returned a block, or none if the address is 0. `kind` is a pseudo frame's id, 0 for plain
 /// `malloc`.
@@ -40,7 +53,7 @@ pub(crate) fn allocated(
     let Some(mut busy) = Busy::enter(Returned(address), caller) else {
         return missed_allocation(address, size, alignment);
     };
-    if sampler::takes(&mut busy, candidate, address, size) {
+    if takes(&mut busy, candidate, address, size) {
         let state = busy.state();
         let stack = state.stack(caller, kind);
         if state.allocation(address as u64, size as u64, alignment as u64, stack) {
@@ -77,7 +90,7 @@ pub(crate) fn failed_to_map(length: usize, error: c_int, kind: u32, caller: Call
         return;
     }
     let Some(mut busy) = Busy::enter(Call::Failure, caller) else { return };
-    if !(hooks::are_forms_wrapped() && busy.state().is_within_new(caller)) {
+    if !(wrappers::are_there() && busy.state().is_within_new(caller)) {
         tell_failed(&mut busy, length, 0, error, kind, caller);
     }
 }
@@ -103,7 +116,7 @@ pub(crate) enum Usual {
 #[inline(always)]
 pub(crate) fn freeing_as_usual(address: usize) -> Usual {
     let Some(mut busy) = Busy::enter_as_usual() else { return Usual::Not };
-    let time = if sampler::has_allocated_since(&mut busy, address) {
+    let time = if has_allocated_since(&mut busy, address) {
         None
     } else {
         busy.state().free_in_short(address as u64)
@@ -133,7 +146,7 @@ pub(crate) fn freeing(address: usize, caller: Caller) {
 #[inline(never)]
 pub(crate) fn freeing_otherwise(address: usize, caller: Caller) {
     let Some(mut busy) = Busy::enter(Call::Free, caller) else { return missed_free(address) };
-    if sampler::has_allocated_since(&mut busy, address) {
+    if has_allocated_since(&mut busy, address) {
         busy.state().emit(Record::Unsampled, 0, 0);
     }
     let address = address as u64;
@@ -236,7 +249,7 @@ impl Realloc {
         };
         let block = match (outcome, candidate) {
             (Reallocated::Block(address, size), Some(candidate))
-                if sampler::takes(&mut busy, candidate, address, size) =>
+                if takes(&mut busy, candidate, address, size) =>
             {
                 Some((address as u64, size as u64, busy.state().stack(caller, kind)))
             }
@@ -332,7 +345,7 @@ fn missed_failure(size: usize, alignment: usize) {
 pub(crate) fn mapped(address: usize, length: usize, kind: u32, in_hook: bool, caller: Caller) {
     other(|state| {
         let stack = state.stack(caller, kind);
-        let in_hook = in_hook || hooks::are_forms_wrapped() && state.is_within_new(caller);
+        let in_hook = in_hook || wrappers::are_there() && state.is_within_new(caller);
         Record::Map { address: address as u64, length: length as u64, stack, in_hook }
     });
 }

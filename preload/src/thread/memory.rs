@@ -3,7 +3,8 @@
 //! The memory is mapped when this process first uses a ring, stays mapped for the life of the process, and passes
 //! with the ring from thread to thread.
 
-use super::{ThreadState, missed};
+use super::ThreadState;
+use super::notes::Notes;
 use crate::platform::thread_local::ThreadLocal;
 use crate::platform::{changes, sys};
 use crate::thread::provider::{MOST_FRAMES, ScriptFrame};
@@ -41,7 +42,7 @@ pub(super) struct Public {
     /// Frames that the memos after this struct have room for; written before the memory is published.
     depth: u32,
     /// Notes of the owner's children of vfork.
-    pub(super) missed: missed::Notes,
+    pub(super) missed: Notes,
 }
 
 const _: () = assert!(offset_of!(Memory, own) == 0 && offset_of!(Own, state) == 0);

@@ -18,37 +18,11 @@
 
 use super::ThreadState;
 use super::memory::Public;
+pub(crate) use super::notes::{FAILED, FREED, Note};
 use crate::platform::thread_local::{Attention, ThreadLocal, fence};
 use crate::process::{self, Loss};
-use core::cell::Cell;
 use shared_ring::pseudo;
 use shared_ring::record::Record;
-
-/// Most notes that a thread keeps; further calls are counted as lost.
-const NOTES: usize = 64;
-
-/// A call of the child that changed the parent's heap, or was meant to.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct Note {
-    pub(crate) address: usize,
-    /// The size of the block that was allocated; [`FREED`] for a block that was freed.
-    pub(crate) size: usize,
-    pub(crate) alignment: usize,
-}
-
-/// No block has this size.
-pub(crate) const FREED: usize = usize::MAX;
-/// No block has this address: the call returned none.
-pub(crate) const FAILED: usize = 0;
-
-/// Notes of one thread, oldest first. Zeroed memory has none.
-#[derive(Debug)]
-#[repr(C)]
-pub(super) struct Notes {
-    count: Cell<usize>,
-    notes: [Cell<Note>; NOTES],
-}
 
 /// Leaves a note if the calling thread is a child of vfork whose parent is recorded; otherwise does nothing.
 #[cold]
@@ -90,13 +64,6 @@ pub(crate) fn tell(state: &mut ThreadState, local: &ThreadLocal) {
     let count = memory.missed.count.replace(0);
     for note in memory.missed.notes.iter().take(count) {
         state.tell_missed(note.get());
-    }
-}
-
-impl Notes {
-    /// Forgets what was noted, since another thread has the memory now.
-    pub(super) fn clear(&self) {
-        self.count.set(0);
     }
 }
 

@@ -27,7 +27,6 @@
 use crate::platform::thread_local::{ThreadLocal, UNDRAWN};
 use crate::platform::{arch, config};
 use crate::process::{self, Loss, Session, clock, filter};
-use crate::record::guard::Busy;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -140,41 +139,18 @@ pub(crate) fn samples() -> bool {
 /// Decides whether a candidate at this address is recorded, and draws the distance to the next sample.
 // Cost: one load and one compare when everything is recorded.
 #[inline(always)]
-pub(crate) fn takes(busy: &mut Busy, candidate: Candidate, address: usize, size: usize) -> bool {
-    // Relaxed: stored before the session that the guard stands for was published.
+pub(crate) fn takes(
+    sampler: &mut Sampler,
+    local: &ThreadLocal,
+    candidate: Candidate,
+    address: usize,
+    size: usize,
+) -> bool {
+    // Relaxed: stored before the session that the sampler belongs to was published.
     match INTERVAL.load(Ordering::Relaxed) {
         0 => true,
-        interval => takes_sample(busy, candidate, address, size, interval),
+        interval => sampler.takes(&local.countdown, candidate, address, size, interval),
     }
-}
-
-#[inline(never)]
-fn takes_sample(busy: &mut Busy, candidate: Candidate, address: usize, size: usize, interval: u64) -> bool {
-    if address == 0 {
-        // A call that returned no memory is recorded, but is no block: the draw is for the next one.
-        return true;
-    }
-    let countdown = &busy.local().countdown;
-    let sampler = &mut busy.state().sampler;
-    if !sampler.draw(countdown, candidate, size, interval) {
-        return false;
-    }
-    if !filter::add(address) {
-        process::lose(Loss::Filter, 1);
-        return false;
-    }
-    sampler.last = address;
-    sampler.after = countdown.get();
-    true
-}
-
-/// True when the thread has allocated other blocks since this one, none of which was recorded.
-// Cost: one compare when everything is recorded.
-#[inline(always)]
-pub(crate) fn has_allocated_since(busy: &mut Busy, address: usize) -> bool {
-    let countdown = &busy.local().countdown;
-    let sampler = &busy.state().sampler;
-    sampler.last == address && sampler.after != countdown.get()
 }
 
 /// A thread's random numbers and its last sample.
@@ -197,6 +173,38 @@ impl Sampler {
         };
         // The slot distinguishes a child that was forked without our noticing.
         Self::from_seed(seed ^ u64::from(slot) << 40 ^ number << 20)
+    }
+
+    #[inline(never)]
+    fn takes(
+        &mut self,
+        countdown: &Cell<i64>,
+        candidate: Candidate,
+        address: usize,
+        size: usize,
+        interval: u64,
+    ) -> bool {
+        if address == 0 {
+            // A call that returned no memory is recorded, but is no block: the draw is for the next one.
+            return true;
+        }
+        if !self.draw(countdown, candidate, size, interval) {
+            return false;
+        }
+        if !filter::add(address) {
+            process::lose(Loss::Filter, 1);
+            return false;
+        }
+        self.last = address;
+        self.after = countdown.get();
+        true
+    }
+
+    /// True when the thread has allocated other blocks since this one, none of which was recorded.
+    // Cost: one compare when everything is recorded.
+    #[inline(always)]
+    pub(crate) fn has_allocated_since(&self, local: &ThreadLocal, address: usize) -> bool {
+        self.last == address && self.after != local.countdown.get()
     }
 
     fn from_seed(seed: u64) -> Self {

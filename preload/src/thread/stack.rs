@@ -4,11 +4,10 @@
 //! root is reached. Then the new frames are entered into the stash, the innermost last, since a node names its
 //! caller.
 
-use crate::hooks;
 use crate::modules::{self, functions};
 use crate::platform::{changes, own_image};
 use crate::process::pieces::TablePieces;
-use crate::process::{self, Session};
+use crate::process::{self, Session, wrappers};
 use crate::thread::ThreadState;
 use crate::thread::provider::{self, Said, ScriptFrame};
 use core::sync::atomic::Ordering;
@@ -248,7 +247,7 @@ impl ThreadState {
             // The first frame is our own hook.
             let is_own = own_image::has(address.lookup());
             is_interrupted |= !is_found && !is_own && matches!(address, CodeAddress::Exact(_));
-            is_found |= is_own && hooks::is_return_from_new(address.address());
+            is_found |= is_own && wrappers::is_return(address.address());
         });
         is_found && !is_interrupted
     }

@@ -1,8 +1,9 @@
 //! Forms that are defined inside a program, beside its own `malloc`. Each is wrapped, since it may or may not bypass
 //! that.
 
-use super::{ARE_WRAPPED, FORMS, TABLE, delete_by, record};
+use super::{FORMS, TABLE, delete_by, is_return_from_new, record};
 use crate::hooks::shims::{announcing, delete_wrapper, new_wrapper};
+use crate::process::wrappers;
 use crate::redirect::linked::Function;
 use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -111,7 +112,7 @@ fn keep_linked(index: usize, moved: *mut c_void) {
     if let Some(place) = LINKED.get(index) {
         place.store(moved, Ordering::Relaxed);
     }
-    ARE_WRAPPED.store(true, Ordering::Relaxed);
+    wrappers::begin(is_return_from_new);
 }
 
 /// [`super::delete`] for forms inside the program.
