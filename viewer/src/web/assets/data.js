@@ -1,4 +1,4 @@
-// Reads the data of a page: see `data/mod.rs` for its layout, `columns.rs` for that of the columns.
+// Reads the data of a page: see `data.rs` for its layout, `columns.rs` for that of the columns.
 
 /** Version of the data of a page that this script reads. */
 const VERSION = 1;

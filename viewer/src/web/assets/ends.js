@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { amount, counted, percent } from "./format.js";
 import { TEXT } from "./text.js";
 
-/** Why blocks have no row that freed them, by the numbers in `data/mod.rs`. */
+/** Why blocks have no row that freed them, by the numbers in `data.rs`. */
 const REASONS = { [-1]: TEXT.ends.left, [-2]: TEXT.ends.unseen, [-3]: TEXT.ends.toNothing };
 
 const MOST = 8;
