@@ -1,5 +1,6 @@
 //! CPU time in the allocator by calling function: combines the samples and the allocations of a capture.
 
+use super::agent_library::is_agents;
 use super::cost::{Amount, Cost};
 use super::frames::functions_of;
 use super::names::{Kind, LabelId, Names};
@@ -8,9 +9,6 @@ use super::profile::Profile;
 use capture::Tables;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-
-/// Prefix of the file name of the recording's own library.
-const AGENT: &str = "libsysprof_memprof_preload";
 
 /// Path of its heap hooks. `malloc` itself is a tail jump to them, and so on no stack.
 const HOOKS: &str = "sysprof_memprof_preload::hooks::heap::";
@@ -119,11 +117,6 @@ fn is_of_agent(tables: &Tables, frame: capture::FrameId) -> bool {
         return false;
     };
     tables.modules.get(module.index()).is_some_and(|module| is_agents(&module.path))
-}
-
-/// True for the path of that library.
-pub(super) fn is_agents(path: &str) -> bool {
-    path.rsplit('/').next().is_some_and(|name| name.starts_with(AGENT))
 }
 
 #[cfg(test)]

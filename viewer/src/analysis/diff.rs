@@ -31,7 +31,6 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
-pub(crate) use likeness::without_templates;
 pub use likeness::{Spelling, normal_name};
 pub use pair::Match;
 pub use unite::{United, unite};

@@ -15,12 +15,12 @@
 //! it. Stacks themselves contain only addresses; every name in a view comes from mapping their frames through this
 //! table.
 
-use super::diff::without_templates;
 use super::noise::is_noise;
 use super::process_name::process_name;
 use super::same_file::representatives;
 use super::short_name::short_name;
 use super::short_path::ShortPaths;
+use super::templates::without_templates;
 use capture::{Frame, FrameId, ModuleId, ProcessId, Pseudo, StringId, Symbolized, Tables, ThreadId};
 use std::borrow::Cow;
 use std::collections::HashMap;

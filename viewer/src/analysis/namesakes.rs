@@ -2,7 +2,7 @@
 //! of the recording's own library, which CPU samples hit, always get one, so that nobody takes them for the
 //! program's.
 
-use super::allocator::is_agents;
+use super::agent_library::is_agents;
 use super::names::{Kind, Label, place};
 use super::short_path::shortest_ends;
 use capture::{ModuleId, Tables};

@@ -14,10 +14,7 @@
 
 use super::freed::{Freed, is_mapped, pages_of};
 use super::heaps::{Heap, HighestBlock, Stretch, heaps};
-use crate::analysis::{
-    Access, Amount, Birth, Cost, Death, End, Instant, Left, Life, Metric, Names, Profile, Site, Tree, Use,
-    Watch, uses,
-};
+use crate::analysis::{Access, Amount, Birth, Death, End, Instant, Left, Life, Use, Watch, uses};
 use capture::{Action, Ended, Event, NodeId, ProcessId, Tables};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
@@ -96,7 +93,7 @@ pub struct PageTable {
     pub stacks: Vec<StackPages>,
     /// Free memory between and above the blocks, by heap, the most first.
     pub heaps: Vec<Heap>,
-    accesses: Vec<Access>,
+    pub(crate) accesses: Vec<Access>,
 }
 
 impl Pages {
@@ -305,30 +302,6 @@ impl PageTable {
     /// Bytes of pages without a block below the highest block of their heap, and above it.
     pub fn freed(&self) -> (i64, i64) {
         self.heaps.iter().fold((0, 0), |(under, above), heap| (under + heap.under, above + heap.above))
-    }
-
-    /// The stacks as a call tree, and by node what its branch uses, and how much empty memory it is responsible for.
-    pub fn tree(&self, tables: &Tables, names: &Names) -> (Tree, Vec<(Use, i64)>) {
-        let site = |row: &StackPages| Site {
-            process: row.process,
-            thread: None,
-            node: row.node,
-            cost: Cost { leaked: row.held, ..Cost::default() },
-        };
-        let profile = Profile { sites: self.stacks.iter().map(site).collect(), ..Profile::default() };
-        let (tree, places) = Tree::placed(&profile, tables, names, Metric::Live);
-        let at = |access: &Access| Access { node: places[access.node as usize], ..*access };
-        let mut accesses: Vec<Access> = self.accesses.iter().map(at).collect();
-        let parents = tree.parents();
-        let uses = uses(&parents, &mut accesses);
-        let mut empty = vec![0; parents.len()];
-        for (row, &node) in self.stacks.iter().zip(&places) {
-            empty[node as usize] += row.empty;
-        }
-        for node in (1..parents.len()).rev() {
-            empty[parents[node] as usize] += empty[node];
-        }
-        (tree, uses.into_iter().zip(empty).collect())
     }
 
     /// For each of the first `rows` stacks, at most `most` others that share most of its pages, with the bytes of

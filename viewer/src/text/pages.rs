@@ -6,7 +6,7 @@ use super::lead::{Branch, Lead};
 use super::place::fit_name;
 use super::stack_line::{header, rest, stack_line};
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Tree, Use, allocator_library, natural};
+use crate::analysis::{Amount, Tree, Use, allocator_library, natural, page_tree};
 use crate::format::{bytes, count, counted, percent};
 use crate::lives::{FULLNESS, Heap, PAGE, PageTable};
 use crate::loaded::Loaded;
@@ -59,7 +59,7 @@ pub fn pages_tree(
     style: &Style,
 ) -> io::Result<()> {
     head(out, loaded, table, "function", style)?;
-    let (tree, uses) = table.tree(&loaded.tables, &loaded.names);
+    let (tree, uses) = page_tree(table, &loaded.tables, &loaded.names);
     let name = |node: u32| loaded.names.label(tree.node(node).label).name.as_str();
     let of = |node: u32| uses[node as usize].0;
     let empty = |node: u32| uses[node as usize].1;
