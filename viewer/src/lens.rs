@@ -27,12 +27,10 @@ mod marshallers;
 mod rewrite;
 
 pub(crate) use grouping::owners_without;
-pub use grouping::{Grouping, UnknownGrouping};
 
-use super::expression::Expression;
-use super::pattern::Pattern;
 use crate::analysis::{Cost, Profile, Site, Spread};
-use crate::loaded::Loaded;
+use crate::loaded::{Grouping, Loaded, Seen};
+use crate::query::{Expression, Pattern};
 use rewrite::Rewrite;
 
 /// What part of a capture is shown, and how. The default changes nothing.
@@ -55,19 +53,6 @@ pub struct Lens {
     /// Groups have what the standard library in them allocates for its callers. Otherwise that is its callers', who would
     /// all but vanish behind it in a tree; in a list of functions it would be missing from the total of its group.
     pub counts_library: bool,
-}
-
-/// What a lens has left out, for views to report.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
-    /// The filter, as it was written.
-    pub filter: Option<String>,
-    /// What rows are, unless they are functions.
-    pub group: Option<Grouping>,
-    /// The costs of what is not shown.
-    pub hidden: Cost,
-    /// The variances of `hidden`.
-    pub hidden_spread: Cost<Spread>,
 }
 
 impl Lens {

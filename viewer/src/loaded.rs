@@ -1,11 +1,17 @@
 //! A capture, counted and named: the input of every view.
 
+mod rule;
+mod seen;
+mod suppressed;
+
+pub use rule::{Origin, Rule};
+pub use seen::{Grouping, Seen, UnknownGrouping};
+pub use suppressed::{Suppressed, Use};
+
 use crate::analysis::{
     Amount, Counters, Failure, MarkName, Names, Point, Profile, Reason, Span, marks_by_name,
 };
 use crate::graph::Reach;
-use crate::query::Seen;
-use crate::suppression::Suppressed;
 use crate::symbolize::LookedUp;
 use capture::{
     CounterKind, Frame, Lost, Mark, Process, ProcessId, StringId, Tables, Thread, Tracepoint, TracepointId,

@@ -1,8 +1,7 @@
 //! What a user can ask the views for.
 
 use crate::analysis::{Amount, Cutoff, Metric, Share};
-use crate::loaded::Loaded;
-use crate::query::Grouping;
+use crate::loaded::{Grouping, Loaded};
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -35,7 +35,7 @@
 //!
 //! # How stacks are seen
 //!
-//! A [`Lens`] says which stacks a view shows, by an [`Expression`] over them, and what of each. Views do not know
+//! A [`Lens`](crate::lens::Lens) says which stacks a view shows, by an [`Expression`] over them, and what of each. Views do not know
 //! about it: they get a [`Loaded`](crate::Loaded) whose rows and stacks have changed, so an option means the same in
 //! all of them.
 //!
@@ -46,13 +46,11 @@ mod select;
 mod when;
 
 pub mod expression;
-pub mod lens;
 mod pattern;
 
 pub use expression::{Expression, Selection, SyntaxError};
 pub(crate) use filter::bytes as bytes_of;
 pub use filter::{Filter, Module, Selected, Sizes, SizesError, StackTest, Unknown};
-pub use lens::{Grouping, Lens, Seen};
 pub use pattern::Pattern;
 pub(crate) use select::{Sieve, is_in, processes};
 pub(crate) use when::shifted;

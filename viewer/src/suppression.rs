@@ -15,13 +15,11 @@
 
 mod builtin;
 mod list;
-mod rule;
 mod suppress;
 mod target;
 mod young;
 
 pub use list::{ListError, parse};
-pub use rule::{Origin, Rule};
-pub use suppress::{Suppressed, Suppressions, Use};
+pub use suppress::Suppressions;
 pub(crate) use target::rules_of_targets;
 pub(crate) use young::{Young, YoungLeaks};

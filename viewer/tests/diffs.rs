@@ -9,9 +9,10 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use viewer::analysis::{Cost, Metric, Spelling};
 use viewer::check::{Growth, Outcome};
-use viewer::query::{Grouping, Lens, Query};
+use viewer::lens::Lens;
+use viewer::query::Query;
 use viewer::text::Style;
-use viewer::{Compared, DiffOptions, Moments, Naming, compare_captures, compare_moments};
+use viewer::{Compared, DiffOptions, Grouping, Moments, Naming, compare_captures, compare_moments};
 
 fn file(made: &Made, folder: &tempfile::TempDir, name: &str) -> PathBuf {
     let path = folder.path().join(name);

@@ -15,8 +15,9 @@ use capture::{
 use proptest::prelude::*;
 use serde_json::Value;
 use viewer::analysis::Metric;
-use viewer::query::{Grouping, Lens, Module, Part, Query};
-use viewer::{Error, Events, ExportOptions, Format, Loaded, Moments, Naming};
+use viewer::lens::Lens;
+use viewer::query::{Module, Part, Query};
+use viewer::{Error, Events, ExportOptions, Format, Grouping, Loaded, Moments, Naming};
 
 /// A capture, counted, its events and its samples.
 struct Case {

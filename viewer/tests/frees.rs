@@ -7,8 +7,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use viewer::analysis::{Amount, Load, Metric, Profile, Site};
+use viewer::lens::Lens;
 use viewer::lives::{Age, Frees, FreesRow, Order, Parcel, Party, Side};
-use viewer::query::{Filter, Lens, Module, Part, Query};
+use viewer::query::{Filter, Module, Part, Query};
 use viewer::text::{self, Style};
 use viewer::{ExportOptions, Format, Loaded, Moments, Naming, Recorded, ReportOptions, Shape, json};
 

@@ -4,7 +4,8 @@ use crate::support::Made;
 use capture::{Action, Area, AreaKind, Ended, Process, ProcessId, StringId, ThreadId};
 use viewer::analysis::{Amount, Profile};
 use viewer::graph::{Scanned, WhichScan};
-use viewer::query::{Lens, Query, Selected};
+use viewer::lens::Lens;
+use viewer::query::{Query, Selected};
 use viewer::suppression::Suppressions;
 use viewer::{Error, Moments, Naming};
 

@@ -6,9 +6,10 @@ use capture::{Action, Ended, FREE_STACKS, Frame, Module, ModuleId, NodeId, Proce
 use proptest::prelude::*;
 use serde_json::json;
 use viewer::analysis::{Cost, Load, Metric, Share, Tree, functions};
-use viewer::query::{Expression, Grouping, Lens, Pattern};
+use viewer::lens::Lens;
+use viewer::query::{Expression, Pattern};
 use viewer::text::{self, Style};
-use viewer::{Loaded, ReportOptions, Shape, Source};
+use viewer::{Grouping, Loaded, ReportOptions, Shape, Source};
 
 /// A capture of these stacks and sizes, each in a process.
 fn made_of(calls: &[(&str, &str, u64)]) -> Made {

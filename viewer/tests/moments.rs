@@ -5,7 +5,8 @@ use crate::support::fixtures::rich;
 use capture::{Action, Ended, Event, MarkKind, NodeId, ProcessId, ReallocOutcome, Summary, ThreadId};
 use std::path::Path;
 use viewer::analysis::{Amount, Cost, Load, Profile, Span};
-use viewer::query::{Filter, Lens, Part, Query, Selected};
+use viewer::lens::Lens;
+use viewer::query::{Filter, Part, Query, Selected};
 use viewer::text::Style;
 use viewer::{DiffOptions, Moments, Naming, ReportOptions, compare_moments};
 

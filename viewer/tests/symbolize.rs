@@ -4,7 +4,8 @@ use crate::support::Made;
 use capture::{Frame, FrameId, Module, ModuleId};
 use std::os::unix::fs::MetadataExt;
 use viewer::analysis::functions_of;
-use viewer::query::{Filter, Lens, Part, Query};
+use viewer::lens::Lens;
+use viewer::query::{Filter, Part, Query};
 use viewer::{LookedUp, Moments, Naming};
 
 /// A function whose name is found in this test's own executable.

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use viewer::query::{Expression, Grouping, Lens, Pattern};
+use viewer::Grouping;
+use viewer::lens::Lens;
+use viewer::query::{Expression, Pattern};
 
 /// What of the stacks is shown.
 #[derive(Args, Clone, Debug, Default)]

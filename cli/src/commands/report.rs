@@ -7,8 +7,9 @@ use crate::exit::Outcome;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use viewer::analysis::{Metric, Share};
+use viewer::lens::Lens;
 use viewer::outline::{Form, outline};
-use viewer::query::{Lens, Part};
+use viewer::query::Part;
 use viewer::{ReportOptions, Shape, json, text};
 
 /// Show who allocates and who holds memory

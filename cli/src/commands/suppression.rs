@@ -8,7 +8,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use viewer::suppression::{Rule, Suppressions, parse};
+use viewer::Rule;
+use viewer::suppression::{Suppressions, parse};
 
 /// Longest suppression file that is read.
 const MOST_BYTES: u64 = 16 << 20;

@@ -3,8 +3,10 @@
 use crate::catalogue;
 use crate::model::{Model, Page};
 use crate::work::at;
+use viewer::Grouping;
 use viewer::analysis::Metric;
-use viewer::query::{Grouping, Lens, Part, Pattern};
+use viewer::lens::Lens;
+use viewer::query::{Part, Pattern};
 
 /// Switches to another metric.
 pub(super) fn metric(model: &mut Model, step: isize) {

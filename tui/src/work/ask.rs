@@ -19,8 +19,9 @@ use viewer::analysis::{
 };
 use viewer::format::{bytes, duration, percent};
 use viewer::graph::{Pace, WhichScan};
+use viewer::lens::Lens;
 use viewer::lives::{Frees, Lifetimes, Order, Pages, Sizes, Threads};
-use viewer::query::{Anchor, Lens, Part, Query};
+use viewer::query::{Anchor, Part, Query};
 use viewer::suppression::Suppressions;
 use viewer::text::{self, Style, Units, escape, fit_name, stack_line};
 use viewer::{

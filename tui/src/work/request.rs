@@ -4,8 +4,9 @@ use crate::catalogue;
 use std::path::PathBuf;
 use viewer::analysis::{LabelId, Metric};
 use viewer::format::duration;
+use viewer::lens::Lens;
 use viewer::lives::Side;
-use viewer::query::{Anchor, Filter, Lens, Part, Query, When};
+use viewer::query::{Anchor, Filter, Part, Query, When};
 use viewer::text::escape;
 
 /// Which part of a capture to show, how, and by which metric: the user's choice, which all pages follow.

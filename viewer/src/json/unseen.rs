@@ -1,8 +1,7 @@
 //! What a filter, or the selection of functions, left out.
 
 use super::cost::CostFields;
-use crate::loaded::Loaded;
-use crate::query::Seen;
+use crate::loaded::{Loaded, Seen};
 use serde::Serialize;
 
 /// The filter and the costs of what it hides.

@@ -1,64 +1,9 @@
 //! The groups that functions can be shown in.
 
 use crate::analysis::{Amount, Metric, Names, Step, file_name, process_name, representatives};
-use crate::loaded::Loaded;
+use crate::loaded::{Grouping, Loaded};
 use capture::{Frame, FrameId, ModuleId, NodeId, Process, StringId, Tables};
 use std::collections::{BTreeMap, BTreeSet};
-use std::str::FromStr;
-
-/// What functions, or whole stacks, are grouped by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grouping {
-    /// The executable or library that a function is in.
-    Module,
-    /// The part of its name before the last `::`.
-    Namespace,
-    /// Its source file.
-    File,
-    /// Its source line.
-    Line,
-    /// The process that allocates, by name and pid, instead of the stack.
-    Process,
-    /// The path of the executable, instead of the stack.
-    Executable,
-    /// The command line, instead of the stack.
-    Command,
-    /// The thread that allocates, instead of the stack.
-    Thread,
-}
-
-impl Grouping {
-    /// All of them.
-    pub const ALL: [Grouping; 8] = [
-        Grouping::Module,
-        Grouping::Namespace,
-        Grouping::File,
-        Grouping::Line,
-        Grouping::Process,
-        Grouping::Executable,
-        Grouping::Command,
-        Grouping::Thread,
-    ];
-
-    /// The word that names it on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Grouping::Module => "module",
-            Grouping::Namespace => "namespace",
-            Grouping::File => "file",
-            Grouping::Line => "line",
-            Grouping::Process => "process",
-            Grouping::Executable => "executable",
-            Grouping::Command => "command",
-            Grouping::Thread => "thread",
-        }
-    }
-
-    /// True when it groups by who allocates rather than where.
-    pub(crate) fn is_of_owner(self) -> bool {
-        matches!(self, Grouping::Process | Grouping::Executable | Grouping::Command | Grouping::Thread)
-    }
-}
 
 /// How many of the processes, commands or threads that a view shows instead of stacks have allocated something but
 /// have nothing in this metric, so that they have no row; 0 for other groupings, where nobody asks which groups
@@ -74,20 +19,6 @@ pub(crate) fn owners_without(loaded: &Loaded, metric: Metric) -> usize {
     }
     sums.into_values().filter(|sum| metric.rank(*sum) == 0).count()
 }
-
-impl FromStr for Grouping {
-    type Err = UnknownGrouping;
-
-    fn from_str(name: &str) -> Result<Self, UnknownGrouping> {
-        let known = Self::ALL.into_iter().find(|grouping| grouping.name() == name);
-        known.ok_or_else(|| UnknownGrouping(name.to_owned()))
-    }
-}
-
-/// The word is not the name of a grouping.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown group `{0}`: use module, namespace, file, line, process, executable, command or thread")]
-pub struct UnknownGrouping(String);
 
 /// What identifies a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,11 +12,11 @@
 //!
 //! New frames have one function each: an inlined function can be folded without the one that contains it.
 
-use super::grouping::{Grouping, Key, Paths, owner_text};
+use super::grouping::{Key, Paths, owner_text};
 use super::marshallers::MARSHALLERS;
 use super::{Lens, Pattern};
 use crate::analysis::{Kind, LabelId, Names, Owner, Profile, Site, is_plumbing};
-use crate::loaded::Loaded;
+use crate::loaded::{Grouping, Loaded};
 use capture::{Frame, FrameId, Node, NodeId, Symbolized, Tables};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

@@ -2,10 +2,11 @@
 
 use super::Moments;
 use crate::analysis::{Birth, Death, LabelId, Life, LineCost, Names, Watch, lines_of, passing_through};
+use crate::lens::Lens;
 use crate::lives::{Frees, Order, Parcel, Party, Passed, Shape, Shapes};
 use crate::loaded::Loaded;
 use crate::open::{Error, named};
-use crate::query::{Expression, Lens, Query, Unknown};
+use crate::query::{Expression, Query, Unknown};
 use crate::symbolize::{Naming, Needed};
 use capture::{NodeId, Tables};
 use std::collections::HashMap;

@@ -6,7 +6,7 @@
 //! leak:^main$            ^ and $ are its beginning and end
 //! ```
 
-use super::rule::{Origin, Rule};
+use crate::loaded::{Origin, Rule};
 use crate::query::Pattern;
 
 /// The line is not a rule.

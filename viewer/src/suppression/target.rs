@@ -1,8 +1,8 @@
 //! Rules that a program itself contains, as for `LeakSanitizer`.
 
 use super::list::parse_of_program;
-use super::rule::Rule;
 use crate::analysis::file_name;
+use crate::loaded::Rule;
 use crate::symbolize::module_file;
 use capture::Tables;
 use std::collections::BTreeSet;

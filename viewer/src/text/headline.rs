@@ -7,8 +7,7 @@ use super::style::{Role, Style};
 use super::traced::TracedUnit;
 use crate::analysis::{Amount, Instant, Metric, Profile, Span};
 use crate::format::{count, counted, counted as plain, duration, listed};
-use crate::loaded::Loaded;
-use crate::query::Seen;
+use crate::loaded::{Loaded, Seen};
 use capture::Lost;
 use std::io::{self, Write};
 

@@ -12,8 +12,7 @@ use crate::analysis::{
 };
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::graph::Reach;
-use crate::loaded::Loaded;
-use crate::suppression::{Suppressed, Use};
+use crate::loaded::{Loaded, Suppressed, Use};
 use capture::{Ended, NodeId};
 use std::cmp::Reverse;
 use std::io::{self, Write};

@@ -8,9 +8,9 @@ use super::{functions, headline, stacks, tree};
 use crate::analysis::Metric;
 use crate::analysis::Tree;
 use crate::format::counted;
+use crate::lens::owners_without;
 use crate::loaded::Loaded;
 use crate::options::{ReportOptions, Shape};
-use crate::query::lens::owners_without;
 use std::io::{self, Write};
 
 /// Writes the view that the options ask for.

@@ -16,8 +16,7 @@ use crate::analysis::{
     Amount, Cutoff, Group, LabelId, Metric, Row, Spread, call_of_row, called_of, groups, meaningful,
     rows_as_read,
 };
-use crate::loaded::Loaded;
-use crate::query::Grouping;
+use crate::loaded::{Grouping, Loaded};
 use std::io::{self, Write};
 
 /// Most stacks shown of a function.

@@ -9,8 +9,8 @@
 use super::overview::{Overview, overview};
 use crate::analysis::{Diff, Spelling};
 use crate::compare::compare_shown;
+use crate::lens::Lens;
 use crate::loaded::Loaded;
-use crate::query::Lens;
 use std::io;
 
 /// The older side of a page's comparison.

@@ -4,7 +4,8 @@ use super::Arguments;
 use super::target::Target;
 use crate::exit::Failure;
 use viewer::Format;
-use viewer::query::{Lens, Part, Query};
+use viewer::lens::Lens;
+use viewer::query::{Part, Query};
 
 /// Fails if there is such an option.
 pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
