@@ -1,10 +1,10 @@
 //! Two moments, of one capture or of two, side by side.
 
 use crate::analysis::{Diff, Instant, Names, Profile, Span, Spelling, unite};
+use crate::error::Error;
 use crate::lens::Lens;
 use crate::loaded::{Loaded, Seen, Source, sum_of};
 use crate::moments::Moments;
-use crate::open::Error;
 use crate::query::{Part, Query, When};
 use crate::symbolize::{LookedUp, Naming};
 use capture::{Lost, Sampling};

@@ -13,8 +13,9 @@ mod redaction;
 
 pub use redaction::Redaction;
 
-use crate::open::{Error, named, open_reader};
-use crate::symbolize::{LookedUp, Naming, Needed};
+use crate::capture_file::open_reader;
+use crate::error::Error;
+use crate::symbolize::{LookedUp, Naming, Needed, named};
 use capture::{Error as CaptureError, Event, Object, Reader, ScanId, Sink, Summary, Tables, Writer};
 pub(crate) use ids::Ids;
 use std::path::Path;

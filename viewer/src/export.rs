@@ -41,15 +41,13 @@ mod syscap;
 mod walk;
 mod xml;
 
-pub use events::Events;
-#[cfg(feature = "sql")]
-pub(crate) use events::observe;
 pub use flamegraph::flamegraph;
 pub use format::{Format, UnknownFormat};
 
 use crate::analysis::{Metric, Share};
+use crate::error::Error;
+use crate::events::Events;
 use crate::loaded::Loaded;
-use crate::open::Error;
 use crate::query::Module;
 use crate::text::caveats;
 use std::io::Write;

@@ -26,11 +26,12 @@ use crate::analysis::{
     Amount, Counters, Instant, Profile, SampleSites, Span, Stage, add_idle_threads, name_threads, owners,
     threads,
 };
+use crate::capture_file::{open_reader, refuse_aggregated};
+use crate::error::Error;
 use crate::loaded::{Loaded, Source};
-use crate::open::{Error, named, open_reader, refuse_aggregated};
 use crate::query::{Part, Query, Sieve, Unknown, is_in};
 use crate::side_index::{Cache, SideIndex};
-use crate::symbolize::{Naming, Needed};
+use crate::symbolize::{Naming, Needed, named};
 use capture::{Error as CaptureError, NodeId, Reader, StringId, Tables, TaskId, TracepointId};
 use std::ops::Range;
 use std::path::{Path, PathBuf};

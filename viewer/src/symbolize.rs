@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use symbols::{Batch, Lookup, ModuleFile, Source, Symbolizer};
+use symbols::{Batch, Lookup, ModuleFile, ModuleSymbols, Source, Symbolizer};
 
 /// Most addresses that are looked up. The largest programs have some hundred thousand; what a file claims beyond that
 /// stays unnamed.
@@ -34,6 +34,13 @@ impl Naming {
     /// From files at the paths they had when they were recorded.
     pub fn from_files() -> Self {
         Naming::FromFiles(Box::default())
+    }
+
+    /// Opens the symbols of modules; of none where names come from the capture alone.
+    pub(crate) fn opener(&self) -> Box<dyn FnMut(&Module) -> Option<ModuleSymbols>> {
+        let Naming::FromFiles(options) = self else { return Box::new(|_| None) };
+        let symbolizer = Symbolizer::new((**options).clone());
+        Box::new(move |module| symbolizer.open(&module_file(module)?).ok())
     }
 }
 
@@ -79,6 +86,14 @@ impl Needed<'_> {
             }
         }
         frames
+    }
+}
+
+/// Looks names up, unless those of the capture are to do.
+pub(crate) fn named(tables: &mut Tables, needed: Needed<'_>, naming: Naming) -> LookedUp {
+    match naming {
+        Naming::Stored => LookedUp::default(),
+        Naming::FromFiles(options) => symbolize(tables, needed, &options),
     }
 }
 

@@ -45,10 +45,13 @@ pub use page::{MOST_BYTES, MOST_CELLS, Packer};
 pub use scan::{HeldScans, scan};
 
 use crate::analysis::History;
+use crate::error::Error;
 use crate::loaded::Loaded;
-use crate::moments::PeakMemory;
+use crate::moments::{Moments, PeakMemory};
+use crate::symbolize::Naming;
 use serde::Serialize;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// The user's options for a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,6 +97,20 @@ pub const MOST_OF_A_DRAWING: usize = 1 << 20;
 /// next to its own address.
 pub fn served_page() -> (Vec<u8>, String) {
     page::served()
+}
+
+/// Opens a capture and counts what a page of it shows: the numbers, the history of the heap, and the memory at its peak.
+///
+/// # Errors
+/// [`Error::Capture`] when the file cannot be read or is not a capture.
+pub fn open_with_history(
+    path: &Path,
+    naming: Naming,
+) -> Result<(Loaded, History, Option<PeakMemory>), Error> {
+    let mut moments = Moments::open(path)?;
+    let (profile, history) = moments.history()?;
+    let map = moments.map_at_peak(&profile, MOST_CELLS)?;
+    Ok((moments.show(profile, naming), history, map))
 }
 
 /// Writes the page, compared with an older capture if there is one, and with the results of scans.

@@ -91,7 +91,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let packing = if is_stdout { None } else { output::check_document(&path, arguments.force)? };
     older.iter().try_for_each(|older| older.check(capture.no_cache()))?;
     debug!("reading {}", file.display());
-    let (loaded, history, map) = viewer::open_with_history(file, capture.naming()).map_err(view::failure)?;
+    let (loaded, history, map) =
+        viewer::web::open_with_history(file, capture.naming()).map_err(view::failure)?;
     let (loaded, beside) = beside(older.as_ref(), loaded, capture.naming())?;
     let loaded = capture.told(loaded);
     let drawing = Some(drawing(&loaded, &history)?);

@@ -3,12 +3,12 @@
 use super::measure::Measure;
 use super::rule::{Baseline, Rules, Section};
 use crate::analysis::{Amount, Cost, Share, Spread};
+use crate::error::Error;
 use crate::format::{bytes, counted};
 use crate::graph::Reach;
 use crate::lens::Lens;
 use crate::loaded::Loaded;
 use crate::moments::Moments;
-use crate::open::Error;
 use crate::query::{Expression, Part, Query};
 use crate::symbolize::Naming;
 use capture::{Frame, FrameId, Tables};

@@ -21,9 +21,9 @@ mod markers;
 mod samples;
 mod tracks;
 
-use super::events::Events;
+use crate::error::Error;
+use crate::events::Events;
 use crate::loaded::Loaded;
-use crate::open::Error;
 use std::io::Write;
 use tracks::Tracks;
 

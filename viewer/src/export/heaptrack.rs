@@ -22,10 +22,11 @@
 //! allocations of all threads together.
 
 use super::command;
-use super::events::{Events, Weight, end, observe};
+use super::events::{Weight, end};
 use crate::analysis::{Birth, Death, End, LabelId, Life, Watch, resident_sums};
+use crate::error::Error;
+use crate::events::{Events, observe};
 use crate::loaded::Loaded;
-use crate::open::Error;
 use crate::text::escape;
 use capture::{CounterKind, Frame, FrameId, NodeId, ProcessId};
 use std::collections::HashMap;

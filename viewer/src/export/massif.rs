@@ -9,12 +9,13 @@
 //! Times are in milliseconds. Sizes are those requested: the allocator's overhead is unknown. Like massif's own file,
 //! ours ends with what was not freed: by the processes still running, or else by the last one that ended.
 
-use super::events::{Events, Weight, end, observe};
+use super::events::{Weight, end};
 use super::{command, creator_and_caveats};
 use crate::analysis::{Birth, Cutoff, Death, End, Life, Metric, Shown, Tree, Watch};
+use crate::error::Error;
+use crate::events::{Events, observe};
 use crate::format::count;
 use crate::loaded::Loaded;
-use crate::open::Error;
 use crate::text::escape;
 use capture::{Ended, ProcessId};
 use std::io::{self, Write};

@@ -29,10 +29,11 @@ mod frames;
 mod stacks;
 mod symbols;
 
-use super::events::{self, Events, observe};
+use super::events;
 use crate::analysis::process_name;
+use crate::error::Error;
+use crate::events::{Events, observe};
 use crate::loaded::Loaded;
-use crate::open::Error;
 use allocations::Writer;
 use capture::{Process, ProcessId};
 use frame::{Frame, Kind, LONGEST_TEXT};

@@ -3,11 +3,10 @@
 use super::arenas::Arenas;
 use super::holder::{Rank, RootId, Source};
 use crate::analysis::{Pages, file_name};
-use crate::symbolize::{Naming, module_file};
 use capture::{Area, AreaKind, Module, Scan, Tables};
 use std::collections::HashMap;
 use std::ops::Range;
-use symbols::{ModuleSymbols, Symbolizer};
+use symbols::ModuleSymbols;
 
 /// File names of the C library, which contains the allocator of nearly all programs.
 const LIBC: [&str; 2] = ["libc.so", "libc-2."];
@@ -23,11 +22,14 @@ pub(crate) struct Memory {
     pub(crate) has_own_break: bool,
 }
 
+/// Opens the symbols of a module; none without names from files, or where its file is not this module's.
+pub(crate) type Open<'t> = Box<dyn FnMut(&Module) -> Option<ModuleSymbols> + 't>;
+
 /// Finds the roots of a scan's pointers.
 pub(crate) struct Roots<'t> {
     tables: &'t Tables,
     areas: &'t [Area],
-    symbolizer: Option<Symbolizer>,
+    open: Open<'t>,
     memory: &'t Memory,
     is_partial: bool,
     /// Names of the process' threads.
@@ -47,18 +49,14 @@ impl<'t> Roots<'t> {
     pub(crate) fn new(
         tables: &'t Tables,
         scan: &'t Scan,
-        naming: &Naming,
+        open: Open<'t>,
         memory: &'t Memory,
         is_partial: bool,
     ) -> Self {
-        let symbolizer = match naming {
-            Naming::Stored => None,
-            Naming::FromFiles(options) => Some(Symbolizer::new((**options).clone())),
-        };
         Self {
             tables,
             areas: &scan.areas,
-            symbolizer,
+            open,
             memory,
             is_partial,
             threads: tables
@@ -163,8 +161,7 @@ impl<'t> Roots<'t> {
         }
         if self.opened.as_ref().is_none_or(|(opened, _)| opened != path) {
             let module = self.tables.modules.iter().find(|module: &&Module| module.path == path);
-            let file = module.and_then(module_file);
-            let symbols = self.symbolizer.as_ref().zip(file).and_then(|(all, file)| all.open(&file).ok());
+            let symbols = module.and_then(|module| (self.open)(module));
             self.opened = Some((path.to_owned(), symbols));
         }
         let Some((_, Some(symbols))) = &self.opened else { return (whole, nameless()) };

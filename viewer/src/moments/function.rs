@@ -2,12 +2,12 @@
 
 use super::Moments;
 use crate::analysis::{Birth, Death, LabelId, Life, LineCost, Names, Watch, lines_of, passing_through};
+use crate::error::Error;
 use crate::lens::Lens;
 use crate::lives::{Frees, Order, Parcel, Party, Passed, Shape, Shapes};
 use crate::loaded::Loaded;
-use crate::open::{Error, named};
 use crate::query::{Expression, Query, Unknown};
-use crate::symbolize::{Naming, Needed};
+use crate::symbolize::{Naming, Needed, named};
 use capture::{NodeId, Tables};
 use std::collections::HashMap;
 

@@ -5,10 +5,10 @@ use super::frozen::{Freezer, Frozen};
 use super::lives::without_leaks_that_are_meant;
 use super::pass::Pass;
 use crate::analysis::{Amount, Load, Profile, Span};
+use crate::error::Error;
 use crate::graph::{BlockId, Classes, ClassesBuilder, GraphBuilder, Pace, Reach, Roots, Scanned, WhichScan};
 use crate::lens::Lens;
 use crate::loaded::Loaded;
-use crate::open::Error;
 use crate::query::processes;
 use crate::suppression::Suppressions;
 use crate::symbolize::Naming;
@@ -160,7 +160,7 @@ impl Moments {
             some.iter().for_each(|pointer| memory.arenas.note(pointer.from, pointer.to));
         });
         let read = read.and_then(|()| self.go_on());
-        let mut roots = Roots::new(tables, &scan, naming, &memory, is_partial);
+        let mut roots = Roots::new(tables, &scan, naming.opener(), &memory, is_partial);
         let mut builder = GraphBuilder::new(blocks);
         let read = read.and_then(|()| {
             self.reader.for_each_pointers(id, |some| {

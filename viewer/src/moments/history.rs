@@ -6,7 +6,7 @@ use crate::analysis::{
     Amount, Beside, Counters, Load, Outstanding, Profile, RequestPoints, Span, Timeline, Track,
     busy_processors, owners,
 };
-use crate::open::Error;
+use crate::error::Error;
 use crate::query::Part;
 use crate::side_index::{Building, STEPS, SideIndex};
 use capture::Sampling;

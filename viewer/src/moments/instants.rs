@@ -2,7 +2,7 @@
 
 use super::{Moments, START};
 use crate::analysis::{Instant, Share};
-use crate::open::Error;
+use crate::error::Error;
 use crate::query::{Anchor, Unknown, When, shifted};
 use capture::{Action, Mark, MarkId, TIME_UNIT_NS};
 

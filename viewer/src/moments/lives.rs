@@ -4,13 +4,13 @@ use super::Moments;
 use super::chosen::Chosen;
 use super::pass::Pass;
 use crate::analysis::{Load, Names, Profile, Span, Watch, add_idle_threads};
+use crate::error::Error;
 use crate::lens::Lens;
 use crate::lives::{InvalidFreeRow, Suspects};
 use crate::loaded::Loaded;
-use crate::open::{Error, named};
 use crate::query::{Expression, Query, Selection, Sieve};
 use crate::suppression::{Suppressions, Young, YoungLeaks, rules_of_targets};
-use crate::symbolize::{Naming, Needed};
+use crate::symbolize::{Naming, Needed, named};
 use capture::Tables;
 
 impl Moments {

@@ -2,7 +2,7 @@
 
 use super::Moments;
 use crate::analysis::{Instant, Load, PoolEvents, Profile, Span, Watch};
-use crate::open::Error;
+use crate::error::Error;
 use crate::query::Sieve;
 use capture::{Error as CaptureError, Event, StringId};
 

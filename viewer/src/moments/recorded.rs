@@ -3,8 +3,8 @@
 use super::Moments;
 use super::pass::Pass;
 use crate::analysis::{Birth, Death, Detail, History, Instant, Life, Load, Profile, Recorder, Span, Watch};
+use crate::error::Error;
 use crate::lives::{AddressMap, MapTable, PageTable, Pages};
-use crate::open::Error;
 use capture::{Event, Tables};
 
 /// Memory at the peak.

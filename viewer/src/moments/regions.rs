@@ -2,7 +2,7 @@
 
 use super::Moments;
 use crate::analysis::{Inside, marks_by_name};
-use crate::open::Error;
+use crate::error::Error;
 use crate::query::Unknown;
 use capture::StringId;
 use std::ops::Range;

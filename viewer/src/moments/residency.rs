@@ -3,10 +3,10 @@
 use super::Moments;
 use super::pass::Pass;
 use crate::analysis::{Birth, Choice, Counters, Load, Look, Names, Residency, ResidencyTable, Span};
+use crate::error::Error;
 use crate::loaded::Loaded;
-use crate::open::{Error, named};
 use crate::query::{Expression, Query, Selection, Sieve};
-use crate::symbolize::{Naming, Needed};
+use crate::symbolize::{Naming, Needed, named};
 use capture::{Error as CaptureError, Fault, NodeId, ProcessId, Reader};
 
 /// What a query and an expression select.

@@ -2,8 +2,7 @@
 
 use super::Error;
 use crate::analysis::{Birth, Death, End, Instant, Left, Life, Reason, Watch, call_of};
-use crate::export::Events;
-use crate::export::observe;
+use crate::events::{Events, observe};
 use crate::loaded::Loaded;
 use capture::{Action, Event, NodeId, Tables};
 use rusqlite::{Connection, Statement, params};

@@ -1,7 +1,7 @@
 //! The database: created in one transaction, table by table.
 
 use super::{blocks, tables};
-use crate::export::Events;
+use crate::events::Events;
 use crate::loaded::Loaded;
 use rusqlite::Connection;
 use std::path::Path;
@@ -14,7 +14,7 @@ const SCHEMA: &str = include_str!("schema.sql");
 pub enum Error {
     /// The capture cannot be read, or the result cannot be written.
     #[error(transparent)]
-    View(#[from] crate::Error),
+    View(#[from] crate::error::Error),
     /// The statement is wrong, or the database cannot be written; the text is that of `SQLite`.
     #[error("{0}")]
     Sql(#[from] rusqlite::Error),

@@ -14,7 +14,7 @@ mod thrift;
 
 use super::Error;
 use super::database::fill;
-use crate::export::Events;
+use crate::events::Events;
 use crate::loaded::Loaded;
 use column::{Column, Kind};
 use rusqlite::{Connection, Statement};

@@ -3,7 +3,7 @@
 use super::Error;
 use super::database::fill;
 use crate::cell::cell;
-use crate::export::Events;
+use crate::events::Events;
 use crate::loaded::Loaded;
 use crate::text::escape;
 use rusqlite::types::ValueRef;

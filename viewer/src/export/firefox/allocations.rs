@@ -7,10 +7,11 @@
 use super::markers::Happened;
 use super::tracks::{Tracks, at};
 use crate::analysis::{Birth, Death, End, Instant, Life, Watch};
-use crate::export::events::{Events, Weight, observe};
+use crate::error::Error;
+use crate::events::{Events, observe};
+use crate::export::events::Weight;
 use crate::export::held::Held;
 use crate::loaded::Loaded;
-use crate::open::Error;
 use capture::{Event, NodeId, ProcessId};
 use fxprof_processed_profile::CounterHandle;
 use std::collections::HashMap;

@@ -10,9 +10,10 @@
 //! weight.
 
 use super::tracks::{TrackId, Tracks};
-use crate::export::events::{Events, counted_samples, end, sample_interval};
+use crate::error::Error;
+use crate::events::Events;
+use crate::export::events::{counted_samples, end, sample_interval};
 use crate::loaded::Loaded;
-use crate::open::Error;
 use capture::NodeId;
 use fxprof_processed_profile::CpuDelta;
 use std::collections::{BTreeMap, HashMap};

@@ -6,11 +6,12 @@ use super::frames::Frames;
 use super::pid_of;
 use super::stacks::Stacks;
 use crate::analysis::{Birth, Death, End, Instant, Life, Watch};
-use crate::export::events::{Events, Weight};
+use crate::error::Error;
+use crate::events::Events;
+use crate::export::events::Weight;
 use crate::export::held::Held;
 use crate::export::notes::Happenings;
 use crate::loaded::Loaded;
-use crate::open::Error;
 use capture::{Event, ProcessId, ThreadId};
 
 /// Observes the life of every block.
