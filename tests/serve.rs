@@ -189,7 +189,7 @@ fn browser_goes_into_a_range() {
     let expected = world.write("expected.json", json!({ "info": capture.info() }).to_string());
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = world.command(node);
-    command.arg(tests.join("web/served.mjs")).arg(tests.join("../viewer/src/web/assets"));
+    command.arg(tests.join("web/served.mjs")).arg(tests.join("../viewer/web/src/assets"));
     command.arg(browser).arg(&server.address).arg(expected);
     let ran = wait(world, command);
     assert_eq!(ran.code, 0, "{}{}", String::from_utf8_lossy(&ran.stdout), ran.stderr);

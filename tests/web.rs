@@ -24,7 +24,7 @@ fn script(name: &str) -> PathBuf {
 }
 
 fn assets() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../viewer/src/web/assets")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../viewer/web/src/assets")
 }
 
 /// Runs a script of `web/`, which gets the folder of the modules first.

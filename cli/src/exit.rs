@@ -3,9 +3,9 @@
 use crate::message;
 use collector::attach::launch::NotExecuted;
 use collector::attach::target::Refusal;
+use engine::check;
 use std::io;
 use std::process::{ExitCode, ExitStatus};
-use viewer::check;
 
 /// Any failure without a code of its own.
 pub(crate) const FAILED: u8 = 1;
@@ -72,7 +72,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
         // Asking for something that the capture lacks is a usage error, even if it only shows while a file is
         // written.
         let lacks = |cause: &(dyn std::error::Error + 'static)| {
-            matches!(cause.downcast_ref(), Some(viewer::Error::Aggregated { .. }))
+            matches!(cause.downcast_ref(), Some(engine::Error::Aggregated { .. }))
         };
         let code = if reason.chain().any(lacks) { USAGE } else { FAILED };
         Failure { code, is_unread: is_broken_pipe(&reason), reason }

@@ -1,10 +1,10 @@
 //! The line that shows the progress of a recording.
 
 use crate::terminal;
+use analysis::format::{bytes, count, counted};
 use collector::Progress as State;
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
-use viewer::format::{bytes, count, counted};
 
 /// Time between two updates.
 pub(crate) const PERIOD: Duration = Duration::from_millis(500);

@@ -291,7 +291,7 @@ test("rows below a node are opened and listed as those of a tree of their own", 
 });
 
 test("what is copied is what the other views write of the same rows", () => {
-  // The example of `viewer/src/outline.rs`.
+  // The example of `viewer/report/src/outline.rs`.
   const rows = [
     { numbers: ["12.3 MiB", ""], indent: 0, name: "[Everything]", isMade: true },
     { numbers: ["1 B", ""], indent: 2, name: "map<a|b, c*>::f\u{1b}[1m `x` <script>", isMade: false },

@@ -1,6 +1,6 @@
 //! All sentences shown to the user, except those about keys, which stand in the table of keys.
 
-use viewer::format::counted;
+use analysis::format::counted;
 
 pub(crate) const READING: &str = "reading …";
 pub(crate) const COUNTING: &str = "counting …  (showing the last answer)";

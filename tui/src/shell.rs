@@ -9,16 +9,16 @@ use crate::editor;
 use crate::model::{Model, Page};
 use crate::update::{Effect, Event, update};
 use crate::work::{Place, Worker};
+use engine::{Cache, Naming, Sources};
 use ratatui::crossterm::event::{self, Event as Input, KeyEventKind};
 use ratatui::layout::Rect;
+use report::text::escape;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use terminal::Screen;
-use viewer::text::escape;
-use viewer::{Cache, Naming, Sources};
 
 /// What to show, and how.
 #[derive(Clone, Debug)]

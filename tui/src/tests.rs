@@ -15,12 +15,12 @@ use crate::shell::Options;
 use crate::support::Made;
 use crate::update::{Effect, Event, update};
 use crate::work::{Answer, Asked, Request};
+use engine::{Cache, Naming};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Rect;
 use std::sync::Arc;
 use tempfile::TempDir;
-use viewer::{Cache, Naming};
 
 /// A user in front of a screen.
 pub(super) struct User {

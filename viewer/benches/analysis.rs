@@ -1,12 +1,12 @@
-//! How fast a capture is counted and its trees are built. Run with `cargo bench -p viewer`; figures are CPU time of
+//! How fast a capture is counted and its trees are built. Run with `cargo bench -p viewer-tests`; figures are CPU time of
 //! the machine it runs on. It fails when a tree takes longer than people would wait for.
 
 mod support;
 
+use analysis::{Load, Metric, Names, Profile, Tree, functions};
 use capture::{Action, Event, Frame, FrameId, Node, NodeId, Process, ProcessId, Tables, Thread, ThreadId};
 use std::time::Duration;
 use support::{Random, cpu_time};
-use viewer::analysis::{Load, Metric, Names, Profile, Tree, functions};
 
 const EVENTS: usize = 10_000_000;
 const BATCH: usize = 1 << 18;

@@ -1,13 +1,13 @@
-//! How fast a graph of blocks is made and asked, and how soon either is given up. Run with `cargo bench -p viewer --bench graph`; figures are CPU time of the
+//! How fast a graph of blocks is made and asked, and how soon either is given up. Run with `cargo bench -p viewer-tests --bench graph`; figures are CPU time of the
 //! machine it runs on, and the most memory that the process had up to there.
 
 mod support;
 
 use capture::{NodeId, ThreadId};
+use heap_graph::{GraphBuilder, HeapGraph, HeldBlock, Pace, Rank, RootId, Source};
 use std::cell::Cell;
 use std::time::Duration;
 use support::{Random, cpu_time, peak_mib};
-use viewer::graph::{GraphBuilder, HeapGraph, HeldBlock, Pace, Rank, RootId, Source};
 
 const BLOCKS: u64 = 5_000_000;
 const STACKS: u64 = 10_000;

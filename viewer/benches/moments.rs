@@ -1,19 +1,19 @@
-//! How fast questions about a large capture are answered: `cargo bench -p viewer --bench moments -- EVENTS LIVE`. Makes a
+//! How fast questions about a large capture are answered: `cargo bench -p viewer-tests --bench moments -- EVENTS LIVE`. Makes a
 //! capture of eight threads that allocate and free in random order, then measures the first look at it, the next ones, and
 //! moments, each with a fresh start as a command has it. Prints a row of Markdown, in seconds that pass, since two threads
 //! share the work; of the first look also those of all processors, which tell a busy machine.
 
 mod support;
 
+use analysis::Profile;
+use analysis::query::{Part, Query};
 use capture::{
     Action, Create, Event, Frame, FrameId, Metadata, NodeId, Process, Summary, Thread, ThreadId, Writer,
 };
+use engine::{Cache, Moments};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use support::{Random, peak_mib, process_cpu_time};
-use viewer::analysis::Profile;
-use viewer::query::{Part, Query};
-use viewer::{Cache, Moments};
 
 const STACKS: u64 = 100_000;
 const MOMENTS: u32 = 20;

@@ -1,16 +1,16 @@
 //! An aggregated capture that is made of a growing one, and what is asked of it.
 
 use crate::support::Made;
+use analysis::Span;
+use analysis::query::{Part, Query, When};
 use capture::{
     Action, Create, Ended, Event, MarkKind, Metadata, Process, ProcessEnd, ProcessId, Reader, Summary,
     Thread, Writer,
 };
+use engine::{Error, Moments};
+use export::aggregate::{Aggregate, metadata};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use viewer::aggregate::{Aggregate, metadata};
-use viewer::analysis::Span;
-use viewer::query::{Part, Query, When};
-use viewer::{Error, Moments};
 
 const SECOND: u64 = 1_000_000_000;
 

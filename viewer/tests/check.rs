@@ -2,10 +2,11 @@
 
 use crate::support::Made;
 use capture::{Action, Ended, Lost, NodeId, Summary};
+use engine::Naming;
+use engine::check::{Outcome, Report, Rules};
+use report::junit;
+use report::text::{self, Style};
 use std::path::Path;
-use viewer::check::{Outcome, Report, Rules};
-use viewer::text::{self, Style};
-use viewer::{Naming, junit};
 
 /// Two blocks of 100 bytes by `a`, of which one is freed, then three of 10 by `b`: an event each millisecond, from 2 ms
 /// on.
@@ -154,7 +155,7 @@ FAIL  peak    200 B, limit 199 B
     let xml = String::from_utf8(xml).unwrap();
     assert!(xml.contains(r#"tests="1" failures="0" errors="1""#) && xml.contains("<error message="), "{xml}");
     let mut json = Vec::new();
-    viewer::json::check(&mut json, &report).unwrap();
+    report::json::check(&mut json, &report).unwrap();
     let document: serde_json::Value = serde_json::from_slice(&json).unwrap();
     assert!(document["kept"].is_null() && document["rules"][0]["kept"].is_null(), "{document}");
 
@@ -180,7 +181,7 @@ fn filters_that_select_nothing_are_told_of() {
     assert_eq!(report.warnings, [warning]);
     assert_eq!(report.outcome(), Outcome::Kept);
     let mut json = Vec::new();
-    viewer::json::check(&mut json, &report).unwrap();
+    report::json::check(&mut json, &report).unwrap();
     let document: serde_json::Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(document["warnings"][0], warning);
     assert_eq!(of("rendr*", "from = \"4ms\"").warnings, [warning]);

@@ -3,23 +3,24 @@
 use crate::support::Made;
 use crate::support::fixtures::{rich, sampled, small, told};
 use capture::{Counter, CounterKind, Module, Process, Reader, Summary};
+use engine::Naming;
+use export::Redaction;
+use report::text::Style;
 use std::path::Path;
-use viewer::text::Style;
-use viewer::{Naming, Redaction};
 
 fn copied(made: &Made, redaction: Option<Redaction>) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("it.memprof");
     made.write(&path);
-    viewer::copy(&path, Naming::Stored, Vec::new(), redaction).unwrap().0
+    export::copy(&path, Naming::Stored, Vec::new(), redaction).unwrap().0
 }
 
 fn shown(file: &Path) -> String {
-    let loaded = viewer::open(file, Naming::Stored).unwrap();
+    let loaded = engine::open(file, Naming::Stored).unwrap();
     let (mut out, style) = (Vec::new(), Style::default());
-    viewer::text::info(&mut out, &loaded, None, &style).unwrap();
-    viewer::json::report(&mut out, &loaded, &Default::default()).unwrap();
-    viewer::dump_json(file, Naming::Stored, &mut out, Default::default()).unwrap();
+    report::text::info(&mut out, &loaded, None, &style).unwrap();
+    report::json::report(&mut out, &loaded, &Default::default()).unwrap();
+    report::dump_json(file, Naming::Stored, &mut out, Default::default()).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -38,10 +39,10 @@ fn copy_is_the_capture() {
         std::fs::remove_file(&path).ok();
         made.write(&path);
         let before = shown(&path);
-        let (bytes, _) = viewer::copy(&path, Naming::Stored, Vec::new(), None).unwrap();
+        let (bytes, _) = export::copy(&path, Naming::Stored, Vec::new(), None).unwrap();
         std::fs::write(&path, &bytes).unwrap();
         assert_eq!(shown(&path), before, "{name}");
-        let (again, _) = viewer::copy(&path, Naming::Stored, Vec::new(), None).unwrap();
+        let (again, _) = export::copy(&path, Naming::Stored, Vec::new(), None).unwrap();
         assert!(again == bytes, "{name}: a copy of a copy");
     }
 }
@@ -77,7 +78,7 @@ fn readings_are_copied() {
     writer.pointers(scans[0], &[pointer(16), pointer(24)]).unwrap();
     writer.finish(&Summary::default()).unwrap();
     let reader =
-        Reader::from_source(viewer::copy(&path, Naming::Stored, Vec::new(), None).unwrap().0).unwrap();
+        Reader::from_source(export::copy(&path, Naming::Stored, Vec::new(), None).unwrap().0).unwrap();
     let (mut samples, mut counters, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     reader.for_each_faults(|some| faults.extend_from_slice(some)).unwrap();
     reader.for_each_samples(|some| samples.extend_from_slice(some)).unwrap();
@@ -104,7 +105,7 @@ fn copies_of_cut_files_say_so() {
     let mut copies = 0;
     for length in (0..bytes.len()).step_by(3) {
         std::fs::write(&path, &bytes[..length]).unwrap();
-        let Ok((copy, _)) = viewer::copy(&path, Naming::Stored, Vec::new(), None) else { continue };
+        let Ok((copy, _)) = export::copy(&path, Naming::Stored, Vec::new(), None) else { continue };
         let (copy, cut) = (Reader::from_source(copy).unwrap(), Reader::open(&path).unwrap());
         assert_eq!(copy.event_count(), cut.event_count(), "{length}");
         let summary = copy.tables().summary.as_ref().unwrap();

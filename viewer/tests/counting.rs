@@ -1,8 +1,8 @@
 //! The meaning of each number, worked by hand.
 
 use crate::support::Made;
+use analysis::{Amount, Anomalies, Instant, Moment};
 use capture::{Action, Ended, NodeId, ReallocOutcome};
-use viewer::analysis::{Amount, Anomalies, Instant, Moment};
 
 fn amount(blocks: i64, bytes: i64) -> Amount {
     Amount { blocks, bytes }

@@ -3,16 +3,17 @@
 use crate::support::Made;
 use crate::support::fixtures::sampled;
 use crate::support::golden::check_golden;
+use analysis::query::Query;
+use analysis::{Cost, Metric, Spelling};
 use capture::{Action, Ended, Lost, Module, ModuleId, NodeId, Process, Sampling, Summary};
+use engine::check::{Growth, Outcome};
+use engine::lens::Lens;
+use engine::{Compared, Grouping, Moments, Naming, compare_captures, compare_moments};
 use proptest::prelude::*;
+use report::DiffOptions;
+use report::text::Style;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use viewer::analysis::{Cost, Metric, Spelling};
-use viewer::check::{Growth, Outcome};
-use viewer::lens::Lens;
-use viewer::query::Query;
-use viewer::text::Style;
-use viewer::{Compared, DiffOptions, Grouping, Moments, Naming, compare_captures, compare_moments};
 
 fn file(made: &Made, folder: &tempfile::TempDir, name: &str) -> PathBuf {
     let path = folder.path().join(name);
@@ -40,7 +41,7 @@ fn captures_seen(old: &Path, new: &Path, lens: &Lens, spelling: Spelling) -> Com
 
 fn document(compared: &Compared, options: &DiffOptions) -> Value {
     let mut out = Vec::new();
-    viewer::json::diff(&mut out, compared, options).unwrap();
+    report::json::diff(&mut out, compared, options).unwrap();
     serde_json::from_slice(&out).unwrap()
 }
 
@@ -130,7 +131,7 @@ fn changes_have_the_units_of_their_metric() {
     ] {
         let options = DiffOptions { metric, tree, ..DiffOptions::default() };
         let mut out = Vec::new();
-        viewer::text::diff(&mut out, &compared, &options, &Style::default()).unwrap();
+        report::text::diff(&mut out, &compared, &options, &Style::default()).unwrap();
         let text = String::from_utf8(out).unwrap();
         let words = |line: &str| {
             line.split("  ")
@@ -180,7 +181,7 @@ fn both_sides_are_seen_through_one_lens() {
     }
     let mut out = Vec::new();
     let compared = moments_seen(&path, "10ms", "20ms", &filtered);
-    viewer::text::diff(&mut out, &compared, &live(), &Style::default()).unwrap();
+    report::text::diff(&mut out, &compared, &live(), &Style::default()).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("  only: work or old; not shown: 100 B before, 100 B after\n"), "{text}");
 }
@@ -287,7 +288,7 @@ fn losses_of_either_side_are_told() {
     {
         let compared = captures(old, new, Spelling::Exact);
         let mut text = Vec::new();
-        viewer::text::diff(&mut text, &compared, &live(), &Style::default()).unwrap();
+        report::text::diff(&mut text, &compared, &live(), &Style::default()).unwrap();
         let text = String::from_utf8(text).unwrap();
         for (file, lost) in [old, new].into_iter().zip(expected).filter(|(_, lost)| *lost > 0) {
             let warning = format!("warning: {}: {lost} events lost (ring_full)", file.display());
@@ -320,10 +321,10 @@ fn diffs_are_as_expected() {
             let options = DiffOptions { tree, ..live() };
             let shape = if tree { "tree" } else { "stacks" };
             let mut text = Vec::new();
-            viewer::text::diff(&mut text, &compared, &options, &style).unwrap();
+            report::text::diff(&mut text, &compared, &options, &style).unwrap();
             check_golden(&format!("diff/{name}-{shape}.txt"), &String::from_utf8(text).unwrap());
             let mut json = Vec::new();
-            viewer::json::diff(&mut json, &compared, &options).unwrap();
+            report::json::diff(&mut json, &compared, &options).unwrap();
             check_golden(&format!("diff/{name}-{shape}.json"), &String::from_utf8(json).unwrap());
         }
     }
@@ -349,7 +350,7 @@ fn stacks_that_are_written_the_same_are_one_row() {
     let folder = tempfile::tempdir().unwrap();
     let compared = moments(&file(&made, &folder, "alike.memprof"), "9ms", "end");
     let mut text = Vec::new();
-    viewer::text::diff(&mut text, &compared, &live(), &Style::default()).unwrap();
+    report::text::diff(&mut text, &compared, &live(), &Style::default()).unwrap();
     let text = String::from_utf8(text).unwrap();
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let table: Vec<String> =
@@ -368,9 +369,9 @@ fn every_field_is_documented() {
     let mut documents: Vec<Value> =
         [false, true].map(|tree| document(&compared, &DiffOptions { tree, ..live() })).into();
     let mut moments = Moments::open(&path).unwrap();
-    let (timeline, profile) = moments.timeline(&viewer::query::Part::Whole, 5).unwrap();
+    let (timeline, profile) = moments.timeline(&analysis::query::Part::Whole, 5).unwrap();
     let (mut out, loaded) = (Vec::new(), moments.show(profile, Naming::Stored));
-    viewer::json::timeline(&mut out, &loaded, &timeline).unwrap();
+    report::json::timeline(&mut out, &loaded, &timeline).unwrap();
     documents.push(serde_json::from_slice(&out).unwrap());
     let described = include_str!("../JSON.md");
     let mut values: Vec<&Value> = documents.iter().collect();
@@ -444,7 +445,7 @@ fn captures_without_names_say_so() {
         let mut out = Vec::new();
         let options = DiffOptions { metric: Metric::Bytes, ..DiffOptions::default() };
         let compared = captures(old, new, Spelling::default());
-        viewer::text::diff(&mut out, &compared, &options, &Style::default()).unwrap();
+        report::text::diff(&mut out, &compared, &options, &Style::default()).unwrap();
         let text = String::from_utf8(out).unwrap();
         text.lines()
             .filter(|line| line.contains("is in functions without names"))
@@ -556,7 +557,7 @@ fn what_became_uncertain_is_told_with_its_reason() {
         ),
     ] {
         let mut out = Vec::new();
-        viewer::text::diff(&mut out, &moments(&path, from, to), &live(), &Style::default()).unwrap();
+        report::text::diff(&mut out, &moments(&path, from, to), &live(), &Style::default()).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains(expected), "{from} to {to}: {text}");
     }

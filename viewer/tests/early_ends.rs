@@ -1,8 +1,8 @@
 //! Where stacks end for want of unwind information, and what the texts say of it.
 
 use crate::support::Made;
-use viewer::analysis::{Amount, EarlyEnd, Metric, early_ends};
-use viewer::text::{self, Style};
+use analysis::{Amount, EarlyEnd, Metric, early_ends};
+use report::text::{self, Style};
 
 const MARKER: &str = "[incomplete: no unwind information]";
 

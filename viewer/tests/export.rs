@@ -8,16 +8,17 @@ use self::sums::{massif_held, sums};
 use crate::support::Made;
 use crate::support::fixtures::{rich, sampled, small, told, worked};
 use crate::support::golden::check_golden;
+use analysis::Metric;
+use analysis::query::{Module, Part, Query};
 use capture::{
     Action, Counter, CounterKind, Ended, Event, Lost, MarkKind, NodeId, Process, ProcessId, Sample, Summary,
     TaskId,
 };
+use engine::lens::Lens;
+use engine::{Error, Events, Grouping, Loaded, Moments, Naming};
+use export::{ExportOptions, Format};
 use proptest::prelude::*;
 use serde_json::Value;
-use viewer::analysis::Metric;
-use viewer::lens::Lens;
-use viewer::query::{Module, Part, Query};
-use viewer::{Error, Events, ExportOptions, Format, Grouping, Loaded, Moments, Naming};
 
 /// A capture, counted, its events and its samples.
 struct Case {
@@ -45,7 +46,7 @@ impl Events for Case {
 fn exported(case: &Case, format: Format, metric: Metric) -> Vec<u8> {
     let mut out = Vec::new();
     let options = ExportOptions { metric, ..ExportOptions::new(format) };
-    viewer::export(&mut out, &case.loaded, case, &options).unwrap();
+    export::export(&mut out, &case.loaded, case, &options).unwrap();
     out
 }
 
@@ -331,7 +332,7 @@ fn symbols_of_a_library_are_ordered_by_heat() {
     let options =
         ExportOptions { metric: Metric::Allocations, modules, ..ExportOptions::new(Format::SymbolOrder) };
     let mut out = Vec::new();
-    viewer::export(&mut out, &case.loaded, &case, &options).unwrap();
+    export::export(&mut out, &case.loaded, &case, &options).unwrap();
     let text = String::from_utf8(out).unwrap();
     let names: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(names, ["hot", "warm", "enter"]);

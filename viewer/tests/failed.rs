@@ -2,8 +2,9 @@
 
 use crate::support::Made;
 use capture::{Action, Ended, NodeId, ThreadId};
-use viewer::text::{self, Style};
-use viewer::{Loaded, json};
+use engine::Loaded;
+use report::json;
+use report::text::{self, Style};
 
 fn fail(made: &mut Made, thread: ThreadId, (size, alignment, error): (u64, u64, u32), stack: NodeId) {
     made.event(thread, Action::AllocFailed { size, factors: None, alignment, error, stack });

@@ -1,8 +1,9 @@
 //! From a file to a view.
 
 use crate::support::fixtures::rich;
-use viewer::text::Style;
-use viewer::{DumpOptions, Error, Naming};
+use engine::{Error, Naming};
+use report::DumpOptions;
+use report::text::Style;
 
 /// Check that a capture read from its file has the numbers and names that it had in memory.
 #[test]
@@ -10,16 +11,16 @@ fn file_has_what_was_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("server.memprof");
     rich().write(&path);
-    let read = viewer::open(&path, Naming::Stored).unwrap();
+    let read = engine::open(&path, Naming::Stored).unwrap();
     let made = rich().loaded(&path.display().to_string());
     assert_eq!(read.source, made.source);
     for style in [Style::default(), Style { color: true, width: Some(80) }] {
-        let text = |loaded: &viewer::Loaded| {
+        let text = |loaded: &engine::Loaded| {
             let mut out = Vec::new();
-            viewer::text::info(&mut out, loaded, None, &style).unwrap();
-            viewer::text::leaks(&mut out, loaded, 100, &style).unwrap();
-            viewer::text::report(&mut out, loaded, &Default::default(), &style).unwrap();
-            viewer::json::report(&mut out, loaded, &Default::default()).unwrap();
+            report::text::info(&mut out, loaded, None, &style).unwrap();
+            report::text::leaks(&mut out, loaded, 100, &style).unwrap();
+            report::text::report(&mut out, loaded, &Default::default(), &style).unwrap();
+            report::json::report(&mut out, loaded, &Default::default()).unwrap();
             String::from_utf8(out).unwrap()
         };
         assert_eq!(text(&read), text(&made));
@@ -33,11 +34,11 @@ fn cut_file_is_counted_up_to_the_cut() {
     let path = folder.path().join("cut.memprof");
     rich().write(&path);
     let bytes = std::fs::read(&path).unwrap();
-    let whole = viewer::open(&path, Naming::Stored).unwrap().profile;
+    let whole = engine::open(&path, Naming::Stored).unwrap().profile;
     let mut before = 0;
     for length in (0..bytes.len()).step_by(7) {
         std::fs::write(&path, &bytes[..length]).unwrap();
-        let Ok(loaded) = viewer::open(&path, Naming::Stored) else {
+        let Ok(loaded) = engine::open(&path, Naming::Stored) else {
             assert!(length < 200, "only a file without a header is refused, not one of {length} bytes");
             continue;
         };
@@ -45,10 +46,10 @@ fn cut_file_is_counted_up_to_the_cut() {
         assert!(loaded.profile.events >= before && loaded.profile.events <= whole.events, "{length}");
         before = loaded.profile.events;
         let mut out = Vec::new();
-        viewer::text::report(&mut out, &loaded, &Default::default(), &Style::default()).unwrap();
+        report::text::report(&mut out, &loaded, &Default::default(), &Style::default()).unwrap();
         assert!(String::from_utf8(out).unwrap().contains("warning: the file is incomplete"), "{length}");
         let mut out = Vec::new();
-        viewer::json::info(&mut out, &loaded).unwrap();
+        report::json::info(&mut out, &loaded).unwrap();
         assert!(serde_json::from_slice::<serde_json::Value>(&out).unwrap()["cut"].is_string(), "{length}");
     }
     assert!(before > 0, "some cut left events");
@@ -62,7 +63,7 @@ fn dump_streams_a_file() {
     let path = folder.path().join("server.memprof");
     rich().write(&path);
     let mut text = Vec::new();
-    viewer::dump(
+    report::dump(
         &path,
         Naming::Stored,
         &mut text,
@@ -72,11 +73,11 @@ fn dump_streams_a_file() {
     .unwrap();
     assert_eq!(text.split(|&byte| byte == b'\n').count() - 1, rich().events.len());
     let mut json = Vec::new();
-    viewer::dump_json(&path, Naming::Stored, &mut json, DumpOptions::default()).unwrap();
+    report::dump_json(&path, Naming::Stored, &mut json, DumpOptions::default()).unwrap();
     assert_eq!(json.split(|&byte| byte == b'\n').count() - 1, rich().events.len() + 1);
 
     let mut full = [0; 100];
-    let error = viewer::dump(
+    let error = report::dump(
         &path,
         Naming::Stored,
         &mut full.as_mut_slice(),
@@ -94,7 +95,7 @@ fn other_files_are_refused_by_name() {
     let script = folder.path().join("script.sh");
     std::fs::write(&script, "#!/bin/sh\n").unwrap();
     for path in [absent, script, folder.path().to_owned()] {
-        let error = viewer::open(&path, Naming::Stored).unwrap_err();
+        let error = engine::open(&path, Naming::Stored).unwrap_err();
         assert!(matches!(error, Error::Capture { .. }));
         assert!(error.to_string().contains(&path.display().to_string()), "{error}");
     }

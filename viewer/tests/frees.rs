@@ -1,17 +1,19 @@
 //! Who frees: what stacks of frees add up to, in every view that can be asked for them.
 
 use crate::support::Made;
+use analysis::lifetimes::{Age, Frees, FreesRow, Order, Parcel, Party, Side};
+use analysis::query::{Filter, Module, Part, Query};
+use analysis::{Amount, Load, Metric, Profile, Site};
 use capture::{Action, Ended, FREE_STACKS, NodeId, ReallocOutcome, ThreadId};
+use engine::lens::Lens;
+use engine::{Loaded, Moments, Naming, Recorded};
+use export::{ExportOptions, Format};
 use proptest::prelude::*;
+use report::text::{self, Style};
+use report::{ReportOptions, Shape, json};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use viewer::analysis::{Amount, Load, Metric, Profile, Site};
-use viewer::lens::Lens;
-use viewer::lives::{Age, Frees, FreesRow, Order, Parcel, Party, Side};
-use viewer::query::{Filter, Module, Part, Query};
-use viewer::text::{self, Style};
-use viewer::{ExportOptions, Format, Loaded, Moments, Naming, Recorded, ReportOptions, Shape, json};
 
 /// Blocks of `make` and of a library, which `drop` and `clear` free, one that `grow` makes larger, and one that stays.
 fn traced() -> Made {
@@ -206,7 +208,7 @@ fn exports_hold_frees() {
         let recorded = Recorded::new(&PathBuf::from("unused"));
         let options = ExportOptions { metric: Metric::Frees, ..ExportOptions::new(format) };
         let mut out = Vec::new();
-        viewer::export(&mut out, loaded, &recorded, &options).unwrap();
+        export::export(&mut out, loaded, &recorded, &options).unwrap();
         out
     };
     let text = |loaded: &Loaded, format: Format| String::from_utf8(export(loaded, format)).unwrap();
@@ -254,7 +256,7 @@ fn exports_hold_frees() {
 fn pairs(made: &Made, query: &Query, side: Side, freed_by: Option<&str>) -> (Loaded, Vec<FreesRow>) {
     let (_folder, path) = written(made);
     let moments = Moments::open(&path).unwrap();
-    let expression = freed_by.map(|text| text.parse::<viewer::query::Expression>().unwrap());
+    let expression = freed_by.map(|text| text.parse::<analysis::query::Expression>().unwrap());
     let by_threads = expression.as_ref().is_some_and(|expression| expression.asks_for_threads());
     let watch = |tables: &_| if by_threads { Frees::new(tables).by_threads() } else { Frees::new(tables) };
     let (loaded, mut frees) = moments.lives(query, None, Naming::Stored, watch).unwrap();

@@ -1,13 +1,13 @@
 //! Which block keeps which alive: the events of a capture and its scans together.
 
 use crate::support::Made;
+use analysis::query::{Query, Selected};
+use analysis::{Amount, Profile};
 use capture::{Action, Area, AreaKind, Ended, Process, ProcessId, StringId, ThreadId};
-use viewer::analysis::{Amount, Profile};
-use viewer::graph::{Scanned, WhichScan};
-use viewer::lens::Lens;
-use viewer::query::{Query, Selected};
-use viewer::suppression::Suppressions;
-use viewer::{Error, Moments, Naming};
+use engine::lens::Lens;
+use engine::suppression::Suppressions;
+use engine::{Error, Moments, Naming};
+use heap_graph::{Scanned, WhichScan};
 
 const HEAP: u64 = 0x5555_0000_0000;
 const ARENA: u64 = 0x7f00_0000_0000;
@@ -184,9 +184,9 @@ fn scans_are_listed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.memprof");
     made(Process { name: "app".into(), ..Process::default() }).0.write(&path);
-    let loaded = viewer::open(&path, Naming::Stored).unwrap();
+    let loaded = engine::open(&path, Naming::Stored).unwrap();
     let mut out = Vec::new();
-    viewer::text::info(&mut out, &loaded, None, &viewer::text::Style::default()).unwrap();
+    report::text::info(&mut out, &loaded, None, &report::text::Style::default()).unwrap();
     let text = String::from_utf8(out).unwrap();
     let (_, scans) = text.split_once("\nScans\n").unwrap();
     let expected = "

@@ -1,12 +1,13 @@
 //! Frees of what was no live block, on captures whose frees are known.
 
 use crate::support::Made;
+use analysis::lifetimes::{Cause, InvalidFreeRow, Suspects};
+use analysis::{Load, Profile};
 use capture::{Action, Ended, NodeId, Process, ProcessId, ReallocOutcome, ThreadId};
+use engine::{Loaded, Source};
 use proptest::prelude::*;
-use viewer::analysis::{Load, Profile};
-use viewer::lives::{Cause, InvalidFreeRow, Suspects};
-use viewer::text::{self, Style};
-use viewer::{Loaded, Source, json};
+use report::json;
+use report::text::{self, Style};
 
 /// What two passes find, of so many at most.
 fn invalid(made: &Made, limit: usize) -> (Profile, Vec<InvalidFreeRow>, u64) {

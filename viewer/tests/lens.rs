@@ -2,14 +2,15 @@
 
 use crate::support::Made;
 use crate::support::fixtures::{rich, sampled};
+use analysis::query::{Expression, Pattern};
+use analysis::{Cost, Load, Metric, Share, Tree, functions};
 use capture::{Action, Ended, FREE_STACKS, Frame, Module, ModuleId, NodeId, Process, Pseudo};
+use engine::lens::Lens;
+use engine::{Grouping, Loaded, Source};
 use proptest::prelude::*;
+use report::text::{self, Style};
+use report::{ReportOptions, Shape};
 use serde_json::json;
-use viewer::analysis::{Cost, Load, Metric, Share, Tree, functions};
-use viewer::lens::Lens;
-use viewer::query::{Expression, Pattern};
-use viewer::text::{self, Style};
-use viewer::{Grouping, Loaded, ReportOptions, Shape, Source};
 
 /// A capture of these stacks and sizes, each in a process.
 fn made_of(calls: &[(&str, &str, u64)]) -> Made {
@@ -357,7 +358,7 @@ fn neighbours_of_a_group_become_one() {
     assert!(lines(Grouping::Line).contains(&"    m.c:14 10".to_owned()), "{:?}", lines(Grouping::Line));
     assert_eq!(lines(Grouping::Process), ["[Everything] 15", "  app 15", "    app (1000) 15"]);
     let mut out = Vec::new();
-    viewer::json::report(&mut out, &grouped(Grouping::Module), &ReportOptions::default()).unwrap();
+    report::json::report(&mut out, &grouped(Grouping::Module), &ReportOptions::default()).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("\"call\": \"calloc\"") && text.contains("\"function\": \"/lib/x.so\""), "{text}");
 }
@@ -552,7 +553,7 @@ fn groups_of_processes_hide_nothing() {
                 text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
                 let text = String::from_utf8(out).unwrap();
                 let of_group = |line: &&str| line.contains(" cc ") || line.contains("worker-");
-                let outline = viewer::outline::outline(&loaded, &options);
+                let outline = report::outline::outline(&loaded, &options);
                 let rows = text.lines().filter(of_group).count();
                 let hidden = text.lines().find(|line| line.contains("not shown")).map(str::to_owned);
                 let told = outline.rows.iter().any(|row| row.name.contains("not shown"));
@@ -575,7 +576,7 @@ fn groups_of_processes_hide_nothing() {
             let told = " allocated memory, but none of this (--by bytes)";
             let line = text.lines().find(|line| line.ends_with(told)).unwrap_or_else(|| panic!("{text}"));
             assert!(line.starts_with("9 more "), "{line}");
-            let outline = viewer::outline::outline(&loaded, &options);
+            let outline = report::outline::outline(&loaded, &options);
             assert_eq!(outline.rows.last().map(|row| row.name.as_str()), Some(line));
         }
     }
@@ -630,7 +631,7 @@ fn processes_and_threads_have_fields_of_their_own() {
         let loaded = Lens { group: Some(group), ..Lens::default() }.apply(many_loaded(group));
         let options = ReportOptions { shape, ..ReportOptions::default() };
         let mut out = Vec::new();
-        viewer::json::report(&mut out, &loaded, &options).unwrap();
+        report::json::report(&mut out, &loaded, &options).unwrap();
         let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let row = match shape {
             Shape::Stacks => &document["rows"][0]["stack"][0],
@@ -683,7 +684,7 @@ fn functions_have_files_and_lines() {
     }
     let mut out = Vec::new();
     let options = ReportOptions { shape: Shape::Functions, ..ReportOptions::default() };
-    viewer::json::report(&mut out, &made.loaded("app.memprof"), &options).unwrap();
+    report::json::report(&mut out, &made.loaded("app.memprof"), &options).unwrap();
     let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
     let place = |name: &str| {
         let rows = document["functions"].as_array().unwrap();
@@ -720,7 +721,7 @@ proptest! {
             for shape in [Shape::Stacks, Shape::Functions, Shape::Tree, Shape::Inverted] {
                 let options = ReportOptions { metric, shape, ..ReportOptions::default() };
                 text::report(&mut Vec::new(), &loaded, &options, &Style::default()).unwrap();
-                viewer::json::report(&mut Vec::new(), &loaded, &options).unwrap();
+                report::json::report(&mut Vec::new(), &loaded, &options).unwrap();
             }
         }
         if lens.callers.is_empty() && lens.focus.is_empty() {

@@ -2,13 +2,13 @@
 
 use crate::support::Made;
 use crate::support::golden::check_golden;
+use analysis::Amount;
 use capture::{Counter, CounterKind, Process, Reader, Writer};
+use engine::Naming;
+use engine::live::{By, Change, Intervals, Live, Order, Reading};
+use report::text::Style;
 use serde_json::Value;
 use std::path::Path;
-use viewer::Naming;
-use viewer::analysis::Amount;
-use viewer::live::{By, Change, Intervals, Live, Order, Reading};
-use viewer::text::Style;
 
 const SECOND: u64 = 1_000_000_000;
 const MILLION: u64 = 1_000_000;
@@ -101,7 +101,7 @@ fn rows_come_in_the_order_that_is_wanted() {
     let mut growing = Growing::new(busy(), 1000);
     let first = growing.look(7, SECOND);
     let name = |reading: &Reading| {
-        let line = viewer::text::stack_line(&reading.loaded, reading.rows[0].node, &Style::default(), 0);
+        let line = report::text::stack_line(&reading.loaded, reading.rows[0].node, &Style::default(), 0);
         line.split(' ').next().unwrap().to_owned()
     };
     assert_eq!(name(&first), "hold");
@@ -127,7 +127,7 @@ fn functions_have_self_and_total() {
     growing.look(4, 3 * SECOND);
     let names = |reading: &Reading| {
         let name =
-            |function: &viewer::live::Function| reading.loaded.names.label(function.label).name.clone();
+            |function: &engine::live::Function| reading.loaded.names.label(function.label).name.clone();
         reading.functions.iter().map(name).collect::<Vec<_>>()
     };
     let reading = growing.live.reading((By::Total, Order::Held), 10, true);
@@ -164,9 +164,9 @@ fn views(reading: &Reading) -> [String; 3] {
     let style = |width| Style { color: false, width };
     let mut texts = [const { Vec::new() }; 3];
     let [wide, narrow, json] = &mut texts;
-    viewer::text::top(wide, reading, &style(None)).unwrap();
-    viewer::text::top(narrow, reading, &style(Some(80))).unwrap();
-    viewer::json::top(json, reading).unwrap();
+    report::text::top(wide, reading, &style(None)).unwrap();
+    report::text::top(narrow, reading, &style(Some(80))).unwrap();
+    report::json::top(json, reading).unwrap();
     texts.map(|text| String::from_utf8(text).unwrap())
 }
 

@@ -2,16 +2,17 @@
 
 use crate::support::Made;
 use crate::support::fixtures::{rich, sampled, small};
-use capture::{Action, Ended, Module, NodeId, ReallocOutcome, Tables};
-use proptest::prelude::*;
-use std::collections::BTreeMap;
-use viewer::analysis::{Amount, Load, Watch, lines};
-use viewer::lives::{
+use analysis::lifetimes::{
     Frees, History, Lifetimes, Order, PAGE, Pages, ReallocRow, Reallocs, Side, Sizes, Temporary, Threads,
 };
-use viewer::query::{Part, Query};
-use viewer::text::{self, Style};
-use viewer::{Loaded, Moments, Naming, ReportOptions, Source, json};
+use analysis::query::{Part, Query};
+use analysis::{Amount, Load, Watch, lines};
+use capture::{Action, Ended, Module, NodeId, ReallocOutcome, Tables};
+use engine::{Loaded, Moments, Naming, Source};
+use proptest::prelude::*;
+use report::text::{self, Style};
+use report::{ReportOptions, json};
+use std::collections::BTreeMap;
 
 fn watched<W: Watch>(made: &Made, watch: impl FnOnce(&Tables) -> W) -> (Loaded, W) {
     let mut load = Load::watched(&made.tables, watch(&made.tables));
@@ -55,7 +56,7 @@ fn temporary_and_brief_are_told_apart() {
     made.end(process, thread, Ended::Exited(0));
     let table = |limit_ns| {
         let (_, watch) = watched(&made, |tables| Temporary::new(limit_ns, tables));
-        let row = |row: &viewer::lives::TemporaryRow| {
+        let row = |row: &analysis::lifetimes::TemporaryRow| {
             (row.node, row.allocated.blocks, row.immediate.blocks, row.brief.blocks)
         };
         watch.finish().iter().map(row).collect::<Vec<_>>()
@@ -301,7 +302,7 @@ fn pages_belong_to_those_whose_blocks_lie_on_them() {
     let (loaded, watch) = watched(&made, |tables| Pages::new(true, tables));
     let table = watch.finish();
     let pages = |bytes: i64| bytes / PAGE.cast_signed();
-    let row = |row: &viewer::lives::StackPages| {
+    let row = |row: &analysis::lifetimes::StackPages| {
         (row.node, row.held.blocks, pages(row.pages.total), pages(row.pages.alone), row.empty)
     };
     // Of page 0 are empty 4096 - 800, of page 1 and page 2 all but 32 and 16 bytes, of page 6 all but 16; 0 and 6 are shared by two.
@@ -540,7 +541,7 @@ fn documents(made: &Made) -> Vec<(&'static str, String)> {
     written(|out| text::history(out, &loaded, 0x3000, (&entries, earlier), &style));
     documents.push(("history", written(|out| json::history(out, &loaded, 0x3000, (&entries, earlier)))));
     let options = ReportOptions { limit: Some(2), ..ReportOptions::default() };
-    let rows = || viewer::analysis::lines(&loaded.profile, &loaded.tables, &loaded.names);
+    let rows = || analysis::lines(&loaded.profile, &loaded.tables, &loaded.names);
     written(|out| text::lines(out, &loaded, rows(), &options, &style));
     documents.push(("lines", written(|out| json::lines(out, &loaded, rows(), &options))));
     documents
@@ -614,7 +615,7 @@ proptest! {
         let table = watched(&made, Lifetimes::new).1.finish();
         prop_assert_eq!(sum(&mut table.stacks.iter().map(|row| row.total)), total.allocated);
         prop_assert_eq!(sum(&mut table.map.iter().map(|cell| cell.amount)), total.allocated);
-        let left = table.map.iter().filter(|cell| cell.age == viewer::lives::Age::LEFT);
+        let left = table.map.iter().filter(|cell| cell.age == analysis::lifetimes::Age::LEFT);
         prop_assert_eq!(sum(&mut left.map(|cell| cell.amount)), total.leaked);
 
         let rows = lines(&loaded.profile, &loaded.tables, &loaded.names);

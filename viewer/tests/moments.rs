@@ -2,13 +2,14 @@
 
 use crate::support::Made;
 use crate::support::fixtures::rich;
+use analysis::query::{Filter, Part, Query, Selected};
+use analysis::{Amount, Cost, Load, Profile, Span};
 use capture::{Action, Ended, Event, MarkKind, NodeId, ProcessId, ReallocOutcome, Summary, ThreadId};
+use engine::lens::Lens;
+use engine::{Moments, Naming, compare_moments};
+use report::text::Style;
+use report::{DiffOptions, ReportOptions};
 use std::path::Path;
-use viewer::analysis::{Amount, Cost, Load, Profile, Span};
-use viewer::lens::Lens;
-use viewer::query::{Filter, Part, Query, Selected};
-use viewer::text::Style;
-use viewer::{DiffOptions, Moments, Naming, ReportOptions, compare_moments};
 
 /// Two threads that allocate in three stacks, free each other's blocks and leave some, one event a millisecond.
 fn busy() -> Made {
@@ -232,7 +233,7 @@ fn what_is_after_the_end_is_said() {
         let mut moments = Moments::open(&path).unwrap();
         let profile = moments.profile(&Query::of(part)).unwrap();
         let loaded = moments.show(profile, Naming::Stored);
-        viewer::text::report(&mut out, &loaded, &ReportOptions::default(), &Style::default()).unwrap();
+        report::text::report(&mut out, &loaded, &ReportOptions::default(), &Style::default()).unwrap();
         String::from_utf8(out).unwrap()
     };
     let when = |text: &str| text.parse().unwrap();
@@ -273,7 +274,7 @@ fn what_is_after_the_end_is_said() {
     )
     .unwrap();
     let mut out = Vec::new();
-    viewer::text::diff(&mut out, &compared, &DiffOptions::default(), &Style::default()).unwrap();
+    report::text::diff(&mut out, &compared, &DiffOptions::default(), &Style::default()).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains(said.strip_prefix("warning: ").unwrap()), "{text}");
 }
@@ -426,7 +427,7 @@ fn samples_on_a_boundary_count_once() {
     let part = Part::Range("60ms".parse().unwrap(), "end".parse().unwrap());
     let mut out = Vec::new();
     let seen = Moments::open(&path).unwrap().seen(&Query::of(part), &Lens::default(), Naming::Stored);
-    viewer::json::report(&mut out, &seen.unwrap(), &ReportOptions::default()).unwrap();
+    report::json::report(&mut out, &seen.unwrap(), &ReportOptions::default()).unwrap();
     let out = String::from_utf8(out).unwrap();
     assert!(out.contains("\"samples\": 0") || out.contains("\"samples\":0"), "{out}");
 }
@@ -449,7 +450,7 @@ fn timelines_end_with_what_is_held() {
         let (timeline, profile) = moments.timeline(&Part::Whole, 100).unwrap();
         assert_eq!(timeline.buckets.last().unwrap().held.bytes, held);
         let (mut out, loaded) = (Vec::new(), moments.show(profile, Naming::Stored));
-        viewer::text::timeline(&mut out, &loaded, &timeline, &Style::default()).unwrap();
+        report::text::timeline(&mut out, &loaded, &timeline, &Style::default()).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains(said), "{text}");
     }

@@ -1,7 +1,7 @@
 //! Why functions have no name, and how much that hides.
 
 use crate::support::Made;
-use viewer::analysis::{Amount, Metric, Nameless, nameless};
+use analysis::{Amount, Metric, Nameless, nameless};
 
 fn amount(blocks: i64, bytes: i64) -> Amount {
     Amount { blocks, bytes }

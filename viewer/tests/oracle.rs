@@ -8,13 +8,13 @@ mod naive;
 mod ranges;
 
 use crate::support::Made;
+use analysis::{Cost, Load, Profile, Reason};
 use capture::{
     Action, Ended, Event, FREE_STACKS, NodeId, Process, ProcessEnd, ProcessId, ReallocOutcome, Tables,
     ThreadId,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use viewer::analysis::{Cost, Load, Profile, Reason};
 
 /// A family whose frees have stacks.
 fn family() -> Tables {

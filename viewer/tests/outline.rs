@@ -1,9 +1,10 @@
 //! Reports in other forms have the rows of those in text.
 
 use crate::support::fixtures::small;
-use viewer::outline::{Form, outline};
-use viewer::text::{self, Style};
-use viewer::{Loaded, ReportOptions, Shape};
+use engine::Loaded;
+use report::outline::{Form, outline};
+use report::text::{self, Style};
+use report::{ReportOptions, Shape};
 
 /// Names at the ends of a report's rows, without the root, which not every report has.
 fn names(report: &str) -> Vec<String> {

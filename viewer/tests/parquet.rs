@@ -156,7 +156,7 @@ fn column(page: &[u8], kind: i64) -> Vec<Option<String>> {
 fn tables(made: Made) -> HashMap<String, Table> {
     let folder = tempfile::tempdir().unwrap();
     let events = made.events.clone();
-    viewer::sql::write_parquet(folder.path(), &made.loaded("app.memprof"), &events).unwrap();
+    export::sql::write_parquet(folder.path(), &made.loaded("app.memprof"), &events).unwrap();
     let files = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
     files.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), read(&path))).collect()
 }

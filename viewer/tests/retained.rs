@@ -1,11 +1,12 @@
 //! Views of what blocks keep alive, of a graph whose numbers were worked out by hand.
 
 use crate::support::Made;
+use analysis::Amount;
 use capture::{Object, Scan, ThreadId};
-use viewer::analysis::Amount;
-use viewer::graph::{Classes, GraphBuilder, HeldBlock, Rank, RootId, Scanned, Several, Source};
-use viewer::text::{self, Style};
-use viewer::{Loaded, json};
+use engine::Loaded;
+use heap_graph::{Classes, GraphBuilder, HeldBlock, Rank, RootId, Scanned, Several, Source};
+use report::json;
+use report::text::{self, Style};
 
 const ROOTS: [&str; 3] = ["cache", "stack of main", "stack of \u{1b}[31mworker"];
 

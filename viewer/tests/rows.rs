@@ -1,11 +1,12 @@
 //! What the rows of a report and the notes beside it say.
 
 use crate::support::Made;
+use analysis::{Metric, Share, rows};
 use capture::{Action, CounterKind, Ended, MarkKind, NodeId, Pseudo, Summary};
-use viewer::analysis::{Metric, Share, rows};
-use viewer::outline::Form;
-use viewer::text::{self, Style};
-use viewer::{Loaded, ReportOptions, Shape};
+use engine::Loaded;
+use report::outline::Form;
+use report::text::{self, Style};
+use report::{ReportOptions, Shape};
 
 fn report(loaded: &Loaded) -> String {
     let mut out = Vec::new();
@@ -230,7 +231,7 @@ fn what_is_left_out_has_an_option() {
         let options = ReportOptions { metric: Metric::Peak, shape, min, limit };
         let mut out = Vec::new();
         text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
-        let markdown = viewer::outline::outline(&loaded, &options).to_text(Form::Markdown);
+        let markdown = report::outline::outline(&loaded, &options).to_text(Form::Markdown);
         [String::from_utf8(out).unwrap(), markdown]
     };
     for (shape, min, limit, expected) in [
@@ -322,7 +323,7 @@ fn reports_of_samples_say_what_is_missing() {
             let expected = if metric == Metric::Cpu { &expected[..] } else { &[] };
             assert_eq!(warnings.len(), expected.len(), "{report}");
             assert!(warnings.iter().zip(expected).all(|(line, part)| line.starts_with(part)), "{report}");
-            let markdown = viewer::outline::outline(&loaded, &options);
+            let markdown = report::outline::outline(&loaded, &options);
             assert_eq!(markdown.title.len(), 1 + expected.len(), "{:?}", markdown.title);
         }
     }

@@ -2,11 +2,12 @@
 
 use crate::support::Made;
 use crate::support::fixtures::sampled;
+use analysis::query::Part;
+use analysis::{Amount, Cost, Metric, Names, Profile, Spread, Tree, functions};
 use capture::{Action, Ended, ReallocOutcome, Sampling};
+use engine::{Moments, Naming};
 use proptest::prelude::*;
-use viewer::analysis::{Amount, Cost, Metric, Names, Profile, Spread, Tree, functions};
-use viewer::query::Part;
-use viewer::{Moments, Naming, text};
+use report::text;
 
 /// So close that there are hundreds of samples of each kind: errors are normally distributed only then.
 const INTERVAL: u64 = 8 << 10;

@@ -3,8 +3,8 @@
 use crate::support::Made;
 use crate::support::fixtures::{rich, small, told};
 use capture::Action;
-use viewer::Loaded;
-use viewer::sql::{Error, Form, query};
+use engine::Loaded;
+use export::sql::{Error, Form, query};
 
 fn answer(made: Made, statement: &str, form: Form) -> Result<String, Error> {
     let events = made.events.clone();
@@ -114,7 +114,7 @@ fn documented_questions_have_answers() {
     for statement in statements {
         answer(rich(), statement, Form::Text).unwrap_or_else(|error| panic!("{error}: {statement}"));
     }
-    let schema = include_str!("../src/sql/schema.sql");
+    let schema = include_str!("../export/src/sql/schema.sql");
     for table in schema.split("create table ").skip(1).filter_map(|part| part.split(' ').next()) {
         assert!(document.contains(&format!("| `{table}` |")), "{table} is documented");
     }

@@ -1,14 +1,15 @@
 //! Which leaks rules leave out, on captures whose numbers were worked out by hand.
 
 use crate::support::Made;
+use analysis::Cost;
+use analysis::query::{Part, Query};
 use capture::{Ended, Process, Summary};
+use engine::lens::Lens;
+use engine::suppression::{Suppressions, parse};
+use engine::{Loaded, Moments, Naming};
+use report::json;
+use report::text::{self, Style};
 use serde_json::Value;
-use viewer::analysis::Cost;
-use viewer::lens::Lens;
-use viewer::query::{Part, Query};
-use viewer::suppression::{Suppressions, parse};
-use viewer::text::{self, Style};
-use viewer::{Loaded, Moments, Naming, json};
 
 /// A capture of leaks: each stack, in `function@file` from the root, with the size of its block.
 fn made_of(stacks: &[(&str, u64)]) -> Made {

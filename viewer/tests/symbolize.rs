@@ -1,12 +1,12 @@
 //! Names that a capture lacks, from the files of this machine.
 
 use crate::support::Made;
+use analysis::functions_of;
+use analysis::query::{Filter, Part, Query};
 use capture::{Frame, FrameId, Module, ModuleId};
+use engine::lens::Lens;
+use engine::{LookedUp, Moments, Naming};
 use std::os::unix::fs::MetadataExt;
-use viewer::analysis::functions_of;
-use viewer::lens::Lens;
-use viewer::query::{Filter, Part, Query};
-use viewer::{LookedUp, Moments, Naming};
 
 /// A function whose name is found in this test's own executable.
 #[inline(never)]
@@ -60,7 +60,7 @@ fn found(module: Module, stored: Option<&str>, naming: Naming) -> (Vec<String>, 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.memprof");
     made.write(&path);
-    let loaded = viewer::open(&path, naming).unwrap();
+    let loaded = engine::open(&path, naming).unwrap();
     let steps = functions_of(&loaded.tables, &loaded.names, node);
     let names = steps.map(|(_, step)| loaded.names.label(step.label).name.clone()).collect();
     (names, loaded.looked_up)
@@ -129,7 +129,7 @@ fn only_what_is_shown_is_looked_up() {
 
     let rows = |query: &Query, naming| {
         let loaded = Moments::open(&path).unwrap().seen(query, &Lens::default(), naming).unwrap();
-        let row = |site: &viewer::analysis::Site| {
+        let row = |site: &analysis::Site| {
             let steps = functions_of(&loaded.tables, &loaded.names, site.node);
             let names: Vec<String> =
                 steps.map(|(_, step)| loaded.names.label(step.label).name.clone()).collect();

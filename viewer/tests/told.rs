@@ -3,11 +3,12 @@
 use crate::support::Made;
 use crate::support::fixtures::told;
 use crate::support::golden::check_golden;
+use analysis::query::{Filter, Part, Query};
+use analysis::{Amount, PauseTotals, Profile};
 use capture::{Action, Ended, MarkKind, NodeId, ReallocOutcome};
-use viewer::analysis::{Amount, PauseTotals, Profile};
-use viewer::query::{Filter, Part, Query};
-use viewer::text::Style;
-use viewer::{DumpOptions, Moments, Naming};
+use engine::{Moments, Naming};
+use report::DumpOptions;
+use report::text::Style;
 
 fn blocks(blocks: i64, bytes: i64) -> Amount {
     Amount { blocks, bytes }
@@ -23,18 +24,18 @@ fn views_show_what_was_told() {
     };
     let (made, style) = (told(), Style::default());
     let loaded = told().loaded("app.memprof");
-    check_golden("told/info.txt", &written(&|out| viewer::text::info(out, &loaded, None, &style)));
-    check_golden("told/info.json", &written(&|out| viewer::json::info(out, &loaded)));
-    check_golden("told/leaks.txt", &written(&|out| viewer::text::leaks(out, &loaded, 3, &style)));
+    check_golden("told/info.txt", &written(&|out| report::text::info(out, &loaded, None, &style)));
+    check_golden("told/info.json", &written(&|out| report::json::info(out, &loaded)));
+    check_golden("told/leaks.txt", &written(&|out| report::text::leaks(out, &loaded, 3, &style)));
     let (tables, names, options) =
         (&loaded.tables, &loaded.names, DumpOptions { frames: 1, ..DumpOptions::default() });
     let text = written(&|out| {
-        let mut dump = viewer::text::Dump::new(out, tables, names, options, style);
+        let mut dump = report::text::Dump::new(out, tables, names, options, style);
         made.events.iter().try_for_each(|event| dump.event(event))
     });
     check_golden("told/dump.txt", &text);
     let json = written(&|out| {
-        let mut dump = viewer::json::Dump::new(out, tables, names, options, "app.memprof")?;
+        let mut dump = report::json::Dump::new(out, tables, names, options, "app.memprof")?;
         made.events.iter().try_for_each(|event| dump.event(event))
     });
     check_golden("told/dump.json", &json);

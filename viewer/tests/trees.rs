@@ -1,11 +1,11 @@
 //! Call trees and function tables, worked by hand.
 
 use crate::support::Made;
+use analysis::{Amount, Metric, Tree, functions};
 use capture::{FrameId, NodeId};
+use engine::Loaded;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use viewer::Loaded;
-use viewer::analysis::{Amount, Metric, Tree, functions};
 
 /// The paths of a tree with total and own part, as `a/b 300/3 own 300/3`, in order of the paths.
 fn paths(loaded: &Loaded, tree: &Tree) -> Vec<String> {
@@ -224,7 +224,7 @@ fn unknown_functions_are_told_apart_by_their_starts() {
         assert!(table.contains(&expected), "{expected} in {table:#?}");
     }
     let mut document = Vec::new();
-    viewer::json::report(&mut document, &loaded, &Default::default()).unwrap();
+    report::json::report(&mut document, &loaded, &Default::default()).unwrap();
     let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
     let mut starts: Vec<&str> = document["rows"]
         .as_array()
@@ -234,7 +234,7 @@ fn unknown_functions_are_told_apart_by_their_starts() {
         .collect();
     starts.sort_unstable();
     assert_eq!(starts, ["0x100", "0x100", "0x100", "0x100", "0x400"], "{document:#}");
-    let line = viewer::text::stack_line(&loaded, deep, &viewer::text::Style::default(), 0);
+    let line = report::text::stack_line(&loaded, deep, &report::text::Style::default(), 0);
     assert_eq!(line, format!("{here} < <in libx.so> [opt/libx.so] < <in libx.so> [lib/libx.so] ×2 < a"));
 }
 
@@ -298,9 +298,9 @@ fn deep_stacks_are_no_trouble() {
     let table = functions(&tree, &loaded.names);
     assert_eq!(table.iter().map(|cost| cost.own.blocks).sum::<i64>(), 10_000);
     let mut out = Vec::new();
-    let options = viewer::ReportOptions { shape: viewer::Shape::Tree, ..Default::default() };
-    viewer::text::report(&mut out, &loaded, &options, &viewer::text::Style::default()).unwrap();
-    viewer::json::report(&mut out, &loaded, &options).unwrap();
+    let options = report::ReportOptions { shape: report::Shape::Tree, ..Default::default() };
+    report::text::report(&mut out, &loaded, &options, &report::text::Style::default()).unwrap();
+    report::json::report(&mut out, &loaded, &options).unwrap();
     assert_eq!(inverted(&loaded, 2000).node(Tree::ROOT).total.blocks, 10_000);
 }
 
@@ -318,7 +318,7 @@ fn endless_plumbing_is_not_followed() {
     }
     let loaded = made.loaded("deep.memprof");
     let mut out = Vec::new();
-    viewer::text::report(&mut out, &loaded, &Default::default(), &Default::default()).unwrap();
+    report::text::report(&mut out, &loaded, &Default::default(), &Default::default()).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("30,000  std::f"), "{text}");
 }

@@ -3,10 +3,11 @@
 use crate::support::Made;
 use crate::support::fixtures::{rich, sampled, small, told};
 use crate::support::golden::check_golden;
+use analysis::{Metric, Share};
+use engine::Loaded;
+use report::text::Style;
+use report::{DumpOptions, ReportOptions, Shape};
 use serde_json::Value;
-use viewer::analysis::{Metric, Share};
-use viewer::text::Style;
-use viewer::{DumpOptions, Loaded, ReportOptions, Shape};
 
 fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut out = Vec::new();
@@ -27,11 +28,11 @@ fn all_views(made: impl Fn() -> Made, file: &str, style: &Style) -> Vec<(String,
     let mut views = vec![
         (
             "summary.txt".to_owned(),
-            written(|out| viewer::text::summary(out, &loaded, "sysprof-memprof", style)),
+            written(|out| report::text::summary(out, &loaded, "sysprof-memprof", style)),
         ),
-        ("leaks.txt".to_owned(), written(|out| viewer::text::leaks(out, &loaded, 3, style))),
-        ("info.txt".to_owned(), written(|out| viewer::text::info(out, &loaded, None, style))),
-        ("info.json".to_owned(), written(|out| viewer::json::info(out, &loaded))),
+        ("leaks.txt".to_owned(), written(|out| report::text::leaks(out, &loaded, 3, style))),
+        ("info.txt".to_owned(), written(|out| report::text::info(out, &loaded, None, style))),
+        ("info.json".to_owned(), written(|out| report::json::info(out, &loaded))),
         ("dump.txt".to_owned(), dump(&made(), &loaded, style)),
         ("dump.json".to_owned(), dump_json(&made(), &loaded)),
     ];
@@ -39,9 +40,9 @@ fn all_views(made: impl Fn() -> Made, file: &str, style: &Style) -> Vec<(String,
         for metric in Metric::ALL {
             let options = ReportOptions { metric, shape, ..ReportOptions::default() };
             let name = format!("{name}-{}", metric.name());
-            let text = written(|out| viewer::text::report(out, &loaded, &options, style));
+            let text = written(|out| report::text::report(out, &loaded, &options, style));
             views.push((format!("{name}.txt"), text));
-            views.push((format!("{name}.json"), written(|out| viewer::json::report(out, &loaded, &options))));
+            views.push((format!("{name}.json"), written(|out| report::json::report(out, &loaded, &options))));
         }
     }
     views
@@ -50,7 +51,7 @@ fn all_views(made: impl Fn() -> Made, file: &str, style: &Style) -> Vec<(String,
 fn dump(made: &Made, loaded: &Loaded, style: &Style) -> String {
     written(|out| {
         let options = DumpOptions { frames: 3, ..DumpOptions::default() };
-        let mut dump = viewer::text::Dump::new(out, &loaded.tables, &loaded.names, options, *style);
+        let mut dump = report::text::Dump::new(out, &loaded.tables, &loaded.names, options, *style);
         made.events.iter().try_for_each(|event| dump.event(event))
     })
 }
@@ -58,7 +59,7 @@ fn dump(made: &Made, loaded: &Loaded, style: &Style) -> String {
 fn dump_json(made: &Made, loaded: &Loaded) -> String {
     written(|out| {
         let options = DumpOptions::default();
-        let mut dump = viewer::json::Dump::new(out, &loaded.tables, &loaded.names, options, "app.memprof")?;
+        let mut dump = report::json::Dump::new(out, &loaded.tables, &loaded.names, options, "app.memprof")?;
         made.events.iter().try_for_each(|event| dump.event(event))
     })
 }
@@ -83,7 +84,7 @@ fn names_are_as_expected() {
     let min = Some(Share::percent(0.0));
     for (name, shape) in SHAPES {
         let options = ReportOptions { metric: Metric::Allocations, shape, min, limit: Some(100) };
-        let text = written(|out| viewer::text::report(out, &loaded, &options, &Style::default()));
+        let text = written(|out| report::text::report(out, &loaded, &options, &Style::default()));
         check_golden(&format!("rich/names-{name}.txt"), &text);
     }
 }
@@ -156,7 +157,7 @@ fn lines_keep_to_the_width() {
             // Sentences are never cut.
             let advice = |line: &&str| line.starts_with("            ") && line.ends_with('.');
             for line in text.lines().skip(4).filter(|line| table && !advice(line)) {
-                assert!(viewer::text::columns(line) <= width, "{name} at {width}: {line}");
+                assert!(report::text::columns(line) <= width, "{name} at {width}: {line}");
             }
         }
     }
@@ -222,7 +223,7 @@ fn hidden_and_shown_add_up() {
             let options =
                 |shape| ReportOptions { metric, shape, min: Some(Share::percent(min)), limit: Some(limit) };
             let document = |shape| -> Value {
-                serde_json::from_str(&written(|out| viewer::json::report(out, &loaded, &options(shape))))
+                serde_json::from_str(&written(|out| report::json::report(out, &loaded, &options(shape))))
                     .unwrap()
             };
             let rows = document(Shape::Stacks);

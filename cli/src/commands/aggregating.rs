@@ -4,12 +4,12 @@ use crate::exit::Failure;
 use anyhow::Context;
 use capture::{AtomicFile, Error, Reader, Writer};
 use collector::{Begin, Distil, cannot_create};
+use export::aggregate::{Aggregate, metadata};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use viewer::aggregate::{Aggregate, metadata};
 
 /// An anonymous file in memory.
 pub(super) fn in_memory() -> std::io::Result<Arc<File>> {

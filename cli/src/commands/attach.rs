@@ -9,6 +9,7 @@ use crate::exit::{FAILED, Failure, Outcome};
 use crate::progress::Progress;
 use crate::stream::Stream;
 use crate::{message, output, values};
+use analysis::format::{counted, duration};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use collector::Session;
@@ -19,7 +20,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use viewer::format::{counted, duration};
 
 /// Record running processes
 ///

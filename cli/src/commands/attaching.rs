@@ -4,13 +4,13 @@ use super::recording::failure_of;
 use super::supervise;
 use crate::exit::Failure;
 use crate::{agent, message};
+use analysis::format::duration;
 use anyhow::anyhow;
 use collector::Session;
 use collector::attach::launch::Signals;
 use collector::attach::{Manner, Refusal, is_callable, make_doorbell};
 use collector::inject::{self, Injection};
 use std::time::{Duration, Instant};
-use viewer::format::duration;
 
 /// In this time all processes that are waited for are called once, each for an equal part of it.
 const LAP: Duration = Duration::from_secs(1);

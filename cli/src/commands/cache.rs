@@ -1,8 +1,8 @@
 //! Where results are cached that would otherwise be computed again: indices of large captures, and names.
 
+use engine::Cache;
 use std::env;
 use std::path::PathBuf;
-use viewer::Cache;
 
 /// The cache for indices.
 pub(super) fn of_user() -> Cache {

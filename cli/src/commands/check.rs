@@ -5,14 +5,14 @@ use super::suppression::SuppressionArguments;
 use super::view::{self, Capture};
 use crate::exit::{self, Failure, Outcome};
 use crate::{message, values};
+use analysis::Share;
+use analysis::query::Expression;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
+use engine::check::{Baseline, Limits, Measure, Rules, Section};
+use report::{json, junit, text};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use viewer::analysis::Share;
-use viewer::check::{Baseline, Limits, Measure, Rules, Section};
-use viewer::query::Expression;
-use viewer::{json, junit, text};
 
 /// Check a capture against rules
 ///

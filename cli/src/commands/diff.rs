@@ -8,15 +8,16 @@ use super::view::{self, failure};
 use crate::exit::{self, Failure, Outcome};
 use crate::message;
 use crate::values::size;
+use analysis::format::{bytes, counted};
+use analysis::query::{Anchor, Part, When};
+use analysis::{Metric, Share, Spelling};
 use anyhow::anyhow;
 use clap::Args;
+use engine::check::{self, Growth};
+use engine::{compare_captures, compare_moments};
+use report::{DiffOptions, Shape, json, text};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use viewer::analysis::{Metric, Share, Spelling};
-use viewer::check::{self, Growth};
-use viewer::format::{bytes, counted};
-use viewer::query::{Anchor, Part, When};
-use viewer::{DiffOptions, Shape, compare_captures, compare_moments, json, text};
 
 /// Show what changed between two moments, or two recordings
 ///

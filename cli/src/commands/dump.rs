@@ -2,11 +2,12 @@
 
 use super::view::{self, Capture};
 use crate::exit::Outcome;
+use analysis::format::counted;
 use clap::Args;
+use engine::{Error, LookedUp};
+use report::DumpOptions;
 use std::io::Write;
 use std::path::Path;
-use viewer::format::counted;
-use viewer::{DumpOptions, Error, LookedUp};
 
 /// Print every event, one per line
 #[derive(Args, Debug)]
@@ -47,10 +48,10 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let mut looked_up = LookedUp::default();
     let code = view::print(|out, style| {
         looked_up = match arguments.json {
-            is_json if arguments.samples => viewer::dump_samples(file, naming, out, options, is_json)?,
-            is_json if arguments.hits => viewer::dump_hits(file, naming, out, options, is_json)?,
-            true => viewer::dump_json(file, naming, out, options)?,
-            false => viewer::dump(file, naming, out, options, style)?,
+            is_json if arguments.samples => report::dump_samples(file, naming, out, options, is_json)?,
+            is_json if arguments.hits => report::dump_hits(file, naming, out, options, is_json)?,
+            true => report::dump_json(file, naming, out, options)?,
+            false => report::dump(file, naming, out, options, style)?,
         };
         Ok(())
     })?;

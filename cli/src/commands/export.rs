@@ -11,15 +11,16 @@ use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Packing};
 use crate::{graphviz, message};
+use analysis::format::counted;
+use analysis::{Metric, Share};
 use anyhow::anyhow;
 use clap::Args;
+use engine::Recorded;
+use export::{ExportOptions, Format};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use target::Target;
-use viewer::analysis::{Metric, Share};
-use viewer::format::counted;
-use viewer::{ExportOptions, Format, Recorded};
 
 /// Convert a capture for other programs
 #[derive(Args, Debug)]
@@ -115,17 +116,17 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
     };
     let events = Recorded::new(&arguments.capture.file);
     let Some((output, packing)) = output else {
-        return view::print(|out, _| viewer::export(out, &loaded, &events, &options));
+        return view::print(|out, _| export::export(out, &loaded, &events, &options));
     };
     // That format is gzipped whatever its name.
     let packing = packing.filter(|_| format != Format::Pprof);
     output::write(output, packing, |out| {
         let Some(drawing) = graphviz::drawing(&Packing::inner(output)).filter(|_| format == Format::Dot)
         else {
-            return Ok(viewer::export(out, &loaded, &events, &options)?);
+            return Ok(export::export(out, &loaded, &events, &options)?);
         };
         let mut graph = Vec::new();
-        viewer::export(&mut graph, &loaded, &events, &options)?;
+        export::export(&mut graph, &loaded, &events, &options)?;
         Ok(out.write_all(&graphviz::draw(&graph, drawing, &|| false)?)?)
     })
 }
@@ -137,7 +138,7 @@ fn copy(arguments: &Arguments) -> Outcome {
     output::check(output, arguments.force)?;
     let redaction = arguments.redact.then(|| redact::redaction(&arguments.hide));
     let Capture { file, .. } = &arguments.capture;
-    let (sink, copied) = viewer::copy(file, arguments.capture.naming(), output::create(output)?, redaction)
+    let (sink, copied) = export::copy(file, arguments.capture.naming(), output::create(output)?, redaction)
         .map_err(view::failure)?;
     view::tell(copied.looked_up);
     if arguments.redact {
@@ -160,16 +161,16 @@ fn database(arguments: &Arguments) -> Outcome {
     let loaded = arguments.capture.ask(&arguments.question.query())?;
     // An empty file is a valid empty database.
     let file = output::create(output)?;
-    viewer::sql::write(file.temporary(), &loaded, &Recorded::new(&arguments.capture.file))
+    export::sql::write(file.temporary(), &loaded, &Recorded::new(&arguments.capture.file))
         .map_err(not_written)?;
     output::commit(file, output)
 }
 
 /// If the capture lacks what is to be exported, that is a usage error.
 #[cfg(feature = "sql")]
-fn not_written(error: viewer::sql::Error) -> Failure {
+fn not_written(error: export::sql::Error) -> Failure {
     match error {
-        viewer::sql::Error::View(error) => view::failure(error),
+        export::sql::Error::View(error) => view::failure(error),
         error => Failure::from(error),
     }
 }
@@ -186,7 +187,7 @@ fn tables(arguments: &Arguments) -> Outcome {
     let loaded = arguments.capture.ask(&arguments.question.query())?;
     let folder = std::fs::DirBuilder::new().mode(0o700).create(output);
     folder.map_err(|error| output::unwritable(output, &error))?;
-    let written = viewer::sql::write_parquet(output, &loaded, &Recorded::new(&arguments.capture.file));
+    let written = export::sql::write_parquet(output, &loaded, &Recorded::new(&arguments.capture.file));
     if let Err(error) = written {
         // If this fails too, an incomplete folder of ours is left.
         let _stays = std::fs::remove_dir_all(output);

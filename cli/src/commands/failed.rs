@@ -3,9 +3,9 @@
 use super::question::WhichPart;
 use super::view::{self, Capture};
 use crate::exit::Outcome;
+use analysis::query::Query;
 use clap::Args;
-use viewer::query::Query;
-use viewer::{json, text};
+use report::{json, text};
 
 /// Default number of rows: each is a paragraph.
 const LIMIT: usize = 10;

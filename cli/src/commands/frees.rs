@@ -3,12 +3,12 @@
 use super::lives::{Form, LivesArguments};
 use super::view;
 use crate::exit::{Failure, Outcome};
+use analysis::Metric;
+use analysis::lifetimes::{Frees, Order, Side};
+use analysis::query::Expression;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use viewer::analysis::Metric;
-use viewer::lives::{Frees, Order, Side};
-use viewer::query::Expression;
-use viewer::{json, text};
+use report::{json, text};
 
 /// Show who frees whose blocks
 ///

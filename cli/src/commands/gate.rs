@@ -7,13 +7,13 @@ use crate::message;
 use crate::terminal;
 use anstream::{AutoStream, ColorChoice};
 use collector::Finished;
+use engine::Naming;
+use engine::check::Rules;
+use report::text::{self, Style};
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use viewer::Naming;
-use viewer::check::Rules;
-use viewer::text::{self, Style};
 
 /// Rules that are checked after a recording.
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 
 use super::lives::{Form, LivesArguments};
 use crate::exit::Outcome;
+use analysis::lifetimes::History;
 use clap::Args;
-use viewer::lives::History;
-use viewer::{json, text};
+use report::{json, text};
 
 /// Most events that are kept.
 const MOST_TURNS: usize = 100_000;

@@ -6,15 +6,15 @@ use crate::exit::{Failure, Outcome};
 use crate::graphviz::{self, MOST_OF_DRAWING, Undrawn};
 use crate::log::debug;
 use crate::{message, output};
+use analysis::History;
 use anyhow::Context;
 use clap::Args;
+use engine::Loaded;
+use heap_graph::Scanned;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use viewer::Loaded;
-use viewer::analysis::History;
-use viewer::graph::Scanned;
-use viewer::web::{self, Drawing, GraphQuery, HeldScans, Lack, PageOptions};
+use web::{self, Drawing, GraphQuery, HeldScans, Lack, PageOptions};
 
 /// Write a page for a browser
 ///
@@ -91,8 +91,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let packing = if is_stdout { None } else { output::check_document(&path, arguments.force)? };
     older.iter().try_for_each(|older| older.check(capture.no_cache()))?;
     debug!("reading {}", file.display());
-    let (loaded, history, map) =
-        viewer::web::open_with_history(file, capture.naming()).map_err(view::failure)?;
+    let (loaded, history, map) = web::open_with_history(file, capture.naming()).map_err(view::failure)?;
     let (loaded, beside) = beside(older.as_ref(), loaded, capture.naming())?;
     let loaded = capture.told(loaded);
     let drawing = Some(drawing(&loaded, &history)?);

@@ -3,11 +3,11 @@
 use super::view;
 use crate::exit::{Failure, Outcome};
 use crate::{message, output};
+use analysis::format::counted;
 use clap::Args;
 use collector::import::{self, Import, ImportError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use viewer::format::counted;
 
 /// Convert a recording of heaptrack or perf into a capture
 ///

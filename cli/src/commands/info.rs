@@ -3,9 +3,9 @@
 use super::question::WhichPart;
 use super::view::{self, Capture};
 use crate::exit::Outcome;
+use analysis::query::Query;
 use clap::Args;
-use viewer::query::Query;
-use viewer::{json, text};
+use report::{json, text};
 
 /// Show what was recorded and lost, and what recording cost
 #[derive(Args, Debug)]

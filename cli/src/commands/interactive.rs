@@ -55,7 +55,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         file,
         older,
         naming: in_silence(arguments.capture.naming()),
-        cache: if arguments.capture.no_cache() { viewer::Cache::none() } else { cache::of_user() },
+        cache: if arguments.capture.no_cache() { engine::Cache::none() } else { cache::of_user() },
         path_map: arguments.path_map.clone(),
         color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
     };

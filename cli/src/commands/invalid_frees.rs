@@ -3,7 +3,7 @@
 use super::view::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
-use viewer::{json, text};
+use report::{json, text};
 
 /// Most frees that are examined.
 const MOST: usize = 10_000;

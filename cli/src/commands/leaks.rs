@@ -6,7 +6,7 @@ use super::suppression::SuppressionArguments;
 use super::view::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
-use viewer::{json, text};
+use report::{json, text};
 
 /// Default number of rows in text.
 const LIMIT: usize = 20;

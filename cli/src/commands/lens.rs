@@ -1,10 +1,10 @@
 //! Options that select stacks and how they are shown, shared by all views of stacks.
 
+use analysis::query::{Expression, Pattern};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use viewer::Grouping;
-use viewer::lens::Lens;
-use viewer::query::{Expression, Pattern};
+use engine::Grouping;
+use engine::lens::Lens;
 
 /// What of the stacks is shown.
 #[derive(Args, Clone, Debug, Default)]
@@ -39,10 +39,10 @@ pub(crate) struct LensArguments {
 
 impl LensArguments {
     /// The shape of report that suits these options best.
-    pub(super) fn shape(&self) -> Option<viewer::Shape> {
+    pub(super) fn shape(&self) -> Option<report::Shape> {
         match (&self.callers, &self.callees) {
-            (Some(_), _) => Some(viewer::Shape::Inverted),
-            (_, Some(_)) => Some(viewer::Shape::Tree),
+            (Some(_), _) => Some(report::Shape::Inverted),
+            (_, Some(_)) => Some(report::Shape::Tree),
             _ => None,
         }
     }

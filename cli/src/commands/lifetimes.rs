@@ -2,9 +2,9 @@
 
 use super::lives::{Form, LivesArguments};
 use crate::exit::Outcome;
+use analysis::lifetimes::Lifetimes;
 use clap::Args;
-use viewer::lives::Lifetimes;
-use viewer::{json, text};
+use report::{json, text};
 
 /// Show how long blocks live, by size and by stack
 ///

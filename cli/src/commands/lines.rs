@@ -5,10 +5,11 @@ use super::question::Question;
 use super::report::metric;
 use super::view::{self, Capture};
 use crate::exit::Outcome;
+use analysis::query::{Part, Pattern};
+use analysis::{Metric, Share, lines, lines_of};
 use clap::Args;
-use viewer::analysis::{Metric, Share, lines, lines_of};
-use viewer::query::{Part, Pattern};
-use viewer::{Loaded, ReportOptions, json, text};
+use engine::Loaded;
+use report::{ReportOptions, json, text};
 
 /// Show source lines by what they allocate
 ///

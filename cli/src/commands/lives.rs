@@ -3,13 +3,13 @@
 use super::question::Question;
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
+use analysis::Watch;
+use analysis::query::{Expression, Query};
 use capture::Tables;
 use clap::Args;
+use engine::{Error, Loaded, Moments, Naming};
+use report::text::Style;
 use std::io::Write;
-use viewer::analysis::Watch;
-use viewer::query::{Expression, Query};
-use viewer::text::Style;
-use viewer::{Error, Loaded, Moments, Naming};
 
 /// Default number of rows in text.
 const LIMIT: usize = 20;

@@ -1,11 +1,11 @@
 //! The line that shows the progress of a slow search for names.
 
 use crate::{message, terminal};
+use analysis::format::count;
 use collector::NameSearch;
 use std::io::{Write, stderr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use viewer::format::count;
 
 /// How long a search runs before the line appears.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);

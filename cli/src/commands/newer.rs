@@ -2,11 +2,11 @@
 
 use super::view;
 use crate::exit::Failure;
+use analysis::Spelling;
 use clap::Args;
+use engine::{Loaded, Naming};
 use std::path::{Path, PathBuf};
-use viewer::analysis::Spelling;
-use viewer::web::Beside;
-use viewer::{Loaded, Naming};
+use web::Beside;
 
 /// What stands behind the capture where two are given: as for `diff`, the older one comes first.
 #[derive(Args, Debug)]

@@ -2,11 +2,12 @@
 
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
+use analysis::lifetimes::{PAGE, Pages};
+use analysis::query::{Anchor, Filter, Part, Query, Selected, When};
 use anyhow::anyhow;
 use clap::Args;
-use viewer::lives::{PAGE, Pages};
-use viewer::query::{Anchor, Filter, Part, Query, Selected, When};
-use viewer::{Error, json, text};
+use engine::Error;
+use report::{json, text};
 
 /// Default number of rows in text.
 const LIMIT: usize = 20;

@@ -2,13 +2,13 @@
 
 use super::whom::{self, Whom, whom};
 use crate::exit::Outcome;
+use analysis::format::duration;
 use clap::Args;
 use collector::attach::{Preloaded, State, make_doorbell, preloaded};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
-use viewer::format::duration;
 
 /// Columns of a command line on a terminal; pipes get all of it.
 const WIDTH: usize = 60;

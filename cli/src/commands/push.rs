@@ -15,17 +15,18 @@ use crate::log::debug;
 use crate::message;
 use crate::pyroscope::{About, Name, Upload};
 use crate::values;
+use analysis::Metric;
 use anyhow::{Context, anyhow};
 use capture::Reader;
 use clap::Args;
+use engine::Loaded;
+use engine::live::Intervals;
+use export::{ExportOptions, Format};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use viewer::analysis::Metric;
-use viewer::live::Intervals;
-use viewer::{ExportOptions, Format, Loaded};
 
 /// Send profiles of a recording to a server, while it goes on
 ///
@@ -209,7 +210,7 @@ fn profile(interval: &Loaded) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
     let options = ExportOptions { metric: Metric::Bytes, ..ExportOptions::new(Format::Pprof) };
     // The format has no events.
-    viewer::export(&mut out, interval, &Vec::new(), &options)?;
+    export::export(&mut out, interval, &Vec::new(), &options)?;
     Ok(out)
 }
 

@@ -3,8 +3,8 @@
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use clap::Args;
-use viewer::Recorded;
-use viewer::sql::{self, Form};
+use engine::Recorded;
+use export::sql::{self, Form};
 
 /// Query a capture in SQL
 #[derive(Args, Debug)]

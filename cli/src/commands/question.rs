@@ -1,7 +1,7 @@
 //! Options shared by views: which part of a capture, and which blocks.
 
+use analysis::query::{Anchor, Filter, Module, Part, Query, Selected, Sizes, When};
 use clap::Args;
-use viewer::query::{Anchor, Filter, Module, Part, Query, Selected, Sizes, When};
 
 /// A part of a capture.
 #[derive(Args, Debug)]

@@ -2,9 +2,9 @@
 
 use super::lives::{Form, LivesArguments};
 use crate::exit::Outcome;
+use analysis::lifetimes::Reallocs;
 use clap::Args;
-use viewer::lives::Reallocs;
-use viewer::{json, text};
+use report::{json, text};
 
 /// Show blocks that are resized repeatedly, and what that copies
 ///

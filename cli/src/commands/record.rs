@@ -6,6 +6,7 @@ use crate::exit::{FAILED, Failure, Outcome};
 use crate::log::debug;
 use crate::progress::Progress;
 use crate::{agent, message, output, values};
+use analysis::format::duration;
 use anyhow::{Context, anyhow};
 use clap::Args;
 use collector::Rights;
@@ -15,7 +16,6 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use viewer::format::duration;
 
 /// Record programs started by hand with the agent preloaded
 ///

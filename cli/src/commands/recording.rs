@@ -11,12 +11,12 @@ use clap::{Args, ValueEnum};
 use collector::{
     CpuOptions, DEFAULT_DEPTH, Error, MAX_DEPTH, OnFull, Options, Rights, Scope, Session, Trace, Triggers,
 };
+use engine::Naming;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use viewer::Naming;
 
 /// How often a capture that is read meanwhile is extended.
 const WATCHED: Duration = Duration::from_millis(200);

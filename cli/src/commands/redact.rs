@@ -1,7 +1,7 @@
 //! The names of this machine and its users.
 
+use export::Redaction;
 use std::path::PathBuf;
-use viewer::Redaction;
 
 /// What to remove from a copy: the names of this user and machine, and whatever the user asks for.
 pub(super) fn redaction(hide: &[String]) -> Redaction {

@@ -4,13 +4,13 @@ use super::lens::LensArguments;
 use super::question::Question;
 use super::view::{self, Capture};
 use crate::exit::Outcome;
+use analysis::query::Part;
+use analysis::{Metric, Share};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use viewer::analysis::{Metric, Share};
-use viewer::lens::Lens;
-use viewer::outline::{Form, outline};
-use viewer::query::Part;
-use viewer::{ReportOptions, Shape, json, text};
+use engine::lens::Lens;
+use report::outline::{Form, outline};
+use report::{ReportOptions, Shape, json, text};
 
 /// Show who allocates and who holds memory
 ///

@@ -4,7 +4,8 @@ use super::lives::{Form, LivesArguments};
 use crate::exit::{Failure, Outcome};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use viewer::{Loaded, Moments, ResidentBy, json, text};
+use engine::{Loaded, Moments};
+use report::{ResidentBy, json, text};
 
 /// Show which memory is resident, and who touched it
 ///

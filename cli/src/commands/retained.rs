@@ -2,10 +2,10 @@
 
 use super::view::{self, Capture};
 use crate::exit::Outcome;
+use analysis::query::Selected;
 use clap::Args;
-use viewer::graph::WhichScan;
-use viewer::query::Selected;
-use viewer::{json, text};
+use heap_graph::WhichScan;
+use report::{json, text};
 
 /// Default number of rows in text.
 const LIMIT: usize = 20;

@@ -3,10 +3,10 @@
 use super::suppression::read_list;
 use crate::exit::Failure;
 use anyhow::{Context, anyhow};
+use engine::check::Rules;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use viewer::check::Rules;
 
 /// Longest rules file that is read.
 const MOST_BYTES: u64 = 1 << 20;
@@ -35,7 +35,7 @@ pub(super) fn require(rules: &Rules) -> Result<(), Failure> {
         )));
     }
     match &rules.baseline {
-        Some(baseline) => viewer::Moments::open(&baseline.file).map(drop).map_err(Failure::usage),
+        Some(baseline) => engine::Moments::open(&baseline.file).map(drop).map_err(Failure::usage),
         None => Ok(()),
     }
 }

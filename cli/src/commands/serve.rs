@@ -23,7 +23,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use viewer::web::PageOptions;
+use web::PageOptions;
 
 /// Show a capture in a browser
 ///

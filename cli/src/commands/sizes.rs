@@ -2,9 +2,9 @@
 
 use super::lives::{Form, LivesArguments};
 use crate::exit::Outcome;
+use analysis::lifetimes::Sizes;
 use clap::Args;
-use viewer::lives::Sizes;
-use viewer::{json, text};
+use report::{json, text};
 
 /// Show requested sizes, by whom, and what the allocator adds
 ///

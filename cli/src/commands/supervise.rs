@@ -18,6 +18,7 @@ use crate::exit::NOT_RECORDED;
 use crate::log::debug;
 use crate::message;
 use crate::progress::{PERIOD, Progress};
+use analysis::format::counted;
 use anyhow::Context;
 use collector::attach::launch::{
     Child, Descendant, Origin, Received, Signal, Signals, descendants, has_children, reap,
@@ -28,7 +29,6 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use viewer::format::counted;
 
 /// Time between two checks if there is nothing to draw.
 const IDLE: Duration = Duration::from_secs(60);

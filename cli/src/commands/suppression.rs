@@ -4,12 +4,12 @@ use crate::exit::Failure;
 use crate::values;
 use anyhow::{Context, anyhow};
 use clap::Args;
+use engine::Rule;
+use engine::suppression::{Suppressions, parse};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use viewer::Rule;
-use viewer::suppression::{Suppressions, parse};
 
 /// Longest suppression file that is read.
 const MOST_BYTES: u64 = 16 << 20;

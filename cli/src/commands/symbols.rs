@@ -3,8 +3,8 @@
 use super::cache;
 use crate::message;
 use clap::Args;
+use engine::{NameCache, Naming, Notice, Servers, SymbolOptions};
 use std::path::PathBuf;
-use viewer::{NameCache, Naming, Notice, Servers, SymbolOptions};
 
 /// Where debug files are, and how names are shown.
 #[derive(Args, Clone, Debug)]

@@ -3,10 +3,10 @@
 use super::lives::{Form, LivesArguments};
 use crate::exit::Outcome;
 use crate::values;
+use analysis::lifetimes::Temporary;
 use clap::Args;
+use report::{json, text};
 use std::time::Duration;
-use viewer::lives::Temporary;
-use viewer::{json, text};
 
 /// Show allocations that did not last, by stack
 ///

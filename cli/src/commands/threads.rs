@@ -2,9 +2,9 @@
 
 use super::lives::{Form, LivesArguments};
 use crate::exit::Outcome;
+use analysis::lifetimes::Threads;
 use clap::Args;
-use viewer::lives::Threads;
-use viewer::{json, text};
+use report::{json, text};
 
 /// Show what each thread allocates, and which thread frees it
 ///

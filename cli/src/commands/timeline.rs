@@ -5,9 +5,9 @@ use super::view::{self, Capture, failure};
 use crate::exit::Outcome;
 use crate::terminal;
 use clap::Args;
+use report::text::{Style, timeline_steps};
+use report::{json, text};
 use std::io;
-use viewer::text::{Style, timeline_steps};
-use viewer::{json, text};
 
 /// Show the heap over time
 #[derive(Args, Debug)]
@@ -40,7 +40,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let steps = arguments.steps.map_or(default, usize::from);
     let mut moments = arguments.capture.moments()?;
     let (timeline, profile) = moments.timeline(&arguments.range.part(), steps).map_err(failure)?;
-    let loaded = moments.show(profile, viewer::Naming::Stored);
+    let loaded = moments.show(profile, engine::Naming::Stored);
     view::print(|out, style| {
         match arguments.json {
             true => json::timeline(out, &loaded, &timeline)?,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  own attach ──► capture in memory, let go as it is read ──┐
-//!          -o ──► capture in a file ────────────────────────┼─► viewer::live ──► terminal, text, JSON
+//!          -o ──► capture in a file ────────────────────────┼─► engine::live ──► terminal, text, JSON
 //!  recorded by another ──► its capture ─────────────────────┘
 //! ```
 
@@ -20,11 +20,11 @@ use crate::values;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use collector::attach::launch::{Received, Signal, Signals, lift_limits};
+use engine::live::{By, Order, Reading};
+use report::{json, text};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use subject::Subject;
-use viewer::live::{By, Order, Reading};
-use viewer::{json, text};
 
 /// Time between two reads of the recording, however rarely reports are due.
 const TURN: Duration = Duration::from_millis(250);

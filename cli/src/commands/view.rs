@@ -6,20 +6,20 @@ use crate::exit::{Failure, Outcome};
 use crate::log::debug;
 use crate::stream::Stream;
 use crate::{message, terminal};
+use analysis::Metric;
+use analysis::format::counted;
+use analysis::query::Query;
 use anstream::{AutoStream, ColorChoice};
 use capture::Tables;
 use clap::Args;
 use collector::Finished;
+use engine::lens::Lens;
+use engine::suppression::Suppressions;
+use engine::{Cache, Error, Loaded, LookedUp, Moments, Naming, Source};
+use report::text::{self, Style};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use viewer::analysis::Metric;
-use viewer::format::counted;
-use viewer::lens::Lens;
-use viewer::query::Query;
-use viewer::suppression::Suppressions;
-use viewer::text::{self, Style};
-use viewer::{Cache, Error, Loaded, LookedUp, Moments, Naming, Source};
 
 /// A capture to be shown.
 #[derive(Args, Debug)]
@@ -115,7 +115,7 @@ pub(super) fn moments(file: &Path, no_cache: bool) -> Result<Moments, Failure> {
 
 pub(super) fn open(file: &Path, naming: Naming) -> Result<Loaded, Failure> {
     debug!("reading {}", file.display());
-    viewer::open(file, naming).map_err(failure)
+    engine::open(file, naming).map_err(failure)
 }
 
 /// Reports which names do not come from the capture, or could not be found.

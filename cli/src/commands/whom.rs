@@ -1,11 +1,11 @@
 //! The processes that a command is about, each named by pid, or all processes of a name.
 
 use crate::exit::Failure;
+use analysis::format::listed;
 use anyhow::anyhow;
 use collector::attach::{Preloaded, State, named, preloaded};
 use collector::control::commands::ask;
 use std::collections::BTreeSet;
-use viewer::format::listed;
 
 /// Most processes named in a list for the user; the others are counted.
 const NAMED: usize = 10;

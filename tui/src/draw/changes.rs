@@ -10,10 +10,10 @@ use super::{Theme, put, put_at};
 use crate::catalogue;
 use crate::model::{Model, layout};
 use crate::work::Changes;
+use analysis::{Amount, Tree};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use viewer::analysis::{Amount, Tree};
-use viewer::text::{Units, escape};
+use report::text::{Units, escape};
 
 /// Draws the page.
 pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {

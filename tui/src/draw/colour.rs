@@ -1,9 +1,9 @@
 //! Colours: few, from the terminal's own palette or the 256-colour one, and none where the user wants none.
 
 use crate::work::Tone;
+use analysis::Kind;
 use capture::ProcessId;
 use ratatui::style::{Color, Modifier, Style};
-use viewer::analysis::Kind;
 
 /// Hues of processes, shaded by function. They can be told apart by people with red-green blindness: those of Okabe
 /// and Ito, as near as the palette has them.

@@ -5,10 +5,10 @@ use super::tree::{function_numbers, own};
 use crate::catalogue;
 use crate::model::{Model, Page, Pane};
 use crate::work::{Stands, View, kept_header, kept_numbers, numbers};
-use viewer::analysis::{Kind, LabelId, Tree};
-use viewer::export::flamegraph;
-use viewer::graph::Holder;
-use viewer::outline::{Form, Outline, OutlineRow};
+use analysis::{Kind, LabelId, Tree};
+use export::flamegraph;
+use heap_graph::Holder;
+use report::outline::{Form, Outline, OutlineRow};
 
 /// The target of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

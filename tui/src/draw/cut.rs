@@ -6,8 +6,8 @@
 //!  shown      92.8 KiB in …                  92.8 KiB in 1,234 b…           …
 //! ```
 
+use report::text::{columns, fit};
 use std::ops::Range;
-use viewer::text::{columns, fit};
 
 /// Longest unit: `KiB`, `min`. Longer words are recognised by their beginning.
 const UNIT: usize = 3;

@@ -4,13 +4,13 @@ use super::tree::process_of;
 use super::{Theme, put, put_at};
 use crate::model::{Cell, Flame, Model, layout};
 use crate::work::{View, numbers, rank};
+use analysis::{Kind, LabelId, Tree};
 use capture::ProcessId;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use report::text::{escape, fit_name};
 use std::collections::HashMap;
-use viewer::analysis::{Kind, LabelId, Tree};
-use viewer::text::{escape, fit_name};
 
 /// Draws the page.
 pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {

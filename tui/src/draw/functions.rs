@@ -8,7 +8,7 @@ use crate::model::{Focus, Model, layout};
 use crate::work::{View, numbers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use viewer::text::fit_name;
+use report::text::fit_name;
 
 /// Draws the page.
 pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {

@@ -19,12 +19,12 @@ use super::{Theme, put, put_at, tint};
 use crate::catalogue;
 use crate::model::{Model, Page, Row, layout, wrapped};
 use crate::work::{Kept, Stands, kept_header, sized};
+use analysis::format::{bytes, count, percent};
+use analysis::{Amount, Tree};
+use heap_graph::Holder;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use viewer::analysis::{Amount, Tree};
-use viewer::format::{bytes, count, percent};
-use viewer::graph::Holder;
 
 /// From this width on, a row shows its share, too.
 const WIDE: u16 = 100;

@@ -5,12 +5,12 @@ use super::{Theme, put, put_at, tint};
 use crate::catalogue;
 use crate::model::{Model, Page, layout, wrapped};
 use crate::work::{StackList, StackRow, steps};
+use analysis::{Step, meaningful};
 use capture::{FrameId, NodeId};
+use engine::Loaded;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use viewer::Loaded;
-use viewer::analysis::{Step, meaningful};
-use viewer::text::{detail_of_frame, escape, fit_name};
+use report::text::{detail_of_frame, escape, fit_name};
 
 /// Below this width, only one number of a row is shown.
 const NARROW: u16 = 100;
@@ -91,7 +91,7 @@ pub(super) fn of_stack(
     }
     for (place, (frame, step)) in (first..).zip(steps) {
         let at = detail_of_frame(loaded, frame, &step).unwrap_or_default();
-        let room = usize::from(places.width).saturating_sub(viewer::text::columns(&at) + 2);
+        let room = usize::from(places.width).saturating_sub(report::text::columns(&at) + 2);
         let name = fit_name(&loaded.names, step.label, room.max(10));
         let column = put(buffer, places, place, &name, theme.of_kind(loaded.names.label(step.label).kind));
         put_at(buffer, places, column + 2, place, &at, theme.detail());

@@ -7,7 +7,7 @@ use crate::model::{Model, Page, layout};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use viewer::text::escape;
+use report::text::escape;
 
 /// The least columns for the file's name.
 const NAME: u16 = 12;
@@ -15,7 +15,7 @@ const NAME: u16 = 12;
 /// The file, and which part of it is shown.
 pub(super) fn title(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let about = format!(" {} ", about(model));
-    let width = u16::try_from(viewer::text::columns(&about)).unwrap_or(area.width).min(area.width);
+    let width = u16::try_from(report::text::columns(&about)).unwrap_or(area.width).min(area.width);
     put_at(buffer, area, area.width - width, 0, &about, theme.heading().patch(theme.value()));
     let area = Rect { width: area.width - width, ..area };
     let view = model.view();

@@ -5,12 +5,12 @@ use super::{Theme, put, put_at};
 use crate::catalogue;
 use crate::model::{Model, layout};
 use crate::work::{History, at};
+use analysis::Amount;
+use analysis::format::{bytes, counted, duration, moment};
+use analysis::query::Part;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use viewer::analysis::Amount;
-use viewer::format::{bytes, counted, duration, moment};
-use viewer::query::Part;
 
 /// Rows of text below the tracks.
 const BELOW: u16 = 3;

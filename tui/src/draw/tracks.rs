@@ -13,11 +13,11 @@
 use super::{Theme, put, put_at};
 use crate::model::Model;
 use crate::work::History;
+use analysis::format::{bytes, moment};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use std::ops::Range;
-use viewer::format::{bytes, moment};
 
 /// Eighths of a cell.
 const BLOCKS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
@@ -182,7 +182,7 @@ fn ruler(buffer: &mut Buffer, plot: Rect, row: u16, model: &Model, theme: &Theme
     let time = |column| model.time.time_of(column, plot.width);
     for column in (0..plot.width).step_by(usize::from(step)) {
         let text = format!("│{}", moment(time(column), time(step) - time(0)));
-        if usize::from(plot.width - column) >= viewer::text::columns(&text) {
+        if usize::from(plot.width - column) >= report::text::columns(&text) {
             put_at(buffer, plot, column, row, &text, theme.detail());
         }
     }

@@ -4,10 +4,10 @@ use super::cut::before;
 use super::{Theme, put, put_at, tint};
 use crate::model::{Model, Pane, Row, layout};
 use crate::work::{View, header, numbers, rank};
+use analysis::{Amount, Kind, LabelId, Tree};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use viewer::analysis::{Amount, Kind, LabelId, Tree};
-use viewer::text::fit_name;
+use report::text::fit_name;
 
 /// From this width on, both numbers of a row are shown: names matter more.
 const WIDE: u16 = 100;

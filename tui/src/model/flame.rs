@@ -10,8 +10,8 @@ use super::forest::{Forest, Memo, Order};
 use super::labelled::Labelled;
 use super::opened::Opened;
 use crate::work::View;
+use analysis::{LabelId, Tree};
 use std::sync::Arc;
-use viewer::analysis::{LabelId, Tree};
 
 /// A function of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,11 +8,11 @@
 
 use super::labelled::Labelled;
 use super::opened::{Key, Opened};
+use analysis::{Amount, Tree, natural};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
-use viewer::analysis::{Amount, Tree, natural};
 
 /// What siblings are ordered by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use super::cursor::Cursor;
 use super::forest::Order;
 use super::pane::Pane;
 use crate::work::View;
+use analysis::{Amount, FunctionCost, LabelId, Metric, Opening, Tree};
 use std::sync::Arc;
-use viewer::analysis::{Amount, FunctionCost, LabelId, Metric, Opening, Tree};
 
 /// The list that keys act on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::forest::Forest;
 use super::labelled::Labelled;
-use viewer::analysis::Tree;
+use analysis::Tree;
 
 /// Which nodes are hits, or have a hit below them.
 pub(crate) struct Hits {

@@ -1,9 +1,9 @@
 //! What the nodes of a tree stand for, whatever kind of tree it is.
 
 use crate::work::{Kept, Stands, View};
+use analysis::{LabelId, Metric};
+use heap_graph::Holder;
 use std::borrow::Cow;
-use viewer::analysis::{LabelId, Metric};
-use viewer::graph::Holder;
 
 /// Names for the labels of a tree, and the metric that ranks its nodes.
 pub(crate) trait Labelled {

@@ -1,7 +1,7 @@
 //! The pages.
 
 use crate::work::{Compare, ListTopic, Topic};
-use viewer::lives::Side;
+use analysis::lifetimes::Side;
 
 /// What fills the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -6,8 +6,8 @@ use super::labelled::Labelled;
 use super::opened::Opened;
 use super::way;
 use crate::work::View;
+use analysis::{LabelId, Opening, Tree};
 use std::sync::Arc;
-use viewer::analysis::{LabelId, Opening, Tree};
 
 /// A tree of one view, and the user's position in it.
 #[derive(Debug)]

@@ -6,12 +6,12 @@ use super::state::Model;
 use super::wrap::wrapped;
 use crate::catalogue;
 use crate::work::{Answer, Kept, Question, Request, StackList, Tone, at};
+use analysis::query::Part;
+use analysis::{Metric, Opening};
 use capture::NodeId;
+use engine::Loaded;
 use ratatui::layout::Rect;
 use std::sync::Arc;
-use viewer::Loaded;
-use viewer::analysis::{Metric, Opening};
-use viewer::query::Part;
 
 impl Model {
     /// Number of scans of the capture, as far as it is known.

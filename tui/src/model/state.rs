@@ -16,12 +16,12 @@ use crate::work::{
     Answer, Changes, Compare, Document, History, Kept, Place, Question, Request, SourceText, StackList, View,
     place_of,
 };
+use analysis::{Amount, LabelId, Metric, Opening};
+use engine::Loaded;
 use ratatui::layout::Rect;
+use report::text::unsampled_texts;
 use std::collections::HashMap;
 use std::sync::Arc;
-use viewer::Loaded;
-use viewer::analysis::{Amount, LabelId, Metric, Opening};
-use viewer::text::unsampled_texts;
 
 /// A position of the user, to go back to.
 #[derive(Clone, Debug, PartialEq)]

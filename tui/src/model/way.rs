@@ -1,7 +1,7 @@
 //! The path to a node, by what tells siblings apart: it is valid in another tree, too.
 
 use super::labelled::Labelled;
-use viewer::analysis::Tree;
+use analysis::Tree;
 
 /// The marks from the root to a node.
 pub(crate) fn marks<V: Labelled>(shown: &V, tree: &Tree, id: u32) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Wraps sentences into lines.
 
-use viewer::text::columns;
+use report::text::columns;
 
 /// The words of a text, in lines of at most `width` columns; a longer word gets a line of its own.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {

@@ -4,9 +4,9 @@ use super::User;
 use super::pages::program;
 use crate::model::{Model, Page};
 use crate::support::Made;
+use analysis::format::{bytes, count};
 use capture::Ended;
-use viewer::Naming;
-use viewer::format::{bytes, count};
+use engine::Naming;
 
 /// Another program than the one of the pages.
 fn other() -> Made {
@@ -29,7 +29,7 @@ fn first_numbers_are_those_of_the_capture() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("app.memprof");
     made.write(&file);
-    let total = viewer::open(&file, Naming::Stored).unwrap().profile.total;
+    let total = engine::open(&file, Naming::Stored).unwrap().profile.total;
     let screen = user.screen();
     for number in [
         bytes(total.peak.bytes),

@@ -5,8 +5,8 @@ use super::pages::program;
 use crate::model::Page;
 use crate::support::Made;
 use crate::update::Effect;
+use analysis::Metric;
 use capture::{Ended, Lost, Metadata, Summary};
-use viewer::analysis::Metric;
 
 /// A sampled program.
 fn sampled() -> Made {

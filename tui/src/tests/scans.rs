@@ -9,19 +9,17 @@ use crate::support::fixtures::scanned;
 use crate::support::golden::check_golden;
 use crate::update::{Effect, Event};
 use crate::work::{Answer, Asked, Kept, Request, Stands, kept_numbers};
+use analysis::query::Part;
+use analysis::{Amount, Metric, Tree};
 use capture::{Area, AreaKind, Ended, NodeId, Scan, ThreadId};
+use engine::{Moments, Naming};
+use heap_graph::{Classes, GraphBuilder, HeldBlock, Holder, Pace, Rank, RootId, Scanned, Source, WhichScan};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::style::Modifier;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use viewer::analysis::{Amount, Metric, Tree};
-use viewer::graph::{
-    Classes, GraphBuilder, HeldBlock, Holder, Pace, Rank, RootId, Scanned, Source, WhichScan,
-};
-use viewer::query::Part;
-use viewer::{Moments, Naming};
 
 fn user() -> User {
     User::new(&scanned(), 100, 30)
@@ -40,7 +38,7 @@ fn document(made: &Made, number: usize) -> Value {
     let (loaded, scanned) =
         Moments::open(&path).unwrap().graph(&WhichScan::Number(number), Naming::Stored).unwrap();
     let mut out = Vec::new();
-    viewer::json::retained(&mut out, &loaded, &scanned).unwrap();
+    report::json::retained(&mut out, &loaded, &scanned).unwrap();
     serde_json::from_slice(&out).unwrap()
 }
 
@@ -551,7 +549,7 @@ fn scans_are_given_up() {
         file,
         older: None,
         naming: Naming::Stored,
-        cache: viewer::Cache::none(),
+        cache: engine::Cache::none(),
         path_map: Vec::new(),
         color: true,
     };

@@ -7,14 +7,14 @@ use crate::model::Page;
 use crate::support::Made;
 use crate::update::Effect;
 use crate::work::Request;
+use analysis::query::Part;
+use analysis::{Amount, Metric, Share};
 use capture::{Ended, MarkKind};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::style::Color;
-use viewer::analysis::{Amount, Metric, Share};
-use viewer::outline::{Form, outline};
-use viewer::query::Part;
-use viewer::{ReportOptions, Shape};
+use report::outline::{Form, outline};
+use report::{ReportOptions, Shape};
 
 fn user() -> User {
     User::new(&program(), 100, 30)
@@ -593,7 +593,7 @@ fn changes_between_two_moments_add_up() {
     assert!(from < to);
     let root = changes.sums.node(0).total;
     let text = user.press("d").model.document().unwrap().plain();
-    let said = viewer::format::bytes(root.bytes);
+    let said = analysis::format::bytes(root.bytes);
     assert!(text.lines().next().is_some_and(|line| line.contains(&said)), "{said}: {text}");
     user.press("5<Home> <Home>D");
     assert!(user.screen().contains("Nothing changed"), "{}", user.screen());

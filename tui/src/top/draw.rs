@@ -4,10 +4,10 @@ use super::model::{ABOVE, Line, Model};
 use crate::catalogue;
 use crate::draw::{Theme, put, put_at, tint};
 use crate::keys::OF_TOP;
+use engine::live::{By, Reading};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use viewer::live::{By, Reading};
-use viewer::text::{
+use report::text::{
     Style, fit, stack_line, top_columns, top_function_name, top_function_numbers, top_header, top_is_narrow,
     top_numbers, top_sorted,
 };

@@ -1,10 +1,10 @@
 //! What is on the screen, and what is selected.
 
+use analysis::functions_of;
 use capture::NodeId;
+use engine::live::{By, Order, Reading, Row};
 use ratatui::layout::Rect;
-use viewer::analysis::functions_of;
-use viewer::live::{By, Order, Reading, Row};
-use viewer::text::{detail, escape};
+use report::text::{detail, escape};
 
 /// Lines above the rows: three of the header, one of column titles.
 pub(super) const ABOVE: u16 = 4;
@@ -129,7 +129,7 @@ impl Model {
         let Some(reading) = &self.reading else { return Vec::new() };
         let loaded = &reading.loaded;
         let steps = functions_of(&loaded.tables, &loaded.names, node);
-        let line = |(_, step): (capture::FrameId, viewer::analysis::Step)| {
+        let line = |(_, step): (capture::FrameId, analysis::Step)| {
             let name = escape(&loaded.names.label(step.label).short()).into_owned();
             Line::Function(name, detail(loaded, &step).unwrap_or_default())
         };

@@ -5,13 +5,13 @@ use super::model::Model;
 use super::update::{Wish, press};
 use crate::draw::Theme;
 use crate::shell::terminal::Screen;
+use engine::live::{By, Order, Reading};
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::layout::Rect;
+use report::text::escape;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::Duration;
-use viewer::live::{By, Order, Reading};
-use viewer::text::escape;
 
 /// Longest wait for a key before looking for readings.
 const TURN: Duration = Duration::from_millis(50);

@@ -8,13 +8,13 @@ use crate::support::Made;
 use crate::support::fixtures::small;
 use crate::support::golden::check_golden;
 use crate::tests::codes;
+use analysis::{Amount, functions_of};
+use engine::live::{By, Change, Figures, Function, Order, Reading, Row};
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 use std::sync::Arc;
-use viewer::analysis::{Amount, functions_of};
-use viewer::live::{By, Change, Figures, Function, Order, Reading, Row};
 
 /// Stacks `main > run > f0`, `f1` and so on; the first holds most.
 fn reading(stacks: usize, lost: u64) -> Reading {

@@ -1,8 +1,8 @@
 //! What keys do.
 
 use super::model::Model;
+use engine::live::{By, Order};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use viewer::live::{By, Order};
 
 /// What the user wants from the recording side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

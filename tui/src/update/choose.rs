@@ -3,10 +3,10 @@
 use crate::catalogue;
 use crate::model::{Model, Page};
 use crate::work::at;
-use viewer::Grouping;
-use viewer::analysis::Metric;
-use viewer::lens::Lens;
-use viewer::query::{Part, Pattern};
+use analysis::Metric;
+use analysis::query::{Part, Pattern};
+use engine::Grouping;
+use engine::lens::Lens;
 
 /// Switches to another metric.
 pub(super) fn metric(model: &mut Model, step: isize) {

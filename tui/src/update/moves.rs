@@ -4,7 +4,7 @@ use super::go;
 use crate::catalogue;
 use crate::model::{Flame, Focus, Model, Page, layout};
 use crate::work::steps;
-use viewer::analysis::{Metric, meaningful};
+use analysis::{Metric, meaningful};
 
 /// Columns that a text scrolls sideways.
 const SHIFT: isize = 16;

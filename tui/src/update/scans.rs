@@ -5,10 +5,10 @@ use crate::catalogue;
 use crate::keys::Command;
 use crate::model::{Labelled, Model, Page};
 use crate::work::{Stands, at};
+use analysis::Metric;
+use analysis::query::Part;
+use heap_graph::Holder;
 use std::cmp::Reverse;
-use viewer::analysis::Metric;
-use viewer::graph::Holder;
-use viewer::query::Part;
 
 /// Refuses, with a message, keys that choose what other pages show; false for other keys. A choice that changes
 /// nothing on the screen would seem to have had an effect.

@@ -5,9 +5,9 @@ use crate::catalogue;
 use crate::draw::copy;
 use crate::model::{Model, Page, Prompt, Purpose};
 use crate::work::StackRow;
+use analysis::query::Expression;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::path::PathBuf;
-use viewer::query::Expression;
 
 /// Longest line accepted.
 const LONGEST: usize = 4096;

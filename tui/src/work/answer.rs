@@ -5,11 +5,11 @@ use super::kept::Kept;
 use super::request::Question;
 use super::source::SourceText;
 use crate::catalogue;
+use analysis::{Amount, FunctionCost, LabelId, Timeline, Tree};
 use capture::NodeId;
+use engine::Loaded;
 use std::path::PathBuf;
 use std::sync::Arc;
-use viewer::Loaded;
-use viewer::analysis::{Amount, FunctionCost, LabelId, Timeline, Tree};
 
 /// A counted capture, which most pages are drawn from.
 #[derive(Debug)]

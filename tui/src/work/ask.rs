@@ -8,25 +8,24 @@ use super::request::{Compare, ListTopic, Question, Request, Topic, at};
 use super::source::SourceText;
 use crate::catalogue;
 use crate::shell::Options;
+use analysis::format::{bytes, duration, percent};
+use analysis::lifetimes::{Frees, Lifetimes, Order, Pages, Sizes, Threads};
+use analysis::query::{Anchor, Part, Query};
+use analysis::{
+    Amount, FunctionCost, Metric, Names, Neighbours, Spelling, Step, Tree, call_of, functions, lines,
+    meaningful, natural, processor_time, resident, rows_as_read,
+};
 use capture::{CounterKind, FrameId, NodeId};
+use engine::lens::Lens;
+use engine::suppression::Suppressions;
+use engine::{Compared, Error, Loaded, Moments, Side, Sources, compare_captures, compare_moments};
+use heap_graph::{Pace, WhichScan};
+use report::DiffOptions;
+use report::text::{self, Style, Units, escape, fit_name, stack_line};
 use std::cmp::Reverse;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use viewer::analysis::{
-    Amount, FunctionCost, Metric, Names, Neighbours, Spelling, Step, Tree, call_of, functions, lines,
-    meaningful, natural, processor_time, resident, rows_as_read,
-};
-use viewer::format::{bytes, duration, percent};
-use viewer::graph::{Pace, WhichScan};
-use viewer::lens::Lens;
-use viewer::lives::{Frees, Lifetimes, Order, Pages, Sizes, Threads};
-use viewer::query::{Anchor, Part, Query};
-use viewer::suppression::Suppressions;
-use viewer::text::{self, Style, Units, escape, fit_name, stack_line};
-use viewer::{
-    Compared, DiffOptions, Error, Loaded, Moments, Side, Sources, compare_captures, compare_moments,
-};
 
 /// Steps of the heap over time: more than a terminal has columns.
 const STEPS: usize = 512;
@@ -167,7 +166,7 @@ impl Asked {
         let part = range.map_or(Part::Whole, |(from, to)| Part::Range(at(from), at(to)));
         let mut moments = self.moments()?;
         let (heap, profile) = moments.timeline(&part, STEPS)?;
-        let loaded = moments.show(profile, viewer::Naming::Stored);
+        let loaded = moments.show(profile, engine::Naming::Stored);
         let ends: Vec<u64> = (0..heap.buckets.len()).map(|bucket| heap.end_of(bucket)).collect();
         let resident =
             resident(&loaded.counters, CounterKind::Rss, &loaded.tables.processes, ends.iter().copied());
@@ -345,7 +344,7 @@ fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
         }
     }
     let style = Style { color: false, width: Some(WIDE) };
-    let row = |row: &viewer::analysis::Row| {
+    let row = |row: &analysis::Row| {
         let amount = metric.of(&row.cost);
         let call = call_of(&loaded.tables, row.node);
         StackRow {
@@ -371,7 +370,7 @@ fn source_lines(loaded: Arc<Loaded>, metric: Metric) -> StackList {
     costs.retain(|cost| !metric.of(&cost.cost).is_zero());
     let name = |label| names.label(label).name.as_str();
     costs.sort_by(|a, b| {
-        let order = |cost: &viewer::analysis::LineCost| metric.order(metric.of(&cost.cost));
+        let order = |cost: &analysis::LineCost| metric.order(metric.of(&cost.cost));
         order(b).cmp(&order(a)).then_with(|| natural(name(a.label), name(b.label)))
     });
     let total = metric.of(&profile.total);
@@ -410,7 +409,7 @@ pub(crate) fn place_of(loaded: &Loaded, node: NodeId) -> Option<Place> {
 
 /// The steps of a stack, innermost first, each with its frame.
 pub(crate) fn steps(loaded: &Loaded, node: NodeId) -> Vec<(FrameId, Step)> {
-    viewer::analysis::functions_of(&loaded.tables, &loaded.names, node).collect()
+    analysis::functions_of(&loaded.tables, &loaded.names, node).collect()
 }
 
 /// `  12.3 MiB   45.6 %       1,234`.

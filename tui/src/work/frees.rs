@@ -4,12 +4,12 @@ use super::answer::{StackList, StackRow};
 use super::ask::{LIST_ROWS, place_of};
 use super::kept::WIDE;
 use crate::catalogue;
+use analysis::Amount;
+use analysis::format::{bytes, count};
+use analysis::lifetimes::{FreesRow, Parcel, Party, Side};
+use engine::Loaded;
+use report::text::{Style, by_others, stack_line, what_became};
 use std::sync::Arc;
-use viewer::Loaded;
-use viewer::analysis::Amount;
-use viewer::format::{bytes, count};
-use viewer::lives::{FreesRow, Parcel, Party, Side};
-use viewer::text::{Style, by_others, stack_line, what_became};
 
 /// Most stacks of the other side in the details of a row.
 const OTHERS: usize = 5;

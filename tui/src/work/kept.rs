@@ -3,13 +3,13 @@
 use super::answer::StackList;
 use super::kept_lists::{about_several, classes, roots, stacks, unreachable};
 use crate::catalogue;
+use analysis::{Amount, LabelId, Tree};
 use capture::NodeId;
+use engine::Loaded;
+use heap_graph::{Holder, KeptTree, Pace, Scanned};
+use report::text::{ScanHead, Style, UNREACHABLE, holder_name};
 use std::collections::HashMap;
 use std::sync::Arc;
-use viewer::Loaded;
-use viewer::analysis::{Amount, LabelId, Tree};
-use viewer::graph::{Holder, KeptTree, Pace, Scanned};
-use viewer::text::{ScanHead, Style, UNREACHABLE, holder_name};
 
 /// Most levels of the tree: a linked list of two alternating stacks is as deep as it has blocks, and each step up or
 /// down takes time.

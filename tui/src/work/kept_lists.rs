@@ -4,15 +4,15 @@ use super::answer::{StackList, StackRow};
 use super::ask::{LIST_ROWS, place_of};
 use super::kept::WIDE;
 use crate::catalogue;
+use analysis::Amount;
+use analysis::format::{bytes, count, counted, percent};
 use capture::NodeId;
-use std::sync::Arc;
-use viewer::Loaded;
-use viewer::analysis::Amount;
-use viewer::format::{bytes, count, counted, percent};
-use viewer::graph::{
+use engine::Loaded;
+use heap_graph::{
     ClassRow, Holder, Pace, Retained, RetainedRow, RootRow, Scanned, Several, Unreachable, UnreachableRow,
 };
-use viewer::text::{Style, class_name, cycles, holder_name, kept_by, led_to, stack_line, unreachable_too};
+use report::text::{Style, class_name, cycles, holder_name, kept_by, led_to, stack_line, unreachable_too};
+use std::sync::Arc;
 
 /// Columns of all numbers, and of those shown on a narrow screen.
 const NUMBERS: [usize; 2] = [43, 19];

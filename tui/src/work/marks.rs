@@ -2,11 +2,11 @@
 
 use super::answer::{MarkedRow, StackList, StackRow};
 use crate::catalogue;
+use analysis::format::{count, counted, duration};
+use analysis::{Lengths, MarkName, Region};
+use engine::Loaded;
+use report::text::escape;
 use std::sync::Arc;
-use viewer::Loaded;
-use viewer::analysis::{Lengths, MarkName, Region};
-use viewer::format::{count, counted, duration};
-use viewer::text::escape;
 
 /// Most regions of a name that are listed.
 const LISTED: usize = 500;

@@ -1,13 +1,13 @@
 //! Requests to the worker.
 
 use crate::catalogue;
+use analysis::format::duration;
+use analysis::lifetimes::Side;
+use analysis::query::{Anchor, Filter, Part, Query, When};
+use analysis::{LabelId, Metric};
+use engine::lens::Lens;
+use report::text::escape;
 use std::path::PathBuf;
-use viewer::analysis::{LabelId, Metric};
-use viewer::format::duration;
-use viewer::lens::Lens;
-use viewer::lives::Side;
-use viewer::query::{Anchor, Filter, Part, Query, When};
-use viewer::text::escape;
 
 /// Which part of a capture to show, how, and by which metric: the user's choice, which all pages follow.
 #[derive(Clone, Debug, Default, PartialEq)]

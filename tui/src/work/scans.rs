@@ -2,10 +2,10 @@
 
 use super::answer::{StackList, StackRow};
 use crate::catalogue;
+use analysis::format::{bytes, duration};
+use engine::Loaded;
+use report::text::escape;
 use std::sync::Arc;
-use viewer::Loaded;
-use viewer::format::{bytes, duration};
-use viewer::text::escape;
 
 /// One row per scan, by number.
 pub(super) fn scans(loaded: Arc<Loaded>) -> StackList {

@@ -1,10 +1,10 @@
 //! A file of source text.
 
 use crate::catalogue;
+use engine::Sources;
+use report::text::escape;
 use std::io::ErrorKind;
 use std::path::Path;
-use viewer::Sources;
-use viewer::text::escape;
 
 /// The lines of a file, or why there are none.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use super::protobuf::Profile;
 use super::syscap;
+use analysis::Metric;
+use export::Format;
 use serde_json::Value;
 use std::collections::HashMap;
-use viewer::Format;
-use viewer::analysis::Metric;
 
 /// The sums of the metrics that a document of this format holds: the one that it was exported by, or all.
 pub(crate) fn sums(format: Format, by: Metric, document: &[u8]) -> Vec<(Metric, i64)> {

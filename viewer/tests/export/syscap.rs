@@ -1,8 +1,8 @@
 //! A reader of Sysprof's files that shares nothing with the writer, and refuses what Sysprof refuses.
 
+use analysis::Metric;
 use std::collections::HashMap;
 use std::fmt::Write;
-use viewer::analysis::Metric;
 
 /// Frames of a file: process, time, kind and all bytes.
 fn frames(bytes: &[u8]) -> Vec<(i32, i64, u8, &[u8])> {

@@ -2,13 +2,13 @@
 
 use super::{events, relatives};
 use crate::support::Made;
+use analysis::{Cost, Load, Profile, Reason, Recorder, Timeline};
 use capture::aggregate::AGGREGATE;
 use capture::{Action, Event, FigureKind, NodeId, ProcessId, SumKind, Tables, ThreadId};
+use export::aggregate::{Condenser, Teller};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use viewer::aggregate::{Condenser, Teller};
-use viewer::analysis::{Cost, Load, Profile, Reason, Recorder, Timeline};
 
 /// Takes down what it is told, with how many of all events were counted at each snapshot.
 struct Notes {

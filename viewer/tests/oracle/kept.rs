@@ -1,12 +1,12 @@
 //! What an index keeps against passes over everything.
 
 use super::{Made, events, family};
+use analysis::query::{Part, Query};
+use analysis::{Amount, Load, Profile, Timeline};
 use capture::{Event, Reader, Tables};
+use engine::{Cache, Moments};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
-use viewer::analysis::{Amount, Load, Profile, Timeline};
-use viewer::query::{Part, Query};
-use viewer::{Cache, Moments};
 
 /// A state each twenty events.
 fn cache(folder: &Path) -> Cache {
@@ -56,7 +56,7 @@ proptest! {
         for part in [Part::Whole, Part::Whole] {
             prop_assert_eq!(all_of(&ask(&path, cache(folder.path()), part.clone())), all_of(&ask(&path, Cache::none(), part)));
         }
-        let when = |time: u64| format!("{time}us").parse::<viewer::query::When>().unwrap();
+        let when = |time: u64| format!("{time}us").parse::<analysis::query::When>().unwrap();
         for (one, two) in times {
             for part in [Part::At(when(one)), Part::Range(when(one.min(two)), when(one.max(two)))] {
                 let kept = ask(&path, cache(folder.path()), part.clone());
@@ -71,7 +71,7 @@ proptest! {
     fn timelines_are_those_of_passes(events in many(), steps in 2..40_usize, ends in (0..600_u64, 0..600_u64)) {
         let folder = tempfile::tempdir().unwrap();
         let (made, path) = written(family(), events, &folder);
-        let when = |time: u64| format!("{time}us").parse::<viewer::query::When>().unwrap();
+        let when = |time: u64| format!("{time}us").parse::<analysis::query::When>().unwrap();
         let (from, to) = (ends.0.min(ends.1), ends.0.max(ends.1) + 1);
         for part in [Part::Whole, Part::Range(when(from), when(to))] {
             for cache in [Cache::none(), cache(folder.path())] {

@@ -1,8 +1,8 @@
 //! An observer that takes the same sums from births and deaths.
 
+use analysis::{Amount, Birth, Cost, Death, End, Instant, Left, Life, Watch};
 use capture::NodeId;
 use std::collections::BTreeMap;
-use viewer::analysis::{Amount, Birth, Cost, Death, End, Instant, Left, Life, Watch};
 
 /// What births and deaths add up to, by process and stack.
 #[derive(Debug, Default)]

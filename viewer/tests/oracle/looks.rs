@@ -2,10 +2,10 @@
 
 use super::{events, family};
 use crate::support::Made;
+use analysis::{Account, Amount, Load, Standing};
 use capture::{Action, Event, Tables};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use viewer::analysis::{Account, Amount, Load, Standing};
 
 /// As much of the tables as the events need: what a capture has that was written so far.
 fn needed(tables: &Tables, events: &[Event]) -> Tables {

@@ -1,9 +1,9 @@
 //! A replay that is slow and plain: whole maps are copied, every sum is taken anew after each step.
 
+use analysis::{Amount, Anomalies, Cost};
 use capture::{Action, Ended, Event, NodeId, ReallocOutcome, Tables, ThreadId};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use viewer::analysis::{Amount, Anomalies, Cost};
 
 /// What the replay found, in the shape of a profile.
 #[derive(Default)]

@@ -1,10 +1,10 @@
 //! Moments and ranges against a replay that marks every block.
 
 use super::{Made, check_failures, events, family, naive};
+use analysis::{Amount, Cost, Load, Profile};
 use capture::{Action, Event, Tables};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use viewer::analysis::{Amount, Cost, Load, Profile};
 
 /// What a capture says that ends after these events: nothing of later ends.
 fn tables_of(events: &[Event]) -> Tables {
@@ -157,7 +157,7 @@ proptest! {
     fn tested_blocks_and_the_others_add_up(events in events(), limit in 0..60_u64) {
         let made = Made { tables: family(), events, ..Made::default() };
         let only = |small: bool| {
-            let test = move |birth: &viewer::analysis::Birth| small == (birth.size < limit && birth.thread.0.is_multiple_of(2));
+            let test = move |birth: &analysis::Birth| small == (birth.size < limit && birth.thread.0.is_multiple_of(2));
             let mut load = Load::new(&made.tables).only(test);
             made.events.iter().for_each(|event| load.event(event));
             load.finish()

@@ -1,12 +1,12 @@
 //! Captures that several tests look at.
 
 use super::Made;
+use analysis::{Counters, Load, PoolEvents};
 use capture::{
     Action, Area, AreaKind, CounterKind, CpuSummary, Effort, Ended, Lost, MarkKind, Metadata, NodeId,
     Overhead, Process, Pseudo, ReallocOutcome, Summary, TaskId,
 };
-use viewer::analysis::{Counters, Load, PoolEvents};
-use viewer::{Loaded, Source};
+use engine::{Loaded, Source};
 
 impl Made {
     /// Counted, under this file name.

@@ -5,6 +5,7 @@
 pub(crate) mod fixtures;
 pub(crate) mod golden;
 
+use analysis::{Load, Profile, SampleSites};
 use capture::{
     Action, Area, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Hit, Mark, MarkId, MarkKind,
     Module, ModuleId, Node, NodeId, Object, Pointer, Process, ProcessEnd, ProcessId, Pseudo, ReallocOutcome,
@@ -12,7 +13,6 @@ use capture::{
     Tracepoint, TracepointId, Writer,
 };
 use std::path::Path;
-use viewer::analysis::{Load, Profile, SampleSites};
 
 /// Tables and events that grow by calls that read like a program.
 #[derive(Default)]

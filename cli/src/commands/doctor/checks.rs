@@ -3,13 +3,13 @@
 use super::check::Check;
 use crate::agent::{self, Available};
 use crate::{output, version};
+use analysis::format::bytes;
 use collector::Probe;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create, statvfs};
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use viewer::format::bytes;
 
 /// Size of the memory that is tried; any size would do.
 const TRIED: u64 = 1 << 16;

@@ -1,8 +1,8 @@
 //! What a capture can be exported to: a document, a single file, or a folder.
 
+use analysis::Metric;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use viewer::Format;
-use viewer::analysis::Metric;
+use export::Format;
 
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

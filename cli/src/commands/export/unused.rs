@@ -3,9 +3,9 @@
 use super::Arguments;
 use super::target::Target;
 use crate::exit::Failure;
-use viewer::Format;
-use viewer::lens::Lens;
-use viewer::query::{Part, Query};
+use analysis::query::{Part, Query};
+use engine::lens::Lens;
+use export::Format;
 
 /// Fails if there is such an option.
 pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {

@@ -340,9 +340,9 @@ impl Connection {
 mod tests {
     use super::super::report::Report;
     use super::*;
+    use engine::Naming;
     use std::net::{Ipv4Addr, SocketAddr};
-    use viewer::Naming;
-    use viewer::web::PageOptions;
+    use web::PageOptions;
 
     /// A server with these limits; it serves as long as the test's process runs.
     fn server(limits: Limits) -> SocketAddr {

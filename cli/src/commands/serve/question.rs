@@ -1,7 +1,7 @@
 //! The query strings of the page's requests.
 
 use super::report::Range;
-use viewer::web::GraphQuery;
+use web::GraphQuery;
 
 /// Most functions in a drawing, whatever the request says: a drawing with more would take long and be unreadable.
 const MOST_FUNCTIONS: usize = 500;

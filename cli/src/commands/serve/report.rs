@@ -4,17 +4,17 @@ use super::question::ScanQuestion;
 use crate::commands::newer::{Older, beside};
 use crate::commands::view;
 use crate::exit::Failure;
+use analysis::History;
 use anyhow::anyhow;
+use engine::{Loaded, Moments, Naming};
+use heap_graph::{Pace, Scanned};
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
-use viewer::analysis::History;
-use viewer::graph::{Pace, Scanned};
-use viewer::web::{self, GraphQuery, Packer, PageOptions};
-use viewer::{Loaded, Moments, Naming};
+use web::{self, GraphQuery, Packer, PageOptions};
 
 /// A range of time in nanoseconds since the recording began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
-use viewer::web;
 
 /// Time between two checks whether it is this request's turn, or its client has left.
 const TURN: Duration = Duration::from_millis(5);
@@ -208,8 +207,8 @@ fn is_same(given: &str, expected: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use viewer::Naming;
-    use viewer::web::PageOptions;
+    use engine::Naming;
+    use web::PageOptions;
 
     fn ask(target: &str, host: &str) -> Answer {
         let site = Site::new(

@@ -7,11 +7,11 @@ use super::{Arguments, SHORTEST, TURN};
 use crate::exit::{FAILED, Failure};
 use anstream::{AutoStream, ColorChoice};
 use collector::attach::launch::Signals;
+use engine::live::{By, Order, Reading};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 use tui::{Top, Wish};
-use viewer::live::{By, Order, Reading};
 
 /// Rows passed to the drawing thread: more than anybody looks through.
 const ROWS: usize = 200;

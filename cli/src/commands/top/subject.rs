@@ -18,12 +18,12 @@ use collector::attach::launch::Signals;
 use collector::attach::make_doorbell;
 use collector::inject::Injection;
 use collector::{NameSearch, Session};
+use engine::live::{By, Live, Order, Reading};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use viewer::live::{By, Live, Order, Reading};
 
 /// The name of a recording without a file.
 const IN_MEMORY: &str = "the recording in memory";

@@ -1,0 +1,9 @@
+//! Values that everything else is made of.
+
+pub(crate) mod cost;
+pub(crate) mod hash;
+pub(crate) mod metric;
+pub(crate) mod order;
+pub(crate) mod ranges;
+pub(crate) mod share;
+pub(crate) mod spread;

@@ -1,0 +1,105 @@
+//! Prefetches the memory that the next events will need.
+//!
+//! With a large heap, counting an event misses the cache twice, for the block and then for its row, and each event
+//! waits for the one before. Independent reads overlap. So the blocks of a few events, then their rows, are read
+//! before the events are counted; the values are discarded, but the memory is in the cache afterwards:
+//!
+//! ```text
+//!  32 events ──► their blocks, which say in which rows they count ──► these rows ──► counted one by one
+//! ```
+
+use super::Load;
+use crate::count::process::ProcessState;
+use crate::count::sites::SiteId;
+use crate::count::watch::Watch;
+use capture::{Action, Event};
+use std::hint::black_box;
+
+/// Events that are prefetched together: about as many reads as a core can have in flight.
+const WINDOW: usize = 32;
+
+/// Number of blocks that fits into a core's own caches.
+const SMALL: usize = 1 << 14;
+
+impl<W: Watch> Load<'_, W> {
+    /// Counts the next events, as [`Load::event`] does one by one, faster where heaps are large.
+    pub fn events(&mut self, events: &[Event]) {
+        // Without sums there are fewer cache misses: with some ten thousand blocks, prefetching costs more than it
+        // saves.
+        let small = if W::SUMS { SMALL } else { 16 * SMALL };
+        if self.processes.iter().all(|process| process.heap.len() < small) {
+            return events.iter().for_each(|event| self.event(event));
+        }
+        let mut rows = [None; WINDOW];
+        for window in events.chunks(WINDOW) {
+            for (row, event) in rows.iter_mut().zip(window) {
+                *row = self.row_of(event);
+            }
+            let rows = rows[..window.len()].iter().flatten();
+            black_box(rows.fold(0, |all, row| all ^ self.sites.glance(*row)));
+            window.iter().for_each(|event| self.event(event));
+        }
+    }
+
+    /// The row that an event will most likely count in.
+    fn row_of(&self, event: &Event) -> Option<SiteId> {
+        match event.action {
+            Action::Alloc { address, stack, .. } => {
+                // The address is not in the heap as a rule: the probe reads the slot where the new block will go.
+                black_box(self.heap_of(event)?.heap.get(address));
+                self.sites.last_of(stack)
+            }
+            Action::Free { address, .. } | Action::ReallocBegin { address, .. } => {
+                self.heap_of(event)?.heap.get(address).map(|block| block.site)
+            }
+            _ => None,
+        }
+    }
+
+    fn heap_of(&self, event: &Event) -> Option<&ProcessState<W::Kept>> {
+        self.processes.get(self.tables.threads.get(event.thread.index())?.process.index())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::count::profile::Profile;
+    use capture::{FrameId, Node, NodeId, Process, ProcessId, Tables, Thread, ThreadId};
+
+    /// Check that prefetching changes nothing, in a heap that is large enough for it, including events with threads,
+    /// stacks and frees that the capture does not define.
+    #[test]
+    fn sums_are_those_of_single_events() {
+        let mut tables = Tables::default();
+        tables.processes.push(Process::default());
+        tables.threads.extend((0..3).map(|_| Thread { process: ProcessId(0), ..Thread::default() }));
+        tables.threads[2].process = ProcessId(9);
+        tables.nodes = vec![Node { parent: NodeId::ROOT, frame: FrameId(0) }; 50];
+        let mut random = 1_u64;
+        let mut below = |limit: u64| {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (random >> 33) % limit
+        };
+        let events: Vec<Event> = (0..10 * SMALL as u64)
+            .map(|time| {
+                let address = 16 * below(4 * SMALL as u64);
+                let stack = NodeId(below(60) as u32);
+                let action = match below(3) {
+                    0 => Action::Free { address, stack },
+                    _ => Action::Alloc { address, size: below(1000), alignment: 0, stack },
+                };
+                Event { time, thread: ThreadId(below(4) as u32), action }
+            })
+            .collect();
+        let count = |hand_over: &dyn Fn(&mut Load<'_>)| -> Profile {
+            let mut load = Load::new(&tables);
+            hand_over(&mut load);
+            assert!(load.processes[0].heap.len() > SMALL, "a heap that is looked ahead in");
+            load.finish()
+        };
+        let one_by_one = count(&|load| events.iter().for_each(|event| load.event(event)));
+        let together = count(&|load| events.chunks(1000).for_each(|some| load.events(some)));
+        assert_eq!(format!("{one_by_one:?}"), format!("{together:?}"));
+    }
+}

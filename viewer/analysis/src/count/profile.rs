@@ -1,0 +1,352 @@
+//! The result of a pass.
+
+use super::failures::Failure;
+use super::mappings::Mappings;
+use super::peak::Moment;
+use super::watch::Instant;
+use crate::base::cost::{Amount, Cost};
+use crate::base::spread::Spread;
+use capture::{Ended, NodeId, ProcessId, Sampling, StringId, ThreadId};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// The numbers of a whole capture.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Profile {
+    /// One row per stack and process that allocated, in order of first use.
+    pub sites: Vec<Site>,
+    /// How it was sampled; none when everything was recorded, and every number is exact.
+    #[serde(skip)]
+    pub sampling: Option<Sampling>,
+    /// By position in `sites`, the variances of its cost; empty when everything was recorded.
+    pub spreads: Vec<Cost<Spread>>,
+    /// The variances of `total`.
+    pub total_spread: Cost<Spread>,
+    /// By [`ProcessId`].
+    pub processes: Vec<ProcessProfile>,
+    /// The sum over `sites`, which is also the sum over `processes`.
+    pub total: Cost,
+    /// The maximum of the sum over all processes.
+    pub peak: Moment,
+    /// The most that all processes together had mapped apart from their allocators.
+    pub own_pages: PagesPeak,
+    /// Which part of the capture was counted.
+    pub span: Span,
+    /// The programs' own heaps, in the order of first use; empty when a range, or one of them, was counted.
+    pub pools: Vec<PoolProfile>,
+    /// Calls that should have returned memory and returned none, ordered by process and stack. They are not part of
+    /// any other number.
+    pub failures: Vec<Failure>,
+    /// The snapshots in the part that was counted; none in a capture of single events.
+    pub snapshots: Option<Snapshots>,
+    /// Events read.
+    pub events: u64,
+    /// Events that were not counted: of threads that the capture does not define, and of processes that had ended.
+    pub stray_events: u64,
+    /// Samples of processes that the capture does not name: not counted.
+    pub stray_samples: u64,
+    /// Time of the last event, nanoseconds since the recording began.
+    pub last_time: u64,
+}
+
+/// The part of a capture that numbers are about; [`crate::query`] says what they mean for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Span {
+    /// All of it.
+    #[default]
+    Whole,
+    /// What had happened up to a moment, and what was live then.
+    At(Instant),
+    /// What happened after one moment and up to another.
+    Range {
+        /// The first moment.
+        from: Instant,
+        /// The second moment.
+        to: Instant,
+    },
+}
+
+/// A maximum of mapped pages and its time. This is address space: whether the pages are in memory is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PagesPeak {
+    /// How much was mapped.
+    pub bytes: i64,
+    /// Nanoseconds since the recording began.
+    pub time: u64,
+}
+
+/// What one stack of one process cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// The process.
+    pub process: ProcessId,
+    /// The thread, if rows are told apart by threads: see [`Load::by_threads`](crate::count::load::Load::by_threads).
+    #[serde(skip)]
+    pub thread: Option<ThreadId>,
+    /// The stack.
+    pub node: NodeId,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// The numbers of one process image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessProfile {
+    /// False when no event of it was recorded.
+    pub seen: bool,
+    /// How it ended.
+    pub ended: Ended,
+    /// The sum over its stacks; its `peak` is its share of the capture's peak.
+    pub cost: Cost,
+    /// The variances of `cost`, zero when everything was recorded.
+    pub spread: Cost<Spread>,
+    /// The most that this process held, whatever the others held then. It does not include inherited blocks.
+    pub peak: Moment,
+    /// Of the blocks alive at the end, those that a `realloc` had begun to move.
+    pub in_realloc: Amount,
+    /// Events that contradict each other.
+    pub anomalies: Anomalies,
+    /// Pages, which are not part of the heap's numbers.
+    pub mappings: Mappings,
+    /// Intervals in which events were lost.
+    pub gaps: GapTotals,
+    /// Intervals in which the program had paused the recording.
+    pub pauses: PauseTotals,
+}
+
+/// Events that contradict each other, by reason as far as it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anomalies {
+    /// Frees of blocks whose allocation was not recorded, though everything was recorded since the process began.
+    pub unmatched_frees: u64,
+    /// The same in a process that was attached to while running: the blocks may be from before.
+    pub frees_from_before: u64,
+    /// Frees, in a forked child, of blocks that it inherited. These are fine.
+    pub inherited_frees: u64,
+    /// Frees of unknown blocks after a gap: the allocation was lost in it.
+    pub lost_allocations: u64,
+    /// Blocks whose address was reused after a gap without a recorded free: the free was lost in it.
+    pub lost_frees: u64,
+    /// Frees of unknown blocks after a pause: they were allocated during it, or before the first start.
+    pub paused_allocations: u64,
+    /// Blocks whose address was reused after a pause without a recorded free: they were freed during it.
+    pub paused_frees: u64,
+    /// Blocks whose address was reused without any gap or pause: they were freed by a function that is not recorded,
+    /// or the order of these events is ambiguous.
+    pub conflicts: u64,
+}
+
+impl Anomalies {
+    /// Adds another process' numbers.
+    pub fn add(&mut self, other: &Self) {
+        self.unmatched_frees += other.unmatched_frees;
+        self.frees_from_before += other.frees_from_before;
+        self.inherited_frees += other.inherited_frees;
+        self.lost_allocations += other.lost_allocations;
+        self.lost_frees += other.lost_frees;
+        self.paused_allocations += other.paused_allocations;
+        self.paused_frees += other.paused_frees;
+        self.conflicts += other.conflicts;
+    }
+}
+
+/// The snapshots of an aggregated capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshots {
+    /// Their number.
+    pub count: u64,
+    /// When the first one was, nanoseconds since the recording began.
+    pub first: u64,
+    /// When the last one was.
+    pub last: u64,
+}
+
+impl Snapshots {
+    /// Adds the next snapshot.
+    pub(crate) fn add(&mut self, time: u64) {
+        if self.count == 0 {
+            self.first = time;
+        }
+        self.last = time;
+        self.count += 1;
+    }
+}
+
+/// Totals of the gaps of one process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GapTotals {
+    /// How many.
+    pub gaps: u64,
+    /// Allocations that were not recorded.
+    pub allocations: u64,
+    /// Frees that were not recorded.
+    pub frees: u64,
+}
+
+/// Totals of the intervals in which a process had paused the recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PauseTotals {
+    /// How many.
+    pub pauses: u64,
+    /// Nanoseconds in total.
+    pub time: u64,
+}
+
+/// A heap that programs manage themselves, by its name: the sum over all processes that have one. It is exact in
+/// sampled captures, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolProfile {
+    /// Its name.
+    pub name: StringId,
+    /// Blocks that the program reported.
+    pub allocated: Amount,
+    /// Of these, those that were returned.
+    pub freed: Amount,
+    /// The most that was held at once.
+    pub peak: Moment,
+    /// Alive when their process ended or executed another program.
+    pub leaked: Amount,
+    /// Of what would be leaked, the part that has lived through a gap or a pause.
+    pub uncertain: Amount,
+}
+
+impl Profile {
+    /// The rows with the variances of their costs, which are zero when everything was recorded.
+    pub fn sites_with_spread(&self) -> impl Iterator<Item = (&Site, Cost<Spread>)> {
+        let spreads = self.spreads.iter().copied().chain(std::iter::repeat(Cost::default()));
+        self.sites.iter().zip(spreads)
+    }
+
+    /// The variances of a row's costs, by its index.
+    pub(crate) fn spread(&self, site: usize) -> Cost<Spread> {
+        self.spreads.get(site).copied().unwrap_or_default()
+    }
+
+    /// Keeps the rows that pass a test, and recomputes all sums. The time of the peak stays.
+    pub fn retain(&mut self, mut takes: impl FnMut(ProcessId, NodeId) -> bool) {
+        self.keep(|site| takes(site.process, site.node).then_some(site.node));
+    }
+
+    /// Keeps the rows that are given a stack, under that stack, and recomputes the sums. What is only known for whole
+    /// processes, such as their own peaks and anomalies, stays.
+    pub fn keep(&mut self, mut stack: impl FnMut(&Site) -> Option<NodeId>) {
+        let sites = std::mem::take(&mut self.sites);
+        let spreads = std::mem::take(&mut self.spreads);
+        let mut kept = Vec::new();
+        (self.total, self.total_spread) = Default::default();
+        for process in &mut self.processes {
+            (process.cost, process.spread) = Default::default();
+        }
+        for (index, site) in sites.into_iter().enumerate() {
+            let Some(node) = stack(&site) else { continue };
+            self.total += site.cost;
+            self.processes[site.process.index()].cost += site.cost;
+            kept.extend(spreads.get(index));
+            self.sites.push(Site { node, ..site });
+        }
+        self.peak.held = self.total.peak;
+        self.set_spreads(kept);
+    }
+
+    /// Replaces the leaked amounts and recomputes the sums; the amounts beside it, such as uncertain ones, are
+    /// cleared.
+    pub fn set_leaked(&mut self, mut leaked: impl FnMut(&Site) -> Amount) {
+        for site in &mut self.sites {
+            site.cost.leaked = leaked(site);
+            (site.cost.uncertain, site.cost.at_exec) = Default::default();
+        }
+        for process in &mut self.processes {
+            process.in_realloc = Amount::ZERO;
+        }
+        self.keep(|site| Some(site.node));
+    }
+
+    /// Merges the rows of one stack of one process over all threads. Sums stay the same.
+    pub fn merge_rows(&mut self) {
+        let sites = std::mem::take(&mut self.sites);
+        let spreads = std::mem::take(&mut self.spreads);
+        let mut places: HashMap<(ProcessId, NodeId), usize> = HashMap::new();
+        for (index, site) in sites.into_iter().enumerate() {
+            let place = *places.entry((site.process, site.node)).or_insert(self.sites.len());
+            let spread = spreads.get(index).copied();
+            if let Some(known) = self.sites.get_mut(place) {
+                known.cost += site.cost;
+                self.spreads.get_mut(place).zip(spread).into_iter().for_each(|(sum, spread)| *sum += spread);
+            } else {
+                self.sites.push(Site { thread: None, ..site });
+                self.spreads.extend(spread);
+            }
+        }
+    }
+
+    /// Sets the variances of the rows, and sums them up.
+    pub(crate) fn set_spreads(&mut self, spreads: Vec<Cost<Spread>>) {
+        for (site, spread) in self.sites.iter().zip(&spreads) {
+            self.total_spread += *spread;
+            self.processes[site.process.index()].spread += *spread;
+        }
+        self.spreads = spreads;
+    }
+
+    /// The sum of all processes' anomalies.
+    pub fn anomalies(&self) -> Anomalies {
+        self.processes.iter().fold(Anomalies::default(), |mut sum, process| {
+            sum.add(&process.anomalies);
+            sum
+        })
+    }
+
+    /// Number of calls that returned no memory.
+    pub fn failed_calls(&self) -> u64 {
+        self.failures.iter().fold(0, |sum, failure| sum.saturating_add(failure.calls))
+    }
+
+    /// The sum of all processes' mappings.
+    pub fn mappings(&self) -> Mappings {
+        self.processes.iter().fold(Mappings::default(), |mut sum, process| {
+            sum.add(&process.mappings);
+            sum
+        })
+    }
+
+    /// The sum of all processes' gaps.
+    pub fn gaps(&self) -> GapTotals {
+        self.processes.iter().fold(GapTotals::default(), |sum, process| GapTotals {
+            gaps: sum.gaps.wrapping_add(process.gaps.gaps),
+            allocations: sum.allocations.wrapping_add(process.gaps.allocations),
+            frees: sum.frees.wrapping_add(process.gaps.frees),
+        })
+    }
+
+    /// The sum of all processes' pauses.
+    pub fn pauses(&self) -> PauseTotals {
+        self.processes.iter().fold(PauseTotals::default(), |sum, process| PauseTotals {
+            pauses: sum.pauses.wrapping_add(process.pauses.pauses),
+            time: sum.time.wrapping_add(process.pauses.time),
+        })
+    }
+
+    /// The variances of [`Self::still_running`].
+    pub fn still_running_spread(&self) -> Spread {
+        self.left_by(|ended| ended == Ended::Running).1
+    }
+
+    /// What processes held that still ran when the recording ended: part of `leaked`, though they may free it yet.
+    pub fn still_running(&self) -> Amount {
+        self.left_by(|ended| ended == Ended::Running).0
+    }
+
+    /// What processes held that a signal ended, and its variance: part of `leaked`, though they had no chance to free
+    /// it.
+    pub fn killed(&self) -> (Amount, Spread) {
+        self.left_by(|ended| matches!(ended, Ended::Signaled(_)))
+    }
+
+    /// What processes with such an end have left.
+    fn left_by(&self, has_ended: impl Fn(Ended) -> bool) -> (Amount, Spread) {
+        let processes = self.processes.iter().filter(|process| has_ended(process.ended));
+        processes.fold((Amount::ZERO, Spread::ZERO), |(sum, spread), process| {
+            (sum + process.cost.leaked, spread + process.spread.leaked)
+        })
+    }
+}

@@ -1,0 +1,94 @@
+//! Events in, tables out: no input or output, no terminal, no HTML.
+//!
+//! ```text
+//!  events ──► Load ──► Profile ──┬─► Tree        top-down, inverted
+//!                                ├─► functions   self and total
+//!  tables ──► Names ─────────────┴─► stacks      rows by allocating function
+//! ```
+//!
+//! Counting means the same everywhere:
+//! - every successful call that returned a block is one allocation of its requested size;
+//! - a successful `realloc` of a block is one free and one allocation; `realloc(p, 0)` that frees is one free;
+//! - `free(NULL)` and failed calls count nowhere: calls that got no memory have rows of their own ([`Failure`]);
+//!   `mmap` and `brk` have totals of their own;
+//! - *temporary*: freed by the thread that allocated it before that thread's next allocation, `realloc`'s own
+//!   free excepted;
+//! - *leaked*: alive when its process ended, or when the recording ended and the process still ran;
+//! - *alive at exec*: alive when its process was replaced by another program; *uncertain*: alive across a gap or
+//!   pause of the recording and never freed. Both are reported beside leaked, never as part of it.
+//!
+//! In a sampled capture all of these are estimates of the same numbers, each with its [`Spread`]: see `estimate`.
+
+pub mod format;
+
+mod base;
+mod names;
+
+mod count;
+
+pub mod query;
+
+pub mod lifetimes;
+mod residency;
+
+mod rows;
+
+mod diff;
+mod timeline;
+
+pub use base::cost::{Amount, Cost};
+pub use base::metric::{Metric, UnknownMetric};
+pub use base::order::natural;
+pub use base::share::{Share, ShareError};
+pub use base::spread::Spread;
+pub use count::account::{Account, Oddities, Standing};
+pub use count::counters::{Counters, Point};
+pub use count::failures::{Failure, Reason};
+pub use count::load::Load;
+pub use count::mappings::Mappings;
+pub use count::pages::Pages;
+pub use count::peak::Moment;
+pub use count::pools::PoolEvents;
+pub use count::profile::{
+    Anomalies, GapTotals, PagesPeak, PauseTotals, PoolProfile, ProcessProfile, Profile, Site, Snapshots, Span,
+};
+pub use count::samples::{SampleSites, add_idle_threads, name_threads, owners, threads};
+pub use count::saved::Saved;
+pub use count::tally::Tally;
+pub use count::totals::Totals;
+pub use count::watch::{Birth, Death, End, Instant, InvalidFree, Left, Life, Moved, Stage, Watch};
+pub use diff::{ChangeKind, Diff, DiffRow, Match, Spelling, United, normal_name, size, unite};
+pub use lifetimes::accesses::{Access, Use, uses};
+pub use names::frames::plumbing;
+pub use names::frames::{call_kind, call_of, call_of_row, called_of, functions_of, is_plumbing, meaningful};
+pub use names::noise::{is_noise, is_noise_file};
+pub use names::process_name::{ProcessTitles, process_name};
+pub use names::same_file::representatives;
+pub use names::short_name::short_name;
+pub use names::table::file_name;
+pub use names::table::{Kind, Label, LabelId, Names, Owner, Step};
+pub use residency::{Choice, HeldRow, Look, Residency, ResidencySums, ResidencyTable, TouchRow};
+pub use rows::allocator::{AllocatorTime, allocator_time};
+pub use rows::allocator_library::allocator_library;
+pub use rows::appearance::rows_as_read;
+pub use rows::early_ends::{EarlyEnd, early_ends};
+pub use rows::functions::{FunctionCost, functions};
+pub use rows::lines::{FunctionPlace, LineCost, lines, lines_of, passing_through, places_of_functions};
+pub use rows::nameless::{Nameless, nameless};
+pub use rows::neighbours::Neighbours;
+pub use rows::opening::Opening;
+pub use rows::page_tree::page_tree;
+pub use rows::resident::{busy_processors, processor_time, resident, resident_sums};
+pub use rows::shown::{Cutoff, Shown};
+pub use rows::stack_map::StackMap;
+pub use rows::stacks::{Group, Row, groups, rows};
+pub use rows::state::{StackState, StateShare, stack_states, state_share};
+pub use rows::successors::{goes_on, thread_count};
+pub use rows::tree::{Tree, TreeNode};
+pub use timeline::buckets::{Bucket, Timeline};
+pub use timeline::history::{
+    Crossing, Detail, During, Flow, History, Recorder, SiteHistory, SizeClass, Slice, Spectrum,
+};
+pub use timeline::outstanding::{Outstanding, RequestPoints};
+pub use timeline::regions::{Inside, Lengths, MarkName, Region, marks_by_name};
+pub use timeline::tracks::{Beside, Track};

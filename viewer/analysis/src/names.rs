@@ -1,0 +1,12 @@
+//! Names of functions, files and processes, and which functions of a stack a view shows.
+
+pub(crate) mod agent_library;
+pub(crate) mod frames;
+pub(crate) mod namesakes;
+pub(crate) mod noise;
+pub(crate) mod process_name;
+pub(crate) mod same_file;
+pub(crate) mod short_name;
+pub(crate) mod short_path;
+pub(crate) mod table;
+pub(crate) mod templates;

@@ -1,0 +1,106 @@
+//! A stack as the functions that a view shows.
+
+use super::noise::{is_noise_file, is_wrapper};
+use crate::base::cost::Cost;
+use crate::names::table::{Kind, Names, Step};
+use capture::{Frame, FrameId, NodeId, Pseudo, Tables};
+
+/// The functions of a stack, innermost first, inlined ones and end markers included, kinds of calls left out.
+pub fn functions_of<'a>(
+    tables: &'a Tables,
+    names: &'a Names,
+    stack: NodeId,
+) -> impl Iterator<Item = (FrameId, Step)> + 'a {
+    tables
+        .stack(stack)
+        .flat_map(move |(_, node)| names.steps(node.frame).iter().map(move |&step| (node.frame, step)))
+}
+
+/// More standard library functions in a row than any container or adaptor needs.
+const MOST_PLUMBING: usize = 100;
+
+/// The most unnamed functions that a wrapper calls on its way to the allocator.
+const MOST_WITHIN_WRAPPER: usize = 3;
+
+/// The functions of a stack from the first that is not standard library plumbing. A stack of nothing but plumbing is
+/// kept whole.
+pub fn meaningful<'a>(
+    tables: &'a Tables,
+    names: &'a Names,
+    stack: NodeId,
+) -> impl Iterator<Item = (FrameId, Step)> + 'a {
+    functions_of(tables, names, stack).skip(plumbing(tables, names, stack))
+}
+
+/// The standard library function that the first meaningful one called; none if it called the allocator directly.
+pub fn called_of(tables: &Tables, names: &Names, stack: NodeId) -> Option<Step> {
+    let last = plumbing(tables, names, stack).checked_sub(1)?;
+    let (_, step) = functions_of(tables, names, stack).nth(last)?;
+    let short = names.label(step.label).short();
+    let is_allocator =
+        short.starts_with("operator new") || matches!(&*short, "malloc" | "calloc" | "realloc");
+    (!is_allocator).then_some(step)
+}
+
+/// How many functions precede the first meaningful one; 0 if there is none.
+pub fn plumbing(tables: &Tables, names: &Names, stack: NodeId) -> usize {
+    let noise = |(_, step): &(FrameId, Step)| is_plumbing(tables, names, step);
+    let count = |from: usize| {
+        let functions = functions_of(tables, names, stack).skip(from);
+        functions.take(MOST_PLUMBING.saturating_sub(from)).take_while(noise).count()
+    };
+    let mut plumbing = count(0);
+    // In a stripped library, only the outer part of a wrapper may have a name.
+    while let Some(inner) = within_wrapper(tables, names, stack, plumbing) {
+        plumbing += inner;
+        plumbing += count(plumbing);
+    }
+    let beyond = functions_of(tables, names, stack).nth(plumbing);
+    let all_of_it = beyond.is_none_or(|(_, step)| {
+        is_plumbing(tables, names, &step) || matches!(names.label(step.label).kind, Kind::Marker(_))
+    });
+    if all_of_it { 0 } else { plumbing }
+}
+
+/// How many unnamed functions are between the allocator, or the plumbing so far, and the wrapper in the same file
+/// that called them.
+fn within_wrapper(tables: &Tables, names: &Names, stack: NodeId, from: usize) -> Option<usize> {
+    let mut file = None;
+    let functions = functions_of(tables, names, stack).skip(from).take(MOST_WITHIN_WRAPPER + 1);
+    for (inner, (_, step)) in functions.enumerate() {
+        let label = names.label(step.label);
+        match label.kind {
+            Kind::InModule(module) if file.is_none_or(|file| file == module) => file = Some(module),
+            Kind::Function(_, module) if inner > 0 && module == file => {
+                return is_wrapper(&label.short_base()).then_some(inner);
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// True for a standard library function, or one that only forwards requests, by its name or by its file.
+pub fn is_plumbing(tables: &Tables, names: &Names, step: &Step) -> bool {
+    names.label(step.label).noise || step.file.is_some_and(|file| is_noise_file(tables.string(file)))
+}
+
+/// The allocator function that was called.
+pub fn call_of(tables: &Tables, stack: NodeId) -> &'static str {
+    call_kind(tables, stack).map_or("malloc", Pseudo::label)
+}
+
+/// The same for a row: a stack that only frees has called `free` or its like.
+pub fn call_of_row(tables: &Tables, stack: NodeId, cost: &Cost) -> &'static str {
+    let only_frees = cost.allocated.is_zero() && !cost.frees.is_zero();
+    if only_frees { "free" } else { call_of(tables, stack) }
+}
+
+/// The pseudo frame that says which function was called; none for plain `malloc`.
+pub fn call_kind(tables: &Tables, stack: NodeId) -> Option<Pseudo> {
+    let node = tables.nodes.get(stack.index()).filter(|_| stack != NodeId::ROOT)?;
+    match tables.frames.get(node.frame.index()) {
+        Some(Frame::Pseudo(pseudo)) if pseudo.is_call() => Some(*pseudo),
+        _ => None,
+    }
+}

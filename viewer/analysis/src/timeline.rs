@@ -1,0 +1,7 @@
+//! The heap over time.
+
+pub(crate) mod buckets;
+pub(crate) mod history;
+pub(crate) mod outstanding;
+pub(crate) mod regions;
+pub(crate) mod tracks;

@@ -1,0 +1,99 @@
+//! The observer that records the history of a pass.
+
+use super::History;
+use super::crossing::Crossings;
+use super::during::Regions;
+use super::slices::Slices;
+use super::spectrum::Spectrum;
+use crate::base::cost::Amount;
+use crate::count::estimate::Estimator;
+use crate::count::watch::{Birth, Death, End, Instant, Life, Moved, Watch};
+use crate::lifetimes::frees::Frees;
+use crate::lifetimes::shapes::Shapes;
+use capture::{Ended, Event, NodeId, ProcessId, Sampling, Tables};
+
+/// Records the history of the pass that it observes.
+#[derive(Debug)]
+pub struct Recorder {
+    estimator: Estimator,
+    slices: Slices,
+    spectrum: Spectrum,
+    crossings: Crossings,
+    regions: Regions,
+    shapes: Shapes,
+    frees: Option<Frees>,
+}
+
+impl Recorder {
+    /// For a pass over events of the capture that these tables belong to.
+    pub fn new(tables: &Tables) -> Self {
+        Self {
+            estimator: Estimator::new(Sampling::new(tables.metadata.sample_interval)),
+            slices: Slices::new(tables),
+            spectrum: Spectrum::default(),
+            crossings: Crossings::default(),
+            regions: Regions::new(tables),
+            shapes: Shapes::new(tables),
+            frees: tables.metadata.traces_frees().then(|| Frees::new(tables)),
+        }
+    }
+
+    /// Finishes the history after the pass.
+    pub fn finish(self) -> History {
+        let spectrum = self.spectrum.whole(&self.estimator);
+        let during = self.regions.finish(&self.estimator);
+        let (crossings, shapes) = (self.crossings.finish(&self.estimator), self.shapes.finish());
+        let frees = self.frees.map(|frees| frees.parcels().collect()).unwrap_or_default();
+        History { spectrum, crossings, during, shapes, frees, ..self.slices.finish() }
+    }
+}
+
+impl Watch for Recorder {
+    /// When the block was born.
+    type Kept = u64;
+
+    fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
+        let block = self.estimator.count(birth.size).amount;
+        self.spectrum.size(birth.size).allocated += block;
+        self.slices.block_born(birth, block);
+        self.regions.block_born(birth, block);
+        self.shapes.born(birth, None)
+    }
+
+    fn died(&mut self, life: &Life<u64>, death: &Death) {
+        let block = self.estimator.count(life.size).amount;
+        match death.end {
+            End::Left { .. } => self.spectrum.size(life.size).left += block,
+            End::Freed { thread, is_temporary, .. } => {
+                self.crossings.count(life.thread, thread, block);
+                *self.spectrum.life(death.at.time.saturating_sub(life.kept)) += block;
+                if is_temporary {
+                    self.spectrum.size(life.size).temporary += block;
+                }
+            }
+            End::Resized { thread, .. } => {
+                self.crossings.count(life.thread, thread, block);
+                *self.spectrum.life(death.at.time.saturating_sub(life.kept)) += block;
+            }
+            End::Displaced { .. } => {}
+        }
+        self.slices.block_died(life, death, block);
+        self.shapes.died(life, death);
+        if let Some(frees) = &mut self.frees {
+            frees.died(life, death);
+        }
+    }
+
+    fn moved(&mut self, at: Instant, process: ProcessId, node: NodeId, moved: &Moved) {
+        self.slices.moved(at, process, node, moved);
+    }
+
+    fn left(&mut self, at: Instant, process: ProcessId, node: NodeId, held: Amount, ended: Ended) {
+        self.slices.left(at, process, node, held, ended);
+    }
+
+    fn event(&mut self, at: Instant, event: &Event) {
+        self.slices.event(at, event);
+        self.regions.event(event);
+    }
+}

@@ -1,0 +1,111 @@
+//! What a rule is about.
+
+use analysis::{Amount, Cost, Spread, format};
+
+/// A number of a capture, or of a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measure {
+    /// Bytes held at the peak.
+    Peak,
+    /// Bytes still allocated at the end, except those suppressed.
+    Leaked,
+    /// Bytes unreachable when processes were last scanned, except those suppressed.
+    Unreachable,
+    /// Number of allocations.
+    Allocations,
+    /// Bytes of all allocations.
+    Bytes,
+    /// Number of temporary allocations.
+    Temporary,
+    /// Bytes allocated less bytes freed between two moments.
+    Growth,
+    /// Number of frees of addresses without a live block. Not part of any stack's cost.
+    InvalidFrees,
+    /// Number of calls that should have returned memory and returned none. Not part of any stack's cost.
+    Failed,
+}
+
+impl Measure {
+    /// All of them.
+    pub const ALL: [Measure; 9] = [
+        Measure::Peak,
+        Measure::Leaked,
+        Measure::Unreachable,
+        Measure::Allocations,
+        Measure::Bytes,
+        Measure::Temporary,
+        Measure::Growth,
+        Measure::InvalidFrees,
+        Measure::Failed,
+    ];
+
+    /// The word that names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Measure::Peak => "peak",
+            Measure::Leaked => "leaked",
+            Measure::Unreachable => "unreachable",
+            Measure::Allocations => "allocations",
+            Measure::Bytes => "bytes",
+            Measure::Temporary => "temporary",
+            Measure::Growth => "growth",
+            Measure::InvalidFrees => "invalid-frees",
+            Measure::Failed => "failed",
+        }
+    }
+
+    /// True for numbers of blocks, false for bytes.
+    pub fn counts_blocks(self) -> bool {
+        matches!(self, Measure::Allocations | Measure::Temporary | Measure::InvalidFrees | Measure::Failed)
+    }
+
+    /// True for numbers that depend on which block was freed when.
+    pub(super) fn depends_on_frees(self) -> bool {
+        !matches!(self, Measure::Allocations | Measure::Bytes | Measure::Failed)
+    }
+
+    /// The number, for measures that are part of a stack's cost.
+    pub fn of(self, cost: &Cost) -> i64 {
+        let Amount { blocks, bytes } = match self {
+            Measure::Peak => cost.peak,
+            // Unreachable blocks are in the place of leaked ones: see `Moments::unreachable`.
+            Measure::Leaked | Measure::Unreachable => cost.leaked,
+            Measure::Allocations | Measure::Bytes => cost.allocated,
+            Measure::Temporary => cost.temporary,
+            Measure::Growth => cost.allocated - cost.freed,
+            Measure::InvalidFrees | Measure::Failed => Amount::ZERO,
+        };
+        if self.counts_blocks() { blocks } else { bytes }
+    }
+
+    /// Its standard error; 0 when everything was recorded.
+    pub(super) fn error(self, spread: &Cost<Spread>) -> i64 {
+        let spread = match self {
+            Measure::Peak => spread.peak,
+            Measure::Leaked | Measure::Unreachable => spread.leaked,
+            Measure::Allocations | Measure::Bytes => spread.allocated,
+            Measure::Temporary => spread.temporary,
+            Measure::Growth => growth(spread),
+            Measure::InvalidFrees | Measure::Failed => Spread::ZERO,
+        };
+        if self.counts_blocks() { spread.blocks_error() } else { spread.bytes_error() }
+    }
+
+    /// A number of this measure for people.
+    pub fn text(self, value: i64) -> String {
+        if self.counts_blocks() { format::count(value) } else { format::bytes(value) }
+    }
+}
+
+/// The variances of what was allocated in a part less what was freed in it.
+///
+/// ```text
+///  allocated  ├─ freed again in it     in both, so it adds nothing to the uncertainty
+///             └─ live                  ─┐
+///  freed      ├─ freed again in it      ├─ what differs
+///             └─ of blocks from before ─┘
+/// ```
+fn growth(spread: &Cost<Spread>) -> Spread {
+    let again = spread.allocated - spread.live();
+    spread.live() + spread.freed.without(again)
+}

@@ -1,0 +1,55 @@
+//! Answers questions about a capture: opened, counted, named, and seen through a query and a lens.
+//!
+//! ```text
+//!  file ──► Moments ──► Loaded ──► views: text, JSON, page, terminal, other formats
+//!           query       numbers, names, how it is seen
+//! ```
+//!
+//! Rules that every part keeps:
+//! - **Each number has one meaning**, that of [`analysis`], in every view: views are written from the same [`Loaded`]
+//!   and never count anything themselves.
+//! - **Memory is bounded by live blocks and distinct stacks**, never by events: a capture of 10⁹ events is counted in
+//!   one pass.
+//! - **A capture is untrusted input.** Hostile events give odd numbers, never a panic, an endless loop or unbounded
+//!   memory; hostile names are escaped before they reach a terminal.
+//! - **Nothing is left out in silence**: what a limit hides is summed up in a row of its own, and events that the
+//!   recording lost are reported above every report.
+//!
+//! This crate reads files: the capture, and the files that its names and rules come from. It writes none but the side
+//! index of a large capture.
+
+mod error;
+mod symbolize;
+
+mod loaded;
+
+mod capture_file;
+mod events;
+mod sources;
+
+pub mod lens;
+pub mod suppression;
+
+mod moments;
+mod open;
+mod side_index;
+
+pub mod check;
+mod compare;
+pub mod live;
+
+pub use capture_file::{open_reader, refuse_aggregated};
+pub use compare::{Compared, Side, compare_captures, compare_moments, compare_shown};
+pub use error::Error;
+pub use events::{Events, Recorded, observe};
+pub use loaded::{
+    Grouping, Loaded, MarkRow, Origin, PeakKind, PeakRss, Rule, Seen, Source, Suppressed, UnknownGrouping,
+    Use,
+};
+pub use moments::{FunctionDetail, FunctionFrees, Moments, PeakMemory};
+pub use open::open;
+pub use side_index::Cache;
+pub use sources::Sources;
+pub use symbolize::{LookedUp, Naming, Needed, named};
+/// Where to look for files with names, and how to show names.
+pub use symbols::{Cache as NameCache, Notice, Options as SymbolOptions, Servers};

@@ -1,0 +1,85 @@
+//! What part of a capture is shown.
+
+use analysis::{Cost, Spread};
+use std::str::FromStr;
+
+/// What a lens has left out, for views to report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// The filter, as it was written.
+    pub filter: Option<String>,
+    /// What rows are, unless they are functions.
+    pub group: Option<Grouping>,
+    /// The costs of what is not shown.
+    pub hidden: Cost,
+    /// The variances of `hidden`.
+    pub hidden_spread: Cost<Spread>,
+}
+
+/// What functions, or whole stacks, are grouped by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    /// The executable or library that a function is in.
+    Module,
+    /// The part of its name before the last `::`.
+    Namespace,
+    /// Its source file.
+    File,
+    /// Its source line.
+    Line,
+    /// The process that allocates, by name and pid, instead of the stack.
+    Process,
+    /// The path of the executable, instead of the stack.
+    Executable,
+    /// The command line, instead of the stack.
+    Command,
+    /// The thread that allocates, instead of the stack.
+    Thread,
+}
+
+impl Grouping {
+    /// All of them.
+    pub const ALL: [Grouping; 8] = [
+        Grouping::Module,
+        Grouping::Namespace,
+        Grouping::File,
+        Grouping::Line,
+        Grouping::Process,
+        Grouping::Executable,
+        Grouping::Command,
+        Grouping::Thread,
+    ];
+
+    /// The word that names it on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Grouping::Module => "module",
+            Grouping::Namespace => "namespace",
+            Grouping::File => "file",
+            Grouping::Line => "line",
+            Grouping::Process => "process",
+            Grouping::Executable => "executable",
+            Grouping::Command => "command",
+            Grouping::Thread => "thread",
+        }
+    }
+
+    /// True when it groups by who allocates rather than where.
+    pub fn is_of_owner(self) -> bool {
+        matches!(self, Grouping::Process | Grouping::Executable | Grouping::Command | Grouping::Thread)
+    }
+}
+
+impl FromStr for Grouping {
+    type Err = UnknownGrouping;
+
+    fn from_str(name: &str) -> Result<Self, UnknownGrouping> {
+        let known = Self::ALL.into_iter().find(|grouping| grouping.name() == name);
+        known.ok_or_else(|| UnknownGrouping(name.to_owned()))
+    }
+}
+
+/// The word is not the name of a grouping.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown group `{0}`: use module, namespace, file, line, process, executable, command or thread")]
+pub struct UnknownGrouping(String);

@@ -1,0 +1,98 @@
+//! How the heap evolved.
+
+use super::Moments;
+use super::pass::Pass;
+use crate::error::Error;
+use analysis::lifetimes::{AddressMap, MapTable, PageTable, Pages};
+use analysis::{Birth, Death, Detail, History, Instant, Life, Load, Profile, Recorder, Span, Watch};
+use capture::{Event, Tables};
+
+/// Memory at the peak.
+#[derive(Clone, Debug, Default)]
+pub struct PeakMemory {
+    /// Where blocks were.
+    pub map: MapTable,
+    /// Whose blocks kept which pages.
+    pub pages: PageTable,
+}
+
+/// Observes a pass for where blocks are at its end.
+struct Lying {
+    map: AddressMap,
+    pages: Pages,
+}
+
+impl Lying {
+    fn new(tables: &Tables) -> Self {
+        Self { map: AddressMap::default(), pages: Pages::new(false, tables) }
+    }
+}
+
+impl Watch for Lying {
+    type Kept = ();
+
+    fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
+
+    fn died(&mut self, life: &Life<()>, death: &Death) {
+        self.map.died(life, death);
+        self.pages.died(life, death);
+    }
+
+    fn event(&mut self, at: Instant, event: &Event) {
+        self.pages.event(at, event);
+    }
+}
+
+impl Moments {
+    /// The profile of all of the allocators' heaps, and their history, from one pass.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn history(&mut self) -> Result<(Profile, History), Error> {
+        let recorder = Recorder::new(self.reader.tables());
+        let mut pass = Pass::new(Load::watched(self.reader.tables(), recorder), None);
+        let read = self.run(&mut pass, 0, Span::Whole);
+        let (mut profile, recorder) = self.end_pass(pass, Span::Whole);
+        self.note_damage(read)?;
+        self.add_samples(&mut profile, Span::Whole, None, None)?;
+        Ok((profile, recorder.finish()))
+    }
+
+    /// Where the blocks held at the peak of the whole capture's profile were, in at most `most` cells, and which
+    /// pages they kept; none when single blocks are not known.
+    ///
+    /// # Errors
+    /// Those of the file.
+    // Cost: a pass over the events up to the peak.
+    pub fn map_at_peak(&mut self, whole: &Profile, most: usize) -> Result<Option<PeakMemory>, Error> {
+        let metadata = &self.reader.tables().metadata;
+        if metadata.aggregate().is_some() || metadata.sample_interval > 0 {
+            return Ok(None);
+        }
+        let load = Load::watched(self.reader.tables(), Lying::new(self.reader.tables()));
+        let mut pass = Pass::new(load, None);
+        let read = self.run(&mut pass, 0, Span::At(whole.peak.at));
+        let (_, Lying { map, pages }) = self.end_pass(pass, Span::At(whole.peak.at));
+        self.note_damage(read)?;
+        Ok(Some(PeakMemory { map: map.finish(most), pages: pages.finish() }))
+    }
+
+    /// A history whose slices are as fine as possible between two times, in nanoseconds since the recording began,
+    /// with one merged slice before and one after; the rest is taken from the given history. None if that is about as
+    /// fine already.
+    ///
+    /// # Errors
+    /// Those of the file.
+    // Cost: proportional to the events in the range, plus those since the nearest state of the side index.
+    pub fn history_within(&mut self, whole: &History, from: u64, to: u64) -> Result<Option<History>, Error> {
+        let Some(detail) = Detail::of(whole, from, to) else { return Ok(None) };
+        self.prepare()?;
+        let (mut load, begin) =
+            self.load_before(detail.begin().position, |_| detail.slices(self.reader.tables()));
+        let end = detail.end().position;
+        let read = self.replay(begin, end, |events| load.events(events));
+        let (_, found) = if end < self.end() { load.cut() } else { load.finish_watched() };
+        self.note_damage(read)?;
+        Ok(Some(detail.join(found)))
+    }
+}

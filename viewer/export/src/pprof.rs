@@ -1,0 +1,204 @@
+//! The pprof format: `profile.proto` of <https://github.com/google/pprof>, compressed with gzip.
+//!
+//! ```text
+//!  Profile ─┬─ Sample ──► Location ──► Line ──► Function ──► strings
+//!           │  a stack    an address   each function
+//!           │  8 values      │         that was inlined there
+//!           │  labels        ▼
+//!           │             Mapping      a binary and its build id; the main program's comes first
+//!           └─ strings: each is written before the record that first uses it
+//! ```
+//!
+//! Addresses in a capture are relative to files, and so overlap. Each file therefore gets a range of its own, in
+//! which its addresses keep their order; a return address is replaced by that of the call before it.
+
+mod addresses;
+mod locations;
+mod strings;
+
+use super::CREATOR;
+use super::protobuf::Message;
+use analysis::{Amount, Cost, Metric, Site, Span, call_of_row};
+use capture::{SizeUnit, Tables};
+use engine::Loaded;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use locations::Locations;
+use report::text::{caveats, scope};
+use std::io::{self, Write};
+use strings::Strings;
+
+/// A name, and the amount for it.
+type Value = (&'static str, fn(&Cost) -> Amount);
+
+/// The values of each stack: name and part of the cost. Those of Go come first. CPU samples follow.
+const VALUES: [Value; 5] = [
+    ("alloc", |cost| cost.allocated),
+    ("inuse", Cost::live),
+    ("peak", |cost| cost.peak),
+    ("temporary", |cost| cost.temporary),
+    ("leaked", |cost| cost.leaked),
+];
+
+/// Numbers of the fields of `Profile`.
+mod field {
+    pub(super) const SAMPLE_TYPE: u32 = 1;
+    pub(super) const SAMPLE: u32 = 2;
+    pub(super) const STRING_TABLE: u32 = 6;
+    pub(super) const TIME_NANOS: u32 = 9;
+    pub(super) const DURATION_NANOS: u32 = 10;
+    pub(super) const PERIOD_TYPE: u32 = 11;
+    pub(super) const PERIOD: u32 = 12;
+    pub(super) const COMMENT: u32 = 13;
+    pub(super) const DEFAULT_SAMPLE_TYPE: u32 = 14;
+}
+
+/// Writes all metrics; `first` is the default one to be shown.
+pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, first: Metric) -> io::Result<()> {
+    let mut encoder = GzEncoder::new(out, Compression::default());
+    let mut writer = Writer {
+        out: &mut encoder,
+        loaded,
+        strings: Strings::default(),
+        locations: Locations::new(&loaded.tables),
+        message: Message::new(),
+    };
+    writer.head(first)?;
+    for site in &loaded.profile.sites {
+        writer.sample(site)?;
+    }
+    encoder.finish()?;
+    Ok(())
+}
+
+struct Writer<'a, W> {
+    out: W,
+    loaded: &'a Loaded,
+    strings: Strings,
+    locations: Locations,
+    /// Records that have not been written yet.
+    message: Message,
+}
+
+impl<W: Write> Writer<'_, W> {
+    fn head(&mut self, first: Metric) -> io::Result<()> {
+        let Tables { metadata, .. } = &self.loaded.tables;
+        // The first string must be empty.
+        self.string("");
+        for (name, _) in VALUES {
+            for (ending, unit) in [("objects", "count"), ("space", "bytes")] {
+                let value = self.value_type(&format!("{name}_{ending}"), unit);
+                self.message.message(field::SAMPLE_TYPE, &value);
+            }
+        }
+        let traced = traced_units(self.loaded).into_iter().flatten();
+        let frees = frees_units(self.loaded).into_iter().flatten();
+        let others = [("samples", "count"), cpu_unit(self.loaded)].into_iter().chain(traced).chain(frees);
+        for (name, unit) in others {
+            let value = self.value_type(name, unit);
+            self.message.message(field::SAMPLE_TYPE, &value);
+        }
+        let default = match first {
+            Metric::Peak => "peak_space",
+            Metric::Leaked => "leaked_space",
+            Metric::Live => "inuse_space",
+            Metric::Allocations => "alloc_objects",
+            Metric::Bytes => "alloc_space",
+            Metric::Temporary => "temporary_objects",
+            Metric::Frees if self.loaded.traces_frees() => "freed_here_objects",
+            Metric::Cpu | Metric::Frees => "samples",
+            Metric::Traced if self.loaded.traced().is_some() => "hits",
+            Metric::Traced => "samples",
+        };
+        let default = self.string(default);
+        let period = self.value_type("space", "bytes");
+        let Self { loaded, strings, locations, message, .. } = self;
+        locations.main_program(loaded, strings, message);
+        let comments = self.comments();
+        let message = &mut self.message;
+        message.int(field::DEFAULT_SAMPLE_TYPE, default).message(field::PERIOD_TYPE, &period);
+        message.uint(field::PERIOD, metadata.sample_interval.max(1)).ints(field::COMMENT, comments);
+        let (begin, end) = match self.loaded.profile.span {
+            Span::Whole => (0, self.loaded.duration_ns()),
+            // What is held at a moment has no duration.
+            Span::At(at) => (at.time, at.time),
+            Span::Range { from, to } => (from.time, to.time),
+        };
+        // If the capture does not say when it was made, times are unknown.
+        let at =
+            if metadata.started_unix_ns == 0 { 0 } else { metadata.started_unix_ns.saturating_add(begin) };
+        message.uint(field::TIME_NANOS, at);
+        message.uint(field::DURATION_NANOS, end.saturating_sub(begin));
+        self.flush()
+    }
+
+    fn comments(&mut self) -> Vec<i64> {
+        let comments = [CREATOR.to_owned(), scope(self.loaded)].into_iter().chain(caveats(self.loaded));
+        comments.collect::<Vec<_>>().iter().map(|comment| self.string(comment)).collect()
+    }
+
+    fn sample(&mut self, site: &Site) -> io::Result<()> {
+        let loaded = self.loaded;
+        let stack = loaded.tables.stack(site.node);
+        let frames: Vec<_> = stack.map(|(_, node)| node.frame).collect();
+        let mut locations = Vec::with_capacity(frames.len());
+        for frame in frames {
+            let Self { loaded, strings, locations: known, message, .. } = self;
+            locations.extend(known.of(loaded, frame, strings, message));
+        }
+        let amounts = VALUES.iter().map(|(_, part)| part(&site.cost)).chain([site.cost.cpu]);
+        let amounts = amounts.chain(loaded.traced().map(|_| site.cost.traced));
+        let amounts = amounts.chain(loaded.traces_frees().then_some(site.cost.frees));
+        let values = amounts.flat_map(|Amount { blocks, bytes }| [blocks, bytes]);
+        let mut sample = Message::new();
+        sample.ints(1, locations).ints(2, values);
+        let process = loaded.names.process(site.process);
+        let name = self.string(&loaded.names.label(process).name);
+        let call = self.string(call_of_row(&loaded.tables, site.node, &site.cost));
+        for (key, text) in [("process", name), ("call", call)] {
+            let key = self.string(key);
+            sample.message(3, Message::new().int(1, key).int(2, text));
+        }
+        if let Some(process) = loaded.tables.processes.get(site.process.index()) {
+            let key = self.string("pid");
+            sample.message(3, Message::new().int(1, key).uint(3, process.pid.into()));
+        }
+        self.message.message(field::SAMPLE, &sample);
+        self.flush()
+    }
+
+    fn value_type(&mut self, kind: &str, unit: &str) -> Message {
+        let (kind, unit) = (self.string(kind), self.string(unit));
+        Message::new().int(1, kind).int(2, unit).clone()
+    }
+
+    fn string(&mut self, text: &str) -> i64 {
+        self.strings.id(text, &mut self.message)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.write_all(self.message.as_bytes())?;
+        self.message.clear();
+        Ok(())
+    }
+}
+
+/// The units of the selected tracepoint's hits; none without a tracepoint.
+fn traced_units(loaded: &Loaded) -> Option<[(&'static str, &'static str); 2]> {
+    let unit = match loaded.traced()?.unit {
+        SizeUnit::Bytes => "bytes",
+        SizeUnit::Plain => "count",
+    };
+    Some([("hits", "count"), ("hit_size", unit)])
+}
+
+/// The units of frees at the stacks that free; none when these were not recorded.
+fn frees_units(loaded: &Loaded) -> Option<[(&'static str, &'static str); 2]> {
+    loaded.traces_frees().then_some([("freed_here_objects", "count"), ("freed_here_space", "bytes")])
+}
+
+/// The unit of the weight of CPU samples.
+fn cpu_unit(loaded: &Loaded) -> (&'static str, &'static str) {
+    let of_cycles = loaded.tables.summary.as_ref().is_some_and(|summary| summary.cpu.event == "cycles");
+    if of_cycles { ("cycles", "count") } else { ("cpu", "nanoseconds") }
+}

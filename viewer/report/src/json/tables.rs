@@ -1,0 +1,119 @@
+//! `export --format json`: all stacks, with each caller written once.
+//!
+//! A report writes every stack in full, which is easy to read but takes a gigabyte for a capture of some ten thousand
+//! deep stacks. Here a stack is a number, as in the capture, with its frame and the number of its caller's stack.
+
+use super::SCHEMA;
+use super::cost::CostFields;
+use super::span::SpanFields;
+use super::stack::{FrameFields, frame_fields};
+use analysis::{StackState, call_of_row, process_name, stack_states};
+use capture::{Frame, FrameId, Node, NodeId, Sampling};
+use engine::Loaded;
+use serde::Serialize;
+use std::io::{self, Write};
+
+#[derive(Serialize)]
+struct Head<'a> {
+    schema: u32,
+    document: &'static str,
+    file: &'a str,
+    cut: Option<&'a str>,
+    sample_interval: Option<u64>,
+    duration_ns: u64,
+    #[serde(flatten)]
+    span: SpanFields,
+    peak_time_ns: u64,
+    total: CostFields,
+}
+
+#[derive(Serialize)]
+struct ProcessFields {
+    pid: u32,
+    name: String,
+}
+
+#[derive(Serialize)]
+struct FramesFields<'a> {
+    functions: Vec<FrameFields<'a>>,
+    /// What the frame is instead of code.
+    pseudo: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct NodeFields {
+    parent: Option<u32>,
+    frame: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct RowFields {
+    process: u32,
+    stack: u32,
+    call: &'static str,
+    state: &'static str,
+    #[serde(flatten)]
+    cost: CostFields,
+}
+
+/// Writes the tables, a line for each row.
+///
+/// # Errors
+/// Those of the writer.
+pub fn tables(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
+    let head = Head {
+        schema: SCHEMA,
+        document: "tables",
+        file: &loaded.source.file,
+        cut: loaded.source.cut.as_deref(),
+        sample_interval: loaded.profile.sampling.map(Sampling::interval),
+        duration_ns: loaded.duration_ns(),
+        span: SpanFields::from(loaded.profile.span),
+        peak_time_ns: loaded.profile.peak.at.time,
+        total: CostFields::new(loaded, &loaded.profile.total, &loaded.profile.total_spread),
+    };
+    let head = serde_json::to_string(&head)?;
+    // The tables are written row by row: all at once may not fit into memory.
+    write!(out, "{}", head.strip_suffix('}').unwrap_or(&head))?;
+    let tables = &loaded.tables;
+    let processes = tables.processes.iter();
+    table(out, "processes", processes.map(|row| ProcessFields { pid: row.pid, name: process_name(row) }))?;
+    table(out, "frames", (0..tables.frames.len()).map(|index| frame(loaded, FrameId::from_index(index))))?;
+    table(out, "stacks", tables.nodes.iter().enumerate().map(|(index, node)| stack(index, node)))?;
+    let states = stack_states(tables);
+    let rows = loaded.profile.sites_with_spread().map(|(site, spread)| RowFields {
+        process: site.process.0,
+        stack: site.node.0,
+        call: call_of_row(tables, site.node, &site.cost),
+        state: states.get(site.node.index()).copied().unwrap_or(StackState::Incomplete).name(),
+        cost: CostFields::new(loaded, &site.cost, &spread),
+    });
+    table(out, "rows", rows)?;
+    writeln!(out, "}}")
+}
+
+fn table(out: &mut dyn Write, name: &str, rows: impl Iterator<Item = impl Serialize>) -> io::Result<()> {
+    write!(out, ",\n\"{name}\":[")?;
+    for (index, row) in rows.enumerate() {
+        write!(out, "{}", if index > 0 { ",\n" } else { "\n" })?;
+        serde_json::to_writer(&mut *out, &row)?;
+    }
+    write!(out, "]")
+}
+
+fn frame(loaded: &Loaded, id: FrameId) -> FramesFields<'_> {
+    match loaded.tables.frames[id.index()] {
+        Frame::Pseudo(pseudo) => FramesFields { functions: Vec::new(), pseudo: Some(pseudo.label()) },
+        Frame::Code { .. } => {
+            let steps = loaded.names.steps(id).iter();
+            let functions = steps.map(|step| frame_fields(&loaded.tables, &loaded.names, id, step));
+            FramesFields { functions: functions.collect(), pseudo: None }
+        }
+    }
+}
+
+/// The stack without frames has neither.
+fn stack(index: usize, node: &Node) -> NodeFields {
+    let is_root = index == NodeId::ROOT.index();
+    NodeFields { parent: (!is_root).then_some(node.parent.0), frame: (!is_root).then_some(node.frame.0) }
+}

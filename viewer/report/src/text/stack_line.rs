@@ -1,0 +1,87 @@
+//! A stack in one line, and a table's header.
+
+use super::escape::{columns, fit};
+use super::place::{chain, detail};
+use super::style::{Role, Style};
+use analysis::format::counted;
+use analysis::meaningful;
+use capture::NodeId;
+use engine::Loaded;
+use std::io::{self, Write};
+
+/// Functions shown by default.
+const DEPTH: usize = 8;
+
+/// `parse (parse.c:12) < read < main`, cut to the remaining columns.
+pub fn stack_line(loaded: &Loaded, node: NodeId, style: &Style, used: usize) -> String {
+    stack_line_to(DEPTH, loaded, node, style, used)
+}
+
+/// The same with at most this many functions.
+pub(super) fn stack_line_to(
+    depth: usize,
+    loaded: &Loaded,
+    node: NodeId,
+    style: &Style,
+    used: usize,
+) -> String {
+    let chain = chain(loaded, node, 0, depth);
+    if chain.is_empty() {
+        return "[no stack]".to_owned();
+    }
+    let first = meaningful(&loaded.tables, &loaded.names, node).next();
+    let text = match first.and_then(|(_, step)| detail(loaded, &step)) {
+        // The place is that of the first function, and precedes its callers.
+        Some(place) => match chain.split_once(" < ") {
+            Some((function, callers)) => format!("{function} ({place}) < {callers}"),
+            None => format!("{chain} ({place})"),
+        },
+        None => chain,
+    };
+    fit(&text, style.room(used)).into_owned()
+}
+
+/// The header of a table.
+pub(super) fn header(out: &mut dyn Write, style: &Style, text: &str) -> io::Result<()> {
+    writeln!(out, "{}", style.paint(Role::Detail, text))
+}
+
+/// A heading within a view.
+pub(super) fn heading(out: &mut dyn Write, style: &Style, text: &str) -> io::Result<()> {
+    writeln!(out, "\n{}", style.paint(Role::Heading, text))
+}
+
+/// How many rows a limit hides, if any, with the option that shows them.
+pub(super) fn rest(out: &mut dyn Write, style: &Style, hidden: usize, noun: &str) -> io::Result<()> {
+    rest_by(out, style, hidden, noun, "--limit")
+}
+
+/// The same for another option.
+pub(super) fn rest_by(
+    out: &mut dyn Write,
+    style: &Style,
+    hidden: usize,
+    noun: &str,
+    option: &str,
+) -> io::Result<()> {
+    match hidden {
+        0 => Ok(()),
+        hidden => writeln!(out, "{}", style.paint(Role::Detail, not_shown(hidden, noun, option))),
+    }
+}
+
+/// The same for hidden children of a tree node, in this many columns: "not shown" is left out if there is no room.
+pub(super) fn smaller_ones(hidden: usize, option: &str, room: usize) -> String {
+    let text = not_shown(hidden, "smaller one", option);
+    if columns(&text) <= room {
+        text
+    } else {
+        format!("{} ({option})", counted(hidden as u64, "smaller one"))
+    }
+}
+
+/// How many rows are hidden, and the option that shows them, which may be empty.
+pub(crate) fn not_shown(hidden: usize, noun: &str, option: &str) -> String {
+    let rows = counted(hidden as u64, noun);
+    if option.is_empty() { format!("{rows} not shown") } else { format!("{rows} not shown ({option})") }
+}

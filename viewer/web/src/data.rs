@@ -1,0 +1,269 @@
+//! The data of a page.
+//!
+//! ```text
+//!  length of the head, 4 bytes, little-endian │ head: JSON │ columns, see `columns`
+//! ```
+//!
+//! The head contains the `info --json` document, all texts, and the table of columns. `assets/data.js` reads it.
+
+mod lists;
+mod over_time;
+mod pages;
+mod stacks;
+
+use super::columns::{Column, Columns};
+use super::fold::Folded;
+use super::forest::{BlocksEnd, Ended, Forest, Row};
+use super::overview::Overview;
+use super::texts::Texts;
+use super::{Drawing, PageOptions};
+use analysis::lifetimes::{Age, SizeClass};
+use analysis::{Amount, Flow, History, Metric};
+use capture::Pseudo;
+use engine::{Loaded, PeakMemory, Sources};
+use lists::{MarkFields, RegionFields, ThreadFields};
+pub(super) use over_time::over_time;
+use pages::PagesFields;
+use serde::Serialize;
+use serde_json::Value;
+pub(super) use stacks::Stacks;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+
+/// Version of the data. The scripts are in the same file, so nothing else needs to read it.
+const VERSION: u32 = 1;
+
+/// The metrics that are compared between two captures, by their names in the columns.
+const COMPARED: [(&str, Metric); 7] = [
+    ("allocated", Metric::Bytes),
+    ("temporary", Metric::Temporary),
+    ("peak", Metric::Peak),
+    ("leaked", Metric::Leaked),
+    ("cpu", Metric::Cpu),
+    ("traced", Metric::Traced),
+    ("frees", Metric::Frees),
+];
+
+#[derive(Serialize)]
+struct Head<'a> {
+    version: u32,
+    info: &'a Value,
+    /// The same for the older capture.
+    before: Option<&'a Value>,
+    folded: &'a FoldedFields,
+    rows_left_out: usize,
+    warnings: &'a [String],
+    source_url: Option<&'a str>,
+    path_map: &'a [(String, String)],
+    calls: Vec<&'static str>,
+    texts: &'a [String],
+    threads: &'a [ThreadFields],
+    marks: &'a [MarkFields],
+    regions: &'a [RegionFields],
+    cell_bytes: Option<u64>,
+    pages: Option<&'a PagesFields>,
+    drawing: Option<&'a Drawing>,
+    sizes: Vec<String>,
+    ages: Vec<String>,
+    columns: Vec<&'a Column>,
+}
+
+#[derive(Serialize)]
+struct FoldedFields {
+    stacks: usize,
+    allocated_blocks: i64,
+    allocated_bytes: i64,
+    peak_bytes: i64,
+    leaked_bytes: i64,
+}
+
+/// The input of every attempt to make the data.
+pub(super) struct Parts<'a> {
+    pub(super) loaded: &'a Loaded,
+    /// The history of the whole time.
+    pub(super) history: &'a History,
+    pub(super) options: &'a PageOptions,
+    pub(super) forest: &'a Forest,
+    pub(super) sources: &'a RefCell<Sources>,
+    pub(super) memory: Option<&'a PeakMemory>,
+    pub(super) overview: &'a Overview,
+    /// The older capture's overview.
+    pub(super) older: Option<&'a Overview>,
+}
+
+/// The data of a page with this part of its forest, and the history whose changes the forest has.
+pub(super) fn data(parts: &Parts<'_>, history: &History, folded: &Folded) -> io::Result<Vec<u8>> {
+    let fixed = Fixed::new(parts, folded);
+    let changes: Vec<&[(u32, Flow)]> = folded.rows.iter().map(|row| row.changes.as_slice()).collect();
+    let moving = over_time(parts.loaded, history, &changes);
+    Ok([&fixed.head(parts, &moving)?, &fixed.columns.bytes, &moving.bytes].map(Vec::as_slice).concat())
+}
+
+/// What the data of all histories of a capture share: everything except the slices and the rows' changes in them.
+pub(super) struct Fixed {
+    /// Written after the head, followed by the columns over time.
+    pub(super) columns: Columns,
+    texts: Texts,
+    threads: Vec<ThreadFields>,
+    marks: Vec<MarkFields>,
+    regions: Vec<RegionFields>,
+    pages: Option<PagesFields>,
+    folded: FoldedFields,
+}
+
+impl Fixed {
+    pub(super) fn new(parts: &Parts<'_>, folded: &Folded) -> Self {
+        let mut writer = Writer { parts, texts: Texts::default(), columns: Columns::default() };
+        let sources = parts.options.with_source.then_some(parts.sources);
+        let stacks = Stacks { loaded: parts.loaded, forest: parts.forest, sources };
+        stacks.write(&mut writer.columns, &mut writer.texts, folded);
+        writer.rows(&folded.rows);
+        writer.ends(folded);
+        if parts.older.is_some() {
+            writer.compared(&folded.rows);
+        }
+        writer.spectrum();
+        let threads = writer.crossings();
+        writer.map();
+        let pages = writer.pages();
+        let marks = writer.marks();
+        let regions = writer.regions();
+        let Writer { texts, columns, .. } = writer;
+        let folded = FoldedFields {
+            stacks: folded.stacks,
+            allocated_blocks: folded.cost.allocated.blocks,
+            allocated_bytes: folded.cost.allocated.bytes,
+            peak_bytes: folded.cost.peak.bytes,
+            leaked_bytes: folded.cost.leaked.bytes,
+        };
+        Self { columns, texts, threads, marks, regions, pages, folded }
+    }
+
+    /// The head for both sets of columns.
+    pub(super) fn head(&self, parts: &Parts<'_>, over_time: &Columns) -> io::Result<Vec<u8>> {
+        let head = Head {
+            version: VERSION,
+            info: &parts.overview.document,
+            before: parts.older.map(|older| &older.document),
+            folded: &self.folded,
+            rows_left_out: parts.overview.left_out,
+            warnings: &parts.overview.warnings,
+            source_url: parts.options.source_url.as_deref(),
+            path_map: &parts.options.path_map,
+            calls: (0..=u8::MAX).map_while(call_name).collect(),
+            texts: &self.texts.texts,
+            threads: &self.threads,
+            marks: &self.marks,
+            regions: &self.regions,
+            cell_bytes: parts.memory.map(|memory| memory.map.cell_bytes),
+            pages: self.pages.as_ref(),
+            drawing: parts.options.drawing.as_ref(),
+            sizes: parts.forest.sizes.iter().map(SizeClass::to_string).collect(),
+            ages: parts.forest.ages.iter().map(Age::to_string).collect(),
+            columns: self.columns.table.iter().chain(&over_time.table).collect(),
+        };
+        headed(&head)
+    }
+}
+
+/// A head preceded by its length.
+pub(super) fn headed(head: &impl Serialize) -> io::Result<Vec<u8>> {
+    let head = serde_json::to_vec(head)?;
+    let length =
+        u32::try_from(head.len()).map_err(|_| io::Error::other("the names do not fit into a page"))?;
+    Ok([&length.to_le_bytes()[..], &head].concat())
+}
+
+/// The allocator function, by the number in a row.
+fn call_name(number: u8) -> Option<&'static str> {
+    match number {
+        0 => Some("malloc"),
+        _ => Pseudo::from_number(number).filter(|pseudo| (*pseudo as u8) < 20).map(Pseudo::label),
+    }
+}
+
+struct Writer<'a> {
+    parts: &'a Parts<'a>,
+    texts: Texts,
+    columns: Columns,
+}
+
+impl Writer<'_> {
+    fn rows(&mut self, rows: &[Row]) {
+        let columns = &mut self.columns;
+        columns.rising("row.node", rows.iter().map(|row| i64::from(row.node)));
+        columns.numbers("row.call", rows.iter().map(|row| i64::from(row.call)));
+        let mut amount = |names: [&'static str; 2], of: &dyn Fn(&Row) -> Amount| {
+            columns.numbers(names[0], rows.iter().map(|row| of(row).bytes));
+            columns.numbers(names[1], rows.iter().map(|row| of(row).blocks));
+        };
+        amount(["row.allocated.bytes", "row.allocated.blocks"], &|row| row.cost.allocated);
+        amount(["row.temporary.bytes", "row.temporary.blocks"], &|row| row.cost.temporary);
+        amount(["row.peak.bytes", "row.peak.blocks"], &|row| row.cost.peak);
+        amount(["row.leaked.bytes", "row.leaked.blocks"], &|row| row.cost.leaked);
+        // Times are in the bytes column, samples in the blocks column; likewise the sums of hits, and the hits.
+        amount(["row.cpu.bytes", "row.cpu.blocks"], &|row| row.cost.cpu);
+        amount(["row.traced.bytes", "row.traced.blocks"], &|row| row.cost.traced);
+        amount(["row.frees.bytes", "row.frees.blocks"], &|row| row.cost.frees);
+        let during = || rows.iter().flat_map(|row| &row.during);
+        columns.numbers("row.during", rows.iter().map(|row| row.during.len() as i64));
+        columns.numbers("during.region", during().map(|(region, _)| i64::from(*region)));
+        columns.numbers("during.bytes", during().map(|(_, amount)| amount.bytes));
+        columns.numbers("during.blocks", during().map(|(_, amount)| amount.blocks));
+        let mut classes = |names: [&'static str; 4], of: fn(&Row) -> &[(u32, Amount)]| {
+            let all = || rows.iter().flat_map(of);
+            columns.numbers(names[0], rows.iter().map(|row| of(row).len() as i64));
+            columns.numbers(names[1], all().map(|(class, _)| i64::from(*class)));
+            columns.numbers(names[2], all().map(|(_, amount)| amount.bytes));
+            columns.numbers(names[3], all().map(|(_, amount)| amount.blocks));
+        };
+        classes(["row.sizes", "sized.class", "sized.bytes", "sized.blocks"], |row| &row.sizes);
+        classes(["row.ages", "aged.class", "aged.bytes", "aged.blocks"], |row| &row.ages);
+    }
+
+    /// What became of the blocks of rows; nothing when the stacks of frees were not recorded.
+    fn ends(&mut self, folded: &Folded) {
+        if !self.parts.loaded.tables.metadata.traces_frees() {
+            return;
+        }
+        // Several freeing stacks may have been folded into one row.
+        let place = |end: BlocksEnd| match end {
+            BlocksEnd::Left => -1,
+            BlocksEnd::Unseen => -2,
+            BlocksEnd::ToNothing => -3,
+            BlocksEnd::By(row) => folded.row_of.get(row as usize).map_or(-2, |&row| i64::from(row)),
+        };
+        let ends: Vec<BTreeMap<i64, Ended>> = (folded.rows.iter())
+            .map(|row| {
+                row.ends.iter().fold(BTreeMap::new(), |mut ends, &(end, ended)| {
+                    *ends.entry(place(end)).or_default() += ended;
+                    ends
+                })
+            })
+            .collect();
+        let columns = &mut self.columns;
+        columns.numbers("row.ends", ends.iter().map(|ends| ends.len() as i64));
+        let all = || ends.iter().flatten();
+        columns.numbers("ended.by", all().map(|(by, _)| *by));
+        columns.numbers("ended.bytes", all().map(|(_, ended)| ended.blocks.bytes));
+        columns.numbers("ended.blocks", all().map(|(_, ended)| ended.blocks.blocks));
+        columns.numbers("ended.others.bytes", all().map(|(_, ended)| ended.by_others.bytes));
+        columns.numbers("ended.others.blocks", all().map(|(_, ended)| ended.by_others.blocks));
+    }
+
+    /// What rows had in the older capture, and what the comparison attributes to another row than the one that
+    /// allocated it.
+    fn compared(&mut self, rows: &[Row]) {
+        let columns = &mut self.columns;
+        let changes = || rows.iter().map(|row| row.change.as_deref().copied().unwrap_or_default());
+        for (name, metric) in COMPARED {
+            let before = || changes().map(|change| metric.of(&change.before));
+            let moved = || changes().map(|change| metric.of(&change.moved));
+            columns.numbers(format!("before.{name}.bytes"), before().map(|amount| amount.bytes));
+            columns.numbers(format!("before.{name}.blocks"), before().map(|amount| amount.blocks));
+            columns.numbers(format!("moved.{name}.bytes"), moved().map(|amount| amount.bytes));
+            columns.numbers(format!("moved.{name}.blocks"), moved().map(|amount| amount.blocks));
+        }
+    }
+}

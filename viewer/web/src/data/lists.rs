@@ -1,0 +1,154 @@
+//! Lists of a page: what programs reported about themselves, threads, and the memory map.
+
+use super::Writer;
+use analysis::{Amount, MarkName};
+use capture::{NodeId, ProcessId, ThreadId};
+use report::text::{Style, stack_line};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Most marks that a page shows, the first ones: more would merge into a grey area.
+const MOST_MARKS: usize = 2000;
+
+/// Most regions that a page shows, the first ones of all names.
+const MOST_REGIONS: usize = 4000;
+
+/// Width of a stack in the memory map.
+pub(super) const WIDTH_OF_A_STACK: usize = 120;
+
+/// Most pairs of threads that a page shows.
+const MOST_CROSSINGS: usize = 2000;
+
+#[derive(Serialize)]
+pub(super) struct ThreadFields {
+    tid: u32,
+    pid: u32,
+    name: u32,
+}
+
+/// A mark that a program set.
+#[derive(Serialize)]
+pub(super) struct MarkFields {
+    name: u32,
+    kind: &'static str,
+    time_ns: u64,
+    tid: u32,
+}
+
+/// The regions of a name, whose statistics are in the `info` document.
+#[derive(Serialize)]
+pub(super) struct RegionFields {
+    name: u32,
+    /// The index of what rows allocated in it; none when rows do not have that.
+    number: Option<u32>,
+    /// Begin and end, in nanoseconds.
+    times_ns: Vec<(u64, u64)>,
+}
+
+impl Writer<'_> {
+    pub(super) fn marks(&mut self) -> Vec<MarkFields> {
+        let texts = &mut self.texts;
+        let marks = self.parts.loaded.marks().take(MOST_MARKS).map(|row| MarkFields {
+            name: texts.number(row.name),
+            kind: row.mark.kind.name(),
+            time_ns: row.mark.time,
+            tid: row.thread.map_or(0, |thread| thread.tid),
+        });
+        marks.collect()
+    }
+
+    /// Where the blocks held at the peak were.
+    pub(super) fn map(&mut self) {
+        let Some(map) = self.parts.memory.map(|memory| &memory.map) else { return };
+        let loaded = self.parts.loaded;
+        let process =
+            |id: ProcessId| loaded.tables.processes.get(id.index()).map_or(0, |process| process.pid);
+        let columns = &mut self.columns;
+        columns.numbers("cell.process", map.cells.iter().map(|cell| i64::from(process(cell.process))));
+        columns.rising(
+            "cell.number.end",
+            map.cells.iter().map(|cell| (cell.address / map.cell_bytes).cast_signed()),
+        );
+        columns.numbers("cell.bytes", map.cells.iter().map(|cell| cell.held.cast_signed()));
+        columns.numbers("cell.stacks", map.cells.iter().map(|cell| i64::from(cell.stacks)));
+        let style = Style { color: false, width: Some(WIDTH_OF_A_STACK) };
+        let texts = &mut self.texts;
+        let mut known: HashMap<NodeId, i64> = HashMap::new();
+        let mut text = |node: NodeId| {
+            *known
+                .entry(node)
+                .or_insert_with(|| i64::from(texts.number(&stack_line(loaded, node, &style, 0))))
+        };
+        let largest = || map.cells.iter().flat_map(|cell| &cell.largest);
+        columns.numbers("cell.named", map.cells.iter().map(|cell| cell.largest.len() as i64));
+        columns.numbers("named.text", largest().map(|(node, _)| text(*node)).collect::<Vec<_>>());
+        columns.numbers("named.bytes", largest().map(|(_, bytes)| bytes.cast_signed()));
+    }
+
+    /// In the order of the names in the `info` document.
+    pub(super) fn regions(&mut self) -> Vec<RegionFields> {
+        let (texts, loaded) = (&mut self.texts, self.parts.loaded);
+        let mut room = MOST_REGIONS;
+        let names = loaded.marks_by_name();
+        let row = |row: &MarkName| {
+            let times_ns: Vec<(u64, u64)> =
+                row.regions.iter().take(room).map(|region| (region.from, region.to)).collect();
+            room -= times_ns.len();
+            let number = self.parts.forest.regions.iter().position(|name| *name == row.name);
+            RegionFields {
+                name: texts.number(loaded.tables.string(row.name)),
+                number: number.and_then(|number| u32::try_from(number).ok()),
+                times_ns,
+            }
+        };
+        names.iter().take(MOST_MARKS).map(row).collect()
+    }
+
+    pub(super) fn spectrum(&mut self) {
+        let spectrum = &self.parts.history.spectrum;
+        let columns = &mut self.columns;
+        columns.numbers("size.allocated.bytes", spectrum.sizes.iter().map(|class| class.allocated.bytes));
+        columns.numbers("size.allocated.blocks", spectrum.sizes.iter().map(|class| class.allocated.blocks));
+        columns.numbers("size.temporary.blocks", spectrum.sizes.iter().map(|class| class.temporary.blocks));
+        columns.numbers("size.left.bytes", spectrum.sizes.iter().map(|class| class.left.bytes));
+        columns.numbers("size.left.blocks", spectrum.sizes.iter().map(|class| class.left.blocks));
+        columns.numbers("life.bytes", spectrum.lives.iter().map(|amount| amount.bytes));
+        columns.numbers("life.blocks", spectrum.lives.iter().map(|amount| amount.blocks));
+    }
+
+    /// Pairs of threads, and the threads in them. Pairs beyond the limit are merged into one without threads.
+    pub(super) fn crossings(&mut self) -> Vec<ThreadFields> {
+        let tables = &self.parts.loaded.tables;
+        let mut threads: Vec<ThreadFields> = Vec::new();
+        let mut known: HashMap<ThreadId, i64> = HashMap::new();
+        let mut pairs: Vec<(i64, i64, Amount)> = Vec::new();
+        let mut rest = Amount::ZERO;
+        for crossing in &self.parts.history.crossings {
+            let Some((from, to)) = crossing.threads.filter(|_| pairs.len() < MOST_CROSSINGS) else {
+                rest += crossing.freed;
+                continue;
+            };
+            let mut number = |id: ThreadId| {
+                *known.entry(id).or_insert_with(|| {
+                    let row = tables.threads.get(id.index());
+                    let process = row.and_then(|row| tables.processes.get(row.process.index()));
+                    threads.push(ThreadFields {
+                        tid: row.map_or(0, |row| row.tid),
+                        pid: process.map_or(0, |process| process.pid),
+                        name: self.texts.number(row.map_or("", |row| &row.name)),
+                    });
+                    threads.len() as i64 - 1
+                })
+            };
+            pairs.push((number(from), number(to), crossing.freed));
+        }
+        if !rest.is_zero() {
+            pairs.push((-1, -1, rest));
+        }
+        self.columns.numbers("crossing.from", pairs.iter().map(|pair| pair.0));
+        self.columns.numbers("crossing.to", pairs.iter().map(|pair| pair.1));
+        self.columns.numbers("crossing.bytes", pairs.iter().map(|pair| pair.2.bytes));
+        self.columns.numbers("crossing.blocks", pairs.iter().map(|pair| pair.2.blocks));
+        threads
+    }
+}

@@ -1,0 +1,127 @@
+//! The web report: one file that a browser opens without a network.
+//!
+//! ```text
+//!  Loaded, History ──► Forest ──► Columns ──► deflate ──► base64 ─┐
+//!                      folded     numbers, names once             ├──► report.html
+//!                                 assets: page, style, scripts ───┘
+//! ```
+//!
+//! Rules that the page keeps:
+//! - **It makes no requests.** Its content security policy forbids all of them, and allows only the page's own
+//!   script, identified by its hash.
+//! - **All text from a capture is hostile.** It is only in the data, as base64, never in markup; the scripts turn it
+//!   into text nodes, never into markup.
+//! - **Its size is limited.** What does not fit into [`MOST_BYTES`] is folded into its callers, as separate nodes, so
+//!   that sums stay right at every level; the page says what was folded.
+//! - **Numbers match those of the other views**, from the same [`Loaded`]. For moments and ranges the page adds up
+//!   the changes of every stack in a [`History`] itself, exactly.
+//!
+//! For **two captures** it is the page of the newer one. What each stack had in the older one ([`Beside`]), matched
+//! as in `diff`, is included, so that the scripts only subtract and need no matching of their own.
+//!
+//! What **scans** found is separate data for each scan ([`scan`](fn@scan)), in an element of the page or requested
+//! when the reader first looks at it: its numbers are those of `retained`, whatever time and measure are selected.
+//!
+//! The page takes its data from a *source* (`assets/source.js`): an element of the page or, without one, the server
+//! that it came from. From a server it requests new data, with the finest slices in a range of time, when the reader
+//! zooms in.
+
+mod beside;
+mod columns;
+mod data;
+mod fold;
+mod forest;
+mod graph;
+mod overview;
+mod page;
+mod pieces;
+mod scan;
+mod script;
+mod texts;
+
+pub use beside::Beside;
+pub use graph::{GraphQuery, graph};
+pub use page::{MOST_BYTES, MOST_CELLS, Packer};
+pub use scan::{HeldScans, scan};
+
+use analysis::History;
+use engine::{Error, Loaded, Moments, Naming, PeakMemory};
+use serde::Serialize;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The user's options for a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageOptions {
+    /// URL for source lines, containing `{path}` and `{line}`.
+    pub source_url: Option<String>,
+    /// Prefixes of paths and their replacements, for programs that were built elsewhere.
+    pub path_map: Vec<(String, String)>,
+    /// Include the text of the source lines on stacks, as far as this machine has them.
+    pub with_source: bool,
+    /// The drawing of the call graph, or why the page has none; nothing when drawings are requested from a server.
+    pub drawing: Option<Drawing>,
+}
+
+/// The drawing in a page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Drawing {
+    /// As written by Graphviz, for [`GraphQuery::usual`]. The scripts take only shapes and texts from it.
+    Svg(String),
+    /// There is none, for this reason.
+    Lacks(Lack),
+}
+
+/// Why a drawing could not be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lack {
+    /// Graphviz is not installed.
+    Graphviz,
+    /// It took too long.
+    Time,
+    /// The drawing would be larger than [`MOST_OF_A_DRAWING`].
+    Room,
+    /// Graphviz failed.
+    Reason,
+}
+
+/// Most bytes of a drawing in a page, before compression together with everything else.
+pub const MOST_OF_A_DRAWING: usize = 1 << 20;
+
+/// The page for a server, without data, and its policy, which the server must send as well: the page requests `data`
+/// next to its own address.
+pub fn served_page() -> (Vec<u8>, String) {
+    page::served()
+}
+
+/// Opens a capture and counts what a page of it shows: the numbers, the history of the heap, and the memory at its peak.
+///
+/// # Errors
+/// [`Error::Capture`] when the file cannot be read or is not a capture.
+pub fn open_with_history(
+    path: &Path,
+    naming: Naming,
+) -> Result<(Loaded, History, Option<PeakMemory>), Error> {
+    let mut moments = Moments::open(path)?;
+    let (profile, history) = moments.history()?;
+    let map = moments.map_at_peak(&profile, MOST_CELLS)?;
+    Ok((moments.show(profile, naming), history, map))
+}
+
+/// Writes the page, compared with an older capture if there is one, and with the results of scans.
+///
+/// # Errors
+/// Those of the writer.
+pub fn page(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    history: &History,
+    memory: Option<PeakMemory>,
+    beside: Option<Beside>,
+    scans: &HeldScans,
+    options: &PageOptions,
+) -> io::Result<()> {
+    page::write(out, loaded, history, memory, beside, scans, options)
+}

@@ -1,0 +1,195 @@
+//! Assembles a page, and keeps it within its size.
+
+use super::PageOptions;
+use super::beside::Beside;
+use super::data::{Parts, data};
+use super::fold::{Folded, Limits};
+use super::forest::{Forest, Row};
+use super::overview::{Overview, overview};
+use super::pieces::Pieces;
+use super::scan::HeldScans;
+use super::script::script;
+use analysis::History;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use engine::{Loaded, PeakMemory, Sources};
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use sha2::{Digest, Sha256};
+use std::cell::RefCell;
+use std::io::{self, Write};
+
+/// Most bytes of a page.
+pub const MOST_BYTES: usize = 10_000_000;
+
+/// Most cells of the memory map in a page.
+pub const MOST_CELLS: usize = 4096;
+
+/// The initial limits. Stacks beyond the 200,000th by weight are invisible in any drawing.
+pub(super) const LIMITS: Limits = Limits { nodes: 1_000_000, changes: 2_500_000 };
+
+/// Attempts to make the data fit, each with at most three quarters of the previous limits.
+const ATTEMPTS: usize = 24;
+
+const PAGE: &str = include_str!("assets/page.html");
+const STYLE: &str = include_str!("assets/style.css");
+
+pub(super) fn write(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    history: &History,
+    memory: Option<PeakMemory>,
+    beside: Option<Beside>,
+    scans: &HeldScans,
+    options: &PageOptions,
+) -> io::Result<()> {
+    let (script, scans) = (script(), scans.markup());
+    let room = MOST_BYTES - PAGE.len() - STYLE.len() - script.len() - scans.len() - 1000;
+    // Base64 turns three bytes into four characters.
+    let size = Size { room: room / 4 * 3, compression: Compression::default() };
+    let mut packer = Packer::new(loaded, history, memory, beside, options)?;
+    let encoded = STANDARD.encode(packer.pack(loaded, [history; 2], options, size)?);
+    assemble(out, &script, &policy(&script, "'none'"), [&encoded, &scans])
+}
+
+/// A page without data, and its policy: the page requests data from the server it came from.
+pub(super) fn served() -> (Vec<u8>, String) {
+    let script = script();
+    let policy = policy(&script, "'self'");
+    let mut page = Vec::new();
+    // Writing to memory cannot fail.
+    let _ = assemble(&mut page, &script, &policy, ["", ""]);
+    (page, policy)
+}
+
+fn policy(script: &str, connect: &str) -> String {
+    format!(
+        "default-src 'none'; connect-src {connect}; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'",
+        hash(script),
+        hash(STYLE)
+    )
+}
+
+fn assemble(out: &mut dyn Write, script: &str, policy: &str, [data, scans]: [&str; 2]) -> io::Result<()> {
+    let parts = [("POLICY", policy), ("STYLE", STYLE), ("DATA", data), ("SCANS", scans), ("SCRIPT", script)];
+    let mut rest = PAGE;
+    for (name, text) in parts {
+        let (before, after) = rest.split_once(&format!("{{{{{name}}}}}")).expect("the page has this place");
+        out.write_all(before.as_bytes())?;
+        out.write_all(text.as_bytes())?;
+        rest = after;
+    }
+    out.write_all(rest.as_bytes())
+}
+
+/// How large data may be, and how hard to compress it.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    room: usize,
+    compression: Compression,
+}
+
+/// Packs the data of a capture; what all of its histories share is computed once.
+pub struct Packer {
+    forest: Forest,
+    sources: RefCell<Sources>,
+    memory: Option<PeakMemory>,
+    overview: Overview,
+    /// The older capture's overview.
+    older: Option<Overview>,
+    /// For a server, once data was requested.
+    pieces: Option<Pieces>,
+}
+
+impl Packer {
+    /// For any history of these sites. When compared with an older capture, the numbers and names must be those
+    /// returned by [`Beside::new`].
+    ///
+    /// # Errors
+    /// None that a capture could cause.
+    pub fn new(
+        loaded: &Loaded,
+        history: &History,
+        memory: Option<PeakMemory>,
+        beside: Option<Beside>,
+        options: &PageOptions,
+    ) -> io::Result<Self> {
+        let sources = RefCell::new(Sources::new(options.path_map.clone()));
+        let forest = Forest::new(loaded, history, beside.as_ref().map(|beside| &beside.diff));
+        let (overview, older) = match beside {
+            Some(Beside { newer, older, .. }) => (newer, Some(older)),
+            None => (overview(loaded)?, None),
+        };
+        Ok(Self { forest, sources, memory, overview, older, pieces: None })
+    }
+
+    /// The data of a history for a nearby server: fast to make. `whole` is the history of the whole time; `history`
+    /// is the same, or what [`Moments::history_within`](engine::Moments::history_within) made from it.
+    ///
+    /// # Errors
+    /// When what the capture says about itself is too long for a page.
+    pub fn served(
+        &mut self,
+        loaded: &Loaded,
+        whole: &History,
+        history: &History,
+        options: &PageOptions,
+    ) -> io::Result<Vec<u8>> {
+        if self.pieces.is_none() && self.forest.nodes.len() <= LIMITS.nodes {
+            self.pieces = Some(Pieces::new(&self.parts(loaded, whole, options))?);
+        }
+        if let Some(pieces) = &self.pieces
+            && let Some(data) = pieces.joined(&self.parts(loaded, whole, options), history)?
+        {
+            return Ok(data);
+        }
+        let size = Size { room: MOST_BYTES, compression: Compression::fast() };
+        self.pack(loaded, [whole, history], options, size)
+    }
+
+    fn parts<'a>(&'a self, loaded: &'a Loaded, whole: &'a History, options: &'a PageOptions) -> Parts<'a> {
+        let Self { forest, sources, memory, overview, older, .. } = self;
+        let (memory, older) = (memory.as_ref(), older.as_ref());
+        Parts { loaded, history: whole, options, forest, sources, memory, overview, older }
+    }
+
+    fn pack(
+        &mut self,
+        loaded: &Loaded,
+        [whole, history]: [&History; 2],
+        options: &PageOptions,
+        size: Size,
+    ) -> io::Result<Vec<u8>> {
+        self.forest.take_changes(history);
+        let parts = self.parts(loaded, whole, options);
+        let forest = &self.forest;
+        let changes = forest.rows.iter().map(Row::entries).sum::<usize>();
+        let mut limits =
+            Limits { nodes: LIMITS.nodes.min(forest.nodes.len()), changes: LIMITS.changes.min(changes) };
+        for _ in 0..ATTEMPTS {
+            let folded = Folded::new(forest, &loaded.profile.total, limits);
+            let packed = deflate(&data(&parts, history, &folded)?, size.compression)?;
+            if packed.len() <= size.room {
+                return Ok(packed);
+            }
+            let share = (size.room as f64 / packed.len() as f64 * 0.95).min(0.75);
+            limits.nodes = (limits.nodes as f64 * share) as usize;
+            limits.changes = (limits.changes as f64 * share) as usize;
+        }
+        Err(io::Error::other("what the capture says of itself does not fit into a page"))
+    }
+}
+
+pub(super) fn deflate(data: &[u8], compression: Compression) -> io::Result<Vec<u8>> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), compression);
+    encoder.write_all(data)?;
+    encoder.finish()
+}
+
+/// The hash by which a policy allows a script or style.
+fn hash(text: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! The views of a graph, as in `retained`.
+
+use analysis::Amount;
+use heap_graph::{ClassRow, KeptTree, Pace, Retained, Scanned, Several, Unreachable};
+
+/// Up to this many blocks, all rows of the tree are computed, since there are no more rows than blocks; for larger
+/// graphs only rows that retain at least this fraction of the total.
+const MANY: i64 = 1_000_000;
+
+/// Most levels of the tree: deeper ones occur in structures of alternating types.
+const LEVELS: usize = 200;
+
+/// Everything that a page shows of a graph.
+pub(super) struct Found {
+    pub(super) retained: Retained,
+    pub(super) several: Several,
+    pub(super) classes: Vec<ClassRow>,
+    pub(super) unreachable: Unreachable,
+    pub(super) tree: KeptTree,
+}
+
+/// Rows that are missing from a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub(super) struct LeftOut {
+    rows: usize,
+    blocks: i64,
+    bytes: i64,
+}
+
+impl Found {
+    /// None when the caller gives up.
+    pub(super) fn new(scanned: &Scanned, pace: &Pace<'_>) -> Option<Self> {
+        let graph = &scanned.graph;
+        let reachable = graph.figures().reachable;
+        let least = if reachable.blocks <= MANY { 0 } else { reachable.bytes / MANY };
+        Some(Self {
+            retained: graph.retained_at(pace)?,
+            several: graph.several_at(pace)?,
+            classes: scanned.classes.rows_at(graph, pace)?,
+            unreachable: graph.unreachable_at(pace)?,
+            tree: graph.tree_at(least, LEVELS, pace)?.largest(super::MOST_ROWS),
+        })
+    }
+
+    /// Number of rows of the longest table.
+    pub(super) fn most_rows(&self) -> usize {
+        let Self { retained, classes, unreachable, tree, .. } = self;
+        let lengths = [
+            retained.stacks.len(),
+            retained.roots.len(),
+            classes.len(),
+            unreachable.stacks.len(),
+            tree.rows.len(),
+        ];
+        lengths.into_iter().fold(0, usize::max)
+    }
+}
+
+impl LeftOut {
+    /// The sum of the rows after the first `most`.
+    pub(super) fn of<T>(rows: &[T], most: usize, amount: impl Fn(&T) -> Amount) -> Self {
+        let left = rows.iter().skip(most);
+        left.fold(Self::default(), |sum, row| {
+            let Amount { blocks, bytes } = amount(row);
+            Self { rows: sum.rows + 1, blocks: sum.blocks + blocks, bytes: sum.bytes + bytes }
+        })
+    }
+
+    /// Rows with a known sum.
+    pub(super) fn sum(rows: usize, Amount { blocks, bytes }: Amount) -> Self {
+        Self { rows, blocks, bytes }
+    }
+}
