@@ -54,7 +54,6 @@ fn promises(page: &str) -> &'static [&'static str] {
         "watch-a-service" => &["answer"],
         "resident-memory" => &["fill_cache", "resident at exit", "freed, kept by libc", "By touching stack"],
         "processor-time" => &["CPU samples", "fill_cache"],
-        "follow-the-system" => &["tracepoints", "held at the end"],
         "gate-a-build" => &["it leaks: exit code 1", "worse than before"],
         "read-a-diff" => &["fill_cache", "the cache has grown"],
         "get-symbols" => &["fill_cache", "<in example>"],
@@ -108,8 +107,6 @@ pages! {
     resident_memory_is_explained "resident-memory",
     /// Check that the page's commands work whether or not the CPU can be sampled.
     processor_time_is_explained "processor-time",
-    /// Check that the page's commands work whether or not tracepoints can be recorded.
-    system_is_followed "follow-the-system",
     /// Check that the page's limits pass the good build and stop the bad ones.
     build_is_gated "gate-a-build",
     /// Check that the page's diff names what grew.

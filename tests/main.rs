@@ -17,7 +17,6 @@ mod cpu;
 mod resident;
 mod sources;
 mod stacks;
-mod traced;
 
 mod processes;
 mod threads;

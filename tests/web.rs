@@ -68,7 +68,7 @@ fn expectation(capture: &Capture) -> PathBuf {
     let inverted = |by: &str| capture.report(&["--inverted", "--min", "0", "--by", by]);
     let info = capture.info();
     let frees = (info["options"]["free_stacks"] == "true").then_some("frees");
-    let metrics = || ["peak", "leaked", "bytes", "temporary", "cpu", "traced"].into_iter().chain(frees);
+    let metrics = || ["peak", "leaked", "bytes", "temporary", "cpu"].into_iter().chain(frees);
     let all = |of: &dyn Fn(&str) -> serde_json::Value| {
         metrics().map(|by| (by.to_owned(), of(by))).collect::<serde_json::Map<_, _>>()
     };

@@ -12,7 +12,7 @@ use crate::aggregate::{FigureKind, SumKind};
 use crate::events::Kind as EventKind;
 use crate::{
     ChunkKind, CounterKind, Mark, MarkId, Metadata, Module, Process, ProcessId, Pseudo, Region, Scan,
-    StackCopy, Summary, Symbolized, Task, TaskId, Thread, ThreadId, Tracepoint,
+    StackCopy, Summary, Symbolized, Task, TaskId, Thread, ThreadId,
 };
 
 const DOCUMENT: &str = include_str!("../FORMAT.md");
@@ -109,7 +109,6 @@ fn registry() -> Registry {
     trace::<crate::model::Clock>(&mut tracer, &samples);
     trace::<crate::model::Ended>(&mut tracer, &samples);
     trace::<crate::model::MarkKind>(&mut tracer, &samples);
-    trace::<crate::tracepoint::SizeUnit>(&mut tracer, &samples);
     trace::<Metadata>(&mut tracer, &samples);
     trace::<Module>(&mut tracer, &samples);
     trace::<Process>(&mut tracer, &samples);
@@ -118,7 +117,6 @@ fn registry() -> Registry {
     trace::<Summary>(&mut tracer, &samples);
     trace::<Mark>(&mut tracer, &samples);
     trace::<Task>(&mut tracer, &samples);
-    trace::<Tracepoint>(&mut tracer, &samples);
     trace::<crate::scan::AreaKind>(&mut tracer, &samples);
     trace::<Scan>(&mut tracer, &samples);
     trace::<StackCopy>(&mut tracer, &samples);
@@ -179,7 +177,6 @@ fn fields_are_those_of_the_document() {
         ("### 10 Summary", "Summary", false),
         ("### 13 Marks", "Mark", false),
         ("### 20 Tasks", "Task", true),
-        ("### 24 Tracepoints", "Tracepoint", false),
         ("### 26 Copies", "StackCopy", false),
         ("### 28 Scans", "Scan", false),
     ] {

@@ -58,13 +58,6 @@ fn check_readings(reader: &Reader<&[u8]>) {
             assert!(fault.stack.index() < tables.nodes.len(), "stacks of page faults are in range");
         }
     });
-    let _either = reader.for_each_hits(|hits| {
-        for hit in hits {
-            assert!(hit.task.index() < tables.tasks.len(), "tasks of hits are in range");
-            assert!(hit.stack.index() < tables.nodes.len(), "stacks of hits are in range");
-            assert!(hit.tracepoint.index() < tables.tracepoints.len(), "tracepoints of hits are in range");
-        }
-    });
     for scan in 0..tables.scans.len() {
         let _either = reader.for_each_pointers(ScanId::from_index(scan), |_| {});
         let _either = reader.for_each_objects(ScanId::from_index(scan), |objects| {

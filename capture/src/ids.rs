@@ -48,10 +48,6 @@ id! {
     TaskId
 }
 id! {
-    /// A place in the kernel that reports when execution passes it.
-    TracepointId
-}
-id! {
     /// A search of a process' memory for pointers.
     ScanId
 }

@@ -58,7 +58,6 @@ mod planes;
 mod sample;
 mod stack_copy;
 mod stacks;
-mod tracepoint;
 mod varint;
 
 mod atomic;
@@ -91,9 +90,7 @@ pub use error::{Error, WRITE};
 pub use event::{Action, Event, ReallocOutcome};
 pub use fault::{Fault, Region};
 pub use format::{ChunkKind, Header, TIME_UNIT_NS};
-pub use ids::{
-    FrameId, MarkId, ModuleId, NodeId, ProcessId, ScanId, StringId, TaskId, ThreadId, TracepointId,
-};
+pub use ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, ScanId, StringId, TaskId, ThreadId};
 pub use model::{
     Clock, CpuSummary, Effort, Ended, FAILED_CALLS, FREE_STACKS, FaultSummary, Frame, Lost, Mark, MarkKind,
     Metadata, Module, Node, Overhead, Process, ProcessEnd, Pseudo, SourceFrame, Summary, Symbolized, Tables,
@@ -107,6 +104,5 @@ pub use sink::Sink;
 pub use sniff::{SNIFF_LENGTH, Sniff, sniff};
 pub use source::ReadAt;
 pub use stack_copy::{MappedCode, StackCopy};
-pub use tracepoint::{Hit, SizeUnit, TraceSummary, Tracepoint};
 pub use version::{MAGIC, VERSION, Version};
 pub use writer::{Create, Writer};

@@ -11,7 +11,6 @@ use crate::meta;
 use crate::model::{Frame, Mark, Node, Process, SourceFrame, Symbolized, Tables, Task, Thread};
 use crate::scan::{Area, Scan};
 use crate::stacks;
-use crate::tracepoint::Tracepoint;
 
 /// Tables under construction. Whatever a chunk refers to must have come before it.
 pub(crate) struct Loader {
@@ -53,7 +52,6 @@ impl Loader {
             Some(ChunkKind::Threads) => self.add_threads(header, payload)?,
             Some(ChunkKind::Symbols) => self.add_symbols(header, payload)?,
             Some(ChunkKind::Marks) => self.add_marks(header, payload)?,
-            Some(ChunkKind::Tracepoints) => self.add_tracepoints(header, payload)?,
             Some(ChunkKind::Scans) => self.add_scans(header, payload)?,
             Some(ChunkKind::Tasks) => self.add_tasks(header, payload)?,
             Some(
@@ -68,8 +66,7 @@ impl Loader {
                 | ChunkKind::Faults
                 | ChunkKind::Copies
                 | ChunkKind::Pointers
-                | ChunkKind::Objects
-                | ChunkKind::Hits,
+                | ChunkKind::Objects,
             )
             | None => {}
         }
@@ -178,13 +175,6 @@ impl Loader {
             return Err(Malformed("a mark refers to an unknown name"));
         }
         self.tables.marks.append(&mut rows);
-        Ok(())
-    }
-
-    fn add_tracepoints(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
-        continues(header, self.tables.tracepoints.len())?;
-        let mut rows: Vec<Tracepoint> = self.take_all(header, payload)?;
-        self.tables.tracepoints.append(&mut rows);
         Ok(())
     }
 

@@ -4,7 +4,6 @@ use crate::aggregate::AGGREGATE;
 use crate::ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
 use crate::numbered::numbered;
 use crate::scan::Scan;
-use crate::tracepoint::{TraceSummary, Tracepoint};
 use serde::{Deserialize, Serialize};
 
 /// What is known when a recording begins.
@@ -350,8 +349,6 @@ pub struct Summary {
     pub cpu: CpuSummary,
     /// How page faults were recorded; empty in files before format 1.3.
     pub faults: FaultSummary,
-    /// How tracepoints were recorded; empty in files before format 1.3.
-    pub trace: TraceSummary,
 }
 
 /// Events lost for one reason.
@@ -472,8 +469,6 @@ pub struct Tables {
     pub symbols: Vec<Option<Symbolized>>,
     /// Moments that programs named, in merged order.
     pub marks: Vec<Mark>,
-    /// The tracepoints that hits refer to.
-    pub tracepoints: Vec<Tracepoint>,
     /// Scans of memory for pointers, ordered by time.
     pub scans: Vec<Scan>,
     /// From the last chunk; `None` when the file was cut off or is still being written.

@@ -1,5 +1,4 @@
-//! Reads samples and their stack copies, counters, page faults, tracepoint hits, pointers and objects, a chunk at a
-//! time.
+//! Reads samples and their stack copies, counters, page faults, pointers and objects, a chunk at a time.
 
 use crate::chunk::Chunk;
 use crate::counter::{Counter, take_counters};
@@ -13,7 +12,6 @@ use crate::sample::{Sample, SampleBounds, take_samples};
 use crate::scan::{Object, Pointer, take_objects, take_pointers};
 use crate::source::ReadAt;
 use crate::stack_copy::{StackCopy, take_copy};
-use crate::tracepoint::{Hit, take_hits};
 
 impl<S: ReadAt> Reader<S> {
     /// Hands all samples to `visit`, one chunk at a time, in file order.
@@ -65,18 +63,6 @@ impl<S: ReadAt> Reader<S> {
         let processes = self.tables().processes.len();
         self.for_each_chunk(ChunkKind::Counters, |header, payload| {
             visit(&take_counters(payload, header.records as usize, processes)?);
-            Ok(())
-        })
-    }
-
-    /// Hands all tracepoint hits to `visit`, one chunk at a time, in file order.
-    ///
-    /// # Errors
-    /// As [`Reader::for_each_batch`].
-    pub fn for_each_hits(&self, mut visit: impl FnMut(&[Hit])) -> Result<(), Error> {
-        let (bounds, known) = (self.bounds(), self.tables().tracepoints.len());
-        self.for_each_chunk(ChunkKind::Hits, |header, payload| {
-            visit(&take_hits(payload, header.records as usize, bounds, known)?);
             Ok(())
         })
     }

@@ -2,11 +2,10 @@
 
 use capture::{
     Action, Area, AreaKind, Clock, Counter, CounterKind, CpuSummary, Effort, Ended, Error, Event, Fault,
-    FaultSummary, FigureKind, Frame, FrameId, Hit, Lost, MappedCode, Mark, MarkId, MarkKind, Metadata,
-    Module, Node, NodeId, Object, Overhead, Pointer, Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader,
-    ReallocOutcome, Region, Sample, Scan, ScanId, Sink, SizeUnit, SourceFrame, StackCopy, StringId, SumKind,
-    Summary, Symbolized, Tables, Task, TaskId, Thread, ThreadId, TraceSummary, Tracepoint, TracepointId,
-    Writer,
+    FaultSummary, FigureKind, Frame, FrameId, Lost, MappedCode, Mark, MarkId, MarkKind, Metadata, Module,
+    Node, NodeId, Object, Overhead, Pointer, Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader,
+    ReallocOutcome, Region, Sample, Scan, ScanId, Sink, SourceFrame, StackCopy, StringId, SumKind, Summary,
+    Symbolized, Tables, Task, TaskId, Thread, ThreadId, Writer,
 };
 
 /// The contents of a capture, for comparisons.
@@ -18,7 +17,6 @@ pub(crate) struct Contents {
     pub(crate) counters: Vec<Counter>,
     pub(crate) faults: Vec<Fault>,
     pub(crate) copies: Vec<StackCopy>,
-    pub(crate) hits: Vec<Hit>,
     pub(crate) pointers: Vec<Pointer>,
     pub(crate) objects: Vec<Object>,
 }
@@ -32,7 +30,6 @@ pub(crate) fn read(source: impl ReadAt) -> Result<Contents, Error> {
     reader.for_each_counters(|some| contents.counters.extend_from_slice(some))?;
     reader.for_each_faults(|some| contents.faults.extend_from_slice(some))?;
     reader.for_each_stack_copy(|copy| contents.copies.push(copy.clone()))?;
-    reader.for_each_hits(|some| contents.hits.extend_from_slice(some))?;
     for scan in 0..reader.tables().scans.len() {
         let scan = ScanId::from_index(scan);
         reader.for_each_pointers(scan, |some| contents.pointers.extend_from_slice(some))?;
@@ -100,7 +97,6 @@ pub(crate) fn summary() -> Summary {
             huge_page_bytes: 2 << 20,
             refused: "not all of them".into(),
         },
-        trace: TraceSummary { hits: 2, lost: 20, refused: "tracefs is not mounted".into() },
     }
 }
 
@@ -179,7 +175,6 @@ pub(crate) fn tables() -> Tables {
         nodes: vec![node(0, 0), node(0, 1), node(1, 0), node(2, 3), node(0, 4), node(4, 2)],
         symbols,
         marks: marks(),
-        tracepoints: tracepoints(),
         scans: scans(),
         summary: Some(summary()),
     }
@@ -205,23 +200,18 @@ pub(crate) fn contents_before_1_2(events: Vec<Event>) -> Contents {
     tables.strings.pop();
     tables.marks.clear();
     tables.tasks.clear();
-    tables.tracepoints.clear();
     if let Some(summary) = &mut tables.summary {
         summary.cpu = CpuSummary::default();
         summary.faults = FaultSummary::default();
-        summary.trace = TraceSummary::default();
     }
     Contents { tables, events, ..Contents::default() }
 }
 
-/// What a file of format 1.2 reads as: no page faults, no tracepoints, and no sums in place of blocks.
+/// What a file of format 1.2 reads as: no page faults, and no sums in place of blocks.
 pub(crate) fn contents_before_1_3() -> Contents {
-    let mut contents =
-        Contents { faults: Vec::new(), hits: Vec::new(), events: events_of_1_2(), ..contents_before_1_4() };
-    contents.tables.tracepoints.clear();
+    let mut contents = Contents { faults: Vec::new(), events: events_of_1_2(), ..contents_before_1_4() };
     if let Some(summary) = &mut contents.tables.summary {
         summary.faults = FaultSummary::default();
-        summary.trace = TraceSummary::default();
     }
     contents
 }
@@ -443,30 +433,6 @@ fn copies() -> Vec<StackCopy> {
     vec![StackCopy { sample: 2, ..StackCopy::default() }, whole, linked]
 }
 
-/// One whose hits have sizes and belong together, and one whose hits are only counted.
-fn tracepoints() -> Vec<Tracepoint> {
-    let issue = Tracepoint {
-        name: "block:block_rq_issue".into(),
-        size: "bytes".into(),
-        unit: SizeUnit::Bytes,
-        cookie: "sector".into(),
-    };
-    vec![issue, Tracepoint { name: "syscalls:sys_enter_openat".into(), ..Tracepoint::default() }]
-}
-
-/// Hits of both tracepoints, of all sizes.
-pub(crate) fn hits() -> Vec<Hit> {
-    let at = |time, tracepoint, stack, cookie, size| Hit {
-        time,
-        task: TaskId(1),
-        tracepoint: TracepointId(tracepoint),
-        stack: NodeId(stack),
-        cookie,
-        size,
-    };
-    vec![at(1_000_900, 0, 3, u64::MAX, 4096), at(1_500_000, 1, 0, 0, 0), at(1_400_000, 0, 5, 8, u64::MAX)]
-}
-
 /// Counters of a process and of the machine.
 pub(crate) fn counters() -> Vec<Counter> {
     let of = |time, process, kind, instance, value| Counter { time, process, kind, instance, value };
@@ -545,14 +511,10 @@ pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     for task in &tables.tasks {
         writer.task(Task { process: None, ..task.clone() })?;
     }
-    for tracepoint in &tables.tracepoints {
-        writer.tracepoint(tracepoint)?;
-    }
-    let (samples, counters, faults, hits) = (samples(), counters(), faults(), hits());
+    let (samples, counters, faults) = (samples(), counters(), faults());
     writer.sample(samples[0])?;
     writer.counter(counters[0])?;
     writer.fault(faults[0])?;
-    writer.hit(hits[0])?;
     let (first, second) = events.split_at(events.len() / 2);
     first.iter().try_for_each(|&event| writer.event(event))?;
     writer.flush()?;
@@ -560,7 +522,6 @@ pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     samples[1..].iter().try_for_each(|&sample| writer.sample(sample))?;
     counters[1..].iter().try_for_each(|&counter| writer.counter(counter))?;
     faults[1..].iter().try_for_each(|&fault| writer.fault(fault))?;
-    hits[1..].iter().try_for_each(|&hit| writer.hit(hit))?;
     copies().iter().try_for_each(|copy| writer.stack_copy(copy))?;
     let pointers = pointers();
     writer.pointers(ScanId(0), &pointers[..2])?;
@@ -591,14 +552,13 @@ pub(crate) fn file() -> Vec<u8> {
 
 /// What reading [`file`] gives.
 pub(crate) fn contents() -> Contents {
-    let (samples, counters, faults, hits) = (samples(), counters(), faults(), hits());
+    let (samples, counters, faults) = (samples(), counters(), faults());
     Contents {
         tables: tables(),
         events: events(),
         samples,
         counters,
         faults,
-        hits,
         copies: copies(),
         pointers: pointers(),
         objects: objects(),

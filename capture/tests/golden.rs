@@ -104,6 +104,12 @@ fn version_1_11_reads_as_it_was_written() {
     reads_as("1.11", fixture::contents_before_1_12());
 }
 
+/// Check that the golden file of format 1.12 gives what was recorded in it, except hits of tracepoints.
+#[test]
+fn version_1_12_reads_as_it_was_written() {
+    reads_as("1.12", fixture::contents());
+}
+
 /// Check that the golden file of format 1.1 gives what was recorded in it, and nothing of what came later.
 #[test]
 fn version_1_1_reads_as_it_was_written() {

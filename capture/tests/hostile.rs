@@ -26,7 +26,6 @@ fn one_changed_bit_never_changes_what_is_read() {
                 || reader.for_each_samples(|_| {}).is_err()
                 || reader.for_each_counters(|_| {}).is_err()
                 || reader.for_each_faults(|_| {}).is_err()
-                || reader.for_each_hits(|_| {}).is_err()
                 || reader.for_each_stack_copy(|_| {}).is_err()
                 || (0..2).any(|scan| reader.for_each_pointers(ScanId(scan), |_| {}).is_err())
                 || (0..2).any(|scan| reader.for_each_objects(ScanId(scan), |_| {}).is_err());

@@ -29,7 +29,6 @@ mod order;
 mod huge;
 mod kernel;
 mod regions;
-mod trace;
 
 mod stacks;
 mod tasks;
@@ -59,5 +58,3 @@ pub(crate) use sampled::Sampled;
 pub(crate) use sampler::Sampler;
 pub(crate) use stacks::{marker, remark_on_unkept};
 pub(crate) use strangers::remark_on_strangers;
-pub(crate) use trace::Traces;
-pub use trace::{NoTrace, Trace};

@@ -42,7 +42,6 @@ use crate::base::scheduling;
 use crate::base::triggers::Lookout;
 use crate::control::commands::{Ear, Obey};
 use crate::control::requests::{Keeps, Requests};
-use crate::cpu::Traces;
 use crate::cpu::counters::Counters;
 use crate::drain::Drain;
 use crate::drain::queue::queue;
@@ -130,7 +129,6 @@ impl Session {
     /// When the capture or the socket cannot be made.
     pub fn start(options: Options) -> Result<Session, Error> {
         let clock = Clock::start();
-        let traces = Traces::locate(&options.traces).map_err(Error::Trace)?;
         let keeps = Keeps::of(&options);
         let is_sampled = options.sample_interval != 0;
         // Otherwise exiting processes would wait for a scan that never comes.
@@ -144,7 +142,7 @@ impl Session {
         let (pipeline, kept) = output::begin(&options, clock)?;
         let kept = Arc::new(kept);
         let subjects = pipeline.processes.subjects.clone();
-        let (sampling, samples) = Sampling::start(&options, traces, clock, subjects.clone());
+        let (sampling, samples) = Sampling::start(&options, clock, subjects.clone());
         let (batches, queue) = queue(bell.clone());
         let (exit_scans, parting) = scan_at_exit.then(mpsc::channel).unzip();
         let shared = Arc::default();

@@ -23,7 +23,6 @@ assert.deepEqual(data.info, expected.info);
 
 const samples = expected.info.cpu?.samples ?? 0;
 assert.equal(metricsOf(data).includes("cpu"), samples > 0, "processor time can be chosen where there are samples");
-assert.equal(metricsOf(data).includes("traced"), (expected.info.trace?.tracepoints.length ?? 0) > 0, "tracepoints can be chosen where there are some");
 assert.equal(metricsOf(data).includes("frees"), expected.info.options.free_stacks === "true", "who frees can be chosen where that was recorded");
 if (samples > 0) assert.ok(["time", "cycles"].includes(written(data, "cpu", "bytes")), "its size is time");
 
@@ -49,7 +48,7 @@ function byPath(length, parent, nameOf, sums) {
 const fromReport = ({ nodes }) =>
   byPath(nodes.length, (node) => nodes[node].parent, (node) => nodes[node].name, (node) => [nodes[node].total_bytes, nodes[node].total_blocks]);
 
-for (const [metric, by] of [["peak", "peak"], ["leaked", "leaked"], ["allocated", "bytes"], ["temporary", "temporary"], ["cpu", "cpu"], ["traced", "traced"], ["frees", "frees"]]) {
+for (const [metric, by] of [["peak", "peak"], ["leaked", "leaked"], ["allocated", "bytes"], ["temporary", "temporary"], ["cpu", "cpu"], ["frees", "frees"]]) {
   // Who frees is not recorded unless somebody asks.
   if (by === "frees" && !expected.trees[by]) continue;
   const both = ["bytes", "blocks"].map((unit) => own(metric, unit));

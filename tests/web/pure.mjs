@@ -433,12 +433,9 @@ test("what changed since another capture has both sides, and comes together wher
   const { value, width, signed } = measureRows(data, { metric: "peak", unit: "bytes", a: 0, b: 0, against: true });
   assert.deepEqual([[...value], [...width], signed], [[3, 0, -4], [12, 0, 4], true]);
   assert.deepEqual([...measureRows(data, { metric: "peak", unit: "bytes", a: 0, b: 0, against: false }).value], [5, 7, 0]);
-  const of = (info, before) => ["live", "peak", "cpu", "traced"].map((metric) => isComparable({ info, before }, metric));
-  assert.deepEqual(of({}, null), [false, false, false, false]);
-  assert.deepEqual(of({ cpu: { event: "cycles" } }, { cpu: { event: "cpu-clock" } }), [false, true, false, true]);
-  const traced = (name) => ({ trace: { tracepoints: [{ name }] } });
-  assert.deepEqual(of(traced("a:b"), traced("a:b")), [false, true, true, true]);
-  assert.deepEqual(of(traced("a:b"), traced("a:c")), [false, true, true, false]);
+  const of = (info, before) => ["live", "peak", "cpu"].map((metric) => isComparable({ info, before }, metric));
+  assert.deepEqual(of({}, null), [false, false, false]);
+  assert.deepEqual(of({ cpu: { event: "cycles" } }, { cpu: { event: "cpu-clock" } }), [false, true, false]);
   const freed = (free_stacks) => ({ options: { free_stacks } });
   const both = ["true", "false"].flatMap((one) => ["true", "false"].map((other) => isComparable({ info: freed(one), before: freed(other) }, "frees")));
   assert.deepEqual(both, [true, false, false, false], "where stacks of frees are missing, nothing can be said of them");

@@ -47,7 +47,7 @@ fn copy_is_the_capture() {
     }
 }
 
-/// Check that samples, counters, page faults, hits of tracepoints and scans with their pointers are copied.
+/// Check that samples, counters, page faults and scans with their pointers are copied.
 #[test]
 fn readings_are_copied() {
     let folder = tempfile::tempdir().unwrap();
@@ -64,10 +64,6 @@ fn readings_are_copied() {
     let fault =
         capture::Fault { time: 8000, task, address: 0x7000, stack, region: capture::Region::Anonymous };
     writer.fault(fault).unwrap();
-    let passed = capture::Tracepoint { name: "block:block_rq_issue".into(), ..Default::default() };
-    let tracepoint = writer.tracepoint(&passed).unwrap();
-    let hit = capture::Hit { time: 8500, task, tracepoint, stack, cookie: 11, size: 4096 };
-    writer.hit(hit).unwrap();
     let (process, name) =
         (writer.process(capture::Process::default()).unwrap(), writer.string("/lib/a.so").unwrap());
     let area = capture::Area { start: 1, end: 9, name, ..Default::default() };
@@ -83,10 +79,7 @@ fn readings_are_copied() {
     reader.for_each_faults(|some| faults.extend_from_slice(some)).unwrap();
     reader.for_each_samples(|some| samples.extend_from_slice(some)).unwrap();
     reader.for_each_counters(|some| counters.extend_from_slice(some)).unwrap();
-    let mut hits = Vec::new();
-    reader.for_each_hits(|some| hits.extend_from_slice(some)).unwrap();
     assert_eq!((samples, counters, faults), (vec![sample], vec![counter], vec![fault]));
-    assert_eq!((hits, &reader.tables().tracepoints), (vec![hit], &vec![passed]));
     assert_eq!(reader.tables().scans, vec![found.clone(), found]);
     let mut pointers = Vec::new();
     for scan in scans {

@@ -40,10 +40,6 @@ numbered! {
         Counters = 22,
         /// Page faults.
         Faults = 23,
-        /// Rows of the table of tracepoints.
-        Tracepoints = 24,
-        /// Hits of tracepoints.
-        Hits = 25,
         /// Stack copies that samples were unwound from.
         Copies = 26,
         /// Events whose times are stored as lines, with the columns of addresses in planes.
@@ -81,7 +77,6 @@ impl ChunkKind {
             ChunkKind::Samples
                 | ChunkKind::Counters
                 | ChunkKind::Faults
-                | ChunkKind::Hits
                 | ChunkKind::Copies
                 | ChunkKind::Pointers
                 | ChunkKind::Objects

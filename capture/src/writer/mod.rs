@@ -23,7 +23,6 @@ use crate::meta;
 use crate::model::{Metadata, Summary};
 use crate::sample::Sample;
 use crate::sink::Sink;
-use crate::tracepoint::Hit;
 use crate::version::VERSION;
 use output::Output;
 use pending::{Pending, Rows};
@@ -44,13 +43,11 @@ pub struct Writer<W: Sink = File> {
     threads: u64,
     marks: u64,
     tasks: u64,
-    tracepoints: u64,
     scans: u64,
     pending: Pending,
     samples: Vec<Sample>,
     counters: Vec<Counter>,
     faults: Vec<Fault>,
-    hits: Vec<Hit>,
     /// Samples given so far.
     sample_count: u64,
     copies: Rows,
@@ -188,13 +185,11 @@ impl<W: Sink> Writer<W> {
             threads: 0,
             marks: 0,
             tasks: 0,
-            tracepoints: 0,
             scans: 0,
             pending: Pending::default(),
             samples: Vec::new(),
             counters: Vec::new(),
             faults: Vec::new(),
-            hits: Vec::new(),
             sample_count: 0,
             copies: Rows::default(),
             encoder: Encoder::new(),

@@ -20,7 +20,6 @@ pub(super) struct Pending {
     pub(super) symbols: Rows,
     pub(super) marks: Rows,
     pub(super) tasks: Rows,
-    pub(super) tracepoints: Rows,
     pub(super) scans: Rows,
 }
 
@@ -33,20 +32,9 @@ pub(super) struct Rows {
 
 impl Pending {
     fn is_full(&self) -> bool {
-        let Pending {
-            strings,
-            modules,
-            frames,
-            nodes,
-            processes,
-            threads,
-            symbols,
-            marks,
-            tasks,
-            tracepoints,
-            scans,
-        } = self;
-        let rows = [strings, modules, processes, threads, symbols, marks, tasks, tracepoints, scans];
+        let Pending { strings, modules, frames, nodes, processes, threads, symbols, marks, tasks, scans } =
+            self;
+        let rows = [strings, modules, processes, threads, symbols, marks, tasks, scans];
         frames.len().max(nodes.len()) >= stacks::ROWS || rows.into_iter().any(Rows::is_full)
     }
 }
@@ -89,8 +77,6 @@ impl<W: Sink> Writer<W> {
         let first = self.marks - u64::from(pending.marks.count);
         self.write_rows(ChunkKind::Marks, first, pending.marks)?;
         self.write_rows(ChunkKind::Tasks, 0, pending.tasks)?;
-        let first = self.tracepoints - u64::from(pending.tracepoints.count);
-        self.write_rows(ChunkKind::Tracepoints, first, pending.tracepoints)?;
         let first = self.scans - u64::from(pending.scans.count);
         self.write_rows(ChunkKind::Scans, first, pending.scans)
     }

@@ -1,4 +1,4 @@
-//! Writes samples, counters, page faults, tracepoint hits, pointers and objects.
+//! Writes samples, counters, page faults, pointers and objects.
 
 use super::{Writer, known};
 use crate::chunk::Label;
@@ -12,7 +12,6 @@ use crate::sample::{Sample, put_samples};
 use crate::scan::{Object, Pointer, put_objects, put_pointers};
 use crate::sink::Sink;
 use crate::stack_copy::StackCopy;
-use crate::tracepoint::{Hit, put_hits};
 
 /// Readings in one chunk, at most.
 const READINGS: usize = 1 << 16;
@@ -51,18 +50,6 @@ impl<W: Sink> Writer<W> {
         known("a page fault", "stack", fault.stack.0, self.interner.nodes.len())?;
         self.faults.push(fault);
         if self.faults.len() >= READINGS { self.flush() } else { Ok(()) }
-    }
-
-    /// Adds a hit of a tracepoint. Hits are best added in the order of their times.
-    ///
-    /// # Errors
-    /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
-    pub fn hit(&mut self, hit: Hit) -> Result<(), Error> {
-        known("a hit", "task", hit.task.0, self.tasks)?;
-        known("a hit", "tracepoint", hit.tracepoint.0, self.tracepoints)?;
-        known("a hit", "stack", hit.stack.0, self.interner.nodes.len())?;
-        self.hits.push(hit);
-        if self.hits.len() >= READINGS { self.flush() } else { Ok(()) }
     }
 
     /// Adds pointers that a scan found, best ordered by where they lie.
@@ -110,8 +97,6 @@ impl<W: Sink> Writer<W> {
         self.write_those(ChunkKind::Counters, &counters, |counter| counter.time, put_counters)?;
         let faults = std::mem::take(&mut self.faults);
         self.write_those(ChunkKind::Faults, &faults, |fault| fault.time, put_faults)?;
-        let hits = std::mem::take(&mut self.hits);
-        self.write_those(ChunkKind::Hits, &hits, |hit| hit.time, put_hits)?;
         // After the samples they belong to.
         let copies = std::mem::take(&mut self.copies);
         self.write_rows(ChunkKind::Copies, 0, copies)

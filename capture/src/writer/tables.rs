@@ -3,15 +3,12 @@
 use super::{Writer, known};
 use crate::error::Error;
 use crate::format::{MAX_RECORD, MAX_STRING};
-use crate::ids::{
-    FrameId, MarkId, ModuleId, NodeId, ProcessId, ScanId, StringId, TaskId, ThreadId, TracepointId,
-};
+use crate::ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, ScanId, StringId, TaskId, ThreadId};
 use crate::intern::Identity;
 use crate::meta;
 use crate::model::{Frame, Mark, Module, Node, Process, Symbolized, Task, Thread};
 use crate::scan::Scan;
 use crate::sink::Sink;
-use crate::tracepoint::Tracepoint;
 
 impl<W: Sink> Writer<W> {
     /// The id of a string. Strings above 1 MiB are cut.
@@ -154,20 +151,6 @@ impl<W: Sink> Writer<W> {
         self.marks += 1;
         self.limit()?;
         Ok(MarkId(id))
-    }
-
-    /// Adds a tracepoint, which hits refer to.
-    ///
-    /// # Errors
-    /// As [`Writer::flush`].
-    pub fn tracepoint(&mut self, tracepoint: &Tracepoint) -> Result<TracepointId, Error> {
-        let id = next_id("tracepoints", self.tracepoints)?;
-        let rows = &mut self.pending.tracepoints;
-        meta::put(&mut rows.bytes, "a tracepoint", tracepoint)?;
-        rows.count += 1;
-        self.tracepoints += 1;
-        self.limit()?;
-        Ok(TracepointId(id))
     }
 
     /// Adds a scan of a process' memory, whose pointers follow.

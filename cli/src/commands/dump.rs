@@ -23,14 +23,11 @@ pub(crate) struct Arguments {
     /// Print CPU samples instead
     #[arg(long)]
     samples: bool,
-    /// Print tracepoint hits instead
-    #[arg(long, conflicts_with = "samples")]
-    hits: bool,
     /// Unwind kept CPU samples again, and say whether that finds the same frames; needs `run --keep-stacks`
     ///
     /// Binaries are read from where they were. Each line has the number of the sample, the bytes that were kept, and
     /// the frames.
-    #[arg(long, conflicts_with_all = ["samples", "hits", "json"])]
+    #[arg(long, conflicts_with_all = ["samples", "json"])]
     unwind: bool,
     /// Write one JSON document per line
     #[arg(long)]
@@ -49,7 +46,6 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let code = view::print(|out, style| {
         looked_up = match arguments.json {
             is_json if arguments.samples => report::dump_samples(file, naming, out, options, is_json)?,
-            is_json if arguments.hits => report::dump_hits(file, naming, out, options, is_json)?,
             true => report::dump_json(file, naming, out, options)?,
             false => report::dump(file, naming, out, options, style)?,
         };

@@ -40,9 +40,6 @@ pub(super) struct WhichBlocks {
     /// Blocks of this pool instead of the allocator's; `info` lists pools
     #[arg(long, value_name = "NAME")]
     pub(super) heap: Option<String>,
-    /// Hits of this tracepoint, if several were recorded; `info` lists them [default: the first]
-    #[arg(long, value_name = "NAME")]
-    tracepoint: Option<String>,
     /// Only blocks allocated by, and samples of, threads with this id or name; may be repeated
     #[arg(long, value_name = "THREAD")]
     thread: Vec<Selected>,
@@ -91,8 +88,7 @@ impl WhichRange {
 impl WhichBlocks {
     /// The query for these blocks in a part.
     pub(super) fn query(&self, part: Part) -> Query {
-        let (heap, tracepoint) = (self.heap.clone(), self.tracepoint.clone());
-        Query { part, filter: self.filter(), heap, tracepoint }
+        Query { part, filter: self.filter(), heap: self.heap.clone() }
     }
 
     pub(super) fn filter(&self) -> Filter {

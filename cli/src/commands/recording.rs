@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 use collector::{
-    CpuOptions, DEFAULT_DEPTH, Error, MAX_DEPTH, OnFull, Options, Rights, Scope, Session, Trace, Triggers,
+    CpuOptions, DEFAULT_DEPTH, Error, MAX_DEPTH, OnFull, Options, Rights, Scope, Session, Triggers,
 };
 use engine::Naming;
 use std::ffi::OsString;
@@ -107,19 +107,6 @@ pub(crate) struct Recording {
     /// `doctor`. Pages that were resident before are unknown.
     #[arg(help_heading = "CPU samples and kernel events", long, conflicts_with = "aggregate")]
     faults: bool,
-    /// Record hits of this kernel tracepoint, as in `block:block_rq_issue`; may be repeated
-    ///
-    /// Each hit is recorded with its stack, for `report --by traced`. `SYSTEM:NAME/SIZE/COOKIE`, as in
-    /// `block:block_rq_issue/bytes/sector`, names a field to add up, and one whose value tells which hits belong
-    /// together; for tracepoints of block, bytes and sector are the default. Needs root, or `CAP_PERFMON` and a
-    /// readable tracefs.
-    #[arg(
-        help_heading = "CPU samples and kernel events",
-        long,
-        value_name = "EVENT",
-        conflicts_with = "aggregate"
-    )]
-    trace: Vec<Trace>,
     /// Set a mark at this interval, for views to name the moment: `snapshot 1`, `snapshot 2`, …
     #[arg(help_heading = "Snapshots", long, value_name = "TIME", value_parser = values::duration)]
     snapshot_every: Option<Duration>,
@@ -167,11 +154,9 @@ impl From<Policy> for OnFull {
 /// If something could not be done as requested, that is a usage error.
 pub(crate) fn failure_of(error: Error) -> Failure {
     match error {
-        Error::Output { .. }
-        | Error::Capture { .. }
-        | Error::OutputExists { .. }
-        | Error::Listen { .. }
-        | Error::Trace(_) => Failure::usage(error),
+        Error::Output { .. } | Error::Capture { .. } | Error::OutputExists { .. } | Error::Listen { .. } => {
+            Failure::usage(error)
+        }
         error => Failure::new(FAILED, error),
     }
 }
@@ -292,7 +277,6 @@ impl Recording {
                 growth: self.on_growth,
             },
             hears_commands: kind.hears_commands,
-            traces: self.trace.clone(),
             tool_version: env!("CARGO_PKG_VERSION").to_string(),
         }
     }
@@ -333,10 +317,10 @@ impl Recording {
     /// Whose work is sampled.
     fn scope(&self, kind: &Kind) -> Option<Scope> {
         match kind.target {
-            _ if self.aggregate || (self.no_cpu && !self.faults && self.trace.is_empty()) => None,
+            _ if self.aggregate || (self.no_cpu && !self.faults) => None,
             _ if self.system => Some(Scope::System),
             Some(pid) => Some(Scope::Tree { pid, follow: kind.follow }),
-            None => (self.cpu || self.faults || !self.trace.is_empty()).then_some(Scope::Recorded),
+            None => (self.cpu || self.faults).then_some(Scope::Recorded),
         }
     }
 }

@@ -44,11 +44,6 @@ fn options_without_effect_are_refused() {
         ("--format memprof --by leaked", "leave it out"),
         ("--format memprof --heap arena", "all heaps"),
         ("--format memprof --short-names", "whole names"),
-        ("--format memprof --tracepoint x", "leave it out"),
-        ("--format firefox --tracepoint x", "leave it out"),
-        ("--format callgrind --tracepoint x", "leave it out"),
-        ("--format folded --tracepoint x", "--by traced"),
-        ("--format folded --tracepoint x --by peak", "--by traced"),
     ] {
         let ran = world.run(format!("export app.memprof -o out {options}").split(' '));
         assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{options}: {}", ran.stderr);
@@ -56,8 +51,8 @@ fn options_without_effect_are_refused() {
     }
 }
 
-/// Check that every format which does not refuse a heap of the program's own has its blocks, and that one which is not there, or a
-/// tracepoint, is named.
+/// Check that every format which does not refuse a heap of the program's own has its blocks, and that one which is not
+/// there is named.
 #[test]
 fn heaps_are_exported_or_missed() {
     let world = World::new();
@@ -82,9 +77,6 @@ fn heaps_are_exported_or_missed() {
         ("--format pprof --heap nursery", "no heap `nursery`; it has arena"),
         ("--format sqlite --heap nursery", "no heap `nursery`; it has arena"),
         ("--format parquet --heap nursery", "no heap `nursery`; it has arena"),
-        ("--format sqlite --tracepoint x", "no tracepoint `x`"),
-        ("--format csv --tracepoint x", "no tracepoint `x`"),
-        ("--format folded --tracepoint x --by traced", "no tracepoint `x`"),
     ] {
         let ran = export(&format!("{options} -o out"));
         assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{options}: {}", ran.stderr);

@@ -40,7 +40,7 @@ impl CpuOptions {
     /// Default bytes of stack, if a ring has room for ten such samples and no page faults compete for the reader. We
     /// do not copy what the kernel could not fill, so only deep stacks cost more for it.
     pub const STACK_BYTES: u32 = 48 << 10;
-    /// Default for all other rings, and for tracepoint hits.
+    /// Default for all other rings.
     const LEAST_STACK: u32 = 16 << 10;
     /// Most bytes of stack: a kernel record cannot exceed 64 KiB.
     pub const MOST_STACK: u32 = 60 << 10;
@@ -65,7 +65,7 @@ impl CpuOptions {
         self.stack_bytes.unwrap_or(fits.clamp(Self::LEAST_STACK, Self::STACK_BYTES))
     }
 
-    /// Bytes of stack for each record of a kind that may come by the thousands at once: faults and tracepoint hits.
+    /// Bytes of stack for each record of a kind that may come by the thousands at once, as faults do.
     pub(crate) fn stack_of_many(self) -> u32 {
         self.stack_bytes.unwrap_or(Self::LEAST_STACK)
     }

@@ -50,9 +50,6 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A tracepoint was asked for that the kernel does not have.
-    #[error("{0}")]
-    Trace(String),
     /// The system refused something that the recording cannot do without.
     #[error("cannot {what}: {source}{}", more_files(source))]
     System {

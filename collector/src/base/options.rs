@@ -3,7 +3,6 @@
 use super::cpu_options::CpuOptions;
 use super::rights::Rights;
 use super::triggers::Triggers;
-use crate::cpu::Trace;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
@@ -87,8 +86,6 @@ pub struct Options {
     pub hears_commands: bool,
     /// Sample the processors, too.
     pub cpu: Option<CpuOptions>,
-    /// Also record hits of these tracepoints in whatever is sampled; at most [`Trace::MOST`].
-    pub traces: Vec<Trace>,
     /// Version of the tool, for the capture's metadata.
     pub tool_version: String,
 }

@@ -2,7 +2,7 @@
 
 use super::registers::Start;
 use crate::remote_unwind::files::KnownFile;
-use capture::{Pseudo, Region, Tracepoint};
+use capture::{Pseudo, Region};
 use std::sync::mpsc::Receiver;
 use symbols::Reason;
 
@@ -29,20 +29,16 @@ pub(crate) struct Batch {
     pub(super) copies: Vec<Copied>,
     /// In order of time.
     pub(super) faults: Vec<Fault>,
-    /// New tracepoints, by id.
-    pub(super) tracepoints: Vec<Tracepoint>,
-    /// In order of time.
-    pub(super) hits: Vec<Hit>,
 }
 
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
-        let has_readings = !(self.samples.is_empty() && self.faults.is_empty() && self.hits.is_empty());
+        let has_readings = !(self.samples.is_empty() && self.faults.is_empty());
         let has_tasks = !(self.images.is_empty()
             && self.tasks.is_empty()
             && self.names.is_empty()
             && self.gone.is_empty());
-        !has_readings && !has_tasks && self.tracepoints.is_empty()
+        !has_readings && !has_tasks
     }
 }
 
@@ -171,17 +167,6 @@ pub(super) struct Fault {
     /// None if there was no room for the stack.
     pub(super) node: Option<u32>,
     pub(super) region: Region,
-}
-
-/// A hit of a tracepoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Hit {
-    pub(super) ticks: u64,
-    pub(super) task: u32,
-    pub(super) tracepoint: u32,
-    pub(super) node: u32,
-    pub(super) cookie: u64,
-    pub(super) size: u64,
 }
 
 /// Source of batches; empty if nothing is sampled.

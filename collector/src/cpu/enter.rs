@@ -16,8 +16,8 @@ use crate::tables::module::module_of;
 use crate::tables::processes::Processes;
 use crate::tables::unnamed::CodeFrame;
 use capture::{
-    Error, Fault, Frame, FrameId, Hit, MappedCode, Module, ModuleId, NodeId, ProcessId, Sample, SourceFrame,
-    StackCopy, Symbolized, TaskId, Thread, ThreadId, TracepointId, Writer,
+    Error, Fault, Frame, FrameId, MappedCode, Module, ModuleId, NodeId, ProcessId, Sample, SourceFrame,
+    StackCopy, Symbolized, TaskId, Thread, ThreadId, Writer,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -39,7 +39,6 @@ pub(crate) struct Entered {
     tasks: FxHashMap<u32, (TaskId, Task)>,
     /// The last name of each thread, by pid and tid.
     names: FxHashMap<(u32, u32), String>,
-    tracepoints: Vec<TracepointId>,
     owners: Owners,
     /// Code that the kernel did not report, by pid of the process, while that runs: each entry holds a descriptor.
     anonymous: FxHashMap<u32, AnonymousCode>,
@@ -48,7 +47,6 @@ pub(crate) struct Entered {
     samples: u64,
     faults: u64,
     faults_without_stack: u64,
-    hits: u64,
 }
 
 impl Entered {
@@ -63,11 +61,7 @@ impl Entered {
         self.take_stacks(&mut batch, writer, addresses)?;
         self.take_processes(&mut batch, writer)?;
         self.take_samples(&mut batch, clock, writer)?;
-        self.take_faults(batch.faults, clock, writer)?;
-        for tracepoint in batch.tracepoints {
-            self.tracepoints.push(writer.tracepoint(&tracepoint)?);
-        }
-        self.take_hits(batch.hits, clock, writer)
+        self.take_faults(batch.faults, clock, writer)
     }
 
     /// Writes new modules, frames and stacks.
@@ -162,23 +156,6 @@ impl Entered {
         Ok(())
     }
 
-    fn take_hits(&mut self, hits: Vec<batch::Hit>, clock: &Clock, writer: &mut Writer) -> Result<(), Error> {
-        for hit in hits.into_iter().filter(|hit| !clock.is_before(hit.ticks)) {
-            let (Some((task, _)), Some(stack), Some(tracepoint)) = (
-                self.tasks.get(&hit.task),
-                self.nodes.get(hit.node as usize),
-                self.tracepoints.get(hit.tracepoint as usize),
-            ) else {
-                continue;
-            };
-            let (time, task, stack, tracepoint) =
-                (clock.nanoseconds_of(hit.ticks), *task, *stack, *tracepoint);
-            writer.hit(Hit { time, task, tracepoint, stack, cookie: hit.cookie, size: hit.size })?;
-            self.hits += 1;
-        }
-        Ok(())
-    }
-
     /// What the next sample was unwound from, with the capture's ids.
     fn stack_copy(&self, copy: Copied) -> StackCopy {
         let Copied { sample: _, start: Start { ip, sp, bp, link }, is_cut, stack, code } = copy;
@@ -237,11 +214,6 @@ impl Entered {
     /// Number of page faults in the capture, and how many of them have no stack.
     pub(crate) fn faults(&self) -> (u64, u64) {
         (self.faults, self.faults_without_stack)
-    }
-
-    /// Number of tracepoint hits in the capture.
-    pub(crate) fn hits(&self) -> u64 {
-        self.hits
     }
 
     /// Programs that recorded processes started and that have no agent, among the images decided so far.

@@ -7,14 +7,12 @@
 //! | build ids of mapped files, names of code that the kernel makes | the kernel is older than 5.12 |
 //! | all threads of a target whose children are not wanted, not the first one alone | the kernel is older than 5.13 |
 //!
-//! Process records, page faults and tracepoints each have events of their own (`event/tasks`, `event/faults`,
-//! `event/traces`). There is one event per processor, because an inherited event has a ring only if it is bound to a
-//! processor.
+//! Process records and page faults each have events of their own (`event/tasks`, `event/faults`). There is one event
+//! per processor, because an inherited event has a ring only if it is bound to a processor.
 
 mod faults;
 mod followed;
 mod tasks;
-mod traces;
 
 pub(super) use followed::Followed;
 
@@ -23,7 +21,6 @@ use super::refusal::{FAULTS, PROCESSORS, Refusal, locked_memory, without_kernel}
 use super::registers;
 use super::ring::{READS, Ring, page_size};
 use super::room::{self, Demand, Room};
-use super::trace::{self, Traces};
 use crate::base::clock::HAS_TSC;
 use crate::base::cpu_options::{CpuOptions, Scope};
 use crate::base::log::debug;
@@ -109,18 +106,16 @@ pub(super) struct Events {
 impl Events {
     /// Opens the wanted events on each processor that is online. `tsc` says that the agents' clock is the time stamp
     /// counter.
-    pub(super) fn open(options: CpuOptions, traces: &mut Traces, tsc: bool) -> Events {
+    pub(super) fn open(options: CpuOptions, tsc: bool) -> Events {
         let processors = online().map_or(1, |all| all.len());
         let allowed = room::allowed(processors, page_size());
-        let mut room = Room::new(demand(options, traces), processors, allowed, page_size());
-        let refused = traces.refused.clone();
+        let mut room = Room::new(demand(options), processors, allowed, page_size());
         loop {
-            let events = Events::open_with(options, traces, tsc, room);
+            let events = Events::open_with(options, tsc, room);
             let smaller = room.smaller().filter(|_| events.is_short);
             let Some(smaller) = smaller else { return events };
             debug!("no room for rings: {room:?}");
             room = smaller;
-            traces.refused.clone_from(&refused);
         }
     }
 
@@ -138,25 +133,19 @@ impl Events {
         }
     }
 
-    fn open_with(options: CpuOptions, traces: &mut Traces, tsc: bool, room: Room) -> Events {
+    fn open_with(options: CpuOptions, tsc: bool, room: Room) -> Events {
         let mut events = Events::none(room);
-        let wants_traces = !traces.located.is_empty();
-        if !options.processors && !options.faults && !wants_traces {
+        if !options.processors && !options.faults {
             return events;
         }
         // Nothing makes sense without process records: if they are refused, all others are refused for the same
         // reason.
-        let is_of_the_followed = options.follows() && !options.faults && !wants_traces;
+        let is_of_the_followed = options.follows() && !options.faults;
         let told = events.add_tasks(options, is_of_the_followed, tsc);
         let told = || told.as_ref().copied().map_err(copy_of);
         let tellers = events.channels.len();
         events.work = options.processors.then(|| told().and_then(|()| events.add_work(options)));
         events.faults = options.faults.then(|| told().and_then(|()| events.add_faults(options)));
-        match told() {
-            Ok(()) => events.add_traces(options, traces),
-            Err(error) if wants_traces => traces.refuse(error, options.scope),
-            Err(_) => {}
-        }
         if events.channels.len() == tellers {
             events.channels.clear();
             events.followed = None;
@@ -246,7 +235,7 @@ fn copy_of(error: &io::Error) -> io::Error {
 }
 
 /// The rings that everything wanted takes on each processor.
-fn demand(options: CpuOptions, traces: &Traces) -> Demand {
+fn demand(options: CpuOptions) -> Demand {
     let mut demand = Demand::default();
     if options.processors {
         demand.add(1);
@@ -254,7 +243,6 @@ fn demand(options: CpuOptions, traces: &Traces) -> Demand {
     if options.faults {
         faults::demand(&mut demand);
     }
-    traces.located.iter().for_each(|_| demand.add(traces::ROOM));
     demand
 }
 
@@ -387,8 +375,6 @@ pub struct Probe {
     pub faults: (bool, bool),
     /// What prevents recording page faults, and what to do about it. Empty if nothing does.
     pub faults_refused: String,
-    /// What prevents recording tracepoints, and what to do about it. Empty if nothing does.
-    pub traces_refused: String,
 }
 
 /// Tries to open events for this process and for the system, without taking a sample.
@@ -403,13 +389,12 @@ pub fn probe() -> Probe {
         scope,
     };
     let own = Scope::Tree { pid: std::process::id(), follow: true };
-    let mut none = Traces::default();
-    let system = Events::open(options(Scope::System), &mut none, HAS_TSC);
+    let system = Events::open(options(Scope::System), HAS_TSC);
     let system_wide = matches!(system.work, Some(Ok(Counted { has_kernel: true, .. })));
     let everywhere = matches!(system.faults, Some(Ok(true)));
     // Its rings use up memory that the next ones need.
     drop(system);
-    let events = Events::open(options(own), &mut none, HAS_TSC);
+    let events = Events::open(options(own), HAS_TSC);
     let is_native_clock = events.clock == RecordClock::Native;
     let (faults, faults_refused) = match events.faults {
         Some(Err(error)) => ((false, everywhere), Refusal::new(error, own, FAULTS).text()),
@@ -424,7 +409,6 @@ pub fn probe() -> Probe {
         refused: String::new(),
         faults,
         faults_refused,
-        traces_refused: trace::probe(options(own)).err().unwrap_or_default(),
     };
     match events.work {
         Some(Err(error)) => Probe { refused: Refusal::new(error, own, PROCESSORS).text(), ..probe },

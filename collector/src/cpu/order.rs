@@ -139,7 +139,7 @@ fn rank(what: What<'_>) -> u8 {
         What::Fork { .. } => 0,
         What::Comm { .. } => 1,
         What::Map(_) | What::KernelCode => 2,
-        What::Sample(_) | What::Fault(_) | What::Hit(_) => 3,
+        What::Sample(_) | What::Fault(_) => 3,
         What::Lost { .. } | What::Throttle | What::Other => 4,
         What::Exit { .. } => 5,
         What::Gap => 6,

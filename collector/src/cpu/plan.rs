@@ -1,13 +1,11 @@
 //! What is to be sampled.
 
-use super::trace::Traces;
 use crate::base::cpu_options::CpuOptions;
 use symbols::Cache;
 
 /// The user's choices, as the sampler needs them.
 pub(crate) struct Plan {
     pub(crate) options: CpuOptions,
-    pub(crate) traces: Traces,
     /// Names of programs to sample, all if empty; and of programs to leave out.
     pub(crate) only: Vec<String>,
     pub(crate) skip: Vec<String>,
@@ -22,6 +20,6 @@ impl Plan {
     /// A plan that samples all programs.
     pub(super) fn of(options: CpuOptions) -> Plan {
         let (only, skip) = (Vec::new(), Vec::new());
-        Plan { options, traces: Traces::default(), only, skip, max_depth: 64, cache: None }
+        Plan { options, only, skip, max_depth: 64, cache: None }
     }
 }

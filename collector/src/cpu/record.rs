@@ -8,7 +8,6 @@
 //!
 //!  sample:   ip u64 │ pid tid u32 │ time u64 │ cpu u32, 0 │ period u64 │ stack
 //!  fault:    pid tid u32 │ time u64 │ address u64 │ cpu u32, 0 │ registers, or all of a stack
-//!  hit:      pid tid u32 │ time u64 │ cpu u32, 0 │ kernel stack │ size u32, what the tracepoint tells │ user's part
 //!
 //!  stack:    kernel stack │ user's part
 //!  kernel stack: n u64, n × u64
@@ -34,8 +33,6 @@ pub(super) enum Layout {
     Touch,
     /// Page faults with stacks.
     Stack,
-    /// Hits of a tracepoint, given by its index among the recorded ones.
-    Trace(u8),
 }
 
 /// A record, and when it was written, by the ring's clock.
@@ -52,8 +49,6 @@ pub(super) enum What<'a> {
     Sample(Sample<'a>),
     /// A page fault.
     Fault(Fault<'a>),
-    /// A tracepoint was hit.
-    Hit(Hit<'a>),
     /// A process mapped memory.
     Map(Map<'a>),
     /// A thread changed its name, either because its process executed another program or of its own accord.
@@ -97,19 +92,6 @@ pub(super) struct Fault<'a> {
     pub(super) sp: Option<u64>,
     /// The kernel's and the user's frames, as in samples; only in rings with stacks.
     pub(super) stack: Option<(&'a [u8], User<'a>)>,
-}
-
-/// A hit of a tracepoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Hit<'a> {
-    pub(super) pid: u32,
-    pub(super) tid: u32,
-    /// The tracepoint's index among the recorded ones.
-    pub(super) place: u8,
-    /// The tracepoint's data, in its own layout.
-    pub(super) told: &'a [u8],
-    /// The kernel's and the user's frames, as in samples.
-    pub(super) stack: (&'a [u8], User<'a>),
 }
 
 /// The user-space part of a sample.
@@ -200,7 +182,7 @@ fn append(record: &[u8], layout: Layout, to: &mut Vec<u8>) {
 fn unfilled(record: &[u8], layout: Layout) -> Option<(usize, &[u8])> {
     let user = match parse(record, layout).ok()?.what {
         What::Sample(sample) => sample.user,
-        What::Fault(Fault { stack: Some((_, user)), .. }) | What::Hit(Hit { stack: (_, user), .. }) => user,
+        What::Fault(Fault { stack: Some((_, user)), .. }) => user,
         _ => return None,
     };
     let User::Wide { stack, is_cut: false, .. } = user else { return None };
@@ -220,7 +202,6 @@ pub(super) fn parse(bytes: &[u8], layout: Layout) -> Result<Record<'_>, Malforme
             Layout::Tasks => Err(Malformed),
             Layout::Work => sample(head),
             Layout::Touch | Layout::Stack => fault(head, layout == Layout::Stack),
-            Layout::Trace(place) => hit(head, place),
         };
     }
     let body = head.0.len().checked_sub(TRAILER).ok_or(Malformed)?;
@@ -276,16 +257,6 @@ fn fault(mut fields: Fields<'_>, has_stack: bool) -> Result<Record<'_>, Malforme
         }
     };
     Ok(Record { time, what: What::Fault(Fault { pid, tid, address, sp, stack }) })
-}
-
-fn hit(mut fields: Fields<'_>, place: u8) -> Result<Record<'_>, Malformed> {
-    let (pid, tid, time) = (fields.u32()?, fields.u32()?, fields.u64()?);
-    fields.u64()?;
-    let chain = chain(&mut fields)?;
-    let size = usize::try_from(fields.u32()?).map_err(|_| Malformed)?;
-    let told = fields.bytes(size)?;
-    let stack = (chain, user(&mut fields)?);
-    Ok(Record { time, what: What::Hit(Hit { pid, tid, place, told, stack }) })
 }
 
 /// The kernel's frames, and the user's part.

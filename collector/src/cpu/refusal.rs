@@ -8,9 +8,6 @@ pub(super) const PROCESSORS: &str = "CPU not sampled";
 /// What is refused: page faults.
 pub(super) const FAULTS: &str = "page faults not recorded";
 
-/// What is refused: tracepoints.
-pub(super) const TRACEPOINTS: &str = "tracepoints not recorded";
-
 /// What the kernel said, and the setting that it depends on.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -29,9 +26,8 @@ impl Refusal {
     /// The sentence.
     pub(super) fn text(&self) -> String {
         // The highest level that still allows it. At that level one may sample one's own processes without the
-        // kernel's part. Tracepoint data and faults of processes that run already concern the whole system.
+        // kernel's part. Faults of processes that run already concern the whole system.
         let highest = match (self.what, self.scope) {
-            (TRACEPOINTS, _) => -1,
             (PROCESSORS, Scope::Recorded) | (_, Scope::Tree { .. }) => 2,
             (_, Scope::Recorded | Scope::System) => -1,
         };

@@ -1,14 +1,13 @@
 //! What was sampled.
 
 use super::strangers::Strangers;
-use capture::{CpuSummary, FaultSummary, TraceSummary};
+use capture::{CpuSummary, FaultSummary};
 
-/// What the capture says about samples, page faults and tracepoints.
+/// What the capture says about samples and page faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sampled {
     pub(crate) cpu: CpuSummary,
     pub(crate) faults: FaultSummary,
-    pub(crate) trace: TraceSummary,
     /// Names of programs that recorded processes started and that have no agent.
     pub(crate) without_agent: Strangers,
     /// Number of sampled processes whose program is unknown.

@@ -69,9 +69,8 @@ impl Sampler {
             let refused = Refusal::new(error, options.scope, PROCESSORS).text();
             Box::new(Sampled { cpu: CpuSummary { refused, ..CpuSummary::default() }, ..Sampled::default() })
         };
-        let mut events = Events::open(options, &mut plan.traces, clock.is_tsc());
-        let mut sampled = told(&mut events, options);
-        sampled.trace.refused.clone_from(&plan.traces.refused);
+        let mut events = Events::open(options, clock.is_tsc());
+        let sampled = told(&mut events, options);
         if events.channels.is_empty() {
             return Err(Box::new(sampled));
         }

@@ -1,14 +1,13 @@
 //! Interprets records, one after the other.
 
 use super::Plan;
-use super::batch::{Batch, Fault, Hit, Sample, Step};
+use super::batch::{Batch, Fault, Sample, Step};
 use super::kernel::Kernel;
 use super::pairs::Pairs;
 use super::record::{self, Layout, User, What};
 use super::sampled::Sampled;
 use super::stacks::{EMPTY, Stacks};
 use super::tasks::Tasks;
-use super::trace::Located;
 use super::unsampled::Told;
 use super::walk::Walk;
 use crate::base::clock::Clock;
@@ -34,8 +33,6 @@ pub(super) struct State {
     scratch: Box<Scratch>,
     pub(super) batch: Batch,
     pairs: Pairs,
-    /// Tracepoints, by index.
-    traces: Vec<Located>,
     pub(super) sampled: Sampled,
     /// Totals over all samples of the kernel, wanted or not.
     pub(super) told: Told,
@@ -51,9 +48,7 @@ pub(super) struct State {
 impl State {
     /// The state at the beginning of a recording.
     pub(super) fn new(plan: Plan, sampled: Sampled, clock: Clock, recorded: Subjects) -> State {
-        let Plan { options, traces, only, skip, max_depth, cache } = plan;
-        let traces = traces.located;
-        let tracepoints = traces.iter().map(|located| located.row.clone()).collect();
+        let Plan { options, only, skip, max_depth, cache } = plan;
         State {
             tasks: Tasks::new(only, skip, clock),
             files: Files::default(),
@@ -61,9 +56,8 @@ impl State {
             kernel: Kernel::new(cache),
             stacks: Stacks::default(),
             scratch: Box::default(),
-            batch: Batch { tracepoints, ..Batch::default() },
+            batch: Batch::default(),
             pairs: Pairs::default(),
-            traces,
             sampled,
             told: Told::default(),
             options,
@@ -80,7 +74,6 @@ impl State {
         match what {
             What::Sample(sample) => self.sample(ticks, &sample),
             What::Fault(fault) => self.fault(ticks, &fault),
-            What::Hit(hit) => self.hit(ticks, &hit),
             What::Map(map) => tasks.map(&map, ticks, files, batch),
             What::Comm { pid, tid, name, is_exec } => {
                 tasks.comm(pid, tid, name, is_exec.then_some(ticks), batch);
@@ -105,7 +98,6 @@ impl State {
             Layout::Touch => &mut self.sampled.faults.lost,
             Layout::Tasks => &mut self.sampled.untold,
             Layout::Stack => return,
-            Layout::Trace(_) => &mut self.sampled.trace.lost,
         };
         *lost = lost.saturating_add(records);
     }
@@ -167,16 +159,6 @@ impl State {
         self.batch.faults.extend(self.pairs.add(tid, Fault { ticks, task, address, node, region }));
     }
 
-    fn hit(&mut self, ticks: u64, hit: &record::Hit<'_>) {
-        let &record::Hit { pid, tid, place, told, stack: (chain, user) } = hit;
-        let Some(located) = self.traces.get(usize::from(place)).filter(|_| self.wants(pid)) else { return };
-        let (size, cookie) = located.read(told);
-        let user = self.of_this_program(pid, chain, user);
-        if let Some((task, node, _)) = self.stack((pid, tid), chain, user) {
-            self.batch.hits.push(Hit { ticks, task, tracepoint: place.into(), node, cookie, size });
-        }
-    }
-
     /// True if the process is to be recorded, if its events do not decide that already.
     fn wants(&self, pid: u32) -> bool {
         match self.options.scope {
@@ -226,7 +208,7 @@ impl State {
         })
     }
 
-    /// Updates whose faults and hits are wanted, if their events do not decide that already.
+    /// Updates whose faults are wanted, if their events do not decide that already.
     pub(super) fn look_who_is_recorded(&mut self) {
         if self.options.scope != Scope::Recorded {
             return;
@@ -243,7 +225,7 @@ impl State {
 
     /// True if records tell what every process on the system executes and maps.
     pub(super) fn is_told_of_all(&self) -> bool {
-        !self.options.follows() || self.options.faults || !self.traces.is_empty()
+        !self.options.follows() || self.options.faults
     }
 
     /// After the last record: saves what the next recording can use.

@@ -95,7 +95,7 @@ impl Whole {
     fn summary(&mut self, sampled: Sampled, unrecorded: Vec<String>) -> Summary {
         let Whole { pipeline, drained, .. } = self;
         let counts = &drained.shared.counts;
-        let Sampled { cpu, faults, trace, .. } = sampled;
+        let Sampled { cpu, faults, .. } = sampled;
         Summary {
             duration_ns: pipeline.timeline.clock().nanoseconds(drained.time).max(pipeline.timeline.last()),
             lost: pipeline.totals.losses(counts),
@@ -110,7 +110,6 @@ impl Whole {
             },
             cpu,
             faults,
-            trace,
         }
     }
 }
@@ -120,7 +119,6 @@ fn unsampled(summary: &Summary) -> Vec<String> {
     let refused = [
         (summary.cpu.event.is_empty(), &summary.cpu.refused),
         (!summary.faults.is_recorded, &summary.faults.refused),
-        (true, &summary.trace.refused),
     ];
     let refused = refused.into_iter().filter(|(is_missing, reason)| *is_missing && !reason.is_empty());
     refused.map(|(_, reason)| reason.clone()).collect()

@@ -3,7 +3,7 @@
 use crate::base::clock::Clock;
 use crate::base::options::Options;
 use crate::cpu::Sampled;
-use crate::cpu::{Plan, Sampler, Samples, Traces};
+use crate::cpu::{Plan, Sampler, Samples};
 use crate::proc::subjects::Subjects;
 
 /// The running sampler, or why there is none.
@@ -12,16 +12,10 @@ pub(super) struct Sampling(Result<Sampler, Box<Sampled>>);
 
 impl Sampling {
     /// Starts what was asked for, as far as the system permits. The samples come out of the second value.
-    pub(super) fn start(
-        options: &Options,
-        traces: Traces,
-        clock: Clock,
-        recorded: Subjects,
-    ) -> (Sampling, Samples) {
+    pub(super) fn start(options: &Options, clock: Clock, recorded: Subjects) -> (Sampling, Samples) {
         let Some(cpu) = options.cpu else { return (Sampling(Err(Box::default())), Samples::none()) };
         let plan = Plan {
             options: cpu,
-            traces,
             only: options.only.clone(),
             skip: options.skip.clone(),
             max_depth: options.max_depth.max(1),

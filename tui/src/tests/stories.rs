@@ -357,45 +357,6 @@ fn flame_graphs_are_written_as_drawings() {
     assert!(prompt.error.is_some_and(|error| error.contains("no flame graph")));
 }
 
-/// Check that hits of a tracepoint have the unit of what is added up, in the tree and in lists: bytes, a plain
-/// sum, or nothing where hits are counted alone.
-#[test]
-fn hits_have_the_unit_of_their_field() {
-    for (size, unit, head, sum) in [
-        ("bytes", capture::SizeUnit::Bytes, "bytes", "12.0 KiB"),
-        ("ret", capture::SizeUnit::Plain, "sum", "12,288"),
-        ("", capture::SizeUnit::Plain, "", ""),
-    ] {
-        let mut made = Made::new();
-        let (process, thread) = made.process("app");
-        let stack = made.stack("main > read_file");
-        made.alloc(thread, 0x1000, 100, stack);
-        let row = capture::Tracepoint { size: size.to_owned(), unit, ..capture::Tracepoint::default() };
-        made.traced(process, row, &[(stack, 4096), (stack, 8192)]);
-        made.end(process, thread, Ended::Exited(0));
-        let mut user = User::new(&made, 120, 30);
-        while user.model.question.metric != Metric::Traced {
-            user.press("m");
-        }
-        for keys in ["3o", "l"] {
-            let screen = user.press(keys).screen();
-            let words = |needle: &str| {
-                let line = screen.lines().find(|line| line.contains(needle));
-                let line = line.unwrap_or_else(|| panic!("{needle} on {keys}: {screen}"));
-                line.split("  ")
-                    .map(str::trim)
-                    .filter(|word| !word.is_empty())
-                    .map(str::to_owned)
-                    .collect::<Vec<_>>()
-            };
-            let expected = ["hits", "share", head].into_iter().filter(|word| !word.is_empty());
-            assert!(words("share").iter().map(String::as_str).zip(expected).all(|(a, b)| a == b), "{screen}");
-            assert_eq!(words("read_file").contains(&sum.to_owned()), !sum.is_empty(), "{screen}");
-            assert!(words("read_file")[0].starts_with('2'), "{screen}");
-        }
-    }
-}
-
 /// Check that each nameless function of the selected stack says why, in a known file and in none.
 #[test]
 fn stacks_say_why_names_are_missing() {

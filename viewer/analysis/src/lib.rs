@@ -89,6 +89,5 @@ pub use timeline::buckets::{Bucket, Timeline};
 pub use timeline::history::{
     Crossing, Detail, During, Flow, History, Recorder, SiteHistory, SizeClass, Slice, Spectrum,
 };
-pub use timeline::outstanding::{Outstanding, RequestPoints};
 pub use timeline::regions::{Inside, Lengths, MarkName, Region, marks_by_name};
 pub use timeline::tracks::{Beside, Track};

@@ -77,9 +77,6 @@ pub struct Query {
     pub filter: Filter,
     /// In which pool, by its name; none: in the heaps of the allocators.
     pub heap: Option<String>,
-    /// The tracepoint whose hits are counted as [`crate::base::metric::Metric::Traced`], by its name; none: the first
-    /// one.
-    pub tracepoint: Option<String>,
 }
 
 impl Query {

@@ -2,6 +2,5 @@
 
 pub(crate) mod buckets;
 pub(crate) mod history;
-pub(crate) mod outstanding;
 pub(crate) mod regions;
 pub(crate) mod tracks;

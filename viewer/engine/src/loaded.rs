@@ -9,10 +9,8 @@ pub use seen::{Grouping, Seen, UnknownGrouping};
 pub use suppressed::{Suppressed, Use};
 
 use crate::symbolize::LookedUp;
-use analysis::{Amount, Counters, Failure, MarkName, Names, Point, Profile, Reason, Span, marks_by_name};
-use capture::{
-    CounterKind, Frame, Lost, Mark, Process, ProcessId, StringId, Tables, Thread, Tracepoint, TracepointId,
-};
+use analysis::{Counters, Failure, MarkName, Names, Point, Profile, Reason, Span, marks_by_name};
+use capture::{CounterKind, Frame, Lost, Mark, Process, ProcessId, StringId, Tables, Thread};
 use heap_graph::Reach;
 
 /// Where the events came from, as far as views tell.
@@ -43,10 +41,6 @@ pub struct Loaded {
     pub looked_up: LookedUp,
     /// The pool whose blocks were counted; none: the heap of the process.
     pub heap: Option<StringId>,
-    /// The tracepoint whose hits were counted; none: the capture has none.
-    pub tracepoint: Option<TracepointId>,
-    /// Hits of each tracepoint and their sizes, in the whole recording.
-    pub hits: Vec<Amount>,
     /// What part of the capture is shown, and how; none when all of it is shown as recorded.
     pub seen: Option<Seen>,
     /// Leaks that were suppressed; none when no rule was asked for.
@@ -103,8 +97,6 @@ impl Loaded {
             source,
             looked_up,
             heap: None,
-            tracepoint: None,
-            hits: Vec::new(),
             seen: None,
             suppressed: None,
             reach: None,
@@ -129,11 +121,6 @@ impl Loaded {
     /// Name of the pool whose blocks were counted.
     pub fn heap_name(&self) -> Option<&str> {
         self.heap.map(|heap| self.tables.string(heap))
-    }
-
-    /// The tracepoint whose hits were counted.
-    pub fn traced(&self) -> Option<&Tracepoint> {
-        self.tables.tracepoints.get(self.tracepoint?.index())
     }
 
     /// Length of the recording in nanoseconds; for a file without an end, up to its last event.

@@ -29,10 +29,9 @@ use crate::side_index::{Cache, SideIndex};
 use crate::symbolize::{Naming, Needed, named};
 use analysis::query::{Part, Query, Sieve, Unknown, is_in};
 use analysis::{
-    Amount, Counters, Instant, Profile, SampleSites, Span, Stage, add_idle_threads, name_threads, owners,
-    threads,
+    Counters, Instant, Profile, SampleSites, Span, Stage, add_idle_threads, name_threads, owners, threads,
 };
-use capture::{Error as CaptureError, NodeId, Reader, StringId, Tables, TaskId, TracepointId};
+use capture::{Error as CaptureError, NodeId, Reader, StringId, Tables, TaskId};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,10 +45,6 @@ pub struct Moments {
     starts: Vec<u64>,
     /// The selected pool; none: the heaps of the allocators.
     heap: Option<StringId>,
-    /// The selected tracepoint; none if there is none.
-    tracepoint: Option<TracepointId>,
-    /// Hits of each tracepoint and their sizes, in the whole recording, once samples were counted.
-    hits: Vec<Amount>,
     /// The profile of that heap over the whole capture, once known.
     whole: Option<Profile>,
     path: PathBuf,
@@ -82,14 +77,11 @@ impl Moments {
         name_threads(reader.tables_mut());
         let starts = replay::starts(reader.index());
         let path = path.to_owned();
-        let tracepoint = first_tracepoint(reader.tables());
         Ok(Self {
             reader,
             source,
             starts,
             heap: None,
-            tracepoint,
-            hits: Vec::new(),
             whole: None,
             path,
             cache,
@@ -120,7 +112,6 @@ impl Moments {
     /// [`Error::Unknown`] when the question names something that the capture does not have, and those of the file.
     pub fn profile(&mut self, query: &Query) -> Result<Profile, Error> {
         self.choose(query.heap.as_deref())?;
-        self.choose_tracepoint(query.tracepoint.as_deref())?;
         self.prepare()?;
         let span = self.span(&query.part)?;
         if query.filter.divides_stacks() {
@@ -172,17 +163,17 @@ impl Moments {
 
     /// The same if stacks of other profiles are shown as well.
     pub(crate) fn show_beside(self, profile: Profile, others: &[&Profile], naming: Naming) -> Loaded {
-        let Self { reader, source, heap, tracepoint, hits, .. } = self;
+        let Self { reader, source, heap, .. } = self;
         let mut counters = Counters::default();
         // Damage was noted when events were read; whatever precedes it counts.
         let _ = reader.for_each_counters(|some| some.iter().for_each(|counter| counters.add(counter)));
         let mut tables = reader.into_tables();
         let looked_up = named(&mut tables, Needed::Shown(&[&[&profile], others].concat()), naming);
-        Loaded { looked_up, heap, tracepoint, hits, counters, ..Loaded::new(tables, profile, source) }
+        Loaded { looked_up, heap, counters, ..Loaded::new(tables, profile, source) }
     }
 
     /// Counts the CPU samples taken in a part of the recording, during the given times and in threads that pass the
-    /// sieve, and the hits of the tracepoint; a moment has none. The times are in order and disjoint.
+    /// sieve; a moment has none. The times are in order and disjoint.
     fn add_samples(
         &mut self,
         profile: &mut Profile,
@@ -217,37 +208,7 @@ impl Moments {
             let some = samples.iter().filter(|sample| is_of(sample.task, sample.stack) && is_in(sample.time));
             some.for_each(|sample| sites.add(sample));
         });
-        let mut hits = vec![Amount::ZERO; tables.tracepoints.len()];
-        let read = read.and_then(|()| {
-            self.reader.for_each_hits(|some| {
-                for hit in some {
-                    hits[hit.tracepoint.index()] += Amount::block(hit.size);
-                    if self.tracepoint == Some(hit.tracepoint)
-                        && is_of(hit.task, hit.stack)
-                        && is_in(hit.time)
-                    {
-                        sites.add_hit(hit);
-                    }
-                }
-            })
-        });
-        self.hits = hits;
         self.note_damage(read)
-    }
-
-    /// Selects a tracepoint by its name.
-    fn choose_tracepoint(&mut self, name: Option<&str>) -> Result<(), Error> {
-        let tables = self.reader.tables();
-        self.tracepoint = match name {
-            None => first_tracepoint(tables),
-            Some(name) => {
-                let names = || tables.tracepoints.iter().map(|tracepoint| tracepoint.name.clone());
-                let place = tables.tracepoints.iter().position(|tracepoint| tracepoint.name == name);
-                let place = place.ok_or_else(|| Unknown::new("tracepoint", name, names()))?;
-                Some(TracepointId::from_index(place))
-            }
-        };
-        Ok(())
     }
 
     /// Fails when the capture has no single blocks.
@@ -314,8 +275,3 @@ impl Moments {
 
 /// The beginning of every capture.
 const START: Instant = Instant { position: 0, stage: Stage::Over, time: 0 };
-
-/// The tracepoint that is selected unless another one is named.
-fn first_tracepoint(tables: &Tables) -> Option<TracepointId> {
-    (!tables.tracepoints.is_empty()).then(|| TracepointId::from_index(0))
-}

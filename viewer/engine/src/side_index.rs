@@ -31,7 +31,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// The last byte is the version of everything in it: increase it when any of the structures changes.
-const MAGIC: [u8; 8] = *b"MPINDEX\x0a";
+const MAGIC: [u8; 8] = *b"MPINDEX\x0b";
 
 const TRAILER: usize = 24;
 

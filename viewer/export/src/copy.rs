@@ -88,7 +88,6 @@ fn write<S: Sink>(
     }
     each(|visit| reader.for_each_counters(visit), |counter| writer.counter(*counter))?;
     each(|visit| reader.for_each_faults(visit), |fault| writer.fault(ids.fault(*fault)))?;
-    each(|visit| reader.for_each_hits(visit), |hit| writer.hit(ids.hit(*hit)))?;
     for scan in (0..tables.scans.len()).map(ScanId::from_index) {
         each_slice(|visit| reader.for_each_pointers(scan, visit), |some| writer.pointers(scan, some))?;
         let put = |some: &[Object]| {

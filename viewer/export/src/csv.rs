@@ -12,7 +12,7 @@ use std::io::{self, Write};
 /// The names of two columns, for blocks and for bytes, and the amount that they show.
 type Columns = (&'static str, &'static str, fn(&Cost) -> Amount);
 
-const COLUMNS: [Columns; 10] = [
+const COLUMNS: [Columns; 9] = [
     ("allocations", "allocated_bytes", |cost| cost.allocated),
     ("frees", "freed_bytes", |cost| cost.freed),
     ("temporary", "temporary_bytes", |cost| cost.temporary),
@@ -22,7 +22,6 @@ const COLUMNS: [Columns; 10] = [
     ("exec_blocks", "exec_bytes", |cost| cost.at_exec),
     ("live_blocks", "live_bytes", Cost::live),
     ("cpu_samples", "cpu_weight", |cost| cost.cpu),
-    ("hits", "hit_size", |cost| cost.traced),
 ];
 
 /// One more if the stacks of frees were recorded.

@@ -100,11 +100,6 @@ impl Format {
         self.holds_one_metric() || matches!(self, Format::Speedscope | Format::Pprof)
     }
 
-    /// True where hits of a tracepoint are among the metrics that it contains.
-    pub fn holds_hits(self) -> bool {
-        matches!(self, Format::Speedscope | Format::Pprof | Format::Csv | Format::Json)
-    }
-
     /// The default metric: the peak, or what is live if a moment was asked for; for the order of functions the CPU
     /// samples, or else allocations.
     pub fn usual_metric(self, profile: &Profile) -> Metric {

@@ -19,7 +19,7 @@ mod strings;
 use super::CREATOR;
 use super::protobuf::Message;
 use analysis::{Amount, Cost, Metric, Site, Span, call_of_row};
-use capture::{SizeUnit, Tables};
+use capture::Tables;
 use engine::Loaded;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -91,9 +91,8 @@ impl<W: Write> Writer<'_, W> {
                 self.message.message(field::SAMPLE_TYPE, &value);
             }
         }
-        let traced = traced_units(self.loaded).into_iter().flatten();
         let frees = frees_units(self.loaded).into_iter().flatten();
-        let others = [("samples", "count"), cpu_unit(self.loaded)].into_iter().chain(traced).chain(frees);
+        let others = [("samples", "count"), cpu_unit(self.loaded)].into_iter().chain(frees);
         for (name, unit) in others {
             let value = self.value_type(name, unit);
             self.message.message(field::SAMPLE_TYPE, &value);
@@ -107,8 +106,6 @@ impl<W: Write> Writer<'_, W> {
             Metric::Temporary => "temporary_objects",
             Metric::Frees if self.loaded.traces_frees() => "freed_here_objects",
             Metric::Cpu | Metric::Frees => "samples",
-            Metric::Traced if self.loaded.traced().is_some() => "hits",
-            Metric::Traced => "samples",
         };
         let default = self.string(default);
         let period = self.value_type("space", "bytes");
@@ -147,7 +144,6 @@ impl<W: Write> Writer<'_, W> {
             locations.extend(known.of(loaded, frame, strings, message));
         }
         let amounts = VALUES.iter().map(|(_, part)| part(&site.cost)).chain([site.cost.cpu]);
-        let amounts = amounts.chain(loaded.traced().map(|_| site.cost.traced));
         let amounts = amounts.chain(loaded.traces_frees().then_some(site.cost.frees));
         let values = amounts.flat_map(|Amount { blocks, bytes }| [blocks, bytes]);
         let mut sample = Message::new();
@@ -181,15 +177,6 @@ impl<W: Write> Writer<'_, W> {
         self.message.clear();
         Ok(())
     }
-}
-
-/// The units of the selected tracepoint's hits; none without a tracepoint.
-fn traced_units(loaded: &Loaded) -> Option<[(&'static str, &'static str); 2]> {
-    let unit = match loaded.traced()?.unit {
-        SizeUnit::Bytes => "bytes",
-        SizeUnit::Plain => "count",
-    };
-    Some([("hits", "count"), ("hit_size", unit)])
 }
 
 /// The units of frees at the stacks that free; none when these were not recorded.

@@ -1,4 +1,4 @@
-//! `dump`: every event of a capture, or every CPU sample or tracepoint hit, a line each.
+//! `dump`: every event of a capture, or every CPU sample, a line each.
 
 mod samples;
 
@@ -69,28 +69,6 @@ pub fn dump_samples(
     )
 }
 
-/// Writes every tracepoint hit of a capture as a line, in text or JSON.
-///
-/// # Errors
-/// Those of the file and of the writer.
-pub fn dump_hits(
-    path: &Path,
-    naming: Naming,
-    out: &mut dyn Write,
-    options: DumpOptions,
-    is_json: bool,
-) -> Result<LookedUp, Error> {
-    let to = (out, options, is_json);
-    dump_readings(
-        path,
-        naming,
-        to,
-        "hits",
-        |reader, visit| reader.for_each_hits(visit),
-        |to, one| to.hit(one),
-    )
-}
-
 /// Writes what is recorded apart from the events: everything that `read` hands over, a line each.
 fn dump_readings<T>(
     path: &Path,
@@ -101,7 +79,7 @@ fn dump_readings<T>(
     write: impl Fn(&mut SampleDump<'_>, &T) -> io::Result<()>,
 ) -> Result<LookedUp, Error> {
     let Listed { reader, source, tables, names, looked_up } = Listed::open(path, naming, options)?;
-    refuse_aggregated(&tables, &source, "CPU samples and no tracepoint hits")?;
+    refuse_aggregated(&tables, &source, "CPU samples")?;
     let mut dump = SampleDump { out, tables: &tables, names: &names, options, is_json };
     let mut written = dump.first(document, &source.file);
     let read = read(&reader, &mut |some| {

@@ -17,6 +17,6 @@ mod dump;
 pub mod junit;
 pub mod outline;
 
-pub use dump::{dump, dump_hits, dump_json, dump_samples};
+pub use dump::{dump, dump_json, dump_samples};
 pub use ended::ended_word;
 pub use options::{DiffOptions, DumpOptions, ReportOptions, ResidentBy, Shape};

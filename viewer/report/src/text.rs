@@ -40,7 +40,6 @@ mod temporary;
 mod threads;
 mod timeline;
 mod top;
-mod traced;
 mod tree;
 mod units;
 

@@ -7,10 +7,9 @@ pub(crate) mod golden;
 
 use analysis::{Load, Profile, SampleSites};
 use capture::{
-    Action, Area, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Hit, Mark, MarkId, MarkKind,
-    Module, ModuleId, Node, NodeId, Object, Pointer, Process, ProcessEnd, ProcessId, Pseudo, ReallocOutcome,
-    Sample, Scan, ScanId, SourceFrame, StringId, Symbolized, Tables, Task, TaskId, Thread, ThreadId,
-    Tracepoint, TracepointId, Writer,
+    Action, Area, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Mark, MarkId, MarkKind, Module,
+    ModuleId, Node, NodeId, Object, Pointer, Process, ProcessEnd, ProcessId, Pseudo, ReallocOutcome, Sample,
+    Scan, ScanId, SourceFrame, StringId, Symbolized, Tables, Task, TaskId, Thread, ThreadId, Writer,
 };
 use std::path::Path;
 
@@ -21,7 +20,6 @@ pub(crate) struct Made {
     pub(crate) events: Vec<Event>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) counters: Vec<Counter>,
-    pub(crate) hits: Vec<Hit>,
     pub(crate) pointers: Vec<Vec<Pointer>>,
     pub(crate) objects: Vec<Vec<Object>>,
     pub(crate) time: u64,
@@ -191,23 +189,6 @@ impl Made {
         self.counters.push(Counter { time: self.time, process, kind, instance: 0, value });
     }
 
-    /// Hits of a tracepoint by a process, each with its stack and its size.
-    pub(crate) fn traced(&mut self, process: ProcessId, row: Tracepoint, hits: &[(NodeId, u64)]) {
-        let (task, tracepoint) = (
-            TaskId::from_index(self.tables.tasks.len()),
-            TracepointId::from_index(self.tables.tracepoints.len()),
-        );
-        self.tables.tasks.push(Task { process: Some(process), ..Task::default() });
-        self.tables.tracepoints.push(row);
-        self.hits.extend(hits.iter().map(|&(stack, size)| Hit {
-            task,
-            tracepoint,
-            stack,
-            size,
-            ..Hit::default()
-        }));
-    }
-
     /// A scan of a process right after the last event, which has found these pointers.
     pub(crate) fn scan(&mut self, process: ProcessId, areas: &[Area], pointers: &[(u64, u64)]) {
         let (time, areas) = (self.time + 1000, areas.to_vec());
@@ -267,9 +248,6 @@ impl Made {
         tables.tasks.iter().for_each(|task| {
             writer.task(task.clone()).unwrap();
         });
-        tables.tracepoints.iter().for_each(|tracepoint| {
-            writer.tracepoint(tracepoint).unwrap();
-        });
         tables.frames.iter().for_each(|frame| {
             writer.frame(*frame).unwrap();
         });
@@ -286,7 +264,6 @@ impl Made {
             writer.objects(scan, objects).unwrap();
         }
         self.samples.iter().for_each(|sample| writer.sample(*sample).unwrap());
-        self.hits.iter().for_each(|hit| writer.hit(*hit).unwrap());
         self.counters.iter().for_each(|counter| writer.counter(*counter).unwrap());
         writer
     }

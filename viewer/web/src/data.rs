@@ -35,13 +35,12 @@ use std::io;
 const VERSION: u32 = 1;
 
 /// The metrics that are compared between two captures, by their names in the columns.
-const COMPARED: [(&str, Metric); 7] = [
+const COMPARED: [(&str, Metric); 6] = [
     ("allocated", Metric::Bytes),
     ("temporary", Metric::Temporary),
     ("peak", Metric::Peak),
     ("leaked", Metric::Leaked),
     ("cpu", Metric::Cpu),
-    ("traced", Metric::Traced),
     ("frees", Metric::Frees),
 ];
 
@@ -202,9 +201,8 @@ impl Writer<'_> {
         amount(["row.temporary.bytes", "row.temporary.blocks"], &|row| row.cost.temporary);
         amount(["row.peak.bytes", "row.peak.blocks"], &|row| row.cost.peak);
         amount(["row.leaked.bytes", "row.leaked.blocks"], &|row| row.cost.leaked);
-        // Times are in the bytes column, samples in the blocks column; likewise the sums of hits, and the hits.
+        // Times are in the bytes column, samples in the blocks column.
         amount(["row.cpu.bytes", "row.cpu.blocks"], &|row| row.cost.cpu);
-        amount(["row.traced.bytes", "row.traced.blocks"], &|row| row.cost.traced);
         amount(["row.frees.bytes", "row.frees.blocks"], &|row| row.cost.frees);
         let during = || rows.iter().flat_map(|row| &row.during);
         columns.numbers("row.during", rows.iter().map(|row| row.during.len() as i64));

@@ -195,7 +195,6 @@ fn weight(row: &Row, total: &Cost) -> f64 {
             .max(both(cost.allocated, total.allocated))
             .max(both(cost.temporary, total.temporary))
             .max(both(cost.cpu, total.cpu))
-            .max(both(cost.traced, total.traced))
             .max(both(cost.frees, total.frees))
     })
 }

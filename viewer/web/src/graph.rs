@@ -12,7 +12,7 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphQuery {
     /// The page's name of the measure: `live`, `growth`, `peak`, `leaked`, `allocated`, `during`, `temporary`, `cpu`,
-    /// `traced`, `frees`.
+    /// `frees`.
     pub measure: String,
     /// Whether blocks are counted rather than bytes.
     pub counts_blocks: bool,
@@ -76,8 +76,7 @@ pub fn graph(
             let stacks = during.map(|during| (during.process, during.node, during.allocated)).collect();
             (format!("allocated during {}", loaded.tables.string(mark)), Metric::Bytes, stacks)
         }
-        name @ ("peak" | "leaked" | "temporary" | "cpu" | "traced" | "frees") => match name.parse::<Metric>()
-        {
+        name @ ("peak" | "leaked" | "temporary" | "cpu" | "frees") => match name.parse::<Metric>() {
             Ok(metric) => (name.to_owned(), metric, in_all(metric)),
             Err(_) => return Ok(false),
         },

@@ -30,7 +30,6 @@ pub(super) fn all() -> Vec<Check> {
         clock(),
         cpu_samples(&probe),
         page_faults(&probe),
-        tracepoints(&probe),
         memory_accesses(),
         address_space(),
         file_size(),
@@ -155,14 +154,6 @@ fn page_faults(probe: &Probe) -> Check {
                 false => Check::note(name, format!("{finding}; {}", probe.faults_refused)),
             }
         }
-    }
-}
-
-/// Whether tracepoints could be recorded.
-fn tracepoints(probe: &Probe) -> Check {
-    match probe.traces_refused.as_str() {
-        "" => Check::good("tracepoints", "run --trace records them"),
-        refused => Check::note("tracepoints", refused),
     }
 }
 

@@ -1,6 +1,5 @@
 //! What a capture can be exported to: a document, a single file, or a folder.
 
-use analysis::Metric;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use export::Format;
 
@@ -51,17 +50,6 @@ impl Target {
     /// True if a metric can be chosen.
     pub(super) fn takes_metric(self) -> bool {
         self.format().is_some_and(Format::takes_metric)
-    }
-
-    /// True if a tracepoint can be chosen along with this metric.
-    pub(super) fn takes_tracepoint(self, by: Option<Metric>) -> bool {
-        match self {
-            Target::Document(format) if format.holds_one_metric() => by == Some(Metric::Traced),
-            Target::Document(format) => format.holds_hits(),
-            Target::Copy => false,
-            #[cfg(feature = "sql")]
-            Target::Database | Target::Tables => true,
-        }
     }
 
     fn format(self) -> Option<Format> {

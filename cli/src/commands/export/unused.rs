@@ -11,7 +11,7 @@ use export::Format;
 pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { capture, format, by, min, limit, redact, stacks, question, .. } = arguments;
     let (name, is_copy) = (format.name(), *format == Target::Copy);
-    let Query { part, filter, heap, tracepoint } = question.query();
+    let Query { part, filter, heap } = question.query();
     let lens = stacks.lens();
     let refusals = [
         (
@@ -47,15 +47,6 @@ pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
             heap.is_some() && is_copy,
             "a copy of the capture has all heaps: leave --heap out, and give it when you view the copy"
                 .to_owned(),
-        ),
-        (
-            tracepoint.is_some() && !format.takes_tracepoint(*by),
-            match format {
-                Target::Document(one) if one.holds_one_metric() => {
-                    format!("--tracepoint changes nothing in {name} without --by traced: give both")
-                }
-                _ => format!("--tracepoint changes nothing in {name}: leave it out, or use pprof or csv"),
-            },
         ),
         (
             capture.short_names && is_copy,

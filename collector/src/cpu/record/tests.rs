@@ -123,21 +123,6 @@ fn faults_say_what_was_touched() {
     }
 }
 
-/// Check that hits have the tracepoint's data between the two parts of the stack.
-#[test]
-fn hits_say_what_tracepoints_tell() {
-    let head = Made::new(sys::PERF_RECORD_SAMPLE).u32(7).u32(8).u64(5).u32(3).u32(0);
-    let told = head.u64(2).u64(made::CHAIN[0]).u64(made::CHAIN[1]).u32(12).bytes(b"what is told");
-    let bytes = told.registers(2, made::START).u64(8).u64(1).u64(8).bare();
-    let chain = [&made::CHAIN[0].to_le_bytes()[..], &made::CHAIN[1].to_le_bytes()].concat();
-    let user = User::Wide { start: made::START, stack: &[1, 0, 0, 0, 0, 0, 0, 0], is_cut: true };
-    let hit = Hit { pid: 7, tid: 8, place: 4, told: b"what is told", stack: (&chain, user) };
-    assert_eq!(parse(&bytes, Layout::Trace(4)), Ok(Record { time: 5, what: What::Hit(hit) }));
-    for length in 0..bytes.len() {
-        assert_eq!(parse(&bytes[..length], Layout::Trace(4)), Err(Malformed), "{length} bytes");
-    }
-}
-
 /// Check that kernel threads have no user part, and that 32-bit code is told apart.
 #[test]
 fn abi_is_told_apart() {
@@ -168,7 +153,7 @@ proptest! {
         if let Ok((record, rest)) = split(&bytes) {
             prop_assert_eq!(record.len() + rest.len(), bytes.len());
             prop_assert!(record.len() >= HEADER);
-            for layout in [Layout::Work, Layout::Touch, Layout::Stack, Layout::Trace(0)] {
+            for layout in [Layout::Work, Layout::Touch, Layout::Stack] {
                 let _either = parse(record, layout);
             }
         }

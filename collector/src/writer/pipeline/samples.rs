@@ -54,10 +54,9 @@ impl Pipeline {
         }
         summary.samples = samples.samples();
         (sampled.faults.faults, sampled.faults.without_stack) = samples.faults();
-        sampled.trace.hits = samples.hits();
         sampled.without_agent = samples.without_agent();
         sampled.nameless = samples.nameless();
-        if !summary.event.is_empty() || sampled.faults.is_recorded || sampled.trace.hits > 0 {
+        if !summary.event.is_empty() || sampled.faults.is_recorded {
             // Ticks of the sampler, the effect of converting at another moment, and the rounding of event times.
             let clock = timeline.clock();
             let ticks = clock.duration(summary.clock_error_ns + (1 << TIME_SHIFT));

@@ -96,8 +96,6 @@ pub struct Cost<T = Amount> {
     /// CPU samples, and the nanoseconds that they stand for (cycles, where those were counted). Not memory, but kept
     /// in the same row: the time of a stack next to what it allocates.
     pub cpu: T,
-    /// Hits of the selected tracepoint, and their sizes.
-    pub traced: T,
 }
 
 impl<T: Copy + Add<Output = T>> Cost<T> {
@@ -144,7 +142,6 @@ impl<T> Cost<T> {
             uncertain: f(self.uncertain, other.uncertain),
             at_exec: f(self.at_exec, other.at_exec),
             cpu: f(self.cpu, other.cpu),
-            traced: f(self.traced, other.traced),
         }
     }
 }
@@ -171,8 +168,8 @@ mod tests {
     }
 
     fn cost() -> impl Strategy<Value = Cost> {
-        prop::array::uniform10(amount()).prop_map(
-            |[allocated, freed, temporary, frees, peak, leaked, uncertain, at_exec, cpu, traced]| Cost {
+        prop::array::uniform9(amount()).prop_map(
+            |[allocated, freed, temporary, frees, peak, leaked, uncertain, at_exec, cpu]| Cost {
                 allocated,
                 freed,
                 temporary,
@@ -182,7 +179,6 @@ mod tests {
                 uncertain,
                 at_exec,
                 cpu,
-                traced,
             },
         )
     }

@@ -24,13 +24,11 @@ pub enum Metric {
     Frees,
     /// CPU samples.
     Cpu,
-    /// Hits of the selected tracepoint.
-    Traced,
 }
 
 impl Metric {
     /// All of them, the default first.
-    pub const ALL: [Metric; 9] = [
+    pub const ALL: [Metric; 8] = [
         Metric::Peak,
         Metric::Leaked,
         Metric::Live,
@@ -39,7 +37,6 @@ impl Metric {
         Metric::Temporary,
         Metric::Frees,
         Metric::Cpu,
-        Metric::Traced,
     ];
 
     /// The word that names it on the command line and in JSON.
@@ -53,7 +50,6 @@ impl Metric {
             Metric::Temporary => "temporary",
             Metric::Frees => "frees",
             Metric::Cpu => "cpu",
-            Metric::Traced => "traced",
         }
     }
 
@@ -66,7 +62,6 @@ impl Metric {
             Metric::Temporary => "temporary allocations",
             Metric::Frees => "stacks of frees (record with --free-stacks)",
             Metric::Cpu => "CPU samples",
-            Metric::Traced => "tracepoint hits (record with --trace)",
         }
     }
 
@@ -80,19 +75,18 @@ impl Metric {
             Metric::Temporary => cost.temporary,
             Metric::Frees => cost.frees,
             Metric::Cpu => cost.cpu,
-            Metric::Traced => cost.traced,
         }
     }
 
     /// True when the metric is a number of blocks, with bytes beside it; false the other way round.
     pub fn counts_blocks(self) -> bool {
-        matches!(self, Metric::Allocations | Metric::Temporary | Metric::Frees | Metric::Cpu | Metric::Traced)
+        matches!(self, Metric::Allocations | Metric::Temporary | Metric::Frees | Metric::Cpu)
     }
 
     /// True when the metric is about blocks of memory, however recorded; false when it is about what the kernel
     /// reports.
     pub fn is_of_memory(self) -> bool {
-        !matches!(self, Metric::Cpu | Metric::Traced)
+        self != Metric::Cpu
     }
 
     /// The number that percentages refer to.
@@ -119,7 +113,7 @@ impl FromStr for Metric {
 
 /// Not the name of a metric.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown measure `{0}`: use peak, leaked, live, allocations, bytes, temporary, frees, cpu or traced")]
+#[error("unknown measure `{0}`: use peak, leaked, live, allocations, bytes, temporary, frees or cpu")]
 pub struct UnknownMetric(String);
 
 #[cfg(test)]

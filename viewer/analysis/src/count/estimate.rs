@@ -116,9 +116,8 @@ impl Rounding {
             leaked: self.amount(cost.leaked, &mut rest.leaked),
             uncertain: self.amount(cost.uncertain, &mut rest.uncertain),
             at_exec: self.amount(cost.at_exec, &mut rest.at_exec),
-            // CPU samples and tracepoint hits are counted one by one, however allocations were sampled.
+            // CPU samples are counted one by one, however allocations were sampled.
             cpu: cost.cpu,
-            traced: cost.traced,
         };
         self.rest = rest;
         rounded

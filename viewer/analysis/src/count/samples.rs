@@ -1,12 +1,12 @@
-//! CPU samples and tracepoint hits, added to the rows of their stacks.
+//! CPU samples, added to the rows of their stacks.
 
 use super::profile::{Profile, Site};
 use crate::base::cost::{Amount, Cost};
 use crate::base::spread::Spread;
-use capture::{Hit, NodeId, ProcessId, Sample, Tables, TaskId, Thread, ThreadId};
+use capture::{NodeId, ProcessId, Sample, Tables, TaskId, Thread, ThreadId};
 use std::collections::HashMap;
 
-/// Adds samples and hits to a profile: to the row of an allocating stack, or to a new one.
+/// Adds samples to a profile: to the row of an allocating stack, or to a new one.
 pub struct SampleSites<'a> {
     profile: &'a mut Profile,
     /// The process of each task.
@@ -40,12 +40,6 @@ impl<'a> SampleSites<'a> {
     pub fn add(&mut self, sample: &Sample) {
         let amount = Amount::block(sample.weight);
         self.add_to(sample.task, sample.stack, |cost| cost.cpu += amount);
-    }
-
-    /// Counts a hit of the selected tracepoint in the same way.
-    pub fn add_hit(&mut self, hit: &Hit) {
-        let amount = Amount::block(hit.size);
-        self.add_to(hit.task, hit.stack, |cost| cost.traced += amount);
     }
 
     fn add_to(&mut self, task: TaskId, stack: NodeId, add: impl Fn(&mut Cost)) {

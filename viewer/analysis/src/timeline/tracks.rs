@@ -1,16 +1,13 @@
-//! What happens apart from the heap, in the steps of a timeline: processor activity, and each tracepoint.
+//! What happens apart from the heap, in the steps of a timeline: processor activity.
 
 use crate::base::cost::Amount;
 use crate::timeline::buckets::Timeline;
-use capture::ProcessId;
 
 /// All tracks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
     /// What is drawn.
     pub tracks: Vec<Track>,
-    /// How long disks worked for each process in nanoseconds, longest first.
-    pub disks: Vec<(Option<ProcessId>, u64)>,
 }
 
 /// One track.
@@ -34,13 +31,6 @@ impl Track {
     pub fn add(&mut self, timeline: &Timeline, time: u64, amount: Amount) {
         if let Some(step) = self.step(timeline, time) {
             *step += amount;
-        }
-    }
-
-    /// Raises the step at a time to this amount, if it is smaller.
-    pub fn raise(&mut self, timeline: &Timeline, time: u64, amount: Amount) {
-        if let Some(step) = self.step(timeline, time).filter(|step| step.blocks < amount.blocks) {
-            *step = amount;
         }
     }
 

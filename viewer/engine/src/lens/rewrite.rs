@@ -45,9 +45,9 @@ impl State {
         if self.meant == NodeId::ROOT { self.stack } else { self.meant }
     }
 
-    /// The same for any stack: samples and hits keep the exact place.
+    /// The same for any stack: samples keep the exact place.
     fn begins(self, site: &Site) -> NodeId {
-        let is_allocation = site.cost.cpu.is_zero() && site.cost.traced.is_zero();
+        let is_allocation = site.cost.cpu.is_zero();
         if is_allocation { self.begins_at() } else { self.stack }
     }
 }

@@ -5,10 +5,7 @@ use super::pass::Pass;
 use crate::error::Error;
 use crate::side_index::{Building, STEPS, SideIndex};
 use analysis::query::Part;
-use analysis::{
-    Amount, Beside, Counters, Load, Outstanding, Profile, RequestPoints, Span, Timeline, Track,
-    busy_processors, owners,
-};
+use analysis::{Amount, Beside, Counters, Load, Profile, Span, Timeline, Track, busy_processors};
 use capture::Sampling;
 
 impl Moments {
@@ -39,36 +36,17 @@ impl Moments {
         Ok((timeline, profile))
     }
 
-    /// What happened apart from the heap: processor activity, the hits of each tracepoint, and disk requests, with
-    /// how long these worked for each process.
+    /// What happened apart from the heap: processor activity.
     fn beside(&mut self, timeline: &Timeline) -> Result<Beside, Error> {
-        let tables = self.reader.tables();
         let mut work = Track::new("CPU samples", timeline);
-        let names = tables.tracepoints.iter().map(|tracepoint| &tracepoint.name);
-        let mut traced: Vec<Track> = names.map(|name| Track::new(name, timeline)).collect();
-        let mut requests = RequestPoints::of(tables).map(|points| Outstanding::new(points, timeline));
-        let owners = owners(tables);
         let mut counters = Counters::default();
         let read = self.reader.for_each_samples(|samples| {
             samples.iter().for_each(|sample| work.add(timeline, sample.time, Amount::block(sample.weight)));
         });
         let read = read.and_then(|()| {
-            self.reader.for_each_hits(|hits| {
-                for hit in hits {
-                    let track = traced.get_mut(hit.tracepoint.index());
-                    track
-                        .into_iter()
-                        .for_each(|track| track.add(timeline, hit.time, Amount::block(hit.size)));
-                    let process = owners.get(hit.task.index()).copied().flatten();
-                    requests.iter_mut().for_each(|requests| requests.add(hit, process));
-                }
-            })
-        });
-        let read = read.and_then(|()| {
             self.reader.for_each_counters(|some| some.iter().for_each(|one| counters.add(one)))
         });
         self.note_damage(read)?;
-        let (requests, disks) = requests.map(Outstanding::finish).unzip();
         let ends: Vec<u64> = (0..timeline.buckets.len()).map(|step| timeline.end_of(step)).collect();
         let processors = busy_processors(&counters, &ends).into_iter().map(|(processor, busy)| {
             let steps = busy.into_iter().map(|time| Amount { blocks: time, bytes: time }).collect();
@@ -76,8 +54,8 @@ impl Moments {
             Track { name: format!("processor {processor}"), steps, top }
         });
         let work = Some(work).filter(|work| !work.is_empty());
-        let tracks = work.into_iter().chain(processors).chain(traced).chain(requests);
-        Ok(Beside { tracks: tracks.collect(), disks: disks.unwrap_or_default() })
+        let tracks = work.into_iter().chain(processors);
+        Ok(Beside { tracks: tracks.collect() })
     }
 
     fn heap_over_time(&mut self, part: &Part, steps: usize) -> Result<(Timeline, Profile), Error> {

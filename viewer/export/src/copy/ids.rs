@@ -1,11 +1,11 @@
 //! Writes the rows of a capture's tables to another capture, and maps their ids.
 
 use capture::{
-    Action, Area, Error, Event, Fault, Frame, FrameId, Hit, Mark, MarkId, ModuleId, NodeId, ReallocOutcome,
+    Action, Area, Error, Event, Fault, Frame, FrameId, Mark, MarkId, ModuleId, NodeId, ReallocOutcome,
     Sample, Scan, Sink, SourceFrame, StackCopy, StringId, Symbolized, Tables, Writer,
 };
 
-/// New ids by old ones. Processes, threads, tasks, marks, tracepoints and scans keep theirs: their rows are never
+/// New ids by old ones. Processes, threads, tasks, marks and scans keep theirs: their rows are never
 /// merged.
 #[derive(Default)]
 pub(crate) struct Ids {
@@ -34,9 +34,6 @@ impl Ids {
         for mark in &tables.marks {
             let name = ids.strings.get(mark.name.index()).copied().unwrap_or_default();
             writer.mark(Mark { name, ..*mark })?;
-        }
-        for tracepoint in &tables.tracepoints {
-            writer.tracepoint(tracepoint)?;
         }
         for scan in &tables.scans {
             let area = |area: &Area| Area { name: ids.string(area.name), ..*area };
@@ -137,11 +134,6 @@ impl Ids {
     /// The page fault with the ids of the other capture.
     pub(super) fn fault(&self, fault: Fault) -> Fault {
         Fault { stack: self.node(fault.stack), ..fault }
-    }
-
-    /// The hit with the ids of the other capture.
-    pub(super) fn hit(&self, hit: Hit) -> Hit {
-        Hit { stack: self.node(hit.stack), ..hit }
     }
 
     /// The copied stack with the ids of the other capture, whose samples keep their numbers.

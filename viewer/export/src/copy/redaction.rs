@@ -233,7 +233,6 @@ fn each_text(tables: &mut Tables, mut visit: impl FnMut(&mut String)) {
         summary.unrecorded.iter_mut().for_each(&mut visit);
         summary.remarks.iter_mut().for_each(&mut visit);
         visit(&mut summary.cpu.refused);
-        visit(&mut summary.trace.refused);
     }
 }
 

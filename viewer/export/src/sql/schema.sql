@@ -64,7 +64,6 @@ create table costs (
     uncertain_blocks integer not null, uncertain_bytes integer not null,
     exec_blocks integer not null, exec_bytes integer not null,
     cpu_samples integer not null, cpu_weight integer not null, -- nanoseconds, or cycles where those were counted
-    hits integer not null, hit_size integer not null,          -- of the tracepoint that was asked for, or else the first
     frees_here integer not null, freed_here_bytes integer not null -- what the stack freed itself, where stacks of frees were recorded
 );
 

@@ -117,12 +117,11 @@ fn stacks(to: &Connection, loaded: &Loaded) -> Result<(), Error> {
 }
 
 fn costs(to: &Connection, loaded: &Loaded) -> Result<(), Error> {
-    let places = ["?"; 22].join(", ");
+    let places = ["?"; 20].join(", ");
     let mut insert = to.prepare(&format!("insert into costs values ({places})"))?;
     for site in &loaded.profile.sites {
-        let Cost { allocated, freed, temporary, frees, peak, leaked, uncertain, at_exec, cpu, traced } =
-            site.cost;
-        let amounts = [allocated, freed, temporary, peak, leaked, uncertain, at_exec, cpu, traced, frees];
+        let Cost { allocated, freed, temporary, frees, peak, leaked, uncertain, at_exec, cpu } = site.cost;
+        let amounts = [allocated, freed, temporary, peak, leaked, uncertain, at_exec, cpu, frees];
         let numbers = amounts.into_iter().flat_map(|amount| [amount.blocks, amount.bytes]);
         let keys = [i64::from(site.process.0), i64::from(site.node.0)];
         insert.execute(rusqlite::params_from_iter(keys.into_iter().chain(numbers)))?;

@@ -1,14 +1,14 @@
-//! `dump --samples` and `dump --hits`: every CPU sample, or every tracepoint hit, a line each.
+//! `dump --samples`: every CPU sample, a line each.
 
 use crate::json::SCHEMA;
 use crate::options::DumpOptions;
 use crate::text::escape;
 use analysis::{Names, functions_of};
-use capture::{Hit, NodeId, Sample, SizeUnit, Tables, Tracepoint};
+use capture::{NodeId, Sample, Tables};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Writes samples and hits as they come.
+/// Writes samples as they come.
 pub(crate) struct SampleDump<'a> {
     pub(crate) out: &'a mut dyn Write,
     pub(crate) tables: &'a Tables,
@@ -31,17 +31,6 @@ struct SampleFields<'a> {
     tid: Option<u32>,
     cpu: u32,
     weight: u64,
-    stack: Vec<&'a str>,
-}
-
-#[derive(Serialize)]
-struct HitFields<'a> {
-    time_ns: u64,
-    pid: Option<u32>,
-    tid: Option<u32>,
-    tracepoint: &'a str,
-    size: Option<u64>,
-    cookie: Option<u64>,
     stack: Vec<&'a str>,
 }
 
@@ -76,44 +65,6 @@ impl SampleDump<'_> {
         let (pid, tid) = task.map_or((0, 0), |task| (task.pid, task.tid));
         let stack = escape(&stack.join(" < ")).into_owned();
         writeln!(self.out, "{seconds:.6} {pid}/{tid} cpu {} {stack}", sample.cpu)
-    }
-
-    /// Writes a hit.
-    pub(crate) fn hit(&mut self, hit: &Hit) -> io::Result<()> {
-        let task = self.tables.tasks.get(hit.task.index());
-        let &mut Self { tables, names, options, .. } = self;
-        let Some(tracepoint) = tables.tracepoints.get(hit.tracepoint.index()) else { return Ok(()) };
-        let stack = stack(tables, names, hit.stack, options.frames);
-        if self.is_json {
-            let fields = HitFields {
-                time_ns: hit.time,
-                pid: task.map(|task| task.pid),
-                tid: task.map(|task| task.tid),
-                tracepoint: &tracepoint.name,
-                size: (!tracepoint.size.is_empty()).then_some(hit.size),
-                cookie: (!tracepoint.cookie.is_empty()).then_some(hit.cookie),
-                stack,
-            };
-            serde_json::to_writer(&mut *self.out, &fields)?;
-            return writeln!(self.out);
-        }
-        let seconds = hit.time as f64 / 1e9;
-        let (pid, tid) = task.map_or((0, 0), |task| (task.pid, task.tid));
-        let (name, stack) = (escape(&tracepoint.name), escape(&stack.join(" < ")).into_owned());
-        let cookie = match tracepoint.cookie.as_str() {
-            "" => String::new(),
-            field => format!(" {} {}", escape(field), hit.cookie),
-        };
-        writeln!(self.out, "{seconds:.6} {pid}/{tid} {name}{}{cookie} {stack}", sized(tracepoint, hit.size))
-    }
-}
-
-/// The size of a hit, for people.
-fn sized(tracepoint: &Tracepoint, size: u64) -> String {
-    match tracepoint.unit {
-        _ if tracepoint.size.is_empty() => String::new(),
-        SizeUnit::Bytes => format!(" {size} bytes"),
-        SizeUnit::Plain => format!(" {} {size}", escape(&tracepoint.size)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Costs as flattened fields.
 
-use analysis::{Amount, Cost, Spread};
+use analysis::{Cost, Spread};
 use engine::Loaded;
 use serde::Serialize;
 
@@ -29,9 +29,6 @@ pub(super) struct CostFields {
     /// Only if the CPU was sampled.
     #[serde(flatten)]
     cpu: Option<CpuFields>,
-    /// Only if tracepoints were recorded.
-    #[serde(flatten)]
-    traced: Option<TracedFields>,
     /// Only for estimates.
     #[serde(flatten)]
     errors: Option<ErrorFields>,
@@ -88,13 +85,6 @@ impl CpuFields {
     }
 }
 
-/// Hits of the selected tracepoint.
-#[derive(Serialize)]
-struct TracedFields {
-    hits: i64,
-    hit_size: i64,
-}
-
 /// Their standard errors.
 #[derive(Serialize)]
 struct ErrorFields {
@@ -120,10 +110,8 @@ impl CostFields {
     /// Includes standard errors if the capture is sampled.
     pub(super) fn new(loaded: &Loaded, cost: &Cost, spread: &Cost<Spread>) -> Self {
         let errors = loaded.profile.sampling.map(|_| ErrorFields::from(spread));
-        let Amount { blocks: hits, bytes: hit_size } = cost.traced;
-        let traced = loaded.traced().map(|_| TracedFields { hits, hit_size });
         let frees_here = FreesFields::new(loaded, cost, spread);
-        Self { frees_here, cpu: CpuFields::new(loaded, cost), traced, errors, ..Self::from(cost) }
+        Self { frees_here, cpu: CpuFields::new(loaded, cost), errors, ..Self::from(cost) }
     }
 }
 
@@ -149,7 +137,6 @@ impl From<&Cost> for CostFields {
             exec_bytes: cost.at_exec.bytes,
             frees_here: None,
             cpu: None,
-            traced: None,
             errors: None,
         }
     }

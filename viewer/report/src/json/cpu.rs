@@ -1,6 +1,5 @@
-//! How the CPU was sampled, how page faults and tracepoints were recorded, and a summary of counters.
+//! How the CPU was sampled, how page faults were recorded, and a summary of counters.
 
-use capture::{SizeUnit, TraceSummary};
 use engine::Loaded;
 use serde::Serialize;
 
@@ -74,50 +73,6 @@ impl<'a> FaultInfo<'a> {
             huge_pages: text(&faults.huge_pages),
             huge_page_bytes: faults.huge_page_bytes,
             note: text(&faults.refused),
-        })
-    }
-}
-
-/// The tracepoints of a recording.
-#[derive(Serialize)]
-pub(super) struct TraceInfo<'a> {
-    hits: u64,
-    lost: u64,
-    tracepoints: Vec<TracepointFields<'a>>,
-    note: Option<&'a str>,
-}
-
-/// One tracepoint.
-#[derive(Serialize)]
-struct TracepointFields<'a> {
-    name: &'a str,
-    size: Option<&'a str>,
-    unit: Option<&'static str>,
-    cookie: Option<&'a str>,
-    hits: i64,
-    sum: i64,
-}
-
-impl<'a> TraceInfo<'a> {
-    /// None when they were not requested, or the recording was truncated.
-    pub(super) fn new(loaded: &'a Loaded) -> Option<Self> {
-        let trace = &loaded.tables.summary.as_ref()?.trace;
-        let text = |text: &'a str| Some(text).filter(|text| !text.is_empty());
-        let rows = loaded.tables.tracepoints.iter().zip(&loaded.hits);
-        let tracepoints = rows.map(|(row, amount)| TracepointFields {
-            name: &row.name,
-            size: text(&row.size),
-            unit: (!row.size.is_empty() && row.unit == SizeUnit::Bytes).then_some("bytes"),
-            cookie: text(&row.cookie),
-            hits: amount.blocks,
-            sum: amount.bytes,
-        });
-        let is_any = *trace != TraceSummary::default() || !loaded.tables.tracepoints.is_empty();
-        is_any.then(|| Self {
-            hits: trace.hits,
-            lost: trace.lost,
-            tracepoints: tracepoints.collect(),
-            note: text(&trace.refused),
         })
     }
 }

@@ -5,7 +5,7 @@ mod lost;
 mod process;
 mod totals;
 
-use super::cpu::{CpuInfo, FaultInfo, SeriesFields, TraceInfo, series};
+use super::cpu::{CpuInfo, FaultInfo, SeriesFields, series};
 use super::head::Head;
 use super::nameless::{self, NamelessFields};
 use super::scan::ScanFields;
@@ -55,7 +55,6 @@ struct Document<'a> {
     overhead: Option<Cost>,
     cpu: Option<CpuInfo<'a>>,
     faults: Option<FaultInfo<'a>>,
-    trace: Option<TraceInfo<'a>>,
     counters: Vec<SeriesFields>,
     processes: Vec<ProcessFields<'a>>,
     unrecorded: &'a [String],
@@ -144,7 +143,6 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         overhead: summary.map(Cost::of),
         cpu: CpuInfo::new(loaded),
         faults: FaultInfo::new(loaded),
-        trace: TraceInfo::new(loaded),
         counters: series(loaded),
         processes: processes(loaded),
         unrecorded: summary.map_or(&[], |summary| &summary.unrecorded),

@@ -23,13 +23,6 @@ struct Document<'a> {
     step_ns: u64,
     steps: Vec<Step>,
     tracks: Vec<TrackFields<'a>>,
-    disks: Vec<DiskFields>,
-}
-
-#[derive(Serialize)]
-struct DiskFields {
-    pid: Option<u32>,
-    worked_ns: u64,
 }
 
 #[derive(Serialize)]
@@ -87,10 +80,6 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io
         pss_bytes: pss.get(index).copied(),
         swap_bytes: swap.get(index).copied(),
     });
-    let disks = timeline.beside.disks.iter().map(|(process, time)| {
-        let process = process.and_then(|process| loaded.tables.processes.get(process.index()));
-        DiskFields { pid: process.map(|process| process.pid), worked_ns: *time }
-    });
     let document = Document {
         head: Head::new(loaded, "timeline"),
         sample_interval: profile.sampling.map(capture::Sampling::interval),
@@ -102,7 +91,6 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io
         step_ns: timeline.width,
         steps: steps.collect(),
         tracks: timeline.beside.tracks.iter().map(TrackFields::from).collect(),
-        disks: disks.collect(),
     };
     write_document(out, &document)
 }

@@ -452,7 +452,6 @@ fn noun(metric: Metric, number: i64) -> &'static str {
         Metric::Frees if is_one => "free",
         Metric::Frees => "frees",
         Metric::Cpu => "CPU samples",
-        Metric::Traced => "tracepoint hits",
     }
 }
 

@@ -4,7 +4,6 @@ use super::cpu::CpuUnit;
 use super::escape::escape;
 use super::estimate;
 use super::style::{Role, Style};
-use super::traced::TracedUnit;
 use analysis::format::{count, counted, counted as plain, duration, listed};
 use analysis::{Amount, Instant, Metric, Profile, Span};
 use capture::Lost;
@@ -36,11 +35,6 @@ pub(super) fn headline(
         Metric::Temporary => format!("{} of {size}", counted("temporary allocation")),
         Metric::Frees => format!("{} of {size}", counted("free")),
         Metric::Cpu => format!("{}, {}", plain(amount.blocks, "CPU sample"), cpu_time(loaded, amount)),
-        Metric::Traced => {
-            let name = loaded.traced().map_or("a tracepoint", |traced| traced.name.as_str());
-            let hits = format!("{} of {}", plain(amount.blocks, "hit"), escape(name));
-            format!("{hits}{}", traced_size(loaded, amount))
-        }
     };
     writeln!(out, "{}", style.paint(Role::Heading, format!("{}: {numbers}", scope(loaded))))?;
     if let Some(seen) = &loaded.seen {
@@ -118,14 +112,6 @@ fn cpu_time(loaded: &Loaded, amount: Amount) -> String {
     CpuUnit::of(loaded).of_weight(amount.bytes)
 }
 
-/// `, 4.00 KiB`, or empty for a tracepoint without sizes.
-fn traced_size(loaded: &Loaded, amount: Amount) -> String {
-    match TracedUnit::of(loaded) {
-        TracedUnit::None => String::new(),
-        unit => format!(", {}", unit.of_size(amount.bytes)),
-    }
-}
-
 /// What a filter, or the selection of functions, leaves out.
 fn hidden(
     out: &mut dyn Write,
@@ -139,7 +125,6 @@ fn hidden(
         |noun| format!("{} in {}", estimate::bytes(amount, spread), estimate::counted(amount, spread, noun));
     let numbers = match metric {
         Metric::Cpu => format!("{}, {}", plain(amount.blocks, "sample"), cpu_time(loaded, amount)),
-        Metric::Traced => format!("{}{}", plain(amount.blocks, "hit"), traced_size(loaded, amount)),
         Metric::Bytes | Metric::Allocations | Metric::Temporary => sized("allocation"),
         Metric::Frees => sized("free"),
         Metric::Peak | Metric::Leaked | Metric::Live => sized("block"),
@@ -173,7 +158,6 @@ pub fn subject(loaded: &Loaded) -> &'static str {
 
 /// Writes one line when there is nothing to show, with what would help.
 pub(super) fn nothing(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> io::Result<()> {
-    let is_sampled = matches!(metric, Metric::Cpu | Metric::Traced);
     let samples = loaded.tables.summary.as_ref().map_or(0, |summary| summary.cpu.samples);
     if metric == Metric::Cpu && samples > 0 {
         return writeln!(
@@ -185,7 +169,7 @@ pub(super) fn nothing(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> i
     }
     let metadata = &loaded.tables.metadata;
     let advice = match metric {
-        _ if is_sampled && metadata.aggregate().is_some() => " It is aggregated: record without --aggregate.",
+        Metric::Cpu if metadata.aggregate().is_some() => " It is aggregated: record without --aggregate.",
         // Only `run` samples without being told.
         Metric::Cpu if metadata.command.is_empty() => " attach, record and daemon take them with --cpu.",
         _ => "",
@@ -302,12 +286,6 @@ pub fn warning_texts(loaded: &Loaded) -> Vec<String> {
         warnings.push(format!(
             "{samples} lost: the kernel's buffer was full; use a lower --frequency or a smaller --cpu-stack"
         ));
-    }
-    if let Some(trace) =
-        loaded.tables.summary.as_ref().map(|summary| &summary.trace).filter(|trace| trace.lost > 0)
-    {
-        let hits = counted(trace.lost, "tracepoint hit");
-        warnings.push(format!("{hits} lost: the kernel's buffer was full"));
     }
     if loaded.source.unknown_chunks > 0 {
         let chunks = counted(loaded.source.unknown_chunks, "chunk");

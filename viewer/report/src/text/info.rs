@@ -9,7 +9,6 @@ use super::headline::{remark_texts, span, warnings};
 use super::nameless::footnote;
 use super::stack_line::{not_shown, stack_line};
 use super::style::{Role, Style};
-use super::traced::TracedUnit;
 use crate::ended::ended_text;
 use analysis::format::{bytes, count, counted, duration, percent};
 use analysis::{
@@ -43,7 +42,6 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, limit: Option<usize>, style: &
     section(out, "Stacks", stacks(loaded), style)?;
     section(out, "CPU", cpu(loaded), style)?;
     section(out, "Page faults", faults(loaded), style)?;
-    section(out, "Tracepoints", traced(loaded), style)?;
     section(out, "Losses and anomalies", losses(loaded), style)?;
     section(out, "Cost of the recording", cost(loaded), style)?;
     processes(out, loaded, limit, style)?;
@@ -276,27 +274,6 @@ fn faults(loaded: &Loaded) -> Facts {
     }
     if !faults.refused.is_empty() {
         facts.push(fact("note", escape(&faults.refused)));
-    }
-    facts
-}
-
-/// Hits of tracepoints; empty if not requested.
-fn traced(loaded: &Loaded) -> Facts {
-    let rows = loaded.tables.tracepoints.iter().zip(&loaded.hits).map(|(row, amount)| {
-        let hits = counted(amount.blocks, "hit");
-        let sum = match TracedUnit::of_tracepoint(row) {
-            TracedUnit::None => String::new(),
-            unit => format!(", {} ({})", unit.of_size(amount.bytes), escape(&row.size)),
-        };
-        fact(&row.name, format!("{hits}{sum}"))
-    });
-    let mut facts: Facts = rows.collect();
-    let Some(trace) = loaded.tables.summary.as_ref().map(|summary| &summary.trace) else { return facts };
-    if !facts.is_empty() {
-        facts.push(fact("hits lost", count(trace.lost)));
-    }
-    if !trace.refused.is_empty() {
-        facts.push(fact("note", escape(&trace.refused)));
     }
     facts
 }

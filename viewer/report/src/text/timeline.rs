@@ -14,8 +14,8 @@ use super::estimate;
 use super::headline::{span, warnings};
 use super::style::{Role, Style};
 use analysis::format::{bytes, count, counted, duration, percent};
-use analysis::{Amount, Profile, Span, Spread, Timeline, Track, process_name, resident};
-use capture::{CounterKind, Ended, ProcessId};
+use analysis::{Amount, Profile, Span, Spread, Timeline, Track, resident};
+use capture::{CounterKind, Ended};
 use engine::Loaded;
 use std::io::{self, Write};
 
@@ -76,8 +76,7 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline, style
         left(profile),
         duration(timeline.width)
     )?;
-    of_kernel(out, loaded, timeline)?;
-    of_disks(out, loaded, timeline)
+    of_kernel(out, loaded, timeline)
 }
 
 /// What ended processes did not free: it is no longer held, but was never freed.
@@ -108,26 +107,6 @@ fn strip(out: &mut dyn Write, track: &Track, timeline: &Timeline, style: &Style)
     };
     writeln!(out, "{:>12}{}", "", style.paint(Role::Detail, name))?;
     writeln!(out, "{:>12}{}", "", style.paint(Role::Value, line.trim_end()))
-}
-
-/// The processes that disks worked for.
-fn of_disks(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::Result<()> {
-    if timeline.beside.disks.is_empty() {
-        return Ok(());
-    }
-    let name = |process: Option<ProcessId>| {
-        let process = process.and_then(|process| loaded.tables.processes.get(process.index()));
-        process.map_or_else(|| "others".to_owned(), process_name)
-    };
-    let each: Vec<String> = timeline
-        .beside
-        .disks
-        .iter()
-        .take(5)
-        .map(|(process, time)| format!("{} {}", escape(&name(*process)), duration(*time)))
-        .collect();
-    let more = if timeline.beside.disks.len() > 5 { " …" } else { "" };
-    writeln!(out, "disk time of {}{more}", each.join(", "))
 }
 
 /// The largest sizes of processes that were read in this time.

@@ -2,10 +2,9 @@
 
 const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
 
-/** The available measures: not every capture has regions, CPU samples, or tracepoints. */
+/** The available measures: not every capture has regions or CPU samples. */
 export function metricsOf(data) {
-  const { cpu, trace } = data.info;
-  const beside = [data.regions.length && "during", cpu?.samples && "cpu", trace?.tracepoints.length && "traced", hasFrees(data.info) && "frees"];
+  const beside = [data.regions.length && "during", data.info.cpu?.samples && "cpu", hasFrees(data.info) && "frees"];
   return [...METRICS, ...beside.filter(Boolean)];
 }
 
@@ -18,12 +17,11 @@ function hasFrees(info) {
 export function written(data, metric, unit) {
   const isSize = unit === "bytes";
   if (metric === "cpu") return isSize ? (data.info.cpu.event === "cycles" ? "cycles" : "time") : "samples";
-  if (metric === "traced") return isSize ? (data.info.trace.tracepoints[0].unit ?? "sum") : "hits";
   return unit;
 }
 
 /** Measures of the whole recording: each stack has them in both captures. */
-const COMPARABLE = ["peak", "leaked", "allocated", "temporary", "cpu", "traced", "frees"];
+const COMPARABLE = ["peak", "leaked", "allocated", "temporary", "cpu", "frees"];
 
 /**
  * Whether a measure can be compared with the older capture: there must be one, and its numbers must mean the same.
@@ -32,9 +30,7 @@ export function isComparable(data, metric) {
   const { info, before } = data;
   if (!before || !COMPARABLE.includes(metric)) return false;
   if (metric === "cpu") return before.cpu?.event === info.cpu?.event;
-  if (metric === "frees") return hasFrees(before) && hasFrees(info);
-  const counted = ({ trace }) => trace?.tracepoints[0]?.name;
-  return metric !== "traced" || counted(before) === counted(info);
+  return metric !== "frees" || (hasFrees(before) && hasFrees(info));
 }
 
 /** What each row had in the older capture, and has now, of a comparable measure. */

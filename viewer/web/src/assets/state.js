@@ -12,7 +12,7 @@ export const PARTS = ["tree", "flame", "stacks", "roots", "classes", "unreachabl
 export const ROWS = ["stack", "function"];
 export const CELLS = ["held", "stacks"];
 
-const FIELDS = { metric: ["live", "growth", "peak", "leaked", "allocated", "temporary", "during", "cpu", "traced", "frees"], unit: ["bytes", "blocks"], least: LEAST, most: MOST, part: PARTS, rows: ROWS, cells: CELLS };
+const FIELDS = { metric: ["live", "growth", "peak", "leaked", "allocated", "temporary", "during", "cpu", "frees"], unit: ["bytes", "blocks"], least: LEAST, most: MOST, part: PARTS, rows: ROWS, cells: CELLS };
 
 /** Parses a fragment; whatever is missing or invalid is as in `first`. */
 export function fromFragment(fragment, first, slices) {

@@ -25,9 +25,8 @@ export const TEXT = {
     temporary: { name: "Temporary", help: "freed by its thread before that thread's next allocation, between A and B" },
     cpu: { name: "CPU time", help: "CPU samples, in the whole recording" },
     frees: { name: "Freed here", help: "blocks that a stack freed, wherever they were allocated, between A and B" },
-    traced: { name: "Tracepoint", help: "hits of the first recorded tracepoint, in the whole recording" },
   },
-  units: { bytes: "Bytes", blocks: "Blocks", allocations: "Allocations", time: "Time", cycles: "Cycles", samples: "Samples", hits: "Hits", sum: "Sum" },
+  units: { bytes: "Bytes", blocks: "Blocks", allocations: "Allocations", time: "Time", cycles: "Cycles", samples: "Samples" },
   /** Countable things, in the singular. */
   nouns: {
     address: "address",
