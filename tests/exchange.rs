@@ -1,7 +1,7 @@
 //! The commands on the pages about other programs' files do what the pages say, each block in a world of its own.
 
 use crate::documents::{blocks, execute};
-use crate::harness::{Server, World, can_sample, installed, skip};
+use crate::harness::{Server, World, installed, skip};
 
 /// Programs that open a window or wait for a browser.
 const WINDOWS: [&str; 4] = ["kcachegrind ", "heaptrack_gui ", "sysprof ", "go tool pprof -http"];
@@ -14,20 +14,13 @@ fn capture(block: &str) -> Option<&'static str> {
     Some(if block.contains("run ") { "" } else { "sysprof-memprof run -o app.memprof -- ./app\n" })
 }
 
-/// Another tool's recording of the program, if it can be made here.
-fn recording(block: &str) -> Option<&'static str> {
-    if block.contains("perf.data") {
-        return can_use("perf", can_sample()).then_some("perf record -q -g -o perf.data ./app\n");
-    }
-    can_use("heaptrack", true).then_some("heaptrack -o heaptrack.app.4711 ./app\n")
-}
-
-fn can_use(program: &str, may: bool) -> bool {
-    let can = may && installed(program).is_some();
+/// heaptrack's recording of the program, if it can be made here.
+fn recording(_block: &str) -> Option<&'static str> {
+    let can = installed("heaptrack").is_some();
     if !can {
-        skip("an import", &format!("{program} is not installed, or may not record"));
+        skip("an import", "heaptrack is not installed");
     }
-    can
+    can.then_some("heaptrack -o heaptrack.app.4711 ./app\n")
 }
 
 /// The lines of a block that can be executed here; the others are reported as skipped.
@@ -90,13 +83,10 @@ fn questions_are_asked_as_described() {
     assert!(printed.contains("count(*)"), "{printed}");
 }
 
-/// Check that recordings of other tools are imported as the page says, if these tools exist and may record.
+/// Check that a recording of heaptrack is imported as the page says, if there is heaptrack.
 #[test]
 fn recordings_are_imported_as_described() {
     let printed = follow(include_str!("../docs/import.md"), recording, &Server::start(&[200]));
-    let imported = ["heaptrack.app.4711.zst -o", "perf.data -o"];
-    for (recording, tool) in imported.into_iter().zip(["heaptrack", "perf"]) {
-        let could = installed(tool).is_some() && (tool != "perf" || can_sample());
-        assert_eq!(printed.contains(&format!("+ sysprof-memprof import {recording}")), could, "{printed}");
-    }
+    let has_imported = printed.contains("+ sysprof-memprof import heaptrack.app.4711.zst -o");
+    assert_eq!(has_imported, installed("heaptrack").is_some(), "{printed}");
 }

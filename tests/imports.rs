@@ -1,4 +1,4 @@
-//! Imported recordings of other tools have the numbers that these tools print.
+//! Imported recordings of heaptrack have the numbers that it prints.
 
 use crate::harness::{Capture, World, c, cpp, installed, skip, wait};
 use std::path::{Path, PathBuf};
@@ -65,31 +65,6 @@ fn heaptrack_recordings_keep_their_numbers() {
     }
 }
 
-/// Check that perf's recordings, with either way of taking stacks, have as many samples as `perf script` prints, and
-/// that the function that computes for a third of the time is on the stacks of a fifth of them, called by `main`.
-#[test]
-fn perf_recordings_keep_their_samples() {
-    let program = c("known_work").flags(["-O1", "-fno-omit-frame-pointer"]).build();
-    for stacks in ["fp", "dwarf,16384"] {
-        let world = World::new();
-        let Some(file) = perf_recorded(&world, &program, stacks) else { return };
-        let mut command = world.command("perf");
-        command.args(["script", "-F", "comm,tid,time,ip", "-i"]).arg(&file);
-        let printed = wait(&world, command);
-        assert_eq!(printed.code, 0, "{}", printed.stderr);
-        // An unindented line begins a sample; addresses are below it.
-        let expected =
-            printed.text().lines().filter(|line| !line.is_empty() && !line.starts_with([' ', '\t'])).count();
-        let capture = imported(world, &file);
-        let info = capture.info();
-        assert_eq!(info["cpu"]["samples"].as_u64(), Some(expected as u64), "{stacks}: {}", info["cpu"]);
-        let dumped = capture.show(&["dump", "--samples", "--json"]);
-        let on_stack = |line: &&str| line.contains("\"burn\"") && line.contains("\"main\"");
-        let worked = dumped.text().lines().filter(on_stack).count();
-        assert!(worked * 5 > expected, "{stacks}: {worked} of {expected} samples:\n{}", dumped.text());
-    }
-}
-
 /// The capture that `import` makes of a recording.
 fn imported(world: World, file: &Path) -> Capture {
     let output = world.path("it.memprof");
@@ -98,25 +73,6 @@ fn imported(world: World, file: &Path) -> Capture {
     let ran = wait(&world, tool);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     Capture::new(world, output)
-}
-
-/// perf's recording of a program; none if perf is not installed or not permitted.
-fn perf_recorded(world: &World, program: &PathBuf, stacks: &str) -> Option<PathBuf> {
-    if installed("perf").is_none() {
-        skip("perf", "not installed, so none of its recordings was imported");
-        return None;
-    }
-    let file = world.path("perf.data");
-    let mut command = world.command("perf");
-    // This clock exists in virtual machines, too.
-    command.args(["record", "--quiet", "-e", "cpu-clock:u", "-F", "997", "--call-graph", stacks, "-o"]);
-    command.arg(&file).arg(program);
-    let ran = wait(world, command);
-    if !file.exists() {
-        skip("perf", &format!("cannot record here: {}", ran.stderr));
-        return None;
-    }
-    Some(file)
 }
 
 /// Check that a file that is no recording of another tool is refused with a reason, and leaves neither a file nor a

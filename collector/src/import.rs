@@ -1,26 +1,22 @@
-//! Converts other tools' recordings into captures, so that old recordings open in the same views.
+//! Converts recordings of heaptrack into captures, so that old recordings open in the same views.
 //!
 //! ```text
-//!  heaptrack.NAME.PID.zst ─► unpack ─► lines ─► heaptrack ─┐
-//!                                                          ├─► capture::Writer
-//!  perf.data ──────────────► records ────────► perf_data ──┘
+//!  heaptrack.NAME.PID.zst ─► unpack ─► lines ─► heaptrack ─► capture::Writer
 //! ```
 //!
 //! Files of other tools are untrusted: what they say is checked, tables are bounded by the file's length, and an
-//! error names the place in the file. What a format does not record is left empty, and the capture's remarks say so.
+//! error names the line. What a format does not record is left empty, and the capture's remarks say so.
 
 mod budget;
 #[doc(hidden)]
 pub mod fuzzing;
 mod heaptrack;
 mod lines;
-mod perf_data;
 mod unpack;
 
 use crate::base::error::Error;
-use capture::{AtomicFile, Create, Metadata, Sink, Writer};
+use capture::{AtomicFile, Create, Metadata, Writer};
 use lines::Lines;
-use perf_data::PerfData;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -44,12 +40,8 @@ pub struct Import {
 /// What was imported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// Name of the tool that wrote the file.
-    pub tool: &'static str,
     /// Allocations and frees.
     pub events: u64,
-    /// Samples of processors.
-    pub samples: u64,
 }
 
 /// Why a file cannot be imported.
@@ -67,41 +59,21 @@ pub enum ImportError {
         source: io::Error,
     },
     /// The file is of no known format.
-    #[error(
-        "{file} cannot be imported: give a file of heaptrack (heaptrack.NAME.PID.zst or .gz) or perf (perf.data)"
-    )]
+    #[error("{file} cannot be imported: give a file of heaptrack (heaptrack.NAME.PID.zst or .gz)")]
     Unknown {
         /// The file.
         file: PathBuf,
     },
     /// The file's contents are wrong.
-    #[error("{file}, {place}: {what}")]
+    #[error("{file}, line {line}: {what}")]
     Malformed {
         /// The file.
         file: PathBuf,
-        /// Where.
-        place: Place,
+        /// Where, counted from 1.
+        line: u64,
         /// What is wrong, and what to do.
         what: &'static str,
     },
-}
-
-/// A place in a file of another tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A line of text, counted from 1.
-    Line(u64),
-    /// A byte, counted from 0.
-    Byte(u64),
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Place::Line(line) => write!(out, "line {line}"),
-            Place::Byte(byte) => write!(out, "byte {byte}"),
-        }
-    }
 }
 
 /// An error within a file, before its name is added.
@@ -109,7 +81,7 @@ impl std::fmt::Display for Place {
 enum Wrong {
     Read(io::Error),
     Write(capture::Error),
-    Malformed(Place, &'static str),
+    Malformed(u64, &'static str),
     Unknown,
 }
 
@@ -131,56 +103,27 @@ pub fn import(import: &Import) -> Result<Imported, ImportError> {
     let mut start = [0; unpack::START];
     let length = read_start(&mut file, &mut start).map_err(read)?;
     let wrong = |wrong| of(import, wrong);
-    let begun = if start == perf_data::MAGIC {
-        Begun::PerfData(perf_data::begin(file).map_err(wrong)?)
-    } else {
-        let unpacked = unpack::unpack(file, attributes.len(), &start[..length]).map_err(read)?;
-        let mut lines = Lines::new(unpacked, attributes.len());
-        heaptrack::begin(&mut lines).map_err(wrong)?;
-        Begun::Heaptrack(lines)
-    };
-    let metadata = metadata(import, &attributes, begun.tool());
+    let unpacked = unpack::unpack(file, attributes.len(), &start[..length]).map_err(read)?;
+    let mut lines = Lines::new(unpacked, attributes.len());
+    heaptrack::begin(&mut lines).map_err(wrong)?;
+    let metadata = metadata(import, &attributes);
     let created = |source| crate::base::error::cannot_create(&import.output, source);
     // It gets its name at the very end, where an error may still come: half a recording would look like a whole one.
     let mut output = AtomicFile::create(&import.output).map_err(created)?;
     let writer = Writer::new(&mut output, &metadata).map_err(created)?;
-    let imported = begun.import(writer, import.store_command).map_err(wrong)?;
+    let imported = heaptrack::import(lines, writer, import.store_command).map_err(wrong)?;
     let create = if import.replace { Create::Replace } else { Create::New };
     create.commit(output).map_err(created)?;
     Ok(imported)
 }
 
-/// A file whose format is known from its beginning.
-enum Begun {
-    PerfData(PerfData),
-    Heaptrack(Lines<Box<dyn Read>>),
-}
-
-impl Begun {
-    /// The tool that wrote it.
-    fn tool(&self) -> &'static str {
-        match self {
-            Begun::PerfData(_) => "perf",
-            Begun::Heaptrack(_) => "heaptrack",
-        }
-    }
-
-    /// Imports the rest.
-    fn import<S: Sink>(self, writer: Writer<S>, store_command: bool) -> Result<Imported, Wrong> {
-        match self {
-            Begun::PerfData(data) => perf_data::import(data, writer),
-            Begun::Heaptrack(lines) => heaptrack::import(lines, writer, store_command),
-        }
-    }
-}
-
 /// The capture's metadata.
-fn metadata(import: &Import, attributes: &std::fs::Metadata, tool: &str) -> Metadata {
+fn metadata(import: &Import, attributes: &std::fs::Metadata) -> Metadata {
     let written = attributes.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     Metadata {
         tool_version: import.tool_version.clone(),
         started_unix_ns: u64::try_from(written.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX),
-        options: vec![("imported".into(), tool.into())],
+        options: vec![("imported".into(), "heaptrack".into())],
         ..Metadata::default()
     }
 }
@@ -202,7 +145,7 @@ fn of(import: &Import, wrong: Wrong) -> ImportError {
     match wrong {
         Wrong::Read(source) => ImportError::Read { file, source },
         Wrong::Write(source) => ImportError::Output(Error::Capture { path: import.output.clone(), source }),
-        Wrong::Malformed(place, what) => ImportError::Malformed { file, place, what },
+        Wrong::Malformed(line, what) => ImportError::Malformed { file, line, what },
         Wrong::Unknown => ImportError::Unknown { file },
     }
 }

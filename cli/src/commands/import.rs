@@ -1,4 +1,4 @@
-//! `import`: converts another tool's recording into a capture.
+//! `import`: converts a recording of heaptrack into a capture.
 
 use super::view;
 use crate::exit::{Failure, Outcome};
@@ -9,19 +9,17 @@ use collector::import::{self, Import, ImportError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Convert a recording of heaptrack or perf into a capture
+/// Convert a recording of heaptrack into a capture
 ///
-/// Reads files of heaptrack (heaptrack.NAME.PID.zst or .gz) and of perf record (perf.data). What such a file does not
-/// contain is missing from the capture; `info` says what that is.
+/// Reads files of heaptrack (heaptrack.NAME.PID.zst or .gz). What such a file does not contain is missing from the
+/// capture; `info` says what that is.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   sysprof-memprof import heaptrack.app.4711.zst -o app.memprof
-  sysprof-memprof report app.memprof
-  sysprof-memprof import perf.data -o cpu.memprof
-  sysprof-memprof report cpu.memprof --cpu")]
+  sysprof-memprof report app.memprof")]
 pub(crate) struct Arguments {
-    /// File of the other tool
+    /// File of heaptrack
     file: PathBuf,
     /// Capture to write [default: the name of the file with .memprof, in the current folder]
     #[arg(short, long, value_name = "FILE")]
@@ -53,19 +51,12 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         ImportError::Output(_) => Failure::from(error),
         _ => Failure::usage(error),
     })?;
-    let mut what = Vec::new();
-    if imported.events > 0 {
-        what.push(counted(imported.events, "event"));
-    }
-    if imported.samples > 0 {
-        what.push(counted(imported.samples, "sample"));
-    }
-    message::plain(&format!("Wrote {}: {} of {}", output.display(), what.join(" and "), imported.tool));
-    if imported.events > 0 {
-        view::summarize(&output)?;
-    } else {
-        message::plain(&format!("Next\n  sysprof-memprof report {} --cpu", output.display()));
-    }
+    message::plain(&format!(
+        "Wrote {}: {} of heaptrack",
+        output.display(),
+        counted(imported.events, "event")
+    ));
+    view::summarize(&output)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -87,7 +78,7 @@ mod tests {
         for (file, name) in [
             ("/x/heaptrack.app.7.zst", "heaptrack.app.7.memprof"),
             ("heaptrack.app.7.gz", "heaptrack.app.7.memprof"),
-            ("perf.data", "perf.data.memprof"),
+            ("notes.txt", "notes.txt.memprof"),
         ] {
             assert_eq!(default_name(Path::new(file)), Path::new(name));
         }

@@ -42,7 +42,7 @@ pub fn unwind_again(file: &Path, mut visit: impl FnMut(&Again)) -> Result<(), Er
     let tables = reader.tables();
     let mut stacks: Vec<NodeId> = Vec::new();
     reader.for_each_samples(|samples| stacks.extend(samples.iter().map(|sample| sample.stack)))?;
-    let mut files = Files::of_a_file(None);
+    let mut files = Files::of_a_file();
     let modules: Vec<Option<FileId>> = tables
         .modules
         .iter()

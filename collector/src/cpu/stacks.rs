@@ -77,7 +77,7 @@ pub(crate) fn remark_on_unkept(stacks: u64) -> Option<String> {
 }
 
 /// The outermost frame of a stack that ends in this way; none if the stack is complete.
-pub(crate) fn marker(end: End) -> Option<Pseudo> {
+pub(super) fn marker(end: End) -> Option<Pseudo> {
     match end {
         End::Root => None,
         End::Truncated => Some(Pseudo::Truncated),

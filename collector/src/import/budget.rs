@@ -20,12 +20,6 @@ impl Budget {
         Budget(TABLES.0.saturating_add(file_length.saturating_mul(TABLES.1)))
     }
 
-    /// A budget of so many bytes.
-    #[cfg(test)]
-    pub(super) fn small(bytes: u64) -> Budget {
-        Budget(bytes)
-    }
-
     /// Takes so many bytes for a table.
     pub(super) fn charge(&mut self, bytes: usize) -> Result<(), Spent> {
         self.0 = self.0.checked_sub(bytes as u64).ok_or(Spent)?;

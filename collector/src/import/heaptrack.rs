@@ -73,7 +73,7 @@ pub(super) fn import<R: Read, S: Sink>(
         stacks: vec![NodeId::ROOT],
         kinds: Vec::new(),
         next: STEP,
-        imported: Imported { tool: "heaptrack", ..Imported::default() },
+        imported: Imported::default(),
     };
     reader.event(&mut writer, Action::ProcessStart { process, fork: 0 })?;
     while lines.advance()? {

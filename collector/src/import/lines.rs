@@ -1,7 +1,7 @@
 //! The lines of an untrusted text.
 
+use super::Wrong;
 use super::budget::{Budget, SPENT, Spent};
-use super::{Place, Wrong};
 use std::io::{BufRead, BufReader, Read};
 
 /// Longest line: the name of a heavily templated function takes some ten kilobytes.
@@ -43,7 +43,7 @@ impl<R: Read> Lines<R> {
 
     /// An error at this line.
     pub(super) fn wrong(&self, what: &'static str) -> Wrong {
-        Wrong::Malformed(Place::Line(self.number), what)
+        Wrong::Malformed(self.number, what)
     }
 
     /// Takes so many bytes for a table.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 
 /// Number of first bytes that identify the compression.
-pub(super) const START: usize = 8;
+pub(super) const START: usize = 4;
 
 /// A compressed file may unpack to so many bytes, and so many more for each of its own. Recordings of real programs
 /// stay far below; whoever has made one that does not can unpack it.

@@ -7,7 +7,6 @@
 
 use super::code::Code;
 use super::memory::CodePages;
-use crate::proc::handles::hold;
 use crate::proc::mapped_file::{Holder, Identity, MappedFile};
 use crate::proc::vdso::VDSO;
 use rustc_hash::FxHashMap;
@@ -83,8 +82,6 @@ pub(crate) struct Files {
     open: Cell<usize>,
     /// The mappings come from a capture file: they are old, and perhaps from another machine.
     are_of_a_file: bool,
-    /// When that file was written, if that is known.
-    written: Option<SystemTime>,
     ids: FxHashMap<Key, FileId>,
     files: Vec<File>,
     /// Number of files that were parsed.
@@ -100,7 +97,6 @@ impl Default for Files {
             round: 0,
             open: Cell::new(0),
             are_of_a_file: false,
-            written: None,
             ids: FxHashMap::default(),
             files: Vec::new(),
             opened: Cell::new(0),
@@ -110,10 +106,10 @@ impl Default for Files {
 }
 
 impl Files {
-    /// For the mappings that a file records, which was written at a time: files are looked up by path, and nothing is
-    /// assumed from what this machine's processes share.
-    pub(crate) fn of_a_file(written: Option<SystemTime>) -> Files {
-        Files { are_of_a_file: true, written, ..Files::default() }
+    /// For the mappings that a capture records: files are looked up by path, and nothing is assumed from what this
+    /// machine's processes share.
+    pub(crate) fn of_a_file() -> Files {
+        Files { are_of_a_file: true, ..Files::default() }
     }
 
     /// The file that a mapping names; `None` for memory that no file holds.
@@ -156,7 +152,7 @@ impl Files {
         file.needed.set(self.round);
         let code = file.code.get_or_init(|| {
             self.opened.set(self.opened.get() + 1);
-            let code = if self.are_of_a_file { open_now(&file.key, self.written) } else { file.open(pid) };
+            let code = if self.are_of_a_file { open_now(&file.key) } else { file.open(pid) };
             self.open.set(self.open.get() + usize::from(code.is_ok()));
             code
         });
@@ -259,7 +255,7 @@ fn way(handle: &Handle) -> PathBuf {
 }
 
 /// Opens a file as we see it, but only if something proves that it is the one that was mapped.
-fn open_now(key: &Key, written: Option<SystemTime>) -> Result<Code, Reason> {
+fn open_now(key: &Key) -> Result<Code, Reason> {
     if key.build_id.is_empty() && key.identity.inode == 0 {
         return Err(Reason::FileUnknown);
     }
@@ -271,11 +267,6 @@ fn open_now(key: &Key, written: Option<SystemTime>) -> Result<Code, Reason> {
         });
     }
     let path = Path::new(&key.path);
-    let mapped = MappedFile { mapped: written, ..MappedFile::listed(path, key.identity) };
-    // An inode proves little once another file may have got it.
-    if key.build_id.is_empty() && hold(path).is_some_and(|handle| mapped.has_changed(&handle)) {
-        return Err(Reason::FileReplaced);
-    }
     open_by(key, path, key.identity.inode)
 }
 
@@ -370,27 +361,9 @@ mod tests {
     fn vdso_of_a_file_is_ours_by_its_build_id() {
         let ours = own_vdso().unwrap().file.build_id;
         for (build_id, is_ours) in [(&ours[..], true), (&[1, 2, 3], false), (&[], false)] {
-            let mut files = Files::of_a_file(None);
+            let mut files = Files::of_a_file();
             let id = files.id(VDSO.as_bytes(), build_id, Identity::default()).unwrap();
             assert_eq!(files.code(id, 0).is_some(), is_ours, "{build_id:x?}");
-        }
-    }
-
-    /// Check that a file is found by its inode for what was recorded after it had last changed, and not for what was
-    /// recorded before.
-    #[test]
-    fn inodes_count_as_long_as_their_file_is_older() {
-        let path = std::env::current_exe().unwrap();
-        let changed = std::fs::metadata(&path).unwrap().modified().unwrap();
-        let inode = identity(&path).inode;
-        for (written, is_found) in [
-            (None, true),
-            (Some(SystemTime::now()), true),
-            (changed.checked_sub(std::time::Duration::from_secs(1)), false),
-        ] {
-            let mut files = Files::of_a_file(written);
-            let id = files.id(path.as_os_str().as_bytes(), &[], Identity { device: 0, inode }).unwrap();
-            assert_eq!(files.code(id, 0).is_some(), is_found, "{written:?}");
         }
     }
 

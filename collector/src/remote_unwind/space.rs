@@ -45,12 +45,6 @@ impl Space {
         maps.insert(start, mapping);
     }
 
-    /// Bytes of memory that one more mapping takes, including those that were shared until now.
-    pub(crate) fn cost_of_map(&self) -> usize {
-        let shared = if Rc::strong_count(&self.0) > 1 { self.0.len() } else { 0 };
-        (shared + 1) * 2 * size_of::<(u64, Mapping)>()
-    }
-
     /// The mapping that an address lies in, and where that mapping begins.
     // Cost: a few steps down a tree.
     pub(crate) fn find(&self, address: u64) -> Option<(u64, Mapping)> {
