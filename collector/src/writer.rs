@@ -8,3 +8,4 @@ pub(crate) mod pipeline;
 pub(crate) mod snapshot;
 pub(crate) mod symbolize;
 pub(crate) mod writing;
+pub(crate) mod written;

@@ -12,7 +12,7 @@
 
 use super::commands::Answer;
 use super::requests::Unwritten;
-use crate::writer::writing::Written;
+use crate::writer::written::Written;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -16,7 +16,7 @@ use super::commands::Answer;
 use super::requests::Requests;
 use crate::base::log::debug;
 use crate::image::exit_scan::ExitScan;
-use crate::writer::writing::Written;
+use crate::writer::written::Written;
 use std::sync::{Arc, mpsc};
 
 /// Outcome of the scans at exit.

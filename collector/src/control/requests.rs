@@ -9,7 +9,8 @@ use crate::drain::Shared;
 use crate::image::exit_scan::{ExitScan, Place};
 use crate::ptrace::refusal::Refusal;
 use crate::scan::{Scanned, scan};
-use crate::writer::orders::{self, Mark, Order};
+use crate::writer::orders::{self, Order};
+use crate::writer::pipeline::MarkRequest;
 use crate::writer::snapshot::{self, Taken};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -137,7 +138,7 @@ impl Requests {
     /// When nothing is written any more.
     pub fn mark(&self, pid: Option<u32>, name: &str) -> Result<bool, Error> {
         let (done, answer) = mpsc::channel();
-        let mark = Mark { pid, name: name.to_owned(), time: self.clock.now() };
+        let mark = MarkRequest { pid, name: name.to_owned(), time: self.clock.now() };
         self.give(Order::Mark(mark, done))?;
         answer.recv().map_err(|_| Error::Over)
     }

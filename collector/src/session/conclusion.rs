@@ -14,7 +14,6 @@ use crate::cpu::Sampled;
 use crate::cpu::{remark_on_nameless, remark_on_strangers, remark_on_unkept};
 use crate::writer::pipeline::Pipeline;
 use crate::writer::symbolize::{Wanted, symbolize};
-use crate::writer::writing::overhead;
 use capture::{Effort, Summary};
 use std::sync::atomic::Ordering;
 
@@ -99,7 +98,7 @@ impl Whole {
         Summary {
             duration_ns: pipeline.timeline.clock().nanoseconds(drained.time).max(pipeline.timeline.last()),
             lost: pipeline.totals.losses(counts),
-            overhead: overhead(pipeline),
+            overhead: pipeline.overhead(),
             unrecorded: merged(unrecorded, pipeline.processes.running()),
             remarks: pipeline.remarks(counts),
             effort: Effort {

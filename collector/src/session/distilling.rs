@@ -2,7 +2,7 @@
 
 use crate::base::error::Error;
 use crate::writer::distil::{self, Distiller};
-use crate::writer::writing::Written;
+use crate::writer::written::Written;
 use std::fs::File;
 use std::io::{Error as IoError, ErrorKind};
 use std::sync::Arc;

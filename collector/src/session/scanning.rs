@@ -6,7 +6,7 @@ use crate::base::error::Error;
 use crate::control::exit_scans::ExitScans;
 use crate::control::requests::Requests;
 use crate::image::exit_scan::ExitScan;
-use crate::writer::writing::Written;
+use crate::writer::written::Written;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 

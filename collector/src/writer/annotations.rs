@@ -3,13 +3,10 @@
 //! Names come from recorded processes, so any bytes are accepted: invalid UTF-8 is replaced, and the number of
 //! different names is bounded.
 
-use super::orders;
-use super::pipeline::Pipeline;
-use crate::image::ImageId;
 use crate::tables::missed_allocators::UnseenLibraries;
-use capture::{Action, Error, Mark, MarkKind, NodeId, StringId, ThreadId, Writer};
+use capture::{Action, Error, NodeId, StringId, Writer};
 use rustc_hash::FxHashMap;
-use shared_ring::name::{self, MAX_NAME, MAX_POOLS, Name, Named};
+use shared_ring::name::MAX_NAME;
 use shared_ring::record::Record;
 
 /// Most different names in a recording.
@@ -29,7 +26,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// The capture's id for these bytes.
-    fn enter(&mut self, name: &[u8], writer: &mut Writer) -> Result<StringId, Error> {
+    pub(crate) fn enter(&mut self, name: &[u8], writer: &mut Writer) -> Result<StringId, Error> {
         let text = text(name);
         if let Some(known) = self.ids.get(&*text) {
             return Ok(*known);
@@ -56,7 +53,7 @@ impl Names {
 }
 
 /// A name as text. A name cut in the middle of a character loses that character.
-fn text(name: &[u8]) -> std::borrow::Cow<'_, str> {
+pub(crate) fn text(name: &[u8]) -> std::borrow::Cow<'_, str> {
     match str::from_utf8(name) {
         Err(error) if name.len() == MAX_NAME && error.error_len().is_none() => {
             String::from_utf8_lossy(name.get(..error.valid_up_to()).unwrap_or(name))
@@ -95,65 +92,15 @@ impl Pools {
         })
     }
 
+    /// Names a pool of a process.
+    pub(crate) fn name(&mut self, slot: u32, pool: u32, name: StringId) {
+        self.names.insert((slot, pool), name);
+    }
+
     /// Forgets the pools of a process that ended: the next one in the slot has pools of its own.
     pub(crate) fn forget(&mut self, slot: u32) {
         self.names.retain(|(of, _), _| *of != slot);
     }
-}
-
-impl Pipeline {
-    /// Takes in a name reported by a thread.
-    pub(crate) fn told(
-        &mut self,
-        (image, slot, thread): (ImageId, u32, ThreadId),
-        named: Named,
-        name: &Name,
-    ) -> Result<(), Error> {
-        match named {
-            Named::Pool(pool @ 1..=MAX_POOLS) => {
-                let name = self.names.enter(name.bytes(), &mut self.writer)?;
-                if let Some(pools) = self.pools(image) {
-                    pools.names.insert((slot, pool), name);
-                }
-                Ok(())
-            }
-            Named::Pool(_) => {
-                self.totals.corrupt += 1;
-                Ok(())
-            }
-            Named::Mark(kind) => match of_wire(kind) {
-                Some(kind) => self.set_mark(thread, kind, name.bytes()),
-                None => {
-                    self.names.unseen.add(&text(name.bytes()));
-                    Ok(())
-                }
-            },
-        }
-    }
-
-    /// Sets a mark that was requested from outside; false if there is no thread yet that could have it.
-    pub(crate) fn mark(&mut self, mark: &orders::Mark) -> Result<bool, Error> {
-        let Some(thread) = self.processes.speaker(mark.pid) else { return Ok(false) };
-        self.timeline.advance(mark.time);
-        self.set_mark(thread, MarkKind::Instant, mark.name.as_bytes())?;
-        Ok(true)
-    }
-
-    /// Sets a mark after all events so far.
-    fn set_mark(&mut self, thread: ThreadId, kind: MarkKind, name: &[u8]) -> Result<(), Error> {
-        let name = self.names.enter(name, &mut self.writer)?;
-        let mark = self.writer.mark(Mark { time: self.timeline.last(), thread, kind, name })?;
-        self.write(thread, Action::Mark { mark })
-    }
-}
-
-fn of_wire(kind: name::MarkKind) -> Option<MarkKind> {
-    Some(match kind {
-        name::MarkKind::Instant => MarkKind::Instant,
-        name::MarkKind::Begin => MarkKind::Begin,
-        name::MarkKind::End => MarkKind::End,
-        name::MarkKind::Unseen => return None,
-    })
 }
 
 #[cfg(test)]

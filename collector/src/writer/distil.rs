@@ -7,7 +7,7 @@
 //!    └── waits while more than LAG is not read ◄──────┘   rings fill up then, and their policy holds
 //! ```
 
-use super::writing::Written;
+use super::written::Written;
 use crate::base::scheduling;
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
@@ -16,8 +16,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How far the writer may be ahead of the distiller, in bytes.
-pub(crate) const LAG: u64 = 64 << 20;
 /// Time between two looks at the growing capture.
 const TURN: Duration = Duration::from_millis(200);
 

@@ -1,22 +1,19 @@
 //! What other threads ask of the writer's thread, done between two batches of records.
 
 use super::pipeline::Pipeline;
+use super::pipeline::{MarkRequest, Rest};
 use super::snapshot::SoFar;
 use crate::drain::Shared;
 use crate::drain::queue::Caller;
 use crate::image::exit_scan::Place;
 use crate::scan::Scanned;
-use capture::{Error, Object, Pointer, ScanId};
+use capture::Error;
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// Longest time an event takes from a program to the writer: the drain thread looks six times a second.
 const ON_THE_WAY: Duration = Duration::from_millis(300);
-
-/// Pointers written in one go: some milliseconds' work, while events wait.
-const PART: usize = 256 << 10;
 
 /// A task for the writer.
 #[derive(Debug)]
@@ -24,7 +21,7 @@ pub(crate) enum Order {
     /// Deliver the capture as it is, with the drain thread's counts.
     SoFar(Arc<Shared>, mpsc::Sender<Result<SoFar, Error>>),
     /// Set a mark, and say whether there was a thread to set it for.
-    Mark(Mark, mpsc::Sender<bool>),
+    Mark(MarkRequest, mpsc::Sender<bool>),
     /// Write what was found in a process's memory, and say whether the process is known. A process at exit is
     /// identified by its place.
     Scan(Box<Scanned>, Option<Place>, mpsc::Sender<bool>),
@@ -47,43 +44,6 @@ impl Sender {
         self.writer.call();
         is_taken
     }
-}
-
-/// Pointers and objects of a scan not written yet.
-pub(crate) struct Rest {
-    pub(crate) scan: ScanId,
-    pub(crate) pointers: Box<dyn Iterator<Item = Pointer> + Send>,
-    pub(crate) objects: Box<dyn Iterator<Item = Object> + Send>,
-}
-
-impl fmt::Debug for Rest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Rest").field("scan", &self.scan).finish_non_exhaustive()
-    }
-}
-
-impl Rest {
-    /// Writes a part; true while there is more.
-    fn write(&mut self, pipeline: &mut Pipeline) -> Result<bool, Error> {
-        let part: Vec<Pointer> = self.pointers.by_ref().take(PART).collect();
-        if !part.is_empty() {
-            pipeline.writer.pointers(self.scan, &part)?;
-            return Ok(true);
-        }
-        let part: Vec<Object> = self.objects.by_ref().take(PART).collect();
-        pipeline.writer.objects(self.scan, &part)?;
-        Ok(part.len() == PART)
-    }
-}
-
-/// A mark set from outside the program.
-#[derive(Debug)]
-pub(crate) struct Mark {
-    /// The process to mark; `None` for the whole recording.
-    pub(crate) pid: Option<u32>,
-    pub(crate) name: String,
-    /// Ticks of the recording's clock.
-    pub(crate) time: u64,
 }
 
 /// Waiting orders, oldest first. Each is executed after those before it.
@@ -144,7 +104,7 @@ impl Orders {
                     }
                 }
                 Order::Pointers(mut rest, answer) => {
-                    if rest.write(pipeline)? {
+                    if rest.write(&mut pipeline.writer)? {
                         self.waiting.push_front((Order::Pointers(rest, answer), given));
                         if !is_last {
                             return Ok(());

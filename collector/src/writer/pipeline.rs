@@ -2,10 +2,15 @@
 
 mod comings;
 mod known;
+mod marks;
 mod reallocs;
 mod samples;
 mod scans;
+mod so_far;
 mod timeline;
+
+pub(crate) use marks::MarkRequest;
+pub(crate) use scans::Rest;
 
 use super::annotations::{Names, Pools};
 use crate::base::clock::Clock;

@@ -3,8 +3,38 @@
 use super::Pipeline;
 use crate::image::exit_scan;
 use crate::scan::{Place, Scanned};
-use crate::writer::orders::Rest;
-use capture::{Area, Error, Object, Scan, StringId};
+use capture::{Area, Error, Object, Pointer, Scan, ScanId, StringId, Writer};
+use std::fmt;
+
+/// Pointers written in one go: some milliseconds' work, while events wait.
+const PART: usize = 256 << 10;
+
+/// Pointers and objects of a scan not written yet.
+pub(crate) struct Rest {
+    pub(crate) scan: ScanId,
+    pub(crate) pointers: Box<dyn Iterator<Item = Pointer> + Send>,
+    pub(crate) objects: Box<dyn Iterator<Item = Object> + Send>,
+}
+
+impl fmt::Debug for Rest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Rest").field("scan", &self.scan).finish_non_exhaustive()
+    }
+}
+
+impl Rest {
+    /// Writes a part; true while there is more.
+    pub(crate) fn write(&mut self, writer: &mut Writer) -> Result<bool, Error> {
+        let part: Vec<Pointer> = self.pointers.by_ref().take(PART).collect();
+        if !part.is_empty() {
+            writer.pointers(self.scan, &part)?;
+            return Ok(true);
+        }
+        let part: Vec<Object> = self.objects.by_ref().take(PART).collect();
+        writer.objects(self.scan, &part)?;
+        Ok(part.len() == PART)
+    }
+}
 
 impl Pipeline {
     /// Writes when and where a process's memory was searched; returns what is left to write, or `None` if the process
