@@ -10,7 +10,7 @@ pub(crate) mod occupant;
 pub(crate) mod successors;
 pub(crate) mod watcher;
 
-use crate::proc::numbers::{Numbers, Roll};
+use crate::proc::pid_map::{PidMap, ProcScan};
 use crate::proc::process::{self, Info};
 use bell::Bell;
 use liveness::Liveness;
@@ -50,7 +50,7 @@ pub(crate) struct Image {
     /// The process that connected.
     pub(crate) info: Info,
     /// Finds its processes here by the pids they tell.
-    numbers: Numbers,
+    pid_map: PidMap,
     /// What has become of those that were not looked up in time.
     successors: Arc<Successors>,
     /// The present or last occupant of each slot.
@@ -79,14 +79,14 @@ impl Image {
         liveness.add(&memory.control());
         let ends = (0..slots).map(|_| AtomicU64::new(0)).collect();
         let (is_over, has_forked) = (AtomicBool::new(false), AtomicBool::new(false));
-        let numbers = Numbers::of(&info);
+        let pid_map = PidMap::of(&info);
         let first = Arc::new(Occupant::found(info.own_pid, info.pid));
         let occupants = Mutex::new(FxHashMap::from_iter([(0, first)]));
         Arc::new(Image {
             id,
             memory,
             info,
-            numbers,
+            pid_map,
             successors,
             occupants,
             liveness,
@@ -133,13 +133,13 @@ impl Image {
     }
 
     /// The process's pid in our namespace; `None` when it is gone. May wait for `/proc`.
-    pub(crate) fn find(&self, occupant: &Occupant, roll: &mut Roll) -> Option<u32> {
+    pub(crate) fn find(&self, occupant: &Occupant, scan: &mut ProcScan) -> Option<u32> {
         occupant.find(|| {
             let parent = occupant.parent().and_then(|(slot, told)| self.pid_of(slot, told));
             let (told, since) = (occupant.told(), occupant.since());
             let later = || self.successors.find(told, parent?, since);
             // A look at all processes takes long enough for some to connect, and to end.
-            later().or_else(|| self.numbers.find(told, since, parent, roll)).or_else(later)
+            later().or_else(|| self.pid_map.find(told, since, parent, scan)).or_else(later)
         })
     }
 
@@ -149,9 +149,9 @@ impl Image {
     }
 
     /// How the present or last process in a slot stands right now. May wait for `/proc`.
-    pub(crate) fn end_by_now(&self, slot: u32, roll: &mut Roll) -> End {
+    pub(crate) fn end_by_now(&self, slot: u32, scan: &mut ProcScan) -> End {
         let last = self.occupants.lock().ok().and_then(|occupants| occupants.get(&slot).cloned());
-        let pid = last.and_then(|occupant| self.find(&occupant, roll));
+        let pid = last.and_then(|occupant| self.find(&occupant, scan));
         pid.map_or(End::Gone(None), |pid| watcher::end_by_now(self, pid))
     }
 
@@ -163,7 +163,7 @@ impl Image {
         slots.any(|(index, slot)| {
             slot.owner().is_some_and(|(told, _)| match self.pid_of(index, told) {
                 Some(met) => met == pid,
-                None => self.numbers.is(told, pid) && self.is_mapped_by(pid),
+                None => self.pid_map.is(told, pid) && self.is_mapped_by(pid),
             })
         })
     }
@@ -192,7 +192,7 @@ impl Image {
             if let Some((told, _)) = slot.owner()
                 && self
                     .pid_of(index as u32, told)
-                    .map_or_else(|| self.numbers.is(told, pid), |met| met == pid)
+                    .map_or_else(|| self.pid_map.is(told, pid), |met| met == pid)
             {
                 self.end(index as u32, u64::from(told) << 32 | EXEC);
             }

@@ -6,9 +6,9 @@ pub(crate) mod handles;
 pub(crate) mod mapped_file;
 #[expect(unsafe_code, reason = "asks the kernel for the number of a process")]
 pub(crate) mod namespace;
-pub(crate) mod numbers;
 pub(crate) mod out_of_memory;
 pub(crate) mod pace;
+pub(crate) mod pid_map;
 pub(crate) mod preloaded;
 pub(crate) mod process;
 pub(crate) mod subjects;

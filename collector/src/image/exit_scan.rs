@@ -2,7 +2,7 @@
 
 use super::{Image, ImageId};
 use crate::base::clock::Clock;
-use crate::proc::numbers::Roll;
+use crate::proc::pid_map::ProcScan;
 use rustix::thread::futex;
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl ExitScan {
         let met = self.image.occupant(self.slot, told);
         // A process that has recorded nothing was not met yet.
         let occupant = met.unwrap_or_else(|| self.image.meet(self.slot, told, clock.now()));
-        self.image.find(&occupant, &mut Roll::new(clock))
+        self.image.find(&occupant, &mut ProcScan::new(clock))
     }
 
     /// False when the recording is over: the process does not wait for that.

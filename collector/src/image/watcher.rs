@@ -8,7 +8,7 @@ use super::occupant::Occupant;
 use super::{End, Image, ImageId};
 use crate::base::alarm::Alarm;
 use crate::base::clock::Clock;
-use crate::proc::numbers::Roll;
+use crate::proc::pid_map::ProcScan;
 use crate::proc::wait_status::wait_status;
 use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::buffer::spare_capacity;
@@ -62,7 +62,7 @@ struct Watch {
     execing: FxHashSet<Place>,
     /// Those without a pidfd.
     unheard: FxHashSet<Place>,
-    roll: Roll,
+    scan: ProcScan,
 }
 
 /// Handle for sending requests.
@@ -81,7 +81,7 @@ impl Watcher {
         let (requests, inbox) = mpsc::channel();
         let alarm = Arc::new(Alarm::new()?);
         let heard = alarm.clone();
-        let watch = Watch::new(&alarm, Roll::new(clock))?;
+        let watch = Watch::new(&alarm, ProcScan::new(clock))?;
         let epoll = watch.epoll.clone();
         let thread =
             std::thread::Builder::new().name("watcher".into()).spawn(move || watch.run(&inbox, &heard))?;
@@ -128,11 +128,11 @@ impl Drop for Watcher {
 }
 
 impl Watch {
-    fn new(alarm: &Alarm, roll: Roll) -> std::io::Result<Watch> {
+    fn new(alarm: &Alarm, scan: ProcScan) -> std::io::Result<Watch> {
         let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
         epoll::add(&epoll, alarm, EventData::new_u64(ALARM), EventFlags::IN)?;
         let (all, execing, unheard) = Default::default();
-        Ok(Watch { epoll, all, execing, unheard, roll })
+        Ok(Watch { epoll, all, execing, unheard, scan })
     }
 
     fn run(mut self, inbox: &mpsc::Receiver<Request>, alarm: &Alarm) {
@@ -160,7 +160,7 @@ impl Watch {
             Request::Watch { image, slot, occupant } => {
                 self.execing.remove(&(image.id, slot));
                 let told = occupant.told();
-                match image.find(&occupant, &mut self.roll) {
+                match image.find(&occupant, &mut self.scan) {
                     Some(pid) => self.watch((image.id, slot), image, told, pid),
                     // Gone before we could look.
                     None => image.gone(slot, told, None),

@@ -7,7 +7,7 @@ mod threads;
 use crate::drain::item::{Arrival, Origin};
 use crate::image::exit_scan::Place;
 use crate::image::{Image, ImageId};
-use crate::proc::numbers::Roll;
+use crate::proc::pid_map::ProcScan;
 use crate::proc::process::{self, Info};
 use crate::proc::subjects::{Subject, Subjects};
 use capture::{Ended, Error, Process, ProcessId, Thread, ThreadId, Writer};
@@ -49,19 +49,19 @@ pub(crate) struct Processes {
     threads: Threads,
     alive: FxHashMap<(ImageId, u32), Alive>,
     /// For pids that were not looked up yet.
-    roll: Roll,
+    scan: ProcScan,
     /// The live processes, for the thread that reads their counters.
     pub(crate) subjects: Subjects,
 }
 
 impl Processes {
-    pub(crate) fn new(rules: Rules, roll: Roll) -> Processes {
+    pub(crate) fn new(rules: Rules, scan: ProcScan) -> Processes {
         Processes {
             rules,
             images: Images::default(),
             threads: Threads::default(),
             alive: FxHashMap::default(),
-            roll,
+            scan,
             subjects: Subjects::default(),
         }
     }
@@ -113,7 +113,7 @@ impl Processes {
         let (process, pid) = match origin {
             None => (self.connected(&image.info), Some(image.info.pid)),
             Some(origin) => {
-                let pid = image.find(occupant, &mut self.roll);
+                let pid = image.find(occupant, &mut self.scan);
                 (self.forked(image, origin, told, pid), pid)
             }
         };

@@ -18,8 +18,8 @@ use crate::cpu;
 use crate::drain::batch::{Batch, Part, Run};
 use crate::drain::drained::Counts;
 use crate::image::ImageId;
-use crate::proc::numbers::Roll;
 use crate::proc::out_of_memory::OutOfMemory;
+use crate::proc::pid_map::ProcScan;
 use crate::tables::addresses::Addresses;
 use crate::tables::live::Live;
 use crate::tables::modules::KnownFiles;
@@ -60,7 +60,7 @@ impl Pipeline {
             images: Images::default(),
             has_met: false,
             files,
-            processes: Processes::new(rules, Roll::new(clock)),
+            processes: Processes::new(rules, ProcScan::new(clock)),
             totals: Totals::default(),
             out_of_memory: OutOfMemory::now(),
             names: Names::default(),

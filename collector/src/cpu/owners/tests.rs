@@ -7,7 +7,7 @@ use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};
 use crate::image::occupant::Occupant;
 use crate::image::{self, ImageId};
-use crate::proc::numbers::Roll;
+use crate::proc::pid_map::ProcScan;
 use crate::proc::process::Info;
 use crate::tables::addresses::Addresses;
 use crate::tables::processes::Rules;
@@ -37,7 +37,7 @@ impl Played {
         let rules = Rules { awaits_samples: true, ..Rules::default() };
         Played {
             entered: Entered::default(),
-            processes: Processes::new(rules, Roll::new(clock)),
+            processes: Processes::new(rules, ProcScan::new(clock)),
             clock,
             writer,
             folder,

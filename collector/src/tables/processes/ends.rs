@@ -33,7 +33,7 @@ impl Processes {
 
     /// How the process in a slot stands right now.
     pub(crate) fn end_by_now(&mut self, image: &Image, slot: u32) -> End {
-        image.end_by_now(slot, &mut self.roll)
+        image.end_by_now(slot, &mut self.scan)
     }
 
     /// Ends the process in a slot; returns its id, if it ever started. The end was `within` these times: after the last

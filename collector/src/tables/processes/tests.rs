@@ -27,7 +27,7 @@ fn pid_used_again_has_its_own_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("again.memprof");
     let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
-    let mut processes = Processes::new(Rules::default(), Roll::new(Clock::start()));
+    let mut processes = Processes::new(Rules::default(), ProcScan::new(Clock::start()));
     let seconds = |number: u64| number * 1_000_000_000;
     for (number, begins) in [10, 20, 30].map(seconds).into_iter().enumerate() {
         let memory = Memory::new(GEOMETRY, Policy::default(), liveness.keeper().unwrap()).unwrap();
@@ -61,7 +61,7 @@ fn status_after_an_announced_exec_is_the_next_programs() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("exec.memprof");
     let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
-    let mut processes = Processes::new(Rules::default(), Roll::new(Clock::start()));
+    let mut processes = Processes::new(Rules::default(), ProcScan::new(Clock::start()));
     let memory = Memory::new(GEOMETRY, Policy::default(), liveness.keeper().unwrap()).unwrap();
     let info = Info { pid: FIRST, own_pid: FIRST, ..Info::default() };
     let image = Image::new(ImageId(0), memory, info, Arc::default(), liveness, Arc::default());
@@ -99,7 +99,7 @@ fn what_ended_long_ago_is_forgotten() {
         let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
         let rules = Rules { awaits_samples, reuses_threads: !awaits_samples, ..Rules::default() };
         let began = Instant::now();
-        let mut processes = Processes::new(rules, Roll::new(Clock::start()));
+        let mut processes = Processes::new(rules, ProcScan::new(Clock::start()));
         processes.start(&image, &arrival(0, FIRST, None), 0, &mut writer).unwrap();
         for fork in 1..=FORKS {
             let origin = Some(Origin { slot: 0, pid: FIRST, fork });

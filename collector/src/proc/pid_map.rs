@@ -9,22 +9,22 @@ use procfs::process::{Process, Stat};
 
 /// Translates the pids told by one image's processes.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers {
+pub(crate) struct PidMap {
     /// Start of the process that connected, in clock ticks since boot: its children began later.
     start_ticks: u64,
     /// Its pid namespace, if not ours.
     namespace: Option<Namespace>,
 }
 
-impl Numbers {
+impl PidMap {
     /// For the image of this process.
-    pub(crate) fn of(info: &Info) -> Numbers {
-        Numbers { start_ticks: info.start_ticks, namespace: Namespace::of(info.pid) }
+    pub(crate) fn of(info: &Info) -> PidMap {
+        PidMap { start_ticks: info.start_ticks, namespace: Namespace::of(info.pid) }
     }
 
     /// The pid in our namespace of the process that told this pid and existed at this time, a child of `parent`;
     /// `None` when it is gone.
-    pub(crate) fn find(&self, told: u32, time: u64, parent: Option<u32>, roll: &mut Roll) -> Option<u32> {
+    pub(crate) fn find(&self, told: u32, time: u64, parent: Option<u32>, scan: &mut ProcScan) -> Option<u32> {
         if self.namespace.is_none() && start_ticks(told).is_none_or(|start| start >= self.start_ticks) {
             // It may be gone by now, but this was its pid.
             return Some(told);
@@ -34,12 +34,12 @@ impl Numbers {
             return Some(pid);
         }
         // The kernel is older, the process is gone, or it is in a namespace nested within theirs.
-        let found = roll.told_by(told, time).find(|pid| self.is(told, *pid));
+        let found = scan.told_by(told, time).find(|pid| self.is(told, *pid));
         if found.is_some() || parent.is_none() {
             return found;
         }
         // It may have executed another program, which does not map our memory.
-        roll.told_by(told, time).find(|pid| {
+        scan.told_by(told, time).find(|pid| {
             let stat = Process::new(pid.cast_signed()).and_then(|process| process.stat());
             let is_ours =
                 |stat: Stat| Some(stat.ppid.unsigned_abs()) == parent && stat.starttime >= self.start_ticks;
@@ -75,29 +75,29 @@ impl Numbers {
 /// The processes of other pid namespaces, with their pids there. Looking at all processes takes milliseconds, and
 /// only that can show that a process has ended; so one look serves all processes that began before it.
 #[derive(Debug)]
-pub(crate) struct Roll {
+pub(crate) struct ProcScan {
     clock: Clock,
     /// Ticks just before the last look; 0 if there was none.
-    called: u64,
+    scanned: u64,
     /// Pairs of the told pid and the pid in our namespace.
     pids: Vec<(u32, u32)>,
 }
 
-impl Roll {
-    pub(crate) fn new(clock: Clock) -> Roll {
-        Roll { clock, called: 0, pids: Vec::new() }
+impl ProcScan {
+    pub(crate) fn new(clock: Clock) -> ProcScan {
+        ProcScan { clock, scanned: 0, pids: Vec::new() }
     }
 
     /// Processes that told this pid, provided they existed at this time.
     fn told_by(&mut self, told: u32, time: u64) -> impl Iterator<Item = u32> {
-        if self.called <= time.saturating_add(EPSILON) {
-            self.call();
+        if self.scanned <= time.saturating_add(EPSILON) {
+            self.look();
         }
         self.pids.iter().filter(move |(own, _)| *own == told).map(|(_, pid)| *pid)
     }
 
-    fn call(&mut self) {
-        self.called = self.clock.now();
+    fn look(&mut self) {
+        self.scanned = self.clock.now();
         let all = procfs::process::all_processes().into_iter().flatten().filter_map(Result::ok);
         let told = |process: Process| {
             let status = process.status().ok().filter(is_elsewhere)?;
@@ -118,12 +118,12 @@ mod tests {
     #[test]
     fn numbers_of_our_own_namespace_are_theirs() {
         let own_pid = std::process::id();
-        let numbers = Numbers::of(&Info::read(own_pid));
-        let mut roll = Roll::new(Clock::start());
-        let mut find = |told| numbers.find(told, 0, None, &mut roll);
+        let pid_map = PidMap::of(&Info::read(own_pid));
+        let mut scan = ProcScan::new(Clock::start());
+        let mut find = |told| pid_map.find(told, 0, None, &mut scan);
         let mut child = Command::new("sleep").arg("60").spawn().expect("there is sleep");
         assert_eq!(find(child.id()), Some(child.id()));
-        assert!(numbers.is(child.id(), child.id()) && !numbers.is(child.id(), own_pid));
+        assert!(pid_map.is(child.id(), child.id()) && !pid_map.is(child.id(), own_pid));
         child.kill().and_then(|()| child.wait()).expect("it is ours");
         assert_eq!(find(child.id()), Some(child.id()));
         assert_eq!(find(1), None);
@@ -134,20 +134,20 @@ mod tests {
     #[test]
     fn many_are_found_by_one_look() {
         // No process began that late.
-        let numbers = Numbers { start_ticks: u64::MAX, namespace: None };
+        let pid_map = PidMap { start_ticks: u64::MAX, namespace: None };
         let clock = Clock::start();
         let before = clock.now();
-        let mut roll = Roll::new(clock);
+        let mut scan = ProcScan::new(clock);
         std::thread::sleep(std::time::Duration::from_millis(1));
-        let mut called = |time| {
-            assert_eq!(numbers.find(1, time, None, &mut roll), None);
-            roll.called
+        let mut scanned = |time| {
+            assert_eq!(pid_map.find(1, time, None, &mut scan), None);
+            scan.scanned
         };
-        let first = called(before);
-        assert!(first > before && called(before) == first);
+        let first = scanned(before);
+        assert!(first > before && scanned(before) == first);
         std::thread::sleep(std::time::Duration::from_millis(1));
-        let second = called(clock.now());
-        assert!(second > first && called(before) == second);
+        let second = scanned(clock.now());
+        assert!(second > first && scanned(before) == second);
     }
 
     /// The kernel's version.
@@ -191,8 +191,8 @@ mod tests {
         if let (Some(Ok(1)), Some(child)) = (began, child) {
             let (pid, own_pid) = (child.pid.unsigned_abs(), std::process::id());
             assert_eq!(own(pid), Some(1));
-            let numbers = Numbers::of(&Info::read(pid));
-            let namespace = numbers.namespace.as_ref().expect("it is another one");
+            let pid_map = PidMap::of(&Info::read(pid));
+            let namespace = pid_map.namespace.as_ref().expect("it is another one");
             assert_eq!((namespace.has(pid), namespace.has(own_pid)), (Some(true), Some(false)));
             // Kernels before 6.12 do not tell.
             let said = (namespace.number_here(1), namespace.number_here(2));
@@ -201,13 +201,14 @@ mod tests {
                 assert_eq!(said.0, Some(pid));
             }
             let clock = Clock::start();
-            let find = |numbers: &Numbers, told| numbers.find(told, clock.now(), None, &mut Roll::new(clock));
-            assert_eq!((find(&numbers, 1), find(&numbers, 2)), (Some(pid), None));
-            assert!(numbers.is(1, pid) && !numbers.is(2, pid) && !numbers.is(1, 1));
+            let find =
+                |pid_map: &PidMap, told| pid_map.find(told, clock.now(), None, &mut ProcScan::new(clock));
+            assert_eq!((find(&pid_map, 1), find(&pid_map, 2)), (Some(pid), None));
+            assert!(pid_map.is(1, pid) && !pid_map.is(2, pid) && !pid_map.is(1, 1));
             // Seen from our namespace it is unrelated, even as a zombie.
-            let ours = Numbers { start_ticks: numbers.start_ticks, namespace: None };
+            let ours = PidMap { start_ticks: pid_map.start_ticks, namespace: None };
             assert_eq!(find(&ours, 1), None);
-            let by = |parent| ours.find(1, clock.now(), Some(parent), &mut Roll::new(clock));
+            let by = |parent| ours.find(1, clock.now(), Some(parent), &mut ProcScan::new(clock));
             assert_eq!((by(unshare.id()), by(own_pid)), (Some(pid), None), "it maps no memory of ours");
             signal(unshare.id(), "STOP");
             // Not earlier: it would reap it.
