@@ -1,25 +1,25 @@
 //! One executed image of a process, together with the children it forked: one shared segment.
 
 pub(crate) mod bell;
+pub(crate) mod exec_tracker;
 pub(crate) mod exit_scan;
 pub(crate) mod known_images;
 pub(crate) mod liveness;
 #[expect(unsafe_code, reason = "maps the memory that is shared with agents")]
 pub(crate) mod memory;
-pub(crate) mod occupant;
-pub(crate) mod successors;
+pub(crate) mod slot_process;
 pub(crate) mod watcher;
 
 use crate::proc::pid_map::{PidMap, ProcScan};
 use crate::proc::process::{self, Info};
 use bell::Bell;
+use exec_tracker::ExecTracker;
 use liveness::Liveness;
 use memory::Memory;
-use occupant::Occupant;
 use rustc_hash::FxHashMap;
+use slot_process::SlotProcess;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use successors::Successors;
 
 /// Number of an image in its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,9 +52,9 @@ pub(crate) struct Image {
     /// Finds its processes here by the pids they tell.
     pid_map: PidMap,
     /// What has become of those that were not looked up in time.
-    successors: Arc<Successors>,
-    /// The present or last occupant of each slot.
-    occupants: Mutex<FxHashMap<u32, Arc<Occupant>>>,
+    exec_tracker: Arc<ExecTracker>,
+    /// The present or last process of each slot.
+    slot_processes: Mutex<FxHashMap<u32, Arc<SlotProcess>>>,
     liveness: Arc<Liveness>,
     /// Wakes the drain thread.
     bell: Arc<Bell>,
@@ -71,7 +71,7 @@ impl Image {
         id: ImageId,
         memory: Memory,
         info: Info,
-        successors: Arc<Successors>,
+        exec_tracker: Arc<ExecTracker>,
         liveness: Arc<Liveness>,
         bell: Arc<Bell>,
     ) -> Arc<Image> {
@@ -80,15 +80,15 @@ impl Image {
         let ends = (0..slots).map(|_| AtomicU64::new(0)).collect();
         let (is_over, has_forked) = (AtomicBool::new(false), AtomicBool::new(false));
         let pid_map = PidMap::of(&info);
-        let first = Arc::new(Occupant::found(info.own_pid, info.pid));
-        let occupants = Mutex::new(FxHashMap::from_iter([(0, first)]));
+        let first = Arc::new(SlotProcess::found(info.own_pid, info.pid));
+        let slot_processes = Mutex::new(FxHashMap::from_iter([(0, first)]));
         Arc::new(Image {
             id,
             memory,
             info,
             pid_map,
-            successors,
-            occupants,
+            exec_tracker,
+            slot_processes,
             liveness,
             bell,
             ends,
@@ -98,46 +98,46 @@ impl Image {
     }
 
     /// Notes that a process has had a slot since `time`, in shifted ticks.
-    pub(crate) fn meet(&self, slot: u32, told: u32, time: u64) -> Arc<Occupant> {
+    pub(crate) fn meet(&self, slot: u32, told: u32, time: u64) -> Arc<SlotProcess> {
         let is_first = told == self.info.own_pid;
-        let occupant = if is_first {
-            Occupant::found(told, self.info.pid)
+        let slot_process = if is_first {
+            SlotProcess::found(told, self.info.pid)
         } else {
             let claimed = self.memory.segment().slots().get(slot as usize);
             // Relaxed: written before the record by which the process was met.
             let parent = claimed.and_then(|claimed| {
                 Some((claimed.owner()?.1?, (claimed.fork.load(Ordering::Relaxed) >> 32) as u32))
             });
-            Occupant::met(told, time, parent)
+            SlotProcess::met(told, time, parent)
         };
-        let occupant = Arc::new(occupant);
-        if let Ok(mut occupants) = self.occupants.lock() {
-            // The previous occupant of the slot is gone.
-            occupants.insert(slot, occupant.clone());
+        let slot_process = Arc::new(slot_process);
+        if let Ok(mut slot_processes) = self.slot_processes.lock() {
+            // The previous process of the slot is gone.
+            slot_processes.insert(slot, slot_process.clone());
         }
-        occupant
+        slot_process
     }
 
     /// Notes that a forked process was met.
     pub(crate) fn note_fork(self: &Arc<Image>) {
         // Relaxed: only the drain thread asks.
         if !self.has_forked.swap(true, Ordering::Relaxed) {
-            self.successors.forked.note(self);
+            self.exec_tracker.forked.note(self);
         }
     }
 
     /// The process in a slot that tells this pid, if the drain thread has met it.
-    pub(crate) fn occupant(&self, slot: u32, told: u32) -> Option<Arc<Occupant>> {
-        let occupants = self.occupants.lock().ok()?;
-        occupants.get(&slot).filter(|occupant| occupant.told() == told).cloned()
+    pub(crate) fn slot_process(&self, slot: u32, told: u32) -> Option<Arc<SlotProcess>> {
+        let slot_processes = self.slot_processes.lock().ok()?;
+        slot_processes.get(&slot).filter(|slot_process| slot_process.told() == told).cloned()
     }
 
     /// The process's pid in our namespace; `None` when it is gone. May wait for `/proc`.
-    pub(crate) fn find(&self, occupant: &Occupant, scan: &mut ProcScan) -> Option<u32> {
-        occupant.find(|| {
-            let parent = occupant.parent().and_then(|(slot, told)| self.pid_of(slot, told));
-            let (told, since) = (occupant.told(), occupant.since());
-            let later = || self.successors.find(told, parent?, since);
+    pub(crate) fn find(&self, slot_process: &SlotProcess, scan: &mut ProcScan) -> Option<u32> {
+        slot_process.find(|| {
+            let parent = slot_process.parent().and_then(|(slot, told)| self.pid_of(slot, told));
+            let (told, since) = (slot_process.told(), slot_process.since());
+            let later = || self.exec_tracker.find(told, parent?, since);
             // A look at all processes takes long enough for some to connect, and to end.
             later().or_else(|| self.pid_map.find(told, since, parent, scan)).or_else(later)
         })
@@ -145,13 +145,14 @@ impl Image {
 
     /// The pid in our namespace of a process that was met and looked up.
     pub(crate) fn pid_of(&self, slot: u32, told: u32) -> Option<u32> {
-        self.occupant(slot, told)?.pid()
+        self.slot_process(slot, told)?.pid()
     }
 
     /// How the present or last process in a slot stands right now. May wait for `/proc`.
     pub(crate) fn end_by_now(&self, slot: u32, scan: &mut ProcScan) -> End {
-        let last = self.occupants.lock().ok().and_then(|occupants| occupants.get(&slot).cloned());
-        let pid = last.and_then(|occupant| self.find(&occupant, scan));
+        let last =
+            self.slot_processes.lock().ok().and_then(|slot_processes| slot_processes.get(&slot).cloned());
+        let pid = last.and_then(|slot_process| self.find(&slot_process, scan));
         pid.map_or(End::Gone(None), |pid| watcher::end_by_now(self, pid))
     }
 

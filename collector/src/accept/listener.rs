@@ -15,10 +15,10 @@ use crate::base::log::debug;
 use crate::base::peer::Peer;
 use crate::base::rights::Rights;
 use crate::image::bell::Bell;
+use crate::image::exec_tracker::{ExecTracker, Relation};
 use crate::image::known_images::KnownImages;
 use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};
-use crate::image::successors::{Relation, Successors};
 use crate::image::watcher::Watcher;
 use crate::image::{Image, ImageId};
 use crate::proc::process::Info;
@@ -235,7 +235,7 @@ pub(crate) struct Host {
     liveness: Arc<Liveness>,
     outlet: Outlet,
     known: Mutex<KnownImages>,
-    successors: Arc<Successors>,
+    exec_tracker: Arc<ExecTracker>,
     next: AtomicU32,
 }
 
@@ -246,7 +246,7 @@ impl Host {
             outlet,
             liveness: Arc::new(Liveness::start()?),
             known: Mutex::default(),
-            successors: Arc::default(),
+            exec_tracker: Arc::default(),
             next: AtomicU32::new(0),
             unrecorded: Arc::default(),
             missed: Arc::default(),
@@ -381,7 +381,7 @@ impl Host {
         let attached = info.attached || hello.inside == Inside::Led;
         let info = Info { attached, connected: clock::now(self.rules.policy.tsc), ..info };
         let (liveness, bell) = (self.liveness.clone(), self.outlet.bell.clone());
-        Ok((Image::new(id, memory, info, self.successors.clone(), liveness, bell), descriptors))
+        Ok((Image::new(id, memory, info, self.exec_tracker.clone(), liveness, bell), descriptors))
     }
 
     /// Starts watching, draining and writing an image.
@@ -451,8 +451,8 @@ impl Host {
     /// Ends the earlier images of a process that connects again: it executed another program. Returns how many of
     /// them are still there.
     fn forget(&self, info: &Info) -> usize {
-        self.successors.add(&Relation::all(info), clock::now(self.rules.policy.tsc));
-        self.known.lock().map_or(0, |mut known| known.connects(info.pid, &self.successors.forked))
+        self.exec_tracker.add(&Relation::all(info), clock::now(self.rules.policy.tsc));
+        self.known.lock().map_or(0, |mut known| known.connects(info.pid, &self.exec_tracker.forked))
     }
 }
 

@@ -256,15 +256,15 @@ impl Drained {
                     // Another thread's ring, read earlier, may already be past this one's beginning.
                     let known = slots.insert(slot, time);
                     see(slots, slot, known.unwrap_or(0));
-                    let met = known.and_then(|_| image.occupant(slot, told));
-                    let occupant = met.unwrap_or_else(|| image.meet(slot, told, time));
+                    let met = known.and_then(|_| image.slot_process(slot, told));
+                    let slot_process = met.unwrap_or_else(|| image.meet(slot, told, time));
                     // The process that connected has been watched since then.
                     if known.is_none() && !(slot == 0 && told == image.info.own_pid) {
                         image.note_fork();
-                        let (image, occupant) = (image.clone(), occupant.clone());
-                        watcher.ask(Request::Watch { image, slot, occupant });
+                        let (image, slot_process) = (image.clone(), slot_process.clone());
+                        watcher.ask(Request::Watch { image, slot, slot_process });
                     }
-                    let what = What::Started(Arrival { slot, occupant, origin });
+                    let what = What::Started(Arrival { slot, slot_process, origin });
                     notes.push(Item { time, image: image.id, what });
                 }
             }

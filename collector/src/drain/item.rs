@@ -1,6 +1,6 @@
 //! What the drain thread tells the writer besides the records of rings.
 
-use crate::image::occupant::Occupant;
+use crate::image::slot_process::SlotProcess;
 use crate::image::{End, Image, ImageId};
 use shared_ring::process_slot::{Loss, ProcessSlot};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) enum What {
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     pub(crate) slot: u32,
-    pub(crate) occupant: Arc<Occupant>,
+    pub(crate) slot_process: Arc<SlotProcess>,
     /// `None` for the process that connected.
     pub(crate) origin: Option<Origin>,
 }

@@ -44,10 +44,10 @@ impl ExitScan {
         if told != self.told {
             return None;
         }
-        let met = self.image.occupant(self.slot, told);
+        let met = self.image.slot_process(self.slot, told);
         // A process that has recorded nothing was not met yet.
-        let occupant = met.unwrap_or_else(|| self.image.meet(self.slot, told, clock.now()));
-        self.image.find(&occupant, &mut ProcScan::new(clock))
+        let slot_process = met.unwrap_or_else(|| self.image.meet(self.slot, told, clock.now()));
+        self.image.find(&slot_process, &mut ProcScan::new(clock))
     }
 
     /// False when the recording is over: the process does not wait for that.

@@ -4,7 +4,7 @@
 //! others live. It also looks at processes that announced an exec: once our memory is no longer mapped, the exec has
 //! happened.
 
-use super::occupant::Occupant;
+use super::slot_process::SlotProcess;
 use super::{End, Image, ImageId};
 use crate::base::alarm::Alarm;
 use crate::base::clock::Clock;
@@ -28,7 +28,7 @@ const UNHEARD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// A request to the watcher.
 pub(crate) enum Request {
     /// Report when the process in this slot is gone.
-    Watch { image: Arc<Image>, slot: u32, occupant: Arc<Occupant> },
+    Watch { image: Arc<Image>, slot: u32, slot_process: Arc<SlotProcess> },
     /// The process that connected is watched already.
     Watched { image: Arc<Image>, pidfd: Arc<OwnedFd> },
     /// The process in this slot is about to exec, …
@@ -106,8 +106,8 @@ impl Watcher {
                 return;
             }
         }
-        let occupant = Arc::new(Occupant::found(image.info.own_pid, image.info.pid));
-        self.ask(Request::Watch { image: image.clone(), slot: 0, occupant });
+        let slot_process = Arc::new(SlotProcess::found(image.info.own_pid, image.info.pid));
+        self.ask(Request::Watch { image: image.clone(), slot: 0, slot_process });
     }
 
     /// Sends a request.
@@ -157,10 +157,10 @@ impl Watch {
 
     fn take(&mut self, request: Request) {
         match request {
-            Request::Watch { image, slot, occupant } => {
+            Request::Watch { image, slot, slot_process } => {
                 self.execing.remove(&(image.id, slot));
-                let told = occupant.told();
-                match image.find(&occupant, &mut self.scan) {
+                let told = slot_process.told();
+                match image.find(&slot_process, &mut self.scan) {
                     Some(pid) => self.watch((image.id, slot), image, told, pid),
                     // Gone before we could look.
                     None => image.gone(slot, told, None),

@@ -105,15 +105,15 @@ impl Processes {
         time: u64,
         writer: &mut Writer,
     ) -> Result<bool, Error> {
-        let Arrival { slot, ref occupant, origin } = *arrival;
+        let Arrival { slot, ref slot_process, origin } = *arrival;
         if self.alive.contains_key(&(image.id, slot)) {
             return Ok(false);
         }
-        let told = occupant.told();
+        let told = slot_process.told();
         let (process, pid) = match origin {
             None => (self.connected(&image.info), Some(image.info.pid)),
             Some(origin) => {
-                let pid = image.find(occupant, &mut self.scan);
+                let pid = image.find(slot_process, &mut self.scan);
                 (self.forked(image, origin, told, pid), pid)
             }
         };

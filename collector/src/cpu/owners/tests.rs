@@ -5,7 +5,7 @@ use crate::drain::item::Arrival;
 use crate::image::exit_scan::Place;
 use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};
-use crate::image::occupant::Occupant;
+use crate::image::slot_process::SlotProcess;
 use crate::image::{self, ImageId};
 use crate::proc::pid_map::ProcScan;
 use crate::proc::process::Info;
@@ -163,7 +163,7 @@ fn agents_processes_are_known_until_they_are_decided() {
     let info = Info { pid: 7, own_pid: 7, executable: "/bin/make".into(), ..Info::default() };
     let image = image::Image::new(ImageId(0), memory, info, Arc::default(), liveness, Arc::default());
     let now = played.clock.nanoseconds(played.clock.now());
-    let arrival = Arrival { slot: 0, occupant: Arc::new(Occupant::found(7, 7)), origin: None };
+    let arrival = Arrival { slot: 0, slot_process: Arc::new(SlotProcess::found(7, 7)), origin: None };
     let Played { processes, writer, .. } = &mut played;
     processes.start(&image, &arrival, now, writer).unwrap();
     processes.end(ImageId(0), 0, image::End::Gone(None), now..=now, writer).unwrap();

@@ -4,7 +4,7 @@ use crate::base::clock::Clock;
 use crate::image::End;
 use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};
-use crate::image::occupant::Occupant;
+use crate::image::slot_process::SlotProcess;
 use capture::{Create, Metadata, Reader, Summary};
 use shared_ring::Geometry;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const FORKS: u32 = 3 * ENDED as u32;
 const FIRST: u32 = 1 << 30;
 
 fn arrival(slot: u32, pid: u32, origin: Option<Origin>) -> Arrival {
-    Arrival { slot, occupant: Arc::new(Occupant::found(pid, pid)), origin }
+    Arrival { slot, slot_process: Arc::new(SlotProcess::found(pid, pid)), origin }
 }
 
 /// Check that processes that had the same pid one after the other each get their own end, in any order of asking, and

@@ -19,7 +19,7 @@ const DEPTH: usize = 8;
 
 /// Processes of other pid namespaces that connected, and their parents; the latest ones first.
 #[derive(Debug, Default)]
-pub(crate) struct Successors {
+pub(crate) struct ExecTracker {
     latest: Mutex<VecDeque<(Relation, u64)>>,
     pub(crate) forked: Forked,
 }
@@ -51,7 +51,7 @@ impl Relation {
     }
 }
 
-impl Successors {
+impl ExecTracker {
     /// Notes a process that connects at this time, and its parents.
     pub(crate) fn add(&self, relations: &[Relation], time: u64) {
         let Ok(mut all) = self.latest.lock() else { return };
@@ -80,11 +80,11 @@ mod tests {
     /// few are kept.
     #[test]
     fn processes_are_found_by_what_they_tell() {
-        let successors = Successors::default();
+        let exec_tracker = ExecTracker::default();
         let relation = |told, pid, parent_pid| Relation { told, pid, parent_pid };
-        successors.add(&[relation(2, 100, 50), relation(1, 50, 40)], 10);
-        successors.add(&[relation(2, 101, 50), relation(1, 50, 40)], 20);
-        successors.add(&[relation(2, 102, 51)], 30);
+        exec_tracker.add(&[relation(2, 100, 50), relation(1, 50, 40)], 10);
+        exec_tracker.add(&[relation(2, 101, 50), relation(1, 50, 40)], 20);
+        exec_tracker.add(&[relation(2, 102, 51)], 30);
         for (told, parent, since, expected) in [
             (2, 50, 5, Some(100)),
             (2, 50, 15, Some(101)),
@@ -94,11 +94,11 @@ mod tests {
             (1, 40, 15, None),
             (3, 50, 5, None),
         ] {
-            assert_eq!(successors.find(told, parent, since), expected, "{told} {parent} {since}");
+            assert_eq!(exec_tracker.find(told, parent, since), expected, "{told} {parent} {since}");
         }
-        (0..MOST).for_each(|_| successors.add(&[relation(7, 107, 52)], 50));
-        assert_eq!((successors.find(2, 50, 5), successors.find(7, 52, 5)), (None, Some(107)));
-        assert_eq!(successors.latest.lock().unwrap().len(), MOST);
+        (0..MOST).for_each(|_| exec_tracker.add(&[relation(7, 107, 52)], 50));
+        assert_eq!((exec_tracker.find(2, 50, 5), exec_tracker.find(7, 52, 5)), (None, Some(107)));
+        assert_eq!(exec_tracker.latest.lock().unwrap().len(), MOST);
         assert_eq!(Relation::all(&Info::read(std::process::id())), [], "it is in our namespace");
     }
 }

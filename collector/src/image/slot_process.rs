@@ -1,11 +1,11 @@
-//! A process that occupies a slot of an image.
+//! A process in a slot of an image.
 
 use std::sync::OnceLock;
 
 /// Its pid in our namespace is looked up in `/proc` by whichever thread needs it first and may wait: usually the
 /// watcher, sometimes the writer, never the drain thread.
 #[derive(Debug)]
-pub(crate) struct Occupant {
+pub(crate) struct SlotProcess {
     /// The pid it tells.
     told: u32,
     /// Since when it has existed, in shifted ticks.
@@ -16,15 +16,15 @@ pub(crate) struct Occupant {
     pid: OnceLock<Option<u32>>,
 }
 
-impl Occupant {
+impl SlotProcess {
     /// A process that was met at this time.
-    pub(crate) fn met(told: u32, since: u64, parent: Option<(u32, u32)>) -> Occupant {
-        Occupant { told, since, parent, pid: OnceLock::new() }
+    pub(crate) fn met(told: u32, since: u64, parent: Option<(u32, u32)>) -> SlotProcess {
+        SlotProcess { told, since, parent, pid: OnceLock::new() }
     }
 
     /// A process whose pid in our namespace is known.
-    pub(crate) fn found(told: u32, pid: u32) -> Occupant {
-        Occupant { told, since: 0, parent: None, pid: OnceLock::from(Some(pid)) }
+    pub(crate) fn found(told: u32, pid: u32) -> SlotProcess {
+        SlotProcess { told, since: 0, parent: None, pid: OnceLock::from(Some(pid)) }
     }
 
     /// The pid it tells.
