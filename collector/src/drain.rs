@@ -5,40 +5,40 @@
 //!            every image, every ring: copy out, free the space, check
 //!            merge what is not later than the watermark ──► batches ──► queue to the writer
 //!            processes that are gone: free their rings and slots
-//!            sleep until a ring is past its mark, the clock runs out, or another thread rings
+//!            sleep until a ring is past its mark, the clock runs out, or another thread wakes it
 //! ```
 //!
 //! When the writer has fallen behind by more than the queue holds, a round takes nothing from the rings and merges
 //! nothing. Where there are many images, most rounds visit only some of them: see [`crowd`].
 
 pub(crate) mod batch;
-mod crowd;
 pub(crate) mod drained;
 pub(crate) mod item;
 mod loser_tree;
 pub(crate) mod merge;
 mod merge_key;
 pub(crate) mod queue;
-pub(crate) mod sleeper;
+mod ready_set;
 mod stream;
+mod waiter;
 mod watermark;
 
 use crate::base::clock::{Clock, thread_cpu_ns};
 use crate::base::log::debug;
 use crate::image::Image;
-use crate::image::bell::Bell;
 use crate::image::exit_scan::ExitScan;
+use crate::image::wakeup::Wakeup;
 use crate::image::watcher::Watcher;
 use batch::Batch;
-use crowd::Crowd;
 use drained::{Counts, Drained, Sweep};
 use item::{Item, What};
 use merge::Merger;
 use queue::Sender;
-use sleeper::Sleeper;
+use ready_set::ReadySet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
+use waiter::Waiter;
 use watermark::Watermark;
 
 /// Most words copied from one ring in one round: half of a ring of the default size.
@@ -58,7 +58,7 @@ pub(crate) struct Drain {
     pub(crate) images: mpsc::Receiver<Arc<Image>>,
     pub(crate) watcher: Watcher,
     pub(crate) batches: Sender,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) wakeup: Arc<Wakeup>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) clock: Clock,
     /// Takes exiting processes that wait to be scanned; `None` when nobody scans them.
@@ -79,7 +79,7 @@ pub(crate) struct Work {
 /// Words read in a round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Words {
-    /// From images that would have rung.
+    /// From images that would have woken us.
     heard: usize,
     /// From images that had to be looked at.
     unheard: usize,
@@ -88,11 +88,11 @@ struct Words {
 /// State of the running thread.
 struct Round {
     drain: Drain,
-    crowd: Crowd,
+    ready: ReadySet,
     merger: Merger,
     watermark: Watermark,
     batch: Batch,
-    sleeper: Sleeper,
+    waiter: Waiter,
     /// Since when the writer has been behind.
     held: Option<Instant>,
     held_ns: u64,
@@ -106,21 +106,21 @@ impl Drain {
         while !round.run() {
             round.sleep();
         }
-        let work = Work { cpu_ns: thread_cpu_ns(), wake_ups: round.sleeper.sleeps, held_ns: round.held_ns };
+        let work = Work { cpu_ns: thread_cpu_ns(), wake_ups: round.waiter.sleeps, held_ns: round.held_ns };
         (work, round.drain.batches)
     }
 }
 
 impl Round {
     fn new(drain: Drain) -> Round {
-        let sleeper = Sleeper::new(drain.bell.clone());
+        let waiter = Waiter::new(drain.wakeup.clone());
         Round {
             drain,
-            crowd: Crowd::default(),
+            ready: ReadySet::default(),
             merger: Merger::default(),
             watermark: Watermark::default(),
             batch: Batch::default(),
-            sleeper,
+            waiter,
             held: None,
             held_ns: 0,
         }
@@ -128,16 +128,16 @@ impl Round {
 
     /// Runs one round; true when it was the last.
     fn run(&mut self) -> bool {
-        self.sleeper.listen();
+        self.waiter.listen();
         let is_stopping = self.drain.shared.stop.load(Ordering::Acquire);
         let is_greeted = self.welcome();
         if is_stopping {
             self.close();
         }
         let is_whole = is_stopping
-            || !self.crowd.is_crowded()
-            || self.sleeper.is_time_to_poll()
-            || self.crowd.busy().any(Drained::is_behind);
+            || !self.ready.is_crowded()
+            || self.waiter.is_time_to_poll()
+            || self.ready.busy().any(Drained::is_behind);
         let now = self.drain.clock.now();
         let due = self.watermark.at(now);
         if due.has_jumped {
@@ -146,9 +146,9 @@ impl Round {
         }
         let parted = self.part(is_whole);
         let moved = self.sweep(now, is_whole);
-        self.sleeper.moved(moved.heard + moved.unheard, parted > 0);
-        let is_last = is_stopping && self.held.is_none() && self.crowd.all().all(Drained::is_read);
-        for (image, _) in self.crowd.visit(is_whole) {
+        self.waiter.moved(moved.heard + moved.unheard, parted > 0);
+        let is_last = is_stopping && self.held.is_none() && self.ready.all().all(Drained::is_read);
+        for (image, _) in self.ready.visit(is_whole) {
             image.finish_ended(&mut self.merger);
             if is_last {
                 image.finish_all(&mut self.merger, now);
@@ -160,7 +160,7 @@ impl Round {
             let watermark = match is_last {
                 true => u64::MAX,
                 false => {
-                    self.crowd.all().fold(due.time, |time, image| time.min(image.read_until(&self.merger)))
+                    self.ready.all().fold(due.time, |time, image| time.min(image.read_until(&self.merger)))
                 }
             };
             self.emit(watermark);
@@ -172,8 +172,8 @@ impl Round {
             if !self.batch.is_empty() && (is_last || !is_greeted || !self.batch.has_only_images()) {
                 self.send();
             }
-            self.sleeper.polled(moved.unheard);
-            self.crowd.part();
+            self.waiter.polled(moved.unheard);
+            self.ready.part();
         }
         is_last || (is_stopping && self.drain.batches.is_given_up())
     }
@@ -185,26 +185,26 @@ impl Round {
         for image in self.drain.images.try_iter() {
             // Precedes all of its records, whatever their times: nothing of this round is merged yet.
             self.batch.note(Item { time, image: image.id, what: What::Image(image.clone()) });
-            self.crowd.add(Drained::new(image));
+            self.ready.add(Drained::new(image));
             is_any = true;
         }
-        self.drain.bell.concerned().into_iter().for_each(|image| self.crowd.wake(image));
+        self.drain.wakeup.concerned().into_iter().for_each(|image| self.ready.wake(image));
         is_any
     }
 
     /// Tells all agents that the recording is over, and gives those in the middle of a write a moment. Whatever is
     /// written later is not waited for.
     fn close(&mut self) {
-        self.crowd.wake_all();
-        self.crowd.all().for_each(Drained::close);
+        self.ready.wake_all();
+        self.ready.all().for_each(Drained::close);
         std::thread::sleep(Duration::from_millis(1));
-        self.crowd.visit(true).for_each(|(image, _)| image.note_goals(&mut self.merger));
+        self.ready.visit(true).for_each(|(image, _)| image.note_goals(&mut self.merger));
     }
 
     /// Hands on processes that wait to be scanned at exit; returns how many.
     fn part(&mut self, is_whole: bool) -> usize {
         let Some(exit_scans) = &self.drain.exit_scans else { return 0 };
-        let new = self.crowd.visit(is_whole).flat_map(|(image, _)| image.take_exit_scans());
+        let new = self.ready.visit(is_whole).flat_map(|(image, _)| image.take_exit_scans());
         // If nobody scans any more, dropping the scan lets the process continue.
         new.map(|exit_scan| drop(exit_scans.send(exit_scan))).count()
     }
@@ -213,10 +213,10 @@ impl Round {
     fn sweep(&mut self, now: u64, is_whole: bool) -> Words {
         if self.drain.batches.is_given_up() {
             // Nothing can be recorded any more: threads that wait for room are let go.
-            self.crowd.all().for_each(Drained::close);
+            self.ready.all().for_each(Drained::close);
         }
         // Whoever learns of an end wakes the image.
-        self.crowd.visit(false).for_each(|(image, _)| image.note_ends(&mut self.merger, now));
+        self.ready.visit(false).for_each(|(image, _)| image.note_ends(&mut self.merger, now));
         if self.drain.batches.is_full() {
             self.held.get_or_insert_with(Instant::now);
             return Words::default();
@@ -233,8 +233,8 @@ impl Round {
             clock: &self.drain.clock,
         };
         let (mut heard, mut unheard) = (0, 0);
-        let can_hear = self.sleeper.hears(self.crowd.busy().count());
-        for (image, is_busy) in self.crowd.visit(is_whole) {
+        let can_hear = self.waiter.hears(self.ready.busy().count());
+        for (image, is_busy) in self.ready.visit(is_whole) {
             let of_which = if is_busy && can_hear { &mut heard } else { &mut unheard };
             *of_which += image.sweep(&mut sweep);
         }
@@ -258,7 +258,7 @@ impl Round {
         let time = self.drain.clock.now();
         let merger = &mut self.merger;
         let batch = &mut self.batch;
-        self.crowd.retain(|image| {
+        self.ready.retain(|image| {
             let is_over = is_last || image.is_over(merger);
             if is_over {
                 let id = image.image.id;
@@ -272,16 +272,16 @@ impl Round {
 
     fn sleep(&mut self) {
         if self.held.is_some() {
-            // The queue rings the bell when it has room. Calls of agents are ignored: nothing would be read.
-            self.sleeper.sleep_deaf(Duration::from_millis(100));
+            // The queue wakes us when it has room. Calls of agents are ignored: nothing would be read.
+            self.waiter.sleep_deaf(Duration::from_millis(100));
             return;
         }
-        let busy = self.crowd.busy();
+        let busy = self.ready.busy();
         let scans = self.drain.exit_scans.is_some();
         let mut images = busy.clone();
         let is_due =
             || images.any(|image| image.is_due() || image.is_behind() || (scans && image.has_parting()));
-        self.sleeper.sleep(busy.map(|image| &image.image), self.crowd.is_crowded(), is_due);
+        self.waiter.sleep(busy.map(|image| &image.image), self.ready.is_crowded(), is_due);
     }
 }
 

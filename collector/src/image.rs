@@ -1,6 +1,5 @@
 //! One executed image of a process, together with the children it forked: one shared segment.
 
-pub(crate) mod bell;
 pub(crate) mod exec_tracker;
 pub(crate) mod exit_scan;
 pub(crate) mod known_images;
@@ -8,11 +7,11 @@ pub(crate) mod liveness;
 #[expect(unsafe_code, reason = "maps the memory that is shared with agents")]
 pub(crate) mod memory;
 pub(crate) mod slot_process;
+pub(crate) mod wakeup;
 pub(crate) mod watcher;
 
 use crate::proc::pid_map::{PidMap, ProcScan};
 use crate::proc::process::{self, Info};
-use bell::Bell;
 use exec_tracker::ExecTracker;
 use liveness::Liveness;
 use memory::Memory;
@@ -20,6 +19,7 @@ use rustc_hash::FxHashMap;
 use slot_process::SlotProcess;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use wakeup::Wakeup;
 
 /// Number of an image in its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,7 +57,7 @@ pub(crate) struct Image {
     slot_processes: Mutex<FxHashMap<u32, Arc<SlotProcess>>>,
     liveness: Arc<Liveness>,
     /// Wakes the drain thread.
-    bell: Arc<Bell>,
+    wakeup: Arc<Wakeup>,
     /// Ends of processes, by slot: written by watcher and listener, taken by the drain thread.
     ends: Vec<AtomicU64>,
     /// The process that connected is gone; its children are still recorded.
@@ -73,7 +73,7 @@ impl Image {
         info: Info,
         exec_tracker: Arc<ExecTracker>,
         liveness: Arc<Liveness>,
-        bell: Arc<Bell>,
+        wakeup: Arc<Wakeup>,
     ) -> Arc<Image> {
         let slots = memory.geometry().slot_count();
         liveness.add(&memory.control());
@@ -90,7 +90,7 @@ impl Image {
             exec_tracker,
             slot_processes,
             liveness,
-            bell,
+            wakeup,
             ends,
             is_over,
             has_forked,
@@ -211,7 +211,7 @@ impl Image {
         let _ = end.fetch_update(Ordering::Release, Ordering::Relaxed, |known| {
             (known >> 32 != word >> 32).then_some(word)
         });
-        self.bell.ring_about(self.id);
+        self.wakeup.notify_of(self.id);
     }
 
     /// Tells the agents that the recording is over.

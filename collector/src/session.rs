@@ -45,7 +45,7 @@ use crate::control::requests::{Keeps, Requests};
 use crate::cpu::counters::Counters;
 use crate::drain::Drain;
 use crate::drain::queue::queue;
-use crate::image::bell::Bell;
+use crate::image::wakeup::Wakeup;
 use crate::writer::distil;
 use crate::writer::kept::Kept;
 use crate::writer::orders;
@@ -136,17 +136,18 @@ impl Session {
 
         let (watcher, watching) = Watching::start(clock)?;
         let (to_drain, images) = mpsc::channel();
-        let bell = Arc::new(Bell::default());
-        let outlet = Outlet { images: to_drain, bell: bell.clone(), watcher: watcher.clone() };
+        let wakeup = Arc::new(Wakeup::default());
+        let outlet = Outlet { images: to_drain, wakeup: wakeup.clone(), watcher: watcher.clone() };
         let listener = listening::start(&options, clock, scan_at_exit, outlet)?;
         let (pipeline, kept) = output::begin(&options, clock)?;
         let kept = Arc::new(kept);
         let subjects = pipeline.processes.subjects.clone();
         let (sampling, samples) = Sampling::start(&options, clock, subjects.clone());
-        let (batches, queue) = queue(bell.clone());
+        let (batches, queue) = queue(wakeup.clone());
         let (exit_scans, parting) = scan_at_exit.then(mpsc::channel).unzip();
         let shared = Arc::default();
-        let draining = Draining::start(Drain { images, watcher, batches, bell, shared, clock, exit_scans })?;
+        let draining =
+            Draining::start(Drain { images, watcher, batches, wakeup, shared, clock, exit_scans })?;
         let (orders, given) = mpsc::channel();
         let orders = orders::Sender { orders, writer: queue.caller() };
         let (counting, readings) = Counters::start(clock, subjects).map_err(no_thread)?;

@@ -14,11 +14,11 @@ use crate::base::glob;
 use crate::base::log::debug;
 use crate::base::peer::Peer;
 use crate::base::rights::Rights;
-use crate::image::bell::Bell;
 use crate::image::exec_tracker::{ExecTracker, Relation};
 use crate::image::known_images::KnownImages;
 use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};
+use crate::image::wakeup::Wakeup;
 use crate::image::watcher::Watcher;
 use crate::image::{Image, ImageId};
 use crate::proc::process::Info;
@@ -73,7 +73,7 @@ pub(crate) struct Outlet {
     /// To the drain thread, …
     pub(crate) images: mpsc::Sender<Arc<Image>>,
     /// … which this wakes.
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) wakeup: Arc<Wakeup>,
     /// Watches for the end of their processes.
     pub(crate) watcher: Watcher,
 }
@@ -380,8 +380,8 @@ impl Host {
         // Libraries used its allocator before the calls were redirected to the agent.
         let attached = info.attached || hello.inside == Inside::Led;
         let info = Info { attached, connected: clock::now(self.rules.policy.tsc), ..info };
-        let (liveness, bell) = (self.liveness.clone(), self.outlet.bell.clone());
-        Ok((Image::new(id, memory, info, self.exec_tracker.clone(), liveness, bell), descriptors))
+        let (liveness, wakeup) = (self.liveness.clone(), self.outlet.wakeup.clone());
+        Ok((Image::new(id, memory, info, self.exec_tracker.clone(), liveness, wakeup), descriptors))
     }
 
     /// Starts watching, draining and writing an image.
@@ -389,10 +389,10 @@ impl Host {
         if let Ok(mut known) = self.known.lock() {
             known.add(&image);
         }
-        let Outlet { images, bell, watcher } = &self.outlet;
+        let Outlet { images, wakeup, watcher } = &self.outlet;
         watcher.watch(&image);
         let _ = images.send(image);
-        bell.ring();
+        wakeup.notify();
     }
 
     /// Ends the recording of a process's images. A forked process has no image of its own: it shares that of the
@@ -490,7 +490,7 @@ mod tests {
     use super::super::pending::PATIENCE;
     use super::*;
     use crate::image::End;
-    use crate::image::bell::MOST;
+    use crate::image::wakeup::MOST;
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, recv, socketpair};
     use shared_ring::handshake::Purpose;
     use std::time::Instant;
@@ -505,7 +505,7 @@ mod tests {
         };
         let (images, connected) = mpsc::channel();
         let (watcher, _) = Watcher::start(crate::base::clock::Clock::start()).unwrap();
-        let outlet = Outlet { images, bell: Arc::default(), watcher };
+        let outlet = Outlet { images, wakeup: Arc::default(), watcher };
         let place = Place { path: None, rights: Rights::default(), folder: None };
         (Listener::start(place, rules, outlet).unwrap(), connected)
     }

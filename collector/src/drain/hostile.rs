@@ -4,9 +4,9 @@ use super::batch::{Batch, Part};
 use super::queue::{Received, queue};
 use super::*;
 use crate::image::ImageId;
-use crate::image::bell::MOST;
 use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};
+use crate::image::wakeup::MOST;
 use crate::image::watcher::Request;
 use crate::proc::process::Info;
 use crate::tables::live::Live;
@@ -279,13 +279,20 @@ fn longest_record_is_read_in_pieces() {
 #[test]
 fn nothing_is_merged_while_the_writer_is_behind() {
     let bench = Bench::new();
-    let bell = Arc::new(Bell::default());
-    let (batches, written) = queue(bell.clone());
+    let wakeup = Arc::new(Wakeup::default());
+    let (batches, written) = queue(wakeup.clone());
     let (_, images) = mpsc::channel();
     let (watcher, clock) = (bench.watcher.clone(), bench.clock);
-    let mut round =
-        Round::new(Drain { images, watcher, batches, bell, shared: Arc::default(), clock, exit_scans: None });
-    round.crowd.add(Drained::new(bench.image.clone()));
+    let mut round = Round::new(Drain {
+        images,
+        watcher,
+        batches,
+        wakeup,
+        shared: Arc::default(),
+        clock,
+        exit_scans: None,
+    });
+    round.ready.add(Drained::new(bench.image.clone()));
     let commit_at = |ring, time| {
         let (words, length) = encode(Record::Time { time }, 0);
         bench.commit(ring, &words[..length]);
@@ -322,12 +329,12 @@ fn nothing_is_merged_while_the_writer_is_behind() {
 #[test]
 fn sleepers_are_not_visited() {
     let benches: Vec<Bench> = (0..MOST as u32).map(|id| Bench::of(ImageId(id), GEOMETRY)).collect();
-    let bell = Arc::new(Bell::default());
-    let (batches, written) = queue(bell.clone());
+    let wakeup = Arc::new(Wakeup::default());
+    let (batches, written) = queue(wakeup.clone());
     let (_, images) = mpsc::channel();
     let (watcher, clock) = (benches[0].watcher.clone(), benches[0].clock);
-    let (shared, ringing) = (Arc::default(), bell.clone());
-    let mut round = Round::new(Drain { images, watcher, batches, bell, shared, clock, exit_scans: None });
+    let (shared, waking) = (Arc::default(), wakeup.clone());
+    let mut round = Round::new(Drain { images, watcher, batches, wakeup, shared, clock, exit_scans: None });
     let commit = |image: usize, record| {
         let (words, length) = encode(record, 0);
         benches[image].commit(0, &words[..length]);
@@ -335,13 +342,13 @@ fn sleepers_are_not_visited() {
     for (image, bench) in benches.iter().enumerate() {
         bench.image.memory.segment().slots()[0].claim(std::process::id(), None);
         commit(image, Record::Owner { slot: 0, tid: 1, time: 1 });
-        round.crowd.add(Drained::new(bench.image.clone()));
+        round.ready.add(Drained::new(bench.image.clone()));
     }
     let run = |round: &mut Round, is_whole: bool| {
         if is_whole {
-            std::thread::sleep(crate::drain::sleeper::LONGEST);
+            std::thread::sleep(super::waiter::LONGEST);
         } else {
-            round.sleeper.polled(0);
+            round.waiter.polled(0);
         }
         assert!(!round.run());
         let mut runs = Vec::new();
@@ -354,12 +361,12 @@ fn sleepers_are_not_visited() {
             });
             written.finish(batch, bytes);
         }
-        (runs, round.crowd.busy().count())
+        (runs, round.ready.busy().count())
     };
     assert_eq!(run(&mut round, true), ((0..MOST as u32).collect(), MOST), "all are new");
     assert_eq!(run(&mut round, true), (vec![], 0), "all sleep");
     commit(7, Record::Time { time: 10 });
-    ringing.ring_about(ImageId(9));
+    waking.notify_of(ImageId(9));
     commit(9, Record::Time { time: 20 });
     assert_eq!(run(&mut round, false), (vec![], 1));
     assert_eq!(run(&mut round, true), (vec![7, 9], 1), "in order, and one had something to say");
@@ -370,14 +377,21 @@ fn sleepers_are_not_visited() {
 #[test]
 fn writers_without_end_keep_nobody() {
     let bench = Bench::with(Geometry { ring_words: 17, ..GEOMETRY });
-    let bell = Arc::new(Bell::default());
-    let (batches, written) = queue(bell.clone());
+    let wakeup = Arc::new(Wakeup::default());
+    let (batches, written) = queue(wakeup.clone());
     let (_, images) = mpsc::channel();
     let (watcher, clock) = (bench.watcher.clone(), bench.clock);
     let shared = Arc::new(Shared::default());
-    let mut round =
-        Round::new(Drain { images, watcher, batches, bell, shared: shared.clone(), clock, exit_scans: None });
-    round.crowd.add(Drained::new(bench.image.clone()));
+    let mut round = Round::new(Drain {
+        images,
+        watcher,
+        batches,
+        wakeup,
+        shared: shared.clone(),
+        clock,
+        exit_scans: None,
+    });
+    round.ready.add(Drained::new(bench.image.clone()));
     let (words, _) = encode(Record::Free { address: 0x10_0000 }, 0);
     let turn = vec![words[0]; TURN];
     bench.commit(0, &turn);

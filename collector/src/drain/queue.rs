@@ -6,7 +6,7 @@
 //! spilling to memory would grow without bound if the processor is.
 
 use super::batch::Batch;
-use crate::image::bell::Bell;
+use crate::image::wakeup::Wakeup;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -37,7 +37,7 @@ struct Queue {
     state: Mutex<State>,
     filled: Condvar,
     /// Wakes the drain thread when there is room again.
-    bell: Arc<Bell>,
+    wakeup: Arc<Wakeup>,
 }
 
 impl Queue {
@@ -70,9 +70,9 @@ pub(crate) enum Received {
     Over,
 }
 
-/// A queue that rings `bell` when there is room again.
-pub(crate) fn queue(bell: Arc<Bell>) -> (Sender, Receiver) {
-    let queue = Arc::new(Queue { state: Mutex::default(), filled: Condvar::new(), bell });
+/// A queue that notifies `wakeup` when there is room again.
+pub(crate) fn queue(wakeup: Arc<Wakeup>) -> (Sender, Receiver) {
+    let queue = Arc::new(Queue { state: Mutex::default(), filled: Condvar::new(), wakeup });
     (Sender(queue.clone()), Receiver(queue))
 }
 
@@ -151,7 +151,7 @@ impl Receiver {
         }
         drop(state);
         if has_room {
-            self.0.bell.ring();
+            self.0.wakeup.notify();
         }
     }
 }
@@ -162,7 +162,7 @@ impl Drop for Receiver {
         state.is_given_up = true;
         state.batches.clear();
         drop(state);
-        self.0.bell.ring();
+        self.0.wakeup.notify();
     }
 }
 

@@ -6,7 +6,7 @@
 //! watcher notices that such a child no longer has their memory.
 
 use super::Image;
-use super::bell::MOST;
+use super::wakeup::MOST;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

@@ -6,7 +6,7 @@ use crate::base::clock::Clock;
 use crate::base::error::Error;
 use crate::drain::queue;
 use crate::drain::{Drain, Shared, Work};
-use crate::image::bell::Bell;
+use crate::image::wakeup::Wakeup;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -17,7 +17,7 @@ pub(super) struct Draining {
     thread: JoinHandle<(Work, queue::Sender)>,
     shared: Arc<Shared>,
     /// Wakes the thread.
-    bell: Arc<Bell>,
+    wakeup: Arc<Wakeup>,
     clock: Clock,
 }
 
@@ -40,8 +40,8 @@ pub(super) struct Drained {
 
 impl Draining {
     pub(super) fn start(drain: Drain) -> Result<Draining, Error> {
-        let (shared, bell, clock) = (drain.shared.clone(), drain.bell.clone(), drain.clock);
-        Ok(Draining { thread: spawn("drain", move || drain.run())?, shared, bell, clock })
+        let (shared, wakeup, clock) = (drain.shared.clone(), drain.wakeup.clone(), drain.clock);
+        Ok(Draining { thread: spawn("drain", move || drain.run())?, shared, wakeup, clock })
     }
 
     /// The thread's counts and its stop flag.
@@ -54,7 +54,7 @@ impl Draining {
         // Release pairs with the Acquire load in the drain thread: its last round sees everything that happened
         // before.
         self.shared.stop.store(true, Ordering::Release);
-        self.bell.ring();
+        self.wakeup.notify();
         let (work, to_writer) =
             self.thread.join().map_or_else(|_| (Work::default(), None), |(work, to)| (work, Some(to)));
         Emptied { to_writer, drained: Drained { shared: self.shared, work, time: self.clock.now() } }

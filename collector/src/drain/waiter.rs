@@ -1,9 +1,9 @@
-//! How the drain thread sleeps, and what wakes it.
+//! How the drain thread waits, and what wakes it.
 //!
 //! - A recorded thread, when its ring fills past its mark or it starts: it increments a count in its segment, see
 //!   [`shared_ring::bell`].
 //! - Other threads of ours, when an image connects, a process is gone, the writer has room again, or the recording
-//!   ends: they ring the *bell*, a count of our own of the same kind.
+//!   ends: they use the [`Wakeup`], a count of our own of the same kind.
 //! - The clock, six times a second while any process is recorded.
 //!
 //! The thread waits on all counts at once (`futex_waitv`). If the kernel cannot do that, or not for so many, the
@@ -13,7 +13,7 @@
 //! a while, twice as long each time.
 
 use crate::image::Image;
-use crate::image::bell::{Bell, MOST};
+use crate::image::wakeup::{MOST, Wakeup};
 use rustix::io::Errno;
 use rustix::thread::futex::{self, Wait, WaitFlags, WaitPtr, WaitvFlags};
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 /// Longest sleep while any process is recorded, so that rare events still reach the file.
 pub(crate) const LONGEST: Duration = Duration::from_millis(150);
-/// The same while nobody is: only the bell can tell news.
+/// The same while nobody is: only a wakeup can tell news.
 const ALONE: Duration = Duration::from_secs(60);
 /// Shortest sleep where the kernel cannot wait for all counts at once …
 const POLLING: Duration = Duration::from_millis(8);
@@ -46,9 +46,9 @@ enum Woken {
 
 /// The drain thread's sleep.
 #[derive(Debug)]
-pub(crate) struct Sleeper {
-    bell: Arc<Bell>,
-    /// The bell's count before the current round.
+pub(crate) struct Waiter {
+    wakeup: Arc<Wakeup>,
+    /// The wakeup's count before the current round.
     heard: u32,
     waits: Vec<Wait>,
     woken: Woken,
@@ -64,10 +64,10 @@ pub(crate) struct Sleeper {
     pub(crate) sleeps: u64,
 }
 
-impl Sleeper {
-    pub(crate) fn new(bell: Arc<Bell>) -> Sleeper {
-        Sleeper {
-            bell,
+impl Waiter {
+    pub(crate) fn new(wakeup: Arc<Wakeup>) -> Waiter {
+        Waiter {
+            wakeup,
             heard: 0,
             waits: Vec::new(),
             woken: Woken::Us,
@@ -80,10 +80,10 @@ impl Sleeper {
         }
     }
 
-    /// A round begins: any ring from now on ends the next sleep.
+    /// A round begins: any wakeup from now on ends the next sleep.
     pub(crate) fn listen(&mut self) {
-        // Acquire pairs with the Release addition in `Bell::ring`.
-        self.heard = self.bell.count.load(Ordering::Acquire);
+        // Acquire pairs with the Release addition in `Wakeup::notify`.
+        self.heard = self.wakeup.count.load(Ordering::Acquire);
         self.began = Instant::now();
     }
 
@@ -119,7 +119,7 @@ impl Sleeper {
         is_due: impl FnOnce() -> bool,
     ) {
         self.waits.clear();
-        self.add(&self.bell.clone().count, self.heard, WaitFlags::PRIVATE);
+        self.add(&self.wakeup.clone().count, self.heard, WaitFlags::PRIVATE);
         if !self.deaf.is_zero() {
             let deaf = self.deaf;
             if self.wait(deaf) == Woken::Us {
@@ -149,10 +149,10 @@ impl Sleeper {
         }
     }
 
-    /// Sleeps until the bell rings or the time is over, ignoring agents.
+    /// Sleeps until a wakeup or until the time is over, ignoring agents.
     pub(crate) fn sleep_deaf(&mut self, time: Duration) {
         self.waits.clear();
-        self.add(&self.bell.clone().count, self.heard, WaitFlags::PRIVATE);
+        self.add(&self.wakeup.clone().count, self.heard, WaitFlags::PRIVATE);
         self.woken = self.wait(time);
     }
 
@@ -177,12 +177,12 @@ impl Sleeper {
                 Err(Errno::TIMEDOUT) => return Woken::Clock,
                 // If several counts had changed already only the first is reported, so others may be agents.
                 Ok(0) | Err(Errno::INTR) => return Woken::Us,
-                Err(_) if self.bell.count.load(Ordering::Relaxed) != self.heard => return Woken::Us,
+                Err(_) if self.wakeup.count.load(Ordering::Relaxed) != self.heard => return Woken::Us,
                 Ok(_) | Err(_) => return Woken::Agent,
             }
         }
         let time = later(Timespec::default(), longest);
-        match futex::wait(&self.bell.count, futex::Flags::PRIVATE, self.heard, Some(&time)) {
+        match futex::wait(&self.wakeup.count, futex::Flags::PRIVATE, self.heard, Some(&time)) {
             Err(Errno::TIMEDOUT) => Woken::Clock,
             _ => Woken::Us,
         }
@@ -203,31 +203,31 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn sleeper(can_wait_for_many: bool) -> (Arc<Bell>, Sleeper) {
-        let bell = Arc::new(Bell::default());
-        (bell.clone(), Sleeper { can_wait_for_many, ..Sleeper::new(bell) })
+    fn waiter(can_wait_for_many: bool) -> (Arc<Wakeup>, Waiter) {
+        let wakeup = Arc::new(Wakeup::default());
+        (wakeup.clone(), Waiter { can_wait_for_many, ..Waiter::new(wakeup) })
     }
 
-    /// Check that a ring before or during a sleep ends it, with and without `futex_waitv`.
+    /// Check that a wakeup before or during a sleep ends it, with and without `futex_waitv`.
     #[test]
-    fn bell_ends_a_sleep() {
+    fn wakeups_end_a_sleep() {
         for can_wait_for_many in [true, false] {
-            let (bell, mut sleeper) = sleeper(can_wait_for_many);
-            sleeper.listen();
-            bell.ring();
+            let (wakeup, mut waiter) = waiter(can_wait_for_many);
+            waiter.listen();
+            wakeup.notify();
             let started = Instant::now();
-            sleeper.sleep(std::iter::empty(), false, || false);
-            sleeper.listen();
-            let ringer = std::thread::spawn(move || {
+            waiter.sleep(std::iter::empty(), false, || false);
+            waiter.listen();
+            let notifier = std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(5));
-                bell.ring();
+                wakeup.notify();
             });
-            let heard = sleeper.heard;
-            while sleeper.heard == heard {
-                sleeper.sleep(std::iter::empty(), false, || false);
-                sleeper.listen();
+            let heard = waiter.heard;
+            while waiter.heard == heard {
+                waiter.sleep(std::iter::empty(), false, || false);
+                waiter.listen();
             }
-            ringer.join().unwrap();
+            notifier.join().unwrap();
             assert!(started.elapsed() < Duration::from_secs(30));
         }
     }
@@ -236,36 +236,36 @@ mod tests {
     /// often.
     #[test]
     fn long_idle_rounds_are_rare() {
-        let (_bell, mut sleeper) = sleeper(false);
+        let (_bell, mut waiter) = waiter(false);
         for (took, words, expected) in
             [(0, 0, POLLING), (4, WORTH, POLLING), (4, 0, 4 * REST * MS), (9, 0, LONGEST)]
         {
-            sleeper.began = Instant::now() - took * MS;
-            sleeper.polled(words);
+            waiter.began = Instant::now() - took * MS;
+            waiter.polled(words);
             assert!(
-                sleeper.polling >= expected && sleeper.polling <= LONGEST,
+                waiter.polling >= expected && waiter.polling <= LONGEST,
                 "{took} ms: {:?}",
-                sleeper.polling
+                waiter.polling
             );
-            assert!(words < WORTH || sleeper.polling == POLLING);
+            assert!(words < WORTH || waiter.polling == POLLING);
         }
     }
 
     /// Check that calls for nothing make deaf, longer and longer up to a limit, and one for something makes hear again.
     #[test]
     fn calls_for_nothing_make_deaf() {
-        let (_bell, mut sleeper) = sleeper(true);
-        sleeper.woken = Woken::Agent;
+        let (_bell, mut waiter) = waiter(true);
+        waiter.woken = Woken::Agent;
         for expected in [1, 2, 4, 8, 16, 32, 50, 50] {
-            sleeper.moved(WORTH - 1, false);
-            assert_eq!(sleeper.deaf, DEAF * expected);
+            waiter.moved(WORTH - 1, false);
+            assert_eq!(waiter.deaf, DEAF * expected);
         }
-        sleeper.moved(WORTH - 1, true);
-        assert_eq!(sleeper.deaf, Duration::ZERO);
-        sleeper.moved(WORTH, false);
-        assert_eq!(sleeper.deaf, Duration::ZERO);
-        sleeper.woken = Woken::Clock;
-        sleeper.moved(0, false);
-        assert_eq!(sleeper.deaf, Duration::ZERO);
+        waiter.moved(WORTH - 1, true);
+        assert_eq!(waiter.deaf, Duration::ZERO);
+        waiter.moved(WORTH, false);
+        assert_eq!(waiter.deaf, Duration::ZERO);
+        waiter.woken = Woken::Clock;
+        waiter.moved(0, false);
+        assert_eq!(waiter.deaf, Duration::ZERO);
     }
 }

@@ -13,17 +13,17 @@
 
 use super::drained::Drained;
 use crate::image::ImageId;
-use crate::image::bell::MOST;
+use crate::image::wakeup::MOST;
 use std::collections::BTreeMap;
 
 /// The images.
 #[derive(Debug, Default)]
-pub(crate) struct Crowd {
+pub(crate) struct ReadySet {
     busy: Vec<Drained>,
     idle: BTreeMap<ImageId, Drained>,
 }
 
-impl Crowd {
+impl ReadySet {
     /// Adds an image, which is busy at first.
     pub(crate) fn add(&mut self, image: Drained) {
         self.busy.push(image);
