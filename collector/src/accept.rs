@@ -1,10 +1,10 @@
 //! Answers agents: who may connect, and what they are given.
 
-mod door;
+mod admission;
 pub(crate) mod listener;
 pub(crate) mod listening_socket;
-mod pending;
 pub(crate) mod refuse;
+mod rejected;
 mod socket;
-mod strangers;
+mod unauthenticated;
 mod unrecorded;

@@ -3,7 +3,7 @@
 //! ```text
 //!  named ────── /proc/*/{stat,exe}: who is called so
 //!  preloaded ── /proc/*/maps: who has the agent, who its doorbell, whose memory is whose ─► Preloaded
-//!  bell ─────── the doorbell's file, locked while one calls: ring it
+//!  doorbell ─── the doorbell's file, locked while one calls: ring it
 //!  confinement  filters on its system calls: whether they would kill it for that
 //!  call ─────── the socket beside it: Hello, memory, "mapped" ─► Image
 //! ```
@@ -12,18 +12,18 @@
 //! see [`shared_ring::doorbell`]; only those who may write that page can call it: its user, and root.
 
 pub mod agent_file;
-mod bell;
 mod call;
 mod confinement;
+mod doorbell;
 mod hindrance;
 pub mod launch;
 mod named;
 mod preloaded;
 pub mod target;
 
-pub use bell::make_doorbell;
 pub(crate) use call::call;
 pub use call::{Manner, is_callable};
+pub use doorbell::make_doorbell;
 pub use hindrance::Hindrance;
 pub use named::named;
 pub use preloaded::{Preloaded, State, preloaded};

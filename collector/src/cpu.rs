@@ -14,6 +14,7 @@ pub(crate) mod counters;
 mod owners;
 mod refusal;
 mod sampled;
+pub(crate) mod without_agent;
 
 #[expect(unsafe_code, reason = "asks the kernel for events")]
 mod event;
@@ -42,7 +43,6 @@ mod pairs;
 mod plan;
 mod sampler;
 mod state;
-mod strangers;
 mod unsampled;
 mod walk;
 
@@ -56,4 +56,3 @@ pub(crate) use plan::Plan;
 pub(crate) use sampled::Sampled;
 pub(crate) use sampler::Sampler;
 pub(crate) use stacks::remark_on_unkept;
-pub(crate) use strangers::remark_on_strangers;

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! When the writer has fallen behind by more than the queue holds, a round takes nothing from the rings and merges
-//! nothing. Where there are many images, most rounds visit only some of them: see [`crowd`].
+//! nothing. Where there are many images, most rounds visit only some of them: see [`ready_set`].
 
 pub(crate) mod batch;
 pub(crate) mod drained;
@@ -135,7 +135,7 @@ impl Round {
             self.close();
         }
         let is_whole = is_stopping
-            || !self.ready.is_crowded()
+            || !self.ready.is_too_large()
             || self.waiter.is_time_to_poll()
             || self.ready.busy().any(Drained::is_behind);
         let now = self.drain.clock.now();
@@ -281,7 +281,7 @@ impl Round {
         let mut images = busy.clone();
         let is_due =
             || images.any(|image| image.is_due() || image.is_behind() || (scans && image.has_parting()));
-        self.waiter.sleep(busy.map(|image| &image.image), self.ready.is_crowded(), is_due);
+        self.waiter.sleep(busy.map(|image| &image.image), self.ready.is_too_large(), is_due);
     }
 }
 

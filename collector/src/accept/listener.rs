@@ -1,11 +1,11 @@
 //! The threads that answer agents: check who connects, make the memory of the image, hand it over.
 
-use super::door::{Door, new_key};
+use super::admission::{Admission, new_key};
 use super::listening_socket::ListeningSocket;
-use super::pending::{Pending, Waiting};
 use super::refuse::refuse;
+use super::rejected::Rejected;
 use super::socket::{beside, open};
-use super::strangers::Strangers;
+use super::unauthenticated::{Unauthenticated, Waiting};
 use super::unrecorded::Unrecorded;
 use crate::base::alarm::Alarm;
 use crate::base::clock;
@@ -100,27 +100,27 @@ impl Listener {
             None => Some(new_key().map_err(|source| Error::System { what: "read /dev/urandom", source })?),
             Some(_) => None,
         };
-        let door = match key {
-            Some(key) => Door::Key(key),
+        let admission = match key {
+            Some(key) => Admission::Key(key),
             // The file's permissions have already kept everybody else out.
-            None if is_file(&name) => Door::Open,
-            None => Door::Closed,
+            None if is_file(&name) => Admission::Open,
+            None => Admission::Closed,
         };
         let failed = |source| Error::System { what: "make an eventfd", source };
         let over = Arc::new(Alarm::new().map_err(failed)?);
         let failed = |source| Error::System { what: "start a thread", source };
         let host = Arc::new(Host::new(rules, outlet).map_err(failed)?);
         let mut listener = Listener { name, key, host, beside: None, over, threads: Vec::new() };
-        listener.serve(socket, door)?;
+        listener.serve(socket, admission)?;
         listener.listen_beside(place.folder);
         Ok(listener)
     }
 
-    fn serve(&mut self, socket: OwnedFd, door: Door) -> Result<(), Error> {
+    fn serve(&mut self, socket: OwnedFd, admission: Admission) -> Result<(), Error> {
         let (host, ended) = (self.host.clone(), self.over.clone());
         let thread = std::thread::Builder::new()
             .name("listener".into())
-            .spawn(move || host.serve(ListeningSocket::new(socket), &door, &ended))
+            .spawn(move || host.serve(ListeningSocket::new(socket), &admission, &ended))
             .map_err(|source| Error::System { what: "start a thread", source })?;
         self.threads.push(thread);
         Ok(())
@@ -130,7 +130,7 @@ impl Listener {
     fn listen_beside(&mut self, folder: Option<&Path>) {
         let Some(beside) = folder.and_then(|folder| beside(folder, &self.name)) else { return };
         let opened = open(Some(&beside), Rights::default());
-        match opened.and_then(|(socket, _)| self.serve(socket, Door::Open)) {
+        match opened.and_then(|(socket, _)| self.serve(socket, Admission::Open)) {
             Ok(()) => self.beside = Some(beside),
             Err(error) => debug!("no socket beside the agent: {error}"),
         }
@@ -138,11 +138,11 @@ impl Listener {
 
     /// Stops taking agents in. Those still waiting are told so.
     pub(crate) fn stop(self) -> Closed {
-        let Host { unrecorded, missed, strangers, has_passed_over, .. } = &*self.host;
+        let Host { unrecorded, missed, rejected, has_passed_over, .. } = &*self.host;
         Closed {
             unrecorded: unrecorded.clone(),
             missed: missed.clone(),
-            strangers: strangers.clone(),
+            rejected: rejected.clone(),
             // Relaxed: the threads that set it have ended, or wait for nothing any more.
             has_passed_over: has_passed_over.load(Ordering::Relaxed),
         }
@@ -190,7 +190,7 @@ const NO_AGENT: &str = "The program ended before the agent could start in it, or
 pub(crate) struct Closed {
     unrecorded: Arc<Unrecorded>,
     missed: Arc<MissedAllocators>,
-    strangers: Arc<Strangers>,
+    rejected: Arc<Rejected>,
     /// Some process was not recorded because the user did not choose it.
     has_passed_over: bool,
 }
@@ -198,7 +198,7 @@ pub(crate) struct Closed {
 impl Closed {
     /// Why a process that was to be recorded was not, although the user chose it.
     pub(crate) fn refused(&self) -> Option<String> {
-        self.remark_on_unrecorded().or_else(|| self.remark_on_strangers())
+        self.remark_on_unrecorded().or_else(|| self.remark_on_rejected())
     }
 
     /// Why a recording without any process has failed; none if the user chose no process that came.
@@ -213,8 +213,8 @@ impl Closed {
     }
 
     /// The same about processes of other users.
-    pub(crate) fn remark_on_strangers(&self) -> Option<String> {
-        self.strangers.remark()
+    pub(crate) fn remark_on_rejected(&self) -> Option<String> {
+        self.rejected.remark()
     }
 
     /// The same about allocators that could not be observed.
@@ -228,7 +228,7 @@ impl Closed {
 pub(crate) struct Host {
     unrecorded: Arc<Unrecorded>,
     missed: Arc<MissedAllocators>,
-    strangers: Arc<Strangers>,
+    rejected: Arc<Rejected>,
     /// See [`Closed`].
     has_passed_over: AtomicBool,
     rules: Rules,
@@ -250,13 +250,13 @@ impl Host {
             next: AtomicU32::new(0),
             unrecorded: Arc::default(),
             missed: Arc::default(),
-            strangers: Arc::default(),
+            rejected: Arc::default(),
             has_passed_over: AtomicBool::new(false),
         })
     }
 
     /// Answers agents as they speak, regardless of silent ones, until the recording is over.
-    fn serve(&self, mut listening: ListeningSocket, door: &Door, over: &Alarm) {
+    fn serve(&self, mut listening: ListeningSocket, admission: &Admission, over: &Alarm) {
         let mut waiting = Waiting::default();
         loop {
             waiting.give_up();
@@ -265,10 +265,10 @@ impl Host {
                 break;
             }
             for agent in waiting.take(&ready) {
-                self.hear(&agent, door);
+                self.hear(&agent, admission);
             }
             if ready.has_new {
-                self.let_in(&mut listening, door, &mut waiting);
+                self.let_in(&mut listening, admission, &mut waiting);
             }
         }
         // Agents still waiting are told that the recording is over.
@@ -279,7 +279,7 @@ impl Host {
     }
 
     /// Accepts waiting connections.
-    fn let_in(&self, listening: &mut ListeningSocket, door: &Door, waiting: &mut Waiting) {
+    fn let_in(&self, listening: &mut ListeningSocket, admission: &Admission, waiting: &mut Waiting) {
         for _ in 0..AT_ONCE {
             if !waiting.has_room() {
                 return;
@@ -288,8 +288,8 @@ impl Host {
                 Ok(Some(socket)) => {
                     // Fails only for a client that has gone.
                     let Ok(peer) = Peer::of(&socket) else { continue };
-                    if !waiting.let_in(socket, peer, door) {
-                        self.strangers.add(peer.uid);
+                    if !waiting.let_in(socket, peer, admission) {
+                        self.rejected.add(peer.uid);
                     }
                 }
                 Ok(None) => return,
@@ -305,14 +305,18 @@ impl Host {
     }
 
     /// Answers an agent that has spoken. One that gets no memory is told so; otherwise it would come again.
-    fn hear(&self, agent: &Pending, door: &Door) {
-        if let Err(error) = self.answer(agent, door) {
+    fn hear(&self, agent: &Unauthenticated, admission: &Admission) {
+        if let Err(error) = self.answer(agent, admission) {
             self.note(&error);
             let _ = refuse(&agent.socket, Verdict::NoMeans);
         }
     }
 
-    fn answer(&self, Pending { socket: agent, peer, .. }: &Pending, door: &Door) -> std::io::Result<()> {
+    fn answer(
+        &self,
+        Unauthenticated { socket: agent, peer, .. }: &Unauthenticated,
+        admission: &Admission,
+    ) -> std::io::Result<()> {
         let mut message = [0; MESSAGE];
         let received = rustix::net::recv(agent, &mut message, RecvFlags::DONTWAIT);
         // Anything but a hello does not come from an agent, and an agent that has gone is not answered either.
@@ -320,9 +324,9 @@ impl Host {
         let Some(hello) = Hello::from_bytes(&message) else { return Ok(()) };
         let is_ours = hello.version == PROTOCOL_VERSION;
         // Another version may keep its key elsewhere in the message.
-        if !door.admits(peer, if is_ours { &hello.key } else { &Key::NONE }) {
+        if !admission.admits(peer, if is_ours { &hello.key } else { &Key::NONE }) {
             debug!("a process of uid {} has not the key of this recording", peer.uid);
-            self.strangers.add(peer.uid);
+            self.rejected.add(peer.uid);
             let _ = refuse(agent, if is_ours { Verdict::Stranger } else { Verdict::Version });
             return Ok(());
         }
@@ -487,7 +491,7 @@ pub(crate) fn accept(agent: &OwnedFd, geometry: Geometry, descriptors: [OwnedFd;
 
 #[cfg(test)]
 mod tests {
-    use super::super::pending::PATIENCE;
+    use super::super::unauthenticated::PATIENCE;
     use super::*;
     use crate::image::End;
     use crate::image::wakeup::MOST;
@@ -539,7 +543,7 @@ mod tests {
         rustix::net::send(&gone, &hello(PROTOCOL_VERSION), SendFlags::empty()).unwrap();
         drop(gone);
         let peer = Peer::of(&ours).unwrap();
-        listener.host.hear(&Pending::new(ours, peer), &Door::Closed);
+        listener.host.hear(&Unauthenticated::new(ours, peer), &Admission::Closed);
         let remark = listener.host.unrecorded.remark().unwrap();
         assert!(remark.contains("waited too long"), "{remark}");
         let old = connect(&listener);
@@ -553,7 +557,7 @@ mod tests {
         let closed = listener.stop();
         let remark = closed.remark_on_unrecorded().unwrap();
         assert!(remark.contains("recorded: 2,"), "{remark}");
-        assert!(closed.remark_on_strangers().is_none());
+        assert!(closed.remark_on_rejected().is_none());
         assert!(images.try_recv().is_err());
     }
 

@@ -1,8 +1,8 @@
 //! Calls a dormant process, and gives it the memory of its recording.
 
 use super::Refusal;
-use super::bell::{Bell, Lock, as_owner, open_folder};
 use super::confinement::Confinement;
+use super::doorbell::{DoorbellFile, Lock, as_owner, open_folder};
 use super::hindrance::{Hindrance, room};
 use super::preloaded::{Mapped, Preloaded, State, preloaded_one};
 use crate::accept::listener::{Host, accept};
@@ -58,7 +58,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
     }
     let doorbell = process.doorbell.as_ref().ok_or(Refusal::NoDoorbell { pid })?;
     let system = |source: io::Error| Refusal::System { pid, source };
-    let (folder, bell) = open(&process, doorbell)?;
+    let (folder, page) = open(&process, doorbell)?;
     let own_pid = namespace::own(pid).unwrap_or(pid);
     let (mut has_called, mut is_taken, mut is_busy) = (false, false, false);
     let (waker, mut unwoken) = match manner {
@@ -81,7 +81,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
         let until = deadline.min(Instant::now() + AT_ONCE);
         let (answered, refusal) = waking(waker.as_ref(), until, || {
             while Instant::now() < until && is_there(pid) {
-                bell.ring(own_pid).map_err(system)?;
+                page.ring(own_pid).map_err(system)?;
                 if !is_readable(&socket.socket, AGAIN) {
                     continue;
                 }
@@ -185,7 +185,7 @@ fn is_there(pid: u32) -> bool {
 }
 
 /// The doorbell's folder as the process sees it, and the doorbell, which must be the file that the process maps.
-fn open(process: &Preloaded, doorbell: &Mapped) -> Result<(OwnedFd, Bell), Refusal> {
+fn open(process: &Preloaded, doorbell: &Mapped) -> Result<(OwnedFd, DoorbellFile), Refusal> {
     let pid = process.pid;
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::PermissionDenied => Refusal::NotYours { pid },
@@ -197,11 +197,12 @@ fn open(process: &Preloaded, doorbell: &Mapped) -> Result<(OwnedFd, Bell), Refus
     // The maps of a process with another root may name our paths.
     let mut result = Err(io::Error::from(io::ErrorKind::NotFound));
     for place in [inside.as_path(), folder] {
-        result =
-            open_folder(place).map_err(io::Error::from).and_then(|folder| Ok((Bell::open(&folder)?, folder)));
-        if let Ok((bell, folder)) = result {
-            return match bell.identity() {
-                Ok((_, inode)) if inode == doorbell.inode => Ok((folder, bell)),
+        result = open_folder(place)
+            .map_err(io::Error::from)
+            .and_then(|folder| Ok((DoorbellFile::open(&folder)?, folder)));
+        if let Ok((page, folder)) = result {
+            return match page.identity() {
+                Ok((_, inode)) if inode == doorbell.inode => Ok((folder, page)),
                 _ => Err(failed(io::Error::other(
                     "it is not the one that the process hears: restart the process",
                 ))),

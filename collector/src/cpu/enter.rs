@@ -7,7 +7,7 @@ use super::batch::{self, Batch, Copied, Image, KernelFrame, Step, Task, ThreadNa
 use super::kernel::KERNEL;
 use super::owners::{Decided, Owners};
 use super::registers::Start;
-use super::strangers::Strangers;
+use super::without_agent::WithoutAgent;
 use crate::base::clock::Clock;
 use crate::remote_unwind::files::KnownFile;
 use crate::tables::addresses::Addresses;
@@ -217,8 +217,8 @@ impl Entered {
     }
 
     /// Programs that recorded processes started and that have no agent, among the images decided so far.
-    pub(crate) fn without_agent(&mut self) -> Strangers {
-        std::mem::take(&mut self.owners.strangers)
+    pub(crate) fn without_agent(&mut self) -> WithoutAgent {
+        std::mem::take(&mut self.owners.without_agent)
     }
 
     /// Number of sampled processes whose program is unknown, among the images decided so far.

@@ -13,7 +13,7 @@
 
 use super::batch::Image;
 use super::images::Images;
-use super::strangers::{Descent, Strangers, is_stranger};
+use super::without_agent::{Descent, WithoutAgent, is_without_agent};
 use crate::base::clock::Clock;
 use crate::tables::processes::Processes;
 use capture::{Ended, Error, Process, ProcessEnd, ProcessId, Writer};
@@ -70,7 +70,7 @@ pub(super) struct Owners {
     /// Images that no further record can refer to, and since when.
     gone: VecDeque<(Instant, u32)>,
     /// Programs that recorded processes started and that have no agent.
-    pub(super) strangers: Strangers,
+    pub(super) without_agent: WithoutAgent,
     /// Number of sampled processes whose program is unknown.
     pub(super) nameless: u64,
 }
@@ -199,8 +199,8 @@ impl Owners {
                 writer.update_process(row, process_of(&entry.image, parent.owner, clock))?;
             }
             let Entry { image, owner, row, recorded, .. } = entry;
-            if is_stranger(&image, parent.descent, recorded, lived(&image)) {
-                *self.strangers.entry(image.program()).or_default() += 1;
+            if is_without_agent(&image, parent.descent, recorded, lived(&image)) {
+                *self.without_agent.entry(image.program()).or_default() += 1;
             }
             let is_alone = row.is_some() && recorded.is_none();
             let is_process = !matches!(image.pid, NOBODY | IDLE);

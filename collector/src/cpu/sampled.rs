@@ -1,6 +1,6 @@
 //! What was sampled.
 
-use super::strangers::Strangers;
+use super::without_agent::WithoutAgent;
 use capture::{CpuSummary, FaultSummary};
 
 /// What the capture says about samples and page faults.
@@ -9,7 +9,7 @@ pub(crate) struct Sampled {
     pub(crate) cpu: CpuSummary,
     pub(crate) faults: FaultSummary,
     /// Names of programs that recorded processes started and that have no agent.
-    pub(crate) without_agent: Strangers,
+    pub(crate) without_agent: WithoutAgent,
     /// Number of sampled processes whose program is unknown.
     pub(crate) nameless: u64,
     /// Process records that were lost.

@@ -1,6 +1,6 @@
 //! The images of a recording, as the drain thread visits them.
 //!
-//! A round visits all images, unless there are more than the kernel lets the thread wait for: then they are a *crowd*.
+//! A round visits all images, unless there are more than the kernel lets the thread wait for: then some are left out.
 //!
 //! ```text
 //!   busy   new, read from lately, or about to end         every round: copied out of their rings
@@ -35,7 +35,7 @@ impl ReadySet {
     }
 
     /// True when there are too many to visit them all in each round.
-    pub(crate) fn is_crowded(&self) -> bool {
+    pub(crate) fn is_too_large(&self) -> bool {
         self.busy.len() + self.idle.len() >= MOST
     }
 
@@ -58,10 +58,10 @@ impl ReadySet {
 
     /// After a whole round: parts those that have nothing to read from the others.
     pub(crate) fn part(&mut self) {
-        let is_crowded = self.is_crowded();
-        let again = self.idle.extract_if(.., |_, image| !is_crowded || !image.is_idle());
+        let is_too_large = self.is_too_large();
+        let again = self.idle.extract_if(.., |_, image| !is_too_large || !image.is_idle());
         let again: Vec<Drained> = again.map(|(_, image)| image).collect();
-        if is_crowded {
+        if is_too_large {
             let idle = self.busy.extract_if(.., |image| image.is_idle());
             self.idle.extend(idle.map(|image| (image.image.id, image)));
         }

@@ -1,4 +1,4 @@
-//! Wakes the drain thread.
+//! Wakes the drain thread: an event count.
 
 use super::ImageId;
 use rustix::thread::futex;

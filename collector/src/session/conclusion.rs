@@ -11,7 +11,8 @@ use crate::base::error::Error;
 use crate::base::name_search::NameSearch;
 use crate::base::options::Options;
 use crate::cpu::Sampled;
-use crate::cpu::{remark_on_nameless, remark_on_strangers, remark_on_unkept};
+use crate::cpu::without_agent::remark_on_programs_without_agent;
+use crate::cpu::{remark_on_nameless, remark_on_unkept};
 use crate::writer::pipeline::Pipeline;
 use crate::writer::symbolize::{Wanted, symbolize};
 use capture::{Effort, Summary};
@@ -63,12 +64,12 @@ impl Conclusion {
             whole.pipeline.names.remark(),
             whole.pipeline.names.unseen.remark(),
             closed.remark_on_unrecorded(),
-            closed.remark_on_strangers(),
+            closed.remark_on_rejected(),
             scanned.remark(),
             closed.remark_on_missed(),
             remark_on_nameless(sampled.nameless, sampled.untold),
             remark_on_unkept(sampled.unkept),
-            self.follows.then(|| remark_on_strangers(&sampled.without_agent)).flatten(),
+            self.follows.then(|| remark_on_programs_without_agent(&sampled.without_agent)).flatten(),
         ];
         let mut summary = whole.summary(sampled, unrecorded);
         summary.remarks.extend(further.into_iter().flatten());

@@ -47,7 +47,7 @@ fn make_in(folder: &Path) -> io::Result<()> {
     }
     // It makes the file that is locked.
     drop(Lock::take(&folder)?);
-    if Bell::open(&folder).is_ok() {
+    if DoorbellFile::open(&folder).is_ok() {
         return Ok(());
     }
     let temporary = format!(".{FILE}.{}", std::process::id());
@@ -61,7 +61,7 @@ fn make_in(folder: &Path) -> io::Result<()> {
     // A valid doorbell there was just made by somebody else; anything else is replaced.
     let placed = renameat_with(&folder, temporary.as_str(), &folder, FILE, RenameFlags::NOREPLACE);
     let placed = match placed {
-        Err(Errno::EXIST) if Bell::open(&folder).is_ok() => {
+        Err(Errno::EXIST) if DoorbellFile::open(&folder).is_ok() => {
             unlinkat(&folder, temporary.as_str(), AtFlags::empty())
         }
         Err(Errno::EXIST) => rustix::fs::renameat(&folder, temporary.as_str(), &folder, FILE),
@@ -88,20 +88,24 @@ pub(super) fn open_folder(path: &Path) -> rustix::io::Result<OwnedFd> {
 
 /// A doorbell's file, open for ringing.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(super) struct DoorbellFile {
     file: File,
 }
 
-impl Bell {
+impl DoorbellFile {
     /// Opens the doorbell in a folder, if agents would trust it.
-    pub(super) fn open(folder: &OwnedFd) -> io::Result<Bell> {
+    pub(super) fn open(folder: &OwnedFd) -> io::Result<DoorbellFile> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = openat(folder, FILE, flags, Mode::empty())?;
         check(&fstat(&file)?)?;
         let file = File::from(file);
         let mut magic = [0; 8];
         file.read_exact_at(&mut magic, 8)?;
-        if magic == MAGIC.to_ne_bytes() { Ok(Bell { file }) } else { Err(io::Error::other("not a doorbell")) }
+        if magic == MAGIC.to_ne_bytes() {
+            Ok(DoorbellFile { file })
+        } else {
+            Err(io::Error::other("not a doorbell"))
+        }
     }
 
     /// Device and inode, which identify it in the maps of processes.
@@ -193,8 +197,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    fn bell_in(folder: &Path) -> io::Result<Bell> {
-        Bell::open(&open_folder(folder)?)
+    fn doorbell_in(folder: &Path) -> io::Result<DoorbellFile> {
+        DoorbellFile::open(&open_folder(folder)?)
     }
 
     /// Check that a doorbell is made once, and that each ring changes its count and names the process.
@@ -203,13 +207,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         make_in(folder.path()).unwrap();
         make_in(folder.path()).unwrap();
-        let bell = bell_in(folder.path()).unwrap();
+        let doorbell = doorbell_in(folder.path()).unwrap();
         let words = || {
             let bytes = std::fs::read(folder.path().join(FILE)).unwrap();
             [0, 4].map(|at| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap()))
         };
         let [before, _] = words();
-        bell.ring(77).unwrap();
+        doorbell.ring(77).unwrap();
         assert_eq!(words(), [before + 1, 77]);
         make_in(folder.path()).unwrap();
         assert_eq!(words(), [before + 1, 77], "one that is there is kept");
@@ -264,9 +268,9 @@ mod tests {
         ];
         for (what, put) in put {
             put();
-            assert!(bell_in(folder.path()).is_err(), "{what}");
+            assert!(doorbell_in(folder.path()).is_err(), "{what}");
             make_in(folder.path()).unwrap();
-            assert!(bell_in(folder.path()).is_ok(), "{what}");
+            assert!(doorbell_in(folder.path()).is_ok(), "{what}");
             std::fs::remove_file(&place).unwrap();
             let _ = std::fs::remove_file(&elsewhere);
         }

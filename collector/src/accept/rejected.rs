@@ -8,9 +8,9 @@ const USERS: usize = 8;
 
 /// Number of attempts, by user.
 #[derive(Debug, Default)]
-pub(crate) struct Strangers(Mutex<BTreeMap<u32, u64>>);
+pub(crate) struct Rejected(Mutex<BTreeMap<u32, u64>>);
 
-impl Strangers {
+impl Rejected {
     /// Counts one attempt.
     pub(crate) fn add(&self, uid: u32) {
         let mut users = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,12 +41,12 @@ mod tests {
     /// Check that all attempts are counted, whoever makes them, and that the user with the most is named.
     #[test]
     fn all_are_counted_in_little_memory() {
-        let strangers = Strangers::default();
-        assert_eq!(strangers.remark(), None);
-        (0..100).for_each(|_| strangers.add(65534));
-        (0..10_000).for_each(|uid| strangers.add(uid));
-        let remark = strangers.remark().unwrap();
+        let rejected = Rejected::default();
+        assert_eq!(rejected.remark(), None);
+        (0..100).for_each(|_| rejected.add(65534));
+        (0..10_000).for_each(|uid| rejected.add(uid));
+        let remark = rejected.remark().unwrap();
         assert!(remark.contains(": 10100,"), "{remark}");
-        assert!(strangers.0.lock().unwrap().len() <= USERS);
+        assert!(rejected.0.lock().unwrap().len() <= USERS);
     }
 }

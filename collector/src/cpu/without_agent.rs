@@ -34,17 +34,17 @@ impl Descent {
 
 /// True for a program that a recorded process started and that no agent reported, although it `lived` long enough for
 /// one to do so.
-pub(super) fn is_stranger(image: &Image, parent: Descent, recorded: Option<bool>, lived: bool) -> bool {
+pub(super) fn is_without_agent(image: &Image, parent: Descent, recorded: Option<bool>, lived: bool) -> bool {
     let is_its = recorded.is_none() && parent == Descent::Recorded;
     is_its && image.is_exec && image.is_chosen && !image.is_unknown() && lived
 }
 
 /// How often each program was started, by name.
-pub(crate) type Strangers = BTreeMap<String, u64>;
+pub(crate) type WithoutAgent = BTreeMap<String, u64>;
 
 /// What the user is told about them.
-pub(crate) fn remark_on_strangers(strangers: &Strangers) -> Option<String> {
-    let mut all: Vec<_> = strangers.iter().collect();
+pub(crate) fn remark_on_programs_without_agent(programs: &WithoutAgent) -> Option<String> {
+    let mut all: Vec<_> = programs.iter().collect();
     all.sort_by_key(|(_, times)| Reverse(**times));
     let mut told: Vec<String> = all
         .iter()
@@ -117,7 +117,7 @@ mod tests {
         for (image, recorded) in images.iter().zip(recorded) {
             let parent = image.parent.map_or(Descent::Foreign, |parent| descents[parent as usize]);
             descents.push(Descent::of(parent, recorded));
-            if is_stranger(image, parent, recorded, image.ended.is_some()) {
+            if is_without_agent(image, parent, recorded, image.ended.is_some()) {
                 names.push(image.program());
             }
         }
@@ -127,14 +127,14 @@ mod tests {
     /// Check that each name is listed once, the most frequent first, and only so many.
     #[test]
     fn frequent_names_come_first() {
-        assert_eq!(remark_on_strangers(&Strangers::new()), None);
+        assert_eq!(remark_on_programs_without_agent(&WithoutAgent::new()), None);
         let names = [("a", 1), ("b", 2), ("c", 1)].map(|(name, times)| (name.to_owned(), times)).into();
-        let text = remark_on_strangers(&names).expect("there is something to tell");
+        let text = remark_on_programs_without_agent(&names).expect("there is something to tell");
         assert!(
             text.starts_with("Started without the agent, and so not recorded: b (2 times), a, c. "),
             "{text}"
         );
         let names = (0..20).map(|name| (name.to_string(), 1)).collect();
-        assert!(remark_on_strangers(&names).is_some_and(|text| text.contains(", 12 more. ")));
+        assert!(remark_on_programs_without_agent(&names).is_some_and(|text| text.contains(", 12 more. ")));
     }
 }

@@ -5,7 +5,7 @@
 //! places. When all are taken, the user with the most loses the client that has waited longest, without a reply:
 //! agents speak at once, and retry when they are dropped.
 
-use super::door::Door;
+use super::admission::Admission;
 use super::listening_socket::ListeningSocket;
 use crate::base::alarm::Alarm;
 use crate::base::peer::Peer;
@@ -19,35 +19,35 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// Most silent clients of root and our own user; more wait to be accepted.
 const SILENT: usize = 256;
 /// Most silent clients of all other users together.
-const STRANGERS: usize = 64;
+const FOREIGN: usize = 64;
 
 /// A client that has not said anything yet.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct Unauthenticated {
     pub(crate) socket: OwnedFd,
     pub(crate) peer: Peer,
     /// Belongs neither to root nor to our own user.
-    is_stranger: bool,
+    is_foreign: bool,
     since: Instant,
 }
 
-impl Pending {
-    pub(crate) fn new(socket: OwnedFd, peer: Peer) -> Pending {
-        Pending { socket, peer, is_stranger: !peer.is_trusted(), since: Instant::now() }
+impl Unauthenticated {
+    pub(crate) fn new(socket: OwnedFd, peer: Peer) -> Unauthenticated {
+        Unauthenticated { socket, peer, is_foreign: !peer.is_trusted(), since: Instant::now() }
     }
 }
 
 /// All of them, in order of arrival.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting(Vec<Pending>);
+pub(crate) struct Waiting(Vec<Unauthenticated>);
 
 impl Waiting {
-    /// Accepts a client. False, after refusing it, if it belongs to another user and `door` is closed to those.
-    pub(crate) fn let_in(&mut self, socket: OwnedFd, peer: Peer, door: &Door) -> bool {
-        let may_join = door.may_admit(&peer);
+    /// Accepts a client. False, after refusing it, if it belongs to another user and `admission` is closed to those.
+    pub(crate) fn let_in(&mut self, socket: OwnedFd, peer: Peer, admission: &Admission) -> bool {
+        let may_join = admission.may_admit(&peer);
         if may_join {
-            let new = Pending::new(socket, peer);
-            if new.is_stranger && self.strangers().count() >= STRANGERS {
+            let new = Unauthenticated::new(socket, peer);
+            if new.is_foreign && self.foreign().count() >= FOREIGN {
                 self.let_go();
             }
             self.0.push(new);
@@ -60,21 +60,21 @@ impl Waiting {
 
     /// Drops the longest waiting client of the other user with the most.
     fn let_go(&mut self) {
-        let of = |uid: u32| self.strangers().filter(move |other| other.peer.uid == uid);
-        let Some(uid) = self.strangers().map(|one| one.peer.uid).max_by_key(|uid| of(*uid).count()) else {
+        let of = |uid: u32| self.foreign().filter(move |other| other.peer.uid == uid);
+        let Some(uid) = self.foreign().map(|one| one.peer.uid).max_by_key(|uid| of(*uid).count()) else {
             return;
         };
         let longest = self.0.iter().position(|one| one.peer.uid == uid);
         longest.map(|at| self.0.remove(at));
     }
 
-    fn strangers(&self) -> impl Iterator<Item = &Pending> {
-        self.0.iter().filter(|one| one.is_stranger)
+    fn foreign(&self) -> impl Iterator<Item = &Unauthenticated> {
+        self.0.iter().filter(|one| one.is_foreign)
     }
 
     /// True while more may be accepted.
     pub(crate) fn has_room(&self) -> bool {
-        self.0.len() - self.strangers().count() < SILENT
+        self.0.len() - self.foreign().count() < SILENT
     }
 
     /// Gives up clients that were silent for too long.
@@ -83,7 +83,7 @@ impl Waiting {
     }
 
     /// Takes out the clients that have spoken.
-    pub(crate) fn take(&mut self, ready: &Ready) -> Vec<Pending> {
+    pub(crate) fn take(&mut self, ready: &Ready) -> Vec<Unauthenticated> {
         let mut speaking = ready.spoken.iter();
         self.0.extract_if(.., |_| speaking.next().copied().unwrap_or(false)).collect()
     }
@@ -132,27 +132,27 @@ mod tests {
     use super::*;
     use std::os::unix::net::UnixStream;
 
-    fn one(uid: u32) -> Pending {
+    fn one(uid: u32) -> Unauthenticated {
         let (socket, _) = UnixStream::pair().unwrap();
-        Pending::new(socket.into(), Peer::with_uid(uid))
+        Unauthenticated::new(socket.into(), Peer::with_uid(uid))
     }
 
     /// Check that silent clients of other users take no places from root or from each other's users, only from their
     /// own.
     #[test]
-    fn strangers_take_places_of_their_own_alone() {
+    fn foreign_take_places_of_their_own_alone() {
         let mut waiting = Waiting::default();
         let (many, few) = (70_001, 70_002);
         waiting.0.push(one(few));
         waiting.0.extend((0..SILENT - 1).map(|_| one(0)));
         for _ in 0..1000 {
-            let Pending { socket, peer, .. } = one(many);
-            assert!(waiting.let_in(socket, peer, &Door::Open) && waiting.has_room());
+            let Unauthenticated { socket, peer, .. } = one(many);
+            assert!(waiting.let_in(socket, peer, &Admission::Open) && waiting.has_room());
         }
-        let Pending { socket, peer, .. } = one(few);
-        assert!(!waiting.let_in(socket, peer, &Door::Closed));
+        let Unauthenticated { socket, peer, .. } = one(few);
+        assert!(!waiting.let_in(socket, peer, &Admission::Closed));
         let count = |uid| waiting.0.iter().filter(|one| one.peer.uid == uid).count();
-        assert_eq!((count(0), count(few), count(many)), (SILENT - 1, 1, STRANGERS - 1));
+        assert_eq!((count(0), count(few), count(many)), (SILENT - 1, 1, FOREIGN - 1));
         waiting.0.push(one(0));
         assert!(!waiting.has_room());
     }

@@ -17,7 +17,7 @@ use std::io::{self, Read};
 
 /// A socket's rule for users other than this one and root.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Door {
+pub(crate) enum Admission {
     /// They must show this key.
     Key(Key),
     /// Anybody who could connect may join.
@@ -26,19 +26,19 @@ pub(crate) enum Door {
     Closed,
 }
 
-impl Door {
+impl Admission {
     /// Whether a client may be admitted at all, whatever it says.
     pub(crate) fn may_admit(&self, peer: &Peer) -> bool {
-        peer.is_trusted() || !matches!(self, Door::Closed)
+        peer.is_trusted() || !matches!(self, Admission::Closed)
     }
 
     /// Whether a client that shows this key may join.
     pub(crate) fn admits(&self, peer: &Peer, shown: &Key) -> bool {
         peer.is_trusted()
             || match self {
-                Door::Key(key) => key.admits(shown),
-                Door::Open => true,
-                Door::Closed => false,
+                Admission::Key(key) => key.admits(shown),
+                Admission::Open => true,
+                Admission::Closed => false,
             }
     }
 }
@@ -63,23 +63,26 @@ mod tests {
         let own = geteuid().as_raw();
         for uid in [0, own] {
             let peer = Peer::with_uid(uid);
-            for door in [Door::Key(key), Door::Open, Door::Closed] {
-                assert!(door.may_admit(&peer) && door.admits(&peer, &Key::NONE), "{door:?} {uid}");
+            for admission in [Admission::Key(key), Admission::Open, Admission::Closed] {
+                assert!(
+                    admission.may_admit(&peer) && admission.admits(&peer, &Key::NONE),
+                    "{admission:?} {uid}"
+                );
             }
         }
         let stranger = Peer::with_uid(own + 12345);
         let cases = [
-            (Door::Key(key), true, false, true),
-            (Door::Open, true, true, true),
-            (Door::Closed, false, false, false),
+            (Admission::Key(key), true, false, true),
+            (Admission::Open, true, true, true),
+            (Admission::Closed, false, false, false),
         ];
-        for (door, is_heard, without, with) in cases {
-            assert_eq!(door.may_admit(&stranger), is_heard, "{door:?}");
+        for (admission, is_heard, without, with) in cases {
+            assert_eq!(admission.may_admit(&stranger), is_heard, "{admission:?}");
             for shown in [Key::NONE, other] {
-                assert_eq!(door.admits(&stranger, &shown), without, "{door:?}");
+                assert_eq!(admission.admits(&stranger, &shown), without, "{admission:?}");
             }
-            assert_eq!(door.admits(&stranger, &key), with, "{door:?}");
+            assert_eq!(admission.admits(&stranger, &key), with, "{admission:?}");
         }
-        assert!(!Door::Key(Key::NONE).admits(&stranger, &Key::NONE), "a key that is none");
+        assert!(!Admission::Key(Key::NONE).admits(&stranger, &Key::NONE), "a key that is none");
     }
 }
