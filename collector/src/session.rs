@@ -5,7 +5,7 @@
 //!
 //! | part | takes | leaves |
 //! |---|---|---|
-//! | [`Ear`] | commands | nothing |
+//! | [`ControlSocket`] | commands | nothing |
 //! | [`Counters`] | numbers in `/proc` | nothing |
 //! | [`Sampling`] | the kernel's rings | [`Sampled`](crate::cpu::sampled::Sampled): all samples are with the writer |
 //! | [`Listener`] | agents | [`Closed`](crate::accept::listener::Closed): no new process can write |
@@ -39,8 +39,8 @@ use crate::base::log::debug;
 use crate::base::name_search::NameSearch;
 use crate::base::options::Options;
 use crate::base::scheduling;
-use crate::base::triggers::Lookout;
-use crate::control::commands::{Ear, Obey};
+use crate::base::triggers::TriggerMonitor;
+use crate::control::commands::{ControlSocket, Obey};
 use crate::control::requests::{Keeps, Requests};
 use crate::cpu::counters::Counters;
 use crate::drain::Drain;
@@ -72,7 +72,7 @@ use writing::Writing;
 #[derive(Debug)]
 pub struct Session {
     /// Listens for commands, if they were asked for.
-    ear: Option<Ear>,
+    control: Option<ControlSocket>,
     counting: Counters,
     sampling: Sampling,
     listener: Listener,
@@ -156,7 +156,7 @@ impl Session {
             samples,
             readings,
             orders: given,
-            lookout: Lookout::new(options.triggers),
+            triggers: TriggerMonitor::new(options.triggers),
             kept: (!options.attaches).then(|| kept.clone()),
             flush_every: options.flush_every,
         };
@@ -172,9 +172,9 @@ impl Session {
             scanning: Arc::default(),
         };
         let scanning = Scanning::start(parting, &requests, &writing.written)?;
-        let ear = options.hears_commands.then(|| Ear::open(obey(requests.clone()))).transpose();
+        let control = options.hears_commands.then(|| ControlSocket::open(obey(requests.clone()))).transpose();
         Ok(Session {
-            ear: ear.map_err(|source| Error::System { what: "listen for commands", source })?,
+            control: control.map_err(|source| Error::System { what: "listen for commands", source })?,
             counting,
             sampling,
             listener,
@@ -241,7 +241,7 @@ impl Session {
     /// Ends the recording of all processes, which run on unrecorded, and stops taking commands: another session may
     /// begin while this one is being finished. Returns the processes that were recorded.
     pub fn close(&mut self) -> Vec<u32> {
-        self.ear = None;
+        self.control = None;
         let processes = self.counting.subjects();
         self.listener.host().close_all();
         processes
@@ -311,7 +311,7 @@ impl Session {
     /// # Errors
     /// When the capture could not be written, or a program was to be recorded and nothing of it was.
     pub fn stop(self, search: Arc<NameSearch>, unrecorded: Vec<String>) -> Result<Finished, Error> {
-        drop((self.ear, self.requests, self.counting));
+        drop((self.control, self.requests, self.counting));
         let sampled = self.sampling.stop();
         let closed = self.listener.stop();
         let emptied = self.draining.stop(&closed);

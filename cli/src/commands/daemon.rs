@@ -24,7 +24,7 @@ use clap::Args;
 use collector::Session;
 use collector::attach::launch::{Received, Signal, Signals, lift_limits};
 use collector::attach::{Manner, make_doorbell};
-use collector::control::commands::{Answer, Ear, ask_daemon};
+use collector::control::commands::{Answer, ControlSocket, ask_daemon};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -100,11 +100,11 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let Arguments { limits, recording, .. } = arguments;
     let requests =
         Arc::new(Requests { folder, limits, recording, held: Mutex::default(), changed: Condvar::new() });
-    let ears = [Ear::open_as_daemon, Ear::open].map(|open| {
+    let sockets = [ControlSocket::open_as_daemon, ControlSocket::open].map(|open| {
         let requests = requests.clone();
         open(Arc::new(move |words: &[OsString]| requests.obey(words)))
     });
-    let [named, numbered] = ears;
+    let [named, numbered] = sockets;
     let named = named
         .map_err(|error| Failure::usage(anyhow!(error).context("is there another daemon of this user?")))?;
     let numbered = numbered.context("cannot listen for commands")?;

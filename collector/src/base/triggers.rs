@@ -25,7 +25,7 @@ impl Triggers {
 
 /// Watches for triggers.
 #[derive(Debug)]
-pub(crate) struct Lookout {
+pub(crate) struct TriggerMonitor {
     triggers: Triggers,
     /// Snapshots so far.
     count: u32,
@@ -34,9 +34,9 @@ pub(crate) struct Lookout {
     is_over: bool,
 }
 
-impl Lookout {
-    pub(crate) fn new(triggers: Triggers) -> Lookout {
-        Lookout { triggers, count: 0, last: (Duration::ZERO, 0), is_over: false }
+impl TriggerMonitor {
+    pub(crate) fn new(triggers: Triggers) -> TriggerMonitor {
+        TriggerMonitor { triggers, count: 0, last: (Duration::ZERO, 0), is_over: false }
     }
 
     /// The name of the snapshot due `now`, a time since the recording began, with `live` bytes live.
@@ -62,9 +62,9 @@ mod tests {
     use super::*;
 
     fn named(triggers: Triggers, course: &[(u64, u64)]) -> Vec<(u64, String)> {
-        let mut lookout = Lookout::new(triggers);
+        let mut monitor = TriggerMonitor::new(triggers);
         let due = |&(second, mib): &(u64, u64)| {
-            Some((second, lookout.due(Duration::from_secs(second), mib << 20)?))
+            Some((second, monitor.due(Duration::from_secs(second), mib << 20)?))
         };
         course.iter().filter_map(due).collect()
     }

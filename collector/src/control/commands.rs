@@ -62,29 +62,29 @@ pub enum NotDone {
 /// Listens for commands. Each is executed in a thread of its own, since one may take long, like a snapshot of a large
 /// capture, while others arrive. Dropping this ends all threads.
 #[derive(Debug)]
-pub struct Ear {
+pub struct ControlSocket {
     over: Arc<Alarm>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Ear {
-    /// Listens for commands to this process. Only one `Ear` can in a process.
+impl ControlSocket {
+    /// Listens for commands to this process. Only one `ControlSocket` can in a process.
     ///
     /// # Errors
     /// The system's error.
-    pub fn open(obey: Obey) -> io::Result<Ear> {
-        Ear::open_at(&address_of(std::process::id())?, obey)
+    pub fn open(obey: Obey) -> io::Result<ControlSocket> {
+        ControlSocket::open_at(&address_of(std::process::id())?, obey)
     }
 
     /// Listens for commands to this user's daemon, of which there can be only one.
     ///
     /// # Errors
     /// The system's error, for example when a daemon is already running.
-    pub fn open_as_daemon(obey: Obey) -> io::Result<Ear> {
-        Ear::open_at(&daemon()?, obey)
+    pub fn open_as_daemon(obey: Obey) -> io::Result<ControlSocket> {
+        ControlSocket::open_at(&daemon()?, obey)
     }
 
-    fn open_at(address: &SocketAddrUnix, obey: Obey) -> io::Result<Ear> {
+    fn open_at(address: &SocketAddrUnix, obey: Obey) -> io::Result<ControlSocket> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         rustix::net::bind(&socket, address)?;
@@ -104,11 +104,11 @@ impl Ear {
             // Commands that have begun are finished; a thread that panicked has said so.
             answering.into_iter().for_each(|thread| drop(thread.join()));
         })?;
-        Ok(Ear { over, thread: Some(thread) })
+        Ok(ControlSocket { over, thread: Some(thread) })
     }
 }
 
-impl Drop for Ear {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         self.over.call();
         if let Some(thread) = self.thread.take() {
@@ -247,13 +247,13 @@ mod tests {
     use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
     use std::time::Duration;
 
-    /// One `Ear` at a time in this process.
+    /// One `ControlSocket` at a time in this process.
     fn alone() -> MutexGuard<'static, ()> {
-        static EAR: Mutex<()> = Mutex::new(());
-        EAR.lock().unwrap_or_else(PoisonError::into_inner)
+        static SOCKET: Mutex<()> = Mutex::new(());
+        SOCKET.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Check that clients are answered while another one's command takes long, and that it is finished when the ear
+    /// Check that clients are answered while another one's command takes long, and that it is finished when the socket
     /// is dropped.
     #[test]
     fn slow_commands_delay_nobody() {
@@ -261,7 +261,7 @@ mod tests {
         let (begun, is_begun) = mpsc::channel();
         let (release, is_released) = mpsc::channel();
         let is_released = Mutex::new(is_released);
-        let ear = Ear::open(Arc::new(move |words: &[OsString]| {
+        let socket = ControlSocket::open(Arc::new(move |words: &[OsString]| {
             if words != ["slow"] {
                 return Ok("quick".to_string());
             }
@@ -270,7 +270,7 @@ mod tests {
             let released = is_released.lock().unwrap().recv_timeout(Duration::from_secs(60));
             released.map(|()| "slow".to_string()).map_err(|_| "nobody came".to_string())
         }));
-        let ear = ear.unwrap();
+        let socket = socket.unwrap();
         let ask_it = |word: &'static str| ask(std::process::id(), [word]).map_err(|error| error.to_string());
         let slow = std::thread::spawn(move || ask_it("slow"));
         is_begun.recv().unwrap();
@@ -278,7 +278,7 @@ mod tests {
             assert_eq!(ask_it("quick"), Ok("quick".to_string()));
         }
         release.send(()).unwrap();
-        drop(ear);
+        drop(socket);
         assert_eq!(slow.join().unwrap(), Ok("slow".to_string()));
     }
 
@@ -286,14 +286,14 @@ mod tests {
     #[test]
     fn floods_of_commands_are_answered() {
         let _alone = alone();
-        let ear = Ear::open(Arc::new(|words: &[OsString]| Ok(format!("{words:?}")))).unwrap();
+        let socket = ControlSocket::open(Arc::new(|words: &[OsString]| Ok(format!("{words:?}")))).unwrap();
         let clients: Vec<_> = (0..3 * AT_ONCE)
             .map(|number| std::thread::spawn(move || ask(std::process::id(), [number.to_string()]).unwrap()))
             .collect();
         for (number, client) in clients.into_iter().enumerate() {
             assert_eq!(client.join().unwrap(), format!("[\"{number}\"]"));
         }
-        drop(ear);
+        drop(socket);
     }
 
     /// Check that words arrive as sent, including empty ones and ones that are not text, and that both kinds of
@@ -301,17 +301,17 @@ mod tests {
     #[test]
     fn commands_are_answered() {
         let _alone = alone();
-        let ear = Ear::open(Arc::new(|words: &[OsString]| {
+        let socket = ControlSocket::open(Arc::new(|words: &[OsString]| {
             let texts: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
             if words.len() == 3 { Ok(texts.join(" ")) } else { Err(texts.join(" ")) }
         }));
-        let ear = ear.unwrap();
+        let socket = socket.unwrap();
         let odd = OsString::from_vec(vec![b'a', 0xff, b' ']);
         let told = ask(std::process::id(), [OsStr::new("one"), OsStr::new(""), &odd]).unwrap();
         assert_eq!(told, format!("\"one\" \"\" {odd:?}"));
         let refused = ask(std::process::id(), ["one"]).unwrap_err();
         assert!(matches!(refused, NotDone::Refused(text) if text == "\"one\""));
-        drop(ear);
+        drop(socket);
         assert!(matches!(ask(std::process::id(), ["one"]), Err(NotDone::NoAnswer { .. })));
     }
 }

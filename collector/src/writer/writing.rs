@@ -6,7 +6,7 @@ use super::pipeline::MarkRequest;
 use super::pipeline::Pipeline;
 use super::written::Written;
 use crate::base::clock::thread_cpu_ns;
-use crate::base::triggers::Lookout;
+use crate::base::triggers::TriggerMonitor;
 use crate::cpu::Samples;
 use crate::drain::queue::{Received, Receiver};
 use capture::Counter;
@@ -20,7 +20,7 @@ pub(crate) struct Inputs {
     pub(crate) samples: Samples,
     pub(crate) readings: mpsc::Receiver<Vec<Counter>>,
     pub(crate) orders: mpsc::Receiver<Order>,
-    pub(crate) lookout: Lookout,
+    pub(crate) triggers: TriggerMonitor,
     /// What gets its name when the first process has connected, unless others see to that.
     pub(crate) kept: Option<Arc<Kept>>,
     /// How often whole chunks are written.
@@ -65,7 +65,7 @@ pub(crate) fn write(
         }
         let live = pipeline.live.as_ref().map_or(0, |live| live.bytes());
         if !pipeline.timeline.is_awaiting()
-            && let Some(name) = inputs.lookout.due(Duration::from_nanos(pipeline.timeline.now()), live)
+            && let Some(name) = inputs.triggers.due(Duration::from_nanos(pipeline.timeline.now()), live)
         {
             // Nobody waits for the answer.
             let (done, _) = mpsc::channel();
