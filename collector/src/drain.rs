@@ -13,10 +13,10 @@
 
 pub(crate) mod batch;
 pub(crate) mod drained;
-pub(crate) mod item;
 mod loser_tree;
 pub(crate) mod merge;
 mod merge_key;
+pub(crate) mod message;
 pub(crate) mod queue;
 mod ready_set;
 mod stream;
@@ -31,8 +31,8 @@ use crate::image::wakeup::Wakeup;
 use crate::image::watcher::Watcher;
 use batch::Batch;
 use drained::{Counts, Drained, Sweep};
-use item::{Item, What};
 use merge::Merger;
+use message::{Lifecycle, Message};
 use queue::Sender;
 use ready_set::ReadySet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -184,7 +184,7 @@ impl Round {
         let mut is_any = false;
         for image in self.drain.images.try_iter() {
             // Precedes all of its records, whatever their times: nothing of this round is merged yet.
-            self.batch.note(Item { time, image: image.id, what: What::Image(image.clone()) });
+            self.batch.note(Message { time, image: image.id, event: Lifecycle::Image(image.clone()) });
             self.ready.add(Drained::new(image));
             is_any = true;
         }
@@ -263,7 +263,7 @@ impl Round {
             if is_over {
                 let id = image.image.id;
                 debug!("image {} is over", id.0);
-                batch.note(Item { time, image: id, what: What::Finished });
+                batch.note(Message { time, image: id, event: Lifecycle::Finished });
                 image.leave(merger);
             }
             !is_over

@@ -4,8 +4,8 @@
 use crate::base::clock::Clock;
 use crate::drain::batch::Batch;
 use crate::drain::drained::{Counts, Drained, Sweep};
-use crate::drain::item::{Item, What};
 use crate::drain::merge::Merger;
+use crate::drain::message::{Lifecycle, Message};
 use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};
 use crate::image::watcher::Watcher;
@@ -52,7 +52,7 @@ impl Stages {
         let clock = Clock::start();
         let writer = Writer::create(capture, Create::Replace, &Metadata::default()).expect("a file is made");
         let mut batch = Batch::default();
-        batch.note(Item { time: 0, image: image.id, what: What::Image(image.clone()) });
+        batch.note(Message { time: 0, image: image.id, event: Lifecycle::Image(image.clone()) });
         let (watcher, _) = Watcher::start(clock).expect("a thread starts");
         let segment = image.memory.segment();
         segment.slots()[0].claim(std::process::id(), None);

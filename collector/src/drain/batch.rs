@@ -6,7 +6,7 @@
 //!   notes    before run 1: process started
 //! ```
 
-use super::item::{Item, What};
+use super::message::{Lifecycle, Message};
 use crate::image::ImageId;
 
 /// Consecutive records of one ring.
@@ -25,8 +25,8 @@ pub(crate) struct Run {
 pub(crate) enum Part<'b> {
     /// Whole records of one ring.
     Run(Run, &'b [u64]),
-    /// An item that is not a record.
-    Note(Item),
+    /// A message that is not a record.
+    Note(Message),
 }
 
 /// Runs and notes in merged order. A cleared batch keeps its memory.
@@ -35,7 +35,7 @@ pub(crate) struct Batch {
     runs: Vec<Run>,
     words: Vec<u64>,
     /// Each with the index of the run it precedes.
-    notes: Vec<(usize, Item)>,
+    notes: Vec<(usize, Message)>,
 }
 
 impl Batch {
@@ -51,13 +51,14 @@ impl Batch {
         }
     }
 
-    pub(crate) fn note(&mut self, item: Item) {
-        self.notes.push((self.runs.len(), item));
+    pub(crate) fn note(&mut self, message: Message) {
+        self.notes.push((self.runs.len(), message));
     }
 
     /// True when it tells of nothing but images that connected.
     pub(crate) fn has_only_images(&self) -> bool {
-        self.runs.is_empty() && self.notes.iter().all(|(_, item)| matches!(item.what, What::Image(_)))
+        self.runs.is_empty()
+            && self.notes.iter().all(|(_, message)| matches!(message.event, Lifecycle::Image(_)))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -74,14 +75,14 @@ impl Batch {
         let mut rest = self.words.as_slice();
         let mut notes = self.notes.drain(..).peekable();
         for (number, run) in self.runs.iter().enumerate() {
-            while let Some((_, item)) = notes.next_if(|(before, _)| *before <= number) {
-                part(Part::Note(item));
+            while let Some((_, message)) = notes.next_if(|(before, _)| *before <= number) {
+                part(Part::Note(message));
             }
             let (words, after) = rest.split_at(run.words);
             rest = after;
             part(Part::Run(*run, words));
         }
-        notes.for_each(|(_, item)| part(Part::Note(item)));
+        notes.for_each(|(_, message)| part(Part::Note(message)));
         self.runs.clear();
         self.words.clear();
     }

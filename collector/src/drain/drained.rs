@@ -1,8 +1,8 @@
 //! One image as the drain thread sees it: its rings, the processes that write into them, and the ends of these.
 
-use super::item::{Arrival, Counters, Item, Origin, What};
 use super::merge::{Merger, StreamId};
 use super::merge_key::Rank;
+use super::message::{Arrival, Counters, Lifecycle, Message, Origin};
 use crate::base::clock::{Clock, EPSILON};
 use crate::base::log::debug;
 use crate::image::exit_scan::ExitScan;
@@ -264,8 +264,8 @@ impl Drained {
                         let (image, slot_process) = (image.clone(), slot_process.clone());
                         watcher.ask(Request::Watch { image, slot, slot_process });
                     }
-                    let what = What::Started(Arrival { slot, slot_process, origin });
-                    notes.push(Item { time, image: image.id, what });
+                    let event = Lifecycle::Started(Arrival { slot, slot_process, origin });
+                    notes.push(Message { time, image: image.id, event });
                 }
             }
             record => {
@@ -281,7 +281,7 @@ impl Drained {
             });
         }
         see(slots, source.slot, merger.stream(source.stream).time());
-        notes.into_iter().for_each(|item| merger.note(item, Rank::Other));
+        notes.into_iter().for_each(|message| merger.note(message, Rank::Other));
         counts.events.fetch_add(checked?, Ordering::Relaxed);
         Ok(())
     }
@@ -346,8 +346,8 @@ impl Drained {
         self.scanned_at_exit.remove(&slot);
         let counters = segment.slots().get(slot as usize).map(Counters::read).unwrap_or_default();
         debug!("image {}, slot {slot} ended: {end:?}", self.image.id.0);
-        let what = What::Ended { slot, end, since, counters: Box::new(counters) };
-        merger.note(Item { time, image: self.image.id, what }, Rank::Last);
+        let event = Lifecycle::Ended { slot, end, since, counters: Box::new(counters) };
+        merger.note(Message { time, image: self.image.id, event }, Rank::Last);
         for ((ring, source), entry) in self.sources.iter_mut().enumerate().zip(segment.directory()) {
             if entry.owner().is_some_and(|(owner, _)| owner == slot) {
                 // To take pages away all processors are interrupted: not for a few.

@@ -63,7 +63,7 @@ impl Bench {
             Some(Live::default()),
         );
         let mut batch = Batch::default();
-        batch.note(Item { time: 0, image: image.id, what: What::Image(image.clone()) });
+        batch.note(Message { time: 0, image: image.id, event: Lifecycle::Image(image.clone()) });
         pipeline.take(&mut batch).unwrap();
         let (drained, merger) = (Drained::new(image.clone()), Merger::default());
         let (watcher, _) = Watcher::start(clock).unwrap();
@@ -106,7 +106,7 @@ impl Bench {
     fn events(mut self) -> u64 {
         let time = self.clock.now();
         let mut batch = Batch::default();
-        batch.note(Item { time, image: self.image.id, what: What::Finished });
+        batch.note(Message { time, image: self.image.id, event: Lifecycle::Finished });
         self.pipeline.take(&mut batch).unwrap();
         self.pipeline.writer.finish(&Summary::default()).unwrap();
         let reader = Reader::open(self.folder.path().join("x.memprof")).unwrap();
@@ -141,7 +141,7 @@ fn ids_of_frames_take_no_memory() {
     assert!(known == 3 && frames <= 1 << GEOMETRY.pcs, "{known} {frames}");
     let time = bench.clock.now();
     let mut batch = Batch::default();
-    batch.note(Item { time, image: bench.image.id, what: What::Finished });
+    batch.note(Message { time, image: bench.image.id, event: Lifecycle::Finished });
     bench.pipeline.take(&mut batch).unwrap();
     assert_eq!(bench.pipeline.totals.corrupt, 2);
 }

@@ -17,9 +17,9 @@
 //! ```
 
 use super::batch::Batch;
-use super::item::Item;
 use super::loser_tree::LoserTree;
 use super::merge_key::{MergeKey, Rank};
+use super::message::Message;
 use super::stream::Stream;
 use crate::image::ImageId;
 use std::cmp::Reverse;
@@ -44,12 +44,12 @@ pub(crate) struct Merger {
     tree: LoserTree,
 }
 
-/// A timed item that is not a ring's record.
+/// A timed message that is not a ring's record.
 #[derive(Debug)]
 struct Note {
     key: MergeKey,
     serial: u64,
-    item: Item,
+    message: Message,
 }
 
 impl Merger {
@@ -85,10 +85,10 @@ impl Merger {
         &mut self.streams[number as usize]
     }
 
-    /// Adds an item that happened at `item.time`.
-    pub(crate) fn note(&mut self, item: Item, rank: Rank) {
-        let key = MergeKey::new(item.time, rank);
-        self.notes.push(Reverse(Note { key, serial: self.serial, item }));
+    /// Adds a message that happened at `message.time`.
+    pub(crate) fn note(&mut self, message: Message, rank: Rank) {
+        let key = MergeKey::new(message.time, rank);
+        self.notes.push(Reverse(Note { key, serial: self.serial, message }));
         self.serial += 1;
     }
 
@@ -101,7 +101,7 @@ impl Merger {
     /// True when nothing of the image, which has these streams, waits.
     pub(crate) fn has_nothing_of(&self, image: ImageId, mut streams: impl Iterator<Item = StreamId>) -> bool {
         streams.all(|StreamId(number)| self.streams.get(number as usize).is_none_or(Stream::is_empty))
-            && self.notes.iter().all(|Reverse(note)| note.item.image != image)
+            && self.notes.iter().all(|Reverse(note)| note.message.image != image)
     }
 
     /// Moves what is not later than `watermark` to `batch` until that is full; false when nothing is left to move.
@@ -117,7 +117,7 @@ impl Merger {
                 let Some(Reverse(note)) = (note < end).then(|| self.notes.pop()).flatten() else {
                     return false;
                 };
-                batch.note(note.item);
+                batch.note(note.message);
                 continue;
             };
             if batch.bytes() >= FULL {

@@ -4,7 +4,7 @@ mod ends;
 mod images;
 mod threads;
 
-use crate::drain::item::{Arrival, Origin};
+use crate::drain::message::{Arrival, Origin};
 use crate::image::exit_scan::Place;
 use crate::image::{Image, ImageId};
 use crate::proc::pid_map::ProcScan;

@@ -1,7 +1,7 @@
 //! Translates merged records into events of the capture: the only place where wire and file format meet.
 
-mod comings;
 mod known;
+mod lifecycle;
 mod marks;
 mod reallocs;
 mod samples;
@@ -89,7 +89,7 @@ impl Pipeline {
             if result.is_ok() {
                 result = match part {
                     Part::Run(run, words) => self.run(run, words),
-                    Part::Note(item) => self.note(item),
+                    Part::Note(message) => self.note(message),
                 };
             }
         });

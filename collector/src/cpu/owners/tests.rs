@@ -1,7 +1,7 @@
 use super::super::batch::{Batch, Sample, Task, ThreadName};
 use super::super::enter::Entered;
 use super::*;
-use crate::drain::item::Arrival;
+use crate::drain::message::Arrival;
 use crate::image::exit_scan::Place;
 use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};

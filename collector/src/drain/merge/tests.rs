@@ -2,7 +2,7 @@ mod interleavings;
 
 use super::*;
 use crate::drain::batch::Part;
-use crate::drain::item::What;
+use crate::drain::message::Lifecycle;
 use proptest::prelude::*;
 use shared_ring::decode::decode;
 use shared_ring::record::{DELTA_LIMIT, Record, encode};
@@ -40,7 +40,7 @@ fn open(merger: &mut Merger, ring: u32, records: &[(u64, Record)]) {
 fn contents(batch: &mut Batch) -> Vec<(Option<u32>, u64)> {
     let mut contents = Vec::new();
     batch.take(|part| match part {
-        Part::Note(item) => contents.push((None, item.time)),
+        Part::Note(message) => contents.push((None, message.time)),
         Part::Run(run, mut words) => {
             let mut time = run.time;
             while let Ok((delta, record, length)) = decode(words) {
@@ -129,9 +129,9 @@ fn one_ring_keeps_its_order() {
 fn notes_have_their_place() {
     let mut merger = Merger::default();
     open(&mut merger, 7, &[(5, Record::Owner { slot: 0, tid: 1, time: 5 }), (6, alloc(BLOCK))]);
-    let item = |time| Item { time, image: ImageId(0), what: What::Finished };
-    merger.note(item(6), Rank::Last);
-    merger.note(item(5), Rank::Other);
+    let message = |time| Message { time, image: ImageId(0), event: Lifecycle::Finished };
+    merger.note(message(6), Rank::Last);
+    merger.note(message(5), Rank::Other);
     let mut batch = Batch::default();
     assert!(!merger.merge(6, &mut batch));
     assert_eq!(contents(&mut batch), [(None, 5), (Some(7), 5), (Some(7), 6), (None, 6)]);

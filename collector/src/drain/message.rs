@@ -8,18 +8,18 @@ use std::sync::atomic::Ordering;
 
 /// One thing that happened.
 #[derive(Clone, Debug)]
-pub(crate) struct Item {
+pub(crate) struct Message {
     /// When, in shifted ticks.
     pub(crate) time: u64,
     /// In which image.
     pub(crate) image: ImageId,
     /// What happened.
-    pub(crate) what: What,
+    pub(crate) event: Lifecycle,
 }
 
 /// What happened.
 #[derive(Clone, Debug)]
-pub(crate) enum What {
+pub(crate) enum Lifecycle {
     /// An image was connected.
     Image(Arc<Image>),
     /// A process of the image has occupied a slot.

@@ -2,29 +2,29 @@
 
 use super::Pipeline;
 use super::known::{Known, Owner};
-use crate::drain::item::{Arrival, Counters, Item, What};
+use crate::drain::message::{Arrival, Counters, Lifecycle, Message};
 use crate::image::{End, ImageId};
 use capture::{Action, Error, ThreadId};
 use std::sync::atomic::Ordering;
 
 impl Pipeline {
-    /// Takes in an item that is not a record.
-    pub(super) fn note(&mut self, item: Item) -> Result<(), Error> {
-        if !matches!(item.what, What::Image(_) | What::Finished) {
-            self.timeline.advance(item.time);
+    /// Takes in a message that is not a record.
+    pub(super) fn note(&mut self, message: Message) -> Result<(), Error> {
+        if !matches!(message.event, Lifecycle::Image(_) | Lifecycle::Finished) {
+            self.timeline.advance(message.time);
         }
-        match item.what {
-            What::Image(image) => {
+        match message.event {
+            Lifecycle::Image(image) => {
                 self.timeline.met(image.info.connected, &mut self.writer)?;
-                self.images.add(item.image, Known::new(image, self.files.clone()));
+                self.images.add(message.image, Known::new(image, self.files.clone()));
                 self.has_met = true;
                 Ok(())
             }
-            What::Started(arrival) => self.started(item.image, &arrival, self.timeline.last()),
-            What::Ended { slot, end, since, counters } => {
-                self.ended(item.image, slot, (end, since), &counters)
+            Lifecycle::Started(arrival) => self.started(message.image, &arrival, self.timeline.last()),
+            Lifecycle::Ended { slot, end, since, counters } => {
+                self.ended(message.image, slot, (end, since), &counters)
             }
-            What::Finished => self.finished(item.image),
+            Lifecycle::Finished => self.finished(message.image),
         }
     }
 
