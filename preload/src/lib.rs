@@ -13,19 +13,36 @@
 //! # The path of one `malloc`
 //!
 //! ```text
-//!  malloc(24)        interpose   entry in a naked shim: rsp and rbp as the caller left them
-//!    │               sampler     when only samples are wanted: is it one? if not, the real malloc and nothing else
-//!    │ real malloc   real        the next allocator, found once by RTLD_NEXT
+//!  malloc(24)        hooks             entry in a naked shim: rsp and rbp as the caller left them
+//!    │               thread::sampler   when only samples are wanted: is it one? if not, the real malloc and nothing else
+//!    │ real malloc   next              the next allocator, found once by RTLD_NEXT
 //!    ▼
-//!  tracker           guard       busy? then this is a signal handler inside a hook: counted, not recorded
-//!    │ stack         stack       walk the caller's frames (unwind), intern them from the root (shared-ring's stash)
-//!    │ clock         clock       after the call, so that no later free can seem earlier
+//!  tracker           record::guard     busy? then this is a signal handler inside a hook: counted, not recorded
+//!    │ stack         thread::stack     walk the caller's frames (unwind), intern them from the root (shared-ring's stash)
+//!    │ clock         process::clock    after the call, so that no later free can seem earlier
 //!    ▼
-//!  thread            ring        two words, one store that publishes them
+//!  thread            ring              two words, one store that publishes them
 //! ```
 //!
 //! A `free` takes the same path in reverse order: it is recorded and published first, and then freed. When only
 //! samples are wanted, it asks the `filter` whether its block is one.
+//!
+//! # The folders
+//!
+//! From the roof down: each imports only from those below it.
+//!
+//! | folder | what is in it |
+//! |---|---|
+//! | `entry` | the constructor, and the functions for a collector that has loaded this library into a running process |
+//! | `hooks` | the functions that the program calls |
+//! | `record` | what hooks record, and when they may |
+//! | `session` | how the process connects, joins, forks and leaves |
+//! | `thread` | the state of a recording thread: its ring, its stacks, its samples |
+//! | `redirect` | changed words and instructions, for calls that do not reach us by symbol lookup |
+//! | `next` | what the agent forwards to |
+//! | `modules` | what is loaded, and which memory can be read |
+//! | `process` | the words that hooks compare: what is wanted from this process |
+//! | `platform` | the processor, the system, and what is forbidden |
 #![cfg_attr(feature = "standalone", no_std)]
 #![cfg_attr(
     not(test),

@@ -13,7 +13,7 @@
 //!
 //! On every call, each thread compares one word with the value it knows: the process' *epoch*. While the process is
 //! connected, that word lies in a page of its own; otherwise it is the doorbell's generation, so that the same
-//! comparison notices a ring. How a process leaves is described in [`crate::session::departure`].
+//! comparison notices a ring. How a process joins and leaves is described in [`crate::session`].
 //!
 //! All of this is private memory, so fork copies it; only the *page* is zeroed in the child (`MADV_WIPEONFORK`). So
 //! the first hook of a child, however it was forked (`fork`, `_Fork`, raw `clone`), takes the slow path, claims a
@@ -352,7 +352,7 @@ pub(crate) fn is_at_rest(local: &ThreadLocal) -> bool {
     local.is_at_rest() && !has_news(local)
 }
 
-/// True when something has changed since the thread last called [`hear`], which it has to do again.
+/// True when something has changed since the thread last called [`crate::session::answer::hear`], which it has to do again.
 #[inline(always)]
 pub(crate) fn has_news(local: &ThreadLocal) -> bool {
     !local.has_heard(epoch())

@@ -27,7 +27,7 @@
 //!
 //! **A forked child** has a copy of the block of the thread that forked, in the state that it was in. Its epoch is
 //! another process', so the first hook starts over (`hear`). If the fork was called in a handler that had interrupted
-//! a hook, that hook ends in the child, too: see `process::part`. **A child of vfork** runs on the block itself.
+//! a hook, that hook ends in the child, too: see `session::fork`. **A child of vfork** runs on the block itself.
 //! Meanwhile the epoch is one that no process has, so no hook can begin.
 //!
 //! **What outlives a recording** in the block (calls counted for the next record, the countdown, being at rest) is
