@@ -121,9 +121,14 @@ fn entry_by(address: u64, mappings: Option<&Mappings>) -> Option<Entry> {
 /// Whether the byte at `address` can be read.
 fn is_readable(address: u64) -> bool {
     match entry(address) {
-        Some(_) => OF_MODULES.has(address) || OF_MODULES.learn(address),
+        Some(_) => OF_MODULES.has(address) || OF_MODULES.learn(address, is_in_a_hole(address)),
         None => FOREIGN.has(address) || sys::is_readable(address & !7),
     }
+}
+
+/// True for addresses between the parts of a module that was mapped with holes, where anything else may lie.
+fn is_in_a_hole(address: u64) -> bool {
+    loader::find(address).is_none_or(|part| !(part.start..part.end).contains(&address))
 }
 
 /// True while the loader still has the same module at the start of the code.
@@ -382,7 +387,7 @@ impl Modules for Loaded {
             Some(_) => true,
             // Code generated at run time lies in no module; whether it can be read is all that can be checked
             // cheaply.
-            None => FOREIGN.has(address) || FOREIGN.learn(address),
+            None => FOREIGN.has(address) || FOREIGN.learn(address, true),
         }
     }
 

@@ -201,8 +201,14 @@ impl ThreadState {
     // Cost: a load and a compare, and the counter: behind a fence if another thread records, too.
     #[inline(always)]
     fn now(&self) -> u64 {
+        clock::now(self.uses_tsc, self.is_alone())
+    }
+
+    /// True while no other thread of the process has recorded anything.
+    #[inline(always)]
+    fn is_alone(&self) -> bool {
         // Relaxed: see `process::count_thread`.
-        clock::now(self.uses_tsc, self.threads.load(Ordering::Relaxed) <= 1)
+        self.threads.load(Ordering::Relaxed) <= 1
     }
 
     /// Writes a record of an event that happens now and counts as so many allocations and frees. Returns its time.
@@ -285,7 +291,8 @@ impl ThreadState {
         if !self.frees_in_short || self.in_gap {
             return None;
         }
-        let time = self.now();
+        // Time is that counter, and it is read without a call: so a hook that ends in a jump saves fewer registers.
+        let time = clock::now(true, self.is_alone());
         // If the clock went backwards, the difference wraps and is far too long.
         let delta = time.wrapping_sub(self.last);
         if delta >= DELTA_LIMIT {

@@ -527,11 +527,12 @@ pub(super) unsafe extern "C" fn release<A: Allocator>(block: Pointer, entry: *co
     // Each path ends in a jump.
     if filter::takes_all() {
         match A::plain_free() {
-            Some(free) => {
-                mapped_blocks::release(block.addr());
-                // SAFETY: the caller passes a block, and the shim's arguments.
-                unsafe { release_recorded(block, entry, bp, free) };
-            }
+            // SAFETY: the caller passes a block, and the shim's arguments.
+            Some(free) if mapped_blocks::may_be_one(block.addr()) => unsafe {
+                release_mapped(block, entry, bp, free)
+            },
+            // SAFETY: as above.
+            Some(free) => unsafe { release_recorded(block, entry, bp, free) },
             // SAFETY: as above.
             None => unsafe { release_unless_inner::<A>(block, entry, bp) },
         }
@@ -542,6 +543,16 @@ pub(super) unsafe extern "C" fn release<A: Allocator>(block: Pointer, entry: *co
         // SAFETY: as in the first branch.
         unsafe { release_sample::<A>(block, entry, bp) };
     }
+}
+
+/// The same for a block that may have a mapping of its own. A function of its own, since a call within the other would
+/// make that save registers.
+#[cold]
+#[inline(never)]
+unsafe fn release_mapped(block: Pointer, entry: *const u64, bp: u64, free: Free) {
+    mapped_blocks::look(block.addr());
+    // SAFETY: the caller passes a block, and the shim's arguments.
+    unsafe { release_recorded(block, entry, bp, free) };
 }
 
 /// The same for a block of an allocator that calls itself.

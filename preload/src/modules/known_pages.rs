@@ -50,15 +50,18 @@ impl KnownPages {
             && self.place(address).is_some_and(|place| place.load(Ordering::Relaxed) == word(address))
     }
 
-    /// Asks whether the page can be read, and remembers it if so. The caller knows whether a module lies there.
+    /// Asks whether the page can be read, and remembers it if so. The caller knows whether a module lies there, and
+    /// whether libc's allocator may unmap the page instead of the loader.
     #[cold]
-    pub(crate) fn learn(&self, address: u64) -> bool {
+    pub(crate) fn learn(&self, address: u64, may_be_in_a_block: bool) -> bool {
         // Computed first: an unmapping meanwhile invalidates the word.
         let word = word(address);
         if !sys::is_readable(address & !7) {
             return false;
         }
-        mapped_blocks::watch();
+        if may_be_in_a_block {
+            mapped_blocks::watch();
+        }
         if let Some(place) = self.place(address) {
             place.store(word, Ordering::Relaxed);
         }
@@ -76,9 +79,9 @@ mod tests {
         let pages = KnownPages::none();
         let word = 1_u64;
         let address = (&raw const word).addr() as u64;
-        assert!(!pages.has(address) && pages.learn(address) && pages.has(address));
+        assert!(!pages.has(address) && pages.learn(address, true) && pages.has(address));
         for address in [0, 1, 4095] {
-            assert!(!pages.has(address) && !pages.learn(address) && !pages.has(address), "{address}");
+            assert!(!pages.has(address) && !pages.learn(address, true) && !pages.has(address), "{address}");
         }
     }
 }

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! That is one address in 28 of others, for which the kernel reads the header. And nobody has to be told as long as
-//! all that is remembered are threads' own stacks.
+//! all that is remembered are threads' own stacks and pages of modules.
 
 use crate::modules::arenas;
 use crate::platform::needs::{self, Need};
@@ -35,12 +35,19 @@ pub(crate) fn watch() {
 }
 
 /// Called before libc frees or resizes what the program says is a block.
-// Cost: a load and a test, and three instructions more in a program that is watched.
+// Cost: that of `may_be_one`.
 #[inline(always)]
 pub(crate) fn release(block: usize) {
-    if IS_WATCHED.load(Ordering::Relaxed) && begins_with_mapping(block) {
+    if may_be_one(block) {
         look(block);
     }
+}
+
+/// True when [`look`] must be called before libc frees or resizes this block, as far as its address tells.
+// Cost: a load and a test, and three instructions more in a program that is watched.
+#[inline(always)]
+pub(crate) fn may_be_one(block: usize) -> bool {
+    IS_WATCHED.load(Ordering::Relaxed) && begins_with_mapping(block)
 }
 
 /// True for all addresses of blocks with their own mapping, and for few others.
@@ -50,9 +57,10 @@ fn begins_with_mapping(block: usize) -> bool {
     offset & offset.wrapping_sub(1) == 0
 }
 
+/// Counts an unmapping if the block has a mapping of its own.
 #[cold]
 #[inline(never)]
-fn look(block: usize) {
+pub(crate) fn look(block: usize) {
     let block = block as u64;
     if arenas::is_below_break(block) {
         return;
