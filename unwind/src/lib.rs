@@ -74,7 +74,6 @@ mod arch;
 pub mod instruction;
 pub mod module;
 mod text;
-mod way_out;
 
 #[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod testing;

@@ -3,7 +3,7 @@
 use crate::memory::{Memory, word};
 use crate::{
     CodeAddress, End, Frame, Kind, Modules, Rule, RuleTable, Scratch, Sections, SharedRules, arch, cfi,
-    clone, go, way_out,
+    clone, epilogue, go,
 };
 
 /// The rules of all code of a process.
@@ -92,11 +92,11 @@ pub(crate) fn learn(address: CodeAddress, modules: &impl Modules, scratch: &mut 
         },
         None => leaf(address, modules)
             .or_else(|| go::rule(address, modules))
-            .or_else(|| way_out::rule_of_straight_code(address, modules))
+            .or_else(|| epilogue::rule_of_straight_code(address, modules))
             .unwrap_or(Rule::NO_INFORMATION),
     };
     let text = if rule == Rule::NO_INFORMATION { modules.text(lookup) } else { None };
-    let rule = text.and_then(|text| way_out::rule(text, address)).unwrap_or(rule);
+    let rule = text.and_then(|text| epilogue::rule(text, address)).unwrap_or(rule);
     // A row proves that its addresses are code. Without one, an address inside a module may still be data.
     if rule == Rule::NO_INFORMATION && !modules.is_code(lookup) {
         return None;

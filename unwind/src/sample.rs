@@ -96,7 +96,7 @@ fn reads_below(rule: Rule) -> bool {
 
 /// The caller's rbp if the table says that it was saved below the stack pointer.
 fn callers_bp(start: Registers, modules: &impl Modules) -> u64 {
-    if epilogue::has_callers_bp(start.ip.address(), modules) { start.bp } else { UNKNOWN }
+    if epilogue::frame_pointer::has_callers_bp(start.ip.address(), modules) { start.bp } else { UNKNOWN }
 }
 
 /// Where a walk finds the copied registers: in the kernel's half of addresses, where no program has a stack.

@@ -258,7 +258,7 @@ impl Compared {
     }
 }
 
-/// Two ways to the CFA, one from rsp and one from rbp, cannot be compared without values.
+/// Two paths to the CFA, one from rsp and one from rbp, cannot be compared without values.
 fn leads_alike(one: Rule, other: Rule) -> bool {
     let (Some(a), Some(b)) = (one.ordinary(), other.ordinary()) else { return one == other };
     a.uses_bp != b.uses_bp
