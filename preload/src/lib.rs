@@ -18,7 +18,7 @@
 //!    │ real malloc   next              the next allocator, found once by RTLD_NEXT
 //!    ▼
 //!  tracker           record::guard     busy? then this is a signal handler inside a hook: counted, not recorded
-//!    │ stack         thread::stack     walk the caller's frames (unwind), intern them from the root (shared-ring's stash)
+//!    │ stack         thread::stack     walk the caller's frames (unwind), intern them from the root (shared-ring's stack table)
 //!    │ clock         process::clock    after the call, so that no later free can seem earlier
 //!    ▼
 //!  thread            ring              two words, one store that publishes them

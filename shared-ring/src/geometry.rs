@@ -11,8 +11,8 @@
 //! | module log | | 16 MiB |
 //! | pc table | 2²² × 16 B | 64 MiB |
 //! | pc index, all levels | 2²⁴ × 4 B | 64 MiB |
-//! | stack stash | 2²⁴ × 8 B | 128 MiB |
-//! | stash index, all levels | 2²⁶ × 4 B | 256 MiB |
+//! | stack table | 2²⁴ × 8 B | 128 MiB |
+//! | stack table index, all levels | 2²⁶ × 4 B | 256 MiB |
 //! | rings | 4,096 × 1 MiB | 4 GiB |
 
 /// Page size: every part begins on a page. 64 KiB also serves kernels with large pages.

@@ -8,7 +8,7 @@
 //!  segment (agent and collector write)                        control (only the collector writes)
 //! ┌────────┬─────────┬───────────┬────────────┬───────┬──────┐ ┌────────┬───────────────────────┐
 //! │ header │ process │ ring      │ pc table   │module │rings │ │ header │ tail of ring 0, 1, …  │
-//! │counters│ slots   │ directory │ node stash │log    │0 1 … │ │ state  │ one cache line each   │
+//! │counters│ slots   │ directory │ stack table│log    │0 1 … │ │ state  │ one cache line each   │
 //! │        │         │ (heads)   │ + indices  │       │      │ │ policy │                       │
 //! └────────┴─────────┴───────────┴────────────┴───────┴──────┘ └────────┴───────────────────────┘
 //! ```
@@ -62,7 +62,7 @@ pub mod pc_table;
 pub mod pseudo;
 pub mod record;
 pub mod ring;
-pub mod stash;
+pub mod stack_table;
 #[cfg(not(loom))]
 pub mod system_calls;
 

@@ -51,7 +51,7 @@ pub struct ProcessSlot {
     pub state: AtomicU64,
     /// Events lost, by [`Loss`].
     pub lost: [AtomicU64; 8],
-    /// Stacks that were cut because the stash or the pc table was full.
+    /// Stacks that were cut because the stack table or the pc table was full.
     pub stash_full: AtomicU64,
     /// Allocation calls that came from the agent's own code: none, unless it has a defect.
     pub agent_allocations: AtomicU64,

@@ -56,7 +56,7 @@ pseudo! {
     NO_UNWIND_INFO = 41;
     /// Unreadable memory, or a stack pointer that did not rise.
     BROKEN = 42;
-    /// The stash or the pc table was full.
+    /// The stack table or the pc table was full.
     STASH_FULL = 43;
     /// No stack could be taken at this moment.
     NOT_TAKEN = 44;

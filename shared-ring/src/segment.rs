@@ -6,7 +6,7 @@ use crate::module_log::ModuleLog;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::process_slot::ProcessSlot;
 use crate::pseudo::FIRST_PC;
-use crate::{pc_table::PcTable, stash::Stash};
+use crate::{pc_table::PcTable, stack_table::StackTable};
 use crossbeam_utils::CachePadded;
 
 /// First word of a segment.
@@ -198,9 +198,9 @@ impl Segment {
         }
     }
 
-    /// The stack stash.
+    /// The stack table.
     #[inline(always)]
-    pub fn stash<P: Pieces>(&self, pieces: P) -> Stash<'static, P> {
+    pub fn stack_table<P: Pieces>(&self, pieces: P) -> StackTable<'static, P> {
         let header = self.header();
         InternTable {
             entries: self.array(self.layout.nodes),
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
     use crate::intern::{Batch, Opened};
     use crate::pc_table::Pc;
-    use crate::stash::{Node, Path};
+    use crate::stack_table::{Node, Path};
 
     /// A segment on the heap, zeroed and aligned as a mapping would be.
     fn with_segment(check: impl FnOnce(Segment)) {
@@ -247,15 +247,15 @@ mod tests {
             let main = segment.pcs(Opened).id(Pc { bits: 0x1000, module: 5 }, &mut pcs).unwrap();
             let leaf = segment.pcs(Opened).id(Pc { bits: 0x2000 | Pc::EXACT, module: 5 }, &mut pcs).unwrap();
             assert!(main >= FIRST_PC);
-            let outer = segment.stash(Opened).extend(Path::ROOT, main, &mut nodes).unwrap();
-            let inner = segment.stash(Opened).extend(outer, leaf, &mut nodes).unwrap();
-            assert_eq!(segment.stash(Opened).extend(outer, leaf, &mut Batch::default()), Some(inner));
-            let node = segment.stash(Opened).node(inner.id).unwrap();
+            let outer = segment.stack_table(Opened).extend(Path::ROOT, main, &mut nodes).unwrap();
+            let inner = segment.stack_table(Opened).extend(outer, leaf, &mut nodes).unwrap();
+            assert_eq!(segment.stack_table(Opened).extend(outer, leaf, &mut Batch::default()), Some(inner));
+            let node = segment.stack_table(Opened).node(inner.id).unwrap();
             assert_eq!(node, Node { parent: outer.id, pc: leaf });
             let pc = segment.pcs(Opened).pc(node.pc).unwrap();
             assert!(pc.is_exact() && pc.address() == 0x2000);
-            assert_eq!(segment.stash(Opened).node(900), None);
-            assert_eq!(segment.stash(Opened).node(u32::MAX), None);
+            assert_eq!(segment.stack_table(Opened).node(900), None);
+            assert_eq!(segment.stack_table(Opened).node(u32::MAX), None);
         });
     }
 

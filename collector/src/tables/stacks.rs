@@ -1,6 +1,6 @@
 //! Translates stack ids of one segment to stacks of the capture.
 //!
-//! When a record first names a stack, it is rebuilt from the collector's own mapping of the stash, from its innermost
+//! When a record first names a stack, it is rebuilt from the collector's own mapping of the stack table, from its innermost
 //! known ancestor inwards. What the agent wrote is checked on the way: ids must lie within their tables, and parents
 //! before their children.
 
@@ -10,7 +10,7 @@ use capture::{Error, Frame, FrameId, ModuleId, NodeId, Pseudo, SourceFrame, Stri
 use shared_ring::intern::Opened;
 use shared_ring::pc_table::Pc;
 use shared_ring::pseudo::FIRST_PC;
-use shared_ring::stash::{Node, ROOT};
+use shared_ring::stack_table::{Node, ROOT};
 use shared_ring::{Corrupt, Segment};
 
 /// Deepest stack accepted.
@@ -19,7 +19,7 @@ const DEEPEST: usize = 1 << 17;
 /// What is translated already. Ids are dense, so vectors suffice.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
-    /// The capture's node plus one, by stash id.
+    /// The capture's node plus one, by its id in the stack table.
     nodes: Vec<u32>,
     /// The capture's frame plus one, by pc id.
     frames: Vec<u32>,
@@ -30,7 +30,7 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// The capture's stack for a stash id. An impossible one becomes the stack `[incomplete: not taken]`, and is
+    /// The capture's stack for an id of the stack table. An impossible one becomes the stack `[incomplete: not taken]`, and is
     /// counted.
     #[inline(always)]
     pub(crate) fn node(
@@ -74,11 +74,11 @@ impl Stacks {
 
     /// Collects the unknown nodes from `id` outwards.
     fn find_path(&mut self, id: u32, segment: &Segment) -> Result<(), Corrupt> {
-        let stash = segment.stash(Opened);
+        let stack_table = segment.stack_table(Opened);
         self.path.clear();
         let mut next = id;
         while next != ROOT && self.known(next).is_none() {
-            let node = stash.node(next).ok_or(Corrupt::Id)?;
+            let node = stack_table.node(next).ok_or(Corrupt::Id)?;
             if node.parent >= next {
                 return Err(Corrupt::Parent);
             }
@@ -91,7 +91,7 @@ impl Stacks {
         Ok(())
     }
 
-    /// The capture's stack for a stash id that was translated before.
+    /// The capture's stack for an id of the stack table that was translated before.
     #[inline(always)]
     fn known(&self, id: u32) -> Option<NodeId> {
         self.nodes.get(id as usize)?.checked_sub(1).map(NodeId)

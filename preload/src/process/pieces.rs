@@ -14,7 +14,7 @@ use shared_ring::geometry::{FIRST_LEVEL, Part};
 use shared_ring::intern::Pieces;
 use shared_ring::module_log::Described;
 use shared_ring::pc_table::PcTable;
-use shared_ring::stash::Stash;
+use shared_ring::stack_table::StackTable;
 
 /// How much of a part of the segment this process has made accessible.
 #[derive(Debug)]
@@ -132,10 +132,10 @@ impl Session {
         })
     }
 
-    /// The stack stash.
-    pub(crate) fn stash(&self) -> Stash<'static, TablePieces<1>> {
+    /// The stack table.
+    pub(crate) fn stack_table(&self) -> StackTable<'static, TablePieces<1>> {
         let layout = self.segment.layout();
-        self.segment.stash(TablePieces {
+        self.segment.stack_table(TablePieces {
             segment: self.segment,
             entries: &NODES,
             index: &NODE_INDEX,

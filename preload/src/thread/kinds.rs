@@ -1,6 +1,6 @@
 //! A thread's cache of stacks under a frame for the kind of call.
 //!
-//! A C++ program calls `operator new` in a handful of places, each time under the same frame. The stash has those
+//! A C++ program calls `operator new` in a handful of places, each time under the same frame. The stack table has those
 //! stacks, too, but in memory that is rarely in a near cache.
 
 /// Entries of the cache.

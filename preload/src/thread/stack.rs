@@ -1,7 +1,7 @@
-//! The stack of a call, as one id in the stash.
+//! The stack of a call, as one id in the stack table.
 //!
 //! The caller's frames are walked from the innermost outwards, until the thread's last stack is met unchanged or the
-//! root is reached. Then the new frames are entered into the stash, the innermost last, since a node names its
+//! root is reached. Then the new frames are entered into the stack table, the innermost last, since a node names its
 //! caller.
 
 use crate::modules::{self, functions};
@@ -14,7 +14,7 @@ use core::sync::atomic::Ordering;
 use shared_ring::intern::{Batch, Finder};
 use shared_ring::pc_table::Pc;
 use shared_ring::pseudo;
-use shared_ring::stash::{Path, Stash};
+use shared_ring::stack_table::{Path, StackTable};
 use unwind::{Accessors, CodeAddress, End, Label, Labels, Registers};
 
 /// Registers of the code that called a hook.
@@ -106,7 +106,7 @@ impl ThreadState {
     /// The id of a stack, under a frame for the `kind` of the call unless that is 0.
     #[inline(always)]
     fn of_kind(&mut self, path: Option<u64>, kind: u32) -> u32 {
-        let Some(path) = path else { return self.stash_full() };
+        let Some(path) = path else { return self.stack_table_full() };
         let Label { id, .. } = Label::from_bits(path);
         if kind == 0 { id } else { self.kinds.known(id, kind).unwrap_or_else(|| self.under(path, kind)) }
     }
@@ -121,7 +121,7 @@ impl ThreadState {
                 self.kinds.keep(id, kind, under.id);
                 under.id
             }
-            None => self.stash_full(),
+            None => self.stack_table_full(),
         }
     }
 
@@ -203,7 +203,7 @@ impl ThreadState {
 
     #[cold]
     #[inline(never)]
-    fn stash_full(&mut self) -> u32 {
+    fn stack_table_full(&mut self) -> u32 {
         if let Some(slot) = process::slot() {
             slot.stash_full.fetch_add(1, Ordering::Relaxed);
         }
@@ -261,15 +261,15 @@ impl ThreadState {
     }
 }
 
-/// The stash, as a walk fills it: labels are paths.
+/// The stack table, as a walk fills it: labels are paths.
 pub(crate) struct Paths {
     session: Session,
-    stash: Stash<'static, TablePieces<1>>,
+    stack_table: StackTable<'static, TablePieces<1>>,
     /// Finds existing nodes.
     finder: Finder<'static, 1>,
     /// Ids reserved in the pc table.
     pcs: Batch,
-    /// Ids reserved in the stash.
+    /// Ids reserved in the stack table.
     nodes: Batch,
     /// Number of further stacks whose nodes are prefetched, see [`NEWS`].
     news: u32,
@@ -324,7 +324,7 @@ impl Paths {
     pub(crate) fn new(session: Session) -> Self {
         Self {
             session,
-            stash: session.stash(),
+            stack_table: session.stack_table(),
             finder: Finder::default(),
             pcs: Batch::default(),
             nodes: Batch::default(),
@@ -334,7 +334,7 @@ impl Paths {
 
     /// The id of the stack that consists of one pseudo frame.
     pub(crate) fn pseudo(&mut self, pc: u32) -> u32 {
-        self.stash.extend(Path::ROOT, pc, &mut self.nodes).unwrap_or(Path::ROOT).id
+        self.stack_table.extend(Path::ROOT, pc, &mut self.nodes).unwrap_or(Path::ROOT).id
     }
 
     /// The number of an address that has none yet, or that is the agent's own: its frames, which only hooks without a
@@ -371,8 +371,8 @@ impl Paths {
     #[inline(never)]
     fn enter(&mut self, path: Path, pc: u32) -> Option<Path> {
         self.news = NEWS;
-        let path = self.stash.extend(path, pc, &mut self.nodes)?;
-        self.stash.renew(&mut self.finder, path.id);
+        let path = self.stack_table.extend(path, pc, &mut self.nodes)?;
+        self.stack_table.renew(&mut self.finder, path.id);
         Some(path)
     }
 }

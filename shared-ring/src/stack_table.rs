@@ -1,4 +1,4 @@
-//! The stack stash: every stack is stored once, as a path of nodes from the root.
+//! The stack table: every stack is stored once, as a path of nodes from the root.
 //!
 //! A node is one word: its parent's id in the upper half, the pc id of its frame in the lower. A stack is the id of
 //! its innermost node. Nothing announces a new node: the collector reads it from its own mapping when a record names
@@ -11,7 +11,7 @@
 use crate::intern::{Batch, Finder, InternTable, Pieces};
 
 /// Table of nodes.
-pub type Stash<'a, P> = InternTable<'a, P, 1>;
+pub type StackTable<'a, P> = InternTable<'a, P, 1>;
 
 /// The empty stack.
 pub const ROOT: u32 = 0;
@@ -76,8 +76,8 @@ impl Path {
     }
 }
 
-impl<P: Pieces> Stash<'_, P> {
-    /// The stack `path` with one more frame, the innermost; `None` when the stash is full.
+impl<P: Pieces> StackTable<'_, P> {
+    /// The stack `path` with one more frame, the innermost; `None` when the stack table is full.
     #[inline]
     pub fn extend(&self, path: Path, pc: u32, batch: &mut Batch) -> Option<Path> {
         let hash = path.longer(pc);
