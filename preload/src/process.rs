@@ -23,12 +23,12 @@
 
 #[deny(unsafe_code)]
 pub(crate) mod clock;
+#[expect(unsafe_code, reason = "makes parts of the segment accessible")]
+pub(crate) mod commit;
 #[expect(unsafe_code, reason = "owns the memory of the filter")]
 pub(crate) mod filter;
 #[deny(unsafe_code)]
 pub(crate) mod pause;
-#[expect(unsafe_code, reason = "makes parts of the segment accessible")]
-pub(crate) mod pieces;
 #[deny(unsafe_code)]
 mod slots;
 #[expect(unsafe_code, reason = "calls a function through a pointer")]

@@ -102,7 +102,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
     session.segment.header().rings_used.fetch_max(ring as u32 + 1, Ordering::AcqRel);
     let depth = frames(&session);
     let memory = memory::of_ring(ring, depth);
-    if memory.is_null() || !session.open_ring(ring) {
+    if memory.is_null() || !session.commit_ring(ring) {
         entry.release();
         return Err(Loss::NoRing);
     }

@@ -16,7 +16,7 @@
 //! collector merges by their keys.
 //!
 //! Ids are taken in batches, so that threads do not contend for one counter; some are never used. Id 0 is *none*.
-//! Entries lie in memory that is opened piecewise: [`Pieces::open`] is called before the first access.
+//! Entries lie in memory that is committed step by step: [`Commit::commit`] is called before the first access.
 
 use crate::geometry::{FIRST_LEVEL, last_level_log2};
 use crate::primitive::{AtomicU32, Ordering, prefetch};
@@ -31,29 +31,29 @@ const PROBES: usize = 64;
 const SPARSE: u32 = 2;
 
 /// Makes memory accessible before its first use in this process.
-pub trait Pieces {
+pub trait Commit {
     /// Makes the first `entries` entries and all index levels up to `level` accessible in this process; false when
     /// that fails, and then they must not be touched. Called before every access, so it must be cheap when they
     /// already are accessible.
     #[must_use]
-    fn open(&self, entries: u32, level: u32) -> bool;
+    fn commit(&self, entries: u32, level: u32) -> bool;
 
     /// A lower bound on the number of entries that are accessible in this process.
-    fn opened(&self) -> u32;
+    fn committed(&self) -> u32;
 }
 
 /// Memory that is accessible as a whole.
 #[derive(Clone, Copy, Debug)]
-pub struct Opened;
+pub struct Committed;
 
-impl Pieces for Opened {
+impl Commit for Committed {
     #[inline(always)]
-    fn open(&self, _entries: u32, _level: u32) -> bool {
+    fn commit(&self, _entries: u32, _level: u32) -> bool {
         true
     }
 
     #[inline(always)]
-    fn opened(&self) -> u32 {
+    fn committed(&self) -> u32 {
         u32::MAX
     }
 }
@@ -76,7 +76,7 @@ pub struct InternTable<'a, P, const W: usize> {
     pub(crate) next: &'a AtomicU32,
     /// The newest level in use.
     pub(crate) level: &'a AtomicU32,
-    pub(crate) pieces: P,
+    pub(crate) memory: P,
 }
 
 /// One level of a table and its accessible entries, as a thread last saw them. It finds most known keys with two
@@ -124,16 +124,16 @@ enum Probe {
     Crowded,
 }
 
-impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
+impl<'a, P: Commit, const W: usize> InternTable<'a, P, W> {
     /// A finder of the newest level.
     #[cold]
     fn finder(&self) -> Finder<'a, W> {
         let level = self.newest_level();
-        if !self.pieces.open(0, level) {
+        if !self.memory.commit(0, level) {
             return Finder::default();
         }
-        let opened = (self.pieces.opened() as usize).saturating_mul(W).min(self.entries.len());
-        Finder { slots: self.level_slots(level), entries: self.entries.get(..opened).unwrap_or(&[]) }
+        let committed = (self.memory.committed() as usize).saturating_mul(W).min(self.entries.len());
+        Finder { slots: self.level_slots(level), entries: self.entries.get(..committed).unwrap_or(&[]) }
     }
 
     /// Makes `finder` find `id`, which was just entered or found in the newest level, unless it already does.
@@ -166,14 +166,14 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
         self.index.get(start..start + size).unwrap_or(&[])
     }
 
-    /// The id of `key`, which is entered if it is new; `None` when the table is full or cannot be opened. Ids of new
+    /// The id of `key`, which is entered if it is new; `None` when the table is full or cannot be committed. Ids of new
     /// keys are greater than `above`: the entry that the key names, or 0 if it names none. A key always comes with
     /// the same `hash` and `above`.
     // Cost: one index line and one entry line when the key is known.
     #[inline]
     pub fn intern(&self, key: [u64; W], hash: u64, above: u32, batch: &mut Batch) -> Option<u32> {
         let level = self.newest_level();
-        if !self.pieces.open(0, level) {
+        if !self.memory.commit(0, level) {
             return None;
         }
         match self.probe(level, hash, key, 0) {
@@ -200,11 +200,11 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
     }
 
     /// The key of an id, as far as this process can tell: `None` for an id that is outside of the table or cannot be
-    /// opened.
+    /// committed.
     #[inline]
     pub fn key(&self, id: u32) -> Option<[u64; W]> {
         let start = id as usize * W;
-        if start + W > self.entries.len() || !self.pieces.open(id + 1, 0) {
+        if start + W > self.entries.len() || !self.memory.commit(id + 1, 0) {
             return None;
         }
         let mut key = [0; W];
@@ -254,7 +254,7 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
                 Probe::Crowded if level < self.last_level() => {
                     self.grow(level);
                     level += 1;
-                    if !self.pieces.open(0, level) {
+                    if !self.memory.commit(0, level) {
                         return known;
                     }
                     probe = self.probe(level, hash, key, 0);
@@ -281,7 +281,7 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
         }
         let id = batch.next;
         batch.next += 1;
-        if !self.pieces.open(id + 1, 0) {
+        if !self.memory.commit(id + 1, 0) {
             return None;
         }
         let start = id as usize * W;
@@ -347,13 +347,13 @@ mod model {
     }
 
     impl Shared {
-        fn table(&self) -> InternTable<'_, Opened, 1> {
+        fn table(&self) -> InternTable<'_, Committed, 1> {
             InternTable {
                 entries: &self.entries,
                 index: &self.index,
                 next: &self.next,
                 level: &self.level,
-                pieces: Opened,
+                memory: Committed,
             }
         }
     }
@@ -405,13 +405,13 @@ mod tests {
             }
         }
 
-        fn table(&self) -> InternTable<'_, Opened, 1> {
+        fn table(&self) -> InternTable<'_, Committed, 1> {
             InternTable {
                 entries: &self.entries,
                 index: &self.index,
                 next: &self.next,
                 level: &self.level,
-                pieces: Opened,
+                memory: Committed,
             }
         }
     }
@@ -540,7 +540,7 @@ mod tests {
             index: &owned.index,
             next: &owned.next,
             level: &owned.level,
-            pieces: Opened,
+            memory: Committed,
         };
         let (mut batch, mut finder, mut found) = (Batch::default(), Finder::default(), 0);
         let keys = || (1..200u64).flat_map(|first| [[first, 1], [first, 2]]);

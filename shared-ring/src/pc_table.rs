@@ -3,7 +3,7 @@
 //! An address that is reused after `dlclose` belongs to another module and therefore gets another id, so that stacks
 //! taken earlier keep their meaning.
 
-use crate::intern::{Batch, InternTable, Pieces, hash};
+use crate::intern::{Batch, Commit, InternTable, hash};
 
 /// Table of code addresses. Its ids begin at [`crate::pseudo::FIRST_PC`].
 pub type PcTable<'a, P> = InternTable<'a, P, 2>;
@@ -46,7 +46,7 @@ impl Pc {
     }
 }
 
-impl<P: Pieces> PcTable<'_, P> {
+impl<P: Commit> PcTable<'_, P> {
     /// The id of `pc`; `None` when the table is full.
     #[inline]
     pub fn id(&self, pc: Pc, batch: &mut Batch) -> Option<u32> {

@@ -1,7 +1,7 @@
 //! Typed access to the segment that agent and collector share.
 
 use crate::geometry::{DIRECTORY_ENTRY, Geometry, Layout, Part};
-use crate::intern::{InternTable, Pieces};
+use crate::intern::{Commit, InternTable};
 use crate::module_log::ModuleLog;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::process_slot::ProcessSlot;
@@ -114,7 +114,7 @@ impl Segment {
     ///
     /// # Safety
     /// `base` is page aligned, and `geometry.layout().length` bytes from there stay mapped as long as the view or
-    /// anything from it is in use. Parts that are not accessible yet are touched only after the caller has opened
+    /// anything from it is in use. Parts that are not accessible yet are touched only after the caller has committed
     /// them.
     pub unsafe fn new(base: *mut u8, geometry: Geometry) -> Self {
         Self { base, geometry, layout: geometry.layout() }
@@ -187,27 +187,27 @@ impl Segment {
 
     /// The pc table.
     #[inline(always)]
-    pub fn pcs<P: Pieces>(&self, pieces: P) -> PcTable<'static, P> {
+    pub fn pcs<P: Commit>(&self, memory: P) -> PcTable<'static, P> {
         let header = self.header();
         InternTable {
             entries: self.array(self.layout.pcs),
             index: self.array(self.layout.pc_index),
             next: &header.next_pc,
             level: &header.pc_level,
-            pieces,
+            memory,
         }
     }
 
     /// The stack table.
     #[inline(always)]
-    pub fn stack_table<P: Pieces>(&self, pieces: P) -> StackTable<'static, P> {
+    pub fn stack_table<P: Commit>(&self, memory: P) -> StackTable<'static, P> {
         let header = self.header();
         InternTable {
             entries: self.array(self.layout.nodes),
             index: self.array(self.layout.node_index),
             next: &header.next_node,
             level: &header.node_level,
-            pieces,
+            memory,
         }
     }
 
@@ -220,7 +220,7 @@ impl Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::intern::{Batch, Opened};
+    use crate::intern::{Batch, Committed};
     use crate::pc_table::Pc;
     use crate::stack_table::{Node, Path};
 
@@ -244,18 +244,22 @@ mod tests {
         with_segment(|segment| {
             assert!(segment.is_ours());
             let (mut pcs, mut nodes) = (Batch::default(), Batch::default());
-            let main = segment.pcs(Opened).id(Pc { bits: 0x1000, module: 5 }, &mut pcs).unwrap();
-            let leaf = segment.pcs(Opened).id(Pc { bits: 0x2000 | Pc::EXACT, module: 5 }, &mut pcs).unwrap();
+            let main = segment.pcs(Committed).id(Pc { bits: 0x1000, module: 5 }, &mut pcs).unwrap();
+            let leaf =
+                segment.pcs(Committed).id(Pc { bits: 0x2000 | Pc::EXACT, module: 5 }, &mut pcs).unwrap();
             assert!(main >= FIRST_PC);
-            let outer = segment.stack_table(Opened).extend(Path::ROOT, main, &mut nodes).unwrap();
-            let inner = segment.stack_table(Opened).extend(outer, leaf, &mut nodes).unwrap();
-            assert_eq!(segment.stack_table(Opened).extend(outer, leaf, &mut Batch::default()), Some(inner));
-            let node = segment.stack_table(Opened).node(inner.id).unwrap();
+            let outer = segment.stack_table(Committed).extend(Path::ROOT, main, &mut nodes).unwrap();
+            let inner = segment.stack_table(Committed).extend(outer, leaf, &mut nodes).unwrap();
+            assert_eq!(
+                segment.stack_table(Committed).extend(outer, leaf, &mut Batch::default()),
+                Some(inner)
+            );
+            let node = segment.stack_table(Committed).node(inner.id).unwrap();
             assert_eq!(node, Node { parent: outer.id, pc: leaf });
-            let pc = segment.pcs(Opened).pc(node.pc).unwrap();
+            let pc = segment.pcs(Committed).pc(node.pc).unwrap();
             assert!(pc.is_exact() && pc.address() == 0x2000);
-            assert_eq!(segment.stack_table(Opened).node(900), None);
-            assert_eq!(segment.stack_table(Opened).node(u32::MAX), None);
+            assert_eq!(segment.stack_table(Committed).node(900), None);
+            assert_eq!(segment.stack_table(Committed).node(u32::MAX), None);
         });
     }
 

@@ -8,7 +8,7 @@
 //! path's nodes follow from its pc ids alone, so a processor can look up all nodes of a new stack at once; otherwise
 //! each look-up would wait for the id that the one before it finds.
 
-use crate::intern::{Batch, Finder, InternTable, Pieces};
+use crate::intern::{Batch, Commit, Finder, InternTable};
 
 /// Table of nodes.
 pub type StackTable<'a, P> = InternTable<'a, P, 1>;
@@ -76,7 +76,7 @@ impl Path {
     }
 }
 
-impl<P: Pieces> StackTable<'_, P> {
+impl<P: Commit> StackTable<'_, P> {
     /// The stack `path` with one more frame, the innermost; `None` when the stack table is full.
     #[inline]
     pub fn extend(&self, path: Path, pc: u32, batch: &mut Batch) -> Option<Path> {

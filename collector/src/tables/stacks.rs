@@ -7,7 +7,7 @@
 use super::modules::{Known, Modules};
 use super::unnamed::CodeFrame;
 use capture::{Error, Frame, FrameId, ModuleId, NodeId, Pseudo, SourceFrame, StringId, Symbolized, Writer};
-use shared_ring::intern::Opened;
+use shared_ring::intern::Committed;
 use shared_ring::pc_table::Pc;
 use shared_ring::pseudo::FIRST_PC;
 use shared_ring::stack_table::{Node, ROOT};
@@ -74,7 +74,7 @@ impl Stacks {
 
     /// Collects the unknown nodes from `id` outwards.
     fn find_path(&mut self, id: u32, segment: &Segment) -> Result<(), Corrupt> {
-        let stack_table = segment.stack_table(Opened);
+        let stack_table = segment.stack_table(Committed);
         self.path.clear();
         let mut next = id;
         while next != ROOT && self.known(next).is_none() {
@@ -111,7 +111,7 @@ impl Stacks {
             let pseudo = u8::try_from(id).ok().and_then(Pseudo::from_number).unwrap_or(Pseudo::NotTaken);
             writer.frame(Frame::Pseudo(pseudo))?
         } else {
-            let Some(pc) = segment.pcs(Opened).pc(id) else {
+            let Some(pc) = segment.pcs(Committed).pc(id) else {
                 // Not remembered: the id is arbitrary, and the table would have to grow up to it.
                 self.corrupt += 1;
                 return writer.frame(Frame::Pseudo(Pseudo::NotTaken));

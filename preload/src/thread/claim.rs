@@ -108,7 +108,7 @@ fn end(session: &Session, ring: usize, entry: &'static RingEntry) {
     let records = [Record::Time { time }, Record::End].map(|record| encode(record, 0));
     let length = records.iter().map(|(_, length)| length).sum();
     // If there is no room, the next owner's record implies the same.
-    if session.open_ring(ring)
+    if session.commit_ring(ring)
         && let Some(mut room) = producer.reserve(length, 0)
     {
         records

@@ -6,7 +6,7 @@
 
 use crate::modules::{self, functions};
 use crate::platform::{changes, own_image};
-use crate::process::pieces::TablePieces;
+use crate::process::commit::TableCommit;
 use crate::process::{self, Session, wrappers};
 use crate::thread::ThreadState;
 use crate::thread::provider::{self, Said, ScriptFrame};
@@ -264,7 +264,7 @@ impl ThreadState {
 /// The stack table, as a walk fills it: labels are paths.
 pub(crate) struct Paths {
     session: Session,
-    stack_table: StackTable<'static, TablePieces<1>>,
+    stack_table: StackTable<'static, TableCommit<1>>,
     /// Finds existing nodes.
     finder: Finder<'static, 1>,
     /// Ids reserved in the pc table.
