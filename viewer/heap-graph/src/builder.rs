@@ -1,11 +1,11 @@
 //! Builds the graph of blocks and the pointers between them.
 
 use super::block::{BlockId, HeldBlock};
-use super::heap_graph::{Figures, HeapGraph, UNHURRIED};
 use super::holder::{Rank, RootId, Source};
 use super::links::LinksBuilder;
 use super::pace::Pace;
 use super::places::Places;
+use crate::graph::{Figures, HeapGraph, UNHURRIED};
 
 /// Takes the pointers of a process one by one.
 ///

@@ -4,10 +4,10 @@
 //! tells. So only classes with virtual functions are found, and objects inside a larger block are not.
 
 use super::block::BlockId;
-use super::groups::{Groups, Labels};
-use super::heap_graph::{HeapGraph, UNHURRIED};
 use super::pace::Pace;
-use super::retained::most_first;
+use crate::amounts::most_first;
+use crate::graph::groups::{Groups, Labels};
+use crate::graph::{HeapGraph, UNHURRIED};
 use analysis::Amount;
 use capture::{Object, StringId};
 use std::collections::HashMap;
@@ -139,8 +139,8 @@ impl Classes {
 #[cfg(test)]
 mod tests {
     use super::super::drawn::{graph, numbered, parts, reached};
-    use super::super::heap_graph::sum;
     use super::*;
+    use crate::amounts::sum;
     use proptest::prelude::*;
 
     fn classes(graph: &HeapGraph, classes: impl IntoIterator<Item = (u64, u32)>) -> Classes {

@@ -1,7 +1,9 @@
 //! Small graphs for tests: `0A AB` is root 0 that refers to block A, which refers to block B. Roots from 5 on are
 //! passing ones.
 
-use super::{BlockId, GraphBuilder, HeapGraph, HeldBlock, Rank, RootId, Source};
+use super::{GraphBuilder, HeldBlock, Rank, RootId, Source};
+use crate::block::BlockId;
+use crate::graph::HeapGraph;
 use capture::{NodeId, ThreadId};
 use proptest::prelude::*;
 

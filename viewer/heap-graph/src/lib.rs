@@ -21,6 +21,7 @@
 //!
 //! Memory is linear in blocks and pointers, and time nearly so, whatever these are: they come from an untrusted file.
 
+mod amounts;
 mod arenas;
 mod block;
 mod builder;
@@ -29,33 +30,28 @@ mod components;
 mod dominators;
 #[cfg(test)]
 mod drawn;
-mod groups;
-mod heap_graph;
+mod graph;
 mod holder;
 mod links;
 mod pace;
 mod places;
-mod retained;
 mod root_name;
 mod roots;
 mod scanned;
-mod several;
-mod tree;
-mod unreachable;
 mod which;
 
 pub use block::{BlockId, HeldBlock};
 pub use builder::GraphBuilder;
 pub use classes::ClassesBuilder;
 pub use classes::{ClassRow, Classes};
-pub use heap_graph::{Figures, HeapGraph};
+pub use graph::retained::{Retained, RetainedRow, RootRow};
+pub use graph::several::Several;
+pub use graph::tree::{KeptRow, KeptTree};
+pub use graph::unreachable::{Unreachable, UnreachableHead, UnreachableRow};
+pub use graph::{Figures, HeapGraph};
 pub use holder::{Holder, Keeper, Rank, RootId, Source};
 pub use pace::Pace;
-pub use retained::{Retained, RetainedRow, RootRow};
 pub use root_name::root_name;
 pub use roots::{Memory, Open, Roots};
 pub use scanned::{Reach, Scanned};
-pub use several::Several;
-pub use tree::{KeptRow, KeptTree};
-pub use unreachable::{Unreachable, UnreachableHead, UnreachableRow};
 pub use which::WhichScan;

@@ -1,6 +1,7 @@
 //! The graph of a scan, with the names it needs.
 
-use super::{Classes, HeapGraph};
+use crate::classes::Classes;
+use crate::graph::HeapGraph;
 use analysis::Amount;
 use capture::Scan;
 use std::collections::HashSet;
@@ -31,7 +32,7 @@ pub struct Scanned {
 impl Scanned {
     /// Blocks that seemed unreachable and were freed later.
     pub fn freed_later(&self) -> Amount {
-        let blocks = self.graph.blocks().iter().zip((0..).map(super::BlockId));
+        let blocks = self.graph.blocks().iter().zip((0..).map(crate::block::BlockId));
         let mistaken = blocks
             .filter(|(block, id)| self.freed.contains(&block.address) && self.graph.keeper(*id).is_none());
         mistaken.fold(Amount::ZERO, |sum, (block, _)| sum + block.amount())

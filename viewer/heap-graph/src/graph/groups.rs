@@ -17,10 +17,10 @@
 //! vertex has the bits of the groups without which it is still reachable. Where joints lie on cycles, that is repeated
 //! until nothing changes.
 
-use super::heap_graph::HeapGraph;
-use super::links::Links;
-use super::pace::Pace;
-use super::retained::most_first;
+use crate::amounts::most_first;
+use crate::graph::HeapGraph;
+use crate::links::Links;
+use crate::pace::Pace;
 use analysis::Amount;
 use std::collections::HashMap;
 
@@ -36,22 +36,22 @@ const ROUNDS: usize = 16;
 
 /// What groups retain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Groups {
+pub(crate) struct Groups {
     /// By the group and the label of what keeps the topmost blocks: what these retain.
-    pub(super) retained: HashMap<(u32, u32), Amount>,
+    pub(crate) retained: HashMap<(u32, u32), Amount>,
     /// For each group, whether it retains at least this, since it was not followed because of the limit.
-    pub(super) is_least: Vec<bool>,
+    pub(crate) is_least: Vec<bool>,
 }
 
 /// Which group each number of the dominators belongs to, of so many. Roots may be groups, too.
 #[derive(Clone, Copy)]
-pub(super) struct Labels<'l> {
-    pub(super) count: usize,
-    pub(super) of: &'l dyn Fn(u32) -> u32,
+pub(crate) struct Labels<'l> {
+    pub(crate) count: usize,
+    pub(crate) of: &'l dyn Fn(u32) -> u32,
 }
 
 impl Groups {
-    pub(super) fn new(graph: &HeapGraph, labels: Labels<'_>, pace: &Pace<'_>) -> Option<Self> {
+    pub(crate) fn new(graph: &HeapGraph, labels: Labels<'_>, pace: &Pace<'_>) -> Option<Self> {
         Self::with_looks(graph, labels, MOST_LOOKS, pace)
     }
 
@@ -244,9 +244,9 @@ fn order(after: &Links, pace: &Pace<'_>) -> Option<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::drawn::{graph, numbered, parts, reached};
-    use super::super::heap_graph::sum;
-    use super::*;
+    use crate::amounts::sum;
+    use crate::drawn::{graph, numbered, parts, reached};
+    use crate::graph::groups::*;
     use proptest::prelude::*;
 
     fn by_stack(graph: &HeapGraph, most: usize) -> Groups {

@@ -11,10 +11,10 @@
 //! So there is one head for each group of blocks that refer to each other and that nothing outside of the group
 //! refers to. What several heads lead to is claimed by the lowest of them: every unreachable block is claimed once.
 
-use super::block::BlockId;
-use super::heap_graph::{HeapGraph, sum};
-use super::pace::Pace;
-use super::retained::most_first;
+use crate::amounts::{most_first, sum};
+use crate::block::BlockId;
+use crate::graph::HeapGraph;
+use crate::pace::Pace;
 use analysis::Amount;
 use capture::NodeId;
 use std::collections::{BTreeMap, HashMap};
@@ -167,8 +167,8 @@ impl<'a> Flood<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::drawn::{Parts, block, graph, numbered, parts, reached};
-    use super::*;
+    use crate::drawn::{Parts, block, graph, numbered, parts, reached};
+    use crate::graph::unreachable::*;
     use proptest::prelude::*;
 
     fn heads(unreachable: &Unreachable) -> Vec<(BlockId, i64, bool)> {

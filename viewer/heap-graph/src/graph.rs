@@ -11,22 +11,29 @@
 //! two paths. Lasting roots come first, so the search visits everything that they lead to before it visits any
 //! passing one.
 
+pub(crate) mod groups;
+pub(crate) mod retained;
+pub(crate) mod several;
+pub(crate) mod tree;
+pub(crate) mod unreachable;
+
 use super::block::{BlockId, HeldBlock};
 use super::dominators::Dominators;
 use super::holder::{Holder, Keeper, Rank, RootId};
 use super::links::{Links, LinksBuilder};
 use super::pace::Pace;
 use super::places::Places;
-use super::retained::Retained;
-use super::several::Several;
-use super::tree::KeptTree;
-use super::unreachable::Unreachable;
+use crate::amounts::sum;
+use crate::graph::retained::Retained;
+use crate::graph::several::Several;
+use crate::graph::tree::KeptTree;
+use crate::graph::unreachable::Unreachable;
 use analysis::Amount;
 use capture::NodeId;
 use std::collections::HashSet;
 
 /// Why a result without a time limit cannot be missing.
-pub(super) const UNHURRIED: &str = "nobody gives it up";
+pub(crate) const UNHURRIED: &str = "nobody gives it up";
 
 /// Blocks, and what refers to them.
 #[derive(Debug)]
@@ -38,8 +45,8 @@ pub struct HeapGraph {
     rows: Vec<u32>,
     /// The distinct roots: lasting ones, then passing ones, each in order.
     roots: Vec<RootId>,
-    pub(super) links: Links,
-    pub(super) dominators: Dominators,
+    pub(crate) links: Links,
+    pub(crate) dominators: Dominators,
     /// What each number of the dominators retains.
     held: Vec<Amount>,
     figures: Figures,
@@ -69,7 +76,7 @@ pub struct Figures {
 }
 
 impl HeapGraph {
-    pub(super) fn new(
+    pub(crate) fn new(
         places: Places,
         mut links: LinksBuilder,
         mut references: Vec<((Rank, RootId), BlockId)>,
@@ -195,17 +202,17 @@ impl HeapGraph {
     }
 
     /// The roots, each with the blocks that it refers to.
-    pub(super) fn roots(&self) -> impl Iterator<Item = (RootId, &[u32])> {
+    pub(crate) fn roots(&self) -> impl Iterator<Item = (RootId, &[u32])> {
         let first = self.blocks().len() as u32;
         self.roots.iter().zip(first..).map(|(&root, vertex)| (root, self.links.of(vertex)))
     }
 
-    pub(super) fn stacks(&self) -> &[NodeId] {
+    pub(crate) fn stacks(&self) -> &[NodeId] {
         &self.stacks
     }
 
     /// The index of a block's stack.
-    pub(super) fn row(&self, block: u32) -> usize {
+    pub(crate) fn row(&self, block: u32) -> usize {
         self.rows[block as usize] as usize
     }
 
@@ -214,30 +221,30 @@ impl HeapGraph {
     }
 
     /// What a number of the dominators retains.
-    pub(super) fn held(&self, number: u32) -> Amount {
+    pub(crate) fn held(&self, number: u32) -> Amount {
         self.held[number as usize]
     }
 
     /// The block of a number. Roots have none.
-    pub(super) fn own(&self, number: u32) -> Amount {
+    pub(crate) fn own(&self, number: u32) -> Amount {
         let vertex = self.dominators.vertex(number);
         self.blocks().get(vertex as usize).map_or(Amount::ZERO, HeldBlock::amount)
     }
 
     /// The label that a number is shown under: stacks come first, then roots, and [`Holder::Several`] last.
-    pub(super) fn label(&self, number: u32) -> u32 {
+    pub(crate) fn label(&self, number: u32) -> u32 {
         let vertex = self.dominators.vertex(number);
         let root = |vertex: u32| vertex - self.blocks().len() as u32 + self.stacks.len() as u32;
         self.rows.get(vertex as usize).copied().unwrap_or_else(|| root(vertex))
     }
 
     /// Number of labels.
-    pub(super) fn labels(&self) -> usize {
+    pub(crate) fn labels(&self) -> usize {
         self.stacks.len() + self.roots.len() + 1
     }
 
     /// What a label stands for.
-    pub(super) fn holder(&self, label: u32) -> Holder {
+    pub(crate) fn holder(&self, label: u32) -> Holder {
         match self.stacks.get(label as usize) {
             Some(&node) => Holder::Stack(node),
             None => match self.roots.get(label as usize - self.stacks.len()) {
@@ -248,14 +255,10 @@ impl HeapGraph {
     }
 }
 
-pub(super) fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
-    amounts.fold(Amount::ZERO, |sum, amount| sum + amount)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::drawn::{ROOTS_OF_PARTS, block, graph, numbered, parts, reached};
-    use super::*;
+    use crate::graph::*;
     use proptest::prelude::*;
 
     /// Check the keepers of blocks that one root holds along one or two paths, that two roots hold, and that none

@@ -1,15 +1,15 @@
 //! What stacks and roots retain, and what keeps their blocks.
 //!
 //! A stack retains what is reachable only through its blocks together. These often keep each other: those of a list, or
-//! of a tree. And several of them may keep what none of them keeps alone: see [`super::groups`].
+//! of a tree. And several of them may keep what none of them keeps alone: see [`crate::graph::groups`].
 
-use super::groups::{Groups, Labels};
-use super::heap_graph::{HeapGraph, sum};
-use super::holder::{Holder, RootId};
-use super::pace::Pace;
+use crate::amounts::{most_first, sum};
+use crate::graph::HeapGraph;
+use crate::graph::groups::{Groups, Labels};
+use crate::holder::{Holder, RootId};
+use crate::pace::Pace;
 use analysis::Amount;
 use capture::NodeId;
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// Holders that are named for each stack, those that keep most of it.
@@ -107,11 +107,6 @@ impl Retained {
     }
 }
 
-/// The sort order of rows.
-pub(super) fn most_first(amount: Amount) -> Reverse<(i64, i64)> {
-    Reverse((amount.bytes, amount.blocks))
-}
-
 fn roots(graph: &HeapGraph, retained: &HashMap<(u32, u32), Amount>) -> Vec<RootRow> {
     let (first, everything) = (graph.stacks().len() as u32, graph.label(0));
     let row = |((root, blocks), label): ((RootId, &[u32]), u32)| RootRow {
@@ -126,8 +121,8 @@ fn roots(graph: &HeapGraph, retained: &HashMap<(u32, u32), Amount>) -> Vec<RootR
 
 #[cfg(test)]
 mod tests {
-    use super::super::drawn::{graph, numbered, parts, reached};
-    use super::*;
+    use crate::drawn::{graph, numbered, parts, reached};
+    use crate::graph::retained::*;
     use proptest::prelude::*;
 
     fn amount(blocks: i64, bytes: i64) -> Amount {

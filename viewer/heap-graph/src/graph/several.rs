@@ -16,12 +16,12 @@
 //! Tops on a cycle are led to by the same roots, so cycles are contracted to one vertex. Then each vertex can be
 //! visited before those that it leads to, for 64 roots at a time, with one bit each.
 
-use super::components::Components;
-use super::heap_graph::{HeapGraph, sum};
-use super::holder::RootId;
-use super::links::Links;
-use super::pace::Pace;
-use super::retained::most_first;
+use crate::amounts::{most_first, sum};
+use crate::components::Components;
+use crate::graph::HeapGraph;
+use crate::holder::RootId;
+use crate::links::Links;
+use crate::pace::Pace;
 use analysis::Amount;
 
 /// Roots that are followed at a time.
@@ -178,8 +178,8 @@ fn reached(
 
 #[cfg(test)]
 mod tests {
-    use super::super::drawn::{ROOTS_OF_PARTS, graph, numbered, parts, reached, reached_by};
-    use super::*;
+    use crate::drawn::{ROOTS_OF_PARTS, graph, numbered, parts, reached, reached_by};
+    use crate::graph::several::*;
     use proptest::prelude::*;
 
     fn amount(blocks: i64, bytes: i64) -> Amount {

@@ -16,11 +16,11 @@
 //! same stack are in the row of those. So there are never more rows than blocks; a minimum size bounds the rows of
 //! each level, and the number of levels is limited.
 
-use super::heap_graph::HeapGraph;
-use super::holder::Holder;
-use super::links::Links;
-use super::pace::Pace;
-use super::retained::most_first;
+use crate::amounts::most_first;
+use crate::graph::HeapGraph;
+use crate::holder::Holder;
+use crate::links::Links;
+use crate::pace::Pace;
 use analysis::Amount;
 use std::collections::BTreeMap;
 
@@ -184,9 +184,9 @@ fn cut(groups: &mut Vec<Group>, graph: &HeapGraph, least: i64, all: bool) -> (us
 
 #[cfg(test)]
 mod tests {
-    use super::super::RootId;
-    use super::super::drawn::{ROOTS_OF_PARTS, graph, numbered, parts};
-    use super::*;
+    use crate::RootId;
+    use crate::drawn::{ROOTS_OF_PARTS, graph, numbered, parts};
+    use crate::graph::tree::*;
     use capture::NodeId;
     use proptest::prelude::*;
 
