@@ -1,6 +1,7 @@
 //! Names of functions, files and processes, and which functions of a stack a view shows.
 
 pub(crate) mod agent_library;
+pub(crate) mod file_name;
 pub(crate) mod frames;
 pub(crate) mod namesakes;
 pub(crate) mod noise;

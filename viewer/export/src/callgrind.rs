@@ -17,7 +17,7 @@
 
 use super::call_graph::CallGraph;
 use super::places::{Place, module_of, source_files};
-use super::{CREATOR, command};
+use crate::origin::{CREATOR, command};
 use analysis::{Amount, Cost, LabelId};
 use engine::Loaded;
 use report::text::{caveats, escape, scope};

@@ -1,8 +1,8 @@
 //! A call graph for Graphviz in the style of pprof: functions as boxes sized by what they allocate themselves, calls
 //! as arrows sized by what is allocated below them.
 
-use super::ExportOptions;
 use super::call_graph::CallGraph;
+use crate::options::ExportOptions;
 use analysis::format::{count, percent};
 use analysis::{Amount, LabelId, Metric, Share};
 use capture::{NodeId, ProcessId};

@@ -21,8 +21,8 @@
 //! another reached its peak, heaptrack's peak is higher than ours. Its *temporary* differs from ours: it considers
 //! allocations of all threads together.
 
-use super::command;
 use super::events::{Weight, end};
+use crate::origin::command;
 use analysis::{Birth, Death, End, LabelId, Life, Watch, resident_sums};
 use capture::{CounterKind, Frame, FrameId, NodeId, ProcessId};
 use engine::{Error, Events, Loaded, observe};

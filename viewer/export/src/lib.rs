@@ -37,6 +37,8 @@ mod heaptrack;
 mod held;
 mod massif;
 mod notes;
+mod options;
+mod origin;
 mod places;
 mod pprof;
 mod protobuf;
@@ -50,35 +52,10 @@ mod xml;
 pub use copy::{Copied, Redaction, copy};
 pub use flamegraph::flamegraph;
 pub use format::{Format, UnknownFormat};
+pub use options::ExportOptions;
 
-use analysis::query::Module;
-use analysis::{Metric, Share};
 use engine::{Error, Events, Loaded};
-use report::text::caveats;
 use std::io::Write;
-
-/// What to export, and how much of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ExportOptions {
-    /// The format.
-    pub format: Format,
-    /// The metric, for a format with only one ([`Format::holds_one_metric`]), or the one shown first, for a format
-    /// with all of them.
-    pub metric: Metric,
-    /// Functions and calls below this share of the total are left out of a drawing: see [`Format::is_cut`].
-    pub min: Option<Share>,
-    /// Most functions that are drawn.
-    pub limit: Option<usize>,
-    /// Binaries whose functions are ordered; none: the programs themselves.
-    pub modules: Vec<Module>,
-}
-
-impl ExportOptions {
-    /// The whole capture in this format.
-    pub fn new(format: Format) -> Self {
-        Self { format, metric: Metric::default(), min: None, limit: None, modules: Vec::new() }
-    }
-}
 
 /// Writes a capture in the format of the options. Formats with every event read the events again, and contain the
 /// whole capture ([`Format::holds_events`]).
@@ -108,19 +85,4 @@ pub fn export(
         Format::Json => report::json::tables(out, loaded)?,
     }
     Ok(())
-}
-
-/// The program and its version, for formats that say who wrote them.
-pub(crate) const CREATOR: &str = concat!("sysprof-memprof ", env!("CARGO_PKG_VERSION"));
-
-/// The same with what to know about the numbers, for formats with one line for both.
-fn creator_and_caveats(loaded: &Loaded) -> String {
-    let parts: Vec<String> = [CREATOR.to_owned()].into_iter().chain(caveats(loaded)).collect();
-    parts.join("; ")
-}
-
-/// The command that was recorded or, if that is unknown, the name of the capture.
-fn command(loaded: &Loaded) -> String {
-    let command = loaded.tables.metadata.command.join(" ");
-    if command.is_empty() { loaded.source.file.clone() } else { command }
 }

@@ -10,7 +10,7 @@
 //! ours ends with what was not freed: by the processes still running, or else by the last one that ended.
 
 use super::events::{Weight, end};
-use super::{command, creator_and_caveats};
+use crate::origin::{command, creator_and_caveats};
 use analysis::format::count;
 use analysis::{Birth, Cutoff, Death, End, Life, Metric, Shown, Tree, Watch};
 use capture::{Ended, ProcessId};

@@ -16,8 +16,8 @@ mod addresses;
 mod locations;
 mod strings;
 
-use super::CREATOR;
 use super::protobuf::Message;
+use crate::origin::CREATOR;
 use analysis::{Amount, Cost, Metric, Site, Span, call_of_row};
 use capture::Tables;
 use engine::Loaded;

@@ -3,8 +3,8 @@
 //! Its schema is <https://www.speedscope.app/file-format-schema.json>. Stacks are written as they are visited, so
 //! each is walked once per metric.
 
-use super::CREATOR;
 use super::places::{module_of, places};
+use crate::origin::CREATOR;
 use analysis::{LabelId, Metric, Site};
 use engine::Loaded;
 use report::text::{caveats, scope};

@@ -16,7 +16,7 @@ use super::fold::Folded;
 use super::forest::{BlocksEnd, Ended, Forest, Row};
 use super::overview::Overview;
 use super::texts::Texts;
-use super::{Drawing, PageOptions};
+use crate::options::{Drawing, PageOptions};
 use analysis::lifetimes::{Age, SizeClass};
 use analysis::{Amount, Flow, History, Metric};
 use capture::Pseudo;

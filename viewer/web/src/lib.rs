@@ -29,9 +29,12 @@
 mod beside;
 mod columns;
 mod data;
+mod deflate;
 mod fold;
 mod forest;
 mod graph;
+mod limits;
+mod options;
 mod overview;
 mod page;
 mod pieces;
@@ -41,54 +44,15 @@ mod texts;
 
 pub use beside::Beside;
 pub use graph::{GraphQuery, graph};
-pub use page::{MOST_BYTES, MOST_CELLS, Packer};
+pub use limits::{MOST_BYTES, MOST_CELLS};
+pub use options::{Drawing, Lack, MOST_OF_A_DRAWING, PageOptions};
+pub use page::Packer;
 pub use scan::{HeldScans, scan};
 
 use analysis::History;
 use engine::{Error, Loaded, Moments, Naming, PeakMemory};
-use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
-
-/// The user's options for a page.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PageOptions {
-    /// URL for source lines, containing `{path}` and `{line}`.
-    pub source_url: Option<String>,
-    /// Prefixes of paths and their replacements, for programs that were built elsewhere.
-    pub path_map: Vec<(String, String)>,
-    /// Include the text of the source lines on stacks, as far as this machine has them.
-    pub with_source: bool,
-    /// The drawing of the call graph, or why the page has none; nothing when drawings are requested from a server.
-    pub drawing: Option<Drawing>,
-}
-
-/// The drawing in a page.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Drawing {
-    /// As written by Graphviz, for [`GraphQuery::usual`]. The scripts take only shapes and texts from it.
-    Svg(String),
-    /// There is none, for this reason.
-    Lacks(Lack),
-}
-
-/// Why a drawing could not be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Lack {
-    /// Graphviz is not installed.
-    Graphviz,
-    /// It took too long.
-    Time,
-    /// The drawing would be larger than [`MOST_OF_A_DRAWING`].
-    Room,
-    /// Graphviz failed.
-    Reason,
-}
-
-/// Most bytes of a drawing in a page, before compression together with everything else.
-pub const MOST_OF_A_DRAWING: usize = 1 << 20;
 
 /// The page for a server, without data, and its policy, which the server must send as well: the page requests `data`
 /// next to its own address.

@@ -1,32 +1,24 @@
 //! Assembles a page, and keeps it within its size.
 
-use super::PageOptions;
 use super::beside::Beside;
 use super::data::{Parts, data};
-use super::fold::{Folded, Limits};
 use super::forest::{Forest, Row};
 use super::overview::{Overview, overview};
 use super::pieces::Pieces;
 use super::scan::HeldScans;
 use super::script::script;
+use crate::deflate::deflate;
+use crate::fold::{Folded, Limits};
+use crate::limits::{LIMITS, MOST_BYTES};
+use crate::options::PageOptions;
 use analysis::History;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use engine::{Loaded, PeakMemory, Sources};
 use flate2::Compression;
-use flate2::write::DeflateEncoder;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::io::{self, Write};
-
-/// Most bytes of a page.
-pub const MOST_BYTES: usize = 10_000_000;
-
-/// Most cells of the memory map in a page.
-pub const MOST_CELLS: usize = 4096;
-
-/// The initial limits. Stacks beyond the 200,000th by weight are invisible in any drawing.
-pub(super) const LIMITS: Limits = Limits { nodes: 1_000_000, changes: 2_500_000 };
 
 /// Attempts to make the data fit, each with at most three quarters of the previous limits.
 const ATTEMPTS: usize = 24;
@@ -178,12 +170,6 @@ impl Packer {
         }
         Err(io::Error::other("what the capture says of itself does not fit into a page"))
     }
-}
-
-pub(super) fn deflate(data: &[u8], compression: Compression) -> io::Result<Vec<u8>> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), compression);
-    encoder.write_all(data)?;
-    encoder.finish()
 }
 
 /// The hash by which a policy allows a script or style.

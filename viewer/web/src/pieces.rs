@@ -8,7 +8,7 @@
 use super::data::{Fixed, Parts, over_time};
 use super::fold::Folded;
 use super::forest::{Row, add};
-use super::page::{LIMITS, MOST_BYTES};
+use crate::limits::{LIMITS, MOST_BYTES};
 use analysis::{Flow, History};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;

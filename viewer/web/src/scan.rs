@@ -15,7 +15,7 @@ mod numbering;
 
 pub use held::HeldScans;
 
-use crate::page::deflate;
+use crate::deflate::deflate;
 use engine::Loaded;
 use flate2::Compression;
 use found::Found;

@@ -2,10 +2,9 @@
 //!
 //! Memory: a row for each stack and reason, over all threads.
 
-use super::load::Load;
-use super::watch::{Instant, Watch};
+use super::watch::Instant;
 use crate::base::cost::Amount;
-use capture::{Action, Event, NodeId, ProcessId, SumKind, Tables, ThreadId};
+use capture::{NodeId, ProcessId, Tables, ThreadId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -104,7 +103,7 @@ impl Failure {
 pub(crate) struct Failures(BTreeMap<(NodeId, Reason), Failure>);
 
 impl Failures {
-    fn add(&mut self, one: Failure) {
+    pub(crate) fn add(&mut self, one: Failure) {
         use std::collections::btree_map::Entry;
         match self.0.entry((one.node, one.reason)) {
             Entry::Vacant(place) => drop(place.insert(one)),
@@ -139,52 +138,5 @@ impl Failures {
             (*calls, *bytes) = (calls.saturating_add(one.calls), bytes.saturating_add(one.bytes));
         }
         sums
-    }
-}
-
-impl<W: Watch> Load<'_, W> {
-    /// Notes a call that returned no memory.
-    #[cold]
-    pub(crate) fn note_failure(&mut self, process: ProcessId, event: &Event) {
-        let Action::AllocFailed { size, factors, alignment, error, stack } = event.action else { return };
-        self.add_failure((process, stack, Reason::of(error)), (1, size), |failure| Failure {
-            sizes: Some((size, size)),
-            factors,
-            alignment,
-            threads: vec![event.thread],
-            ..failure
-        });
-    }
-
-    /// Notes the sum of failures in an aggregated capture.
-    #[cold]
-    pub(crate) fn note_failures(&mut self, process: ProcessId, node: NodeId, kind: SumKind, of: (u64, u64)) {
-        let reason = if kind == SumKind::Invalid { Reason::Alignment } else { Reason::Unknown };
-        self.add_failure((process, node, reason), of, |failure| failure);
-    }
-
-    fn add_failure(
-        &mut self,
-        (process, node, reason): (ProcessId, NodeId, Reason),
-        (calls, bytes): (u64, u64),
-        more: impl FnOnce(Failure) -> Failure,
-    ) {
-        let at = self.instant();
-        let (held, failures) = self.held_and_failures(process);
-        failures.add(more(Failure {
-            process,
-            node,
-            reason,
-            calls,
-            bytes,
-            sizes: None,
-            factors: None,
-            alignment: 0,
-            threads: Vec::new(),
-            first: at,
-            last: at,
-            held_first: held,
-            held_last: held,
-        }));
     }
 }

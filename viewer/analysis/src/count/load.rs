@@ -5,6 +5,7 @@
 
 mod ahead;
 mod calls;
+mod failed;
 mod gaps;
 mod life;
 mod onto;

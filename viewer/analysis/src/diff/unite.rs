@@ -13,7 +13,7 @@
 use super::likeness::{Spelling, normal_name};
 use super::renamed::rename;
 use crate::count::profile::{ProcessProfile, Profile};
-use crate::names::table::file_name;
+use crate::names::file_name::file_name;
 use capture::{
     Frame, FrameId, ModuleId, Node, NodeId, ProcessId, SourceFrame, StringId, Symbolized, Tables, ThreadId,
 };

@@ -4,7 +4,8 @@
 
 use super::agent_library::is_agents;
 use super::short_path::shortest_ends;
-use crate::names::table::{Kind, Label, place};
+use crate::names::file_name::place;
+use crate::names::table::{Kind, Label};
 use capture::{ModuleId, Tables};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};

@@ -1,6 +1,6 @@
 //! The names of processes.
 
-use crate::names::table::file_name;
+use crate::names::file_name::file_name;
 use capture::Process;
 use std::collections::{HashMap, HashSet};
 

@@ -1,6 +1,7 @@
 //! Shortest unambiguous paths.
 
-use crate::names::table::{Step, file_name};
+use crate::names::file_name::file_name;
+use crate::names::table::Step;
 use capture::{StringId, Tables};
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,6 +1,6 @@
 //! Which blocks count.
 
-use crate::names::table::file_name;
+use crate::names::file_name::file_name;
 use capture::{NodeId, ProcessId};
 use std::ops::RangeInclusive;
 use std::str::FromStr;

@@ -2,8 +2,8 @@
 
 use super::filter::{Filter, Module, Selected, Sizes, StackTest, Unknown};
 use crate::count::watch::Birth;
+use crate::names::file_name::file_name;
 use crate::names::process_name::process_name;
-use crate::names::table::file_name;
 use capture::{Frame, NodeId, ProcessId, Tables, ThreadId};
 use std::ops::Range;
 

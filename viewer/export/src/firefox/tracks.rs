@@ -1,8 +1,8 @@
 //! Processes, threads and stacks of the profile, each created when first needed.
 
 use super::samples::Work;
-use crate::creator_and_caveats;
 use crate::events::{end, sample_interval};
+use crate::origin::creator_and_caveats;
 use crate::places::is_kernels;
 use analysis::LabelId;
 use capture::{NodeId, ProcessId};

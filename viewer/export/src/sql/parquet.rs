@@ -90,7 +90,7 @@ fn table(out: &mut dyn Write, statement: &mut Statement<'_>) -> Result<(), Error
         .parts(2, schema)
         .i64(3, all.cast_signed())
         .parts(4, groups)
-        .text(6, crate::CREATOR)
+        .text(6, crate::origin::CREATOR)
         .finish();
     out.write_all(&end)?;
     out.write_all(&(end.len() as u32).to_le_bytes())?;

@@ -9,9 +9,10 @@
 //! ```
 
 use super::{Expression, Field, Term};
+use crate::names::file_name::file_name;
 use crate::names::frames::call_of;
 use crate::names::process_name::process_name;
-use crate::names::table::{Label, Names, file_name};
+use crate::names::table::{Label, Names};
 use capture::{Frame, FrameId, NodeId, ProcessId, Tables, ThreadId};
 
 /// An expression, resolved for one capture.
