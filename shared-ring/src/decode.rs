@@ -1,7 +1,7 @@
 //! Decodes words to records: a total function over hostile input.
 
 use crate::error::Corrupt;
-use crate::name::{self, Named};
+use crate::record::name::{self, Named};
 use crate::record::{DELTA_LIMIT, OPCODES, Opcode, Record, field_shift, kind_bit};
 
 /// The first record of `words`: its Δt in shifted ticks, the record, and how many words it took.

@@ -57,7 +57,6 @@ pub mod geometry;
 pub mod handshake;
 pub mod intern;
 pub mod key;
-pub mod name;
 pub mod pc_table;
 pub mod pseudo;
 pub mod record;
@@ -65,6 +64,7 @@ pub mod ring;
 pub mod stack_table;
 #[cfg(not(loom))]
 pub mod system_calls;
+mod version;
 
 #[cfg(not(loom))]
 #[expect(unsafe_code, reason = "turns the mapped memory into typed references")]
@@ -84,5 +84,4 @@ pub use geometry::Geometry;
 #[cfg(not(loom))]
 pub use segment::Segment;
 
-/// Version of everything in this crate that two processes share. Both sides must have the same one.
-pub const PROTOCOL_VERSION: u32 = 9;
+pub use version::PROTOCOL_VERSION;

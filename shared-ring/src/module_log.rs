@@ -19,8 +19,8 @@
 //! and path. The address of a pc in it is its line, see [`crate::pc_table::Pc::of_line`].
 
 use crate::error::Corrupt;
-use crate::name::MAX_NAME;
 use crate::primitive::{AtomicU64, Ordering};
+use crate::record::name::MAX_NAME;
 
 const HEADER: usize = 8;
 /// The word with the slot and the lengths.

@@ -8,7 +8,7 @@
 //!  free       1 word   field = address >> 4, k = 0
 //!  malloc     2 words  field = address >> 4, k = 1   │ stack 32 | size 32 │
 //!  escape     n words  field < 64 = the opcode       │ … as the opcode says │
-//!  name       n words  field < 4096, see [`crate::name`]
+//!  name       n words  field < 4096, see [`name`]
 //! ```
 //!
 //! No block lies below 64 KiB (the kernel keeps those pages unmapped), so small fields are free to mean something
@@ -18,7 +18,9 @@
 //!
 //! The words of a record are committed together, so a reader never sees part of one.
 
-use crate::name::Named;
+pub mod name;
+
+use name::Named;
 
 /// Ticks are shifted right by this before they are stored: 16 ticks are 6 ns at 2.6 GHz.
 pub const TIME_SHIFT: u32 = 4;
@@ -318,7 +320,7 @@ pub enum Record {
         /// Stack id.
         stack: u32,
     },
-    /// Something is given a name, which follows: see [`crate::name::Name::of`].
+    /// Something is given a name, which follows: see [`name::Name::of`].
     Named(Named),
     /// A call that should have returned memory returned none. The innermost frame of the stack says which call it
     /// was, as for blocks.

@@ -6,6 +6,7 @@ use crate::module_log::ModuleLog;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::process_slot::ProcessSlot;
 use crate::pseudo::FIRST_PC;
+use crate::version::PROTOCOL_VERSION;
 use crate::{pc_table::PcTable, stack_table::StackTable};
 use crossbeam_utils::CachePadded;
 
@@ -18,7 +19,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"mpSEG\0\0\x01");
 pub struct Header {
     /// [`MAGIC`], written by the collector.
     pub magic: AtomicU64,
-    /// [`crate::PROTOCOL_VERSION`].
+    /// [`PROTOCOL_VERSION`].
     pub version: AtomicU32,
     /// Upper bound of the rings that were ever claimed: no ring at or above this index has been used.
     pub rings_used: AtomicU32,
@@ -146,7 +147,7 @@ impl Segment {
     /// segment.
     pub fn initialize(&self) {
         let header = self.header();
-        header.version.store(crate::PROTOCOL_VERSION, Ordering::Relaxed);
+        header.version.store(PROTOCOL_VERSION, Ordering::Relaxed);
         header.next_pc.store(FIRST_PC, Ordering::Relaxed);
         header.next_node.store(1, Ordering::Relaxed);
         header.next_module.store(u64::from(ModuleLog::FIRST), Ordering::Relaxed);
@@ -158,7 +159,7 @@ impl Segment {
     pub fn is_ours(&self) -> bool {
         let header = self.header();
         header.magic.load(Ordering::Acquire) == MAGIC
-            && header.version.load(Ordering::Relaxed) == crate::PROTOCOL_VERSION
+            && header.version.load(Ordering::Relaxed) == PROTOCOL_VERSION
     }
 
     /// Identification and counters.

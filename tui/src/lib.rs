@@ -23,12 +23,14 @@ mod draw;
 mod editor;
 mod keys;
 mod model;
+mod options;
 mod shell;
 mod top;
 mod update;
 mod work;
 
-pub use shell::{Options, run};
+pub use options::Options;
+pub use shell::run;
 pub use top::{Top, Wish, top};
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use crate::catalogue;
 use crate::draw::{Theme, draw};
 use crate::editor;
 use crate::model::{Model, Page};
+use crate::options::Options;
 use crate::update::{Effect, Event, update};
 use crate::work::{Place, Worker};
-use engine::{Cache, Naming, Sources};
+use engine::Sources;
 use ratatui::crossterm::event::{self, Event as Input, KeyEventKind};
 use ratatui::layout::Rect;
 use report::text::escape;
@@ -19,23 +20,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use terminal::Screen;
-
-/// What to show, and how.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The capture.
-    pub file: PathBuf,
-    /// An older capture to compare it with.
-    pub older: Option<PathBuf>,
-    /// Where to look up names that it lacks.
-    pub naming: Naming,
-    /// Where the first look at a large capture is kept.
-    pub cache: Cache,
-    /// Prefixes of source paths, and their replacements.
-    pub path_map: Vec<(String, String)>,
-    /// Use colours.
-    pub color: bool,
-}
 
 /// How often to look for answers while the worker works.
 const WORKING: Duration = Duration::from_millis(10);

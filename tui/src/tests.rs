@@ -11,7 +11,7 @@ mod stories;
 
 use crate::draw::{Theme, draw};
 use crate::model::{Model, Page};
-use crate::shell::Options;
+use crate::options::Options;
 use crate::support::Made;
 use crate::update::{Effect, Event, update};
 use crate::work::{Answer, Asked, Request};

@@ -16,7 +16,7 @@ use crate::writer::snapshot;
 use capture::{Create, Metadata, Reader, Summary, Writer};
 use proptest::prelude::*;
 use shared_ring::Geometry;
-use shared_ring::name::{MAX_NAME, MarkKind, Named};
+use shared_ring::record::name::{MAX_NAME, MarkKind, Named};
 use shared_ring::record::{Record, encode};
 use std::sync::atomic::AtomicU64;
 

@@ -6,8 +6,8 @@
 use crate::tables::missed_allocators::UnseenLibraries;
 use capture::{Action, Error, NodeId, StringId, Writer};
 use rustc_hash::FxHashMap;
-use shared_ring::name::MAX_NAME;
 use shared_ring::record::Record;
+use shared_ring::record::name::MAX_NAME;
 
 /// Most different names in a recording.
 const MOST_NAMES: usize = 1 << 16;

@@ -28,8 +28,8 @@ use crate::tables::totals::Totals;
 use capture::{Action, Error, Event, Metadata, NodeId, ThreadId, Writer};
 use known::{Images, Owner};
 use shared_ring::decode::{Short, decode};
-use shared_ring::name::Name;
 use shared_ring::record::Record;
+use shared_ring::record::name::Name;
 use timeline::Timeline;
 
 /// The translation, with the capture it writes.

@@ -9,7 +9,7 @@ use crate::record::{pools, tracker};
 use crate::thread::provider;
 use crate::thread::stack::Caller;
 use core::ffi::{c_char, c_uint, c_void};
-use shared_ring::name::{MAX_NAME, MarkKind};
+use shared_ring::record::name::{MAX_NAME, MarkKind};
 
 type Pointer = *const c_void;
 

@@ -6,7 +6,7 @@ use crate::platform::own_call::own_call;
 use crate::record::tracker;
 use crate::redirect::linkage;
 use core::ffi::{CStr, c_char, c_int, c_void};
-use shared_ring::name::MarkKind;
+use shared_ring::record::name::MarkKind;
 
 dlopen_shim!(
     /// `void *dlopen(const char *file, int flags)`: jumps on, since the loader looks at who called it, unless the

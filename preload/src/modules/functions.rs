@@ -19,7 +19,7 @@ use crate::platform::sys;
 use crate::process::{self, Session};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use shared_ring::module_log::{Described, Function};
-use shared_ring::name::MAX_NAME;
+use shared_ring::record::name::MAX_NAME;
 
 /// Most functions of a process.
 const FUNCTIONS: usize = 1 << 16;

@@ -7,7 +7,7 @@
 use crate::process;
 use crate::record::guard::Busy;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use shared_ring::name::{MAX_NAME, MAX_POOLS, Named};
+use shared_ring::record::name::{MAX_NAME, MAX_POOLS, Named};
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;

@@ -20,8 +20,8 @@ use crate::thread::sampler::{self, Candidate};
 use crate::thread::stack::Caller;
 use crate::thread::{self, ThreadState};
 use core::ffi::c_int;
-use shared_ring::name::{MarkKind, Named};
 use shared_ring::record::Record;
+use shared_ring::record::name::{MarkKind, Named};
 
 /// Whether a block is recorded: see [`sampler::takes`].
 #[inline(always)]

@@ -2,8 +2,8 @@
 
 use super::{SPARE, ThreadState};
 use crate::process::{self, Loss};
-use shared_ring::name::Named;
 use shared_ring::record::DELTA_LIMIT;
+use shared_ring::record::name::Named;
 
 impl ThreadState {
     /// Records a name, now; false when there was no room for it. That makes no gap, since no block is concerned, but it is

@@ -545,7 +545,7 @@ fn scans_are_given_up() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("app.memprof");
     scanned().write(&file);
-    let options = crate::shell::Options {
+    let options = crate::options::Options {
         file,
         older: None,
         naming: Naming::Stored,

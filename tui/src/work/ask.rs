@@ -7,7 +7,7 @@ use super::kept::{Kept, WIDE};
 use super::request::{Compare, ListTopic, Question, Request, Topic, at};
 use super::source::SourceText;
 use crate::catalogue;
-use crate::shell::Options;
+use crate::options::Options;
 use analysis::format::{bytes, duration, percent};
 use analysis::lifetimes::{Frees, Lifetimes, Order, Pages, Sizes, Threads};
 use analysis::query::{Anchor, Part, Query};

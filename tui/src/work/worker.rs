@@ -3,7 +3,7 @@
 use super::answer::Answer;
 use super::ask::Asked;
 use super::request::Request;
-use crate::shell::Options;
+use crate::options::Options;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -4,7 +4,7 @@ use super::Pipeline;
 use crate::image::ImageId;
 use crate::writer::annotations::text;
 use capture::{Action, Error, Mark, MarkKind, ThreadId};
-use shared_ring::name::{self, MAX_POOLS, Name, Named};
+use shared_ring::record::name::{self, MAX_POOLS, Name, Named};
 
 /// A mark set from outside the program.
 #[derive(Debug)]

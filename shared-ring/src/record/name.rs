@@ -19,7 +19,7 @@
 //!
 //! Any bytes are a name: no encoding is implied, nor that they can be displayed.
 
-use crate::record::{DELTA_LIMIT, FIELD_SHIFT, Opcode};
+use super::{DELTA_LIMIT, FIELD_SHIFT, Opcode};
 
 /// Most pools of a process; their numbers start at 1.
 pub const MAX_POOLS: u32 = 64;
