@@ -87,6 +87,9 @@ fn built_in_rules_hide_only_what_libraries_keep() {
         format!("main > setlocale@{libc} > _nl_find_locale@{libc}"),
         format!("main > pthread_create@{libc} > _dl_allocate_tls@{loader}"),
         "_start > _GLOBAL__sub_I_eh_alloc.cc".to_owned(),
+        "main > std::rt::lang_start_internal > std::sys::pal::unix::stack_overflow::imp::init > alloc::alloc::alloc"
+            .to_owned(),
+        "main > std::thread::local::LocalKey::try_with > std::thread::current::init_current > std::thread::thread::Thread::new".to_owned(),
     ];
     let shown = [
         "main > strdup_of_mine".to_owned(),
@@ -95,6 +98,9 @@ fn built_in_rules_hide_only_what_libraries_keep() {
         format!("main > setlocale@{libc} > callback"),
         format!("main > qsort@{libc} > compare > strdup@{libc}"),
         "main > setlocale".to_owned(),
+        "main > std::rt::lang_start_internal > app::main > alloc::vec::Vec::push".to_owned(),
+        "main > std::rt::lang_start > std::vector::push_back".to_owned(),
+        format!("_dl_start_user@{loader} > _dl_init@{loader} > std::vector::push_back"),
     ];
     for (stacks, expected) in [(&hidden[..], 0), (&shown[..], 1)] {
         for stack in stacks {

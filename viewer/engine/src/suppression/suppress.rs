@@ -1,6 +1,6 @@
 //! Which rule hides which stack, and what each has hidden.
 
-use super::builtin::{RULES, is_library};
+use super::builtin::{RULES, RUST, is_library, is_of_rust};
 use super::young::YoungLeaks;
 use crate::loaded::{Loaded, Origin, Rule, Suppressed, Use};
 use analysis::query::Pattern;
@@ -97,7 +97,7 @@ impl Suppressions {
 
 fn built_in_rule(rule: &super::builtin::BuiltIn) -> Rule {
     let text = match rule.library {
-        "" => rule.function.to_owned(),
+        "" | RUST => rule.function.to_owned(),
         library => format!("{} of {library}", rule.function),
     };
     Rule { pattern: Pattern::glob(rule.function), text, origin: Origin::BuiltIn(rule.why) }
@@ -162,6 +162,7 @@ impl BuiltIns {
 
     /// The first rule for a function between the allocator and the first function outside of system libraries.
     fn rule(&self, tables: &Tables, names: &Names, node: NodeId) -> Option<usize> {
+        let mut is_inside_program = false;
         for (frame, step) in functions_of(tables, names, node).take(MOST_FRAMES) {
             let module = match tables.frames.get(frame.index()) {
                 Some(capture::Frame::Code { module: Some(module), .. }) => tables.modules.get(module.index()),
@@ -171,14 +172,21 @@ impl BuiltIns {
             let name = names.label(step.label).short_base();
             let is_system = is_library(file);
             let found = RULES.iter().zip(&self.patterns).position(|(rule, pattern)| {
-                let is_of_file = rule.library.is_empty() || (is_system && file.starts_with(rule.library));
+                let is_of_file = match rule.library {
+                    RUST => true,
+                    _ if is_inside_program => false,
+                    library => library.is_empty() || (is_system && file.starts_with(library)),
+                };
                 is_of_file && pattern.matches(&name)
             });
             if found.is_some() {
                 return found;
             }
-            if !is_system {
-                return None;
+            // Some of these functions are made for the program's types, so only Rust's rules may apply behind them.
+            match names.label(step.label).base() {
+                _ if is_system => {}
+                base if is_of_rust(base) => is_inside_program = true,
+                _ => return None,
             }
         }
         None
