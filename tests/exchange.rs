@@ -7,7 +7,7 @@ use crate::harness::{Server, World, installed, skip};
 const WINDOWS: [&str; 4] = ["kcachegrind ", "heaptrack_gui ", "sysprof ", "go tool pprof -http"];
 
 /// The program that pages record.
-const PROGRAM: &str = "cc -g -O1 -ffunction-sections -o app example.c\n";
+const PROGRAM: &str = "cc -g -O1 -o app example.c\n";
 
 /// A capture of the program, for blocks that do not record it themselves.
 fn capture(block: &str) -> Option<&'static str> {
@@ -27,7 +27,7 @@ fn recording(_block: &str) -> Option<&'static str> {
 fn possible(block: &str) -> Vec<&str> {
     let is_possible = |line: &&str| {
         let commands = line.split('|').filter_map(|command| command.split_whitespace().next());
-        let within = [("-fuse-ld=lld", "ld.lld"), ("--format dot --by peak", "dot")];
+        let within = [("--format dot --by peak", "dot")];
         let within = within.into_iter().filter(|(part, _)| line.contains(part)).map(|(_, program)| program);
         let missing = commands.chain(within).find(|program| {
             *program != "sysprof-memprof" && *program != "./app" && installed(program).is_none()

@@ -1,8 +1,7 @@
 //! Other programs open our exports, and find our numbers in them.
 
 use crate::harness::{
-    Capture, Fixture, Ran, World, c, can_sample, copy_program, cpp, installed, library, record, skip,
-    validator, wait,
+    Capture, Ran, World, c, can_sample, copy_program, cpp, installed, record, skip, validator, wait,
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -526,77 +525,6 @@ fn scripts_find_our_totals() {
     if let Some(sum) = opened(&capture, "python3", &["-c", sum], &csv) {
         assert_eq!(sum.trim().parse(), Ok(total(&capture, "allocated_bytes")));
     }
-}
-
-/// Links a fixture with lld in the order given by a file; returns its functions in order of their addresses.
-fn linked_in_order(world: &World, fixture: Fixture, order: &Path, linked: &Path) -> Vec<String> {
-    fixture
-        .flags(["-fuse-ld=lld".to_owned(), format!("-Wl,--symbol-ordering-file={}", order.display())])
-        .build_at(linked);
-    let mut symbols = world.command("nm");
-    symbols.args(["--numeric-sort", "--defined-only"]).arg(linked);
-    let symbols = wait(world, symbols);
-    symbols.text().lines().filter_map(|line| line.rsplit(' ').next()).map(str::to_owned).collect()
-}
-
-/// Check that a linker orders the functions of a program by heat, and that the program linked that way has the same
-/// order again.
-#[test]
-fn lld_puts_hot_functions_first() {
-    let program = || cpp("allocates_by_rank").flags(["-O1", "-fno-builtin", "-ffunction-sections"]);
-    let hottest = ["grows_most", "_ZN4rank4growILi20EEEvi", "_ZN4rank4growILi10EEEvi", "main"];
-    let ordered = |capture: &Capture| {
-        let file = export(capture, "symbol-order", &["--by", "allocations"]);
-        let text = std::fs::read_to_string(&file).expect("it was written");
-        let names: Vec<String> =
-            text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect();
-        assert!(names.iter().filter(|name| hottest.contains(&&***name)).eq(hottest), "{text}");
-        assert!(!text.contains("never_runs"), "{text}");
-        (file, names)
-    };
-    let (_, capture) = record(program().build()).with_names().succeed();
-    let (order, names) = ordered(&capture);
-    if installed("ld.lld").is_none() {
-        return skip("ld.lld", "not installed, so no program was linked in the order of its functions");
-    }
-    let world = World::new();
-    let linked = world.path("allocates_by_rank");
-    let mut placed = linked_in_order(&world, program(), &order, &linked);
-    placed.retain(|name| hottest.contains(&name.as_str()) || name == "never_runs");
-    assert_eq!(placed, [&hottest[..], &["never_runs"]].concat());
-    let (_, again) = record(&linked).with_names().succeed();
-    assert_eq!(ordered(&again).1, names, "it converges");
-}
-
-/// Check that a linker orders the functions of a shared library by heat, whatever else the program does, and that the
-/// library linked that way has the same order again.
-#[test]
-fn lld_puts_hot_functions_of_a_library_first() {
-    let fixture = || library("ranks_its_functions").flags(["-ffunction-sections"]);
-    let hottest = ["library_hot", "library_warm", "library_enter"];
-    let ordered = |capture: &Capture| {
-        let module = ["--by", "allocations", "--module", "libranks_its_functions.so"];
-        let file = export(capture, "symbol-order", &module);
-        let text = std::fs::read_to_string(&file).expect("it was written");
-        // A CPU sample may have hit code that the linker adds, such as `_init`.
-        let names: Vec<&str> = text.lines().filter(|line| line.starts_with("library_")).collect();
-        assert_eq!(names, hottest, "{text}");
-        file
-    };
-    let program = c("uses_a_ranked_library");
-    let (_, capture) = record(program.clone().with(&fixture().build()).build()).with_names().succeed();
-    let order = ordered(&capture);
-    if installed("ld.lld").is_none() {
-        return skip("ld.lld", "not installed, so no library was linked in the order of its functions");
-    }
-    let world = World::new();
-    let (linked, user) = (world.path("libranks_its_functions.so"), world.path("uses_a_ranked_library"));
-    let mut placed = linked_in_order(&world, fixture(), &order, &linked);
-    placed.retain(|name| name.starts_with("library_"));
-    assert_eq!(placed, [&hottest[..], &["library_never"]].concat());
-    program.with(&linked).build_at(&user);
-    let (_, again) = record(&user).with_names().succeed();
-    ordered(&again);
 }
 
 /// Check that another `SQLite` opens the database and finds our totals in it, and that `query` gives the same

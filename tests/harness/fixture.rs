@@ -173,13 +173,6 @@ impl Fixture {
         output
     }
 
-    /// Compiles it to a place of the caller's, each time: for flags that name files of a single test.
-    pub(crate) fn build_at(&self, output: &Path) {
-        let mut compiler = Command::new(self.compiler);
-        compiler.arg(&self.source).args(&self.flags).arg("-o").arg(output);
-        succeed(&mut compiler);
-    }
-
     /// Everything that it is built from, as the name of a folder.
     fn fingerprint(&self) -> String {
         let mut hasher = DefaultHasher::new();

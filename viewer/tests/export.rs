@@ -9,7 +9,7 @@ use crate::support::Made;
 use crate::support::fixtures::{rich, sampled, small, told, worked};
 use crate::support::golden::check_golden;
 use analysis::Metric;
-use analysis::query::{Module, Part, Query};
+use analysis::query::{Part, Query};
 use capture::{
     Action, Counter, CounterKind, Ended, Event, Lost, MarkKind, NodeId, Process, ProcessId, Sample, Summary,
     TaskId,
@@ -71,11 +71,6 @@ fn check_sums(case: &Case, format: Format) {
     }
 }
 
-/// The formats that hold numbers, and names for people.
-fn with_sums() -> impl Iterator<Item = Format> {
-    Format::ALL.into_iter().filter(|format| *format != Format::SymbolOrder)
-}
-
 fn fixtures() -> [(&'static str, Made); 5] {
     [
         ("empty", Made::new()),
@@ -92,7 +87,7 @@ fn fixtures() -> [(&'static str, Made); 5] {
 fn sums_are_those_of_the_profile() {
     for (name, made) in fixtures() {
         let case = Case::new(made, "app.memprof");
-        for format in with_sums() {
+        for format in Format::ALL {
             check_sums(&case, format);
             let metrics = sums(format, Metric::Peak, &exported(&case, format, Metric::Peak));
             assert!(!metrics.is_empty(), "{name}: {} has sums", format.name());
@@ -122,7 +117,7 @@ fn what_is_seen_is_exported() {
         rows.sort_unstable();
         assert!(rows.windows(2).all(|pair| pair[0] != pair[1]), "{lens:?}: {rows:?}");
         let case = Case { loaded, events: Vec::new(), samples: Vec::new() };
-        for format in with_sums().filter(|format| !format.holds_events()) {
+        for format in Format::ALL.into_iter().filter(|format| !format.holds_events()) {
             check_sums(&case, format);
         }
     }
@@ -167,7 +162,7 @@ fn heaps_of_programs_are_exported() {
     let allocated = loaded.profile.total.allocated;
     assert_eq!((allocated.blocks, allocated.bytes), (4, 1230));
     let case = Case { loaded, events, samples };
-    for format in with_sums().filter(|format| format.holds_events()) {
+    for format in Format::ALL.into_iter().filter(|format| format.holds_events()) {
         check_sums(&case, format);
     }
 }
@@ -269,7 +264,7 @@ fn strange_names_survive() {
         let stack = made.stack(&format!("main > {name}"));
         made.alloc(thread, 0x1000, 100, stack);
         let case = Case::new(made, name);
-        for format in with_sums() {
+        for format in Format::ALL {
             check_sums(&case, format);
             // The part of the name that no format has to write otherwise.
             let plain =
@@ -279,64 +274,6 @@ fn strange_names_survive() {
             assert!(text.contains(plain), "{}: {name}", format.name());
         }
     }
-}
-
-/// Check that functions are written in the order of what they do themselves, by their linkers' names and each once, and that code
-/// of libraries counts for who called it.
-#[test]
-fn symbols_are_ordered_by_heat() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let linked = made.stack("main > Pool::grow(int)");
-    let frame = made.tables.nodes[linked.index()].frame;
-    let linkage = Some(made.string("_ZN4Pool4growEi"));
-    made.tables.symbols[frame.index()].as_mut().unwrap().linkage = linkage;
-    let recursive = made.stack("main > eat > eat > eat");
-    let library = made.frame(Some("/lib/libx.so"), &["lends"]);
-    let library = made.node(recursive, library);
-    let nameless = made.stack("main > Unknown::to linkers");
-    let others = made.stack("main > zebra > ant");
-    for (stack, blocks) in [(linked, 5), (recursive, 2), (library, 1), (nameless, 9), (others, 1)] {
-        for block in 0..blocks {
-            made.alloc(thread, 0x1000 * u64::from(stack.0 + 1) + block * 16, 8, stack);
-        }
-    }
-    let exported = exported(&Case::new(made, "app"), Format::SymbolOrder, Metric::Allocations);
-    let text = String::from_utf8(exported).unwrap();
-    let (comments, names): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with('#'));
-    assert_eq!(names, ["_ZN4Pool4growEi", "eat", "ant", "main", "zebra"]);
-    assert!(comments.iter().any(|line| line.contains("had no name")), "{text}");
-}
-
-/// Check that of a chosen library its own functions are written, by what they do themselves or have others do, and nobody else's.
-#[test]
-fn symbols_of_a_library_are_ordered_by_heat() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let main = made.stack("main");
-    let mut stack_in = |caller, file: &str, function: &str| {
-        let frame = made.frame(Some(file), &[function]);
-        made.node(caller, frame)
-    };
-    let enter = stack_in(main, "/lib/libx.so.1.2", "enter");
-    let warm = stack_in(enter, "/lib/libx.so.1.2", "warm");
-    let hot = stack_in(enter, "/lib/libx.so.1.2", "hot");
-    let lent = stack_in(hot, "/lib/libc.so.6", "strdup");
-    for (stack, blocks) in [(main, 9), (warm, 2), (lent, 5)] {
-        for block in 0..blocks {
-            made.alloc(thread, 0x1000 * u64::from(stack.0 + 1) + block * 16, 8, stack);
-        }
-    }
-    let case = Case::new(made, "app");
-    let modules = vec![Module("libx.so".to_owned())];
-    let options =
-        ExportOptions { metric: Metric::Allocations, modules, ..ExportOptions::new(Format::SymbolOrder) };
-    let mut out = Vec::new();
-    export::export(&mut out, &case.loaded, &case, &options).unwrap();
-    let text = String::from_utf8(out).unwrap();
-    let names: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
-    assert_eq!(names, ["hot", "warm", "enter"]);
-    assert!(text.starts_with("# Functions of libx.so by allocations"), "{text}");
 }
 
 /// Check that pprof and callgrind, whose readers add up what stands below a function, have exactly the stacks' frames.
@@ -526,7 +463,7 @@ proptest! {
         blocks in prop::collection::vec((".{1,9}", any::<String>(), prop_oneof![Just(0), 2..1_u64 << 40], any::<bool>()), 0..12),
     ) {
         let case = capture_of(blocks);
-        for format in with_sums() {
+        for format in Format::ALL {
             check_sums(&case, format);
         }
     }

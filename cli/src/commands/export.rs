@@ -12,6 +12,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{self, Packing};
 use crate::{graphviz, message};
 use analysis::format::counted;
+use analysis::query::Part;
 use analysis::{Metric, Share};
 use anyhow::anyhow;
 use clap::Args;
@@ -48,8 +49,7 @@ pub(crate) struct Arguments {
     /// Replace the output if it exists
     #[arg(long, requires = "output")]
     force: bool,
-    /// Metric to export, or for pprof and speedscope to show first [default: peak; live with --at; for symbol-order
-    /// cpu, or allocations if the CPU was not sampled]
+    /// Metric to export, or for pprof and speedscope to show first [default: peak; live with --at]
     #[arg(long, visible_alias = "metric", value_name = "METRIC", value_parser = metric())]
     by: Option<Metric>,
     /// Leave functions and calls below this share of the total out of a drawing [default: 0.5%]
@@ -105,15 +105,10 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
     }
     let query = arguments.question.query();
     let loaded = arguments.capture.seen(&query, &arguments.stacks.lens())?;
-    let metric = arguments.by.unwrap_or_else(|| format.usual_metric(&loaded.profile));
+    let usual = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
+    let metric = arguments.by.unwrap_or(usual);
     view::needs(metric, &loaded.tables, &loaded.source)?;
-    let options = ExportOptions {
-        format,
-        metric,
-        min: arguments.min,
-        limit: arguments.limit,
-        modules: query.filter.modules.clone(),
-    };
+    let options = ExportOptions { format, metric, min: arguments.min, limit: arguments.limit };
     let events = Recorded::new(&arguments.capture.file);
     let Some((output, packing)) = output else {
         return view::print(|out, _| export::export(out, &loaded, &events, &options));

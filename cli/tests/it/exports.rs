@@ -37,7 +37,6 @@ fn options_without_effect_are_refused() {
         ("--format heaptrack --filter f", "options that select or change stacks"),
         ("--format sqlite --group-by module", "options that select or change stacks"),
         ("--format memprof --no-marshallers", "options that select or change stacks"),
-        ("--format symbol-order --focus f", "--filter only"),
         ("--format callgrind --by leaked", "use one of folded, flamegraph, speedscope, pprof, dot"),
         ("--format heaptrack --by leaked", "leave it out"),
         ("--format sqlite --by leaked", "leave it out"),
@@ -118,8 +117,7 @@ fn unpacked(file: &Path) -> Vec<u8> {
 fn documents_are_compressed_as_their_names_say() {
     let world = World::new();
     capture_with_heap(&world.path("work/app.memprof"));
-    let formats =
-        "callgrind csv dot firefox flamegraph folded heaptrack massif speedscope symbol-order syscap";
+    let formats = "callgrind csv dot firefox flamegraph folded heaptrack massif speedscope syscap";
     for format in formats.split(' ') {
         let export = |out: &str| {
             let ran = world.run(["export", "app.memprof", "--format", format, "-o", out]);

@@ -88,7 +88,6 @@ const VIEWS: &[&str] = &[
     "export -o - --format firefox",
     "export -o - --format syscap",
     "export -o - --format csv",
-    "export -o - --format symbol-order",
     "export -o - --format dot",
     "export -o - --format flamegraph",
 ];

@@ -110,7 +110,7 @@ impl Lens {
     }
 
     /// True when stacks are shown otherwise than recorded: the lens does more than leave some out.
-    pub fn changes_stacks(&self) -> bool {
+    fn changes_stacks(&self) -> bool {
         *self != Self { filter: self.filter.clone(), ..Self::default() }
     }
 }

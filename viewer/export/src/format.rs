@@ -1,6 +1,5 @@
 //! The formats and their names.
 
-use analysis::{Metric, Profile, Span};
 use std::str::FromStr;
 
 /// A format for other programs.
@@ -26,8 +25,6 @@ pub enum Format {
     Heaptrack,
     /// GNOME Sysprof.
     Syscap,
-    /// Functions ordered by heat, for linkers.
-    SymbolOrder,
     /// A table of stacks for spreadsheets.
     Csv,
     /// All stacks as JSON: see `JSON.md`.
@@ -36,7 +33,7 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 13] = [
+    pub const ALL: [Format; 12] = [
         Format::Folded,
         Format::Flamegraph,
         Format::Speedscope,
@@ -47,7 +44,6 @@ impl Format {
         Format::Massif,
         Format::Heaptrack,
         Format::Syscap,
-        Format::SymbolOrder,
         Format::Csv,
         Format::Json,
     ];
@@ -65,7 +61,6 @@ impl Format {
             Format::Massif => "massif",
             Format::Heaptrack => "heaptrack",
             Format::Syscap => "syscap",
-            Format::SymbolOrder => "symbol-order",
             Format::Csv => "csv",
             Format::Json => "json",
         }
@@ -84,7 +79,6 @@ impl Format {
             Format::Massif => "the heap over time and at the peak, for ms_print and massif-visualizer",
             Format::Heaptrack => "every allocation, for heaptrack_print and heaptrack_gui",
             Format::Syscap => "every allocation, sample and mark, and counters, for GNOME Sysprof",
-            Format::SymbolOrder => "functions, hottest first, for ld.lld --symbol-ordering-file",
             Format::Csv => "one row per stack, for spreadsheets and scripts",
             Format::Json => "all stacks as a table of callers, for scripts",
         }
@@ -92,23 +86,12 @@ impl Format {
 
     /// True for formats with a single metric, which has to be selected; the others contain all.
     pub fn holds_one_metric(self) -> bool {
-        matches!(self, Format::Folded | Format::Flamegraph | Format::Dot | Format::SymbolOrder)
+        matches!(self, Format::Folded | Format::Flamegraph | Format::Dot)
     }
 
     /// True where a metric can be selected: the only one, or the one that is shown first.
     pub fn takes_metric(self) -> bool {
         self.holds_one_metric() || matches!(self, Format::Speedscope | Format::Pprof)
-    }
-
-    /// The default metric: the peak, or what is live if a moment was asked for; for the order of functions the CPU
-    /// samples, or else allocations.
-    pub fn usual_metric(self, profile: &Profile) -> Metric {
-        match (self, profile.span) {
-            (Format::SymbolOrder, _) if profile.total.cpu.blocks > 0 => Metric::Cpu,
-            (Format::SymbolOrder, _) => Metric::Allocations,
-            (_, Span::At(_)) => Metric::Live,
-            _ => Metric::default(),
-        }
     }
 
     /// True for drawings, which leave out what is small.

@@ -4,7 +4,6 @@
 //!  Loaded ──┬─► Tree ──────► folded, flamegraph              functions in the context of their callers
 //!           ├─► CallGraph ─► callgrind, dot                  who calls whom
 //!           └─► rows ──────► pprof, speedscope, csv, json    one per stack
-//!                            symbol-order
 //!  Events ─┬──► Watch ─────► firefox, massif, heaptrack,     the life of every block
 //!          │                 syscap
 //!          └──► samples ───► firefox, syscap                 along with marks and counters
@@ -44,7 +43,6 @@ mod pprof;
 mod protobuf;
 mod readings;
 mod speedscope;
-mod symbol_order;
 mod syscap;
 mod walk;
 mod xml;
@@ -80,7 +78,6 @@ pub fn export(
         Format::Massif => massif::write(out, loaded, events)?,
         Format::Heaptrack => heaptrack::write(out, loaded, events)?,
         Format::Syscap => syscap::write(out, loaded, events)?,
-        Format::SymbolOrder => symbol_order::write(out, loaded, metric, &options.modules)?,
         Format::Csv => csv::write(out, loaded)?,
         Format::Json => report::json::tables(out, loaded)?,
     }

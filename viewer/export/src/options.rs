@@ -1,7 +1,6 @@
 //! What to export.
 
 use crate::format::Format;
-use analysis::query::Module;
 use analysis::{Metric, Share};
 
 /// What to export, and how much of it.
@@ -16,13 +15,11 @@ pub struct ExportOptions {
     pub min: Option<Share>,
     /// Most functions that are drawn.
     pub limit: Option<usize>,
-    /// Binaries whose functions are ordered; none: the programs themselves.
-    pub modules: Vec<Module>,
 }
 
 impl ExportOptions {
     /// The whole capture in this format.
     pub fn new(format: Format) -> Self {
-        Self { format, metric: Metric::default(), min: None, limit: None, modules: Vec::new() }
+        Self { format, metric: Metric::default(), min: None, limit: None }
     }
 }

@@ -21,8 +21,6 @@ pub(crate) fn sums(format: Format, by: Metric, document: &[u8]) -> Vec<(Metric, 
         Format::Massif => massif(text()),
         Format::Heaptrack => heaptrack(text()),
         Format::Syscap => syscap::sums(document),
-        // Names alone.
-        Format::SymbolOrder => Vec::new(),
         Format::Csv => csv(text()),
         Format::Json => json(text()),
     }

@@ -34,12 +34,6 @@ pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
             format!("{name} holds every event of a capture: leave out options that select or change stacks"),
         ),
         (
-            lens.changes_stacks() && *format == Target::Document(Format::SymbolOrder),
-            format!(
-                "{name} lists functions as they were linked: of the options about stacks, use --filter only"
-            ),
-        ),
-        (
             by.is_some() && !format.takes_metric(),
             format!("--by changes nothing in {name}: leave it out, or use one of {}", with_metric()),
         ),
