@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { constants, deflateRawSync } from "node:zlib";
 
 const assets = process.argv[2];
 const load = (name) => import(pathToFileURL(`${assets}/${name}.js`).href);
@@ -15,7 +14,6 @@ const { Curves, PIECE } = await load("curves");
 const { PROCESS } = await load("data");
 const { boxes } = await load("flame");
 const format = await load("format");
-const { inflate } = await load("inflate");
 const { Kept } = await load("kept");
 const { Loader } = await load("loader");
 const { Named } = await load("named");
@@ -130,19 +128,6 @@ test("columns are read as they are written", () => {
   let sum = 0;
   assert.deepEqual([...data(true).columns["slice.end"]], numbers.map((number) => (sum += number)));
   assert.throws(() => readData(Buffer.from('\x02\0\0\0{}')), /version/);
-});
-
-test("what was deflated in any way is inflated, and damage is told", () => {
-  const texts = [Buffer.alloc(0), Buffer.from("a"), Buffer.alloc(100_000, "abc"), Buffer.from(Array.from({ length: 70_000 }, () => below(256)))];
-  texts.push(Buffer.from(Array.from({ length: 50_000 }, (_, at) => (at % 97) * below(3))));
-  for (const text of texts) {
-    for (const options of [{ level: 0 }, { level: 1 }, { level: 9 }, { strategy: constants.Z_FIXED }, { strategy: constants.Z_HUFFMAN_ONLY }]) {
-      assert.ok(Buffer.from(inflate(deflateRawSync(text, options))).equals(text), JSON.stringify(options));
-    }
-  }
-  const packed = deflateRawSync(texts[2]);
-  assert.throws(() => inflate(packed.subarray(0, packed.length - 3)), /data/);
-  assert.throws(() => inflate(Uint8Array.of(7)), /data/);
 });
 
 test("numbers are written as the other views write them", () => {

@@ -9,10 +9,9 @@
 //! ```
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 47] = [
+const MODULES: [(&str, &str); 46] = [
     ("text", include_str!("assets/text.js")),
     ("format", include_str!("assets/format.js")),
-    ("inflate", include_str!("assets/inflate.js")),
     ("source", include_str!("assets/source.js")),
     ("loader", include_str!("assets/loader.js")),
     ("data", include_str!("assets/data.js")),

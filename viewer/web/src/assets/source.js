@@ -1,7 +1,5 @@
 // Sources of data. A source is a function that returns bytes; the page uses this one, and accepts any other.
 
-import { inflate } from "./inflate.js";
-
 /** Decodes base64. */
 export function fromBase64(text) {
   const letters = atob(text.trim());
@@ -11,7 +9,6 @@ export function fromBase64(text) {
 }
 
 async function inflated(bytes) {
-  if (typeof DecompressionStream === "undefined") return inflate(bytes);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
