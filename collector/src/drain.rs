@@ -12,7 +12,7 @@
 //! nothing. Where there are many images, most rounds visit only some of them: see [`ready_set`].
 
 pub(crate) mod batch;
-pub(crate) mod drained;
+pub(crate) mod image_drain;
 mod loser_tree;
 pub(crate) mod merge;
 mod merge_key;
@@ -30,7 +30,7 @@ use crate::image::exit_scan::ExitScan;
 use crate::image::wakeup::Wakeup;
 use crate::image::watcher::Watcher;
 use batch::Batch;
-use drained::{Counts, Drained, Sweep};
+use image_drain::{Counts, ImageDrain, Sweep};
 use merge::Merger;
 use message::{Lifecycle, Message};
 use queue::Sender;
@@ -137,7 +137,7 @@ impl Round {
         let is_whole = is_stopping
             || !self.ready.is_too_large()
             || self.waiter.is_time_to_poll()
-            || self.ready.busy().any(Drained::is_behind);
+            || self.ready.busy().any(ImageDrain::is_behind);
         let now = self.drain.clock.now();
         let due = self.watermark.at(now);
         if due.has_jumped {
@@ -147,7 +147,7 @@ impl Round {
         let parted = self.part(is_whole);
         let moved = self.sweep(now, is_whole);
         self.waiter.moved(moved.heard + moved.unheard, parted > 0);
-        let is_last = is_stopping && self.held.is_none() && self.ready.all().all(Drained::is_read);
+        let is_last = is_stopping && self.held.is_none() && self.ready.all().all(ImageDrain::is_read);
         for (image, _) in self.ready.visit(is_whole) {
             image.finish_ended(&mut self.merger);
             if is_last {
@@ -185,7 +185,7 @@ impl Round {
         for image in self.drain.images.try_iter() {
             // Precedes all of its records, whatever their times: nothing of this round is merged yet.
             self.batch.note(Message { time, image: image.id, event: Lifecycle::Image(image.clone()) });
-            self.ready.add(Drained::new(image));
+            self.ready.add(ImageDrain::new(image));
             is_any = true;
         }
         self.drain.wakeup.concerned().into_iter().for_each(|image| self.ready.wake(image));
@@ -196,7 +196,7 @@ impl Round {
     /// written later is not waited for.
     fn close(&mut self) {
         self.ready.wake_all();
-        self.ready.all().for_each(Drained::close);
+        self.ready.all().for_each(ImageDrain::close);
         std::thread::sleep(Duration::from_millis(1));
         self.ready.visit(true).for_each(|(image, _)| image.note_goals(&mut self.merger));
     }
@@ -213,7 +213,7 @@ impl Round {
     fn sweep(&mut self, now: u64, is_whole: bool) -> Words {
         if self.drain.batches.is_given_up() {
             // Nothing can be recorded any more: threads that wait for room are let go.
-            self.ready.all().for_each(Drained::close);
+            self.ready.all().for_each(ImageDrain::close);
         }
         // Whoever learns of an end wakes the image.
         self.ready.visit(false).for_each(|(image, _)| image.note_ends(&mut self.merger, now));

@@ -3,7 +3,7 @@
 
 use crate::base::clock::Clock;
 use crate::drain::batch::Batch;
-use crate::drain::drained::{Counts, Drained, Sweep};
+use crate::drain::image_drain::{Counts, ImageDrain, Sweep};
 use crate::drain::merge::Merger;
 use crate::drain::message::{Lifecycle, Message};
 use crate::image::liveness::Liveness;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// A recording whose threads are simulated by the caller.
 pub struct Stages {
     image: Arc<Image>,
-    drained: Drained,
+    drained: ImageDrain,
     merger: Merger,
     /// Merged but not written; spare ones are empty.
     batches: Vec<Batch>,
@@ -63,7 +63,7 @@ impl Stages {
         });
         let mut stages = Stages {
             producers: producers.collect(),
-            drained: Drained::new(image.clone()),
+            drained: ImageDrain::new(image.clone()),
             merger: Merger::default(),
             batches: vec![batch],
             spares: Vec::new(),

@@ -26,7 +26,7 @@ const GEOMETRY: Geometry =
 /// A session without threads, over one image whose memory the test writes as an agent would.
 struct Bench {
     image: Arc<Image>,
-    drained: Drained,
+    drained: ImageDrain,
     merger: Merger,
     pipeline: Pipeline,
     counts: Counts,
@@ -65,7 +65,7 @@ impl Bench {
         let mut batch = Batch::default();
         batch.note(Message { time: 0, image: image.id, event: Lifecycle::Image(image.clone()) });
         pipeline.take(&mut batch).unwrap();
-        let (drained, merger) = (Drained::new(image.clone()), Merger::default());
+        let (drained, merger) = (ImageDrain::new(image.clone()), Merger::default());
         let (watcher, _) = Watcher::start(clock).unwrap();
         Bench { image, drained, merger, pipeline, counts: Counts::default(), watcher, clock, folder }
     }
@@ -292,7 +292,7 @@ fn nothing_is_merged_while_the_writer_is_behind() {
         clock,
         exit_scans: None,
     });
-    round.ready.add(Drained::new(bench.image.clone()));
+    round.ready.add(ImageDrain::new(bench.image.clone()));
     let commit_at = |ring, time| {
         let (words, length) = encode(Record::Time { time }, 0);
         bench.commit(ring, &words[..length]);
@@ -342,7 +342,7 @@ fn sleepers_are_not_visited() {
     for (image, bench) in benches.iter().enumerate() {
         bench.image.memory.segment().slots()[0].claim(std::process::id(), None);
         commit(image, Record::Owner { slot: 0, tid: 1, time: 1 });
-        round.ready.add(Drained::new(bench.image.clone()));
+        round.ready.add(ImageDrain::new(bench.image.clone()));
     }
     let run = |round: &mut Round, is_whole: bool| {
         if is_whole {
@@ -391,7 +391,7 @@ fn writers_without_end_keep_nobody() {
         clock,
         exit_scans: None,
     });
-    round.ready.add(Drained::new(bench.image.clone()));
+    round.ready.add(ImageDrain::new(bench.image.clone()));
     let (words, _) = encode(Record::Free { address: 0x10_0000 }, 0);
     let turn = vec![words[0]; TURN];
     bench.commit(0, &turn);

@@ -11,7 +11,7 @@
 //! its watermark, so others merge nothing; they come between two whole rounds, which are due as often as idle images
 //! have to be polled.
 
-use super::drained::Drained;
+use super::image_drain::ImageDrain;
 use crate::image::ImageId;
 use crate::image::wakeup::MOST;
 use std::collections::BTreeMap;
@@ -19,13 +19,13 @@ use std::collections::BTreeMap;
 /// The images.
 #[derive(Debug, Default)]
 pub(crate) struct ReadySet {
-    busy: Vec<Drained>,
-    idle: BTreeMap<ImageId, Drained>,
+    busy: Vec<ImageDrain>,
+    idle: BTreeMap<ImageId, ImageDrain>,
 }
 
 impl ReadySet {
     /// Adds an image, which is busy at first.
-    pub(crate) fn add(&mut self, image: Drained) {
+    pub(crate) fn add(&mut self, image: ImageDrain) {
         self.busy.push(image);
     }
 
@@ -40,17 +40,17 @@ impl ReadySet {
     }
 
     /// The busy images, which came last first.
-    pub(crate) fn busy(&self) -> impl Iterator<Item = &Drained> + Clone {
+    pub(crate) fn busy(&self) -> impl Iterator<Item = &ImageDrain> + Clone {
         self.busy.iter().rev()
     }
 
     /// All images.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Drained> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &ImageDrain> {
         self.busy.iter().chain(self.idle.values())
     }
 
     /// Those that a round visits: the busy ones and, in a whole round, the others, too; and whether it is busy.
-    pub(crate) fn visit(&mut self, is_whole: bool) -> impl Iterator<Item = (&mut Drained, bool)> {
+    pub(crate) fn visit(&mut self, is_whole: bool) -> impl Iterator<Item = (&mut ImageDrain, bool)> {
         let busy = self.busy.iter_mut().map(|image| (image, true));
         let idle = is_whole.then(|| self.idle.values_mut().map(|image| (image, false)));
         busy.chain(idle.into_iter().flatten())
@@ -60,7 +60,7 @@ impl ReadySet {
     pub(crate) fn part(&mut self) {
         let is_too_large = self.is_too_large();
         let again = self.idle.extract_if(.., |_, image| !is_too_large || !image.is_idle());
-        let again: Vec<Drained> = again.map(|(_, image)| image).collect();
+        let again: Vec<ImageDrain> = again.map(|(_, image)| image).collect();
         if is_too_large {
             let idle = self.busy.extract_if(.., |image| image.is_idle());
             self.idle.extend(idle.map(|image| (image.image.id, image)));
@@ -69,7 +69,7 @@ impl ReadySet {
     }
 
     /// Keeps the images for which this returns true; only busy ones may be left out.
-    pub(crate) fn retain(&mut self, keeps: impl FnMut(&Drained) -> bool) {
+    pub(crate) fn retain(&mut self, keeps: impl FnMut(&ImageDrain) -> bool) {
         self.busy.retain(keeps);
     }
 

@@ -1,6 +1,6 @@
 //! Counts over all processes of a recording, and what the user is told about them.
 
-use crate::drain::drained::Counts;
+use crate::drain::image_drain::Counts;
 use crate::drain::message::Counters;
 use shared_ring::process_slot::Loss;
 use std::sync::atomic::Ordering;

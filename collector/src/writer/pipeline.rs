@@ -16,7 +16,7 @@ use super::annotations::{Names, Pools};
 use crate::base::clock::Clock;
 use crate::cpu;
 use crate::drain::batch::{Batch, Part, Run};
-use crate::drain::drained::Counts;
+use crate::drain::image_drain::Counts;
 use crate::image::ImageId;
 use crate::proc::out_of_memory::OutOfMemory;
 use crate::proc::pid_map::ProcScan;

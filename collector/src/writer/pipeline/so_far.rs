@@ -2,7 +2,7 @@
 
 use super::Pipeline;
 use crate::base::clock::own_usage;
-use crate::drain::drained::Counts;
+use crate::drain::image_drain::Counts;
 use crate::writer::snapshot::SoFar;
 use capture::{Overhead, Summary};
 

@@ -79,7 +79,7 @@ struct Ending {
 
 /// An image as this thread sees it.
 #[derive(Debug)]
-pub(crate) struct Drained {
+pub(crate) struct ImageDrain {
     pub(crate) image: Arc<Image>,
     sources: Vec<Source>,
     /// By slot of each live process: the time of its last record.
@@ -93,9 +93,9 @@ pub(crate) struct Drained {
     goals: Option<Vec<u64>>,
 }
 
-impl Drained {
-    pub(crate) fn new(image: Arc<Image>) -> Drained {
-        Drained {
+impl ImageDrain {
+    pub(crate) fn new(image: Arc<Image>) -> ImageDrain {
+        ImageDrain {
             image,
             sources: Vec::new(),
             slots: BTreeMap::new(),
@@ -233,7 +233,7 @@ impl Drained {
 
     /// Checks what was copied, and acts on what it says about processes.
     fn check(&mut self, ring: usize, is_cut: bool, sweep: &mut Sweep<'_>) -> Result<(), Corrupt> {
-        let Drained { image, sources, slots, .. } = self;
+        let ImageDrain { image, sources, slots, .. } = self;
         let Some(source) = sources.get_mut(ring) else { return Ok(()) };
         let now = sweep.clock.now().saturating_add(EPSILON);
         let Sweep { merger, counts, watcher, .. } = sweep;
