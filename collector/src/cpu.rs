@@ -13,6 +13,7 @@
 pub(crate) mod counters;
 mod owners;
 mod refusal;
+mod sample_writer;
 mod sampled;
 pub(crate) mod without_agent;
 
@@ -36,7 +37,6 @@ mod tasks;
 
 mod again;
 mod batch;
-mod enter;
 mod images;
 mod nameless;
 mod pairs;
@@ -48,11 +48,11 @@ mod walk;
 
 pub use again::{Again, unwind_again};
 pub(crate) use batch::{Batch, Samples};
-pub(crate) use enter::Entered;
 pub use event::{Probe, probe};
 pub(crate) use nameless::remark_on_nameless;
 pub(crate) use owners::GRACE;
 pub(crate) use plan::Plan;
+pub(crate) use sample_writer::SampleWriter;
 pub(crate) use sampled::Sampled;
 pub(crate) use sampler::Sampler;
 pub(crate) use stacks::remark_on_unkept;

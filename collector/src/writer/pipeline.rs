@@ -47,7 +47,7 @@ pub(crate) struct Pipeline {
     pub(crate) names: Names,
     pub(crate) live: Option<Live>,
     pub(crate) addresses: Addresses,
-    samples: cpu::Entered,
+    samples: cpu::SampleWriter,
 }
 
 impl Pipeline {
@@ -66,7 +66,7 @@ impl Pipeline {
             names: Names::default(),
             live,
             addresses,
-            samples: cpu::Entered::default(),
+            samples: cpu::SampleWriter::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 use super::super::batch::{Batch, Sample, Task, ThreadName};
-use super::super::enter::Entered;
 use super::*;
+use crate::cpu::sample_writer::SampleWriter;
 use crate::drain::message::Arrival;
 use crate::image::exit_scan::Place;
 use crate::image::liveness::Liveness;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// A recording, with the test in the role of the sampler.
 struct Played {
-    entered: Entered,
+    sample_writer: SampleWriter,
     processes: Processes,
     clock: Clock,
     writer: Writer,
@@ -36,7 +36,7 @@ impl Played {
         let clock = Clock::start();
         let rules = Rules { awaits_samples: true, ..Rules::default() };
         Played {
-            entered: Entered::default(),
+            sample_writer: SampleWriter::default(),
             processes: Processes::new(rules, ProcScan::new(clock)),
             clock,
             writer,
@@ -79,21 +79,21 @@ impl Played {
 
     fn enter(&mut self) {
         let batch = std::mem::take(&mut self.batch);
-        let Played { entered, clock, writer, .. } = self;
-        entered.take(batch, clock, writer, &mut Addresses::default()).unwrap();
+        let Played { sample_writer, clock, writer, .. } = self;
+        sample_writer.take(batch, clock, writer, &mut Addresses::default()).unwrap();
     }
 
     /// Decides everything that is gone by now.
     fn settle(&mut self) {
         self.enter();
-        let Played { entered, processes, clock, writer, .. } = self;
-        entered.settle(Instant::now(), processes, clock, writer).unwrap();
+        let Played { sample_writer, processes, clock, writer, .. } = self;
+        sample_writer.settle(Instant::now(), processes, clock, writer).unwrap();
     }
 
     /// The tables of the finished capture.
     fn tables(mut self) -> Tables {
         self.enter();
-        self.entered.finish(&mut self.processes, &self.clock, &mut self.writer).unwrap();
+        self.sample_writer.finish(&mut self.processes, &self.clock, &mut self.writer).unwrap();
         self.writer.finish(&Summary::default()).unwrap();
         Reader::open(self.folder.path().join("x.memprof")).unwrap().into_tables()
     }
@@ -139,7 +139,7 @@ fn what_is_gone_is_forgotten() {
         played.end(exec);
         if pid % 1000 == 0 {
             played.settle();
-            assert_eq!((played.entered.images(), played.entered.tasks()), (1, 1), "{pid}");
+            assert_eq!((played.sample_writer.images(), played.sample_writer.tasks()), (1, 1), "{pid}");
         }
     }
     let (tasks, processes) = played.finish();
@@ -182,8 +182,8 @@ fn agents_processes_are_known_until_they_are_decided() {
     played.sample(stranger);
     played.end(stranger);
     played.settle();
-    assert_eq!(played.entered.images(), 0);
-    assert_eq!(played.entered.without_agent(), [("static".to_owned(), 1)].into());
+    assert_eq!(played.sample_writer.images(), 0);
+    assert_eq!(played.sample_writer.without_agent(), [("static".to_owned(), 1)].into());
     let tables = played.tables();
     let (tasks, processes) = told(&tables);
     assert_eq!(tables.threads[thread.index()].name, "worker");
@@ -207,8 +207,8 @@ fn what_was_gone_before_is_not_told() {
         played.end(id);
     }
     played.enter();
-    played.entered.forget(Instant::now());
-    assert_eq!((played.entered.images(), played.entered.tasks()), (2, 0));
+    played.sample_writer.forget(Instant::now());
+    assert_eq!((played.sample_writer.images(), played.sample_writer.tasks()), (2, 0));
     played.sample(app);
     let (tasks, processes) = played.finish();
     let app = (2, "app".to_owned(), false, Some("sh".to_owned()));

@@ -26,9 +26,9 @@ use std::time::Instant;
 /// Most thread names that are kept, for threads whose name could not be read from `/proc`.
 const MOST_NAMES: usize = 1 << 16;
 
-/// What has been written to the capture, by the sampler's ids.
+/// Writes samples, and knows what of the sampler's ids has been written.
 #[derive(Debug, Default)]
-pub(crate) struct Entered {
+pub(crate) struct SampleWriter {
     modules: Vec<ModuleId>,
     kernel: Vec<FrameId>,
     /// Frames of the kernel proper, by offset from its beginning.
@@ -49,7 +49,7 @@ pub(crate) struct Entered {
     faults_without_stack: u64,
 }
 
-impl Entered {
+impl SampleWriter {
     /// Writes a whole batch.
     pub(crate) fn take(
         &mut self,
@@ -238,7 +238,7 @@ impl Entered {
         self.tasks.len()
     }
 
-    /// True when [`Entered::settle`] has something to do.
+    /// True when [`SampleWriter::settle`] has something to do.
     pub(crate) fn are_due(&self, before: Instant) -> bool {
         self.owners.are_due(before)
     }
@@ -356,16 +356,16 @@ mod tests {
         let path = folder.path().join("ended.memprof");
         let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
         let (clock, pid) = (Clock::start(), std::process::id());
-        let mut entered = Entered::default();
+        let mut sample_writer = SampleWriter::default();
         let mut take = |batch| {
-            entered.take(batch, &clock, &mut writer, &mut Addresses::default()).unwrap();
-            entered.anonymous.len()
+            sample_writer.take(batch, &clock, &mut writer, &mut Addresses::default()).unwrap();
+            sample_writer.anonymous.len()
         };
         let code = Step::Unfiled { pid, address: 1, exact: true };
         let image = |ended| Image { pid, ended, ..Image::default() };
         let runs = Batch { nodes: vec![(0, code)], images: vec![(0, image(None))], ..Batch::default() };
         assert_eq!(take(runs), 1);
         assert_eq!(take(Batch { images: vec![(0, image(Some(1)))], ..Batch::default() }), 0);
-        assert_eq!(entered.told().len(), 1);
+        assert_eq!(sample_writer.told().len(), 1);
     }
 }
