@@ -16,7 +16,7 @@
 //!  drain ───── copies rings, checks, merges by time ◄──────────────────┘
 //!     │ queue of batches in merged order, bounded by bytes
 //!  writer ──── stacks, processes, threads, the capture file; names (symbols) at the end
-//!     │ if only something smaller is kept: the distiller, which reads what the writer wrote
+//!     │ if only something smaller is kept: the aggregator, which reads what the writer wrote
 //!  sampler ─── CPU samples, from the kernel's rings; sent to the writer in batches of their own
 //!  counters ── reads memory and processor time of processes from /proc, ten times a second
 //!  keeper ──── holds the robust futexes by which agents see that we died; one keeper per 1,024 images
@@ -57,9 +57,9 @@ pub mod import;
 #[doc(hidden)]
 pub mod stages;
 
-pub use crate::base::cpu_options::{CpuOptions, Scope};
-pub use crate::base::error::cannot_create;
 pub use base::address_space::spare_address_space;
+pub use base::cpu_options::{CpuOptions, Scope};
+pub use base::error::cannot_create;
 pub use base::error::{Error, LARGER_FILES, MORE_FILES, advice_for_file, is_too_many_files};
 pub use base::group::group;
 pub use base::log::{Sink, log_to};
@@ -73,5 +73,5 @@ pub use session::{Finished, Progress, Session};
 /// Version of the protocol between agent and collector.
 pub use shared_ring::PROTOCOL_VERSION;
 pub use shared_ring::control::MAX_SAMPLE_INTERVAL;
-pub use writer::distil::{Begin, Distil};
+pub use writer::aggregator::{Aggregator, Begin};
 pub use writer::snapshot::Taken;

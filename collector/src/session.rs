@@ -14,13 +14,13 @@
 //! | [`Writing`] | everything handed to the writer | `Whole`: a capture without an end |
 //! | [`Watching`] | requests of the listener, draining and [`Requests`] | nothing |
 //! | [`Conclusion`] | that capture, and what the other parts left | [`Finished`] |
-//! | [`Distilling`] | the finished capture | what is kept in its place |
+//! | [`Aggregating`] | the finished capture | what is kept in its place |
 //!
 //! A part that must wait for another takes what that one leaves as an argument, so any other order does not compile
 //! ([`Session::stop`]).
 
+mod aggregating;
 mod conclusion;
-mod distilling;
 mod draining;
 mod exits;
 mod listening;
@@ -46,13 +46,13 @@ use crate::cpu::counters::Counters;
 use crate::drain::Drain;
 use crate::drain::queue::queue;
 use crate::image::wakeup::Wakeup;
-use crate::writer::distil;
+use crate::writer::aggregator;
 use crate::writer::kept::Kept;
 use crate::writer::orders;
 use crate::writer::writing::Inputs;
+use aggregating::Aggregating;
 use capture::AtomicFile;
 use conclusion::{Conclusion, Left};
-use distilling::Distilling;
 use draining::Draining;
 use exits::Exits;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -81,7 +81,7 @@ pub struct Session {
     writing: Writing,
     watching: Watching,
     conclusion: Conclusion,
-    distilling: Distilling,
+    aggregating: Aggregating,
     kept: Arc<Kept>,
     /// A program was started to be recorded.
     expects: bool,
@@ -183,7 +183,7 @@ impl Session {
             writing,
             watching,
             conclusion: Conclusion::of(&options),
-            distilling: Distilling::of(options.passing),
+            aggregating: Aggregating::of(options.passing),
             kept,
             expects: !options.command.is_empty(),
             exits: Exits::default(),
@@ -191,14 +191,14 @@ impl Session {
         })
     }
 
-    /// Starts distilling the capture that goes into [`Options::passing`]; the result is kept in its place, in `file` if
+    /// Starts aggregating the capture that goes into [`Options::passing`]; the result is kept in its place, in `file` if
     /// it is not sent away.
     ///
     /// # Errors
     /// When no capture passes through a file, or no thread can be started.
-    pub fn distil(&mut self, begin: distil::Begin, file: Option<AtomicFile>) -> Result<(), Error> {
+    pub fn aggregate(&mut self, begin: aggregator::Begin, file: Option<AtomicFile>) -> Result<(), Error> {
         file.into_iter().for_each(|file| self.kept.begin(file));
-        self.distilling.start(begin, self.writing.written.clone())
+        self.aggregating.start(begin, self.writing.written.clone())
     }
 
     /// Gives the capture its name, in the place of what is to be replaced: the recording has begun. It has it already
@@ -326,7 +326,7 @@ impl Session {
             let left = Left { sampled, closed, scanned, exits: self.exits, unrecorded };
             self.conclusion.write(whole, left, &search)
         });
-        let finished = self.distilling.stop(finished).map_err(|error| match error {
+        let finished = self.aggregating.stop(finished).map_err(|error| match error {
             // Nothing of it is kept, and what has its name is something else.
             Error::Capture { path, source: capture::Error::Io { source, .. } } if !self.kept.is_named() => {
                 Error::Output { path, source }

@@ -1,7 +1,7 @@
 //! Turns the drain thread's batches into the capture.
 
+pub(crate) mod aggregator;
 mod annotations;
-pub(crate) mod distil;
 pub(crate) mod kept;
 pub(crate) mod orders;
 pub(crate) mod pipeline;

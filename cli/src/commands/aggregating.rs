@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use anyhow::Context;
 use capture::{AtomicFile, Error, Reader, Writer};
-use collector::{Begin, Distil, cannot_create};
+use collector::{Aggregator, Begin, cannot_create};
 use export::aggregate::{Aggregate, metadata};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
@@ -42,7 +42,7 @@ pub(super) fn begin(
     Ok((Box::new(move || Box::new(Aggregating(Aggregate::new(reader, writer, every)))), created))
 }
 
-impl Distil for Aggregating {
+impl Aggregator for Aggregating {
     fn refresh(&mut self) -> Result<(u64, u64), Error> {
         let read = self.0.refresh()?;
         Ok((read, self.0.length()))

@@ -226,7 +226,7 @@ impl Recording {
         let Some(file) = aggregates else { return Ok(session) };
         match aggregating::begin(&file, self.every, sent.as_deref(), &output) {
             Ok((begin, file)) => {
-                session.distil(begin, file).map_err(failure_of)?;
+                session.aggregate(begin, file).map_err(failure_of)?;
                 Ok(session)
             }
             Err(failure) => {
@@ -242,7 +242,7 @@ impl Recording {
         Options {
             cpu: self.cpu(&kind),
             sends: sent.is_some(),
-            distils: aggregates.is_some(),
+            aggregates: aggregates.is_some(),
             flush_every: if kind.is_watched || aggregates.is_some() { WATCHED } else { Options::FLUSH },
             passing: aggregates.or(sent).or(kind.passing),
             output: kind.output,

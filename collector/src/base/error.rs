@@ -38,7 +38,7 @@ pub enum Error {
     Over,
     /// What is kept instead of the recording's events could not be written.
     #[error("the recording has ended early: {source}")]
-    Distil {
+    Aggregate {
         /// What went wrong.
         source: capture::Error,
     },

@@ -34,8 +34,8 @@ pub struct Options {
     pub passing: Option<Arc<File>>,
     /// What goes into `passing` is kept by its receiver.
     pub sends: bool,
-    /// What goes into `passing` is distilled, see [`crate::session::Session::distil`], and the result is kept at `output`.
-    pub distils: bool,
+    /// What goes into `passing` is aggregated, see `Session::aggregate`, and the result is kept at `output`.
+    pub aggregates: bool,
     /// Replace an existing capture.
     pub replace: bool,
     /// How often whole chunks are written, so that readers of the file see it grow.

@@ -41,7 +41,7 @@ const SAMPLES_ONLY: &str = "this recording is sampled: a block may be kept by on
 impl Keeps {
     /// What is kept of a recording with these options.
     pub(crate) fn of(options: &Options) -> Keeps {
-        match (&options.passing, options.distils) {
+        match (&options.passing, options.aggregates) {
             (None, _) => Keeps::All,
             (Some(_), true) => Keeps::Totals,
             (Some(_), false) if options.sends => Keeps::Elsewhere,

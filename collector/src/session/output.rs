@@ -19,7 +19,7 @@ pub(super) fn begin(options: &Options, clock: Clock) -> Result<(Pipeline, Kept),
     let rules = Rules {
         stores_command: options.store_command,
         awaits_samples: options.cpu.is_some(),
-        reuses_threads: options.distils,
+        reuses_threads: options.aggregates,
     };
     let wants_live = options.live || options.triggers.need_live();
     let live = wants_live.then(|| Live::new(options.sample_interval));

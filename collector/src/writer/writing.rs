@@ -51,7 +51,7 @@ pub(crate) fn write(
             let bytes = batch.bytes();
             pipeline.writer.hurry(inputs.queue.is_behind());
             pipeline.take(&mut batch)?;
-            written.wait_for_distiller(pipeline.writer.length())?;
+            written.wait_for_aggregator(pipeline.writer.length())?;
             inputs.queue.finish(batch, bytes);
         }
         inputs.orders.try_iter().for_each(|order| orders.push(order));

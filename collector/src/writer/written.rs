@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How far the writer may be ahead of the distiller, in bytes.
+/// How far the writer may be ahead of the aggregator, in bytes.
 pub(crate) const LAG: u64 = 64 << 20;
 
 /// The writer's progress, for other threads.
@@ -15,16 +15,16 @@ pub(crate) struct Written {
     pub(crate) processes: AtomicU32,
     /// Turns the writer has begun.
     turns: AtomicU64,
-    /// How far a distiller has read; [`NOBODY`] without one, [`FAILED`] after it failed.
+    /// How far an aggregator has read; [`NOBODY`] without one, [`FAILED`] after it failed.
     read: AtomicU64,
-    /// Bytes of the distiller's output.
+    /// Bytes of the aggregator's output.
     kept: AtomicU64,
 }
 
-/// In `read`: there is no distiller.
+/// In `read`: there is no aggregator.
 const NOBODY: u64 = 0;
 
-/// In `read`: the distiller has failed.
+/// In `read`: the aggregator has failed.
 const FAILED: u64 = u64::MAX;
 
 impl Written {
@@ -40,20 +40,20 @@ impl Written {
         self.turns.load(Ordering::Relaxed)
     }
 
-    /// From now on a distiller reads what is written.
-    pub(crate) fn begin_distilling(&self) {
-        self.distilled(1, 0);
+    /// From now on an aggregator reads what is written.
+    pub(crate) fn begin_aggregating(&self) {
+        self.aggregated(1, 0);
     }
 
-    /// Notes how far the distiller has read, and the size of its output.
-    pub(crate) fn distilled(&self, read: u64, kept: u64) {
+    /// Notes how far the aggregator has read, and the size of its output.
+    pub(crate) fn aggregated(&self, read: u64, kept: u64) {
         // Relaxed: the writer waits for numbers, and reads nothing on the strength of them.
         self.kept.store(kept, Ordering::Relaxed);
         self.read.store(read.clamp(NOBODY + 1, FAILED - 1), Ordering::Relaxed);
     }
 
-    /// Notes that the distiller has failed.
-    pub(crate) fn fail_distilling(&self) {
+    /// Notes that the aggregator has failed.
+    pub(crate) fn fail_aggregating(&self) {
         // Relaxed: as above.
         self.read.store(FAILED, Ordering::Relaxed);
     }
@@ -67,8 +67,8 @@ impl Written {
         }
     }
 
-    /// Waits while the distiller is far behind. Rings fill up meanwhile, and their policy for full rings applies.
-    pub(crate) fn wait_for_distiller(&self, length: u64) -> Result<(), capture::Error> {
+    /// Waits while the aggregator is far behind. Rings fill up meanwhile, and their policy for full rings applies.
+    pub(crate) fn wait_for_aggregator(&self, length: u64) -> Result<(), capture::Error> {
         loop {
             // Relaxed: nothing else is read on the strength of it.
             match self.read.load(Ordering::Relaxed) {

@@ -1,8 +1,8 @@
-//! For recordings of which something smaller is kept than all events: a *distiller* reads the capture while it grows,
+//! For recordings of which something smaller is kept than all events: an *aggregator* reads the capture while it grows,
 //! in a thread of its own, and what it has read is given back to the system.
 //!
 //! ```text
-//!  writer ──► capture in memory ──► distiller ──► what is kept
+//!  writer ──► capture in memory ──► aggregator ──► what is kept
 //!    ▲        ███████░░░░░░░░░░░ read: given back     │
 //!    └── waits while more than LAG is not read ◄──────┘   rings fill up then, and their policy holds
 //! ```
@@ -20,7 +20,7 @@ use std::time::Duration;
 const TURN: Duration = Duration::from_millis(200);
 
 /// Makes something smaller of a growing capture.
-pub trait Distil {
+pub trait Aggregator {
     /// Takes in what is there now. Returns how far it has read, which is not needed again, and the size of its
     /// output.
     ///
@@ -31,51 +31,55 @@ pub trait Distil {
     /// Takes in the rest; the capture is whole.
     ///
     /// # Errors
-    /// As [`Distil::refresh`].
+    /// As [`Aggregator::refresh`].
     fn finish(self: Box<Self>) -> Result<(), capture::Error>;
 }
 
-/// Creates the distiller, in its own thread.
-pub type Begin = Box<dyn FnOnce() -> Box<dyn Distil> + Send>;
+/// Creates the aggregator, in its own thread.
+pub type Begin = Box<dyn FnOnce() -> Box<dyn Aggregator> + Send>;
 
-/// Handle of the distilling thread.
+/// Handle of the aggregating thread.
 #[derive(Debug)]
-pub(crate) struct Distiller {
+pub(crate) struct AggregatorThread {
     thread: JoinHandle<Result<(), capture::Error>>,
     over: Arc<AtomicBool>,
 }
 
-impl Distiller {
-    /// Starts distilling the capture that goes into this file.
-    pub(crate) fn start(begin: Begin, file: Arc<File>, written: Arc<Written>) -> std::io::Result<Distiller> {
+impl AggregatorThread {
+    /// Starts aggregating the capture that goes into this file.
+    pub(crate) fn start(
+        begin: Begin,
+        file: Arc<File>,
+        written: Arc<Written>,
+    ) -> std::io::Result<AggregatorThread> {
         let over = Arc::new(AtomicBool::new(false));
         let is_over = over.clone();
-        written.begin_distilling();
-        let thread = std::thread::Builder::new().name("distiller".into()).spawn(move || {
+        written.begin_aggregating();
+        let thread = std::thread::Builder::new().name("aggregator".into()).spawn(move || {
             scheduling::give_way();
-            let mut distil = begin();
+            let mut aggregator = begin();
             loop {
                 // Acquire pairs with the Release of `finish`: the capture is whole then.
                 let is_last = is_over.load(Ordering::Acquire);
-                let (read, kept) = distil.refresh().inspect_err(|_| written.fail_distilling())?;
+                let (read, kept) = aggregator.refresh().inspect_err(|_| written.fail_aggregating())?;
                 // Where holes cannot be punched, the recording only takes more memory.
                 let _ = fallocate(&file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, read);
-                written.distilled(read, kept);
+                written.aggregated(read, kept);
                 if is_last {
-                    return distil.finish();
+                    return aggregator.finish();
                 }
                 std::thread::park_timeout(TURN);
             }
         })?;
-        Ok(Distiller { thread, over })
+        Ok(AggregatorThread { thread, over })
     }
 
-    /// Waits for the distiller's output to be finished; called when the capture is whole, or never will be.
+    /// Waits for the aggregator's output to be finished; called when the capture is whole, or never will be.
     pub(crate) fn finish(self) -> Result<(), crate::base::error::Error> {
         // Release pairs with the Acquire of the thread.
         self.over.store(true, Ordering::Release);
         self.thread.thread().unpark();
         let ended = self.thread.join().map_err(|_| crate::base::error::Error::Crashed)?;
-        ended.map_err(|source| crate::base::error::Error::Distil { source })
+        ended.map_err(|source| crate::base::error::Error::Aggregate { source })
     }
 }
