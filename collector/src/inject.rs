@@ -1,8 +1,8 @@
 //! Loads the agent into a process that runs without it, so that it can be attached to.
 //!
 //! ```text
-//!  moment ── a thread that holds no lock of the loader's or the allocator's ─► remote: it calls dlopen, and asks the agent
-//!  linkage ─ the words through which modules call malloc and its kin ──────► words: it has the agent change them
+//!  safepoint ─ a thread that holds no lock of the loader's or the allocator's ─► remote: it calls dlopen, and asks the agent
+//!  linkage ─── the words through which modules call malloc and its kin ──────► words: it has the agent change them
 //! ```
 //!
 //! From then on the agent is as if it had been preloaded: dormant until it is called. Its library stays in the
@@ -22,8 +22,8 @@ mod host;
 mod injection;
 mod linkage;
 mod loading;
-mod moment;
 mod remote;
+mod safepoint;
 mod wake;
 mod words;
 

@@ -23,7 +23,7 @@ pub struct Injection {
 
 impl Injection {
     /// Loads the agent's file into a process and puts its hooks in front of the allocator's functions. One of the
-    /// process's threads is stopped for some milliseconds, at a good moment, for which this waits until `patience`
+    /// process's threads is stopped for some milliseconds, at a safe point, for which this waits until `patience`
     /// runs out.
     ///
     /// # Errors

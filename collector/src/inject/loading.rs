@@ -1,8 +1,8 @@
-//! Loads the agent: a thread of the process makes the necessary calls, at a moment when it holds no lock.
+//! Loads the agent: a thread of the process makes the necessary calls, at a safe point, where it holds no lock.
 
 use super::host::Host;
-use super::moment::{Bad, Ground};
-use super::remote::{AREA, Caller, Failed, Patience, Stood, look};
+use super::remote::{AREA, Caller, Failed, Patience, ThreadState, look};
+use super::safepoint::{Obstacle, SafepointChecker};
 use crate::ptrace::breakpoints::Ready;
 use crate::ptrace::refusal::{Refusal, is_ours, unseized};
 use crate::ptrace::threads::idlest;
@@ -24,27 +24,31 @@ const STOPS: Duration = Duration::from_millis(50);
 const SHORTEST: Duration = Duration::from_secs(2);
 /// Pause between two rounds over all threads.
 pub(super) const AGAIN: Duration = Duration::from_millis(3);
-/// Rounds without breakpoints before threads are stopped where they will stand well. A thread keeps what the kernel
+/// Rounds without breakpoints before threads are stopped where they will be at a safe point. A thread keeps what the kernel
 /// has set up for a breakpoint as long as it lives, and pays for it at each context switch.
 const CHANCES: u32 = 32;
 
 impl Host {
-    pub(super) fn survey(&self) -> Ground {
-        Ground::survey(self.pid, &self.memory, &self.maps, &self.modules, &self.libc)
+    pub(super) fn survey(&self) -> SafepointChecker {
+        SafepointChecker::survey(self.pid, &self.memory, &self.maps, &self.modules, &self.libc)
     }
 
-    /// Stops a thread at a good moment.
-    pub(super) fn caller(&self, ground: &mut Ground, deadline: Instant) -> Result<Caller, Refusal> {
+    /// Stops a thread at a safe point.
+    pub(super) fn caller(
+        &self,
+        checker: &mut SafepointChecker,
+        deadline: Instant,
+    ) -> Result<Caller, Refusal> {
         let pid = self.pid;
         let failed = |error| Refusal::of(pid, error);
-        let mut last = Bad::Dark;
+        let mut last = Obstacle::Dark;
         let (mut chances, mut ready) = (CHANCES, None);
         while Instant::now() < deadline && !is_abandoned() {
             late::let_go();
             let threads = idlest(pid).map_err(failed)?;
             // One that has not stopped may be in the loader. No thread is used then, so none is stopped.
             if threads.iter().any(|thread| late::is_late(*thread)) {
-                last = Bad::Call;
+                last = Obstacle::Call;
                 std::thread::sleep(AGAIN);
                 continue;
             }
@@ -52,41 +56,42 @@ impl Host {
                 ready.get_or_insert_with(Ready::new);
             }
             chances = chances.saturating_sub(1);
-            let mut good = Vec::new();
+            let mut safe = Vec::new();
             let mut is_loading = false;
             for thread in threads {
-                let stood = look(pid, thread, &self.memory, Instant::now() + STOPS);
-                let Some(stood) = stood.map(Some).or_else(|error| ended(pid, thread, error))? else {
+                let state = look(pid, thread, &self.memory, Instant::now() + STOPS);
+                let Some(state) = state.map(Some).or_else(|error| ended(pid, thread, error))? else {
                     continue;
                 };
                 // Checked while the thread runs on: reading unwind tables takes longer than a thread should be
                 // stopped.
-                let check = |stood: Stood| (ground.check(&stood.registers, &stood.stack), !stood.waits());
-                match stood.map(check) {
-                    Some((Ok(()), is_at_work)) => good.push((is_at_work, thread)),
+                let check =
+                    |state: ThreadState| (checker.check(&state.registers, &state.stack), !state.waits());
+                match state.map(check) {
+                    Some((Ok(()), is_at_work)) => safe.push((is_at_work, thread)),
                     Some((Err(refused), is_at_work)) => {
-                        last = refused.bad;
+                        last = refused.obstacle;
                         is_loading |= refused.is_loading;
                         if ready.is_some() && refused.until.is_some() && !refused.is_loading {
-                            good.push((is_at_work, thread));
+                            safe.push((is_at_work, thread));
                         }
                     }
                     // It did not stop, so it is unknown what it is doing.
                     None => {
-                        (last, is_loading) = (Bad::Call, true);
+                        (last, is_loading) = (Obstacle::Call, true);
                         break;
                     }
                 }
             }
             // A running thread may hold what others wait for, such as an interpreter's lock.
-            good.sort_by_key(|(is_at_work, _)| *is_at_work);
+            safe.sort_by_key(|(is_at_work, _)| *is_at_work);
             // A thread that is or may be in the loader may hold its lock, and none is used then.
-            for (_, thread) in good.into_iter().filter(|_| !is_loading) {
+            for (_, thread) in safe.into_iter().filter(|_| !is_loading) {
                 let deadline = Instant::now() + STOPS;
-                let stopped = Caller::stop(thread, ground, &self.memory, ready.as_ref(), deadline).map(Some);
+                let stopped = Caller::stop(thread, checker, &self.memory, ready.as_ref(), deadline).map(Some);
                 match stopped.or_else(|error| ended(pid, thread, error))? {
                     Some(Ok(caller)) => return Ok(caller),
-                    Some(Err(bad)) => last = bad,
+                    Some(Err(obstacle)) => last = obstacle,
                     None => {}
                 }
             }
@@ -96,8 +101,13 @@ impl Host {
     }
 
     /// The same, with bytes in the thread's area.
-    fn caller_with(&self, ground: &mut Ground, bytes: &[u8], deadline: Instant) -> Result<Caller, Refusal> {
-        let caller = self.caller(ground, deadline)?;
+    fn caller_with(
+        &self,
+        checker: &mut SafepointChecker,
+        bytes: &[u8],
+        deadline: Instant,
+    ) -> Result<Caller, Refusal> {
+        let caller = self.caller(checker, deadline)?;
         caller.write(&self.memory, bytes).map_err(|error| Refusal::of(self.pid, error))?;
         Ok(caller)
     }
@@ -123,12 +133,12 @@ impl Host {
     pub(super) fn load(&mut self) -> Result<(), Refusal> {
         let (open, error) = (self.in_libc("dlopen")?, self.in_libc("dlerror")?);
         let fresh = self.fresh();
-        let mut ground = self.survey();
-        // A good moment is waited for from now on: on a busy machine all of that may have taken longer.
+        let mut checker = self.survey();
+        // A safe point is waited for from now on: on a busy machine all of that may have taken longer.
         let deadline = Instant::now() + self.patience;
         let mut path = self.agent.as_os_str().as_bytes().to_vec();
         path.push(0);
-        let mut caller = self.caller_with(&mut ground, &path, deadline)?;
+        let mut caller = self.caller_with(&mut checker, &path, deadline)?;
         // In the global scope, so that it can be moved there (`preload/src/entry/search_scope.rs`).
         let flags = u64::from((libc::RTLD_NOW | libc::RTLD_GLOBAL).cast_unsigned());
         let area = caller.area();
@@ -141,12 +151,12 @@ impl Host {
         self.base = self.memory.word(handle);
         let base = self.base()?;
         // The agent may have found a doorbell. It would not answer before a call arrives through the hooks, and there
-        // may be no other good moment.
+        // may be no other safe point.
         self.call(&mut caller, base.wrapping_add(self.leave), [0; 2])?;
         drop(caller);
         self.look_again()?;
         self.note_agent();
-        let mut caller = self.caller_with(&mut ground, &path, deadline)?;
+        let mut caller = self.caller_with(&mut checker, &path, deadline)?;
         let area = caller.area();
         let state = self.call(&mut caller, base.wrapping_add(self.begin), [area, 0])?;
         match state & u64::from(u32::MAX) {
@@ -215,7 +225,7 @@ fn questions<'n>(names: impl Iterator<Item = &'n [u8]>, address: u64) -> (Vec<u8
     (bytes, names.len())
 }
 
-/// A thread that has ended, or that another tracer of ours is about to release, is neither good nor bad.
+/// A thread that has ended, or that another tracer of ours is about to release, is neither at a safe point nor not.
 fn ended<T>(pid: u32, thread: u32, error: std::io::Error) -> Result<Option<T>, Refusal> {
     match unseized(pid, thread, error) {
         None => Ok(None),

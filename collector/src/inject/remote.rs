@@ -16,7 +16,7 @@
 //! A call that does not return, because its file is on a disk that does not answer, or because another thread holds
 //! the loader's lock for ever, is left alone: the thread gets a way back of its own, see `arch::way_back`.
 
-use super::moment::{Bad, Ground, Refused, STACK};
+use super::safepoint::{NotSafe, Obstacle, STACK, SafepointChecker};
 use crate::base::log::debug;
 use crate::ptrace::arch::{RESUME, RETURNS_BY_FAULT, Registers, can_call, take_back, way_back};
 use crate::ptrace::breakpoints::Ready;
@@ -64,7 +64,7 @@ pub(super) struct Patience<'m> {
     pub(super) restorer: u64,
 }
 
-/// A thread stopped at a good moment, ready to call; resumed on drop as if nothing had happened.
+/// A thread stopped at a safe point, ready to call; resumed on drop as if nothing had happened.
 #[derive(Debug)]
 pub(super) struct Caller {
     pid: u32,
@@ -80,7 +80,12 @@ pub(super) struct Caller {
 }
 
 /// Copies the state of a thread, which then resumes.
-pub(super) fn look(pid: u32, thread: u32, memory: &Memory, deadline: Instant) -> io::Result<Option<Stood>> {
+pub(super) fn look(
+    pid: u32,
+    thread: u32,
+    memory: &Memory,
+    deadline: Instant,
+) -> io::Result<Option<ThreadState>> {
     if is_late(thread) {
         return Ok(None);
     }
@@ -93,17 +98,17 @@ pub(super) fn look(pid: u32, thread: u32, memory: &Memory, deadline: Instant) ->
     // First, as we may be killed at any time.
     go_on(pid, &tracee, registers)?;
     let stack = memory.bytes_up_to(registers.stack(), STACK);
-    Ok(Some(Stood { registers, stack }))
+    Ok(Some(ThreadState { registers, stack }))
 }
 
 /// A copy of a thread's state.
 #[derive(Debug)]
-pub(super) struct Stood {
+pub(super) struct ThreadState {
     pub(super) registers: Registers,
     pub(super) stack: Vec<u8>,
 }
 
-impl Stood {
+impl ThreadState {
     /// True if the thread was in a system call.
     pub(super) fn waits(&self) -> bool {
         self.registers.system_call().is_some()
@@ -111,62 +116,62 @@ impl Stood {
 }
 
 /// Whether the state of a thread's signals prevents a call.
-fn hindrance(pid: u32, thread: u32, blocked: Mask) -> Option<Bad> {
+fn hindrance(pid: u32, thread: u32, blocked: Mask) -> Option<Obstacle> {
     let Signals { pending, ignored } = signals(pid, thread)?;
     if pending & !blocked != 0 {
-        return Some(Bad::Handler);
+        return Some(Obstacle::Handler);
     }
     // The fault at the end of a call would reset the ignored signal to its default.
-    (RETURNS_BY_FAULT && ignored & SIGSEGV != 0).then_some(Bad::Deaf)
+    (RETURNS_BY_FAULT && ignored & SIGSEGV != 0).then_some(Obstacle::Deaf)
 }
 
 impl Caller {
-    /// Stops a thread if it stands well, or soon will and the kernel is ready for breakpoints; otherwise says why
+    /// Stops a thread if it is at a safe point, or soon will be and the kernel is ready for breakpoints; otherwise says why
     /// not.
     pub(super) fn stop(
         thread: u32,
-        ground: &mut Ground,
+        checker: &mut SafepointChecker,
         memory: &Memory,
         ready: Option<&Ready>,
         deadline: Instant,
-    ) -> io::Result<Result<Caller, Bad>> {
+    ) -> io::Result<Result<Caller, Obstacle>> {
         if is_late(thread) {
-            return Ok(Err(Bad::Call));
+            return Ok(Err(Obstacle::Call));
         }
         let mut tracee = Tracee::seize(thread)?;
         tracee.interrupt()?;
         if !tracee.wait_interrupted(deadline)? {
-            return Ok(Err(Bad::Call));
+            return Ok(Err(Obstacle::Call));
         }
         let mut check = |tracee: &Tracee| {
             let registers = tracee.registers()?;
             let stack = memory.bytes_up_to(registers.stack(), STACK);
-            io::Result::Ok((registers, ground.check(&registers, &stack)))
+            io::Result::Ok((registers, checker.check(&registers, &stack)))
         };
         let mut since = Instant::now();
         let (mut registers, mut checked) = check(&tracee)?;
-        if let (Err(Refused { until: Some(until), .. }), Some(_)) = (checked, ready)
+        if let (Err(NotSafe { until: Some(until), .. }), Some(_)) = (checked, ready)
             && tracee.mask()? & SIGTRAP == 0
             && tracee.run_until(until, deadline)?
         {
             since = Instant::now();
             (registers, checked) = check(&tracee)?;
         }
-        let pid = ground.pid();
-        let bad = match checked {
-            Err(Refused { bad, .. }) => Some(bad),
-            Ok(()) if !can_call(&tracee.vectors()?.bytes) => Some(Bad::Streaming),
+        let pid = checker.pid();
+        let obstacle = match checked {
+            Err(NotSafe { obstacle, .. }) => Some(obstacle),
+            Ok(()) if !can_call(&tracee.vectors()?.bytes) => Some(Obstacle::Streaming),
             Ok(()) => hindrance(pid, thread, tracee.mask()?),
         };
-        if let Some(bad) = bad {
+        if let Some(obstacle) = obstacle {
             if tracee.is_stopped() {
                 go_on(pid, &tracee, tracee.registers()?)?;
             }
-            return Ok(Err(bad));
+            return Ok(Err(obstacle));
         }
         let (vectors, mask) = (tracee.vectors()?, tracee.mask()?);
         if !registers.prepare(&mut tracee)? {
-            return Ok(Err(Bad::Call));
+            return Ok(Err(Obstacle::Call));
         }
         tracee.set_mask(!SIGSEGV)?;
         Ok(Ok(Caller {

@@ -4,7 +4,7 @@
 //! it is called. So one of its threads is stopped where it holds no lock, and made to check.
 
 use super::host::Host;
-use super::moment::Ground;
+use super::safepoint::SafepointChecker;
 use crate::ptrace::refusal::{Refusal, once_free};
 use crate::ptrace::tracee::late;
 use crate::ptrace::tracer::{End, Job, Link, ask};
@@ -62,10 +62,10 @@ impl Job for WakeJob {
             Ok(host) => host,
             Err(refusal) => return drop(link.send(&Err::<(), _>(refusal))),
         };
-        let mut ground = host.survey();
+        let mut checker = host.survey();
         let mut is_heard = link.send(&Ok::<(), Refusal>(())).is_ok();
         while is_heard && let Ok(left) = link.receive::<Duration>() {
-            let woken = wake_until(&mut host, &mut ground, Instant::now() + left, link);
+            let woken = wake_until(&mut host, &mut checker, Instant::now() + left, link);
             // Late threads have to be released, whatever becomes of this.
             late::settle();
             is_heard = link.receive::<End>().is_ok() && link.send(&woken).is_ok();
@@ -73,11 +73,16 @@ impl Job for WakeJob {
     }
 }
 
-fn wake_until(host: &mut Host, ground: &mut Ground, deadline: Instant, link: &Link) -> Result<(), Refusal> {
+fn wake_until(
+    host: &mut Host,
+    checker: &mut SafepointChecker,
+    deadline: Instant,
+    link: &Link,
+) -> Result<(), Refusal> {
     let answer = host.base()?.wrapping_add(host.answer);
     let is_over = || link.has_news(Some(Duration::ZERO));
     while !is_over() && Instant::now() < deadline {
-        let mut caller = host.caller(ground, deadline)?;
+        let mut caller = host.caller(checker, deadline)?;
         // After an exec anything may be there. One of its threads is stopped by now, so the answer stays true.
         if !host.has_agent_still()? {
             return Ok(());

@@ -108,8 +108,8 @@ impl Host {
         let words = self.all_words();
         let mut changes: Vec<Change<'_>> = words.iter().filter_map(|word| self.original(word)).collect();
         let deadline = Instant::now() + LEAVES;
-        let mut ground = self.survey();
-        let mut caller = self.caller(&mut ground, deadline)?;
+        let mut checker = self.survey();
+        let mut caller = self.caller(&mut checker, deadline)?;
         // It may have executed one while this waited for a moment; now one of its threads is stopped.
         if !self.has_agent_still()? {
             return Ok(());
@@ -120,7 +120,7 @@ impl Host {
         while self.call(&mut caller, base.wrapping_add(self.leave), [0; 2])? & 0xff == 0 {
             drop(caller);
             std::thread::sleep(AGAIN);
-            caller = self.caller(&mut ground, deadline)?;
+            caller = self.caller(&mut checker, deadline)?;
             if !self.has_agent_still()? {
                 break;
             }

@@ -1,9 +1,9 @@
 //! Decides whether a thread can be made to load a library at the point where it is.
 //!
 //! Loading takes the locks of the loader, the allocator and the exit handlers. All other threads keep running, so
-//! only what the thread itself holds can cause a deadlock. A moment is good if no function that holds one of these
+//! only what the thread itself holds can cause a deadlock. A point is safe if no function that holds one of these
 //! locks is on the thread's stack, which requires a stack that can be unwound to its root. Whatever is unknown, such
-//! as unnamed functions of a stripped libc, counts as bad: there will be another moment, or another thread.
+//! as unnamed functions of a stripped libc, counts as unsafe: there will be another point, or another thread.
 
 use super::linkage::{Function, Linkage, Module};
 use crate::proc::mapped_file::Identity;
@@ -22,7 +22,7 @@ pub(super) const STACK: usize = 256 << 10;
 /// Room below the stack pointer that loading may need.
 const ROOM: u64 = 80 << 10;
 const MOST_FRAMES: usize = 1024;
-/// Most frames that must return before the thread stands well.
+/// Most frames that must return before the thread is at a safe point.
 const MOST_IN_THE_WAY: usize = 32;
 /// Functions of libc that hold one of the locks, or copy the process.
 const LOCKING: &str = "malloc calloc realloc reallocarray free cfree memalign aligned_alloc posix_memalign valloc pvalloc \
@@ -67,9 +67,9 @@ const WAITS: [i64; 25] = [
     libc::SYS_sched_yield,
 ];
 
-/// Why a moment is bad.
+/// Why a thread is not at a safe point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bad {
+pub(super) enum Obstacle {
     /// The stack cannot be unwound to its root.
     Dark,
     /// In a signal handler, which may have interrupted anything.
@@ -86,38 +86,38 @@ pub(super) enum Bad {
     Streaming,
 }
 
-impl fmt::Display for Bad {
+impl fmt::Display for Obstacle {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
         text.write_str(match self {
-            Bad::Dark => "its stack could not be followed to its root",
-            Bad::Handler => "it was in a signal handler",
-            Bad::Locked => "it was in the loader, in the allocator, or beginning or ending",
-            Bad::Call => "it was in a system call that may be the loader's or the allocator's",
-            Bad::Narrow => "its stack is too small",
-            Bad::Streaming => "it was in the processor's streaming mode",
-            Bad::Deaf => "its process ignores SIGSEGV, which tells of the end of a call",
+            Obstacle::Dark => "its stack could not be followed to its root",
+            Obstacle::Handler => "it was in a signal handler",
+            Obstacle::Locked => "it was in the loader, in the allocator, or beginning or ending",
+            Obstacle::Call => "it was in a system call that may be the loader's or the allocator's",
+            Obstacle::Narrow => "its stack is too small",
+            Obstacle::Streaming => "it was in the processor's streaming mode",
+            Obstacle::Deaf => "its process ignores SIGSEGV, which tells of the end of a call",
         })
     }
 }
 
-/// A bad moment.
+/// A point that is not safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refused {
-    pub(super) bad: Bad,
-    /// The address at which the thread will stand well, once the functions in the way have returned.
+pub(super) struct NotSafe {
+    pub(super) obstacle: Obstacle,
+    /// The address at which the thread will be at a safe point, once the functions in the way have returned.
     pub(super) until: Option<u64>,
     /// It is in the loader, and may hold its locks.
     pub(super) is_loading: bool,
 }
 
-impl From<Bad> for Refused {
-    fn from(bad: Bad) -> Refused {
-        Refused { bad, until: None, is_loading: false }
+impl From<Obstacle> for NotSafe {
+    fn from(obstacle: Obstacle) -> NotSafe {
+        NotSafe { obstacle, until: None, is_loading: false }
     }
 }
 
 /// The memory layout of a process.
-pub(super) struct Ground {
+pub(super) struct SafepointChecker {
     pid: u32,
     space: Space,
     files: Files,
@@ -156,7 +156,7 @@ enum Place {
     },
 }
 
-impl Ground {
+impl SafepointChecker {
     /// The process.
     pub(super) fn pid(&self) -> u32 {
         self.pid
@@ -168,7 +168,7 @@ impl Ground {
         maps: &MemoryMaps,
         modules: &[Module],
         libc_functions: &[Function],
-    ) -> Ground {
+    ) -> SafepointChecker {
         let (mut space, mut files) = (Space::default(), Files::default());
         let mut writable = Vec::new();
         for map in maps {
@@ -200,7 +200,7 @@ impl Ground {
         });
         let is_barred = |module: &&Module| is_allocator(memory, module);
         let loader = modules.iter().find(|module| module.is_named(super::host::LOADER));
-        Ground {
+        SafepointChecker {
             pid,
             space,
             files,
@@ -214,11 +214,11 @@ impl Ground {
     }
 
     /// Fails for a thread that must not load anything now. `stack` is the thread's stack from the stack pointer on.
-    pub(super) fn check(&mut self, registers: &Registers, stack: &[u8]) -> Result<(), Refused> {
+    pub(super) fn check(&mut self, registers: &Registers, stack: &[u8]) -> Result<(), NotSafe> {
         let (call, pointer) = (registers.system_call(), registers.stack());
         let room = self.writable.iter().find(|range| range.contains(&pointer));
         if room.is_none_or(|range| pointer - range.start < ROOM && !stack_grows(range, &self.writable)) {
-            return Err(Bad::Narrow.into());
+            return Err(Obstacle::Narrow.into());
         }
         let (start, link) = (registers.start(), registers.link());
         let sample = StackSample { registers: start, link, stack, max_depth: MOST_FRAMES };
@@ -226,13 +226,13 @@ impl Ground {
         let mut codes = Vec::new();
         let end = unwind_sample(&sample, &view, &mut self.scratch, |frame| codes.push(frame.code()));
         if end != End::Root {
-            return Err(Bad::Dark.into());
+            return Err(Obstacle::Dark.into());
         }
         if codes.iter().skip(1).any(|code| matches!(code, CodeAddress::Exact(_))) {
-            return Err(Bad::Handler.into());
+            return Err(Obstacle::Handler.into());
         }
         let places: Vec<Place> = codes.iter().map(|code| self.place(code.lookup())).collect();
-        judge(&places, call).map_err(|bad| {
+        judge(&places, call).map_err(|obstacle| {
             let outer = 1..places.len().min(MOST_IN_THE_WAY);
             let is_good =
                 |depth: &usize| places.get(*depth..).is_some_and(|outer| judge(outer, None).is_ok());
@@ -240,7 +240,7 @@ impl Ground {
             let is_loading = places.iter().any(|place| {
                 matches!(place, Place::Loader | Place::Libc { is_locking: true, is_loading: true, .. })
             });
-            Refused { bad, until: until.map(|code| code.address()), is_loading }
+            NotSafe { obstacle, until: until.map(|code| code.address()), is_loading }
         })
     }
 
@@ -292,16 +292,16 @@ fn stack_grows(stack: &Range<u64>, writable: &[Range<u64>]) -> bool {
 }
 
 /// Judges a stack that was unwound to its root, innermost frame first.
-fn judge(places: &[Place], call: Option<i64>) -> Result<(), Bad> {
+fn judge(places: &[Place], call: Option<i64>) -> Result<(), Obstacle> {
     let is_locking =
         |place: &Place| matches!(place, Place::Barred | Place::Loader | Place::Libc { is_locking: true, .. });
     if places.iter().any(is_locking) {
-        return Err(Bad::Locked);
+        return Err(Obstacle::Locked);
     }
     // A wait restarted after an interruption does not say what kind it is.
     let is_futex = matches!(call, Some(libc::SYS_futex | libc::SYS_restart_syscall));
     if call.is_some_and(|call| !is_futex && !WAITS.contains(&call) && !OLD_WAITS.contains(&call)) {
-        return Err(Bad::Call);
+        return Err(Obstacle::Call);
     }
     let is_in_libc = !matches!(places.first(), None | Some(Place::Elsewhere));
     // Unnamed helpers of waiting functions, or the end of a system call, are harmless. Any other unnamed function may
@@ -311,7 +311,7 @@ fn judge(places: &[Place], call: Option<i64>) -> Result<(), Bad> {
             let known = places.iter().position(|place| !matches!(place, Place::Libc { is_known: false, .. }));
             match known.and_then(|at| Some((at, places.get(at)?))) {
                 Some((at, Place::Libc { is_waiting: true, .. })) => at,
-                _ => return Err(Bad::Locked),
+                _ => return Err(Obstacle::Locked),
             }
         }
         Some(_) => 1,
@@ -327,7 +327,7 @@ fn judge(places: &[Place], call: Option<i64>) -> Result<(), Bad> {
     let is_dark = |(depth, place): (usize, &Place)| {
         matches!(place, Place::Libc { is_known: false, .. }) && depth >= helpers && depth < beginning
     };
-    if places.iter().enumerate().any(is_dark) { Err(Bad::Locked) } else { Ok(()) }
+    if places.iter().enumerate().any(is_dark) { Err(Obstacle::Locked) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -344,23 +344,23 @@ mod tests {
     const COND_WAIT: Place =
         Place::Libc { is_known: true, is_locking: false, is_loading: false, is_waiting: true };
 
-    type Case = (&'static str, &'static [Place], Option<i64>, Result<(), Bad>);
+    type Case = (&'static str, &'static [Place], Option<i64>, Result<(), Obstacle>);
 
-    /// Check which stacks are good: in user code, in a system call, and at a futex.
+    /// Check which stacks are safe: in user code, in a system call, and at a futex.
     #[test]
     fn stacks_are_judged() {
         let cases: [Case; 19] = [
             ("computes", &[APP, APP, NAMELESS, NAMED, APP], None, Ok(())),
             ("computes in a thread", &[APP, NAMELESS, NAMELESS], None, Ok(())),
             ("copies", &[NAMED, APP, NAMELESS, NAMED, APP], None, Ok(())),
-            ("allocates", &[NAMELESS, MALLOC, APP, NAMELESS, NAMED, APP], None, Err(Bad::Locked)),
-            ("frees by a tail call", &[NAMELESS, APP, NAMELESS, NAMED, APP], None, Err(Bad::Locked)),
-            ("loads", &[APP, Place::Loader, APP, NAMELESS, NAMED, APP], None, Err(Bad::Locked)),
-            ("begins", &[NAMELESS, NAMELESS], None, Err(Bad::Locked)),
+            ("allocates", &[NAMELESS, MALLOC, APP, NAMELESS, NAMED, APP], None, Err(Obstacle::Locked)),
+            ("frees by a tail call", &[NAMELESS, APP, NAMELESS, NAMED, APP], None, Err(Obstacle::Locked)),
+            ("loads", &[APP, Place::Loader, APP, NAMELESS, NAMED, APP], None, Err(Obstacle::Locked)),
+            ("begins", &[NAMELESS, NAMELESS], None, Err(Obstacle::Locked)),
             ("polls", &[NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_ppoll), Ok(())),
             ("polls, nameless", &[NAMELESS, NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_ppoll), Ok(())),
-            ("maps", &[NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_mmap), Err(Bad::Call)),
-            ("grows the heap", &[NAMELESS, MALLOC, APP], Some(libc::SYS_read), Err(Bad::Locked)),
+            ("maps", &[NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_mmap), Err(Obstacle::Call)),
+            ("grows the heap", &[NAMELESS, MALLOC, APP], Some(libc::SYS_read), Err(Obstacle::Locked)),
             (
                 "waits",
                 &[NAMELESS, NAMELESS, COND_WAIT, APP, NAMELESS, NAMELESS],
@@ -372,18 +372,18 @@ mod tests {
                 "waits on in malloc",
                 &[NAMELESS, NAMELESS, APP],
                 Some(libc::SYS_restart_syscall),
-                Err(Bad::Locked),
+                Err(Obstacle::Locked),
             ),
             ("waits by itself", &[APP, APP, NAMELESS, NAMELESS], Some(libc::SYS_futex), Ok(())),
             (
                 "waits in free",
                 &[NAMELESS, NAMELESS, APP, NAMELESS, NAMED, APP],
                 Some(libc::SYS_futex),
-                Err(Bad::Locked),
+                Err(Obstacle::Locked),
             ),
-            ("waits in malloc", &[NAMELESS, MALLOC, APP], Some(libc::SYS_futex), Err(Bad::Locked)),
-            ("waits at its end", &[NAMELESS, NAMELESS], Some(libc::SYS_futex), Err(Bad::Locked)),
-            ("waits in puts", &[NAMELESS, NAMED, APP, NAMED], Some(libc::SYS_futex), Err(Bad::Locked)),
+            ("waits in malloc", &[NAMELESS, MALLOC, APP], Some(libc::SYS_futex), Err(Obstacle::Locked)),
+            ("waits at its end", &[NAMELESS, NAMELESS], Some(libc::SYS_futex), Err(Obstacle::Locked)),
+            ("waits in puts", &[NAMELESS, NAMED, APP, NAMED], Some(libc::SYS_futex), Err(Obstacle::Locked)),
         ];
         for (what, places, call, expected) in cases {
             assert_eq!(judge(places, call), expected, "{what}");
