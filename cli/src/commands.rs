@@ -37,6 +37,7 @@ pub(crate) mod open;
 pub(crate) mod pages;
 mod parts;
 pub(crate) mod preload_path;
+mod process_selector;
 pub(crate) mod ps;
 pub(crate) mod push;
 #[cfg(feature = "sql")]
@@ -63,4 +64,3 @@ pub(crate) mod threads;
 pub(crate) mod timeline;
 pub(crate) mod top;
 mod view;
-mod whom;

@@ -2,8 +2,8 @@
 
 use super::attaching::{Attaching, take_back};
 use super::parts::{Limits, Series};
+use super::process_selector::{self, ProcessSelector, process_selector};
 use super::recording::{Kind, Recording};
-use super::whom::{self, Whom, whom};
 use super::{supervise, view};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::progress::Progress;
@@ -46,8 +46,8 @@ Examples:
   sysprof-memprof attach 4711 --snapshot-every 10m")]
 pub(crate) struct Arguments {
     /// Processes: pids, or names, each for all running processes of that name
-    #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
-    processes: Vec<Whom>,
+    #[arg(required = true, value_name = "PID|NAME", value_parser = process_selector)]
+    processes: Vec<ProcessSelector>,
     /// Detach after this time
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     duration: Option<Duration>,
@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
 
 /// Records until the recording is over.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let pids = whom::all(&arguments.processes)?;
+    let pids = process_selector::all(&arguments.processes)?;
     let capture = match &arguments.recording.output {
         Some(path) => path.clone(),
         None => default_output(&pids),

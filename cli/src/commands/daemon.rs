@@ -12,10 +12,10 @@
 //! While nothing is recorded there are no sessions: only two waiting threads, and no descriptors.
 
 use super::parts::{self, Limits, Series};
+use super::process_selector::{self, ProcessSelector, process_selector};
 use super::recording::{Kind, Recording};
 use super::snapshot::by_time;
 use super::supervise;
-use super::whom::{self, Whom, whom};
 use crate::exit::{self, FAILED, Failure, Outcome};
 use crate::log::debug;
 use crate::{message, output};
@@ -67,16 +67,16 @@ pub(crate) struct Arguments {
 #[derive(Args, Debug)]
 pub(crate) struct Start {
     /// Processes: pids, or names, each for all running processes of that name
-    #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
-    processes: Vec<Whom>,
+    #[arg(required = true, value_name = "PID|NAME", value_parser = process_selector)]
+    processes: Vec<ProcessSelector>,
 }
 
 /// Make the daemon end recordings and finish their captures
 #[derive(Args, Debug)]
 pub(crate) struct Stop {
     /// Processes: pids, or names, each for all recorded processes of that name
-    #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
-    processes: Vec<Whom>,
+    #[arg(required = true, value_name = "PID|NAME", value_parser = process_selector)]
+    processes: Vec<ProcessSelector>,
 }
 
 /// Serves until it is told to end.
@@ -127,12 +127,12 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
 
 /// Asks the daemon to start recordings.
 pub(crate) fn start(arguments: &Start) -> Outcome {
-    tell("start", &whom::all(&arguments.processes)?)
+    tell("start", &process_selector::all(&arguments.processes)?)
 }
 
 /// Asks the daemon to end recordings.
 pub(crate) fn stop(arguments: &Stop) -> Outcome {
-    tell("stop", &whom::all_to_stop(&arguments.processes)?)
+    tell("stop", &process_selector::all_to_stop(&arguments.processes)?)
 }
 
 fn tell(command: &str, pids: &[u32]) -> Outcome {

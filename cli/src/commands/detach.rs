@@ -1,6 +1,6 @@
 //! `detach`: ends the recording of processes, which run on.
 
-use super::whom::{self, Recorded, Whom, whom};
+use super::process_selector::{self, ProcessSelector, Recorded, process_selector};
 use crate::exit::{self, FAILED, Failure, Outcome};
 use crate::message;
 use clap::Args;
@@ -12,13 +12,13 @@ use collector::control::commands::ask;
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Processes: pids, or names, each for all recorded processes of that name
-    #[arg(required = true, value_name = "PID|NAME", value_parser = whom)]
-    processes: Vec<Whom>,
+    #[arg(required = true, value_name = "PID|NAME", value_parser = process_selector)]
+    processes: Vec<ProcessSelector>,
 }
 
 /// Asks their collectors to end it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let (recorded, failures) = whom::all_recorded(&arguments.processes);
+    let (recorded, failures) = process_selector::all_recorded(&arguments.processes);
     let detached = recorded.into_iter().map(|Recorded { pid, collector }| {
         let answer = ask(collector, ["detach", &pid.to_string()]);
         message::plain(&answer.map_err(|error| Failure::new(FAILED, error))?);

@@ -1,6 +1,6 @@
 //! `mark`: names a moment of a recording.
 
-use super::whom::{Recorded, Whom, whom};
+use super::process_selector::{ProcessSelector, Recorded, process_selector};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::message;
 use clap::Args;
@@ -20,8 +20,8 @@ Examples:
   sysprof-memprof diff service.4711.memprof --from before --to after")]
 pub(crate) struct Arguments {
     /// Recorded process: its pid, or its name if all recorded processes of that name are in one capture
-    #[arg(value_name = "PID|NAME", value_parser = whom)]
-    process: Whom,
+    #[arg(value_name = "PID|NAME", value_parser = process_selector)]
+    process: ProcessSelector,
     /// Name of the mark
     #[arg(value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     name: String,

@@ -1,6 +1,6 @@
 //! `ps`: lists processes that have the agent preloaded.
 
-use super::whom::{self, Whom, whom};
+use super::process_selector::{self, ProcessSelector, process_selector};
 use crate::exit::Outcome;
 use analysis::format::duration;
 use clap::Args;
@@ -21,8 +21,8 @@ const WIDTH: usize = 60;
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// List only these: pids, or names, each for all processes of that name
-    #[arg(value_name = "PID|NAME", value_parser = whom)]
-    processes: Vec<Whom>,
+    #[arg(value_name = "PID|NAME", value_parser = process_selector)]
+    processes: Vec<ProcessSelector>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -53,7 +53,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     }
     let mut processes = preloaded();
     if !arguments.processes.is_empty() {
-        let wanted = whom::all(&arguments.processes)?;
+        let wanted = process_selector::all(&arguments.processes)?;
         processes.retain(|process| wanted.contains(&process.pid));
     }
     let mut out = std::io::stdout().lock();

@@ -1,6 +1,6 @@
 //! `scan`: searches the memory of a recorded process for pointers.
 
-use super::whom::{Recorded, Whom, whom};
+use super::process_selector::{ProcessSelector, Recorded, process_selector};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::message;
 use clap::Args;
@@ -21,8 +21,8 @@ Examples:
   sysprof-memprof retained service.4711.memprof")]
 pub(crate) struct Arguments {
     /// Recorded process: its pid, or its name if no other recorded process has it
-    #[arg(value_name = "PID|NAME", value_parser = whom)]
-    process: Whom,
+    #[arg(value_name = "PID|NAME", value_parser = process_selector)]
+    process: ProcessSelector,
 }
 
 /// Asks the collector to do it.

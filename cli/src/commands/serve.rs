@@ -10,8 +10,8 @@ mod site;
 
 use super::attach::capture_of;
 use super::newer::Newer;
+use super::process_selector::{ProcessSelector, process_selector};
 use super::view::{self, Capture};
-use super::whom::{Whom, whom};
 use crate::exit::{Failure, Outcome};
 use crate::message;
 use anyhow::Context;
@@ -88,9 +88,9 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 
 /// The process that the word means, if no such file exists but perhaps a process with this id or name.
 fn process_of(file: &Path) -> Result<Option<u32>, Failure> {
-    let word = file.to_str().filter(|_| !file.exists()).and_then(|text| whom(text).ok());
+    let word = file.to_str().filter(|_| !file.exists()).and_then(|text| process_selector(text).ok());
     match word {
-        Some(Whom::Pid(pid)) => Ok(Some(pid)),
+        Some(ProcessSelector::Pid(pid)) => Ok(Some(pid)),
         Some(name) if name.is_anybody() => Ok(Some(name.of_one_recording()?.pid)),
         _ => Ok(None),
     }
@@ -98,7 +98,7 @@ fn process_of(file: &Path) -> Result<Option<u32>, Failure> {
 
 /// The capture into which a process is recorded.
 fn recording_of(pid: u32) -> Result<PathBuf, Failure> {
-    capture_of(Whom::Pid(pid).one_recorded()?.collector, pid)
+    capture_of(ProcessSelector::Pid(pid).one_recorded()?.collector, pid)
 }
 
 /// 128 random bits, so that the address cannot be guessed.

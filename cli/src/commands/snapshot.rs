@@ -1,6 +1,6 @@
 //! `snapshot`: saves what was recorded so far as a capture of its own, while the recording goes on.
 
-use super::whom::{Recorded, Whom, whom};
+use super::process_selector::{ProcessSelector, Recorded, process_selector};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::{message, output};
 use anyhow::{Context, anyhow};
@@ -17,8 +17,8 @@ use std::process::ExitCode;
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Recorded process: its pid, or its name if all recorded processes of that name are in one capture
-    #[arg(value_name = "PID|NAME", value_parser = whom)]
-    process: Whom,
+    #[arg(value_name = "PID|NAME", value_parser = process_selector)]
+    process: ProcessSelector,
     /// Capture to write; .memprof is added if it has no extension [default: named by process and time]
     #[arg(value_name = "NAME")]
     name: Option<PathBuf>,

@@ -11,10 +11,10 @@ mod screen;
 mod subject;
 
 use super::interactive;
+use super::process_selector::{ProcessSelector, process_selector};
 use super::recording::Recording;
 use super::supervise;
 use super::view;
-use super::whom::{Whom, whom};
 use crate::exit::{Failure, Outcome};
 use crate::values;
 use anyhow::Context;
@@ -57,8 +57,8 @@ Examples:
   sysprof-memprof top 4711 --json -d 10")]
 pub(crate) struct Arguments {
     /// Process: its pid, or its name if no other process has it
-    #[arg(value_name = "PID|NAME", value_parser = whom)]
-    process: Whom,
+    #[arg(value_name = "PID|NAME", value_parser = process_selector)]
+    process: ProcessSelector,
     /// Time between reports
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = values::duration)]
     delay: Duration,

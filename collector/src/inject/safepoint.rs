@@ -234,9 +234,9 @@ impl SafepointChecker {
         let places: Vec<Place> = codes.iter().map(|code| self.place(code.lookup())).collect();
         judge(&places, call).map_err(|obstacle| {
             let outer = 1..places.len().min(MOST_IN_THE_WAY);
-            let is_good =
+            let is_safe =
                 |depth: &usize| places.get(*depth..).is_some_and(|outer| judge(outer, None).is_ok());
-            let until = outer.into_iter().find(is_good).and_then(|depth| codes.get(depth));
+            let until = outer.into_iter().find(is_safe).and_then(|depth| codes.get(depth));
             let is_loading = places.iter().any(|place| {
                 matches!(place, Place::Loader | Place::Libc { is_locking: true, is_loading: true, .. })
             });

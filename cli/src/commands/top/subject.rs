@@ -3,9 +3,9 @@
 use super::super::aggregating::in_memory;
 use super::super::attach::capture_of;
 use super::super::attaching::{Attaching, take_back};
+use super::super::process_selector::{ProcessSelector, Recorded};
 use super::super::recording::Kind;
 use super::super::symbols::in_silence;
-use super::super::whom::{Recorded, Whom};
 use super::super::{supervise, view};
 use super::Arguments;
 use crate::exit::{FAILED, Failure};
@@ -55,7 +55,7 @@ impl Subject {
             debug!("there is no doorbell: {error}");
         }
         let pid = arguments.process.one()?;
-        match Whom::Pid(pid).one_recorded() {
+        match ProcessSelector::Pid(pid).one_recorded() {
             Ok(recorded) => Subject::follow(arguments, recorded),
             Err(_) => Subject::attach(arguments, pid, signals),
         }

@@ -12,7 +12,7 @@ const NAMED: usize = 10;
 
 /// How a user refers to processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Whom {
+pub(crate) enum ProcessSelector {
     Pid(u32),
     /// The full name of the executable, or the name that the process gives itself, as in `pgrep -x` and `pidof`.
     Name(String),
@@ -27,27 +27,27 @@ pub(crate) struct Recorded {
 }
 
 /// Parses a word of the command line. Digits alone are a pid.
-pub(crate) fn whom(text: &str) -> Result<Whom, String> {
+pub(crate) fn process_selector(text: &str) -> Result<ProcessSelector, String> {
     match text.parse() {
         Ok(0) => Err("no process has the pid 0".to_string()),
-        Ok(pid) => Ok(Whom::Pid(pid)),
+        Ok(pid) => Ok(ProcessSelector::Pid(pid)),
         Err(_) if text.is_empty() || text.bytes().all(|byte| byte.is_ascii_digit()) => {
             Err("expected a pid, or the whole name of a process".to_string())
         }
         Err(_) if text.contains('/') => {
             Err("expected a pid, or the name of an executable without folders".to_string())
         }
-        Err(_) => Ok(Whom::Name(text.to_string())),
+        Err(_) => Ok(ProcessSelector::Name(text.to_string())),
     }
 }
 
-impl Whom {
+impl ProcessSelector {
     /// The processes that are meant; fails if none has the name.
     fn pids(&self) -> Result<Vec<u32>, Failure> {
         match self {
             // Whether the pid exists is checked when it is used.
-            Whom::Pid(pid) => Ok(vec![*pid]),
-            Whom::Name(name) => match named(name) {
+            ProcessSelector::Pid(pid) => Ok(vec![*pid]),
+            ProcessSelector::Name(name) => match named(name) {
                 none if none.is_empty() => Err(Failure::usage(anyhow!("no process is called {name}"))),
                 pids => Ok(pids),
             },
@@ -85,7 +85,7 @@ impl Whom {
     /// all are in one capture.
     ///
     /// # Errors
-    /// As in [`Whom::one_recorded`], if they are in several captures.
+    /// As in [`ProcessSelector::one_recorded`], if they are in several captures.
     pub(crate) fn of_one_recording(&self) -> Result<Recorded, Failure> {
         let recorded = self.recorded(&preloaded())?;
         let capture = |process: &Recorded| ask(process.collector, ["capture", &process.pid.to_string()]).ok();
@@ -107,12 +107,12 @@ impl Whom {
     fn only(&self, pids: &[u32], are_called: &str) -> Result<u32, Failure> {
         match (self, pids) {
             (_, [pid]) => Ok(*pid),
-            (Whom::Name(name), several) => Err(Failure::usage(anyhow!(
+            (ProcessSelector::Name(name), several) => Err(Failure::usage(anyhow!(
                 "{} {are_called} {name}: {}. Give the pid of one",
                 several.len(),
                 list(several)
             ))),
-            (Whom::Pid(pid), _) => Err(not_recorded(*pid)),
+            (ProcessSelector::Pid(pid), _) => Err(not_recorded(*pid)),
         }
     }
 
@@ -130,9 +130,9 @@ impl Whom {
             .collect();
         match self {
             _ if !recorded.is_empty() => Ok(recorded),
-            Whom::Pid(pid) if state(*pid) == Some(State::Dormant) => Err(dormant(*pid)),
-            Whom::Pid(pid) => Err(not_recorded(*pid)),
-            Whom::Name(name) => Err(Failure::usage(anyhow!(
+            ProcessSelector::Pid(pid) if state(*pid) == Some(State::Dormant) => Err(dormant(*pid)),
+            ProcessSelector::Pid(pid) => Err(not_recorded(*pid)),
+            ProcessSelector::Name(name) => Err(Failure::usage(anyhow!(
                 "no process called {name} is recorded ({}), or it belongs to another user",
                 list(&pids)
             ))),
@@ -144,19 +144,19 @@ impl Whom {
 ///
 /// # Errors
 /// If no process has a name.
-pub(crate) fn all(whom: &[Whom]) -> Result<Vec<u32>, Failure> {
+pub(crate) fn all(selectors: &[ProcessSelector]) -> Result<Vec<u32>, Failure> {
     let mut all = Vec::new();
-    for one in whom {
+    for one in selectors {
         all.extend(one.pids()?);
     }
     Ok(once(all))
 }
 
 /// All recorded processes that are meant, without duplicates, and the errors for words that match none.
-pub(crate) fn all_recorded(whom: &[Whom]) -> (Vec<Recorded>, Vec<Failure>) {
+pub(crate) fn all_recorded(selectors: &[ProcessSelector]) -> (Vec<Recorded>, Vec<Failure>) {
     let preloaded = preloaded();
     let (mut all, mut failures) = (Vec::new(), Vec::new());
-    for one in whom {
+    for one in selectors {
         match one.recorded(&preloaded) {
             Ok(recorded) => all.extend(recorded),
             Err(failure) => failures.push(failure),
@@ -171,13 +171,15 @@ pub(crate) fn all_recorded(whom: &[Whom]) -> (Vec<Recorded>, Vec<Failure>) {
 ///
 /// # Errors
 /// If no process has a name.
-pub(crate) fn all_to_stop(whom: &[Whom]) -> Result<Vec<u32>, Failure> {
+pub(crate) fn all_to_stop(selectors: &[ProcessSelector]) -> Result<Vec<u32>, Failure> {
     let preloaded = preloaded();
     let mut all = Vec::new();
-    for one in whom {
+    for one in selectors {
         match one {
-            Whom::Pid(pid) => all.push(*pid),
-            Whom::Name(_) => all.extend(one.recorded(&preloaded)?.iter().map(|process| process.pid)),
+            ProcessSelector::Pid(pid) => all.push(*pid),
+            ProcessSelector::Name(_) => {
+                all.extend(one.recorded(&preloaded)?.iter().map(|process| process.pid))
+            }
         }
     }
     Ok(once(all))
@@ -212,10 +214,10 @@ mod tests {
     /// Check that digits are pids, that anything else is a name, and that what can be neither is refused.
     #[test]
     fn words_are_pids_or_names() {
-        let name = |name: &str| Some(Whom::Name(name.to_string()));
+        let name = |name: &str| Some(ProcessSelector::Name(name.to_string()));
         let cases = [
-            ("1", Some(Whom::Pid(1))),
-            ("4711", Some(Whom::Pid(4711))),
+            ("1", Some(ProcessSelector::Pid(1))),
+            ("4711", Some(ProcessSelector::Pid(4711))),
             ("0", None),
             ("", None),
             ("99999999999", None),
@@ -226,7 +228,7 @@ mod tests {
             ("tmux: server", name("tmux: server")),
         ];
         for (text, expected) in cases {
-            assert_eq!(whom(text).ok(), expected, "{text:?}");
+            assert_eq!(process_selector(text).ok(), expected, "{text:?}");
         }
     }
 
