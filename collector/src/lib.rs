@@ -52,8 +52,6 @@ mod proc;
 
 mod base;
 
-pub mod import;
-
 #[doc(hidden)]
 pub mod stages;
 

@@ -5,7 +5,7 @@ use crate::exit::{Failure, Outcome};
 use crate::{message, output};
 use analysis::format::counted;
 use clap::Args;
-use collector::import::{self, Import, ImportError};
+use import::{Import, ImportError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -48,7 +48,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     };
     let imported = import::import(&what).map_err(|error| match error {
         // A full disk is not the file's fault.
-        ImportError::Output(_) => Failure::from(error),
+        ImportError::Output(source) => Failure::from(collector::cannot_create(&output, source)),
         _ => Failure::usage(error),
     })?;
     message::plain(&format!(

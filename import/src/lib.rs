@@ -4,7 +4,7 @@
 //!  heaptrack.NAME.PID.zst ─► unpack ─► lines ─► heaptrack ─► capture::Writer
 //! ```
 //!
-//! Files of other tools are untrusted: what they say is checked, tables are bounded by the file's length, and an
+//! Knows nothing of recording. Files of other tools are untrusted: what they say is checked, tables are bounded by the file's length, and an
 //! error names the line. What a format does not record is left empty, and the capture's remarks say so.
 
 mod budget;
@@ -14,7 +14,6 @@ mod heaptrack;
 mod lines;
 mod unpack;
 
-use crate::base::error::Error;
 use capture::{AtomicFile, Create, Metadata, Writer};
 use lines::Lines;
 use std::fs::File;
@@ -49,7 +48,7 @@ pub struct Imported {
 pub enum ImportError {
     /// The capture could not be written.
     #[error(transparent)]
-    Output(#[from] Error),
+    Output(#[from] capture::Error),
     /// The file could not be read.
     #[error("cannot read {file}: {source}")]
     Read {
@@ -107,13 +106,12 @@ pub fn import(import: &Import) -> Result<Imported, ImportError> {
     let mut lines = Lines::new(unpacked, attributes.len());
     heaptrack::begin(&mut lines).map_err(wrong)?;
     let metadata = metadata(import, &attributes);
-    let created = |source| crate::base::error::cannot_create(&import.output, source);
     // It gets its name at the very end, where an error may still come: half a recording would look like a whole one.
-    let mut output = AtomicFile::create(&import.output).map_err(created)?;
-    let writer = Writer::new(&mut output, &metadata).map_err(created)?;
+    let mut output = AtomicFile::create(&import.output)?;
+    let writer = Writer::new(&mut output, &metadata)?;
     let imported = heaptrack::import(lines, writer, import.store_command).map_err(wrong)?;
     let create = if import.replace { Create::Replace } else { Create::New };
-    create.commit(output).map_err(created)?;
+    create.commit(output)?;
     Ok(imported)
 }
 
@@ -144,7 +142,7 @@ fn of(import: &Import, wrong: Wrong) -> ImportError {
     let file = import.file.clone();
     match wrong {
         Wrong::Read(source) => ImportError::Read { file, source },
-        Wrong::Write(source) => ImportError::Output(Error::Capture { path: import.output.clone(), source }),
+        Wrong::Write(source) => ImportError::Output(source),
         Wrong::Malformed(line, what) => ImportError::Malformed { file, line, what },
         Wrong::Unknown => ImportError::Unknown { file },
     }

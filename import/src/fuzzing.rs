@@ -28,7 +28,7 @@ fn is_whole(capture: &Path) -> bool {
 }
 
 #[cfg(test)]
-#[path = "../../../tests/fuzz/replay.rs"]
+#[path = "../../tests/fuzz/replay.rs"]
 mod replay;
 
 #[cfg(test)]
@@ -40,7 +40,7 @@ mod tests {
     /// Check that the committed seed is the file of the tests. `UPDATE_GOLDEN=1` writes them anew.
     #[test]
     fn seed_is_committed() {
-        let bytes = crate::import::tests::SMALL.as_bytes();
+        let bytes = crate::tests::SMALL.as_bytes();
         let path = replay::corpus(TARGET).join("heaptrack");
         if env::var_os("UPDATE_GOLDEN").is_some() {
             fs::create_dir_all(replay::corpus(TARGET)).unwrap();
