@@ -13,6 +13,8 @@ mod memory;
 #[deny(unsafe_code)]
 pub(crate) mod missed;
 #[deny(unsafe_code)]
+mod names;
+#[deny(unsafe_code)]
 mod notes;
 #[expect(unsafe_code, reason = "calls a function of the program's")]
 pub(crate) mod provider;
@@ -22,8 +24,6 @@ pub(crate) mod sampler;
 pub(crate) mod stack;
 #[expect(unsafe_code, reason = "reads the host's stack")]
 pub(crate) mod stack_reader;
-#[deny(unsafe_code)]
-mod told;
 
 pub(crate) use memory::{are_out, disown, forget_owners};
 

@@ -10,7 +10,7 @@ use crate::platform::arch;
 use crate::platform::needs;
 use crate::platform::own_call::own_call;
 use crate::record::guard;
-use crate::record::guard::Busy;
+use crate::record::guard::HookGuard;
 use crate::redirect::got::{self, Change};
 use crate::session::{answer, doorbell, readiness};
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -128,5 +128,5 @@ pub(crate) extern "C" fn sysprof_memprof_answer() {
     // This also covers a recording that has ended since the process' last call, and that it has to leave first.
     guard::hear(arch::thread_local());
     // A process that is recorded appears in the capture even if it never allocates.
-    drop(Busy::enter_to_tell());
+    drop(HookGuard::enter_to_tell());
 }

@@ -8,8 +8,8 @@ use crate::next::real::Free;
 use crate::platform::thread_local::{ThreadLocal, hinted};
 use crate::platform::{arch, bootstrap, errno};
 use crate::process::{self, filter, wrappers};
-use crate::record::guard::{self, Busy, Inside};
-use crate::record::tracker::{self, Reallocated, Usual};
+use crate::record::guard::{self, HookGuard, Inside};
+use crate::record::tracker::{self, FastPath, Reallocated};
 use crate::thread;
 use crate::thread::sampler::{self, Candidate};
 use crate::thread::stack::Caller;
@@ -600,21 +600,21 @@ unsafe fn release_candidate(block: Pointer, entry: *const u64, bp: u64, next: Fr
 /// A function of its own because of registers, too: it calls nothing, and ends in a jump.
 #[inline(never)]
 unsafe fn release_recorded(block: Pointer, entry: *const u64, bp: u64, next: Free) {
-    match tracker::freeing_as_usual(block.addr()) {
+    match tracker::freeing_fast(block.addr()) {
         // SAFETY: the caller passes a block, and a function that frees it.
-        Usual::Told => unsafe { next(block) },
+        FastPath::Recorded => unsafe { next(block) },
         // SAFETY: as above.
-        Usual::Attended(busy) => unsafe { release_attended(block, next, busy) },
+        FastPath::Pending(hook) => unsafe { release_pending(block, next, hook) },
         // SAFETY: as above, and the shim's arguments.
-        Usual::Not => unsafe { release_otherwise(block, entry, bp, next) },
+        FastPath::NotTaken => unsafe { release_otherwise(block, entry, bp, next) },
     }
 }
 
 /// Ends the hook, then frees the block.
 #[cold]
 #[inline(never)]
-unsafe fn release_attended(block: Pointer, next: Free, busy: Busy) {
-    drop(busy);
+unsafe fn release_pending(block: Pointer, next: Free, hook: HookGuard) {
+    drop(hook);
     // SAFETY: the caller passes a block, and a function that frees it.
     unsafe { next(block) };
 }

@@ -26,7 +26,7 @@ use crate::thread::{self, ThreadState};
 
 /// Proof that this thread is in a hook and may record.
 #[derive(Debug)]
-pub(crate) struct Busy {
+pub(crate) struct HookGuard {
     local: &'static ThreadLocal,
 }
 
@@ -55,11 +55,11 @@ impl From<Returned> for Call {
     }
 }
 
-impl Busy {
+impl HookGuard {
     /// Enters a hook; `None` when nothing must be recorded.
     // Cost: the thread's block, the process page, the recording flag: four loads and compares.
     #[inline(always)]
-    pub(crate) fn enter(call: impl Into<Call>, caller: Caller) -> Option<Busy> {
+    pub(crate) fn enter(call: impl Into<Call>, caller: Caller) -> Option<HookGuard> {
         let local = arch::thread_local();
         if !local.is_in_program() {
             let [ip, sp, bp] = caller.into_words();
@@ -67,41 +67,41 @@ impl Busy {
         }
         // First busy, then the look: so either a thread that leaves the session sees that we are in it, or we see
         // that it has left.
-        let mut busy = Self::begin(local);
+        let mut hook = Self::begin(local);
         if !local.is_in_session(process::epoch()) {
-            busy.give_up();
+            hook.give_up();
             return enter_slowly(local, call.into());
         }
         if !process::is_recording() {
-            busy.give_up();
+            hook.give_up();
             return enter_no_more(local);
         }
         if local.needs_attention() {
-            busy = busy.attend();
+            hook = hook.attend();
         }
-        Some(busy)
+        Some(hook)
     }
 
     /// Enters a hook that has nothing to do beside its own work; `None` otherwise, or when nothing is to be recorded.
     // Cost: as `enter`. It calls no other function, so a caller that calls none either has no registers to save.
     #[inline(always)]
-    pub(crate) fn enter_as_usual() -> Option<Busy> {
+    pub(crate) fn enter_fast() -> Option<HookGuard> {
         let local = arch::thread_local();
         if !local.is_in_program() {
             return None;
         }
         // As in `enter`.
-        let busy = Self::begin(local);
+        let hook = Self::begin(local);
         if !local.is_in_session(process::epoch()) || !process::is_recording() || local.needs_attention() {
-            busy.give_up();
+            hook.give_up();
             return None;
         }
-        Some(busy)
+        Some(hook)
     }
 
     /// Ends such a hook, or returns the guard if something has come up that must be done at the hook's end.
     #[inline(always)]
-    pub(crate) fn leave_as_usual(self) -> Option<Busy> {
+    pub(crate) fn leave_fast(self) -> Option<HookGuard> {
         fence();
         // A request to time a hook is meant for the next one.
         if self.local.needs_attention_now() {
@@ -114,27 +114,27 @@ impl Busy {
     /// Enters to report something that is reported even while the program wants nothing recorded; `None` when that is
     /// impossible.
     #[cold]
-    pub(crate) fn enter_to_tell() -> Option<Busy> {
+    pub(crate) fn enter_to_tell() -> Option<HookGuard> {
         let local = arch::thread_local();
         if local.is_in_vfork() || local.is_busy() || !process::may_tell() {
             return None;
         }
         // As in `enter`.
-        let mut busy = Self::begin(local);
+        let mut hook = Self::begin(local);
         if !local.is_in_session(process::epoch()) {
-            busy.give_up();
+            hook.give_up();
             return adopt(local, Call::Other);
         }
         if local.needs_attention() {
-            busy = busy.attend();
+            hook = hook.attend();
         }
-        Some(busy)
+        Some(hook)
     }
 
     #[inline(always)]
-    fn begin(local: &'static ThreadLocal) -> Busy {
+    fn begin(local: &'static ThreadLocal) -> HookGuard {
         local.begin_hook(arch::stack_pointer());
-        Busy { local }
+        HookGuard { local }
     }
 
     /// Ends a hook in which nothing was done yet, without looking for other work.
@@ -216,7 +216,7 @@ impl Busy {
     }
 }
 
-impl Drop for Busy {
+impl Drop for HookGuard {
     #[inline(always)]
     fn drop(&mut self) {
         fence();
@@ -231,7 +231,7 @@ impl Drop for Busy {
 /// Something is unusual. Takes the caller's words by value, since it is rarely called.
 #[cold]
 #[inline(never)]
-fn enter_otherwise(local: &'static ThreadLocal, call: Call, ip: u64, sp: u64, bp: u64) -> Option<Busy> {
+fn enter_otherwise(local: &'static ThreadLocal, call: Call, ip: u64, sp: u64, bp: u64) -> Option<HookGuard> {
     let caller = Caller::from_words([ip, sp, bp]);
     if was_left(local, caller.sp()) {
         abandon(local);
@@ -260,32 +260,32 @@ fn was_left(local: &ThreadLocal, sp: usize) -> bool {
 fn abandon(local: &'static ThreadLocal) {
     // A handler that interrupts this must find a hook's mark.
     local.take_over_hook(arch::stack_pointer());
-    let mut busy = Busy { local };
+    let mut hook = HookGuard { local };
     if local.is_in_session(process::epoch()) {
-        thread::abandon(busy.state(), local);
+        thread::abandon(hook.state(), local);
     }
-    busy.give_up();
+    hook.give_up();
 }
 
 /// Another hook of this thread is at work, or the next allocator.
-fn enter_nested(local: &'static ThreadLocal, call: Call, caller: Caller) -> Option<Busy> {
+fn enter_nested(local: &'static ThreadLocal, call: Call, caller: Caller) -> Option<HookGuard> {
     if !local.is_busy() {
         if !process::is_recording() {
             return None;
         }
-        let mut busy = Busy::begin(local);
+        let mut hook = HookGuard::begin(local);
         if !local.is_in_session(process::epoch()) {
-            busy.give_up();
+            hook.give_up();
             return None;
         }
         if local.is_allocator_left(caller.sp()) {
             local.forget_allocator();
-            return Some(busy);
+            return Some(hook);
         }
         // The allocator's own pages are recorded with a flag, and so are blocks of its pools; its own calls for
         // blocks are part of the outer one.
         let is_wanted = matches!(call, Call::Other | Call::Report)
-            || match busy.state().beyond(caller) {
+            || match hook.state().beyond(caller) {
                 Beyond::Handler => true,
                 Beyond::Allocator => false,
                 Beyond::Nobody => {
@@ -293,7 +293,7 @@ fn enter_nested(local: &'static ThreadLocal, call: Call, caller: Caller) -> Opti
                     true
                 }
             };
-        return is_wanted.then_some(busy);
+        return is_wanted.then_some(hook);
     }
     count_nested(local, call);
     None
@@ -325,7 +325,7 @@ fn count_untold(local: &ThreadLocal, call: Call) {
 /// The recording is over, or the program wants nothing recorded now.
 #[cold]
 #[inline(never)]
-fn enter_no_more(local: &'static ThreadLocal) -> Option<Busy> {
+fn enter_no_more(local: &'static ThreadLocal) -> Option<HookGuard> {
     if !process::is_recorded() {
         process::leave();
         hear(local);
@@ -336,7 +336,7 @@ fn enter_no_more(local: &'static ThreadLocal) -> Option<Busy> {
 /// The thread has no state, or its state belongs to another process or recording.
 #[cold]
 #[inline(never)]
-fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
+fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<HookGuard> {
     if local.is_in_vfork() {
         return None;
     }
@@ -353,21 +353,21 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     if local.is_within_allocator(arch::stack_pointer()) {
         return None;
     }
-    let busy = adopt(local, call)?;
+    let hook = adopt(local, call)?;
     if !process::is_recording() {
         // The process has just joined a recording that begins paused.
-        busy.give_up();
+        hook.give_up();
         return None;
     }
-    Some(busy)
+    Some(hook)
 }
 
 /// Sets up the thread's state, and claims a slot for its process if need be.
-fn adopt(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
+fn adopt(local: &'static ThreadLocal, call: Call) -> Option<HookGuard> {
     if process::has_news(local) {
         local.hear(process::epoch());
     }
-    let busy = Busy::begin(local);
+    let hook = HookGuard::begin(local);
     arrivals::arrive();
     let may_begin = needs::allows(Need::Map) && needs::allows(Need::Counter);
     // A process that may not begin threads' states still has a slot, to count what it loses. Signals are blocked
@@ -390,10 +390,10 @@ fn adopt(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     }
     arrivals::arrived();
     if is_in {
-        return Some(busy);
+        return Some(hook);
     }
     // Without a state there is no ring to give back.
-    busy.give_up();
+    hook.give_up();
     None
 }
 
@@ -437,7 +437,7 @@ pub(crate) fn finish() {
     // When this guard is dropped.
     let local = arch::thread_local();
     if local.is_in_session(process::epoch()) {
-        drop(Busy::enter_to_tell());
+        drop(HookGuard::enter_to_tell());
     }
     thread::disown(local);
 }

@@ -5,7 +5,7 @@
 //! first block of the pool.
 
 use crate::process;
-use crate::record::guard::Busy;
+use crate::record::guard::HookGuard;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use shared_ring::record::name::{MAX_NAME, MAX_POOLS, Named};
 
@@ -88,16 +88,16 @@ pub(crate) fn number(name: &[u8]) -> u32 {
 /// Makes sure that the pool's name was reported; false when there is no such pool, or no room to report it.
 // Cost: two loads and a compare once it was reported.
 #[inline(always)]
-pub(crate) fn is_told(busy: &mut Busy, pool: u32) -> bool {
+pub(crate) fn is_told(hook: &mut HookGuard, pool: u32) -> bool {
     let Some(place) = (pool as usize).checked_sub(1).and_then(|index| POOLS.get(index)) else { return false };
     // Acquire pairs with the Release store in `tell`: the record of the name was published, with an earlier time,
     // before anything that this thread reports about the pool.
-    place.told.load(Ordering::Acquire) == process::epoch() || tell(busy, place, pool)
+    place.told.load(Ordering::Acquire) == process::epoch() || tell(hook, place, pool)
 }
 
 #[cold]
 #[inline(never)]
-fn tell(busy: &mut Busy, pool: &Pool, number: u32) -> bool {
+fn tell(hook: &mut HookGuard, pool: &Pool, number: u32) -> bool {
     // Acquire: as in `Pool::has`.
     if pool.state.load(Ordering::Acquire) != READY {
         return false;
@@ -107,7 +107,7 @@ fn tell(busy: &mut Busy, pool: &Pool, number: u32) -> bool {
         to.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
     }
     let name = bytes.get(..pool.length.load(Ordering::Relaxed) as usize).unwrap_or(&[]);
-    let is_told = busy.state().tell(Named::Pool(number), name);
+    let is_told = hook.state().tell(Named::Pool(number), name);
     if is_told {
         // Release pairs with the Acquire load in `is_told`.
         pool.told.store(process::epoch(), Ordering::Release);

@@ -27,7 +27,7 @@ use crate::platform::arch;
 use crate::platform::needs::{self, BEGIN, FILES, Need};
 use crate::platform::thread_local::Vforked;
 use crate::process::commit;
-use crate::record::guard::{self, Busy};
+use crate::record::guard::{self, HookGuard};
 use crate::thread::stack::Caller;
 use shared_ring::bpf::{Call, Instruction};
 use shared_ring::system_calls::{self, Answer};
@@ -116,8 +116,8 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
         Rule::Strict => local.mute(),
         Rule::Counter => {
             // From here on the thread's events are lost, and none of them has a time.
-            if let Some(mut busy) = Busy::enter_to_tell() {
-                busy.state().begin_gap();
+            if let Some(mut hook) = HookGuard::enter_to_tell() {
+                hook.state().begin_gap();
             }
             local.mute();
             needs::forbid(Need::Counter as u32);
@@ -125,9 +125,9 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
         Rule::Filter(program) => {
             let forbidden = forbidden_by(program);
             if forbidden & !before.forbidden != 0
-                && let Some(mut busy) = Busy::enter(guard::Call::Other, Caller::here())
+                && let Some(mut hook) = HookGuard::enter(guard::Call::Other, Caller::here())
             {
-                busy.state().learn_stack();
+                hook.state().learn_stack();
                 if forbidden & Need::Map as u32 != 0 {
                     commit::commit_all();
                 }

@@ -13,7 +13,7 @@
 use crate::platform::thread_local::Attention;
 use crate::platform::{arch, changes};
 use crate::process::{self, Loss, clock, filter, wrappers};
-use crate::record::guard::{Busy, Call, Returned};
+use crate::record::guard::{Call, HookGuard, Returned};
 use crate::record::pools;
 use crate::thread::missed::{self, FAILED, FREED, Note};
 use crate::thread::sampler::{self, Candidate};
@@ -25,16 +25,16 @@ use shared_ring::record::name::{MarkKind, Named};
 
 /// Whether a block is recorded: see [`sampler::takes`].
 #[inline(always)]
-fn takes(busy: &mut Busy, candidate: Candidate, address: usize, size: usize) -> bool {
-    let local = busy.local();
-    sampler::takes(&mut busy.state().sampler, local, candidate, address, size)
+fn takes(hook: &mut HookGuard, candidate: Candidate, address: usize, size: usize) -> bool {
+    let local = hook.local();
+    sampler::takes(&mut hook.state().sampler, local, candidate, address, size)
 }
 
 /// Whether other blocks came after this one: see [`sampler::Sampler::has_allocated_since`].
 #[inline(always)]
-fn has_allocated_since(busy: &mut Busy, address: usize) -> bool {
-    let local = busy.local();
-    busy.state().sampler.has_allocated_since(local, address)
+fn has_allocated_since(hook: &mut HookGuard, address: usize) -> bool {
+    let local = hook.local();
+    hook.state().sampler.has_allocated_since(local, address)
 }
 
 /// Records that a call returned a block, or none if the address is 0. `kind` is a pseudo frame's id, 0 for plain
@@ -50,14 +50,14 @@ pub(crate) fn allocated(
     kind: u32,
     caller: Caller,
 ) {
-    let Some(mut busy) = Busy::enter(Returned(address), caller) else {
+    let Some(mut hook) = HookGuard::enter(Returned(address), caller) else {
         return missed_allocation(address, size, alignment);
     };
-    if takes(&mut busy, candidate, address, size) {
-        let state = busy.state();
+    if takes(&mut hook, candidate, address, size) {
+        let state = hook.state();
         let stack = state.stack(caller, kind);
         if state.allocation(address as u64, size as u64, alignment as u64, stack) {
-            Attention::Timed.call(busy.local());
+            Attention::Timed.call(hook.local());
         }
     }
 }
@@ -68,17 +68,21 @@ pub(crate) fn allocated(
 #[cold]
 #[inline(never)]
 pub(crate) fn failed(size: usize, alignment: usize, error: c_int, kind: u32, caller: Caller) {
-    let Some(mut busy) = Busy::enter(Call::Failure, caller) else { return missed_failure(size, alignment) };
-    tell_failed(&mut busy, size, alignment, error, kind, caller);
+    let Some(mut hook) = HookGuard::enter(Call::Failure, caller) else {
+        return missed_failure(size, alignment);
+    };
+    tell_failed(&mut hook, size, alignment, error, kind, caller);
 }
 
 /// The same for a number of elements of a size, whose product overflows.
 #[cold]
 #[inline(never)]
 pub(crate) fn overflowed(size: usize, count: usize, error: c_int, kind: u32, caller: Caller) {
-    let Some(mut busy) = Busy::enter(Call::Failure, caller) else { return missed_failure(usize::MAX, 0) };
-    let stack = busy.state().stack(caller, kind);
-    busy.state().failure_of((size as u64, count as u64), 0, error, stack);
+    let Some(mut hook) = HookGuard::enter(Call::Failure, caller) else {
+        return missed_failure(usize::MAX, 0);
+    };
+    let stack = hook.state().stack(caller, kind);
+    hook.state().failure_of((size as u64, count as u64), 0, error, stack);
 }
 
 /// The same for a call that was to map pages. An allocator's own call is part of the call that it serves, and many
@@ -89,55 +93,55 @@ pub(crate) fn failed_to_map(length: usize, error: c_int, kind: u32, caller: Call
     if !matches!(error, libc::ENOMEM | libc::EAGAIN) {
         return;
     }
-    let Some(mut busy) = Busy::enter(Call::Failure, caller) else { return };
-    if !(wrappers::are_there() && busy.state().is_within_new(caller)) {
-        tell_failed(&mut busy, length, 0, error, kind, caller);
+    let Some(mut hook) = HookGuard::enter(Call::Failure, caller) else { return };
+    if !(wrappers::are_there() && hook.state().is_within_new(caller)) {
+        tell_failed(&mut hook, length, 0, error, kind, caller);
     }
 }
 
-fn tell_failed(busy: &mut Busy, size: usize, alignment: usize, error: c_int, kind: u32, caller: Caller) {
-    let stack = busy.state().stack(caller, kind);
-    busy.state().failure(size as u64, alignment as u64, error, stack);
+fn tell_failed(hook: &mut HookGuard, size: usize, alignment: usize, error: c_int, kind: u32, caller: Caller) {
+    let stack = hook.state().stack(caller, kind);
+    hook.state().failure(size as u64, alignment as u64, error, stack);
 }
 
-/// Whether the end of a block was recorded in the usual way.
+/// What the fast path has done about the end of a block.
 #[derive(Debug)]
-pub(crate) enum Usual {
+pub(crate) enum FastPath {
     /// It was recorded.
-    Told,
+    Recorded,
     /// It was recorded, but the hook has more to do at its end.
-    Attended(Busy),
+    Pending(HookGuard),
     /// Something is unusual, and nothing was done.
-    Not,
+    NotTaken,
 }
 
 /// A block is about to be freed whose end is wanted according to the filter of samples. Records it if nothing is
 /// unusual.
 #[inline(always)]
-pub(crate) fn freeing_as_usual(address: usize) -> Usual {
-    let Some(mut busy) = Busy::enter_as_usual() else { return Usual::Not };
-    let time = if has_allocated_since(&mut busy, address) {
+pub(crate) fn freeing_fast(address: usize) -> FastPath {
+    let Some(mut hook) = HookGuard::enter_fast() else { return FastPath::NotTaken };
+    let time = if has_allocated_since(&mut hook, address) {
         None
     } else {
-        busy.state().free_in_short(address as u64)
+        hook.state().free_in_short(address as u64)
     };
     let Some(time) = time else {
-        busy.give_up();
-        return Usual::Not;
+        hook.give_up();
+        return FastPath::NotTaken;
     };
     if thread::is_followed_by_timed(time) {
-        Attention::Timed.call(busy.local());
+        Attention::Timed.call(hook.local());
     }
-    busy.leave_as_usual().map_or(Usual::Told, Usual::Attended)
+    hook.leave_fast().map_or(FastPath::Recorded, FastPath::Pending)
 }
 
 /// The same, but records it in any case.
 #[inline(always)]
 pub(crate) fn freeing(address: usize, caller: Caller) {
-    match freeing_as_usual(address) {
-        Usual::Told => {}
-        Usual::Attended(busy) => drop(busy),
-        Usual::Not => freeing_otherwise(address, caller),
+    match freeing_fast(address) {
+        FastPath::Recorded => {}
+        FastPath::Pending(hook) => drop(hook),
+        FastPath::NotTaken => freeing_otherwise(address, caller),
     }
 }
 
@@ -145,18 +149,18 @@ pub(crate) fn freeing(address: usize, caller: Caller) {
 #[cold]
 #[inline(never)]
 pub(crate) fn freeing_otherwise(address: usize, caller: Caller) {
-    let Some(mut busy) = Busy::enter(Call::Free, caller) else { return missed_free(address) };
-    if has_allocated_since(&mut busy, address) {
-        busy.state().emit(Record::Unsampled, 0, 0);
+    let Some(mut hook) = HookGuard::enter(Call::Free, caller) else { return missed_free(address) };
+    if has_allocated_since(&mut hook, address) {
+        hook.state().emit(Record::Unsampled, 0, 0);
     }
     let address = address as u64;
     let record = match process::traces_frees() {
-        true => Record::TracedFree { address, stack: busy.state().stack(caller, 0) },
+        true => Record::TracedFree { address, stack: hook.state().stack(caller, 0) },
         false => Record::Free { address },
     };
-    let time = busy.state().emit(record, 0, 1);
+    let time = hook.state().emit(record, 0, 1);
     if thread::is_followed_by_timed(time) {
-        Attention::Timed.call(busy.local());
+        Attention::Timed.call(hook.local());
     }
 }
 
@@ -170,12 +174,12 @@ pub(crate) fn begin_timed() -> Option<u64> {
     }
     // First, so that other hooks that run here are not timed.
     Attention::Timed.dismiss(local);
-    let Some(mut busy) = Busy::enter_to_tell() else {
+    let Some(mut hook) = HookGuard::enter_to_tell() else {
         Attention::Timed.call(local);
         return None;
     };
-    busy.state().look_for_collector();
-    drop(busy);
+    hook.state().look_for_collector();
+    drop(hook);
     Some(clock::ticks())
 }
 
@@ -207,8 +211,8 @@ pub(crate) fn reallocating(address: usize, is_inner: bool, caller: Caller) -> Re
 
 fn begin_realloc(address: usize, caller: Caller) -> Option<u16> {
     // A lost call is a lost free and a lost allocation; the free is counted here, the allocation by `reallocated`.
-    let mut busy = Busy::enter(Call::Free, caller)?;
-    let state = busy.state();
+    let mut hook = HookGuard::enter(Call::Free, caller)?;
+    let state = hook.state();
     state.realloc_serial = state.realloc_serial.wrapping_add(1);
     let serial = state.realloc_serial;
     state.is_reallocating = true;
@@ -244,18 +248,18 @@ impl Realloc {
             // This succeeds, since the block was in before: the filter's leaves stay.
             filter::add(self.address);
         }
-        let Some(mut busy) = Busy::enter(Call::Allocation, caller) else {
+        let Some(mut hook) = HookGuard::enter(Call::Allocation, caller) else {
             return self.missed(outcome);
         };
         let block = match (outcome, candidate) {
             (Reallocated::Block(address, size), Some(candidate))
-                if takes(&mut busy, candidate, address, size) =>
+                if takes(&mut hook, candidate, address, size) =>
             {
-                Some((address as u64, size as u64, busy.state().stack(caller, kind)))
+                Some((address as u64, size as u64, hook.state().stack(caller, kind)))
             }
             _ => None,
         };
-        let state = busy.state();
+        let state = hook.state();
         state.is_reallocating = false;
         match (self.serial, block) {
             (Some(serial), Some((address, size, stack))) => {
@@ -297,8 +301,8 @@ impl Realloc {
 /// Reports the end of a `realloc` during which the program stopped its recording: its beginning was reported, and
 /// what becomes of the new block is not.
 fn end_unwanted(serial: u16, outcome: Reallocated) {
-    let Some(mut busy) = Busy::enter_to_tell() else { return };
-    let state = busy.state();
+    let Some(mut hook) = HookGuard::enter_to_tell() else { return };
+    let state = hook.state();
     // The thread may have another state by now.
     if core::mem::take(&mut state.is_reallocating) && state.realloc_serial == serial {
         let record = match outcome {
@@ -384,39 +388,39 @@ pub(crate) fn broke(from: usize, address: usize, in_hook: bool, caller: Caller) 
 
 /// The process is about to fork: the number of this fork, 0 when nobody records it.
 pub(crate) fn forking() -> u32 {
-    let Some(mut busy) = Busy::enter_to_tell().filter(|_| process::follows_forks()) else { return 0 };
+    let Some(mut hook) = HookGuard::enter_to_tell().filter(|_| process::follows_forks()) else { return 0 };
     let fork = process::next_fork();
-    busy.state().emit(Record::Fork { fork }, 0, 0);
+    hook.state().emit(Record::Fork { fork }, 0, 0);
     fork
 }
 
 /// The process was just forked: takes a slot and a ring.
 pub(crate) fn joining() {
     sampler::begin_child();
-    drop(Busy::enter_to_tell());
+    drop(HookGuard::enter_to_tell());
     crate::record::guard::pause::tell();
 }
 
 /// Records something about the process itself.
 pub(crate) fn note(record: Record) {
-    let Some(mut busy) = Busy::enter_to_tell().filter(|_| process::is_itself()) else { return };
-    busy.state().emit(record, 0, 0);
+    let Some(mut hook) = HookGuard::enter_to_tell().filter(|_| process::is_itself()) else { return };
+    hook.state().emit(record, 0, 0);
 }
 
 /// The process exits, with a code if that is known. This takes a ring, so even a process that has done nothing else
 /// is known.
 pub(crate) fn exiting(code: Option<i32>) {
-    let Some(mut busy) = Busy::enter_to_tell().filter(|_| process::is_itself()) else { return };
+    let Some(mut hook) = HookGuard::enter_to_tell().filter(|_| process::is_itself()) else { return };
     if let Some(code) = code {
-        busy.state().emit(Record::Exit { code }, 0, 0);
+        hook.state().emit(Record::Exit { code }, 0, 0);
     }
 }
 
 /// The program marks this moment with a name.
 pub(crate) fn marked(kind: MarkKind, name: &[u8]) {
-    match Busy::enter_to_tell() {
-        Some(mut busy) => {
-            busy.state().tell(Named::Mark(kind), name);
+    match HookGuard::enter_to_tell() {
+        Some(mut hook) => {
+            hook.state().tell(Named::Mark(kind), name);
         }
         None if process::is_recorded() => process::lose(Loss::Nested, 1),
         None => {}
@@ -449,17 +453,17 @@ pub(crate) fn report_ends(pool: u32, address: usize) {
 }
 
 fn report(pool: u32, tell: impl FnOnce(&mut ThreadState)) {
-    let Some(mut busy) = Busy::enter(Call::Report, Caller::here()) else { return };
-    if pools::is_told(&mut busy, pool) {
-        tell(busy.state());
+    let Some(mut hook) = HookGuard::enter(Call::Report, Caller::here()) else { return };
+    if pools::is_told(&mut hook, pool) {
+        tell(hook.state());
     } else {
         process::lose(Loss::NoPool, 1);
     }
 }
 
 fn other(record: impl FnOnce(&mut ThreadState) -> Record) {
-    let Some(mut busy) = Busy::enter(Call::Other, Caller::here()) else { return };
-    let state = busy.state();
+    let Some(mut hook) = HookGuard::enter(Call::Other, Caller::here()) else { return };
+    let state = hook.state();
     let record = record(state);
     state.emit(record, 0, 0);
 }

@@ -10,7 +10,7 @@
 //! While nothing is wanted, hooks see the same zero as without a collector (`process::is_recording`), so a pause
 //! costs them no extra check. Events of the process and its threads are still recorded, and so are marks.
 
-use super::Busy;
+use super::HookGuard;
 use crate::platform::arch;
 use crate::platform::thread_local::Attention;
 use crate::process;
@@ -24,8 +24,8 @@ pub(crate) fn tell() {
     if !IS_PAUSED.load(Ordering::Relaxed) {
         return;
     }
-    if let Some(mut busy) = Busy::enter_to_tell() {
-        busy.state().emit(Record::Pause, 0, 0);
+    if let Some(mut hook) = HookGuard::enter_to_tell() {
+        hook.state().emit(Record::Pause, 0, 0);
     }
 }
 
@@ -33,13 +33,13 @@ pub(crate) fn tell() {
 #[cold]
 pub(crate) fn set(is_paused: bool) {
     // Joins the recording if the process calls this before our constructor has run.
-    let busy = Busy::enter_to_tell();
+    let hook = HookGuard::enter_to_tell();
     if !process::may_tell() || IS_PAUSED.swap(is_paused, Ordering::AcqRel) == is_paused {
         return;
     }
     let local = arch::thread_local();
-    match busy {
-        Some(mut busy) => apply(&mut busy),
+    match hook {
+        Some(mut hook) => apply(&mut hook),
         None if local.is_busy() => Attention::Switched.call(local),
         // Without a ring it cannot be reported, so it is not done.
         None => IS_PAUSED.store(!is_paused, Ordering::Release),
@@ -47,7 +47,7 @@ pub(crate) fn set(is_paused: bool) {
 }
 
 /// Applies what the program wants, and reports it.
-pub(crate) fn apply(busy: &mut Busy) {
+pub(crate) fn apply(hook: &mut HookGuard) {
     loop {
         // Acquire pairs with the exchange in `set`. The last thread to look applies the latest wish, so when two
         // threads want opposite things, neither wish is lost; each iteration after the first needs another call of
@@ -55,9 +55,9 @@ pub(crate) fn apply(busy: &mut Busy) {
         let is_paused = IS_PAUSED.load(Ordering::Acquire);
         if is_paused {
             process::silence();
-            busy.state().emit(Record::Pause, 0, 0);
+            hook.state().emit(Record::Pause, 0, 0);
         } else {
-            busy.state().emit(Record::Resume, 0, 0);
+            hook.state().emit(Record::Resume, 0, 0);
             process::listen();
         }
         if IS_PAUSED.load(Ordering::Acquire) == is_paused {
