@@ -2,13 +2,13 @@
 //! lie about. Each has a test, here or elsewhere, or a reason why it cannot arise; [`CASES`] is the list.
 
 mod allocators;
-mod beginnings;
 mod children;
-mod gone;
+mod early_calls;
 mod libraries;
 mod random;
-mod rights;
+mod restricted_programs;
 mod signals;
+mod unmapped;
 
 use std::collections::BTreeSet;
 use std::path::Path;
