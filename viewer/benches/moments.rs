@@ -10,7 +10,7 @@ use analysis::query::{Part, Query};
 use capture::{
     Action, Create, Event, Frame, FrameId, Metadata, NodeId, Process, Summary, Thread, ThreadId, Writer,
 };
-use engine::{Cache, Moments};
+use engine::{Analyzer, Cache};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use support::{Random, peak_mib, process_cpu_time};
@@ -31,13 +31,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let first_cpu = process_cpu_time() - cpu_before;
     let (later, again) = measured(|| ask(&path, cache(), Part::Whole));
     assert_eq!(whole.total, again.total, "the index says what the pass said");
-    let mut moments: Vec<Duration> = (0..MOMENTS)
+    let mut analyzer: Vec<Duration> = (0..MOMENTS)
         .map(|place| {
             let when = format!("{}%", f64::from(place) * 100.0 / f64::from(MOMENTS) + 2.3);
             measured(|| ask(&path, cache(), Part::At(when.parse().expect("a share")))).0
         })
         .collect();
-    moments.sort();
+    analyzer.sort();
     let peak = measured(|| ask(&path, cache(), Part::At("peak".parse().expect("a moment")))).0;
     let index: u64 = std::fs::read_dir(folder.path().join("cache"))?
         .flatten()
@@ -54,8 +54,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         first.as_secs_f64(),
         first_cpu.as_secs_f64(),
         later.as_secs_f64(),
-        moments[moments.len() / 2].as_secs_f64(),
-        moments[moments.len() - 1].as_secs_f64(),
+        analyzer[analyzer.len() / 2].as_secs_f64(),
+        analyzer[analyzer.len() - 1].as_secs_f64(),
         peak.as_secs_f64(),
         peak_mib(),
     );
@@ -63,8 +63,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn ask(path: &Path, cache: Cache, part: Part) -> Profile {
-    let mut moments = Moments::with_cache(path, cache).expect("the capture is there");
-    moments.profile(&Query::of(part)).expect("the moment is there")
+    let mut analyzer = Analyzer::with_cache(path, cache).expect("the capture is there");
+    analyzer.profile(&Query::of(part)).expect("the moment is there")
 }
 
 fn generate(path: &Path, events: u64, live: u64) -> Result<(), capture::Error> {

@@ -7,7 +7,7 @@ use capture::{
     Action, Create, Ended, Event, MarkKind, Metadata, Process, ProcessEnd, ProcessId, Reader, Summary,
     Thread, Writer,
 };
-use engine::{Error, Moments};
+use engine::{Analyzer, Error};
 use export::aggregate::{Aggregate, metadata};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -65,8 +65,8 @@ fn moments_are_those_of_snapshots() {
         ("three", 3 * SECOND + SECOND / 2, 4),
     ] {
         let when: When = moment.parse().unwrap();
-        let mut moments = Moments::open(&file).unwrap();
-        let profile = moments.profile(&Query::of(Part::At(when))).unwrap();
+        let mut analyzer = Analyzer::open(&file).unwrap();
+        let profile = analyzer.profile(&Query::of(Part::At(when))).unwrap();
         let Span::At(at) = profile.span else { panic!("{:?}", profile.span) };
         assert!(at.time.abs_diff(time) < SECOND / 100, "{moment}: {} and {time}", at.time);
         assert_eq!(profile.total.leaked.blocks, blocks, "{moment}");
@@ -80,8 +80,8 @@ fn the_whole_is_that_of_all_events() {
     let made = grows();
     let file = aggregated(&made, folder.path());
     let expected = made.profile();
-    let mut moments = Moments::open(&file).unwrap();
-    let (profile, history) = moments.history().unwrap();
+    let mut analyzer = Analyzer::open(&file).unwrap();
+    let (profile, history) = analyzer.history().unwrap();
     assert_eq!(profile.total, expected.total);
     assert_eq!((profile.peak.held, profile.peak.at.time), (expected.peak.held, expected.peak.at.time));
     assert_eq!(history.slices.last().map(|slice| slice.live.blocks), Some(0));
@@ -90,7 +90,7 @@ fn the_whole_is_that_of_all_events() {
         "{:?}",
         history.slices
     );
-    let (timeline, _) = moments.timeline(&Part::Whole, 100).unwrap();
+    let (timeline, _) = analyzer.timeline(&Part::Whole, 100).unwrap();
     let allocated: i64 = timeline.buckets.iter().map(|bucket| bucket.allocated.blocks).sum();
     assert_eq!(allocated, expected.total.allocated.blocks);
     let snapshots = profile.snapshots.unwrap();
@@ -144,7 +144,7 @@ fn single_blocks_are_not_known() {
     let file = aggregated(&grows(), folder.path());
     let mut query = Query::default();
     query.filter.sizes = Some("100..200".parse().unwrap());
-    let refused = Moments::open(&file).unwrap().profile(&query).unwrap_err();
+    let refused = Analyzer::open(&file).unwrap().profile(&query).unwrap_err();
     assert!(matches!(refused, Error::Aggregated { .. }), "{refused}");
     assert!(refused.to_string().contains("without --aggregate"), "{refused}");
 }

@@ -8,7 +8,7 @@ use analysis::{Cost, Metric, Spelling};
 use capture::{Action, Ended, Lost, Module, ModuleId, NodeId, Process, Sampling, Summary};
 use engine::check::{Growth, Outcome};
 use engine::lens::Lens;
-use engine::{Compared, Grouping, Moments, Naming, compare_captures, compare_moments};
+use engine::{Analyzer, Compared, Grouping, Naming, compare_captures, compare_moments};
 use proptest::prelude::*;
 use report::DiffOptions;
 use report::text::Style;
@@ -27,7 +27,7 @@ fn moments(path: &Path, from: &str, to: &str) -> Compared {
 
 fn moments_seen(path: &Path, from: &str, to: &str, lens: &Lens) -> Compared {
     let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
-    compare_moments(Moments::open(path).unwrap(), from, to, Query::default(), lens, Naming::Stored).unwrap()
+    compare_moments(Analyzer::open(path).unwrap(), from, to, Query::default(), lens, Naming::Stored).unwrap()
 }
 
 fn captures(old: &Path, new: &Path, spelling: Spelling) -> Compared {
@@ -35,7 +35,7 @@ fn captures(old: &Path, new: &Path, spelling: Spelling) -> Compared {
 }
 
 fn captures_seen(old: &Path, new: &Path, lens: &Lens, spelling: Spelling) -> Compared {
-    let open = |path| Moments::open(path).unwrap();
+    let open = |path| Analyzer::open(path).unwrap();
     compare_captures(open(old), open(new), &Query::default(), lens, spelling, Naming::Stored).unwrap()
 }
 
@@ -368,9 +368,9 @@ fn every_field_is_documented() {
     let compared = estimates(&folder);
     let mut documents: Vec<Value> =
         [false, true].map(|tree| document(&compared, &DiffOptions { tree, ..live() })).into();
-    let mut moments = Moments::open(&path).unwrap();
-    let (timeline, profile) = moments.timeline(&analysis::query::Part::Whole, 5).unwrap();
-    let (mut out, loaded) = (Vec::new(), moments.show(profile, Naming::Stored));
+    let mut analyzer = Analyzer::open(&path).unwrap();
+    let (timeline, profile) = analyzer.timeline(&analysis::query::Part::Whole, 5).unwrap();
+    let (mut out, loaded) = (Vec::new(), analyzer.show(profile, Naming::Stored));
     report::json::timeline(&mut out, &loaded, &timeline).unwrap();
     documents.push(serde_json::from_slice(&out).unwrap());
     let described = include_str!("../JSON.md");

@@ -15,7 +15,7 @@ use capture::{
     TaskId,
 };
 use engine::lens::Lens;
-use engine::{Error, Events, Grouping, Loaded, Moments, Naming};
+use engine::{Analyzer, Error, Events, Grouping, Loaded, Naming};
 use export::{ExportOptions, Format};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -111,7 +111,7 @@ fn what_is_seen_is_exported() {
         Lens { group: Some(Grouping::Thread), ..Lens::default() },
     ];
     for lens in lenses {
-        let loaded = Moments::open(&path).unwrap().seen(&Query::default(), &lens, Naming::Stored).unwrap();
+        let loaded = Analyzer::open(&path).unwrap().seen(&Query::default(), &lens, Naming::Stored).unwrap();
         assert!(loaded.profile.total.peak.bytes > 0, "{lens:?}");
         let mut rows: Vec<_> = loaded.profile.sites.iter().map(|site| (site.process, site.node)).collect();
         rows.sort_unstable();
@@ -136,7 +136,7 @@ fn numbers_come_with_their_caveats() {
     let query = Query { part: Part::At("5ms".parse().unwrap()), ..Query::default() };
     let lens = Lens { filter: Some("main and not quit".parse().unwrap()), ..Lens::default() };
     let seen = |query, lens| {
-        let loaded = Moments::open(&path).unwrap().seen(query, lens, Naming::Stored).unwrap();
+        let loaded = Analyzer::open(&path).unwrap().seen(query, lens, Naming::Stored).unwrap();
         Case { loaded, events: made.events.clone(), samples: Vec::new() }
     };
     let (part, whole) = (seen(&query, &lens), seen(&Query::default(), &Lens::default()));

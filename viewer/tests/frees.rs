@@ -6,7 +6,7 @@ use analysis::query::{Filter, Module, Part, Query};
 use analysis::{Amount, Load, Metric, Profile, Site};
 use capture::{Action, Ended, FREE_STACKS, NodeId, ReallocOutcome, ThreadId};
 use engine::lens::Lens;
-use engine::{Loaded, Moments, Naming, Recorded};
+use engine::{Analyzer, Loaded, Naming, Recorded};
 use export::{ExportOptions, Format};
 use proptest::prelude::*;
 use report::text::{self, Style};
@@ -69,7 +69,7 @@ fn written(made: &Made) -> (tempfile::TempDir, PathBuf) {
 
 fn asked(made: &Made, query: &Query) -> Loaded {
     let (_folder, path) = written(made);
-    Moments::open(&path).unwrap().seen(query, &Lens::default(), Naming::Stored).unwrap()
+    Analyzer::open(&path).unwrap().seen(query, &Lens::default(), Naming::Stored).unwrap()
 }
 
 /// Check that each free counts where it was made, a `realloc` where that was called, and all of them add up to what was freed;
@@ -255,11 +255,11 @@ fn exports_hold_frees() {
 /// Who frees whose blocks, asked of a file.
 fn pairs(made: &Made, query: &Query, side: Side, freed_by: Option<&str>) -> (Loaded, Vec<FreesRow>) {
     let (_folder, path) = written(made);
-    let moments = Moments::open(&path).unwrap();
+    let analyzer = Analyzer::open(&path).unwrap();
     let expression = freed_by.map(|text| text.parse::<analysis::query::Expression>().unwrap());
     let by_threads = expression.as_ref().is_some_and(|expression| expression.asks_for_threads());
     let watch = |tables: &_| if by_threads { Frees::new(tables).by_threads() } else { Frees::new(tables) };
-    let (loaded, mut frees) = moments.lives(query, None, Naming::Stored, watch).unwrap();
+    let (loaded, mut frees) = analyzer.lives(query, None, Naming::Stored, watch).unwrap();
     if let Some(expression) = &expression {
         frees.keep_freed_by(&mut expression.select(&loaded.tables, &loaded.names));
     }
@@ -429,8 +429,8 @@ fn pairs_are_told_by_function() {
     made.end(capture::ProcessId(0), thread, Ended::Exited(0));
     let (_folder, path) = written(&made);
     let rows = |side| {
-        let moments = Moments::open(&path).unwrap();
-        let (loaded, frees) = moments.lives(&Query::default(), None, Naming::Stored, Frees::new).unwrap();
+        let analyzer = Analyzer::open(&path).unwrap();
+        let (loaded, frees) = analyzer.lives(&Query::default(), None, Naming::Stored, Frees::new).unwrap();
         let rows = frees.finish_functions(side, Order::Bytes, &loaded.tables, &loaded.names);
         (loaded, rows)
     };

@@ -6,7 +6,7 @@ use analysis::{Amount, Profile};
 use capture::{Action, Area, AreaKind, Ended, Process, ProcessId, StringId, ThreadId};
 use engine::lens::Lens;
 use engine::suppression::Suppressions;
-use engine::{Error, Moments, Naming};
+use engine::{Analyzer, Error, Naming};
 use heap_graph::{Scanned, WhichScan};
 
 const HEAP: u64 = 0x5555_0000_0000;
@@ -89,7 +89,7 @@ fn graph(made: &Made, which: WhichScan) -> Result<Scanned, Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.memprof");
     made.write(&path);
-    let (_, scanned) = Moments::open(&path)?.graph(&which, Naming::Stored)?;
+    let (_, scanned) = Analyzer::open(&path)?.graph(&which, Naming::Stored)?;
     Ok(scanned)
 }
 
@@ -132,11 +132,11 @@ fn unreachable_blocks_take_the_place_of_leaks() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.memprof");
     made.write(&path);
-    let leaked = Moments::open(&path).unwrap().profile(&Query::default()).unwrap();
+    let leaked = Analyzer::open(&path).unwrap().profile(&Query::default()).unwrap();
     assert_eq!(leaked.processes[1].in_realloc, Amount { blocks: 1, bytes: 1000 });
     let (lens, rules) = (Lens::default(), Suppressions::default());
     let Profile { sites, total, processes, .. } =
-        Moments::open(&path).unwrap().unreachable(&lens, &rules, Naming::Stored).unwrap().profile;
+        Analyzer::open(&path).unwrap().unreachable(&lens, &rules, Naming::Stored).unwrap().profile;
     // Four blocks of the first process, and two of the other one, in which the rest of its blocks lies.
     let amount = |blocks, bytes| Amount { blocks, bytes };
     assert_eq!(total.leaked, amount(6, 4 * 32 + 2 * 1000));
@@ -228,10 +228,10 @@ fn scans_are_looked_at_together() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.memprof");
     made.write(&path);
-    let mut moments = Moments::open(&path).unwrap();
-    assert_eq!(moments.tables().scans.len(), 3);
+    let mut analyzer = Analyzer::open(&path).unwrap();
+    assert_eq!(analyzer.tables().scans.len(), 3);
     let mut found = Vec::new();
-    moments
+    analyzer
         .each_scan(&[2, 0, 1, 9], &Naming::Stored, |scanned| {
             found.push((
                 scanned.number,

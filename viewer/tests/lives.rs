@@ -8,7 +8,7 @@ use analysis::lifetimes::{
 use analysis::query::{Part, Query};
 use analysis::{Amount, Load, Watch, lines};
 use capture::{Action, Ended, Module, NodeId, ReallocOutcome, Tables};
-use engine::{Loaded, Moments, Naming, Source};
+use engine::{Analyzer, Loaded, Naming, Source};
 use proptest::prelude::*;
 use report::text::{self, Style};
 use report::{ReportOptions, json};
@@ -479,8 +479,8 @@ fn ranges_have_lives_of_their_own() {
     // Events at 1 to 7 ms: start, b, b, b, c, free of the first, end.
     let table = |query: &Query, filter: Option<&str>| {
         let filter = filter.map(|text| text.parse().unwrap());
-        let moments = Moments::open(&file).unwrap();
-        let (loaded, watch) = moments.lives(query, filter.as_ref(), Naming::Stored, Lifetimes::new).unwrap();
+        let analyzer = Analyzer::open(&file).unwrap();
+        let (loaded, watch) = analyzer.lives(query, filter.as_ref(), Naming::Stored, Lifetimes::new).unwrap();
         let rows = watch.finish().stacks;
         let total = rows.iter().fold(Amount::ZERO, |sum, row| sum + row.total);
         assert_eq!(total, loaded.profile.total.allocated);

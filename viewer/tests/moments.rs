@@ -6,7 +6,7 @@ use analysis::query::{Filter, Part, Query, Selected};
 use analysis::{Amount, Cost, Load, Profile, Span};
 use capture::{Action, Ended, Event, MarkKind, NodeId, ProcessId, ReallocOutcome, Summary, ThreadId};
 use engine::lens::Lens;
-use engine::{Moments, Naming, compare_moments};
+use engine::{Analyzer, Naming, compare_moments};
 use report::text::Style;
 use report::{DiffOptions, ReportOptions};
 use std::path::Path;
@@ -38,7 +38,7 @@ fn file(made: &Made, folder: &tempfile::TempDir) -> std::path::PathBuf {
 }
 
 fn ask(path: &Path, query: &Query) -> Profile {
-    Moments::open(path).unwrap().profile(query).unwrap()
+    Analyzer::open(path).unwrap().profile(query).unwrap()
 }
 
 fn at(path: &Path, when: &str) -> Profile {
@@ -150,7 +150,7 @@ fn a_peak_within_a_realloc_is_a_moment() {
     };
     assert_eq!((found.peak.held, found.total.live(), peaks(&found)), (both, both, peaks(&whole)));
     assert_eq!(found.processes[process.index()].in_realloc, amount(1, 100_000));
-    let memory = Moments::open(&path).unwrap().map_at_peak(&whole, 10).unwrap().unwrap();
+    let memory = Analyzer::open(&path).unwrap().map_at_peak(&whole, 10).unwrap().unwrap();
     assert_eq!(memory.map.cells.iter().map(|cell| cell.held).sum::<u64>(), 220_100);
     // A time has no inside.
     assert_eq!(at(&path, &format!("{}ns", whole.peak.at.time)).total.live(), amount(2, 120_100));
@@ -178,7 +178,7 @@ fn moments_have_names() {
     assert_eq!(numbers(&at(&path, "start+7ms")), numbers(&at(&path, "0.007")));
     assert_eq!(numbers(&at(&path, "end-101ms")), numbers(&at(&path, "100ms")));
     assert_eq!(at(&path, "peak-1h").total, Cost::default());
-    let error = Moments::open(&path).unwrap().profile(&Query::of(Part::At("loaded".parse().unwrap())));
+    let error = Analyzer::open(&path).unwrap().profile(&Query::of(Part::At("loaded".parse().unwrap())));
     let expected = "the capture has no mark `loaded`; it has none. A moment can also be a time (12.5s), a share (50%), \
                     start, end or peak";
     assert_eq!(error.unwrap_err().to_string(), expected);
@@ -215,7 +215,7 @@ fn times_beside_marks_are_moments() {
         // A part of a millisecond is cut off.
         assert_eq!((time(when) as i64 - ready as i64) / 1_000_000, milliseconds, "{when}");
     }
-    let unknown = Moments::open(&path).unwrap().profile(&Query::of(Part::At("go+1ms".parse().unwrap())));
+    let unknown = Analyzer::open(&path).unwrap().profile(&Query::of(Part::At("go+1ms".parse().unwrap())));
     let error = unknown.unwrap_err().to_string();
     assert!(error.contains("no mark `go+1ms`; it has ready, ready-2ms, ready+7ms, c++"), "{error}");
 }
@@ -230,9 +230,9 @@ fn what_is_after_the_end_is_said() {
     let path = file(&made, &folder);
     let report = |part: Part| {
         let mut out = Vec::new();
-        let mut moments = Moments::open(&path).unwrap();
-        let profile = moments.profile(&Query::of(part)).unwrap();
-        let loaded = moments.show(profile, Naming::Stored);
+        let mut analyzer = Analyzer::open(&path).unwrap();
+        let profile = analyzer.profile(&Query::of(part)).unwrap();
+        let loaded = analyzer.show(profile, Naming::Stored);
         report::text::report(&mut out, &loaded, &ReportOptions::default(), &Style::default()).unwrap();
         String::from_utf8(out).unwrap()
     };
@@ -263,9 +263,9 @@ fn what_is_after_the_end_is_said() {
         let text = report(part);
         assert!(!text.contains("end of the recording"), "{text}");
     }
-    let moments = Moments::open(&path).unwrap();
+    let analyzer = Analyzer::open(&path).unwrap();
     let compared = compare_moments(
-        moments,
+        analyzer,
         when("60s"),
         when("100ms"),
         Query::default(),
@@ -297,7 +297,7 @@ fn ranges_add_up() {
     // Also where no event lies between them.
     for to in ["20.0 ms", "80.2 ms"] {
         let backwards = Query::of(Part::Range("80.7ms".parse().unwrap(), to.parse().unwrap()));
-        let error = Moments::open(&path).unwrap().profile(&backwards).unwrap_err().to_string();
+        let error = Analyzer::open(&path).unwrap().profile(&backwards).unwrap_err().to_string();
         assert!(error.contains("80.7 ms") && error.contains(to), "{error}");
     }
 }
@@ -330,10 +330,10 @@ fn compared_moments_are_in_any_order() {
     made.tables.metadata.sample_interval = 64;
     let path = file(&made, &folder);
     let change = |from: &str, to: &str| {
-        let moments = Moments::open(&path).unwrap();
+        let analyzer = Analyzer::open(&path).unwrap();
         let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
         let lens = Lens::default();
-        let diff = compare_moments(moments, from, to, Query::default(), &lens, Naming::Stored).unwrap().diff;
+        let diff = compare_moments(analyzer, from, to, Query::default(), &lens, Naming::Stored).unwrap().diff;
         (diff.delta().live().bytes, diff.spread().live().bytes_error())
     };
     for [from, to] in [["20ms", "120ms"], ["80.2ms", "80.7ms"]] {
@@ -404,7 +404,7 @@ fn a_pass_that_is_stopped_has_no_answer() {
     let path = file(&busy(), &folder);
     let ask = |is_stopped: bool| {
         let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(is_stopped));
-        Moments::open(&path).unwrap().until(stop).profile(&Query::default())
+        Analyzer::open(&path).unwrap().until(stop).profile(&Query::default())
     };
     assert!(ask(true).is_err());
     assert!(ask(false).is_ok());
@@ -426,7 +426,7 @@ fn samples_on_a_boundary_count_once() {
     // A part without a sample is said to have none.
     let part = Part::Range("60ms".parse().unwrap(), "end".parse().unwrap());
     let mut out = Vec::new();
-    let seen = Moments::open(&path).unwrap().seen(&Query::of(part), &Lens::default(), Naming::Stored);
+    let seen = Analyzer::open(&path).unwrap().seen(&Query::of(part), &Lens::default(), Naming::Stored);
     report::json::report(&mut out, &seen.unwrap(), &ReportOptions::default()).unwrap();
     let out = String::from_utf8(out).unwrap();
     assert!(out.contains("\"samples\": 0") || out.contains("\"samples\":0"), "{out}");
@@ -446,10 +446,10 @@ fn timelines_end_with_what_is_held() {
         made.end(process, thread, ended);
         let path = file(&made, &folder);
         assert_eq!(at(&path, "end").total.live().bytes, 100);
-        let mut moments = Moments::open(&path).unwrap();
-        let (timeline, profile) = moments.timeline(&Part::Whole, 100).unwrap();
+        let mut analyzer = Analyzer::open(&path).unwrap();
+        let (timeline, profile) = analyzer.timeline(&Part::Whole, 100).unwrap();
         assert_eq!(timeline.buckets.last().unwrap().held.bytes, held);
-        let (mut out, loaded) = (Vec::new(), moments.show(profile, Naming::Stored));
+        let (mut out, loaded) = (Vec::new(), analyzer.show(profile, Naming::Stored));
         report::text::timeline(&mut out, &loaded, &timeline, &Style::default()).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains(said), "{text}");

@@ -5,7 +5,7 @@ use crate::support::fixtures::sampled;
 use analysis::query::Part;
 use analysis::{Amount, Cost, Metric, Names, Profile, Spread, Tree, functions};
 use capture::{Action, Ended, ReallocOutcome, Sampling};
-use engine::{Moments, Naming};
+use engine::{Analyzer, Naming};
 use proptest::prelude::*;
 use report::text;
 
@@ -121,9 +121,9 @@ fn timelines_have_errors() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.memprof");
     sampled().write(&path);
-    let mut moments = Moments::open(&path).unwrap();
-    let (timeline, profile) = moments.timeline(&Part::Whole, 72).unwrap();
-    let loaded = moments.show(profile, Naming::Stored);
+    let mut analyzer = Analyzer::open(&path).unwrap();
+    let (timeline, profile) = analyzer.timeline(&Part::Whole, 72).unwrap();
+    let loaded = analyzer.show(profile, Naming::Stored);
     let mut out = Vec::new();
     text::timeline(&mut out, &loaded, &timeline, &text::Style::default()).unwrap();
     let out = String::from_utf8(out).unwrap();

@@ -6,7 +6,7 @@ use analysis::query::{Part, Query};
 use capture::{Ended, Process, Summary};
 use engine::lens::Lens;
 use engine::suppression::{Suppressions, parse};
-use engine::{Loaded, Moments, Naming};
+use engine::{Analyzer, Loaded, Naming};
 use report::json;
 use report::text::{self, Style};
 use serde_json::Value;
@@ -32,8 +32,8 @@ fn leaks(made: &Made, suppressions: &Suppressions) -> Loaded {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("app.memprof");
     made.write(&file);
-    let moments = Moments::open(&file).unwrap();
-    moments.leaks(&Query::default(), &Lens::default(), suppressions, Naming::Stored).unwrap()
+    let analyzer = Analyzer::open(&file).unwrap();
+    analyzer.leaks(&Query::default(), &Lens::default(), suppressions, Naming::Stored).unwrap()
 }
 
 fn rules(list: &str) -> Suppressions {
@@ -165,8 +165,8 @@ fn blocks_grow_older_without_events() {
         (late, 61, 0),
     ] {
         let suppressions = older_than(age_s * 1_000_000_000);
-        let moments = Moments::open(&file).unwrap();
-        let loaded = moments.leaks(&Query::of(part()), &Lens::default(), &suppressions, Naming::Stored);
+        let analyzer = Analyzer::open(&file).unwrap();
+        let loaded = analyzer.leaks(&Query::of(part()), &Lens::default(), &suppressions, Naming::Stored);
         assert_eq!(loaded.unwrap().profile.total.leaked.blocks, left, "{:?}, {age_s} s", part());
     }
 }

@@ -5,7 +5,7 @@ use analysis::functions_of;
 use analysis::query::{Filter, Part, Query};
 use capture::{Frame, FrameId, Module, ModuleId};
 use engine::lens::Lens;
-use engine::{LookedUp, Moments, Naming};
+use engine::{Analyzer, LookedUp, Naming};
 use std::os::unix::fs::MetadataExt;
 
 /// A function whose name is found in this test's own executable.
@@ -128,7 +128,7 @@ fn only_what_is_shown_is_looked_up() {
     made.write(&path);
 
     let rows = |query: &Query, naming| {
-        let loaded = Moments::open(&path).unwrap().seen(query, &Lens::default(), naming).unwrap();
+        let loaded = Analyzer::open(&path).unwrap().seen(query, &Lens::default(), naming).unwrap();
         let row = |site: &analysis::Site| {
             let steps = functions_of(&loaded.tables, &loaded.names, site.node);
             let names: Vec<String> =

@@ -6,7 +6,7 @@ use crate::support::golden::check_golden;
 use analysis::query::{Filter, Part, Query};
 use analysis::{Amount, PauseTotals, Profile};
 use capture::{Action, Ended, MarkKind, NodeId, ReallocOutcome};
-use engine::{Moments, Naming};
+use engine::{Analyzer, Naming};
 use report::DumpOptions;
 use report::text::Style;
 
@@ -87,7 +87,7 @@ fn heaps_are_counted_by_name() {
     made.write(&path);
     let ask = |part: Part, heap: &str| {
         let query = Query { heap: Some(heap.to_owned()), ..Query::of(part) };
-        Moments::open(&path).unwrap().profile(&query)
+        Analyzer::open(&path).unwrap().profile(&query)
     };
     let at = |when: &str| Part::At(when.parse().unwrap());
     let whole = ask(Part::Whole, "arena").unwrap();
@@ -102,10 +102,10 @@ fn heaps_are_counted_by_name() {
     assert_eq!(ask(region, "\u{1b}cache").unwrap().total.freed, blocks(1, 7));
     let error = ask(Part::Whole, "main").unwrap_err().to_string();
     assert_eq!(error, "the capture has no heap `main`; it has arena, \u{1b}cache");
-    let mut moments = Moments::open(&path).unwrap();
+    let mut analyzer = Analyzer::open(&path).unwrap();
     let query = Query { heap: Some("arena".to_owned()), ..Query::default() };
-    let profile = moments.profile(&query).unwrap();
-    assert_eq!(moments.show(profile, Naming::Stored).heap_name(), Some("arena"));
+    let profile = analyzer.profile(&query).unwrap();
+    assert_eq!(analyzer.show(profile, Naming::Stored).heap_name(), Some("arena"));
 }
 
 /// Check that a mark is a moment, exactly at its place among events of the same time, and that one which is not there is
@@ -128,7 +128,7 @@ fn marks_are_moments() {
     made.write(&path);
     let live = |when: &str| {
         let query = Query::of(Part::At(when.parse().unwrap()));
-        Moments::open(&path).unwrap().profile(&query).map(|profile| profile.total.peak.blocks)
+        Analyzer::open(&path).unwrap().profile(&query).map(|profile| profile.total.peak.blocks)
     };
     for round in 0..20 {
         assert_eq!(live(&format!("round {round}")).unwrap(), round + 1);
@@ -226,7 +226,7 @@ fn regions_are_their_union() {
     let ask = |names: &[&str], part: Part| {
         let during = names.iter().map(|&name| name.to_owned()).collect();
         let filter = Filter { during, ..Filter::default() };
-        Moments::open(&path).unwrap().profile(&Query { filter, ..Query::of(part) })
+        Analyzer::open(&path).unwrap().profile(&Query { filter, ..Query::of(part) })
     };
     let whole = |names: &[&str]| ask(names, Part::Whole).unwrap().total;
     assert_eq!(whole(&["load"]).allocated, blocks(3, 2 + 3 + 6));

@@ -111,11 +111,11 @@ fn scans(capture: &Capture, file: &Path, loaded: &Loaded) -> Result<HeldScans, F
     if loaded.tables.scans.is_empty() {
         return Ok(HeldScans::default());
     }
-    let mut moments = view::moments(file, capture.no_cache())?;
-    let mut scans = HeldScans::choose(&moments.tables().scans);
+    let mut analyzer = view::analyzer(file, capture.no_cache())?;
+    let mut scans = HeldScans::choose(&analyzer.tables().scans);
     let places = scans.places().to_vec();
     let add = |scanned: &Scanned| Ok(scans.add(loaded, scanned)?);
-    moments.each_scan(&places, &capture.naming(), add).map_err(view::failure)?;
+    analyzer.each_scan(&places, &capture.naming(), add).map_err(view::failure)?;
     Ok(scans)
 }
 

@@ -44,13 +44,13 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         )));
     }
     // A file that is not a capture is reported before the screen is taken over.
-    arguments.capture.moments()?;
+    arguments.capture.analyzer()?;
     let first = arguments.capture.file.clone();
     let (file, older) = match &arguments.newer {
         Some(newer) => (newer.clone(), Some(first)),
         None => (first, None),
     };
-    view::moments(&file, arguments.capture.no_cache())?;
+    view::analyzer(&file, arguments.capture.no_cache())?;
     let options = tui::Options {
         file,
         older,

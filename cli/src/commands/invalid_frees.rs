@@ -29,8 +29,8 @@ pub(crate) struct Arguments {
 
 /// Prints them.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let (moments, naming) = (arguments.capture.moments()?, arguments.capture.naming());
-    let (loaded, rows, more) = moments.invalid_frees(MOST, naming).map_err(view::failure)?;
+    let (analyzer, naming) = (arguments.capture.analyzer()?, arguments.capture.naming());
+    let (loaded, rows, more) = analyzer.invalid_frees(MOST, naming).map_err(view::failure)?;
     let loaded = arguments.capture.told(loaded);
     view::print(|out, style| {
         if arguments.json {

@@ -7,7 +7,7 @@ use analysis::Watch;
 use analysis::query::{Expression, Query};
 use capture::Tables;
 use clap::Args;
-use engine::{Error, Loaded, Moments, Naming};
+use engine::{Analyzer, Error, Loaded, Naming};
 use report::text::Style;
 use std::io::Write;
 
@@ -44,16 +44,16 @@ pub(super) enum Form<'a> {
 impl LivesArguments {
     /// Replays the blocks to an observer.
     pub(super) fn observe<W: Watch>(&self, watch: impl FnOnce(&Tables) -> W) -> Result<(Loaded, W), Failure> {
-        self.ask(|moments, query, filter, naming| moments.lives(query, filter, naming, watch))
+        self.ask(|analyzer, query, filter, naming| analyzer.lives(query, filter, naming, watch))
     }
 
     /// Queries the blocks.
     pub(super) fn ask<T>(
         &self,
-        ask: impl FnOnce(Moments, &Query, Option<&Expression>, Naming) -> Result<(Loaded, T), Error>,
+        ask: impl FnOnce(Analyzer, &Query, Option<&Expression>, Naming) -> Result<(Loaded, T), Error>,
     ) -> Result<(Loaded, T), Failure> {
-        let (moments, naming) = (self.capture.moments()?, self.capture.naming());
-        let asked = ask(moments, &self.question.query(), self.filter.as_ref(), naming);
+        let (analyzer, naming) = (self.capture.analyzer()?, self.capture.naming());
+        let asked = ask(analyzer, &self.question.query(), self.filter.as_ref(), naming);
         let (loaded, found) = asked.map_err(view::failure)?;
         Ok((self.capture.told(loaded), found))
     }

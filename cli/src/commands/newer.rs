@@ -40,7 +40,7 @@ impl Newer {
 impl Older {
     /// Fails if the newer file is not a capture, before a long pass over the other one.
     pub(super) fn check(&self, no_cache: bool) -> Result<(), Failure> {
-        view::moments(&self.file, no_cache).map(drop)
+        view::analyzer(&self.file, no_cache).map(drop)
     }
 }
 

@@ -55,9 +55,9 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         filter: Filter { processes: arguments.process.clone(), ..Filter::default() },
         ..Query::default()
     };
-    let (moments, naming) = (arguments.capture.moments()?, arguments.capture.naming());
+    let (analyzer, naming) = (arguments.capture.analyzer()?, arguments.capture.naming());
     let (loaded, watch) =
-        moments.lives(&query, None, naming, |tables| Pages::new(with_ended, tables)).map_err(|error| match error {
+        analyzer.lives(&query, None, naming, |tables| Pages::new(with_ended, tables)).map_err(|error| match error {
             // The usual advice, to record samples, would not help here.
             Error::Aggregated { file, .. } => Failure::usage(anyhow!(
                 "{file} is aggregated, so the addresses of blocks are unknown: record without --aggregate and --sample"

@@ -4,7 +4,7 @@ use super::lives::{Form, LivesArguments};
 use crate::exit::{Failure, Outcome};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use engine::{Loaded, Moments};
+use engine::{Analyzer, Loaded};
 use report::{ResidentBy, json, text};
 
 /// Show which memory is resident, and who touched it
@@ -45,7 +45,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Who::Allocation => ResidentBy::Allocation,
         Who::Touch => ResidentBy::Touch,
     };
-    let (loaded, table) = arguments.lives.ask(Moments::resident)?;
+    let (loaded, table) = arguments.lives.ask(Analyzer::resident)?;
     if !table.has_faults && !arguments.lives.is_json() {
         return Err(not_recorded(&loaded));
     }

@@ -55,7 +55,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         (None, Some(process)) => WhichScan::Of(process.clone()),
         (None, None) => WhichScan::Last,
     };
-    let found = capture.moments()?.graph(&which, capture.naming()).map_err(view::failure)?;
+    let found = capture.analyzer()?.graph(&which, capture.naming()).map_err(view::failure)?;
     let (loaded, scanned) = (capture.told(found.0), found.1);
     view::print(|out, style| {
         if *json {

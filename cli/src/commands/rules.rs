@@ -35,7 +35,7 @@ pub(super) fn require(rules: &Rules) -> Result<(), Failure> {
         )));
     }
     match &rules.baseline {
-        Some(baseline) => engine::Moments::open(&baseline.file).map(drop).map_err(Failure::usage),
+        Some(baseline) => engine::Analyzer::open(&baseline.file).map(drop).map_err(Failure::usage),
         None => Ok(()),
     }
 }

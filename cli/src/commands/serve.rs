@@ -66,7 +66,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let pid = process_of(shown)?;
     let file = pid.map_or_else(|| Ok(shown.to_owned()), recording_of)?;
     // A file that is not a capture is reported before anything listens.
-    view::moments(&file, capture.no_cache())?;
+    view::analyzer(&file, capture.no_cache())?;
     older.iter().try_for_each(|older| older.check(capture.no_cache()))?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port))
         .with_context(|| format!("cannot listen on port {}: choose another one with --port", arguments.port))

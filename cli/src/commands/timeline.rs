@@ -38,9 +38,9 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let style = Style { width: terminal::width(io::stdout()), ..Style::default() };
     let default = if arguments.json { STEPS } else { timeline_steps(&style) };
     let steps = arguments.steps.map_or(default, usize::from);
-    let mut moments = arguments.capture.moments()?;
-    let (timeline, profile) = moments.timeline(&arguments.range.part(), steps).map_err(failure)?;
-    let loaded = moments.show(profile, engine::Naming::Stored);
+    let mut analyzer = arguments.capture.analyzer()?;
+    let (timeline, profile) = analyzer.timeline(&arguments.range.part(), steps).map_err(failure)?;
+    let loaded = analyzer.show(profile, engine::Naming::Stored);
     view::print(|out, style| {
         match arguments.json {
             true => json::timeline(out, &loaded, &timeline)?,

@@ -15,7 +15,7 @@ use clap::Args;
 use collector::Finished;
 use engine::lens::Lens;
 use engine::suppression::Suppressions;
-use engine::{Cache, Error, Loaded, LookedUp, Moments, Naming, Source};
+use engine::{Analyzer, Cache, Error, Loaded, LookedUp, Naming, Source};
 use report::text::{self, Style};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ impl Capture {
 
     /// The same, seen through a lens.
     pub(super) fn seen(&self, query: &Query, lens: &Lens) -> Result<Loaded, Failure> {
-        let loaded = self.moments()?.seen(query, lens, self.naming()).map_err(failure)?;
+        let loaded = self.analyzer()?.seen(query, lens, self.naming()).map_err(failure)?;
         Ok(self.told(loaded))
     }
 
@@ -65,19 +65,19 @@ impl Capture {
         lens: &Lens,
         suppressions: &Suppressions,
     ) -> Result<Loaded, Failure> {
-        let loaded = self.moments()?.leaks(query, lens, suppressions, self.naming()).map_err(failure)?;
+        let loaded = self.analyzer()?.leaks(query, lens, suppressions, self.naming()).map_err(failure)?;
         Ok(self.told(loaded))
     }
 
     /// The blocks that scans found unreachable, in place of the leaked ones.
     pub(super) fn unreachable(&self, lens: &Lens, suppressions: &Suppressions) -> Result<Loaded, Failure> {
-        let loaded = self.moments()?.unreachable(lens, suppressions, self.naming()).map_err(failure)?;
+        let loaded = self.analyzer()?.unreachable(lens, suppressions, self.naming()).map_err(failure)?;
         Ok(self.told(loaded))
     }
 
     /// Opens the capture for queries.
-    pub(super) fn moments(&self) -> Result<Moments, Failure> {
-        moments(&self.file, self.no_cache())
+    pub(super) fn analyzer(&self) -> Result<Analyzer, Failure> {
+        analyzer(&self.file, self.no_cache())
     }
 
     /// Reports which names were looked up, and shortens names if the user wants that.
@@ -107,10 +107,10 @@ pub(super) fn needs(metric: Metric, tables: &Tables, source: &Source) -> Result<
 }
 
 /// Opens a capture for queries.
-pub(super) fn moments(file: &Path, no_cache: bool) -> Result<Moments, Failure> {
+pub(super) fn analyzer(file: &Path, no_cache: bool) -> Result<Analyzer, Failure> {
     debug!("reading {}", file.display());
     let cache = if no_cache { Cache::none() } else { cache::of_user() };
-    Moments::with_cache(file, cache).map_err(failure)
+    Analyzer::with_cache(file, cache).map_err(failure)
 }
 
 pub(super) fn open(file: &Path, naming: Naming) -> Result<Loaded, Failure> {

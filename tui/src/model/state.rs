@@ -311,7 +311,7 @@ impl Model {
         if self.older.is_some() {
             Compare::Captures(self.question.metric)
         } else {
-            Compare::Moments(from, to)
+            Compare::Analyzer(from, to)
         }
     }
 

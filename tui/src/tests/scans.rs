@@ -12,7 +12,7 @@ use crate::work::{Answer, Asked, Kept, Request, Stands, kept_numbers};
 use analysis::query::Part;
 use analysis::{Amount, Metric, Tree};
 use capture::{Area, AreaKind, Ended, NodeId, Scan, ThreadId};
-use engine::{Moments, Naming};
+use engine::{Analyzer, Naming};
 use heap_graph::{Classes, GraphBuilder, HeldBlock, Holder, Pace, Rank, RootId, Scanned, Source, WhichScan};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
@@ -36,7 +36,7 @@ fn document(made: &Made, number: usize) -> Value {
     let path = folder.path().join("app.memprof");
     made.write(&path);
     let (loaded, scanned) =
-        Moments::open(&path).unwrap().graph(&WhichScan::Number(number), Naming::Stored).unwrap();
+        Analyzer::open(&path).unwrap().graph(&WhichScan::Number(number), Naming::Stored).unwrap();
     let mut out = Vec::new();
     report::json::retained(&mut out, &loaded, &scanned).unwrap();
     serde_json::from_slice(&out).unwrap()

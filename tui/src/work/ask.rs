@@ -18,7 +18,7 @@ use analysis::{
 use capture::{CounterKind, FrameId, NodeId};
 use engine::lens::Lens;
 use engine::suppression::Suppressions;
-use engine::{Compared, Error, Loaded, Moments, Side, Sources, compare_captures, compare_moments};
+use engine::{Analyzer, Compared, Error, Loaded, Side, Sources, compare_captures, compare_moments};
 use heap_graph::{Pace, WhichScan};
 use report::DiffOptions;
 use report::text::{self, Style, Units, escape, fit_name, stack_line};
@@ -101,7 +101,7 @@ impl Asked {
             }
             Request::Changes(compare) => Answer::Changes(Arc::new(self.changes(*compare)?)),
             Request::History(range) => Answer::History(Arc::new(self.history(*range)?)),
-            Request::Text(Topic::Pages, ..) if self.moments()?.tables().metadata.sample_interval > 0 => {
+            Request::Text(Topic::Pages, ..) if self.analyzer()?.tables().metadata.sample_interval > 0 => {
                 Answer::Failed(catalogue::NO_PAGES_OF_SAMPLES.to_owned())
             }
             Request::Text(topic, question, width) => {
@@ -110,7 +110,7 @@ impl Asked {
             Request::Detail(name, question, width) => {
                 Answer::Text(Arc::new(self.detail(name, question, *width)?))
             }
-            Request::List(ListTopic::Frees(_), _) if !self.moments()?.tables().metadata.traces_frees() => {
+            Request::List(ListTopic::Frees(_), _) if !self.analyzer()?.tables().metadata.traces_frees() => {
                 Answer::Failed(catalogue::NO_STACKS_OF_FREES.to_owned())
             }
             Request::List(topic, question) => Answer::List(Arc::new(self.list(*topic, question)?)),
@@ -126,9 +126,9 @@ impl Asked {
         Sources::new(self.options.path_map.clone())
     }
 
-    fn moments(&self) -> Result<Moments, Error> {
+    fn analyzer(&self) -> Result<Analyzer, Error> {
         let Options { file, cache, .. } = &self.options;
-        Ok(Moments::with_cache(file, cache.clone())?.until(self.stop.clone()))
+        Ok(Analyzer::with_cache(file, cache.clone())?.until(self.stop.clone()))
     }
 
     fn loaded(&mut self, question: &Question) -> Result<Arc<Loaded>, Error> {
@@ -137,7 +137,7 @@ impl Asked {
         {
             return Ok(loaded.clone());
         }
-        let loaded = self.moments()?.seen(&question.query(), &question.lens, self.options.naming.clone())?;
+        let loaded = self.analyzer()?.seen(&question.query(), &question.lens, self.options.naming.clone())?;
         let loaded = Arc::new(loaded);
         self.counted = Some((question.clone(), loaded.clone()));
         Ok(loaded)
@@ -164,9 +164,9 @@ impl Asked {
 
     fn history(&mut self, range: Option<(u64, u64)>) -> Result<History, Error> {
         let part = range.map_or(Part::Whole, |(from, to)| Part::Range(at(from), at(to)));
-        let mut moments = self.moments()?;
-        let (heap, profile) = moments.timeline(&part, STEPS)?;
-        let loaded = moments.show(profile, engine::Naming::Stored);
+        let mut analyzer = self.analyzer()?;
+        let (heap, profile) = analyzer.timeline(&part, STEPS)?;
+        let loaded = analyzer.show(profile, engine::Naming::Stored);
         let ends: Vec<u64> = (0..heap.buckets.len()).map(|bucket| heap.end_of(bucket)).collect();
         let resident =
             resident(&loaded.counters, CounterKind::Rss, &loaded.tables.processes, ends.iter().copied());
@@ -192,15 +192,15 @@ impl Asked {
                 text::info(&mut out, &loaded, None, &style)?;
             }
             Topic::Sizes => {
-                let (loaded, sizes) = self.moments()?.lives(&query, filter, naming, Sizes::new)?;
+                let (loaded, sizes) = self.analyzer()?.lives(&query, filter, naming, Sizes::new)?;
                 text::sizes(&mut out, &loaded, &sizes.finish(), 3, &style)?;
             }
             Topic::Lifetimes => {
-                let (loaded, lives) = self.moments()?.lives(&query, filter, naming, Lifetimes::new)?;
+                let (loaded, lives) = self.analyzer()?.lives(&query, filter, naming, Lifetimes::new)?;
                 text::lifetimes(&mut out, &loaded, &lives.finish(), TEXT_ROWS, &style)?;
             }
             Topic::Threads => {
-                let (loaded, threads) = self.moments()?.lives(&query, filter, naming, Threads::new)?;
+                let (loaded, threads) = self.analyzer()?.lives(&query, filter, naming, Threads::new)?;
                 text::threads(&mut out, &loaded, &threads.finish(), TEXT_ROWS, &style)?;
             }
             Topic::Pages => {
@@ -210,7 +210,7 @@ impl Asked {
                 };
                 let (query, with_ended) = (Query::of(Part::At(at.clone())), at == Anchor::End.into());
                 let (loaded, pages) =
-                    self.moments()?.lives(&query, None, naming, |tables| Pages::new(with_ended, tables))?;
+                    self.analyzer()?.lives(&query, None, naming, |tables| Pages::new(with_ended, tables))?;
                 if filter.is_some() || question.during.is_some() {
                     writeln!(out, "{}", catalogue::PAGES_ARE_WHOLE)?;
                 }
@@ -233,20 +233,20 @@ impl Asked {
 
     /// The two sides to compare, and the metric.
     fn compared(&self, compare: Compare) -> Result<(Compared, Metric), Error> {
-        let (moments, naming, whole) = (self.moments()?, self.options.naming.clone(), Lens::default());
+        let (analyzer, naming, whole) = (self.analyzer()?, self.options.naming.clone(), Lens::default());
         match (compare, &self.options.older) {
             (Compare::Captures(metric), Some(older)) => {
-                let older = Moments::with_cache(older, self.options.cache.clone())?.until(self.stop.clone());
+                let older = Analyzer::with_cache(older, self.options.cache.clone())?.until(self.stop.clone());
                 let compared =
-                    compare_captures(older, moments, &Query::default(), &whole, Spelling::Exact, naming)?;
+                    compare_captures(older, analyzer, &Query::default(), &whole, Spelling::Exact, naming)?;
                 Ok((compared, metric))
             }
             (Compare::Captures(_), None) => {
                 let (from, to) = (Anchor::Start.into(), Anchor::End.into());
-                Ok((compare_moments(moments, from, to, Query::default(), &whole, naming)?, Metric::Live))
+                Ok((compare_moments(analyzer, from, to, Query::default(), &whole, naming)?, Metric::Live))
             }
-            (Compare::Moments(from, to), _) => Ok((
-                compare_moments(moments, at(from), at(to), Query::default(), &whole, naming)?,
+            (Compare::Analyzer(from, to), _) => Ok((
+                compare_moments(analyzer, at(from), at(to), Query::default(), &whole, naming)?,
                 Metric::Live,
             )),
         }
@@ -271,7 +271,7 @@ impl Asked {
     fn detail(&self, name: &str, question: &Question, width: u16) -> Result<Document, Error> {
         let style = Style { color: true, width: Some(usize::from(width)) };
         let (filter, naming) = (question.lens.filter.as_ref(), self.options.naming.clone());
-        let (loaded, detail) = self.moments()?.function(&question.query(), filter, name, naming)?;
+        let (loaded, detail) = self.analyzer()?.function(&question.query(), filter, name, naming)?;
         let (mut out, mut sources) = (Vec::new(), self.sources());
         text::function(&mut out, &loaded, &detail, question.metric, &mut sources, TEXT_ROWS, &style)?;
         Ok(Document::of(&String::from_utf8_lossy(&out)))
@@ -279,7 +279,7 @@ impl Asked {
 
     fn retained(&mut self, number: usize) -> Result<Answer, Error> {
         let which = WhichScan::Number(number);
-        let (loaded, scanned) = self.moments()?.graph(&which, self.options.naming.clone())?;
+        let (loaded, scanned) = self.analyzer()?.graph(&which, self.options.naming.clone())?;
         // A capture that has grown has new names.
         let size = |loaded: &Loaded| (loaded.tables.nodes.len(), loaded.tables.strings.len());
         let known = self.of_scans.take().filter(|known| size(known) == size(&loaded));
@@ -296,7 +296,7 @@ impl Asked {
             ListTopic::Leaks => {
                 let naming = self.options.naming.clone();
                 let rules = Suppressions { of_programs: true, built_in: true, ..Suppressions::default() };
-                let loaded = self.moments()?.leaks(&question.query(), &question.lens, &rules, naming)?;
+                let loaded = self.analyzer()?.leaks(&question.query(), &question.lens, &rules, naming)?;
                 Ok(stacks(Arc::new(loaded), Metric::Leaked, catalogue::STILL_ALLOCATED))
             }
             ListTopic::Temporary => {
@@ -304,7 +304,8 @@ impl Asked {
             }
             ListTopic::Frees(side) => {
                 let (filter, naming) = (question.lens.filter.as_ref(), self.options.naming.clone());
-                let (loaded, frees) = self.moments()?.lives(&question.query(), filter, naming, Frees::new)?;
+                let (loaded, frees) =
+                    self.analyzer()?.lives(&question.query(), filter, naming, Frees::new)?;
                 let rows = frees.finish(side, Order::default());
                 Ok(super::frees::frees(Arc::new(loaded), &rows, side))
             }

@@ -78,7 +78,7 @@ fn moment(when: &When) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compare {
     /// Two moments of the capture, in nanoseconds since the recording began.
-    Moments(u64, u64),
+    Analyzer(u64, u64),
     /// The older capture and this one, by this metric.
     Captures(Metric),
 }

@@ -1,9 +1,9 @@
 //! Two moments, of one capture or of two, side by side.
 
+use crate::analyzer::Analyzer;
 use crate::error::Error;
 use crate::lens::Lens;
 use crate::loaded::{Loaded, Seen, Source, sum_of};
-use crate::moments::Moments;
 use crate::symbolize::{LookedUp, Naming};
 use analysis::query::{Part, Query, When};
 use analysis::{Diff, Instant, Names, Profile, Span, Spelling, unite};
@@ -80,27 +80,27 @@ impl Compared {
 /// changed is from the first to the second.
 ///
 /// # Errors
-/// As [`Moments::profile`].
+/// As [`Analyzer::profile`].
 pub fn compare_moments(
-    mut moments: Moments,
+    mut analyzer: Analyzer,
     before: When,
     after: When,
     mut query: Query,
     lens: &Lens,
     naming: Naming,
 ) -> Result<Compared, Error> {
-    moments.be_ready_for(lens)?;
-    let (from, to) = match moments.instant(&before)? <= moments.instant(&after)? {
+    analyzer.be_ready_for(lens)?;
+    let (from, to) = match analyzer.instant(&before)? <= analyzer.instant(&after)? {
         true => (before.clone(), after.clone()),
         false => (after.clone(), before.clone()),
     };
     query.part = Part::At(before);
-    let mut before = moments.profile(&query)?;
+    let mut before = analyzer.profile(&query)?;
     query.part = Part::At(after);
-    let after = moments.profile(&query)?;
+    let after = analyzer.profile(&query)?;
     query.part = Part::Range(from, to);
-    let mut between = after.sampling.map(|_| moments.profile(&query)).transpose()?;
-    let loaded = moments.show_beside(after, &[&before], naming);
+    let mut between = after.sampling.map(|_| analyzer.profile(&query)).transpose()?;
+    let loaded = analyzer.show_beside(after, &[&before], naming);
     let mut others: Vec<_> = std::iter::once(&mut before).chain(&mut between).collect();
     let (loaded, seen) = lens.apply_to_all(loaded, &mut others);
     let seen_before = seen.into_iter().next().flatten();
@@ -113,10 +113,10 @@ pub fn compare_moments(
 /// Compares two captures, or the same part of both, through the same lens.
 ///
 /// # Errors
-/// As [`Moments::profile`].
+/// As [`Analyzer::profile`].
 pub fn compare_captures(
-    mut old: Moments,
-    mut new: Moments,
+    mut old: Analyzer,
+    mut new: Analyzer,
     query: &Query,
     lens: &Lens,
     spelling: Spelling,

@@ -1,8 +1,8 @@
 //! Answers questions about a capture: opened, counted, named, and seen through a query and a lens.
 //!
 //! ```text
-//!  file ──► Moments ──► Loaded ──► views: text, JSON, page, terminal, other formats
-//!           query       numbers, names, how it is seen
+//!  file ──► Analyzer ──► Loaded ──► views: text, JSON, page, terminal, other formats
+//!           query        numbers, names, how it is seen
 //! ```
 //!
 //! Rules that every part keeps:
@@ -30,7 +30,7 @@ mod sources;
 pub mod lens;
 pub mod suppression;
 
-mod moments;
+mod analyzer;
 mod open;
 mod side_index;
 
@@ -38,6 +38,7 @@ pub mod check;
 mod compare;
 pub mod live;
 
+pub use analyzer::{Analyzer, FunctionDetail, FunctionFrees, PeakMemory};
 pub use capture_file::{open_reader, refuse_aggregated};
 pub use compare::{Compared, Side, compare_captures, compare_moments, compare_shown};
 pub use error::Error;
@@ -46,7 +47,6 @@ pub use loaded::{
     Grouping, Loaded, MarkRow, Origin, PeakKind, PeakRss, Rule, Seen, Source, Suppressed, UnknownGrouping,
     Use,
 };
-pub use moments::{FunctionDetail, FunctionFrees, Moments, PeakMemory};
 pub use open::open;
 pub use side_index::Cache;
 pub use sources::Sources;

@@ -1,8 +1,8 @@
 //! From a file to the input of every view, for callers with one question.
 
+use crate::analyzer::Analyzer;
 use crate::error::Error;
 use crate::loaded::Loaded;
-use crate::moments::Moments;
 use crate::symbolize::Naming;
 use analysis::query::Query;
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::path::Path;
 /// # Errors
 /// [`Error::Capture`] when the file cannot be read or is not a capture.
 pub fn open(path: &Path, naming: Naming) -> Result<Loaded, Error> {
-    let mut moments = Moments::open(path)?;
-    let profile = moments.profile(&Query::default())?;
-    Ok(moments.show(profile, naming))
+    let mut analyzer = Analyzer::open(path)?;
+    let profile = analyzer.profile(&Query::default())?;
+    Ok(analyzer.show(profile, naming))
 }

@@ -4,7 +4,7 @@ use super::{Made, events, family};
 use analysis::query::{Part, Query};
 use analysis::{Amount, Load, Profile, Timeline};
 use capture::{Event, Reader, Tables};
-use engine::{Cache, Moments};
+use engine::{Analyzer, Cache};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ fn cache(folder: &Path) -> Cache {
 }
 
 fn ask(path: &Path, cache: Cache, part: Part) -> Profile {
-    Moments::with_cache(path, cache).unwrap().profile(&Query::of(part)).unwrap()
+    Analyzer::with_cache(path, cache).unwrap().profile(&Query::of(part)).unwrap()
 }
 
 /// Everything that a profile says.
@@ -75,8 +75,8 @@ proptest! {
         let (from, to) = (ends.0.min(ends.1), ends.0.max(ends.1) + 1);
         for part in [Part::Whole, Part::Range(when(from), when(to))] {
             for cache in [Cache::none(), cache(folder.path())] {
-                let mut moments = Moments::with_cache(&path, cache).unwrap();
-                let (timeline, profile) = moments.timeline(&part, steps).unwrap();
+                let mut analyzer = Analyzer::with_cache(&path, cache).unwrap();
+                let (timeline, profile) = analyzer.timeline(&part, steps).unwrap();
                 prop_assert!(!timeline.buckets.is_empty() && timeline.buckets.len() <= steps);
                 check(&made, &timeline, part == Part::Whole)?;
                 let highest = timeline.buckets.iter().map(|bucket| bucket.peak.bytes).max();

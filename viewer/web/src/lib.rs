@@ -50,7 +50,7 @@ pub use page::Packer;
 pub use scan::{HeldScans, scan};
 
 use analysis::History;
-use engine::{Error, Loaded, Moments, Naming, PeakMemory};
+use engine::{Analyzer, Error, Loaded, Naming, PeakMemory};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -68,10 +68,10 @@ pub fn open_with_history(
     path: &Path,
     naming: Naming,
 ) -> Result<(Loaded, History, Option<PeakMemory>), Error> {
-    let mut moments = Moments::open(path)?;
-    let (profile, history) = moments.history()?;
-    let map = moments.map_at_peak(&profile, MOST_CELLS)?;
-    Ok((moments.show(profile, naming), history, map))
+    let mut analyzer = Analyzer::open(path)?;
+    let (profile, history) = analyzer.history()?;
+    let map = analyzer.map_at_peak(&profile, MOST_CELLS)?;
+    Ok((analyzer.show(profile, naming), history, map))
 }
 
 /// Writes the page, compared with an older capture if there is one, and with the results of scans.

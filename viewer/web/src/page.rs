@@ -116,7 +116,7 @@ impl Packer {
     }
 
     /// The data of a history for a nearby server: fast to make. `whole` is the history of the whole time; `history`
-    /// is the same, or what [`Moments::history_within`](engine::Moments::history_within) made from it.
+    /// is the same, or what [`Analyzer::history_within`](engine::Analyzer::history_within) made from it.
     ///
     /// # Errors
     /// When what the capture says about itself is too long for a page.

@@ -6,7 +6,7 @@ use crate::commands::view;
 use crate::exit::Failure;
 use analysis::History;
 use anyhow::anyhow;
-use engine::{Loaded, Moments, Naming};
+use engine::{Analyzer, Loaded, Naming};
 use heap_graph::{Pace, Scanned};
 use std::collections::HashMap;
 use std::fs;
@@ -53,7 +53,7 @@ struct Known {
     whole: Loaded,
     history: History,
     packer: Packer,
-    moments: Moments,
+    analyzer: Analyzer,
     /// The results of scans by index, once requested.
     scans: HashMap<usize, Arc<Vec<u8>>>,
 }
@@ -97,21 +97,21 @@ impl Report {
         let known = match &mut self.known {
             Some(known) => known,
             unknown => {
-                let open = || view::moments(&self.file, self.no_cache);
-                let mut moments = open()?.until(gone.clone());
-                let (profile, history) = moments.history().map_err(view::failure)?;
-                let map = moments.map_at_peak(&profile, web::MOST_CELLS).map_err(view::failure)?;
-                let whole = moments.show(profile, self.naming.clone());
+                let open = || view::analyzer(&self.file, self.no_cache);
+                let mut analyzer = open()?.until(gone.clone());
+                let (profile, history) = analyzer.history().map_err(view::failure)?;
+                let map = analyzer.map_at_peak(&profile, web::MOST_CELLS).map_err(view::failure)?;
+                let whole = analyzer.show(profile, self.naming.clone());
                 let (whole, beside) = beside(self.older.as_ref(), whole, self.naming.clone())?;
                 let packer = Packer::new(&whole, &history, map, beside, &self.options)?;
                 let scans = HashMap::new();
-                unknown.insert(Known { whole, history, packer, moments: open()?, scans })
+                unknown.insert(Known { whole, history, packer, analyzer: open()?, scans })
             }
         };
         let fine = match range {
             Some(Range { from, to }) => {
-                known.moments.give_up_when(gone.clone());
-                known.moments.history_within(&known.history, from, to).map_err(view::failure)?
+                known.analyzer.give_up_when(gone.clone());
+                known.analyzer.history_within(&known.history, from, to).map_err(view::failure)?
             }
             None => None,
         };
@@ -162,8 +162,8 @@ impl Report {
         if self.known.is_none() {
             self.data(None, gone)?;
         }
-        let Some(Known { whole, moments, scans, .. }) = &mut self.known else { return Ok(None) };
-        let (tables, named) = (moments.tables(), &whole.tables);
+        let Some(Known { whole, analyzer, scans, .. }) = &mut self.known else { return Ok(None) };
+        let (tables, named) = (analyzer.tables(), &whole.tables);
         let is_meant = |place: &usize| tables.scans.get(*place).is_some_and(|scan| scan.time == time);
         let Some(place) = number.checked_sub(1).filter(is_meant) else { return Ok(None) };
         // The file was opened a moment later; what has been added since has no names yet.
@@ -173,7 +173,7 @@ impl Report {
         if let Some(data) = scans.get(&place) {
             return Ok(Some(data.clone()));
         }
-        moments.give_up_when(gone.clone());
+        analyzer.give_up_when(gone.clone());
         let mut found = None;
         let take = |scanned: &Scanned| {
             // Relaxed: a hint, as in the passes over events.
@@ -181,7 +181,7 @@ impl Report {
             found = web::scan(whole, scanned, &Pace::while_wanted(&is_wanted))?.map(Arc::new);
             Ok(())
         };
-        moments.each_scan(&[place], &self.naming, take).map_err(view::failure)?;
+        analyzer.each_scan(&[place], &self.naming, take).map_err(view::failure)?;
         if scans.len() >= MOST_SCANS {
             scans.clear();
         }
@@ -195,8 +195,8 @@ impl Report {
         let Some(known) = self.known.as_mut().filter(|known| known.whole.tables.summary.is_some()) else {
             return;
         };
-        known.moments.give_up_when(Arc::default());
+        known.analyzer.give_up_when(Arc::default());
         // Without an index, the next request for a range reports what is wrong.
-        let _ = known.moments.prepare();
+        let _ = known.analyzer.prepare();
     }
 }

@@ -2,10 +2,10 @@
 
 use super::measure::Measure;
 use super::rule::{Baseline, Rules, Section};
+use crate::analyzer::Analyzer;
 use crate::error::Error;
 use crate::lens::Lens;
 use crate::loaded::Loaded;
-use crate::moments::Moments;
 use crate::symbolize::Naming;
 use analysis::format::{bytes, counted};
 use analysis::query::{Expression, Part, Query};
@@ -310,11 +310,11 @@ impl<'a> Sums<'a> {
             Some(loaded) => loaded,
             None => {
                 let (rules, naming) = (&self.rules.suppressions, self.naming.clone());
-                let mut moments = Moments::open(self.file)?;
+                let mut analyzer = Analyzer::open(self.file)?;
                 if self.by_threads {
-                    moments.tell_threads_apart();
+                    analyzer.tell_threads_apart();
                 }
-                moments.unreachable(&Lens::default(), rules, naming)?
+                analyzer.unreachable(&Lens::default(), rules, naming)?
             }
         };
         let sum = Sum { lacks_names, ..Sum::of(&loaded, section) };
@@ -356,11 +356,11 @@ impl<'a> Sums<'a> {
     }
 
     fn read(&self, part: &Part) -> Result<Loaded, Error> {
-        let mut moments = Moments::open(self.file)?;
+        let mut analyzer = Analyzer::open(self.file)?;
         if self.by_threads {
-            moments.tell_threads_apart();
+            analyzer.tell_threads_apart();
         }
-        moments.leaks(
+        analyzer.leaks(
             &Query::of(part.clone()),
             &Lens::default(),
             &self.rules.suppressions,

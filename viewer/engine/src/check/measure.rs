@@ -68,7 +68,7 @@ impl Measure {
     pub fn of(self, cost: &Cost) -> i64 {
         let Amount { blocks, bytes } = match self {
             Measure::Peak => cost.peak,
-            // Unreachable blocks are in the place of leaked ones: see `Moments::unreachable`.
+            // Unreachable blocks are in the place of leaked ones: see `Analyzer::unreachable`.
             Measure::Leaked | Measure::Unreachable => cost.leaked,
             Measure::Allocations | Measure::Bytes => cost.allocated,
             Measure::Temporary => cost.temporary,

@@ -38,7 +38,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// A capture that can be asked questions.
-pub struct Moments {
+pub struct Analyzer {
     reader: Reader,
     source: Source,
     /// Number of events before each chunk of the reader's index.
@@ -59,7 +59,7 @@ pub struct Moments {
     stop: Option<Arc<AtomicBool>>,
 }
 
-impl Moments {
+impl Analyzer {
     /// Opens a capture; its events are read when a question is asked.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Moments {
     /// The same, but what the first pass over a large capture finds is cached for the next time.
     ///
     /// # Errors
-    /// As [`Moments::open`]. Failure to write the cache is not an error.
+    /// As [`Analyzer::open`]. Failure to write the cache is not an error.
     pub fn with_cache(path: &Path, cache: Cache) -> Result<Self, Error> {
         let (mut reader, source) = open_reader(path)?;
         name_threads(reader.tables_mut());

@@ -1,6 +1,6 @@
 //! Which block kept which alive when a process was scanned: combines the events up to then with the pointers found.
 
-use super::Moments;
+use super::Analyzer;
 use super::frozen::{Freezer, Frozen};
 use super::lives::without_leaks_that_are_meant;
 use super::pass::Pass;
@@ -38,7 +38,7 @@ fn passes(places: &[usize], scans: &[Scan]) -> Vec<Vec<usize>> {
     passes
 }
 
-impl Moments {
+impl Analyzer {
     /// The graph of a scan. The profile returned with it is that of the whole capture.
     ///
     /// # Errors

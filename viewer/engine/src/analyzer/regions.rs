@@ -1,13 +1,13 @@
 //! Where among the events the regions that programs mark are.
 
-use super::Moments;
+use super::Analyzer;
 use crate::error::Error;
 use analysis::query::Unknown;
 use analysis::{Inside, marks_by_name};
 use capture::StringId;
 use std::ops::Range;
 
-impl Moments {
+impl Analyzer {
     /// The positions of the events inside regions of any of these names, as disjoint ranges in order; none when no
     /// name was given.
     ///

@@ -1,6 +1,6 @@
 //! Counts a part of a capture.
 
-use super::Moments;
+use super::Analyzer;
 use crate::error::Error;
 use analysis::query::Sieve;
 use analysis::{Instant, Load, PoolEvents, Profile, Span, Watch};
@@ -48,7 +48,7 @@ impl<W: Watch> Pass<'_, W> {
     }
 }
 
-impl Moments {
+impl Analyzer {
     /// Counts a part, either all blocks or those that pass a sieve.
     pub(super) fn count(&mut self, span: Span, sieve: Option<&Sieve>) -> Result<Profile, Error> {
         let (mut load, begin) = match (sieve, self.first_of(span)) {

@@ -1,6 +1,6 @@
 //! The whole of a capture: its profile, its timeline, and the index that makes both cheap next time.
 
-use super::Moments;
+use super::Analyzer;
 use super::pass::Pass;
 use crate::error::Error;
 use crate::side_index::{Building, STEPS, SideIndex};
@@ -8,7 +8,7 @@ use analysis::query::Part;
 use analysis::{Amount, Beside, Counters, Load, Profile, Span, Timeline, Track, busy_processors};
 use capture::Sampling;
 
-impl Moments {
+impl Analyzer {
     /// The profile of the whole capture.
     pub(super) fn whole(&mut self) -> Result<&Profile, Error> {
         if self.whole.is_none() {

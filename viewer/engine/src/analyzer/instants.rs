@@ -1,12 +1,12 @@
 //! Translates moments, as users name them, to positions among the events.
 
-use super::{Moments, START};
+use super::{Analyzer, START};
 use crate::error::Error;
 use analysis::query::{Anchor, Unknown, When, shifted};
 use analysis::{Instant, Share};
 use capture::{Action, Mark, MarkId, TIME_UNIT_NS};
 
-impl Moments {
+impl Analyzer {
     /// The position of a moment.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 //!  starts   0            65,536   65,536             131,072             140,001
 //! ```
 
-use super::Moments;
+use super::Analyzer;
 use capture::{Chunk, Error, Event};
 use std::io;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ pub(super) fn starts(chunks: &[Chunk]) -> Vec<u64> {
     starts
 }
 
-impl Moments {
+impl Analyzer {
     /// Hands over the events from one position up to another.
     // Cost: decoding, including the skipped part of the first chunk.
     pub(super) fn replay(&self, from: u64, to: u64, mut visit: impl FnMut(&[Event])) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! How the heap evolved.
 
-use super::Moments;
+use super::Analyzer;
 use super::pass::Pass;
 use crate::error::Error;
 use analysis::lifetimes::{AddressMap, MapTable, PageTable, Pages};
@@ -43,7 +43,7 @@ impl Watch for Lying {
     }
 }
 
-impl Moments {
+impl Analyzer {
     /// The profile of all of the allocators' heaps, and their history, from one pass.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Which pages are resident at a moment: combines the events with the page faults.
 
-use super::Moments;
+use super::Analyzer;
 use super::pass::Pass;
 use crate::error::Error;
 use crate::loaded::Loaded;
@@ -28,7 +28,7 @@ impl Choice for Chosen<'_> {
     }
 }
 
-impl Moments {
+impl Analyzer {
     /// What is resident at a moment, or what became resident in a range and still is at its end.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Everything about one function.
 
-use super::Moments;
+use super::Analyzer;
 use crate::error::Error;
 use crate::lens::Lens;
 use crate::loaded::Loaded;
@@ -84,7 +84,7 @@ impl Watch for Blocks {
     }
 }
 
-impl Moments {
+impl Analyzer {
     /// Looks a function up by name, and details the stacks that contain it and that an expression selects.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Views through a lens, with suppression rules, or of single blocks.
 
-use super::Moments;
+use super::Analyzer;
 use super::chosen::Chosen;
 use super::pass::Pass;
 use crate::error::Error;
@@ -13,7 +13,7 @@ use analysis::query::{Expression, Query, Selection, Sieve};
 use analysis::{Load, Names, Profile, Span, Watch, add_idle_threads};
 use capture::Tables;
 
-impl Moments {
+impl Analyzer {
     /// Prepares counting for a lens.
     ///
     /// # Errors
