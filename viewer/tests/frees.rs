@@ -1,7 +1,7 @@
 //! Who frees: what stacks of frees add up to, in every view that can be asked for them.
 
 use crate::support::Made;
-use analysis::lifetimes::{Age, Frees, FreesRow, Order, Parcel, Party, Side};
+use analysis::lifetimes::{Age, BlockStats, Endpoint, Frees, FreesRow, Order, Side};
 use analysis::query::{Filter, Module, Part, Query};
 use analysis::{Amount, Load, Metric, Profile, Site};
 use capture::{Action, Ended, FREE_STACKS, NodeId, ReallocOutcome, ThreadId};
@@ -269,25 +269,25 @@ fn pairs(made: &Made, query: &Query, side: Side, freed_by: Option<&str>) -> (Loa
 
 /// Each row and what is below it in words: who, how many blocks, and how many of them another thread freed.
 fn told(loaded: &Loaded, rows: &[FreesRow]) -> Vec<String> {
-    let name = |party: Party| match party.stack().filter(|stack| *stack != NodeId::ROOT) {
+    let name = |endpoint: Endpoint| match endpoint.stack().filter(|stack| *stack != NodeId::ROOT) {
         Some(stack) => {
             let frame = loaded.tables.nodes[stack.index()].frame;
-            format!("{} {}", party.name(), loaded.names.label(loaded.names.steps(frame)[0].label).name)
+            format!("{} {}", endpoint.name(), loaded.names.label(loaded.names.steps(frame)[0].label).name)
         }
-        None => party.name().to_owned(),
+        None => endpoint.name().to_owned(),
     };
-    let said = |party, parcel: &Parcel| {
+    let said = |endpoint, stats: &BlockStats| {
         format!(
             "{}: {} {} {}",
-            name(party),
-            parcel.blocks.blocks,
-            parcel.blocks.bytes,
-            parcel.by_others.blocks
+            name(endpoint),
+            stats.blocks.blocks,
+            stats.blocks.bytes,
+            stats.by_others.blocks
         )
     };
     let row = |row: &FreesRow| {
-        let below = row.with.iter().map(|(other, parcel)| format!("  {}", said(*other, parcel)));
-        [said(row.party, &row.sum)].into_iter().chain(below).collect::<Vec<_>>()
+        let below = row.with.iter().map(|(other, stats)| format!("  {}", said(*other, stats)));
+        [said(row.endpoint, &row.sum)].into_iter().chain(below).collect::<Vec<_>>()
     };
     rows.iter().flat_map(row).collect()
 }
@@ -464,10 +464,10 @@ fn pairs_are_told_by_function() {
 /// Check that the middle lifetime is that of the middle block, and that blocks which were never freed have no part in it.
 #[test]
 fn lifetimes_of_parcels_have_a_middle() {
-    let parcel = |ages: &[(u64, i64)], left: i64| {
+    let stats = |ages: &[(u64, i64)], left: i64| {
         let age = |&(life, blocks): &(u64, i64)| (Age::of(life), Amount { blocks, bytes: 0 });
         let left = (left > 0).then_some((Age::LEFT, Amount { blocks: left, bytes: 0 }));
-        Parcel { ages: ages.iter().map(age).chain(left).collect(), ..Parcel::default() }
+        BlockStats { ages: ages.iter().map(age).chain(left).collect(), ..BlockStats::default() }
     };
     for (ages, left, expected) in [
         (&[][..], 0, None),
@@ -477,7 +477,7 @@ fn lifetimes_of_parcels_have_a_middle() {
         (&[(10, 2), (5_000, 2)], 0, Some("< 1 µs")),
         (&[(10, 2), (5_000, 2), (u64::MAX, 5)], 0, Some("≥ 10 s")),
     ] {
-        let median = parcel(ages, left).median().map(|age| age.to_string());
+        let median = stats(ages, left).median().map(|age| age.to_string());
         assert_eq!(median.as_deref(), expected, "{ages:?} {left}");
     }
 }
@@ -519,17 +519,17 @@ proptest! {
             assert!(rows.is_sorted_by_key(|row| std::cmp::Reverse(row.sum.blocks.blocks)));
             rows
         };
-        let numbers = |parcel: &Parcel| (parcel.blocks.blocks, parcel.blocks.bytes, parcel.by_others.blocks);
+        let numbers = |stats: &BlockStats| (stats.blocks.blocks, stats.blocks.bytes, stats.by_others.blocks);
         let mut sums = BTreeMap::new();
         for row in found(Side::Allocations) {
-            let allocated_by = row.party.stack().unwrap();
-            sums.extend(row.with.iter().map(|(end, parcel)| ((allocated_by, end.stack()), numbers(parcel))));
+            let allocated_by = row.endpoint.stack().unwrap();
+            sums.extend(row.with.iter().map(|(end, stats)| ((allocated_by, end.stack()), numbers(stats))));
         }
         prop_assert_eq!(&sums, &expected);
         let mut turned = BTreeMap::new();
         for row in found(Side::Frees) {
-            let freed_by = row.party.stack();
-            turned.extend(row.with.iter().map(|(party, parcel)| ((party.stack().unwrap(), freed_by), numbers(parcel))));
+            let freed_by = row.endpoint.stack();
+            turned.extend(row.with.iter().map(|(endpoint, stats)| ((endpoint.stack().unwrap(), freed_by), numbers(stats))));
         }
         expected.retain(|(_, freed_by), _| freed_by.is_some());
         prop_assert_eq!(turned, expected);

@@ -6,7 +6,7 @@ use super::kept::WIDE;
 use crate::catalogue;
 use analysis::Amount;
 use analysis::format::{bytes, count};
-use analysis::lifetimes::{FreesRow, Parcel, Party, Side};
+use analysis::lifetimes::{BlockStats, Endpoint, FreesRow, Side};
 use engine::Loaded;
 use report::text::{Style, by_others, stack_line, what_became};
 use std::sync::Arc;
@@ -18,11 +18,11 @@ const OTHERS: usize = 5;
 pub(super) fn frees(loaded: Arc<Loaded>, rows: &[FreesRow], side: Side) -> StackList {
     let style = Style { color: false, width: Some(WIDE) };
     let row = |row: &FreesRow| {
-        let node = row.party.stack();
+        let node = row.endpoint.stack();
         let name = |node| stack_line(&loaded, node, &style, 0);
         StackRow {
             numbers: numbers(&row.sum),
-            name: node.map_or_else(|| what_became(&loaded, row.party, &style, 0), name),
+            name: node.map_or_else(|| what_became(&loaded, row.endpoint, &style, 0), name),
             node,
             place: node.and_then(|node| place_of(&loaded, node)),
             mark: None,
@@ -48,17 +48,17 @@ pub(super) fn frees(loaded: Arc<Loaded>, rows: &[FreesRow], side: Side) -> Stack
 }
 
 /// `  12.3 MiB       1,234     50.0 %    < 1 ms`.
-fn numbers(parcel: &Parcel) -> String {
-    let Amount { blocks, bytes: size } = parcel.blocks;
-    let lifetime = parcel.median().map_or(String::new(), |age| age.to_string());
-    format!("{:>10}  {:>10}  {:>9}  {lifetime:>8}", bytes(size), count(blocks), by_others(parcel))
+fn numbers(stats: &BlockStats) -> String {
+    let Amount { blocks, bytes: size } = stats.blocks;
+    let lifetime = stats.median().map_or(String::new(), |age| age.to_string());
+    format!("{:>10}  {:>10}  {:>9}  {lifetime:>8}", bytes(size), count(blocks), by_others(stats))
 }
 
 /// What is shown, in one line.
 fn about(rows: &[FreesRow], side: Side) -> String {
     let sum = rows.iter().fold(Amount::ZERO, |sum, row| sum + row.sum.blocks);
-    let left = rows.iter().flat_map(|row| &row.with).filter(|(party, _)| *party == Party::Left);
-    let left = left.fold(Amount::ZERO, |sum, (_, parcel)| sum + parcel.blocks);
+    let left = rows.iter().flat_map(|row| &row.with).filter(|(endpoint, _)| *endpoint == Endpoint::Left);
+    let left = left.fold(Amount::ZERO, |sum, (_, stats)| sum + stats.blocks);
     match side {
         Side::Allocations => catalogue::never_freed(&bytes(left.bytes), &bytes(sum.bytes)),
         Side::Frees => catalogue::freed_by_stacks(&bytes(sum.bytes), rows.len()),
@@ -67,11 +67,11 @@ fn about(rows: &[FreesRow], side: Side) -> String {
 
 /// The stacks that freed a row's blocks, or that allocated them, one per line.
 fn others(loaded: &Loaded, row: &FreesRow, style: &Style) -> Vec<String> {
-    let said = |(party, parcel): &(Party, Parcel)| {
-        let what = what_became(loaded, *party, style, 0);
-        let lifetime = parcel.median().map(|age| age.to_string());
-        let by_others = Some(by_others(parcel)).filter(|share| !share.is_empty());
-        catalogue::of_blocks(&bytes(parcel.blocks.bytes), parcel.blocks.blocks, &what, lifetime, by_others)
+    let said = |(endpoint, stats): &(Endpoint, BlockStats)| {
+        let what = what_became(loaded, *endpoint, style, 0);
+        let lifetime = stats.median().map(|age| age.to_string());
+        let by_others = Some(by_others(stats)).filter(|share| !share.is_empty());
+        catalogue::of_blocks(&bytes(stats.blocks.bytes), stats.blocks.blocks, &what, lifetime, by_others)
     };
     let more = row.with.len().saturating_sub(OTHERS);
     let rest = (more > 0).then(|| catalogue::more_stacks(more));

@@ -26,7 +26,7 @@ mod threads;
 
 pub use address_map::{AddressMap, MapCell, MapTable};
 pub use age::Age;
-pub use frees::{Frees, FreesRow, Order, Parcel, Party, Passed, Side};
+pub use frees::{BlockStats, Endpoint, Frees, FreesRow, Order, Passed, Side};
 pub use heaps::{Heap, HighestBlock};
 pub use history::{Entry, History, Turn};
 pub use invalid_frees::{Block, Cause, InvalidFreeRow, InvalidFrees, Return, Suspects};

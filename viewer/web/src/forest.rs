@@ -8,7 +8,7 @@
 //!                                 └─ 4 main:12 ── 5 fill:7 ◄── rows 1, 2: from malloc, from calloc
 //! ```
 
-use analysis::lifetimes::{Age, Party, Passed, SizeClass, StackShape};
+use analysis::lifetimes::{Age, Endpoint, Passed, SizeClass, StackShape};
 use analysis::{Amount, Cost, Diff, DiffRow, Flow, History, LabelId, Names, StackMap, Step, call_kind};
 use capture::{NodeId, ProcessId, StringId, Tables};
 use engine::Loaded;
@@ -293,9 +293,9 @@ impl<'a> Builder<'a> {
                 }
                 Adds::Site(site) => self.forest.of_sites[site] = row,
                 Adds::Shape(shape) => self.shape(row, shape),
-                Adds::Passed(Passed { end, parcel, .. }) => {
+                Adds::Passed(Passed { end, stats, .. }) => {
                     let end = self.end(*end, stacks);
-                    let ended = Ended { blocks: parcel.blocks, by_others: parcel.by_others };
+                    let ended = Ended { blocks: stats.blocks, by_others: stats.by_others };
                     add(&mut self.forest.rows[row].ends, &[(end, ended)]);
                 }
                 Adds::During(region, amount) => add(&mut self.forest.rows[row].during, &[(region, amount)]),
@@ -304,12 +304,12 @@ impl<'a> Builder<'a> {
     }
 
     /// How blocks ended. The row of a stack that freed exists even if it allocated nothing.
-    fn end(&mut self, end: Party, stacks: &mut StackMap<'_>) -> BlocksEnd {
+    fn end(&mut self, end: Endpoint, stacks: &mut StackMap<'_>) -> BlocksEnd {
         match end {
-            Party::Left => BlocksEnd::Left,
-            Party::Unseen => BlocksEnd::Unseen,
-            Party::ToNothing => BlocksEnd::ToNothing,
-            Party::Freed(node) | Party::Resized(node) | Party::Allocated(node) => {
+            Endpoint::Left => BlocksEnd::Left,
+            Endpoint::Unseen => BlocksEnd::Unseen,
+            Endpoint::ToNothing => BlocksEnd::ToNothing,
+            Endpoint::Freed(node) | Endpoint::Resized(node) | Endpoint::Allocated(node) => {
                 BlocksEnd::By(number(self.row(node, stacks)))
             }
         }

@@ -36,7 +36,7 @@ pub struct Frees {
 struct Pair {
     process: ProcessId,
     allocated_by: NodeId,
-    end: Party,
+    end: Endpoint,
     /// The thread that ended them, if threads are told apart.
     thread: Option<ThreadId>,
     age: Age,
@@ -44,7 +44,7 @@ struct Pair {
 
 /// What a stack, or something that stands for it, did to blocks; or what became of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Party<S = NodeId> {
+pub enum Endpoint<S = NodeId> {
     /// It allocated them.
     Allocated(S),
     /// It freed them.
@@ -61,7 +61,7 @@ pub enum Party<S = NodeId> {
 
 /// Some blocks, and how long they lived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Parcel {
+pub struct BlockStats {
     /// All of them.
     pub blocks: Amount,
     /// Those freed by another thread than the one that allocated them.
@@ -78,20 +78,20 @@ pub struct Passed {
     /// The stack that allocated them.
     pub allocated_by: NodeId,
     /// How they ended.
-    pub end: Party,
+    pub end: Endpoint,
     /// The blocks.
-    pub parcel: Parcel,
+    pub stats: BlockStats,
 }
 
 /// A stack, and the stacks that it shares blocks with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreesRow<S = NodeId> {
     /// The stack, and what it does.
-    pub party: Party<S>,
+    pub endpoint: Endpoint<S>,
     /// Its blocks.
-    pub sum: Parcel,
+    pub sum: BlockStats,
     /// The same by the stacks on the other side, the largest first.
-    pub with: Vec<(Party<S>, Parcel)>,
+    pub with: Vec<(Endpoint<S>, BlockStats)>,
 }
 
 /// The side from which pairs are listed.
@@ -114,7 +114,7 @@ pub enum Order {
     Blocks,
 }
 
-impl Party {
+impl Endpoint {
     fn of(end: End) -> Self {
         match end {
             End::Freed { stack: NodeId::ROOT, .. } => Self::ToNothing,
@@ -126,7 +126,7 @@ impl Party {
     }
 }
 
-impl<S> Party<S> {
+impl<S> Endpoint<S> {
     /// The stack; none where none was seen.
     pub fn stack(self) -> Option<S> {
         match self {
@@ -135,15 +135,15 @@ impl<S> Party<S> {
         }
     }
 
-    /// The same party with another representation of its stack.
-    pub fn map<T>(self, of: impl FnOnce(S) -> T) -> Party<T> {
+    /// The same endpoint with another representation of its stack.
+    pub fn map<T>(self, of: impl FnOnce(S) -> T) -> Endpoint<T> {
         match self {
-            Self::Allocated(stack) => Party::Allocated(of(stack)),
-            Self::Freed(stack) => Party::Freed(of(stack)),
-            Self::Resized(stack) => Party::Resized(of(stack)),
-            Self::ToNothing => Party::ToNothing,
-            Self::Unseen => Party::Unseen,
-            Self::Left => Party::Left,
+            Self::Allocated(stack) => Endpoint::Allocated(of(stack)),
+            Self::Freed(stack) => Endpoint::Freed(of(stack)),
+            Self::Resized(stack) => Endpoint::Resized(of(stack)),
+            Self::ToNothing => Endpoint::ToNothing,
+            Self::Unseen => Endpoint::Unseen,
+            Self::Left => Endpoint::Left,
         }
     }
 
@@ -192,7 +192,7 @@ impl Order {
     }
 }
 
-impl Parcel {
+impl BlockStats {
     /// The lifetime class of the median of the blocks whose end was seen; none when there are none.
     pub fn median(&self) -> Option<Age> {
         let ended = || self.ages.iter().filter(|(age, _)| *age != Age::LEFT);
@@ -211,8 +211,8 @@ impl Parcel {
         ended.fold(Amount::ZERO, |sum, (_, amount)| sum + *amount)
     }
 
-    /// Adds another parcel.
-    pub fn add(&mut self, other: &Parcel) {
+    /// Adds other numbers.
+    pub fn add(&mut self, other: &BlockStats) {
         self.blocks += other.blocks;
         self.by_others += other.by_others;
         other.ages.iter().for_each(|&(age, amount)| self.add_age(age, amount));
@@ -273,30 +273,30 @@ impl Frees {
         order: Order,
         of: impl Fn(NodeId) -> S,
     ) -> Vec<FreesRow<S>> {
-        let mut rows: HashMap<Party<S>, HashMap<Party<S>, Parcel>> = HashMap::new();
-        for Passed { allocated_by, end, parcel, .. } in self.parcels() {
-            let (allocation, end) = (Party::Allocated(of(allocated_by)), end.map(&of));
-            let (party, other) = match side {
+        let mut rows: HashMap<Endpoint<S>, HashMap<Endpoint<S>, BlockStats>> = HashMap::new();
+        for Passed { allocated_by, end, stats, .. } in self.passed() {
+            let (allocation, end) = (Endpoint::Allocated(of(allocated_by)), end.map(&of));
+            let (endpoint, other) = match side {
                 Side::Allocations => (allocation, end),
                 Side::Frees if end.is_free() => (end, allocation),
                 Side::Frees => continue,
             };
-            rows.entry(party).or_default().entry(other).or_default().add(&parcel);
+            rows.entry(endpoint).or_default().entry(other).or_default().add(&stats);
         }
-        let row = |(party, with): (Party<S>, HashMap<Party<S>, Parcel>)| {
-            let mut with: Vec<(Party<S>, Parcel)> = with.into_iter().collect();
-            with.sort_by_key(|(other, parcel)| (order.rank(parcel.blocks), *other));
-            let mut sum = Parcel::default();
-            with.iter().for_each(|(_, parcel)| sum.add(parcel));
-            FreesRow { party, sum, with }
+        let row = |(endpoint, with): (Endpoint<S>, HashMap<Endpoint<S>, BlockStats>)| {
+            let mut with: Vec<(Endpoint<S>, BlockStats)> = with.into_iter().collect();
+            with.sort_by_key(|(other, stats)| (order.rank(stats.blocks), *other));
+            let mut sum = BlockStats::default();
+            with.iter().for_each(|(_, stats)| sum.add(stats));
+            FreesRow { endpoint, sum, with }
         };
         let mut rows: Vec<FreesRow<S>> = rows.into_iter().map(row).collect();
-        rows.sort_by_key(|row| (order.rank(row.sum.blocks), row.party));
+        rows.sort_by_key(|row| (order.rank(row.sum.blocks), row.endpoint));
         rows
     }
 
     /// Who allocated blocks, what became of them, and how many there were, one by one.
-    pub fn parcels(self) -> impl Iterator<Item = Passed> {
+    pub fn passed(self) -> impl Iterator<Item = Passed> {
         let mut sums: Vec<(Pair, [Tally; 2])> = self.sums.into_iter().collect();
         sums.sort_unstable_by_key(|(pair, _)| *pair);
         let amounts = |at: usize| Tally::amounts(sums.iter().map(|(_, tallies)| &tallies[at]));
@@ -307,7 +307,7 @@ impl Frees {
                 process,
                 allocated_by,
                 end,
-                parcel: Parcel { blocks, by_others, ages: vec![(age, blocks)] },
+                stats: BlockStats { blocks, by_others, ages: vec![(age, blocks)] },
             }
         })
     }
@@ -330,7 +330,7 @@ impl Watch for Frees {
         let pair = Pair {
             process: life.process,
             allocated_by: life.node,
-            end: Party::of(death.end),
+            end: Endpoint::of(death.end),
             thread: freed_by.filter(|_| self.by_threads),
             age,
         };

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::lens::Lens;
 use crate::loaded::Loaded;
 use crate::symbolize::{Naming, Needed, named};
-use analysis::lifetimes::{Frees, Order, Parcel, Party, Passed, Shape, Shapes};
+use analysis::lifetimes::{BlockStats, Endpoint, Frees, Order, Passed, Shape, Shapes};
 use analysis::query::{Expression, Query, Unknown};
 use analysis::{Birth, Death, LabelId, Life, LineCost, Names, Watch, lines_of, passing_through};
 use capture::{NodeId, Tables};
@@ -30,26 +30,27 @@ pub struct FunctionDetail {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionFrees {
     /// What became of the blocks that they allocate.
-    pub ends: Vec<(Party, Parcel)>,
+    pub ends: Vec<(Endpoint, BlockStats)>,
     /// Who allocated the blocks that they free.
-    pub owners: Vec<(Party, Parcel)>,
+    pub owners: Vec<(Endpoint, BlockStats)>,
 }
 
 impl FunctionFrees {
     fn new(frees: Frees, is_on: impl Fn(NodeId) -> bool) -> Self {
-        let (mut ends, mut owners) = (HashMap::<Party, Parcel>::new(), HashMap::<Party, Parcel>::new());
-        for Passed { allocated_by, end, parcel, .. } in frees.parcels() {
+        let (mut ends, mut owners) =
+            (HashMap::<Endpoint, BlockStats>::new(), HashMap::<Endpoint, BlockStats>::new());
+        for Passed { allocated_by, end, stats, .. } in frees.passed() {
             if is_on(allocated_by) {
-                ends.entry(end).or_default().add(&parcel);
+                ends.entry(end).or_default().add(&stats);
             }
             if end.stack().is_some_and(&is_on) {
-                owners.entry(Party::Allocated(allocated_by)).or_default().add(&parcel);
+                owners.entry(Endpoint::Allocated(allocated_by)).or_default().add(&stats);
             }
         }
-        let most_first = |parties: HashMap<Party, Parcel>| {
-            let mut parties: Vec<(Party, Parcel)> = parties.into_iter().collect();
-            parties.sort_by_key(|(party, parcel)| (Order::Bytes.rank(parcel.blocks), *party));
-            parties
+        let most_first = |endpoints: HashMap<Endpoint, BlockStats>| {
+            let mut endpoints: Vec<(Endpoint, BlockStats)> = endpoints.into_iter().collect();
+            endpoints.sort_by_key(|(endpoint, stats)| (Order::Bytes.rank(stats.blocks), *endpoint));
+            endpoints
         };
         Self { ends: most_first(ends), owners: most_first(owners) }
     }

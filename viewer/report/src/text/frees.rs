@@ -5,7 +5,7 @@ use super::place::fit_name;
 use super::stack_line::{header, rest, rest_by, stack_line};
 use super::style::{Role, Style};
 use analysis::format::{bytes, count, counted, percent};
-use analysis::lifetimes::{FreesRow, Parcel, Party, Side};
+use analysis::lifetimes::{BlockStats, Endpoint, FreesRow, Side};
 use analysis::{Amount, LabelId, Metric};
 use engine::Loaded;
 use std::io::{self, Write};
@@ -75,9 +75,9 @@ impl<S: Copy> Written<'_, S> {
         writeln!(out)?;
         header(out, style, &format!("{}  {of}", titles()))?;
         for row in rows.iter().take(limit) {
-            let who = match row.party.stack() {
+            let who = match row.endpoint.stack() {
                 Some(stack) => (self.line)(stack, WIDTH),
-                None => what_it_does(row.party).to_owned(),
+                None => what_it_does(row.endpoint).to_owned(),
             };
             writeln!(out, "{}  {}", numbers(&row.sum, style), style.paint(Role::Function, who))?;
             self.others(out, row)?;
@@ -88,39 +88,39 @@ impl<S: Copy> Written<'_, S> {
     /// The other sides that a row shares blocks with.
     fn others(&self, out: &mut dyn Write, row: &FreesRow<S>) -> io::Result<()> {
         let style = self.style;
-        for (other, parcel) in row.with.iter().take(OTHERS) {
+        for (other, stats) in row.with.iter().take(OTHERS) {
             let what = said(*other, WIDTH + 2, self.line);
-            writeln!(out, "{}    {}", numbers(parcel, style), style.paint(Role::Detail, what))?;
+            writeln!(out, "{}    {}", numbers(stats, style), style.paint(Role::Detail, what))?;
         }
         let more = &row.with[row.with.len().min(OTHERS)..];
         if more.is_empty() {
             return Ok(());
         }
-        let sum = more.iter().fold(Amount::ZERO, |sum, (_, parcel)| sum + parcel.blocks);
+        let sum = more.iter().fold(Amount::ZERO, |sum, (_, stats)| sum + stats.blocks);
         let text = format!("{}, {} (--json)", counted(more.len() as u64, self.noun), bytes(sum.bytes));
         writeln!(out, "{:WIDTH$}    {}", "", style.paint(Role::Detail, text))
     }
 }
 
 /// Writes what became of blocks, or who allocated them, at most `limit` rows; nothing if there is none.
-pub(super) fn parties(
+pub(super) fn endpoints(
     out: &mut dyn Write,
     loaded: &Loaded,
-    parties: &[(Party, Parcel)],
+    endpoints: &[(Endpoint, BlockStats)],
     title: &str,
     limit: usize,
     style: &Style,
 ) -> io::Result<()> {
-    if parties.is_empty() {
+    if endpoints.is_empty() {
         return Ok(());
     }
     writeln!(out)?;
     header(out, style, &format!("{}  {title}", titles()))?;
-    for (other, parcel) in parties.iter().take(limit) {
+    for (other, stats) in endpoints.iter().take(limit) {
         let what = what_became(loaded, *other, style, WIDTH);
-        writeln!(out, "{}  {}", numbers(parcel, style), style.paint(Role::Function, what))?;
+        writeln!(out, "{}  {}", numbers(stats, style), style.paint(Role::Function, what))?;
     }
-    rest_by(out, style, parties.len().saturating_sub(limit), "more stack", "")
+    rest_by(out, style, endpoints.len().saturating_sub(limit), "more stack", "")
 }
 
 fn titles() -> String {
@@ -128,46 +128,47 @@ fn titles() -> String {
 }
 
 /// `freed by close (io.c:12) < main`, in the remaining columns.
-pub fn what_became(loaded: &Loaded, other: Party, style: &Style, used: usize) -> String {
+pub fn what_became(loaded: &Loaded, other: Endpoint, style: &Style, used: usize) -> String {
     said(other, used, &|stack, used| stack_line(loaded, stack, style, used))
 }
 
-fn said<S: Copy>(party: Party<S>, used: usize, line: &dyn Fn(S, usize) -> String) -> String {
-    let before = what_it_does(party);
-    match party.stack() {
+fn said<S: Copy>(endpoint: Endpoint<S>, used: usize, line: &dyn Fn(S, usize) -> String) -> String {
+    let before = what_it_does(endpoint);
+    match endpoint.stack() {
         Some(stack) => format!("{before}{}", line(stack, used + before.len())),
         None => before.to_owned(),
     }
 }
 
-/// What a party did, in words; precedes its stack if it has one.
-fn what_it_does<S>(party: Party<S>) -> &'static str {
-    match party {
-        Party::Allocated(_) => "allocated by ",
-        Party::Freed(_) => "freed by ",
-        Party::Resized(_) => "resized by ",
-        Party::ToNothing => "freed by realloc to size 0",
-        Party::Unseen => "freed without a record",
-        Party::Left => "never freed",
+/// What an endpoint did, in words; precedes its stack if it has one.
+fn what_it_does<S>(endpoint: Endpoint<S>) -> &'static str {
+    match endpoint {
+        Endpoint::Allocated(_) => "allocated by ",
+        Endpoint::Freed(_) => "freed by ",
+        Endpoint::Resized(_) => "resized by ",
+        Endpoint::ToNothing => "freed by realloc to size 0",
+        Endpoint::Unseen => "freed without a record",
+        Endpoint::Left => "never freed",
     }
 }
 
 /// What became of all blocks, and what the columns mean.
 fn explained<S: Copy>(rows: &[FreesRow<S>], side: Side) -> Vec<String> {
-    let sum = |of: &dyn Fn(Party<S>) -> bool| {
+    let sum = |of: &dyn Fn(Endpoint<S>) -> bool| {
         let with = rows
             .iter()
-            .flat_map(|row| row.with.iter().map(move |(other, parcel)| (row.party, other, parcel)));
-        let these = with.filter(|(party, other, _)| of(if side == Side::Frees { *party } else { **other }));
-        these.fold(Parcel::default(), |mut sum, (.., parcel)| {
-            sum.add(parcel);
+            .flat_map(|row| row.with.iter().map(move |(other, stats)| (row.endpoint, other, stats)));
+        let these =
+            with.filter(|(endpoint, other, _)| of(if side == Side::Frees { *endpoint } else { **other }));
+        these.fold(BlockStats::default(), |mut sum, (.., stats)| {
+            sum.add(stats);
             sum
         })
     };
-    let told = |parcel: &Parcel| {
-        format!("{} in {}", bytes(parcel.blocks.bytes), counted(parcel.blocks.blocks, "block"))
+    let told = |stats: &BlockStats| {
+        format!("{} in {}", bytes(stats.blocks.bytes), counted(stats.blocks.blocks, "block"))
     };
-    let freed = sum(&|party| matches!(party, Party::Freed(_) | Party::ToNothing));
+    let freed = sum(&|endpoint| matches!(endpoint, Endpoint::Freed(_) | Endpoint::ToNothing));
     let by_others = match by_others(&freed) {
         none if none.is_empty() => none,
         share => {
@@ -175,13 +176,16 @@ fn explained<S: Copy>(rows: &[FreesRow<S>], side: Side) -> Vec<String> {
         }
     };
     let mut lines = vec![format!("freed: {}{by_others}", told(&freed))];
-    for (what, parcel) in [
-        ("resized by realloc, which counts as a new block", sum(&|party| matches!(party, Party::Resized(_)))),
-        ("freed without a record", sum(&|party| matches!(party, Party::Unseen))),
-        ("never freed", sum(&|party| matches!(party, Party::Left))),
+    for (what, stats) in [
+        (
+            "resized by realloc, which counts as a new block",
+            sum(&|endpoint| matches!(endpoint, Endpoint::Resized(_))),
+        ),
+        ("freed without a record", sum(&|endpoint| matches!(endpoint, Endpoint::Unseen))),
+        ("never freed", sum(&|endpoint| matches!(endpoint, Endpoint::Left))),
     ] {
-        if !parcel.blocks.is_zero() {
-            lines.push(format!("{what}: {}", told(&parcel)));
+        if !stats.blocks.is_zero() {
+            lines.push(format!("{what}: {}", told(&stats)));
         }
     }
     lines.push("lifetime: median of the freed blocks".to_owned());
@@ -189,16 +193,16 @@ fn explained<S: Copy>(rows: &[FreesRow<S>], side: Side) -> Vec<String> {
 }
 
 /// `  4.00 KiB         100     100 %    < 1 ms`.
-fn numbers(parcel: &Parcel, style: &Style) -> String {
-    let size = style.paint(Role::Value, format!("{:>10}", bytes(parcel.blocks.bytes)));
-    let lifetime = parcel.median().map_or(String::new(), |age| age.to_string());
-    format!("{size}  {:>10}  {:>10}  {lifetime:>10}", count(parcel.blocks.blocks), by_others(parcel))
+fn numbers(stats: &BlockStats, style: &Style) -> String {
+    let size = style.paint(Role::Value, format!("{:>10}", bytes(stats.blocks.bytes)));
+    let lifetime = stats.median().map_or(String::new(), |age| age.to_string());
+    format!("{size}  {:>10}  {:>10}  {lifetime:>10}", count(stats.blocks.blocks), by_others(stats))
 }
 
 /// The share of what was freed by another thread; empty if there is none.
-pub fn by_others(parcel: &Parcel) -> String {
-    match parcel.by_others.blocks {
+pub fn by_others(stats: &BlockStats) -> String {
+    match stats.by_others.blocks {
         0 => String::new(),
-        blocks => percent(blocks, parcel.ended().blocks),
+        blocks => percent(blocks, stats.ended().blocks),
     }
 }

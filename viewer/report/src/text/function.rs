@@ -2,7 +2,7 @@
 
 use super::columns::Columns;
 use super::escape::{escape, fit};
-use super::frees::parties;
+use super::frees::endpoints;
 use super::headline::headline;
 use super::place::place;
 use super::stack_line::{header, rest_by};
@@ -55,8 +55,8 @@ pub fn function(
     let ages = detail.shape.ages.iter().map(|(age, amount)| (age.to_string(), *amount));
     classes(out, "lifetime", ages.collect(), style)?;
     let Some(frees) = &detail.frees else { return Ok(()) };
-    parties(out, loaded, &frees.ends, "what became of its blocks", limit, style)?;
-    parties(out, loaded, &frees.owners, "whose blocks it frees", limit, style)
+    endpoints(out, loaded, &frees.ends, "what became of its blocks", limit, style)?;
+    endpoints(out, loaded, &frees.owners, "whose blocks it frees", limit, style)
 }
 
 /// `     1,234   12.3 %    45.6 KiB    ≤ 64 B  ██████`.

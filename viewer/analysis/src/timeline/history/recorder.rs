@@ -43,7 +43,7 @@ impl Recorder {
         let spectrum = self.spectrum.whole(&self.estimator);
         let during = self.regions.finish(&self.estimator);
         let (crossings, shapes) = (self.crossings.finish(&self.estimator), self.shapes.finish());
-        let frees = self.frees.map(|frees| frees.parcels().collect()).unwrap_or_default();
+        let frees = self.frees.map(|frees| frees.passed().collect()).unwrap_or_default();
         History { spectrum, crossings, during, shapes, frees, ..self.slices.finish() }
     }
 }

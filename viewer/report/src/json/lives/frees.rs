@@ -4,7 +4,7 @@ use super::start::{AgeFields, AmountFields, Start, recorded_stack};
 use crate::json::stack::Stack;
 use crate::json::write_document;
 use analysis::LabelId;
-use analysis::lifetimes::{FreesRow, Order, Parcel, Party, Side};
+use analysis::lifetimes::{BlockStats, Endpoint, FreesRow, Order, Side};
 use capture::NodeId;
 use engine::Loaded;
 use serde::Serialize;
@@ -22,12 +22,12 @@ struct FreesDocument<'a, S> {
 #[derive(Serialize)]
 struct RowFields<S> {
     #[serde(flatten)]
-    party: PartyFields<S>,
-    with: Vec<PartyFields<S>>,
+    endpoint: EndpointFields<S>,
+    with: Vec<EndpointFields<S>>,
 }
 
 #[derive(Serialize)]
-struct PartyFields<S> {
+struct EndpointFields<S> {
     party: &'static str,
     #[serde(flatten)]
     who: S,
@@ -88,16 +88,16 @@ fn document<S: Copy, W: Serialize>(
     (side, order): (Side, Order),
     who: impl Fn(Option<S>) -> W,
 ) -> io::Result<()> {
-    let fields = |party: Party<S>, parcel: &Parcel| PartyFields {
-        party: party.name(),
-        who: who(party.stack()),
-        amount: parcel.blocks.into(),
-        by_others: parcel.by_others.into(),
-        lifetimes: parcel.ages.iter().map(|&(age, amount)| AgeFields::new(age, amount)).collect(),
+    let fields = |endpoint: Endpoint<S>, stats: &BlockStats| EndpointFields {
+        party: endpoint.name(),
+        who: who(endpoint.stack()),
+        amount: stats.blocks.into(),
+        by_others: stats.by_others.into(),
+        lifetimes: stats.ages.iter().map(|&(age, amount)| AgeFields::new(age, amount)).collect(),
     };
     let rows = rows.iter().map(|row| RowFields {
-        party: fields(row.party, &row.sum),
-        with: row.with.iter().map(|(other, parcel)| fields(*other, parcel)).collect(),
+        endpoint: fields(row.endpoint, &row.sum),
+        with: row.with.iter().map(|(other, stats)| fields(*other, stats)).collect(),
     });
     let (start, side, by) = (Start::new(loaded, "frees"), side.name(), order.name());
     write_document(out, &FreesDocument { start, side, by, rows: rows.collect() })
