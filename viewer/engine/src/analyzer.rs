@@ -7,9 +7,9 @@
 //! ```
 
 mod chosen;
-mod frozen;
 mod function;
 mod graph;
+mod heap_snapshot;
 mod history;
 mod instants;
 mod lives;

@@ -1,7 +1,7 @@
 //! Which block kept which alive when a process was scanned: combines the events up to then with the pointers found.
 
 use super::Analyzer;
-use super::frozen::{Freezer, Frozen};
+use super::heap_snapshot::{HeapSnapshot, SnapshotBuilder};
 use super::lives::without_leaks_that_are_meant;
 use super::pass::Pass;
 use crate::error::Error;
@@ -25,7 +25,7 @@ const FEW: usize = 2;
 fn passes(places: &[usize], scans: &[Scan]) -> Vec<Vec<usize>> {
     let there = || places.iter().filter_map(|place| Some((*place, scans.get(*place)?.process)));
     let processes = there().map(|(_, process)| process).collect::<HashSet<_>>().len();
-    let most = if processes <= FEW { Freezer::TOGETHER } else { TOGETHER_OF_MANY };
+    let most = if processes <= FEW { SnapshotBuilder::TOGETHER } else { TOGETHER_OF_MANY };
     let mut of_process: HashMap<ProcessId, usize> = HashMap::new();
     let mut passes: Vec<Vec<usize>> = Vec::new();
     for (place, process) in there() {
@@ -57,9 +57,10 @@ impl Analyzer {
         };
         let missing = || Error::NotScanned { file: self.source.file.clone(), count, which: which.clone() };
         let place = place.ok_or_else(missing)?;
-        let (profile, mut frozen) = self.frozen(&[place])?;
-        let frozen = frozen.remove(&place).unwrap_or_default();
-        let scanned = self.scanned(place, frozen, &naming).and_then(|scanned| self.with_classes(scanned))?;
+        let (profile, mut snapshots) = self.heap_snapshots(&[place])?;
+        let snapshot = snapshots.remove(&place).unwrap_or_default();
+        let scanned =
+            self.scanned(place, snapshot, &naming).and_then(|scanned| self.with_classes(scanned))?;
         Ok((self.show(profile, naming), scanned))
     }
 
@@ -75,10 +76,10 @@ impl Analyzer {
         mut each: impl FnMut(&Scanned) -> Result<(), Error>,
     ) -> Result<(), Error> {
         for now in passes(places, &self.tables().scans) {
-            let (_, frozen) = self.frozen(&now)?;
-            for (place, frozen) in frozen {
+            let (_, snapshots) = self.heap_snapshots(&now)?;
+            for (place, snapshot) in snapshots {
                 self.note_damage(self.go_on())?;
-                let scanned = self.scanned(place, frozen, naming)?;
+                let scanned = self.scanned(place, snapshot, naming)?;
                 each(&self.with_classes(scanned)?)?;
             }
         }
@@ -109,11 +110,11 @@ impl Analyzer {
                 which: WhichScan::Last,
             });
         }
-        let (mut profile, frozen) = self.frozen(&last.values().copied().collect::<Vec<_>>())?;
+        let (mut profile, snapshots) = self.heap_snapshots(&last.values().copied().collect::<Vec<_>>())?;
         let mut found: HashMap<(ProcessId, Option<ThreadId>, NodeId), Amount> = HashMap::new();
         let mut reach = Reach::default();
-        for (place, frozen) in frozen {
-            let scanned = self.scanned(place, frozen, &Naming::Stored)?;
+        for (place, snapshot) in snapshots {
+            let scanned = self.scanned(place, snapshot, &Naming::Stored)?;
             reach.add(&scanned);
             for (block, id) in scanned.graph.blocks().iter().zip((0..).map(BlockId)) {
                 if scanned.graph.keeper(id).is_none() && !scanned.freed.contains(&block.address) {
@@ -134,24 +135,27 @@ impl Analyzer {
     }
 
     /// What processes held at these scans, by the scans' indices, and the profile of the whole capture.
-    fn frozen(&mut self, places: &[usize]) -> Result<(Profile, BTreeMap<usize, Frozen>), Error> {
+    fn heap_snapshots(
+        &mut self,
+        places: &[usize],
+    ) -> Result<(Profile, BTreeMap<usize, HeapSnapshot>), Error> {
         self.needs_blocks("individual blocks")?;
         let tables = self.reader.tables();
         let scans = places.iter().filter_map(|place| Some((*place, tables.scans.get(*place)?)));
-        let mut load = Load::watched(tables, Freezer::new(tables, scans));
+        let mut load = Load::watched(tables, SnapshotBuilder::new(tables, scans));
         if self.by_threads {
             load = load.by_threads();
         }
         let mut pass = Pass::new(load, None);
         let read = self.run(&mut pass, 0, Span::Whole);
-        let (profile, freezer) = self.end_pass(pass, Span::Whole);
+        let (profile, builder) = self.end_pass(pass, Span::Whole);
         self.note_damage(read)?;
-        Ok((profile, freezer.finish()))
+        Ok((profile, builder.finish()))
     }
 
     /// The graph of a scan, from what was held then; the classes of its blocks are not known yet.
-    fn scanned(&mut self, place: usize, frozen: Frozen, naming: &Naming) -> Result<Scanned, Error> {
-        let Frozen { blocks, freed, mut memory, is_interrupted } = frozen;
+    fn scanned(&mut self, place: usize, snapshot: HeapSnapshot, naming: &Naming) -> Result<Scanned, Error> {
+        let HeapSnapshot { blocks, freed, mut memory, is_interrupted } = snapshot;
         let (tables, id) = (self.reader.tables(), ScanId::from_index(place));
         let scan = tables.scans.get(place).cloned().unwrap_or_default();
         let process = tables.processes.get(scan.process.index());

@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 
 /// What a process held when it was scanned.
 #[derive(Debug, Default)]
-pub(super) struct Frozen {
+pub(super) struct HeapSnapshot {
     /// The blocks whose allocation is known.
     pub(super) blocks: Vec<HeldBlock>,
     /// Addresses of blocks that were freed later.
@@ -29,7 +29,7 @@ struct Followed {
     /// Scans ahead, the next one last: their indices in the capture, and their times.
     ahead: Vec<(usize, u64)>,
     /// What it held at past scans, in order, with the index of each scan.
-    frozen: Vec<(usize, Frozen)>,
+    snapshots: Vec<(usize, HeapSnapshot)>,
     slots: Vec<Slot>,
     /// Indices of free slots.
     free: Vec<u32>,
@@ -74,13 +74,13 @@ impl Place {
 
 /// Observes a pass over all events for what processes held when they were scanned.
 #[derive(Debug)]
-pub(super) struct Freezer {
+pub(super) struct SnapshotBuilder {
     /// By thread, its process.
     processes: Vec<ProcessId>,
     followed: HashMap<ProcessId, Followed>,
 }
 
-impl Freezer {
+impl SnapshotBuilder {
     /// Most scans of one process that one pass can serve.
     pub(super) const TOGETHER: usize = 1 << (u32::BITS - Place::BITS);
 
@@ -96,9 +96,9 @@ impl Freezer {
     }
 
     /// What processes held, by the index of the scan.
-    pub(super) fn finish(mut self) -> BTreeMap<usize, Frozen> {
+    pub(super) fn finish(mut self) -> BTreeMap<usize, HeapSnapshot> {
         self.followed.values_mut().for_each(|followed| followed.pass(u64::MAX));
-        self.followed.into_values().flat_map(|followed| followed.frozen).collect()
+        self.followed.into_values().flat_map(|followed| followed.snapshots).collect()
     }
 
     /// A process with scans ahead of this moment; freezes it for those that the moment has passed.
@@ -119,13 +119,13 @@ impl Followed {
                 let known = slots.iter().filter(|slot| slot.interruptions == self.interruptions);
                 known.map(|slot| slot.block).collect()
             };
-            let frozen = Frozen {
+            let snapshot = HeapSnapshot {
                 blocks: held(&self.slots),
                 memory: if is_last { std::mem::take(&mut self.memory) } else { self.memory.clone() },
                 is_interrupted: self.interruptions > 0,
                 freed: HashSet::new(),
             };
-            self.frozen.push((place, frozen));
+            self.snapshots.push((place, snapshot));
             if is_last {
                 (self.slots, self.free) = Default::default();
             }
@@ -137,9 +137,9 @@ impl Followed {
         let slot = Slot { block, interruptions: self.interruptions };
         if let Some(place) = self.free.pop() {
             *self.slots.get_mut(place as usize)? = slot;
-            return Place::new(place as usize, self.frozen.len());
+            return Place::new(place as usize, self.snapshots.len());
         }
-        let place = Place::new(self.slots.len(), self.frozen.len())?;
+        let place = Place::new(self.slots.len(), self.snapshots.len())?;
         self.slots.push(slot);
         Some(place)
     }
@@ -152,7 +152,7 @@ impl Followed {
     }
 }
 
-impl Watch for Freezer {
+impl Watch for SnapshotBuilder {
     /// The block's slot; none for a block born after the last scan of its process.
     type Kept = Option<Place>;
 
@@ -165,8 +165,8 @@ impl Watch for Freezer {
         let Some((place, followed)) = life.kept.zip(self.followed.get_mut(&life.process)) else { return };
         followed.pass(death.at.time);
         if matches!(death.end, End::Freed { .. } | End::Resized { .. }) {
-            for (_, frozen) in followed.frozen.iter_mut().skip(place.scans()) {
-                frozen.freed.insert(life.address);
+            for (_, snapshot) in followed.snapshots.iter_mut().skip(place.scans()) {
+                snapshot.freed.insert(life.address);
             }
         }
         // Blocks left at the end were still there.
@@ -198,7 +198,7 @@ mod tests {
     fn blocks_are_those_of_the_moment() {
         let tables = tables(2);
         let scans = [0, 1].map(|process| Scan { process: ProcessId(process), time: 50, ..Scan::default() });
-        let mut load = Load::watched(&tables, Freezer::new(&tables, scans.iter().enumerate()));
+        let mut load = Load::watched(&tables, SnapshotBuilder::new(&tables, scans.iter().enumerate()));
         let alloc = |address| Action::Alloc { address, size: 8, alignment: 0, stack: NodeId(1) };
         let free = |address| Action::Free { address, stack: NodeId::ROOT };
         for (time, thread, action) in [
@@ -219,16 +219,16 @@ mod tests {
         ] {
             load.event(&Event { time, thread: ThreadId(thread), action });
         }
-        let (_, freezer) = load.finish_watched();
-        let frozen = freezer.finish();
+        let (_, builder) = load.finish_watched();
+        let snapshots = builder.finish();
         let addresses = |scan: usize| {
-            let mut addresses: Vec<u64> = frozen[&scan].blocks.iter().map(|block| block.address).collect();
+            let mut addresses: Vec<u64> = snapshots[&scan].blocks.iter().map(|block| block.address).collect();
             addresses.sort_unstable();
             addresses
         };
         assert_eq!((addresses(0), addresses(1)), (vec![0x100, 0x300], vec![0x400]));
-        assert_eq!(frozen[&0].freed, HashSet::from([0x100]));
-        assert_eq!((frozen[&0].is_interrupted, frozen[&1].is_interrupted), (false, true));
+        assert_eq!(snapshots[&0].freed, HashSet::from([0x100]));
+        assert_eq!((snapshots[&0].is_interrupted, snapshots[&1].is_interrupted), (false, true));
     }
 
     fn tables(processes: u32) -> Tables {
@@ -248,19 +248,21 @@ mod tests {
     /// What one pass finds for these scans.
     fn found(events: &[Event], scans: &[(usize, Scan)]) -> BTreeMap<usize, View> {
         let tables = tables(2);
-        let mut load =
-            Load::watched(&tables, Freezer::new(&tables, scans.iter().map(|(place, scan)| (*place, scan))));
+        let mut load = Load::watched(
+            &tables,
+            SnapshotBuilder::new(&tables, scans.iter().map(|(place, scan)| (*place, scan))),
+        );
         events.iter().for_each(|event| load.event(event));
-        let (_, freezer) = load.finish_watched();
-        let view = |frozen: Frozen| {
-            let mut blocks: Vec<u64> = frozen.blocks.iter().map(|block| block.address).collect();
+        let (_, builder) = load.finish_watched();
+        let view = |snapshot: HeapSnapshot| {
+            let mut blocks: Vec<u64> = snapshot.blocks.iter().map(|block| block.address).collect();
             let mut freed: Vec<u64> =
-                frozen.freed.into_iter().filter(|address| blocks.contains(address)).collect();
+                snapshot.freed.into_iter().filter(|address| blocks.contains(address)).collect();
             blocks.sort_unstable();
             freed.sort_unstable();
-            (blocks, freed, frozen.is_interrupted, frozen.memory.pages.owner(0x9000))
+            (blocks, freed, snapshot.is_interrupted, snapshot.memory.pages.owner(0x9000))
         };
-        freezer.finish().into_iter().map(|(place, frozen)| (place, view(frozen))).collect()
+        builder.finish().into_iter().map(|(place, snapshot)| (place, view(snapshot))).collect()
     }
 
     proptest! {
@@ -288,7 +290,7 @@ mod tests {
             let mut scans: Vec<(usize, Scan)> = Vec::new();
             for (place, &(process, time)) in times.iter().enumerate() {
                 let process = ProcessId(process);
-                if scans.iter().filter(|(_, scan)| scan.process == process).count() < Freezer::TOGETHER {
+                if scans.iter().filter(|(_, scan)| scan.process == process).count() < SnapshotBuilder::TOGETHER {
                     scans.push((place, Scan { process, time, ..Scan::default() }));
                 }
             }
