@@ -18,7 +18,7 @@ pub(crate) use answer::{Answer, Changes, History, Place, StackList, StackRow, Vi
 pub(crate) use ask::Asked;
 pub(crate) use ask::{header, numbers, place, place_of, rank, steps};
 pub(crate) use document::{Document, Tone};
-pub(crate) use kept::{Kept, Stands};
+pub(crate) use kept::{Kept, RowTarget};
 pub(crate) use kept_lists::{kept_header, kept_numbers, sized};
 pub(crate) use request::{Compare, ListTopic, Question, Request, Topic, at};
 pub(crate) use source::SourceText;

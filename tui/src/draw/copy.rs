@@ -4,7 +4,7 @@ use super::status::about;
 use super::tree::{function_numbers, own};
 use crate::catalogue;
 use crate::model::{Model, Page, Pane};
-use crate::work::{Stands, View, kept_header, kept_numbers, numbers};
+use crate::work::{RowTarget, View, kept_header, kept_numbers, numbers};
 use analysis::{Kind, LabelId, Tree};
 use export::flamegraph;
 use heap_graph::Holder;
@@ -160,7 +160,7 @@ fn of_kept(model: &Model, title: Vec<String>, most: usize) -> Outline {
             numbers: cells(&kept_numbers(node.total, kept.own(row.id), whole)),
             indent: row.indent as usize,
             name: label.name.clone(),
-            is_generated: !matches!(label.stands, Stands::For(Holder::Root(_) | Holder::Stack(_))),
+            is_generated: !matches!(label.target, RowTarget::For(Holder::Root(_) | Holder::Stack(_))),
         }
     });
     Outline { columns: cells(&kept_header(["retained", "own"], "kept")), rows: rows.collect(), title }

@@ -18,7 +18,7 @@ use super::tree::{lead, mark};
 use super::{Theme, put, put_at, tint};
 use crate::catalogue;
 use crate::model::{Model, Page, Row, layout, wrapped};
-use crate::work::{Kept, Stands, kept_header, sized};
+use crate::work::{Kept, RowTarget, kept_header, sized};
 use analysis::format::{bytes, count, percent};
 use analysis::{Amount, Tree};
 use heap_graph::Holder;
@@ -106,10 +106,10 @@ fn row_of(buffer: &mut Buffer, area: Rect, place: u16, kept: &Kept, row: &Row, t
     let before = format!("{}{}", lead(row), mark(row));
     let column = put_at(buffer, area, column, place, &before, theme.detail());
     let label = kept.label(node.label);
-    let style = match label.stands {
-        Stands::For(Holder::Stack(_)) => theme.name(),
-        Stands::For(Holder::Root(_)) => theme.heading(),
-        Stands::All | Stands::For(Holder::Several) | Stands::Hidden(_) => theme.generated(),
+    let style = match label.target {
+        RowTarget::For(Holder::Stack(_)) => theme.name(),
+        RowTarget::For(Holder::Root(_)) => theme.heading(),
+        RowTarget::All | RowTarget::For(Holder::Several) | RowTarget::Hidden(_) => theme.generated(),
     };
     put_at(buffer, area, column, place, &label.name, style);
 }
@@ -118,11 +118,11 @@ fn row_of(buffer: &mut Buffer, area: Rect, place: u16, kept: &Kept, row: &Row, t
 fn details_of(kept: &Kept, id: u32) -> Vec<String> {
     let node = kept.tree.node(id);
     let numbers = catalogue::own_and_retained(&sized(kept.own(id)), &sized(node.total));
-    match kept.label(node.label).stands {
-        Stands::All => kept.explained.clone(),
-        Stands::For(Holder::Stack(_)) => vec![numbers],
-        Stands::For(Holder::Root(_)) => vec![catalogue::kept_by_root(&sized(node.total))],
-        Stands::For(Holder::Several) => kept.several.clone(),
-        Stands::Hidden(_) => vec![catalogue::HOW_TO_SEE_DEEPER.to_owned()],
+    match kept.label(node.label).target {
+        RowTarget::All => kept.explained.clone(),
+        RowTarget::For(Holder::Stack(_)) => vec![numbers],
+        RowTarget::For(Holder::Root(_)) => vec![catalogue::kept_by_root(&sized(node.total))],
+        RowTarget::For(Holder::Several) => kept.several.clone(),
+        RowTarget::Hidden(_) => vec![catalogue::HOW_TO_SEE_DEEPER.to_owned()],
     }
 }

@@ -1,6 +1,6 @@
 //! What the nodes of a tree stand for, whatever kind of tree it is.
 
-use crate::work::{Kept, Stands, View};
+use crate::work::{Kept, RowTarget, View};
 use analysis::{LabelId, Metric};
 use heap_graph::Holder;
 use std::borrow::Cow;
@@ -56,7 +56,7 @@ impl Labelled for Kept {
 
     /// Without the indent, what a root keeps would look like another root.
     fn divides(&self, label: LabelId) -> bool {
-        !matches!(self.label(label).stands, Stands::For(Holder::Stack(_)))
+        !matches!(self.label(label).target, RowTarget::For(Holder::Stack(_)))
     }
 
     fn labels(&self) -> usize {

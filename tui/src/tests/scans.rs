@@ -8,7 +8,7 @@ use crate::support::Made;
 use crate::support::fixtures::scanned;
 use crate::support::golden::check_golden;
 use crate::update::{Effect, Event};
-use crate::work::{Answer, Asked, Kept, Request, Stands, kept_numbers};
+use crate::work::{Answer, Asked, Kept, Request, RowTarget, kept_numbers};
 use analysis::query::Part;
 use analysis::{Amount, Metric, Tree};
 use capture::{Area, AreaKind, Ended, NodeId, Scan, ThreadId};
@@ -106,7 +106,7 @@ fn numbers_are_those_of_the_command() {
         assert_eq!(numbers(&kept.unreachable), expected(lost, ["claimed", "own"], unreachable));
 
         let tree = &kept.tree;
-        let stands = |id| kept.label(tree.node(id).label).stands;
+        let target = |id| kept.label(tree.node(id).label).target;
         assert_eq!(tree.node(Tree::ROOT).total, whole);
         let mut of_roots: BTreeMap<&str, Amount> = tree
             .children(Tree::ROOT)
@@ -119,10 +119,10 @@ fn numbers_are_those_of_the_command() {
         assert_eq!(of_roots.into_values().fold(Amount::ZERO, |sum, left| sum + left), several);
         let (mut own, mut topmost) = (BTreeMap::new(), BTreeMap::new());
         for id in 0..tree.len() as u32 {
-            let Stands::For(Holder::Stack(node)) = stands(id) else { continue };
+            let RowTarget::For(Holder::Stack(node)) = target(id) else { continue };
             *own.entry(node).or_insert(Amount::ZERO) += kept.own(id);
             let mut above = std::iter::successors(tree.parent(id), |&id| tree.parent(id));
-            if above.all(|above| stands(above) != stands(id)) {
+            if above.all(|above| target(above) != target(id)) {
                 *topmost.entry(node).or_insert(Amount::ZERO) += tree.node(id).total;
             }
         }

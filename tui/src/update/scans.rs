@@ -4,7 +4,7 @@ use super::go;
 use crate::catalogue;
 use crate::keys::Command;
 use crate::model::{Labelled, Model, Page};
-use crate::work::{Stands, at};
+use crate::work::{RowTarget, at};
 use analysis::Metric;
 use analysis::query::Part;
 use heap_graph::Holder;
@@ -78,9 +78,9 @@ pub(super) fn activate(model: &mut Model) -> bool {
 pub(super) fn show_in_tree(model: &mut Model) {
     let selected = model.list().and_then(|list| list.rows.get(model.cursor_now().selected).cloned());
     let Some((row, (kept, tree))) = selected.zip(model.kept_tree.shown().cloned()) else { return };
-    let is_it = |id: &u32| match kept.label(tree.node(*id).label).stands {
-        Stands::For(Holder::Stack(node)) => row.node == Some(node),
-        Stands::For(_) => row.node.is_none() && kept.name(tree.node(*id).label) == row.name,
+    let is_it = |id: &u32| match kept.label(tree.node(*id).label).target {
+        RowTarget::For(Holder::Stack(node)) => row.node == Some(node),
+        RowTarget::For(_) => row.node.is_none() && kept.name(tree.node(*id).label) == row.name,
         _ => false,
     };
     let rows = (0..u32::try_from(tree.len()).unwrap_or(u32::MAX)).filter(is_it);

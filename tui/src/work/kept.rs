@@ -51,12 +51,12 @@ pub(crate) struct KeptLabel {
     /// Its name, safe to print.
     pub(crate) name: String,
     /// What it stands for.
-    pub(crate) stands: Stands,
+    pub(crate) target: RowTarget,
 }
 
 /// What a row of the tree stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Stands {
+pub(crate) enum RowTarget {
     /// All that is reachable.
     All,
     /// A root, or blocks of a stack.
@@ -98,16 +98,16 @@ impl Kept {
 
     /// The stack of a label; none where it stands for something else.
     pub(crate) fn node(&self, label: LabelId) -> Option<NodeId> {
-        match self.label(label).stands {
-            Stands::For(Holder::Stack(node)) => Some(node),
+        match self.label(label).target {
+            RowTarget::For(Holder::Stack(node)) => Some(node),
             _ => None,
         }
     }
 
     /// The blocks that a node of the tree stands for. Hidden rows do not count.
     pub(crate) fn own(&self, id: u32) -> Amount {
-        match self.label(self.tree.node(id).label).stands {
-            Stands::Hidden(_) => Amount::ZERO,
+        match self.label(self.tree.node(id).label).target {
+            RowTarget::Hidden(_) => Amount::ZERO,
             _ => self.tree.own(id),
         }
     }
@@ -121,32 +121,32 @@ fn tree(
     pace: &Pace<'_>,
 ) -> Option<(Tree, Vec<KeptLabel>)> {
     let style = Style { color: false, width: Some(WIDE) };
-    let mut labels = vec![KeptLabel { name: catalogue::REACHABLE.to_owned(), stands: Stands::All }];
+    let mut labels = vec![KeptLabel { name: catalogue::REACHABLE.to_owned(), target: RowTarget::All }];
     let mut known = HashMap::new();
-    let mut label = |stands| {
+    let mut label = |target| {
         pace.step()?;
-        if let Some(&known) = known.get(&stands) {
+        if let Some(&known) = known.get(&target) {
             return Some(known);
         }
         pace.steps(Pace::ROW)?;
-        let name = match stands {
-            Stands::All => catalogue::REACHABLE.to_owned(),
-            Stands::For(holder) => holder_name(loaded, holder, &scanned.roots, &style, 0),
-            Stands::Hidden(rows) => catalogue::hidden(rows),
+        let name = match target {
+            RowTarget::All => catalogue::REACHABLE.to_owned(),
+            RowTarget::For(holder) => holder_name(loaded, holder, &scanned.roots, &style, 0),
+            RowTarget::Hidden(rows) => catalogue::hidden(rows),
         };
-        labels.push(KeptLabel { name, stands });
+        labels.push(KeptLabel { name, target });
         let label = LabelId(u32::try_from(labels.len() - 1).unwrap_or(0));
-        known.insert(stands, label);
+        known.insert(target, label);
         Some(label)
     };
     let rows = kept.rows.iter().flat_map(|row| {
         let hidden =
-            (row.hidden > 0).then_some((row.level + 1, Stands::Hidden(row.hidden), row.hidden_retained));
-        [(row.level, Stands::For(row.holder), row.retained)].into_iter().chain(hidden)
+            (row.hidden > 0).then_some((row.level + 1, RowTarget::Hidden(row.hidden), row.hidden_retained));
+        [(row.level, RowTarget::For(row.holder), row.retained)].into_iter().chain(hidden)
     });
     let mut is_wanted = true;
-    let rows = rows.map_while(|(level, stands, retained)| {
-        let label = label(stands);
+    let rows = rows.map_while(|(level, target, retained)| {
+        let label = label(target);
         is_wanted = label.is_some();
         Some((level, label?, retained))
     });
