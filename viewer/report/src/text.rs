@@ -19,7 +19,6 @@ mod holder;
 mod info;
 mod invalid_frees;
 mod kept_tree;
-mod lead;
 mod leaks;
 mod lifetimes;
 mod lines;
@@ -41,6 +40,7 @@ mod threads;
 mod timeline;
 mod top;
 mod tree;
+mod tree_lines;
 mod units;
 
 pub use crate::options::DumpOptions;

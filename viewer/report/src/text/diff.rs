@@ -11,10 +11,10 @@
 use super::escape::escape;
 use super::estimate::{self, marked, relative};
 use super::headline::{after_end, counted_losses, interruption, snapshot_note, span_at};
-use super::lead::{Branch, Lead};
 use super::place::fit_name;
 use super::stack_line::{not_shown, smaller_ones, stack_line_to};
 use super::style::{Role, Style};
+use super::tree_lines::{Branch, TreeLines};
 use super::units::Units;
 use crate::options::DiffOptions;
 use analysis::format::{bytes, count, percent};
@@ -398,7 +398,7 @@ fn tree(
     let columns = Columns::new(compared, metric, style);
     writeln!(out, "{}", style.paint(Role::Detail, columns.tree_header()))?;
     let nothing = (Amount::ZERO, Spread::ZERO, Amount::ZERO);
-    let mut rows = vec![(Some(Tree::ROOT), nothing, (0, ""), Lead::default(), Branch::Trunk)];
+    let mut rows = vec![(Some(Tree::ROOT), nothing, (0, ""), TreeLines::default(), Branch::Trunk)];
     while let Some((id, hidden, (number, option), lead, branch)) = rows.pop() {
         let line = lead.text(branch, 24);
         let Some(id) = id else {

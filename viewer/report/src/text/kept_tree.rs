@@ -11,10 +11,10 @@
 
 use super::escape::columns;
 use super::holder::{holder_name, several_name};
-use super::lead::{Branch, Lead};
 use super::retained::{WIDTH, head, numbers, titles};
 use super::stack_line::header;
 use super::style::{Role, Style};
+use super::tree_lines::{Branch, TreeLines};
 use analysis::Amount;
 use analysis::format::count;
 use engine::Loaded;
@@ -42,11 +42,11 @@ pub fn retained_tree(
     let rows = rows(&tree);
     let branches = branches(&rows);
     // The lead of the rows below the last row of each level.
-    let mut leads: Vec<Lead> = Vec::new();
+    let mut above: Vec<TreeLines> = Vec::new();
     for (row, branch) in rows.iter().zip(branches) {
-        leads.truncate(row.level);
-        let lead = leads.last().copied().unwrap_or_default();
-        leads.push(lead.below(branch));
+        above.truncate(row.level);
+        let lead = above.last().copied().unwrap_or_default();
+        above.push(lead.below(branch));
         let lines = lead.text(branch, LEVELS);
         let text = match row.what {
             What::All => style.paint(Role::Detail, "[Reachable]".to_owned()),

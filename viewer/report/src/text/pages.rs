@@ -2,10 +2,10 @@
 
 use super::escape::{columns, escape};
 use super::headline::{span, warnings};
-use super::lead::{Branch, Lead};
 use super::place::fit_name;
 use super::stack_line::{header, rest, stack_line};
 use super::style::{Role, Style};
+use super::tree_lines::{Branch, TreeLines};
 use analysis::format::{bytes, count, counted, percent};
 use analysis::lifetimes::{FULLNESS, Heap, PAGE, PageTable};
 use analysis::{Amount, Tree, Use, allocator_library, natural, page_tree};
@@ -63,7 +63,7 @@ pub fn pages_tree(
     let name = |node: u32| loaded.names.label(tree.node(node).label).name.as_str();
     let of = |node: u32| uses[node as usize].0;
     let empty = |node: u32| uses[node as usize].1;
-    let mut rows = vec![(Row::Node(Tree::ROOT), Lead::default(), Branch::Trunk)];
+    let mut rows = vec![(Row::Node(Tree::ROOT), TreeLines::default(), Branch::Trunk)];
     while let Some((row, lead, branch)) = rows.pop() {
         let lines = lead.text(branch, 20);
         let node = match row {

@@ -17,10 +17,10 @@
 
 use super::columns::Columns;
 use super::escape::columns;
-use super::lead::{Branch, Lead};
 use super::place::fit_name;
 use super::stack_line::smaller_ones;
 use super::style::{Role, Style};
+use super::tree_lines::{Branch, TreeLines};
 use analysis::{Amount, Cutoff, Metric, Shown, Spread, Tree};
 use engine::Loaded;
 use std::io::{self, Write};
@@ -37,7 +37,8 @@ pub(super) fn tree(
     let numbers = Columns::new(loaded, metric, tree.node(Tree::ROOT).total, style);
     let header = format!("{}{}  function", numbers.header(), Columns::single_header("self"));
     writeln!(out, "{}", style.paint(Role::Detail, header))?;
-    let mut rows = vec![Row { what: What::Node(Tree::ROOT), lead: Lead::default(), branch: Branch::Trunk }];
+    let mut rows =
+        vec![Row { what: What::Node(Tree::ROOT), lead: TreeLines::default(), branch: Branch::Trunk }];
     while let Some(row) = rows.pop() {
         let lead = row.lead.text(row.branch, levels(style));
         match row.what {
@@ -102,7 +103,7 @@ enum What {
 
 struct Row {
     what: What,
-    lead: Lead,
+    lead: TreeLines,
     branch: Branch,
 }
 

@@ -14,13 +14,13 @@ pub(super) enum Branch {
 /// For each branching on the path to a row, whether more rows follow at it. Only the last 64 are kept: no terminal is
 /// wide enough for more, and a tree may be 10,000 deep.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lead {
+pub(super) struct TreeLines {
     open: u64,
     depth: u32,
 }
 
-impl Lead {
-    /// The lead of the rows below a row with this one.
+impl TreeLines {
+    /// The lines of the rows below a row with this one.
     pub(super) fn below(self, branch: Branch) -> Self {
         match branch {
             Branch::Trunk => self,
@@ -55,7 +55,7 @@ mod tests {
     /// Check the lines of every kind of row.
     #[test]
     fn lines_lead_to_their_rows() {
-        let root = Lead::default();
+        let root = TreeLines::default();
         let inner = root.below(Branch::Trunk).below(Branch::Fork);
         let deeper = inner.below(Branch::Last);
         assert_eq!(root.text(Branch::Trunk, 9), "");
@@ -67,7 +67,7 @@ mod tests {
     /// Check that a lead stays narrow, however deep the tree.
     #[test]
     fn leads_are_bounded() {
-        let deep = (0..10_000).fold(Lead::default(), |lead, _| lead.below(Branch::Fork));
+        let deep = (0..10_000).fold(TreeLines::default(), |lead, _| lead.below(Branch::Fork));
         assert_eq!(deep.text(Branch::Last, 2), "(9998) │  │  └─ ");
     }
 }
