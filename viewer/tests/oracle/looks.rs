@@ -2,7 +2,7 @@
 
 use super::{events, family};
 use crate::support::Made;
-use analysis::{Account, Amount, Load, Standing};
+use analysis::{Account, Amount, Load, RowTotals};
 use capture::{Action, Event, Tables};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -24,9 +24,9 @@ fn needed(tables: &Tables, events: &[Event]) -> Tables {
 }
 
 /// Rows by process and stack.
-fn rows(standings: impl Iterator<Item = Standing>) -> BTreeMap<(u32, u32), [Amount; 4]> {
-    let numbers = |row: Standing| [row.held + row.left, row.allocated, row.freed, row.temporary];
-    standings.map(|row| ((row.process.0, row.node.0), numbers(row))).collect()
+fn rows(row_totals: impl Iterator<Item = RowTotals>) -> BTreeMap<(u32, u32), [Amount; 4]> {
+    let numbers = |row: RowTotals| [row.held + row.left, row.allocated, row.freed, row.temporary];
+    row_totals.map(|row| ((row.process.0, row.node.0), numbers(row))).collect()
 }
 
 proptest! {
@@ -50,7 +50,7 @@ proptest! {
             let (profile, ()) = load.cut();
             // A look does not ask who frees: it has no rows of stacks that only do that.
             let allocating = profile.sites.iter().filter(|site| !site.cost.allocated.is_zero());
-            let expected = allocating.map(|site| Standing {
+            let expected = allocating.map(|site| RowTotals {
                 process: site.process,
                 node: site.node,
                 held: Amount::ZERO,

@@ -28,7 +28,7 @@ pub struct Account {
 /// The present numbers of a stack of a process. Blocks of sampled recordings are in fractions: see
 /// [`Account::whole`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct RowTotals {
     /// The process.
     pub process: ProcessId,
     /// The stack.
@@ -73,8 +73,8 @@ impl Account {
     }
 
     /// All rows; each keeps its place between calls.
-    pub fn rows(&self) -> impl Iterator<Item = Standing> + '_ {
-        self.load.iter().flat_map(Load::standings)
+    pub fn rows(&self) -> impl Iterator<Item = RowTotals> + '_ {
+        self.load.iter().flat_map(Load::row_totals)
     }
 
     /// What is odd about a process; nothing for an unknown one.

@@ -1,6 +1,6 @@
 //! The numbers of a stack, at a moment and between two.
 
-use analysis::{Amount, Standing};
+use analysis::{Amount, RowTotals};
 use std::ops::{AddAssign, Sub};
 
 /// The numbers of a stack, or their changes.
@@ -18,7 +18,7 @@ pub struct Figures {
 
 impl Figures {
     /// The numbers of a row. What a process left when it ended counts as held if `holds_what_is_left`.
-    pub(super) fn of(row: &Standing, holds_what_is_left: bool) -> Self {
+    pub(super) fn of(row: &RowTotals, holds_what_is_left: bool) -> Self {
         let left = if holds_what_is_left { row.left } else { Amount::ZERO };
         Self { held: row.held + left, allocated: row.allocated, freed: row.freed, temporary: row.temporary }
     }

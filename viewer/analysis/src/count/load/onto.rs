@@ -1,7 +1,7 @@
 //! Continues with tables that have grown.
 
 use super::Load;
-use crate::count::account::{Oddities, Standing};
+use crate::count::account::{Oddities, RowTotals};
 use crate::count::estimate::Estimator;
 use crate::count::process::ProcessState;
 use crate::count::thread::ThreadState;
@@ -72,8 +72,8 @@ impl Load<'_> {
     }
 
     /// The present numbers of all rows.
-    pub(crate) fn standings(&self) -> impl Iterator<Item = Standing> + '_ {
-        self.sites.rows().iter().map(|row| Standing {
+    pub(crate) fn row_totals(&self) -> impl Iterator<Item = RowTotals> + '_ {
+        self.sites.rows().iter().map(|row| RowTotals {
             process: row.process,
             node: row.node,
             held: row.held,
