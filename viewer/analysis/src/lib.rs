@@ -41,7 +41,7 @@ pub use base::metric::{Metric, UnknownMetric};
 pub use base::order::natural;
 pub use base::share::{Share, ShareError};
 pub use base::spread::Spread;
-pub use count::account::{Account, Oddities, RowTotals};
+pub use count::account::{Account, ProcessAnomalies, RowTotals};
 pub use count::counters::{Counters, Point};
 pub use count::failures::{Failure, Reason};
 pub use count::load::Load;

@@ -62,8 +62,8 @@ proptest! {
             prop_assert_eq!(rows(account.rows()), rows(expected));
             prop_assert_eq!(account.events(), to as u64);
             for (process, of) in (0..).zip(&profile.processes) {
-                let oddities = account.oddities(capture::ProcessId(process));
-                prop_assert_eq!((oddities.anomalies, oddities.gaps), (of.anomalies, of.gaps));
+                let anomalies = account.process_anomalies(capture::ProcessId(process));
+                prop_assert_eq!((anomalies.anomalies, anomalies.gaps), (of.anomalies, of.gaps));
             }
         }
     }

@@ -47,7 +47,7 @@ pub struct RowTotals {
 
 /// What is known of a whole process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Oddities {
+pub struct ProcessAnomalies {
     /// Events that contradict each other.
     pub anomalies: Anomalies,
     /// What the recording lost.
@@ -78,8 +78,8 @@ impl Account {
     }
 
     /// What is odd about a process; nothing for an unknown one.
-    pub fn oddities(&self, process: ProcessId) -> Oddities {
-        self.load.as_ref().and_then(|load| load.oddities(process)).unwrap_or_default()
+    pub fn process_anomalies(&self, process: ProcessId) -> ProcessAnomalies {
+        self.load.as_ref().and_then(|load| load.process_anomalies(process)).unwrap_or_default()
     }
 
     /// A sum of row amounts, in whole blocks.

@@ -143,9 +143,9 @@ impl Live {
         let account = self.follower.account();
         let tables = self.follower.tables();
         let processes = || (0..wanted.len()).filter(|&index| wanted[index]).map(ProcessId::from_index);
-        let oddities = processes().map(|process| account.oddities(process));
+        let anomalies = processes().map(|process| account.process_anomalies(process));
         let (mut unknown_frees, mut lost) = (0, 0);
-        for one in oddities {
+        for one in anomalies {
             unknown_frees += one.anomalies.frees_from_before + one.anomalies.inherited_frees;
             lost += one.gaps.allocations.saturating_add(one.gaps.frees);
         }

@@ -1,7 +1,7 @@
 //! Continues with tables that have grown.
 
 use super::Load;
-use crate::count::account::{Oddities, RowTotals};
+use crate::count::account::{ProcessAnomalies, RowTotals};
 use crate::count::estimate::Estimator;
 use crate::count::process::ProcessState;
 use crate::count::thread::ThreadState;
@@ -85,8 +85,8 @@ impl Load<'_> {
     }
 
     /// What is odd about a process so far.
-    pub(crate) fn oddities(&self, process: ProcessId) -> Option<Oddities> {
+    pub(crate) fn process_anomalies(&self, process: ProcessId) -> Option<ProcessAnomalies> {
         let state = self.processes.get(process.index())?;
-        Some(Oddities { anomalies: state.anomalies, gaps: state.gaps })
+        Some(ProcessAnomalies { anomalies: state.anomalies, gaps: state.gaps })
     }
 }
