@@ -8,6 +8,7 @@ mod functions;
 mod hits;
 mod labelled;
 pub(crate) mod layout;
+mod node_path;
 mod opened;
 mod page;
 mod pane;
@@ -16,7 +17,6 @@ mod scans;
 mod state;
 mod time;
 mod trail;
-mod way;
 mod wrap;
 
 pub(crate) use cursor::Cursor;

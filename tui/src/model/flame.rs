@@ -42,7 +42,7 @@ impl Flame {
         if self.shown.as_ref().is_some_and(|(_, shown)| Arc::ptr_eq(shown, &tree)) {
             return;
         }
-        let (zoom, selected) = (self.way(self.zoom), self.way(self.selected));
+        let (zoom, selected) = (self.path(self.zoom), self.path(self.selected));
         self.memo = Memo::default();
         self.shown = Some((view, tree));
         (self.zoom, self.selected) = (self.follow(&zoom), self.follow(&selected));
@@ -210,13 +210,13 @@ impl Flame {
         std::iter::successors(Some(id), |&id| tree.parent(id)).any(|id| id == self.zoom)
     }
 
-    fn way(&self, id: u32) -> Vec<String> {
+    fn path(&self, id: u32) -> Vec<String> {
         let Some((view, tree)) = &self.shown else { return Vec::new() };
-        super::way::marks(&**view, tree, id)
+        super::node_path::marks(&**view, tree, id)
     }
 
-    fn follow(&self, way: &[String]) -> u32 {
+    fn follow(&self, path: &[String]) -> u32 {
         let Some((view, tree)) = &self.shown else { return Tree::ROOT };
-        super::way::follow(&**view, tree, way)
+        super::node_path::follow(&**view, tree, path)
     }
 }

@@ -101,7 +101,7 @@ impl<V: Labelled> Forest<'_, V> {
 
     /// A node's key, and its column.
     pub(crate) fn place(&self, id: u32) -> (Key, u32) {
-        let mut way = Vec::new();
+        let mut path = Vec::new();
         let mut at = Some(id);
         let mut place = (0, 0);
         while let Some(id) = at {
@@ -109,10 +109,10 @@ impl<V: Labelled> Forest<'_, V> {
                 place = known;
                 break;
             }
-            way.push(id);
+            path.push(id);
             at = self.tree.parent(id);
         }
-        while let Some(id) = way.pop() {
+        while let Some(id) = path.pop() {
             let mark = self.shown.mark(self.tree.node(id).label);
             let is_only = self.tree.parent(id).is_none_or(|parent| {
                 let is_single = self.tree.children(parent).nth(1).is_none();

@@ -3,8 +3,8 @@
 use super::forest::{Forest, Memo, Order};
 use super::hits::Hits;
 use super::labelled::Labelled;
+use super::node_path;
 use super::opened::Opened;
-use super::way;
 use crate::work::View;
 use analysis::{LabelId, Opening, Tree};
 use std::sync::Arc;
@@ -56,10 +56,10 @@ impl<V: Labelled> Pane<V> {
         if self.shown.as_ref().is_some_and(|(_, shown)| Arc::ptr_eq(shown, &tree)) {
             return;
         }
-        let way = self
+        let path = self
             .shown
             .as_ref()
-            .map(|(view, tree)| way::marks(&**view, tree, self.selected))
+            .map(|(view, tree)| node_path::marks(&**view, tree, self.selected))
             .unwrap_or_default();
         let metric = view.metric();
         self.memo = Memo::default();
@@ -71,7 +71,7 @@ impl<V: Labelled> Pane<V> {
             }
         }
         (self.selected, self.top) = (Tree::ROOT, Tree::ROOT);
-        self.selected = way::follow(&*view, &tree, &way);
+        self.selected = node_path::follow(&*view, &tree, &path);
         self.reveal_selected();
     }
 
@@ -276,9 +276,9 @@ impl<V: Labelled> Pane<V> {
     /// True when one node comes before another in the order of rows.
     fn is_before(&self, forest: &Forest<'_, V>, first: u32, second: u32) -> bool {
         let callers = |id: u32| {
-            let mut way: Vec<u32> = std::iter::successors(Some(id), |&id| forest.tree.parent(id)).collect();
-            way.reverse();
-            way
+            let mut path: Vec<u32> = std::iter::successors(Some(id), |&id| forest.tree.parent(id)).collect();
+            path.reverse();
+            path
         };
         let (a, b) = (callers(first), callers(second));
         let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
