@@ -3,6 +3,7 @@
 mod aggregating;
 pub(crate) mod attach;
 mod attaching;
+mod blocks;
 mod cache;
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -28,7 +29,6 @@ pub(crate) mod leaks;
 mod lens;
 pub(crate) mod lifetimes;
 pub(crate) mod lines;
-mod lives;
 pub(crate) mod man_pages;
 pub(crate) mod mark;
 mod name_search;

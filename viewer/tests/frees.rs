@@ -259,7 +259,7 @@ fn pairs(made: &Made, query: &Query, side: Side, freed_by: Option<&str>) -> (Loa
     let expression = freed_by.map(|text| text.parse::<analysis::query::Expression>().unwrap());
     let by_threads = expression.as_ref().is_some_and(|expression| expression.asks_for_threads());
     let watch = |tables: &_| if by_threads { Frees::new(tables).by_threads() } else { Frees::new(tables) };
-    let (loaded, mut frees) = analyzer.lives(query, None, Naming::Stored, watch).unwrap();
+    let (loaded, mut frees) = analyzer.lifetimes(query, None, Naming::Stored, watch).unwrap();
     if let Some(expression) = &expression {
         frees.keep_freed_by(&mut expression.select(&loaded.tables, &loaded.names));
     }
@@ -430,7 +430,8 @@ fn pairs_are_told_by_function() {
     let (_folder, path) = written(&made);
     let rows = |side| {
         let analyzer = Analyzer::open(&path).unwrap();
-        let (loaded, frees) = analyzer.lives(&Query::default(), None, Naming::Stored, Frees::new).unwrap();
+        let (loaded, frees) =
+            analyzer.lifetimes(&Query::default(), None, Naming::Stored, Frees::new).unwrap();
         let rows = frees.finish_functions(side, Order::Bytes, &loaded.tables, &loaded.names);
         (loaded, rows)
     };

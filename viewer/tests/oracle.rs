@@ -2,7 +2,7 @@
 
 mod aggregated;
 mod kept;
-mod lives;
+mod lifetimes;
 mod looks;
 mod naive;
 mod ranges;
@@ -169,20 +169,20 @@ proptest! {
     #[test]
     fn births_and_deaths_add_up(events in events()) {
         let made = Made { tables: family(), events, ..Made::default() };
-        let mut load = Load::watched(&made.tables, lives::Lives::default());
+        let mut load = Load::watched(&made.tables, lifetimes::Lifetimes::default());
         made.events.iter().for_each(|event| load.event(event));
-        let (profile, lives) = load.finish_watched();
-        prop_assert!(lives.confused.is_empty(), "{:#?}", lives.confused);
-        prop_assert_eq!(lives.immortal(), 0);
-        prop_assert_eq!(lives.events, profile.events);
-        prop_assert_eq!(lives.resized, lives.outgrown);
+        let (profile, lifetimes) = load.finish_watched();
+        prop_assert!(lifetimes.confused.is_empty(), "{:#?}", lifetimes.confused);
+        prop_assert_eq!(lifetimes.immortal(), 0);
+        prop_assert_eq!(lifetimes.events, profile.events);
+        prop_assert_eq!(lifetimes.resized, lifetimes.outgrown);
         let anomalies = profile.anomalies();
-        prop_assert_eq!(lives.displaced, anomalies.lost_frees + anomalies.conflicts);
+        prop_assert_eq!(lifetimes.displaced, anomalies.lost_frees + anomalies.conflicts);
         for site in &profile.sites {
-            let mut cost = lives.costs.get(&(site.process.0, site.node.0)).copied().unwrap_or_default();
+            let mut cost = lifetimes.costs.get(&(site.process.0, site.node.0)).copied().unwrap_or_default();
             cost.peak = site.cost.peak;
             prop_assert_eq!(cost, site.cost, "{:?}", site);
         }
-        prop_assert_eq!(lives.costs.len(), profile.sites.len());
+        prop_assert_eq!(lifetimes.costs.len(), profile.sites.len());
     }
 }

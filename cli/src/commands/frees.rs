@@ -1,6 +1,6 @@
 //! `frees`: who frees whose blocks.
 
-use super::lives::{Form, LivesArguments};
+use super::blocks::{BlocksArguments, Form};
 use super::view;
 use crate::exit::{Failure, Outcome};
 use analysis::Metric;
@@ -27,7 +27,7 @@ Examples:
   sysprof-memprof frees app.memprof --freed-by 'cache_*' --inverted")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    lives: LivesArguments,
+    blocks: BlocksArguments,
     /// List freeing stacks, and below each those that allocated
     #[arg(long)]
     inverted: bool,
@@ -51,7 +51,7 @@ enum By {
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let by_threads = arguments.freed_by.as_ref().is_some_and(Expression::asks_for_threads);
-    let (loaded, mut watch) = arguments.lives.observe(|tables| match Frees::new(tables) {
+    let (loaded, mut watch) = arguments.blocks.observe(|tables| match Frees::new(tables) {
         frees if by_threads => frees.by_threads(),
         frees => frees,
     })?;
@@ -71,7 +71,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     };
     if arguments.functions {
         let rows = watch.finish_functions(side, order, &loaded.tables, &loaded.names);
-        return arguments.lives.print(|out, form| {
+        return arguments.blocks.print(|out, form| {
             match form {
                 Form::Text(limit, style) => {
                     text::frees_of_functions(out, &loaded, &rows, side, limit, style)?
@@ -82,7 +82,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         });
     }
     let rows = watch.finish(side, order);
-    arguments.lives.print(|out, form| {
+    arguments.blocks.print(|out, form| {
         match form {
             Form::Text(limit, style) => text::frees(out, &loaded, &rows, side, limit, style)?,
             Form::Json => json::frees(out, &loaded, &rows, side, order)?,

@@ -1,6 +1,6 @@
 //! `history`: everything that happened at one address.
 
-use super::lives::{Form, LivesArguments};
+use super::blocks::{BlocksArguments, Form};
 use crate::exit::Outcome;
 use analysis::lifetimes::History;
 use clap::Args;
@@ -18,15 +18,15 @@ pub(crate) struct Arguments {
     #[arg(value_parser = address)]
     address: u64,
     #[command(flatten)]
-    lives: LivesArguments,
+    blocks: BlocksArguments,
 }
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let address = arguments.address;
-    let (loaded, watch) = arguments.lives.observe(|_| History::new(address, MOST_TURNS))?;
+    let (loaded, watch) = arguments.blocks.observe(|_| History::new(address, MOST_TURNS))?;
     let (entries, mut earlier) = watch.finish();
-    arguments.lives.print(|out, form| {
+    arguments.blocks.print(|out, form| {
         match form {
             Form::Text(limit, style) => {
                 let hidden = entries.len().saturating_sub(limit);

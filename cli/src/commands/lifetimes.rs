@@ -1,6 +1,6 @@
 //! `lifetimes`: how long blocks live.
 
-use super::lives::{Form, LivesArguments};
+use super::blocks::{BlocksArguments, Form};
 use crate::exit::Outcome;
 use analysis::lifetimes::Lifetimes;
 use clap::Args;
@@ -12,14 +12,14 @@ use report::{json, text};
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    lives: LivesArguments,
+    blocks: BlocksArguments,
 }
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let (loaded, watch) = arguments.lives.observe(Lifetimes::new)?;
+    let (loaded, watch) = arguments.blocks.observe(Lifetimes::new)?;
     let found = watch.finish();
-    arguments.lives.print(|out, form| {
+    arguments.blocks.print(|out, form| {
         match form {
             Form::Text(limit, style) => text::lifetimes(out, &loaded, &found, limit, style)?,
             Form::Json => json::lifetimes(out, &loaded, &found)?,

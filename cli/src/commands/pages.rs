@@ -57,7 +57,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     };
     let (analyzer, naming) = (arguments.capture.analyzer()?, arguments.capture.naming());
     let (loaded, watch) =
-        analyzer.lives(&query, None, naming, |tables| Pages::new(with_ended, tables)).map_err(|error| match error {
+        analyzer.lifetimes(&query, None, naming, |tables| Pages::new(with_ended, tables)).map_err(|error| match error {
             // The usual advice, to record samples, would not help here.
             Error::Aggregated { file, .. } => Failure::usage(anyhow!(
                 "{file} is aggregated, so the addresses of blocks are unknown: record without --aggregate and --sample"

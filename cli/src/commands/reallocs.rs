@@ -1,6 +1,6 @@
 //! `reallocs`: blocks that are resized again and again.
 
-use super::lives::{Form, LivesArguments};
+use super::blocks::{BlocksArguments, Form};
 use crate::exit::Outcome;
 use analysis::lifetimes::Reallocs;
 use clap::Args;
@@ -13,14 +13,14 @@ use report::{json, text};
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    lives: LivesArguments,
+    blocks: BlocksArguments,
 }
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let (loaded, watch) = arguments.lives.observe(|_| Reallocs::default())?;
+    let (loaded, watch) = arguments.blocks.observe(|_| Reallocs::default())?;
     let found = watch.finish();
-    arguments.lives.print(|out, form| {
+    arguments.blocks.print(|out, form| {
         match form {
             Form::Text(limit, style) => text::reallocs(out, &loaded, &found, limit, style)?,
             Form::Json => json::reallocs(out, &loaded, &found)?,

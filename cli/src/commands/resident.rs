@@ -1,6 +1,6 @@
 //! `resident`: which memory is resident.
 
-use super::lives::{Form, LivesArguments};
+use super::blocks::{BlocksArguments, Form};
 use crate::exit::{Failure, Outcome};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "WHO", default_value = "allocation")]
     by: Who,
     #[command(flatten)]
-    lives: LivesArguments,
+    blocks: BlocksArguments,
 }
 
 /// Whose stacks.
@@ -45,11 +45,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Who::Allocation => ResidentBy::Allocation,
         Who::Touch => ResidentBy::Touch,
     };
-    let (loaded, table) = arguments.lives.ask(Analyzer::resident)?;
-    if !table.has_faults && !arguments.lives.is_json() {
+    let (loaded, table) = arguments.blocks.ask(Analyzer::resident)?;
+    if !table.has_faults && !arguments.blocks.is_json() {
         return Err(not_recorded(&loaded));
     }
-    arguments.lives.print(|out, form| {
+    arguments.blocks.print(|out, form| {
         match form {
             Form::Text(limit, style) => text::resident(out, &loaded, &table, by, limit, style)?,
             Form::Json => json::resident(out, &loaded, &table)?,

@@ -1,6 +1,6 @@
 //! `sizes`: which sizes are asked for, and by whom.
 
-use super::lives::{Form, LivesArguments};
+use super::blocks::{BlocksArguments, Form};
 use crate::exit::Outcome;
 use analysis::lifetimes::Sizes;
 use clap::Args;
@@ -12,14 +12,14 @@ use report::{json, text};
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    lives: LivesArguments,
+    blocks: BlocksArguments,
 }
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let (loaded, watch) = arguments.lives.observe(Sizes::new)?;
+    let (loaded, watch) = arguments.blocks.observe(Sizes::new)?;
     let found = watch.finish();
-    arguments.lives.print(|out, form| {
+    arguments.blocks.print(|out, form| {
         match form {
             Form::Text(limit, style) => text::sizes(out, &loaded, &found, limit, style)?,
             Form::Json => json::sizes(out, &loaded, &found)?,

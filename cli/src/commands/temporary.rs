@@ -1,6 +1,6 @@
 //! `temporary`: short-lived allocations.
 
-use super::lives::{Form, LivesArguments};
+use super::blocks::{BlocksArguments, Form};
 use crate::exit::Outcome;
 use crate::values;
 use analysis::lifetimes::Temporary;
@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    lives: LivesArguments,
+    blocks: BlocksArguments,
     /// Lifetime below which an allocation is brief
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = values::duration)]
     brief: Duration,
@@ -24,9 +24,9 @@ pub(crate) struct Arguments {
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let brief = u64::try_from(arguments.brief.as_nanos()).unwrap_or(u64::MAX);
-    let (loaded, watch) = arguments.lives.observe(|tables| Temporary::new(brief, tables))?;
+    let (loaded, watch) = arguments.blocks.observe(|tables| Temporary::new(brief, tables))?;
     let rows = watch.finish();
-    arguments.lives.print(|out, form| {
+    arguments.blocks.print(|out, form| {
         match form {
             Form::Text(limit, style) => text::temporary(out, &loaded, &rows, brief, limit, style)?,
             Form::Json => json::temporary(out, &loaded, &rows, brief)?,

@@ -192,15 +192,16 @@ impl Asked {
                 text::info(&mut out, &loaded, None, &style)?;
             }
             Topic::Sizes => {
-                let (loaded, sizes) = self.analyzer()?.lives(&query, filter, naming, Sizes::new)?;
+                let (loaded, sizes) = self.analyzer()?.lifetimes(&query, filter, naming, Sizes::new)?;
                 text::sizes(&mut out, &loaded, &sizes.finish(), 3, &style)?;
             }
             Topic::Lifetimes => {
-                let (loaded, lives) = self.analyzer()?.lives(&query, filter, naming, Lifetimes::new)?;
-                text::lifetimes(&mut out, &loaded, &lives.finish(), TEXT_ROWS, &style)?;
+                let (loaded, lifetimes) =
+                    self.analyzer()?.lifetimes(&query, filter, naming, Lifetimes::new)?;
+                text::lifetimes(&mut out, &loaded, &lifetimes.finish(), TEXT_ROWS, &style)?;
             }
             Topic::Threads => {
-                let (loaded, threads) = self.analyzer()?.lives(&query, filter, naming, Threads::new)?;
+                let (loaded, threads) = self.analyzer()?.lifetimes(&query, filter, naming, Threads::new)?;
                 text::threads(&mut out, &loaded, &threads.finish(), TEXT_ROWS, &style)?;
             }
             Topic::Pages => {
@@ -209,8 +210,9 @@ impl Asked {
                     Part::At(when) | Part::Range(_, when) => when,
                 };
                 let (query, with_ended) = (Query::of(Part::At(at.clone())), at == Anchor::End.into());
-                let (loaded, pages) =
-                    self.analyzer()?.lives(&query, None, naming, |tables| Pages::new(with_ended, tables))?;
+                let (loaded, pages) = self
+                    .analyzer()?
+                    .lifetimes(&query, None, naming, |tables| Pages::new(with_ended, tables))?;
                 if filter.is_some() || question.during.is_some() {
                     writeln!(out, "{}", catalogue::PAGES_ARE_WHOLE)?;
                 }
@@ -305,7 +307,7 @@ impl Asked {
             ListTopic::Frees(side) => {
                 let (filter, naming) = (question.lens.filter.as_ref(), self.options.naming.clone());
                 let (loaded, frees) =
-                    self.analyzer()?.lives(&question.query(), filter, naming, Frees::new)?;
+                    self.analyzer()?.lifetimes(&question.query(), filter, naming, Frees::new)?;
                 let rows = frees.finish(side, Order::default());
                 Ok(super::frees::frees(Arc::new(loaded), &rows, side))
             }

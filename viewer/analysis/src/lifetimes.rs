@@ -1,4 +1,4 @@
-//! What the lives of blocks tell beyond their sums: how long, how large, from whom to whom.
+//! What the lifetimes of blocks tell beyond their sums: how long, how large, from whom to whom.
 //!
 //! Each view is an observer of a pass ([`Watch`](crate::count::watch::Watch)), which is told of the blocks that were
 //! asked for: those allocated in the selected part of the capture, followed up to its end. So their sums match those

@@ -12,7 +12,7 @@ mod graph;
 mod heap_snapshot;
 mod history;
 mod instants;
-mod lives;
+mod lifetimes;
 mod pass;
 mod recorded;
 mod regions;

@@ -4,6 +4,7 @@
 //! since the start of the recording, unknown names are null with a `reason`.
 
 mod allocator;
+mod blocks;
 mod check;
 mod cost;
 mod cpu;
@@ -12,7 +13,6 @@ mod dump;
 mod head;
 mod info;
 mod leaks;
-mod lives;
 mod nameless;
 mod report;
 mod resident;
@@ -27,16 +27,16 @@ mod tree;
 mod unseen;
 
 pub use allocator::allocator;
+pub use blocks::ScannedFields;
+pub use blocks::{
+    failed, frees, frees_of_functions, history, invalid_frees, lifetimes, lines, pages, reallocs, retained,
+    sizes, temporary, threads,
+};
 pub use check::check;
 pub use diff::diff;
 pub use dump::Dump;
 pub use info::info;
 pub use leaks::leaks;
-pub use lives::ScannedFields;
-pub use lives::{
-    failed, frees, frees_of_functions, history, invalid_frees, lifetimes, lines, pages, reallocs, retained,
-    sizes, temporary, threads,
-};
 pub use report::report;
 pub use resident::resident;
 pub use tables::tables;

@@ -2,7 +2,7 @@
 
 use super::Analyzer;
 use super::heap_snapshot::{HeapSnapshot, SnapshotBuilder};
-use super::lives::without_leaks_that_are_meant;
+use super::lifetimes::without_leaks_that_are_meant;
 use super::pass::Pass;
 use crate::error::Error;
 use crate::lens::Lens;

@@ -1,4 +1,4 @@
-//! Views of block lives, on captures whose numbers were worked out by hand, and against the sums of the profile.
+//! Views of the lifetimes of blocks, on captures whose numbers were worked out by hand, and against the sums of the profile.
 
 use crate::support::Made;
 use crate::support::fixtures::{rich, sampled, small};
@@ -480,7 +480,8 @@ fn ranges_have_lives_of_their_own() {
     let table = |query: &Query, filter: Option<&str>| {
         let filter = filter.map(|text| text.parse().unwrap());
         let analyzer = Analyzer::open(&file).unwrap();
-        let (loaded, watch) = analyzer.lives(query, filter.as_ref(), Naming::Stored, Lifetimes::new).unwrap();
+        let (loaded, watch) =
+            analyzer.lifetimes(query, filter.as_ref(), Naming::Stored, Lifetimes::new).unwrap();
         let rows = watch.finish().stacks;
         let total = rows.iter().fold(Amount::ZERO, |sum, row| sum + row.total);
         assert_eq!(total, loaded.profile.total.allocated);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// What births and deaths add up to, by process and stack.
 #[derive(Debug, Default)]
-pub(crate) struct Lives {
+pub(crate) struct Lifetimes {
     pub(crate) costs: BTreeMap<(u32, u32), Cost>,
     /// Blocks that died and were not born, or died twice, or came back with what belongs to another.
     pub(crate) confused: Vec<String>,
@@ -20,7 +20,7 @@ pub(crate) struct Lives {
     births: Vec<Option<(Birth, NodeId)>>,
 }
 
-impl Lives {
+impl Lifetimes {
     /// Blocks that never died.
     pub(crate) fn immortal(&self) -> usize {
         self.births.iter().flatten().count()
@@ -31,7 +31,7 @@ impl Lives {
     }
 }
 
-impl Watch for Lives {
+impl Watch for Lifetimes {
     /// Which birth it was.
     type Kept = usize;
 

@@ -86,7 +86,7 @@ impl Analyzer {
     ///
     /// # Errors
     /// As [`Self::profile`].
-    pub fn lives<W: Watch>(
+    pub fn lifetimes<W: Watch>(
         mut self,
         query: &Query,
         expression: Option<&Expression>,

@@ -1,4 +1,4 @@
-//! Documents about the lives of blocks, and about lines.
+//! Documents about single blocks, and about lines.
 
 mod failed;
 mod frees;

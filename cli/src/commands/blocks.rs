@@ -1,4 +1,4 @@
-//! Shared by the commands about the lives of blocks.
+//! Shared by the commands about single blocks.
 
 use super::question::Question;
 use super::view::{self, Capture};
@@ -17,7 +17,7 @@ const LIMIT: usize = 20;
 /// Which blocks, and how much of the result. With --from and --to they are those that were allocated in between; what
 /// became of them later is not looked at.
 #[derive(Args, Debug)]
-pub(crate) struct LivesArguments {
+pub(crate) struct BlocksArguments {
     #[command(flatten)]
     capture: Capture,
     /// Only stacks that match, as in 'parse* and not (module:libssl* or thread:worker-?)'
@@ -41,10 +41,10 @@ pub(super) enum Form<'a> {
     Json,
 }
 
-impl LivesArguments {
+impl BlocksArguments {
     /// Replays the blocks to an observer.
     pub(super) fn observe<W: Watch>(&self, watch: impl FnOnce(&Tables) -> W) -> Result<(Loaded, W), Failure> {
-        self.ask(|analyzer, query, filter, naming| analyzer.lives(query, filter, naming, watch))
+        self.ask(|analyzer, query, filter, naming| analyzer.lifetimes(query, filter, naming, watch))
     }
 
     /// Queries the blocks.
