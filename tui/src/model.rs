@@ -3,7 +3,6 @@
 mod answers;
 mod cursor;
 mod flame;
-mod forest;
 mod functions;
 mod hits;
 mod labelled;
@@ -17,6 +16,7 @@ mod scans;
 mod state;
 mod time;
 mod trail;
+mod visible_tree;
 mod wrap;
 
 pub(crate) use cursor::Cursor;

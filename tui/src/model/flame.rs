@@ -6,9 +6,9 @@
 //!  ┃ expr     ┃ token        ┃
 //! ```
 
-use super::forest::{Forest, Memo, Order};
 use super::labelled::Labelled;
 use super::opened::Opened;
+use super::visible_tree::{Memo, Order, VisibleTree};
 use crate::work::View;
 use analysis::{LabelId, Tree};
 use std::sync::Arc;
@@ -74,9 +74,9 @@ impl Flame {
     /// The visible cells. Callers of the zoomed node stand above it at full width.
     // Cost: that of the cells, at most one for each column of each row.
     pub(crate) fn cells(&self, width: u16, height: u16) -> Vec<Cell> {
-        let Some(forest) = self.forest() else { return Vec::new() };
+        let Some(visible) = self.visible() else { return Vec::new() };
         let mut above: Vec<u32> =
-            std::iter::successors(forest.tree.parent(self.zoom), |&id| forest.tree.parent(id)).collect();
+            std::iter::successors(visible.tree.parent(self.zoom), |&id| visible.tree.parent(id)).collect();
         above.reverse();
         let mut cells = Vec::new();
         let bottom = self.top.saturating_add(u32::from(height));
@@ -95,10 +95,10 @@ impl Flame {
                     continue;
                 }
                 cells.push(Cell { id, x: first, width: last - first, depth });
-                let whole = self.rank(&forest, id).max(1) as f64;
+                let whole = self.rank(&visible, id).max(1) as f64;
                 let mut at = x;
-                for &child in forest.children(id).iter() {
-                    let part = wide * self.rank(&forest, child).max(0) as f64 / whole;
+                for &child in visible.children(id).iter() {
+                    let part = wide * self.rank(&visible, child).max(0) as f64 / whole;
                     below.push((child, at, part));
                     at += part;
                 }
@@ -112,20 +112,20 @@ impl Flame {
 
     /// Selects the largest callee.
     pub(crate) fn down(&mut self) {
-        let first = self.forest().and_then(|forest| forest.children(self.selected).first().copied());
+        let first = self.visible().and_then(|visible| visible.children(self.selected).first().copied());
         self.selected = first.unwrap_or(self.selected);
     }
 
     /// Selects the caller, up to the zoomed node.
     pub(crate) fn up(&mut self) {
-        let parent = self.forest().and_then(|forest| forest.tree.parent(self.selected));
+        let parent = self.visible().and_then(|visible| visible.tree.parent(self.selected));
         self.selected = parent.filter(|_| self.selected != self.zoom).unwrap_or(self.selected);
     }
 
     /// Selects a neighbour in the same row.
     pub(crate) fn aside(&mut self, step: isize) {
-        let next = self.forest().and_then(|forest| {
-            let siblings = forest.children(forest.tree.parent(self.selected)?);
+        let next = self.visible().and_then(|visible| {
+            let siblings = visible.children(visible.tree.parent(self.selected)?);
             let place = siblings.iter().position(|&id| id == self.selected)?;
             siblings.get(place.checked_add_signed(step)?).copied()
         });
@@ -139,7 +139,7 @@ impl Flame {
 
     /// Zooms out to the caller of the zoomed node.
     pub(crate) fn zoom_out(&mut self) {
-        let parent = self.forest().and_then(|forest| forest.tree.parent(self.zoom));
+        let parent = self.visible().and_then(|visible| visible.tree.parent(self.zoom));
         self.zoom = parent.unwrap_or(self.zoom);
         self.selected = self.zoom;
     }
@@ -195,14 +195,14 @@ impl Flame {
         }
     }
 
-    fn rank(&self, forest: &Forest<'_, View>, id: u32) -> i64 {
-        forest.shown.metric().rank(forest.tree.node(id).total)
+    fn rank(&self, visible: &VisibleTree<'_, View>, id: u32) -> i64 {
+        visible.shown.metric().rank(visible.tree.node(id).total)
     }
 
-    fn forest(&self) -> Option<Forest<'_, View>> {
+    fn visible(&self) -> Option<VisibleTree<'_, View>> {
         static CLOSED: std::sync::LazyLock<Opened> = std::sync::LazyLock::new(Opened::default);
         let (view, tree) = self.shown.as_ref()?;
-        Some(Forest { tree, shown: &**view, order: Order::Total, opened: &CLOSED, memo: &self.memo })
+        Some(VisibleTree { tree, shown: &**view, order: Order::Total, opened: &CLOSED, memo: &self.memo })
     }
 
     fn is_below_zoom(&self, id: u32) -> bool {

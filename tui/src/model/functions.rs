@@ -1,8 +1,8 @@
 //! The three lists: functions, callers of the selected one, and its callees.
 
 use super::cursor::Cursor;
-use super::forest::Order;
 use super::pane::Pane;
+use super::visible_tree::Order;
 use crate::work::View;
 use analysis::{Amount, FunctionCost, LabelId, Metric, Opening, Tree};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Finds the hits of a search in the order of rows, without a list of all rows.
 
-use super::forest::Forest;
 use super::labelled::Labelled;
+use super::visible_tree::VisibleTree;
 use analysis::Tree;
 
 /// Which nodes are hits, or have a hit below them.
@@ -28,31 +28,31 @@ impl Hits {
     }
 
     /// The next hit after a node, as if all rows were open; after the last one the first.
-    pub(crate) fn after<V: Labelled>(&self, forest: &Forest<'_, V>, from: u32) -> Option<u32> {
-        if let Some(below) = self.first_among(forest, forest.children(from).iter().copied()) {
+    pub(crate) fn after<V: Labelled>(&self, visible: &VisibleTree<'_, V>, from: u32) -> Option<u32> {
+        if let Some(below) = self.first_among(visible, visible.children(from).iter().copied()) {
             return Some(below);
         }
         let mut at = from;
-        while let Some(parent) = forest.tree.parent(at) {
-            let siblings = forest.children(parent);
+        while let Some(parent) = visible.tree.parent(at) {
+            let siblings = visible.children(parent);
             let later = siblings.iter().copied().skip_while(|&id| id != at).skip(1);
-            if let Some(found) = self.first_among(forest, later) {
+            if let Some(found) = self.first_among(visible, later) {
                 return Some(found);
             }
             at = parent;
         }
-        self.first_among(forest, std::iter::once(Tree::ROOT))
+        self.first_among(visible, std::iter::once(Tree::ROOT))
     }
 
     /// The first hit in the first of several trees that has one.
     fn first_among<V: Labelled>(
         &self,
-        forest: &Forest<'_, V>,
+        visible: &VisibleTree<'_, V>,
         mut trees: impl Iterator<Item = u32>,
     ) -> Option<u32> {
         let mut at = trees.find(|&id| self.leads_to_one[id as usize])?;
         while !self.is_hit[at as usize] {
-            at = forest.children(at).iter().copied().find(|&id| self.leads_to_one[id as usize])?;
+            at = visible.children(at).iter().copied().find(|&id| self.leads_to_one[id as usize])?;
         }
         Some(at)
     }

@@ -1,10 +1,10 @@
 //! A tree on the screen: what is open, what is selected, and which row is at the top.
 
-use super::forest::{Forest, Memo, Order};
 use super::hits::Hits;
 use super::labelled::Labelled;
 use super::node_path;
 use super::opened::Opened;
+use super::visible_tree::{Memo, Order, VisibleTree};
 use crate::work::View;
 use analysis::{LabelId, Opening, Tree};
 use std::sync::Arc;
@@ -110,14 +110,14 @@ impl<V: Labelled> Pane<V> {
 
     /// The rows in the window, which is scrolled to include the selected one.
     pub(crate) fn rows(&self, height: usize) -> Vec<Row> {
-        let Some(forest) = self.forest() else { return Vec::new() };
+        let Some(visible) = self.visible() else { return Vec::new() };
         let row = |id: u32| Row {
             id,
-            indent: forest.place(id).1,
-            open: forest.has_children(id).then(|| forest.is_open(id)),
+            indent: visible.place(id).1,
+            open: visible.has_children(id).then(|| visible.is_open(id)),
             is_selected: id == self.selected,
         };
-        forest.rows(self.top).take(height).map(row).collect()
+        visible.rows(self.top).take(height).map(row).collect()
     }
 
     /// All rows from the root on, at most `most`: for copies.
@@ -134,22 +134,22 @@ impl<V: Labelled> Pane<V> {
 
     /// Number of rows.
     pub(crate) fn count(&self) -> usize {
-        self.forest().map_or(0, |forest| forest.count())
+        self.visible().map_or(0, |visible| visible.count())
     }
 
     /// Scrolls so that the selected row is in a window of this height.
     pub(crate) fn scroll(&mut self, height: usize) {
-        let Some(forest) = self.forest() else { return };
-        let top = forest.seen(self.top);
-        let within = |top: u32| forest.rows(top).take(height.max(1)).any(|id| id == self.selected);
+        let Some(visible) = self.visible() else { return };
+        let top = visible.seen(self.top);
+        let within = |top: u32| visible.rows(top).take(height.max(1)).any(|id| id == self.selected);
         let new = if within(top) {
             top
         } else {
             // If it is below the window, it becomes the last row; if above, the first.
             let mut above = self.selected;
-            let is_below = self.is_before(&forest, top, self.selected);
+            let is_below = self.is_before(&visible, top, self.selected);
             for _ in 1..if is_below { height.max(1) } else { 1 } {
-                above = forest.previous(above).unwrap_or(above);
+                above = visible.previous(above).unwrap_or(above);
             }
             above
         };
@@ -158,10 +158,10 @@ impl<V: Labelled> Pane<V> {
 
     /// Moves the selection by some rows.
     pub(crate) fn step(&mut self, rows: isize) {
-        let Some(forest) = self.forest() else { return };
+        let Some(visible) = self.visible() else { return };
         let mut at = self.selected;
         for _ in 0..rows.unsigned_abs() {
-            let next = if rows > 0 { forest.next(at) } else { forest.previous(at) };
+            let next = if rows > 0 { visible.next(at) } else { visible.previous(at) };
             let Some(next) = next else { break };
             at = next;
         }
@@ -175,14 +175,16 @@ impl<V: Labelled> Pane<V> {
 
     /// Selects the last row.
     pub(crate) fn end(&mut self) {
-        if let Some(forest) = self.forest() {
-            self.selected = forest.last_of(Tree::ROOT);
+        if let Some(visible) = self.visible() {
+            self.selected = visible.last_of(Tree::ROOT);
         }
     }
 
     /// Selects the row at an offset from the top one; true when it was selected already.
     pub(crate) fn click(&mut self, row: usize) -> bool {
-        let Some(id) = self.forest().and_then(|forest| forest.rows(self.top).nth(row)) else { return false };
+        let Some(id) = self.visible().and_then(|visible| visible.rows(self.top).nth(row)) else {
+            return false;
+        };
         std::mem::replace(&mut self.selected, id) == id
     }
 
@@ -196,17 +198,17 @@ impl<V: Labelled> Pane<V> {
 
     /// Closes an open row, opens a closed one.
     pub(crate) fn toggle(&mut self) {
-        let Some(forest) = self.forest() else { return };
-        let open = !forest.is_open(self.selected);
+        let Some(visible) = self.visible() else { return };
+        let open = !visible.is_open(self.selected);
         self.is_touched = true;
         self.set_open(self.selected, open);
     }
 
     /// Opens the selected row, its only child, and so on; if it is open already, goes to its first child.
     pub(crate) fn go_in(&mut self) {
-        let Some(forest) = self.forest() else { return };
-        if forest.is_open(self.selected) {
-            if let Some(&first) = forest.children(self.selected).first() {
+        let Some(visible) = self.visible() else { return };
+        if visible.is_open(self.selected) {
+            if let Some(&first) = visible.children(self.selected).first() {
                 self.selected = first;
             }
             return;
@@ -215,7 +217,7 @@ impl<V: Labelled> Pane<V> {
         let mut at = Some(self.selected);
         while let Some(id) = at {
             opened.push(id);
-            let children = forest.children(id);
+            let children = visible.children(id);
             at = children.first().copied().filter(|_| children.len() == 1);
         }
         self.is_touched = true;
@@ -224,10 +226,10 @@ impl<V: Labelled> Pane<V> {
 
     /// Closes the selected row; if it is closed already, goes to its caller.
     pub(crate) fn go_out(&mut self) {
-        let Some(forest) = self.forest() else { return };
-        if forest.is_open(self.selected) && forest.has_children(self.selected) {
+        let Some(visible) = self.visible() else { return };
+        if visible.is_open(self.selected) && visible.has_children(self.selected) {
             self.toggle();
-        } else if let Some(parent) = forest.tree.parent(self.selected) {
+        } else if let Some(parent) = visible.tree.parent(self.selected) {
             self.selected = parent;
         }
     }
@@ -248,21 +250,21 @@ impl<V: Labelled> Pane<V> {
         let labels = (0..view.labels()).filter_map(|label| u32::try_from(label).ok()).map(LabelId);
         let named: Vec<bool> = labels.map(|label| passes(view.name(label))).collect();
         let hits = Hits::of(tree, &named);
-        let Some(forest) = self.forest() else { return false };
-        let Some(found) = hits.after(&forest, self.selected) else { return false };
+        let Some(visible) = self.visible() else { return false };
+        let Some(found) = hits.after(&visible, self.selected) else { return false };
         self.is_touched = true;
         self.select(found);
         true
     }
 
     /// The walker over the tree on the screen.
-    pub(crate) fn forest(&self) -> Option<Forest<'_, V>> {
+    pub(crate) fn visible(&self) -> Option<VisibleTree<'_, V>> {
         let (view, tree) = self.shown.as_ref()?;
-        Some(Forest { tree, shown: &**view, order: self.order, opened: &self.opened, memo: &self.memo })
+        Some(VisibleTree { tree, shown: &**view, order: self.order, opened: &self.opened, memo: &self.memo })
     }
 
     fn set_open(&mut self, id: u32, open: bool) {
-        let Some(key) = self.forest().map(|forest| forest.place(id).0) else { return };
+        let Some(key) = self.visible().map(|visible| visible.place(id).0) else { return };
         self.opened.set(key, open);
     }
 
@@ -274,9 +276,9 @@ impl<V: Labelled> Pane<V> {
     }
 
     /// True when one node comes before another in the order of rows.
-    fn is_before(&self, forest: &Forest<'_, V>, first: u32, second: u32) -> bool {
+    fn is_before(&self, visible: &VisibleTree<'_, V>, first: u32, second: u32) -> bool {
         let callers = |id: u32| {
-            let mut path: Vec<u32> = std::iter::successors(Some(id), |&id| forest.tree.parent(id)).collect();
+            let mut path: Vec<u32> = std::iter::successors(Some(id), |&id| visible.tree.parent(id)).collect();
             path.reverse();
             path
         };
@@ -286,7 +288,7 @@ impl<V: Labelled> Pane<V> {
             (None, _) => true,
             (_, None) => false,
             (Some(a), Some(b)) => {
-                let siblings = forest.children(forest.tree.parent(*a).unwrap_or(Tree::ROOT));
+                let siblings = visible.children(visible.tree.parent(*a).unwrap_or(Tree::ROOT));
                 let place = |id: &u32| siblings.iter().position(|sibling| sibling == id);
                 place(a) < place(b)
             }

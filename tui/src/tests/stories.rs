@@ -158,12 +158,12 @@ fn large_trees_cost_their_screen() {
     {
         user.press(keys);
         user.screen();
-        let looked_at = user.model.pane().forest().unwrap().looked_at();
+        let looked_at = user.model.pane().visible().unwrap().looked_at();
         assert!(looked_at <= most, "{keys}: {looked_at} nodes for {rows} rows");
     }
     assert!(user.screen().contains("f0"), "{}", user.screen());
     user.press("2<Down><Down><Tab><Tab>");
-    let below = user.model.functions.below.forest().unwrap().looked_at();
+    let below = user.model.functions.below.visible().unwrap().looked_at();
     assert!(below <= 4 * rows, "{below} nodes below a function");
 }
 

@@ -11,9 +11,9 @@ mod over_time;
 mod pages;
 mod stacks;
 
+use super::call_tree::{BlocksEnd, CallTree, Ended, Row};
 use super::columns::{Column, Columns};
 use super::fold::Folded;
-use super::forest::{BlocksEnd, Ended, Forest, Row};
 use super::overview::Overview;
 use super::texts::Texts;
 use crate::options::{Drawing, PageOptions};
@@ -83,7 +83,7 @@ pub(super) struct Parts<'a> {
     /// The history of the whole time.
     pub(super) history: &'a History,
     pub(super) options: &'a PageOptions,
-    pub(super) forest: &'a Forest,
+    pub(super) call_tree: &'a CallTree,
     pub(super) sources: &'a RefCell<Sources>,
     pub(super) memory: Option<&'a PeakMemory>,
     pub(super) overview: &'a Overview,
@@ -91,7 +91,7 @@ pub(super) struct Parts<'a> {
     pub(super) older: Option<&'a Overview>,
 }
 
-/// The data of a page with this part of its forest, and the history whose changes the forest has.
+/// The data of a page with this part of its tree, and the history whose changes the tree has.
 pub(super) fn data(parts: &Parts<'_>, history: &History, folded: &Folded) -> io::Result<Vec<u8>> {
     let fixed = Fixed::new(parts, folded);
     let changes: Vec<&[(u32, Flow)]> = folded.rows.iter().map(|row| row.changes.as_slice()).collect();
@@ -115,7 +115,7 @@ impl Fixed {
     pub(super) fn new(parts: &Parts<'_>, folded: &Folded) -> Self {
         let mut writer = Writer { parts, texts: Texts::default(), columns: Columns::default() };
         let sources = parts.options.with_source.then_some(parts.sources);
-        let stacks = Stacks { loaded: parts.loaded, forest: parts.forest, sources };
+        let stacks = Stacks { loaded: parts.loaded, call_tree: parts.call_tree, sources };
         stacks.write(&mut writer.columns, &mut writer.texts, folded);
         writer.rows(&folded.rows);
         writer.ends(folded);
@@ -158,8 +158,8 @@ impl Fixed {
             cell_bytes: parts.memory.map(|memory| memory.map.cell_bytes),
             pages: self.pages.as_ref(),
             drawing: parts.options.drawing.as_ref(),
-            sizes: parts.forest.sizes.iter().map(SizeClass::to_string).collect(),
-            ages: parts.forest.ages.iter().map(Age::to_string).collect(),
+            sizes: parts.call_tree.sizes.iter().map(SizeClass::to_string).collect(),
+            ages: parts.call_tree.ages.iter().map(Age::to_string).collect(),
             columns: self.columns.table.iter().chain(&over_time.table).collect(),
         };
         headed(&head)

@@ -1,4 +1,4 @@
-//! Which part of a forest fits into a page.
+//! Which part of a tree fits into a page.
 //!
 //! Nodes are kept by *weight*: their largest share, including what is below them, of anything that a page shows.
 //! Everything else is folded into one node below the nearest caller that is kept, so that sums stay right:
@@ -9,7 +9,7 @@
 //!         └─ e
 //! ```
 
-use super::forest::{Forest, ROOT, Row};
+use super::call_tree::{CallTree, ROOT, Row};
 use analysis::{Amount, Cost, Flow};
 use hashbrown::HashMap;
 
@@ -25,18 +25,18 @@ pub(super) struct Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageNode {
     pub(super) parent: u32,
-    /// Its index in the forest's table of places; none for what was folded.
+    /// Its index in the tree's table of places; none for what was folded.
     pub(super) place: Option<u32>,
 }
 
-/// The part of a forest that is kept.
+/// The part of a tree that is kept.
 #[derive(Debug, Default)]
 pub(super) struct Folded {
     /// From the root down, each followed by what is below it.
     pub(super) nodes: Vec<PageNode>,
     /// In the order of nodes.
     pub(super) rows: Vec<Row>,
-    /// By row of the forest, the index of the row that contains it.
+    /// By row of the tree, the index of the row that contains it.
     pub(super) row_of: Vec<u32>,
     /// Number of stacks without a node of their own.
     pub(super) stacks: usize,
@@ -45,35 +45,35 @@ pub(super) struct Folded {
 }
 
 impl Folded {
-    /// Keeps the weightiest nodes of a forest.
-    pub(super) fn new(forest: &Forest, total: &Cost, limits: Limits) -> Self {
-        let entries = forest.rows.iter().map(Row::entries).sum::<usize>();
-        if forest.nodes.len() <= limits.nodes && entries <= limits.changes {
-            return Self::whole(forest);
+    /// Keeps the weightiest nodes of a tree.
+    pub(super) fn new(call_tree: &CallTree, total: &Cost, limits: Limits) -> Self {
+        let entries = call_tree.rows.iter().map(Row::entries).sum::<usize>();
+        if call_tree.nodes.len() <= limits.nodes && entries <= limits.changes {
+            return Self::whole(call_tree);
         }
-        Self::keeping(forest, &kept(forest, &weights(forest, total), limits))
+        Self::keeping(call_tree, &kept(call_tree, &weights(call_tree, total), limits))
     }
 
-    /// Keeps the whole forest, in the order of a page.
-    pub(super) fn whole(forest: &Forest) -> Self {
-        Self::keeping(forest, &vec![true; forest.nodes.len()])
+    /// Keeps the whole tree, in the order of a page.
+    pub(super) fn whole(call_tree: &CallTree) -> Self {
+        Self::keeping(call_tree, &vec![true; call_tree.nodes.len()])
     }
 
-    fn keeping(forest: &Forest, kept: &[bool]) -> Self {
-        let mut folded = Self { row_of: vec![0; forest.rows.len()], ..Self::default() };
-        let page_node = folded.take_nodes(forest, kept);
+    fn keeping(call_tree: &CallTree, kept: &[bool]) -> Self {
+        let mut folded = Self { row_of: vec![0; call_tree.rows.len()], ..Self::default() };
+        let page_node = folded.take_nodes(call_tree, kept);
         // Folded stacks share one row, whichever function was called.
         let call = |row: &Row| if kept[row.node as usize] { row.call } else { 0 };
-        let places = forest.rows.iter().enumerate();
+        let places = call_tree.rows.iter().enumerate();
         let mut places: Vec<(u32, u8, usize)> =
             places.map(|(place, row)| (page_node[row.node as usize], call(row), place)).collect();
         places.sort_unstable();
         for of_row in places.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let number = u32::try_from(folded.rows.len()).expect("fewer rows than the forest has");
+            let number = u32::try_from(folded.rows.len()).expect("fewer rows than the tree has");
             let (node, call, _) = of_row[0];
             let mut sum = Row { node, call, ..Row::default() };
             for &(_, _, place) in of_row {
-                let row = &forest.rows[place];
+                let row = &call_tree.rows[place];
                 folded.row_of[place] = number;
                 sum.absorb(row);
                 if !kept[row.node as usize] {
@@ -86,20 +86,20 @@ impl Folded {
         folded
     }
 
-    /// Puts the nodes into order, and returns where each node of the forest went.
-    fn take_nodes(&mut self, forest: &Forest, kept: &[bool]) -> Vec<u32> {
-        let children = Children::new(forest, kept);
-        let mut page_node = vec![ROOT; forest.nodes.len()];
+    /// Puts the nodes into order, and returns where each node of the tree went.
+    fn take_nodes(&mut self, call_tree: &CallTree, kept: &[bool]) -> Vec<u32> {
+        let children = Children::new(call_tree, kept);
+        let mut page_node = vec![ROOT; call_tree.nodes.len()];
         let mut ahead = vec![(ROOT, ROOT)];
         while let Some((id, parent)) = ahead.pop() {
-            let here = u32::try_from(self.nodes.len()).expect("fewer nodes than the forest has");
-            self.nodes.push(PageNode { parent, place: Some(forest.nodes[id as usize].1) });
+            let here = u32::try_from(self.nodes.len()).expect("fewer nodes than the tree has");
+            self.nodes.push(PageNode { parent, place: Some(call_tree.nodes[id as usize].1) });
             page_node[id as usize] = here;
             ahead.extend(children.of(id).map(|child| (child, here)));
         }
         // Parents come first, so it is already known where each one went.
         let mut remainders: HashMap<u32, u32> = HashMap::new();
-        for (id, &(parent, _)) in forest.nodes.iter().enumerate() {
+        for (id, &(parent, _)) in call_tree.nodes.iter().enumerate() {
             if kept[id] {
                 continue;
             }
@@ -108,7 +108,7 @@ impl Folded {
                 false => above,
                 true => *remainders.entry(above).or_insert_with(|| {
                     self.nodes.push(PageNode { parent: above, place: None });
-                    u32::try_from(self.nodes.len() - 1).expect("fewer nodes than the forest has")
+                    u32::try_from(self.nodes.len() - 1).expect("fewer nodes than the tree has")
                 }),
             };
         }
@@ -123,10 +123,10 @@ struct Children {
 }
 
 impl Children {
-    fn new(forest: &Forest, kept: &[bool]) -> Self {
+    fn new(call_tree: &CallTree, kept: &[bool]) -> Self {
         let mut children =
-            Self { first: vec![ROOT; forest.nodes.len()], next: vec![ROOT; forest.nodes.len()] };
-        for (id, &(parent, _)) in (0_u32..).zip(&forest.nodes).skip(1) {
+            Self { first: vec![ROOT; call_tree.nodes.len()], next: vec![ROOT; call_tree.nodes.len()] };
+        for (id, &(parent, _)) in (0_u32..).zip(&call_tree.nodes).skip(1) {
             if kept[id as usize] {
                 children.next[id as usize] = children.first[parent as usize];
                 children.first[parent as usize] = id;
@@ -143,14 +143,14 @@ impl Children {
 }
 
 /// Which nodes are kept: as many as fit, the weightiest first, callers before their callees.
-fn kept(forest: &Forest, weights: &[f64], limits: Limits) -> Vec<bool> {
-    let mut changes = vec![0_usize; forest.nodes.len()];
-    for row in &forest.rows {
+fn kept(call_tree: &CallTree, weights: &[f64], limits: Limits) -> Vec<bool> {
+    let mut changes = vec![0_usize; call_tree.nodes.len()];
+    for row in &call_tree.rows {
         changes[row.node as usize] += row.entries();
     }
-    let mut order: Vec<usize> = (1..forest.nodes.len()).collect();
+    let mut order: Vec<usize> = (1..call_tree.nodes.len()).collect();
     order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
-    let mut kept = vec![false; forest.nodes.len()];
+    let mut kept = vec![false; call_tree.nodes.len()];
     kept[0] = true;
     let mut sum = changes[0];
     for id in order.into_iter().take(limits.nodes.saturating_sub(1)) {
@@ -165,13 +165,13 @@ fn kept(forest: &Forest, weights: &[f64], limits: Limits) -> Vec<bool> {
 
 /// The weight of every node: that of its rows and of everything below it. A caller weighs at least as much as its
 /// callees.
-fn weights(forest: &Forest, total: &Cost) -> Vec<f64> {
-    let mut weights = vec![0.0_f64; forest.nodes.len()];
-    for row in &forest.rows {
+fn weights(call_tree: &CallTree, total: &Cost) -> Vec<f64> {
+    let mut weights = vec![0.0_f64; call_tree.nodes.len()];
+    for row in &call_tree.rows {
         weights[row.node as usize] += weight(row, total);
     }
-    for id in (1..forest.nodes.len()).rev() {
-        let (parent, _) = forest.nodes[id];
+    for id in (1..call_tree.nodes.len()).rev() {
+        let (parent, _) = call_tree.nodes[id];
         weights[parent as usize] += weights[id];
     }
     weights

@@ -1,7 +1,7 @@
 //! The web report: one file that a browser opens without a network.
 //!
 //! ```text
-//!  Loaded, History ──► Forest ──► Columns ──► deflate ──► base64 ─┐
+//!  Loaded, History ──► CallTree ──► Columns ──► deflate ──► base64 ─┐
 //!                      folded     numbers, names once             ├──► report.html
 //!                                 assets: page, style, scripts ───┘
 //! ```
@@ -27,11 +27,11 @@
 //! zooms in.
 
 mod beside;
+mod call_tree;
 mod columns;
 mod data;
 mod deflate;
 mod fold;
-mod forest;
 mod graph;
 mod limits;
 mod options;

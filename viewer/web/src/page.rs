@@ -1,8 +1,8 @@
 //! Assembles a page, and keeps it within its size.
 
 use super::beside::Beside;
+use super::call_tree::{CallTree, Row};
 use super::data::{Parts, data};
-use super::forest::{Forest, Row};
 use super::overview::{Overview, overview};
 use super::pieces::Pieces;
 use super::scan::HeldScans;
@@ -83,7 +83,7 @@ struct Size {
 
 /// Packs the data of a capture; what all of its histories share is computed once.
 pub struct Packer {
-    forest: Forest,
+    call_tree: CallTree,
     sources: RefCell<Sources>,
     memory: Option<PeakMemory>,
     overview: Overview,
@@ -107,12 +107,12 @@ impl Packer {
         options: &PageOptions,
     ) -> io::Result<Self> {
         let sources = RefCell::new(Sources::new(options.path_map.clone()));
-        let forest = Forest::new(loaded, history, beside.as_ref().map(|beside| &beside.diff));
+        let call_tree = CallTree::new(loaded, history, beside.as_ref().map(|beside| &beside.diff));
         let (overview, older) = match beside {
             Some(Beside { newer, older, .. }) => (newer, Some(older)),
             None => (overview(loaded)?, None),
         };
-        Ok(Self { forest, sources, memory, overview, older, pieces: None })
+        Ok(Self { call_tree, sources, memory, overview, older, pieces: None })
     }
 
     /// The data of a history for a nearby server: fast to make. `whole` is the history of the whole time; `history`
@@ -127,7 +127,7 @@ impl Packer {
         history: &History,
         options: &PageOptions,
     ) -> io::Result<Vec<u8>> {
-        if self.pieces.is_none() && self.forest.nodes.len() <= LIMITS.nodes {
+        if self.pieces.is_none() && self.call_tree.nodes.len() <= LIMITS.nodes {
             self.pieces = Some(Pieces::new(&self.parts(loaded, whole, options))?);
         }
         if let Some(pieces) = &self.pieces
@@ -140,9 +140,9 @@ impl Packer {
     }
 
     fn parts<'a>(&'a self, loaded: &'a Loaded, whole: &'a History, options: &'a PageOptions) -> Parts<'a> {
-        let Self { forest, sources, memory, overview, older, .. } = self;
+        let Self { call_tree, sources, memory, overview, older, .. } = self;
         let (memory, older) = (memory.as_ref(), older.as_ref());
-        Parts { loaded, history: whole, options, forest, sources, memory, overview, older }
+        Parts { loaded, history: whole, options, call_tree, sources, memory, overview, older }
     }
 
     fn pack(
@@ -152,14 +152,14 @@ impl Packer {
         options: &PageOptions,
         size: Size,
     ) -> io::Result<Vec<u8>> {
-        self.forest.take_changes(history);
+        self.call_tree.take_changes(history);
         let parts = self.parts(loaded, whole, options);
-        let forest = &self.forest;
-        let changes = forest.rows.iter().map(Row::entries).sum::<usize>();
+        let call_tree = &self.call_tree;
+        let changes = call_tree.rows.iter().map(Row::entries).sum::<usize>();
         let mut limits =
-            Limits { nodes: LIMITS.nodes.min(forest.nodes.len()), changes: LIMITS.changes.min(changes) };
+            Limits { nodes: LIMITS.nodes.min(call_tree.nodes.len()), changes: LIMITS.changes.min(changes) };
         for _ in 0..ATTEMPTS {
-            let folded = Folded::new(forest, &loaded.profile.total, limits);
+            let folded = Folded::new(call_tree, &loaded.profile.total, limits);
             let packed = deflate(&data(&parts, history, &folded)?, size.compression)?;
             if packed.len() <= size.room {
                 return Ok(packed);

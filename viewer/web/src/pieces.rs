@@ -5,9 +5,9 @@
 //!  of the range   nodes, rows, names …        of the range           that they form one stream when concatenated
 //! ```
 
+use super::call_tree::{Row, add};
 use super::data::{Fixed, Parts, over_time};
 use super::fold::Folded;
-use super::forest::{Row, add};
 use crate::limits::{LIMITS, MOST_BYTES};
 use analysis::{Flow, History};
 use flate2::Compression;
@@ -28,12 +28,12 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// From a forest without the changes of any history.
+    /// From a tree without the changes of any history.
     pub(super) fn new(parts: &Parts<'_>) -> io::Result<Self> {
-        let folded = Folded::whole(parts.forest);
+        let folded = Folded::whole(parts.call_tree);
         let fixed = Fixed::new(parts, &folded);
         let packed = deflated(&fixed.columns.bytes)?;
-        let sites = parts.forest.of_sites.iter().enumerate();
+        let sites = parts.call_tree.of_sites.iter().enumerate();
         let mut sites: Vec<(u32, usize)> = sites.map(|(site, &row)| (folded.row_of[row], site)).collect();
         sites.sort_unstable();
         let entries = folded.rows.iter().map(Row::entries).sum();

@@ -94,7 +94,7 @@ impl Writer<'_> {
             let times_ns: Vec<(u64, u64)> =
                 row.regions.iter().take(room).map(|region| (region.from, region.to)).collect();
             room -= times_ns.len();
-            let number = self.parts.forest.regions.iter().position(|name| *name == row.name);
+            let number = self.parts.call_tree.regions.iter().position(|name| *name == row.name);
             RegionFields {
                 name: texts.number(loaded.tables.string(row.name)),
                 number: number.and_then(|number| u32::try_from(number).ok()),

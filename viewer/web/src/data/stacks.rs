@@ -1,8 +1,8 @@
 //! The stacks of a page, or of a scan: nodes, the places that they refer to, and the labels of these.
 
+use crate::call_tree::{CallTree, Place};
 use crate::columns::Columns;
 use crate::fold::Folded;
-use crate::forest::{Forest, Place};
 use crate::texts::Texts;
 use analysis::{Kind, LabelId};
 use engine::{Loaded, Sources};
@@ -15,13 +15,13 @@ const MOST_OF_A_LINE: usize = 200;
 /// The source of stacks to be written.
 pub(crate) struct Stacks<'a> {
     pub(crate) loaded: &'a Loaded,
-    pub(crate) forest: &'a Forest,
+    pub(crate) call_tree: &'a CallTree,
     /// The source files, if the text of lines is wanted.
     pub(crate) sources: Option<&'a RefCell<Sources>>,
 }
 
 impl Stacks<'_> {
-    /// Writes the folded forest, with only those places and labels that are used.
+    /// Writes the folded tree, with only those places and labels that are used.
     pub(crate) fn write(&self, columns: &mut Columns, texts: &mut Texts, folded: &Folded) {
         let mut places: Vec<Place> = Vec::new();
         let mut known: HashMap<u32, i64> = HashMap::new();
@@ -29,7 +29,7 @@ impl Stacks<'_> {
         for node in &folded.nodes {
             let number = node.place.map(|place| {
                 *known.entry(place).or_insert_with(|| {
-                    places.push(self.forest.places[place as usize]);
+                    places.push(self.call_tree.places[place as usize]);
                     places.len() as i64
                 })
             });

@@ -174,7 +174,7 @@ fn pieces_are_the_data() {
     }
 }
 
-fn sum(rows: &[super::super::forest::Row]) -> Cost {
+fn sum(rows: &[super::super::call_tree::Row]) -> Cost {
     rows.iter().fold(Cost::default(), |mut sum, row| {
         sum += row.cost;
         sum
@@ -182,7 +182,7 @@ fn sum(rows: &[super::super::forest::Row]) -> Cost {
 }
 
 /// What rows had before, and what the comparison moved between them.
-fn changed(rows: &[super::super::forest::Row]) -> (Cost, Cost) {
+fn changed(rows: &[super::super::call_tree::Row]) -> (Cost, Cost) {
     rows.iter().flat_map(|row| &row.change).fold(Default::default(), |(mut before, mut moved), change| {
         before += change.before;
         moved += change.moved;
@@ -209,24 +209,24 @@ proptest! {
         let ((older, _), (loaded, history)) = (of(&before), of(&sizes));
         let of_older = older.profile.total;
         let (loaded, beside) = Beside::new(older, loaded, Spelling::Exact).unwrap();
-        let mut forest = Forest::new(&loaded, &history, Some(&beside.diff));
-        forest.take_changes(&history);
-        let folded = Folded::new(&forest, &loaded.profile.total, Limits { nodes, changes });
+        let mut call_tree = CallTree::new(&loaded, &history, Some(&beside.diff));
+        call_tree.take_changes(&history);
+        let folded = Folded::new(&call_tree, &loaded.profile.total, Limits { nodes, changes });
         prop_assert_eq!(sum(&folded.rows), loaded.profile.total);
-        prop_assert_eq!(sum(&forest.rows), loaded.profile.total);
-        prop_assert_eq!(changed(&forest.rows), (of_older, Cost::default()));
+        prop_assert_eq!(sum(&call_tree.rows), loaded.profile.total);
+        prop_assert_eq!(changed(&call_tree.rows), (of_older, Cost::default()));
         prop_assert_eq!(changed(&folded.rows), (of_older, Cost::default()));
         let kept = folded.nodes.iter().filter(|node| node.place.is_some()).count();
         prop_assert!(kept <= nodes.max(1));
         for (id, node) in folded.nodes.iter().enumerate().skip(1) {
             prop_assert!((node.parent as usize) < id);
         }
-        let live = |rows: &[super::super::forest::Row]| {
+        let live = |rows: &[super::super::call_tree::Row]| {
             let changes = rows.iter().flat_map(|row| &row.changes);
             let mut by_slice = std::collections::BTreeMap::new();
             changes.for_each(|(slice, change)| *by_slice.entry(*slice).or_insert(0) += change.live.bytes);
             by_slice
         };
-        prop_assert_eq!(live(&folded.rows), live(&forest.rows));
+        prop_assert_eq!(live(&folded.rows), live(&call_tree.rows));
     }
 }

@@ -4,10 +4,10 @@
 
 use super::found::{Found, LeftOut};
 use super::numbering::Numbering;
+use crate::call_tree::CallTree;
 use crate::columns::{Column, Columns};
 use crate::data::{Stacks, headed};
 use crate::fold::Folded;
-use crate::forest::Forest;
 use crate::texts::Texts;
 use analysis::{Amount, called_of, plumbing};
 use engine::Loaded;
@@ -78,15 +78,15 @@ pub(super) fn data(loaded: &Loaded, scanned: &Scanned, found: &Found, most: usiz
     let Parts { mut columns, mut texts, numbers } = parts;
     let names = numbers.roots.iter().map(|root| i64::from(texts.number(&root_name(&scanned.roots, *root))));
     columns.numbers("root.name", names);
-    let forest = Forest::of_stacks(loaded, scanned.scan.process, &numbers.stacks);
-    let folded = Folded::whole(&forest);
-    Stacks { loaded, forest: &forest, sources: None }.write(&mut columns, &mut texts, &folded);
+    let call_tree = CallTree::of_stacks(loaded, scanned.scan.process, &numbers.stacks);
+    let folded = Folded::whole(&call_tree);
+    Stacks { loaded, call_tree: &call_tree, sources: None }.write(&mut columns, &mut texts, &folded);
     let (tables, all) = (&loaded.tables, &loaded.names);
     let plumbing = numbers.stacks.iter().map(|&node| plumbing(tables, all, node) as i64);
     columns.numbers("stack.plumbing", plumbing);
     let called = numbers.stacks.iter().map(|&node| i64::from(called_of(tables, all, node).is_some()));
     columns.numbers("stack.called", called);
-    let rows = forest.of_sites.iter().map(|&row| &folded.rows[folded.row_of[row] as usize]);
+    let rows = call_tree.of_sites.iter().map(|&row| &folded.rows[folded.row_of[row] as usize]);
     columns.numbers("stack.node", rows.map(|row| i64::from(row.node)));
     let head = Head {
         version: VERSION,

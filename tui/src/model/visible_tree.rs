@@ -48,7 +48,7 @@ impl Order {
 
 /// A tree in an order, and which of its nodes are open.
 #[derive(Debug)]
-pub(crate) struct Forest<'a, V> {
+pub(crate) struct VisibleTree<'a, V> {
     pub(crate) tree: &'a Tree,
     pub(crate) shown: &'a V,
     pub(crate) order: Order,
@@ -70,7 +70,7 @@ fn key_below(above: Key, mark: &str) -> Key {
     hasher.finish()
 }
 
-impl<V: Labelled> Forest<'_, V> {
+impl<V: Labelled> VisibleTree<'_, V> {
     /// Number of nodes whose children were looked at: what the walks have cost.
     #[cfg(test)]
     pub(crate) fn looked_at(&self) -> usize {

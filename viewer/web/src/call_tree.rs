@@ -58,7 +58,7 @@ pub(super) enum BlocksEnd {
     Unseen,
     /// By `realloc` to size 0, which has no stack.
     ToNothing,
-    /// By the stack of this row of the forest.
+    /// By the stack of this row of the tree.
     By(u32),
 }
 
@@ -111,7 +111,7 @@ impl Row {
 
 /// The tree. Parents come before their children.
 #[derive(Debug, Default)]
-pub(super) struct Forest {
+pub(super) struct CallTree {
     /// Names of the regions that rows refer to.
     pub(super) regions: Vec<StringId>,
     /// The size and lifetime classes that rows refer to.
@@ -125,7 +125,7 @@ pub(super) struct Forest {
     pub(super) of_sites: Vec<usize>,
 }
 
-impl Forest {
+impl CallTree {
     /// From all stacks that ever allocated, without changes: for any history of these sites. Includes their costs in
     /// an older capture, if compared with one.
     pub(super) fn new(loaded: &Loaded, history: &History, diff: Option<&Diff>) -> Self {
@@ -143,7 +143,7 @@ impl Forest {
             node: site.node,
             adds: Adds::Site(number),
         });
-        builder.forest.of_sites = vec![0; sites.len()];
+        builder.call_tree.of_sites = vec![0; sites.len()];
         let mut items: Vec<Item<'_>> = costs.chain(sites).collect();
         let during = history.during.iter().map(|during| Item {
             process: names.process(during.process),
@@ -173,18 +173,18 @@ impl Forest {
         }
         if diff.is_some() {
             builder
-                .forest
+                .call_tree
                 .rows
                 .iter_mut()
                 .for_each(|row| row.change.get_or_insert_default().moved -= row.cost);
         }
-        builder.forest
+        builder.call_tree
     }
 
     /// From some stacks of a process only: the row of each is that of its site.
     pub(super) fn of_stacks(loaded: &Loaded, process: ProcessId, stacks: &[NodeId]) -> Self {
         let mut builder = Builder::new(&loaded.tables, &loaded.names);
-        builder.forest.of_sites = vec![0; stacks.len()];
+        builder.call_tree.of_sites = vec![0; stacks.len()];
         let process = loaded.names.process(process);
         let mut items: Vec<Item<'_>> = (0..)
             .zip(stacks)
@@ -192,7 +192,7 @@ impl Forest {
             .collect();
         items.sort_by_key(|item| item.node);
         builder.process(&items, &mut StackMap::new(&loaded.tables));
-        builder.forest
+        builder.call_tree
     }
 
     /// Replaces the changes by those of another history of the same sites.
@@ -230,7 +230,7 @@ enum Adds<'a> {
 struct Builder<'a> {
     tables: &'a Tables,
     names: &'a Names,
-    forest: Forest,
+    call_tree: CallTree,
     places: HashMap<Place, u32>,
     children: HashMap<(u32, u32), u32>,
     rows: HashMap<(u32, u8), usize>,
@@ -241,13 +241,13 @@ impl<'a> Builder<'a> {
         let mut builder = Self {
             tables,
             names,
-            forest: Forest::default(),
+            call_tree: CallTree::default(),
             places: HashMap::new(),
             children: HashMap::new(),
             rows: HashMap::new(),
         };
         let everything = builder.place(lone(LabelId::EVERYTHING));
-        builder.forest.nodes.push((ROOT, everything));
+        builder.call_tree.nodes.push((ROOT, everything));
         builder
     }
 
@@ -256,12 +256,12 @@ impl<'a> Builder<'a> {
         let sizes: BTreeSet<SizeClass> =
             shapes.iter().flat_map(|shape| &shape.sizes).map(|(size, _)| *size).collect();
         let ages: BTreeSet<Age> = shapes.iter().flat_map(|shape| &shape.ages).map(|(age, _)| *age).collect();
-        self.forest.sizes = sizes.into_iter().collect();
-        self.forest.ages = ages.into_iter().collect();
+        self.call_tree.sizes = sizes.into_iter().collect();
+        self.call_tree.ages = ages.into_iter().collect();
     }
 
     fn shape(&mut self, row: usize, shape: &StackShape) {
-        let Forest { rows, sizes, ages, .. } = &mut self.forest;
+        let CallTree { rows, sizes, ages, .. } = &mut self.call_tree;
         for &(size, amount) in &shape.sizes {
             add(&mut rows[row].sizes, &[(number(sizes.partition_point(|other| *other < size)), amount)]);
         }
@@ -272,7 +272,7 @@ impl<'a> Builder<'a> {
 
     /// The index of a name of regions.
     fn region(&mut self, name: StringId) -> u32 {
-        let regions = &mut self.forest.regions;
+        let regions = &mut self.call_tree.regions;
         number(regions.iter().position(|known| *known == name).unwrap_or_else(|| {
             regions.push(name);
             regions.len() - 1
@@ -285,20 +285,22 @@ impl<'a> Builder<'a> {
         for item in items {
             let row = self.row(item.node, stacks);
             match item.adds {
-                Adds::Cost(cost) => self.forest.rows[row].cost += *cost,
+                Adds::Cost(cost) => self.call_tree.rows[row].cost += *cost,
                 Adds::Change(change) => {
-                    let sum = self.forest.rows[row].change.get_or_insert_default();
+                    let sum = self.call_tree.rows[row].change.get_or_insert_default();
                     sum.before += change.before;
                     sum.moved += change.after;
                 }
-                Adds::Site(site) => self.forest.of_sites[site] = row,
+                Adds::Site(site) => self.call_tree.of_sites[site] = row,
                 Adds::Shape(shape) => self.shape(row, shape),
                 Adds::Passed(Passed { end, stats, .. }) => {
                     let end = self.end(*end, stacks);
                     let ended = Ended { blocks: stats.blocks, by_others: stats.by_others };
-                    add(&mut self.forest.rows[row].ends, &[(end, ended)]);
+                    add(&mut self.call_tree.rows[row].ends, &[(end, ended)]);
                 }
-                Adds::During(region, amount) => add(&mut self.forest.rows[row].during, &[(region, amount)]),
+                Adds::During(region, amount) => {
+                    add(&mut self.call_tree.rows[row].during, &[(region, amount)])
+                }
             }
         }
     }
@@ -322,7 +324,7 @@ impl<'a> Builder<'a> {
             names.steps(frame).iter().rev().fold(caller, |at, step| self.child(at, place_of(step)))
         });
         let call = call_kind(self.tables, stack).map_or(0, |call| call as u8);
-        let rows = &mut self.forest.rows;
+        let rows = &mut self.call_tree.rows;
         *self.rows.entry((node, call)).or_insert_with(|| {
             rows.push(Row { node, call, ..Row::default() });
             rows.len() - 1
@@ -331,7 +333,7 @@ impl<'a> Builder<'a> {
 
     fn child(&mut self, parent: u32, place: Place) -> u32 {
         let place = self.place(place);
-        let nodes = &mut self.forest.nodes;
+        let nodes = &mut self.call_tree.nodes;
         *self.children.entry((parent, place)).or_insert_with(|| {
             nodes.push((parent, place));
             number(nodes.len() - 1)
@@ -339,7 +341,7 @@ impl<'a> Builder<'a> {
     }
 
     fn place(&mut self, place: Place) -> u32 {
-        let places = &mut self.forest.places;
+        let places = &mut self.call_tree.places;
         *self.places.entry(place).or_insert_with(|| {
             places.push(place);
             number(places.len() - 1)
